@@ -85,7 +85,7 @@ pub struct Lanes<D> {
     foreign_heads: BTreeSet<u64>,
     /// Offsets of superblocks to rewrite.
     superblocks: Vec<u64>,
-    /// Whether no superblock was left, and lost records were recovered from the heads of the units.
+    /// Whether lost records were recovered from the heads of the units.
     is_recovered: bool,
     /// Whether writing is allowed: only after a write, an erase or a repair was accepted.
     may_write: bool,
@@ -158,7 +158,13 @@ impl<D: DataDevice> Lanes<D> {
         let mut blocking = Blocking { device: &mut below, next: &mut next };
         let mut opened = open::superblock(&mut blocking, accept)
             .or_else(|error| recover::lanes(&mut blocking, recovery, error))?;
-        let (records, found) = open::table(&mut blocking, &mut opened)?;
+        let (mut records, found) = open::table(&mut blocking, &mut opened)?;
+        if opened.damage.lost_sectors > 0 && opened.recovered.is_none() && recovery.looks_for_blocks {
+            opened.recovered = recover::in_layout(&mut blocking, &opened.layout)?;
+        }
+        if let Some(recovered) = &opened.recovered {
+            recovered.fill(&opened.layout, &mut records, &found);
+        }
         let foreign_heads = foreign_units(&mut blocking, &mut opened, &records, checks_erased)?;
         if repair == Repair::Ours && !below.profile().read_only {
             opened.check_writable(&below.profile().name)?;

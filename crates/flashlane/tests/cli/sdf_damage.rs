@@ -263,6 +263,64 @@ fn repair_rewrites_both_ends_in_the_given_shape() {
 }
 
 #[test]
+fn blocks_are_found_where_both_copies_of_the_table_are_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, small) = (dir.path().join("flash"), dir.path().join("small"));
+    let bare = format!("lanes({})", path.display());
+    let shape = bare.replace(')', ",channels=4,unit=1MiB)");
+    fs::write(&small, [7; 900_000]).unwrap();
+    done(&["sdf", "format", &shape, "--create", "32MiB", "--allow-page-cache"]);
+    done(&["sdf", "put", &bare, text(&small), text(&small), text(&small)]);
+    let whole = fs::read(&path).unwrap();
+    let slots = [4096, whole.len() - 2 * 4096];
+    let noise: Vec<u8> = (0..4096_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let lost = [(vec![0; 4096], &bare), (vec![0xff; 4096], &shape), (noise, &bare)];
+    for (nth, (lost, spec)) in lost.iter().enumerate() {
+        let mut bytes = whole.clone();
+        for slot in slots {
+            bytes[slot..slot + 4096].copy_from_slice(lost);
+        }
+        fs::write(&path, &bytes).unwrap();
+        for action in ["ls", "status"] {
+            let report = json(&["sdf", action, spec]);
+            let verdict = report["verdict"].as_str().unwrap();
+            assert!(
+                verdict.starts_with("1 sector of the lanes' table of units is lost in both copies"),
+                "{verdict}"
+            );
+            assert!(!report.to_string().contains("--damaged"), "{report}");
+        }
+        let ids = |list: &Value| -> Vec<u64> {
+            list["blocks"].as_array().unwrap().iter().map(|block| block["id"].as_u64().unwrap()).collect()
+        };
+        let found = ids(&json(&["sdf", "ls", spec]));
+        assert_eq!(found, [0, 1, 2]);
+        let copy = dir.path().join(format!("copy-{nth}"));
+        done(&["sdf", "get", spec, "1", "--output", text(&copy)]);
+        assert!(fs::read(&copy).unwrap() == [7; 900_000]);
+        for change in [
+            &["put", spec, text(&small)][..],
+            &["rm", spec, "0"],
+            &["rm", spec, "--damaged"],
+            &["fsck", spec, "--repair"],
+        ] {
+            refused(2, &[&["sdf"], change].concat(), &["is not written to", "--repair --destroy-data"]);
+        }
+        assert!(fs::read(&path).unwrap() == bytes);
+        let repaired = json(&["sdf", "fsck", spec, "--repair", "--destroy-data"]);
+        assert_eq!(
+            (&repaired["blocks_checked"], &repaired["sound"]),
+            (&3.into(), &true.into()),
+            "{repaired}"
+        );
+        done(&["sdf", "put", &bare, text(&small)]);
+        let now = ids(&json(&["sdf", "ls", &bare]));
+        assert!(now.len() == 4 && now.starts_with(&found), "{now:?}");
+        assert_eq!(json(&["sdf", "fsck", &bare])["blocks_checked"], 4);
+    }
+}
+
+#[test]
 fn rm_lists_deleted_and_kept_blocks() {
     let device = Device::new();
     let ended = refused(1, &["sdf", "rm", &device.spec, "77", "1", "2", "88"], &[]);

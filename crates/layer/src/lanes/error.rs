@@ -102,10 +102,14 @@ pub enum LanesError {
         /// The bytes there.
         found: String,
     },
-    /// No sector of the table is left to confirm the superblock, and the device is opened for writing.
+    /// No sector of the table is left to confirm the superblock, or the records of lost sectors are recovered from the
+    /// blocks; and the device is opened for writing.
     #[error(
-        "'{device}' is not written to: it has a superblock of lanes, but no sector of their table of units is left to confirm \
-         it. The lanes can be opened read-only. {}",
+        "'{device}' is not written to: it has a superblock of lanes, but {}. The lanes can be opened read-only. {}",
+        match is_partial {
+            false => "no sector of their table of units is left to confirm it",
+            true => "sectors of their table of units are lost, and their units' states are read from the headers of the blocks",
+        },
         match unreadable {
             0 => "'repair=overwrite' ('flashlane sdf fsck DEVICE --repair --destroy-data') rewrites the table, and any data \
                   that has replaced it is lost".to_owned(),
@@ -115,6 +119,8 @@ pub enum LanesError {
     NoTable {
         /// The device below.
         device: String,
+        /// Whether other sectors of the table are left.
+        is_partial: bool,
         /// Number of sector copies that the device cannot read.
         unreadable: u64,
     },

@@ -70,7 +70,7 @@ pub(super) struct Opened {
     pub damage: Damage,
     /// Offsets of superblocks to rewrite.
     pub superblocks: Vec<u64>,
-    /// The content of the units' heads, where no superblock is left.
+    /// The content of the units' heads, where lost records are recovered from them.
     pub recovered: Option<Recovered>,
     foreign: Option<Foreign>,
     /// Number of table slots that the device cannot read.
@@ -117,10 +117,10 @@ impl Opened {
         self.foreign.get_or_insert_with(|| Foreign { at, first_bytes: bytes[..16].to_vec() });
     }
 
-    /// Checks that the device may be written: no record to rewrite was replaced by foreign data, and the table confirms
-    /// the superblock.
+    /// Checks that the device may be written: no record to rewrite was replaced by foreign data, the table confirms
+    /// the superblock, and no record was recovered.
     pub fn check_writable(&self, device: &str) -> Result<(), LanesError> {
-        if self.recovered.is_some() {
+        if self.recovered.is_some() && self.damage.superblocks == 2 {
             return Err(LanesError::Recovered { device: device.into() });
         }
         if let Some(Foreign { at, first_bytes }) = &self.foreign {
@@ -131,8 +131,14 @@ impl Opened {
                 found: describe(first_bytes),
             });
         }
-        if self.damage.lost_sectors == self.layout.sectors() {
-            return Err(LanesError::NoTable { device: device.into(), unreadable: self.unreadable });
+        let is_partial = self.damage.lost_sectors < self.layout.sectors();
+        // Blocks that were deleted may have been recovered.
+        if !is_partial || self.recovered.is_some() {
+            return Err(LanesError::NoTable {
+                device: device.into(),
+                is_partial,
+                unreadable: self.unreadable,
+            });
         }
         Ok(())
     }
@@ -279,9 +285,6 @@ pub(super) fn table<D: DataDevice>(
             records.extend(these);
             found.push(Found { sequence, newest, in_sync: in_sync && flawed == 0, unsound });
         }
-    }
-    if let Some(recovered) = &opened.recovered {
-        recovered.fill(&layout, &mut records, &found);
     }
     Ok((records, found))
 }

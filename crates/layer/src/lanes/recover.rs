@@ -1,5 +1,5 @@
-//! Recovers lanes whose superblocks are both lost, as after a partition table was written to both ends of the device,
-//! from the blocks on them.
+//! Recovers lanes whose superblocks are both lost, as after a partition table was written to both ends of the device, or
+//! sectors of whose table are lost in both slots, from the blocks on them.
 //!
 //! The block layer begins each unit with [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC) and the unit's address (`heads`); its headers also hold the id
 //! of the formatting, the unit's erases and, in a copy of its superblock, the shape (`docs/layout.md`). Where a shape
@@ -8,6 +8,8 @@
 //! are taken from the heads: a unit with the head of a block of the most frequent formatting is written, one with an
 //! empty head is erased, and any other counts as written, with unknown erases. An erase moves no bytes, so deleted
 //! blocks may reappear.
+//!
+//! Where a superblock is left, it has the shape, and a head that lies elsewhere than this shape puts it is not a block's.
 //!
 //! Without a given shape, a quick search detects blocks, and their shape where it finds a superblock of the blocks.
 
@@ -28,12 +30,12 @@ use std::collections::BTreeMap;
 const NEAR_BYTES: u64 = 2 << 20;
 const FAR_LOOKS: u64 = 254;
 
-/// Options of the recovery of lanes without a superblock.
+/// Options of the recovery of lanes from the blocks on them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RecoverOptions {
     /// The shape of the lanes, where it is given.
     pub shape: Option<Shape>,
-    /// Whether to search for blocks where the lanes cannot be opened.
+    /// Whether to search for blocks where the lanes cannot be opened, or sectors of their table are lost.
     pub looks_for_blocks: bool,
 }
 
@@ -75,27 +77,9 @@ fn in_shape<D: DataDevice>(
         return Ok(None);
     }
     let Ok(layout) = Layout::new(shape, device_bytes) else { return Ok(None) };
-    let mut found = BTreeMap::new();
-    heads::read_all(blocking, &layout, |number, bytes| {
-        let head = match bytes {
-            None => Head::Unknown,
-            Some(bytes) if is_empty(bytes) => Head::Empty,
-            Some(bytes) => Header::decode(bytes).map_or(Head::Unknown, Head::Written),
-        };
-        found.insert(number, head);
-    })?;
-    let headers = || {
-        found.iter().filter_map(|(&number, head)| match head {
-            Head::Written(header) => Some((number, header)),
-            _ => None,
-        })
-    };
-    let is_of_shape = |(number, header): (u64, &Header)| {
-        let expected = (shape.lanes, layout.units_per_lane, shape.unit_bytes, shape.read_unit_bytes);
-        (header.lane, header.unit) == layout.lane_and_unit(number)
-            && header.shape.is_none_or(|shape| shape == expected)
-    };
-    if headers().count() == 0 || !headers().all(is_of_shape) {
+    let Some(recovered) = Recovered::new(read_heads(blocking, &layout)?) else { return Ok(None) };
+    let headers = || recovered.headers();
+    if !headers().all(|(number, header)| header.is_in_place(&layout, number)) {
         return Ok(None);
     }
     let id = table_id(blocking, &layout)?;
@@ -103,16 +87,41 @@ fn in_shape<D: DataDevice>(
     if id.is_none() && headers().count() == 1 && headers().all(|(_, header)| header.shape.is_none()) {
         return Ok(None);
     }
-    let mut formats: BTreeMap<[u8; 16], u64> = BTreeMap::new();
-    for (_, header) in headers() {
-        *formats.entry(header.format).or_default() += 1;
-    }
-    let (format, _) = formats.into_iter().max_by_key(|(_, units)| *units).expect("there is a header");
     // The id separates these lanes from others on the device, and the formatting exists only in these.
-    let superblock = Superblock { version: VERSION, id: id.unwrap_or(format), shape, device_bytes };
+    let superblock = Superblock { version: VERSION, id: id.unwrap_or(recovered.format), shape, device_bytes };
     let mut opened = Opened::without_superblock(blocking, superblock)?;
-    opened.recovered = Some(Recovered { heads: found, format });
+    opened.recovered = Some(recovered);
     Ok(Some(opened))
+}
+
+/// Returns the heads of the units of lanes whose superblock has this layout, where there is a block's.
+pub(super) fn in_layout<D: DataDevice>(
+    blocking: &mut Blocking<'_, D>,
+    layout: &Layout,
+) -> Result<Option<Recovered>, LanesError> {
+    let mut heads = read_heads(blocking, layout)?;
+    for (&number, head) in &mut heads {
+        if matches!(head, Head::Written(header) if !header.is_in_place(layout, number)) {
+            *head = Head::Unknown;
+        }
+    }
+    Ok(Recovered::new(heads))
+}
+
+fn read_heads<D: DataDevice>(
+    blocking: &mut Blocking<'_, D>,
+    layout: &Layout,
+) -> Result<BTreeMap<u64, Head>, LanesError> {
+    let mut found = BTreeMap::new();
+    heads::read_all(blocking, layout, |number, bytes| {
+        let head = match bytes {
+            None => Head::Unknown,
+            Some(bytes) if is_empty(bytes) => Head::Empty,
+            Some(bytes) => Header::decode(bytes).map_or(Head::Unknown, Head::Written),
+        };
+        found.insert(number, head);
+    })?;
+    Ok(found)
 }
 
 /// Returns the id of the table, where a sector of it is left.

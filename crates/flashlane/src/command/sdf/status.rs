@@ -175,7 +175,8 @@ const REPAIRS: [(&str, &str, &str); 5] = [
     (
         "lanes_recovered",
         "lanes-recovered",
-        "no superblock of the lanes is left; the lanes are read in the given shape, and deleted blocks may be listed again",
+        "records of the lanes are lost in both copies; the state of their units is read from the headers of the blocks, and \
+         deleted blocks may be listed again",
     ),
 ];
 
@@ -236,6 +237,9 @@ fn warnings(blocks: &AnyBlocks) -> Vec<Warning> {
              ({})",
             counted(damaged, "unit is", "units are"),
             match status.counts.unreadable_units {
+                0 if blocks.device().counters().get("table_sectors_lost").unwrap_or(0) > 0 => {
+                    "a part of the lanes' table of units is lost, and they may hold blocks".to_owned()
+                }
                 0 => "'flashlane sdf rm DEVICE --damaged' erases them".to_owned(),
                 unreadable => format!("the device could not read {unreadable} of them, which may be sound"),
             }

@@ -123,6 +123,8 @@ impl Verdict {
                 n => format!(", {n} of them erased units overwritten with other data"),
             };
             let then = match status.counts.unreadable_units {
+                // Their blocks may be sound: which of them were erased is not known.
+                0 if counter("table_sectors_lost") > 0 => "they are left as they are".to_owned(),
                 0 => format!(
                     "'flashlane sdf rm \"{target}\" --damaged' discards the contents and erases {}",
                     if damaged == 1 { "it" } else { "them" }
@@ -139,11 +141,21 @@ impl Verdict {
                 listed(blocks.damaged().map(|address| unit_named(blocks, address))),
             ));
         }
-        if counter("lanes_recovered") > 0 {
+        let is_recovered = counter("lanes_recovered") > 0;
+        if is_recovered && counter("superblocks_damaged") == 2 {
             findings.push(format!(
                 "no superblock of the lanes is left, so that the device is read-only: it is read in the given shape, and \
                  blocks are found by their headers, deleted ones too; 'flashlane sdf fsck \"{target}\" --repair \
                  --destroy-data' rewrites the lanes' records, and the data that overwrote them is lost"
+            ));
+        } else if is_recovered {
+            findings.push(format!(
+                "{} of the lanes' table of units {} lost in both copies, and the device can only be read: blocks are found by \
+                 their headers, deleted ones too. If the device could not read the table, try again first; \
+                 'flashlane sdf fsck \"{target}\" --repair --destroy-data' rewrites the table, and any data that has \
+                 replaced it is lost",
+                counted(counter("table_sectors_lost"), "sector", "sectors"),
+                if counter("table_sectors_lost") == 1 { "is" } else { "are" },
             ));
         } else if foreign > 0 {
             findings.push(format!(

@@ -104,3 +104,57 @@ fn wrong_shape_is_refused() {
     let error = in_shape(memory(LENGTH), Repair::Ours, Some(SHAPE)).err();
     assert!(matches!(error, Some(LanesError::NotFormatted { .. })), "{error:?}");
 }
+
+#[test]
+fn lost_table_is_rewritten_in_the_shape_of_the_superblock() {
+    let lanes = used();
+    let (right, layout) = (states(&lanes), lanes.layout);
+    let device = lanes.into_inner();
+    let mut random: Random = Seed(1).source();
+    let noise: Vec<u8> = (0..4096).map(|_| random.bits() as u8).collect();
+    for (lost, bytes) in [1, layout.sectors()]
+        .into_iter()
+        .flat_map(|lost| [vec![0; 4096], vec![0xff; 4096], noise.clone()].map(|bytes| (lost, bytes)))
+    {
+        let mut device = device.clone();
+        for (sector, slot) in (0..lost).flat_map(|sector| [(sector, 0), (sector, 1)]) {
+            overwrite(&mut device, layout.slot(sector, slot), &bytes);
+        }
+        // A head that belongs to another unit is not a block's.
+        let misplaced = layout.head(2 * 5 + 1);
+        overwrite(&mut device, misplaced, &unit(4, 9, 0, 7));
+        let before = raw(&mut device, 0, LENGTH);
+        let error = in_shape(device.clone(), Repair::Ours, None).err();
+        let is_partial = lost < layout.sectors();
+        let expected =
+            LanesError::NoTable { device: device.profile().name.clone(), is_partial, unreadable: 0 };
+        match error {
+            Some(LanesError::Foreign { .. }) if bytes == noise => {}
+            error => assert_eq!(error, Some(expected), "{lost} sectors lost"),
+        }
+        let mut reading =
+            in_shape(read_only(device.clone()), Repair::Ours, None).unwrap_or_else(|error| panic!("{error}"));
+        assert!(reading.is_recovered && reading.damage().lost_sectors == lost);
+        let found = states(&reading);
+        for (number, (found, right)) in found.iter().zip(&right).enumerate() {
+            let (lane, at) = (number as u64 / layout.units_per_lane, number as u64 % layout.units_per_lane);
+            let is_lost = at * 5 + lane < lost * RECORDS;
+            let expected = match right.state {
+                _ if is_lost && (lane, at) == (1, 2) => {
+                    Unit { state: UnitState::Written { bytes: 4096 }, erases: None }
+                }
+                UnitState::ERASED if is_lost => Unit { erases: None, ..*right },
+                // Its formatting is not the most frequent one.
+                _ if is_lost && (lane, at) == (2, 4) => Unit { erases: None, ..*right },
+                _ => *right,
+            };
+            assert_eq!(*found, expected, "unit {at} of lane {lane}, {lost} sectors lost");
+        }
+        assert!(raw(&mut reading.below.device, 0, LENGTH) == before);
+        let mut repaired =
+            in_shape(device, Repair::Overwrite, None).unwrap_or_else(|error| panic!("{error}"));
+        repaired.repair().unwrap_or_else(|error| panic!("{error}"));
+        let lanes = reopened(repaired);
+        assert_eq!((states(&lanes), lanes.damage()), (found, Damage::default()));
+    }
+}
