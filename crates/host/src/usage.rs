@@ -19,12 +19,13 @@ pub(crate) use mounts::{Mount, mounts};
 
 use crate::blkid;
 use crate::finding::Finding;
-use crate::signature;
+use crate::signature::{self, Signature};
 use crate::target::{self, Target};
-use machine::Storage;
+use machine::{Backing, Storage};
 use openers::openers;
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -60,6 +61,11 @@ fn uses(target: &Target, sys: &Path, proc: &Path) -> Vec<Finding> {
             format!("what uses it is unknown: {} has no entry for it", sys.join("dev/block").display());
         findings.push(Finding::Unreadable { reason });
     }
+    if let Storage::Block(number) = identities[0]
+        && let Some(backing) = machine.devices.get(&number).and_then(|device| device.backing.as_ref())
+    {
+        findings.extend(own_data_below(backing).map(Finding::Signature));
+    }
     for number in graph::devices_below(&machine, &identities) {
         let name = machine.name(number);
         if lookup::node(&name, number).is_some_and(|node| is_claimed(&node)) {
@@ -67,6 +73,18 @@ fn uses(target: &Target, sys: &Path, proc: &Path) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Returns the mark of Flashlane's own data at the ends of the file that a loop device presents a part of: the part may
+/// begin inside a block, and then shows no mark itself.
+fn own_data_below(backing: &Backing) -> Option<Signature> {
+    let file = File::open(&backing.name).ok()?;
+    let metadata = file.metadata().ok()?;
+    let id = machine::FileId { file_system: lookup::split(metadata.dev()), inode: metadata.ino() };
+    let is_backing = metadata.is_file() && backing.storage.contains(&Storage::File(id));
+    let read_at = |at, buffer: &mut [u8]| file.read_at(buffer, at);
+    let found = if is_backing { signature::find(metadata.len(), read_at).ok()? } else { Vec::new() };
+    found.into_iter().find(Signature::is_own)
 }
 
 /// Returns the identities of the target: itself, and the same file in the layers of an overlay.
@@ -84,7 +102,7 @@ fn identities(target: &Target, proc: &Path) -> Vec<Storage> {
 /// Returns whether a device is claimed by the kernel or a process.
 fn is_claimed(node: &Path) -> bool {
     use std::os::unix::fs::OpenOptionsExt;
-    let mut options = std::fs::File::options();
+    let mut options = File::options();
     let opened = options.read(true).custom_flags(libc::O_EXCL | libc::O_NONBLOCK).open(node);
     opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }

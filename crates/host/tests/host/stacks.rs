@@ -141,6 +141,24 @@ fn disjoint_part_of_the_same_image_is_free() {
 }
 
 #[test]
+fn part_of_a_store_counts_as_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let mut bytes = vec![7; 8 << 20];
+    bytes[..16].copy_from_slice(b"flashlane lanes\0");
+    fs::write(&path, &bytes).unwrap();
+    let part = ["--find", "--show", "--offset", "1052672", "--sizelimit", "4194304"];
+    let device = match run("losetup", &[&part[..], &[path.to_str().unwrap()]].concat()) {
+        Ok(device) => device,
+        Err(e) => return println!("skipped: no loop device here: {e}"),
+    };
+    let refusal = OpenOptions::destroy(&device).open().map(drop).unwrap_err();
+    run("losetup", &["-d", &device]).unwrap();
+    assert!(refusal.to_string().contains("Flashlane lanes"), "{refusal}");
+    assert!(fs::read(&path).unwrap() == bytes);
+}
+
+#[test]
 fn file_in_an_overlay_layer_is_the_overlays_file() {
     let folder = tempfile::tempdir().unwrap();
     let [lower, upper, work] = ["lower", "upper", "work"].map(|name| folder.path().join(name));
