@@ -164,7 +164,7 @@ fn stored_blocks_with_signatures_do_not_lock_their_store() {
         let plain =
             ["run", text(&path), "sequential-write,requests=1", "--destroy-data", "--allow-page-cache"];
         refused(2, &plain, &["is not overwritten"]);
-        assert_eq!(flashlane(&["sdf", "get", &lanes, &id.to_string()]).stdout.as_bytes().len(), bytes.len());
+        assert_eq!(flashlane(&["sdf", "get", &lanes, &id.to_string()]).stdout.len(), bytes.len());
     }
     let found = fs::read(&path).unwrap();
     assert_eq!(&found[32769..32774], b"CD001", "the mark of ISO 9660 lies in a block");
