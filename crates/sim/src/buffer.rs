@@ -262,7 +262,7 @@ impl WriteBuffer {
         plane.map_or(0, |plane| plane.0 / self.planes_per_package)
     }
 
-    /// The parts of a unit that are buffered; none where it is not.
+    /// Returns the buffered parts of a unit; none if it is not buffered.
     pub(crate) fn present(&self, lpn: Lpn) -> u64 {
         self.newest.get(&lpn).map_or(0, |&slot| self.entries[slot.index()].present)
     }
@@ -397,7 +397,7 @@ impl WriteBuffer {
         self.entries[slot.index()].stage != Stage::Void
     }
 
-    /// Keeps from flash what is older than the copy in `slot`. Who waits for the older copies waits for this one from
+    /// Keeps copies older than that in `slot` from flash. Who waits for the older copies waits for this one from
     /// now on.
     fn supersede(&mut self, slot: BufferSlot) {
         let mut next = self.entries[slot.index()].older.take();
@@ -472,7 +472,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Drops what is buffered of `page`, or keeps it from flash where it is leaving: it was trimmed or written past the
+    /// Drops the buffered copies of `page`, or keeps those that are leaving from flash: it was trimmed or written past the
     /// buffer. Gives back what was here and not on flash.
     pub(crate) fn forget(&mut self, lpn: Lpn) -> Option<Unflushed> {
         let slot = self.newest.remove(&lpn)?;

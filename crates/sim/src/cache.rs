@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_overwritten_while_it_comes_is_given_only_to_those_who_asked_before() {
+    fn unit_overwritten_while_pending_serves_earlier_readers_only() {
         let mut cache = ReadCache::new(4);
         assert!(cache.fetch(Lpn(7)));
         assert!(matches!(cache.look_up(Lpn(7), (RequestSlot(1), 4096)), Hit::Pending));

@@ -67,9 +67,9 @@ pub struct DriveConfig {
     pub host: HostConfig,
     /// The cable and its protocol.
     pub link: LinkConfig,
-    /// Readahead; none where absent.
+    /// Readahead; no readahead if absent.
     pub readahead: Option<ReadaheadConfig>,
-    /// Write-back buffer; none where absent, or where its policy is [`NO_BUFFER`].
+    /// Write-back buffer; no buffer if absent, or if its policy is [`NO_BUFFER`].
     #[serde(default, deserialize_with = "buffer::unless_none")]
     pub buffer: Option<BufferConfig>,
     /// Which page goes where. Required, except for software-defined flash.

@@ -9,7 +9,7 @@ fn make(settings: &[(&str, &str)]) -> WriteBuffer {
 }
 
 #[test]
-fn rewriting_a_page_does_not_put_off_the_flush_that_waits_for_it() {
+fn rewriting_a_unit_does_not_delay_a_waiting_flush() {
     let one_die =
         [("flash.channels", "1"), ("flash.packages", "1"), ("flash.dies", "1"), ("capacity", "1GiB")];
     let mut settings = one_die.to_vec();
@@ -43,7 +43,7 @@ fn small() -> WriteBuffer {
 }
 
 #[test]
-fn a_write_past_the_buffer_owes_what_the_oldest_copy_unflushed_and_lets_none_of_them_follow() {
+fn bypassing_write_supersedes_buffered_copies() {
     let mut buffer = small();
     buffer.admit(Lpn(0), u64::MAX, 0, || None);
     let (leaving, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
@@ -55,7 +55,7 @@ fn a_write_past_the_buffer_owes_what_the_oldest_copy_unflushed_and_lets_none_of_
 }
 
 #[test]
-fn a_copy_that_was_passed_on_its_way_is_not_programmed_behind_a_third_one() {
+fn superseded_copy_is_not_programmed_after_a_newer_one() {
     let mut buffer = small();
     buffer.admit(Lpn(0), u64::MAX, 0, || None);
     let (first, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
@@ -73,7 +73,7 @@ fn a_copy_that_was_passed_on_its_way_is_not_programmed_behind_a_third_one() {
 
 /// A page at random: written, set out, programmed, flushed, and written past the buffer. What flash has is the model.
 #[test]
-fn what_is_written_of_a_page_reaches_flash_in_order_and_before_its_flush_ends() {
+fn copies_reach_flash_in_order_and_before_their_flush_ends() {
     for seed in 0..200 {
         let mut random = Seed(seed).source();
         let mut buffer = small();

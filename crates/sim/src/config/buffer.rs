@@ -90,7 +90,7 @@ fn two() -> u32 {
     2
 }
 
-/// Reads the section; none where its policy is [`NO_BUFFER`].
+/// Reads the section; `None` if its policy is [`NO_BUFFER`].
 pub(super) fn unless_none<'de, D: Deserializer<'de>>(section: D) -> Result<Option<BufferConfig>, D::Error> {
     let buffer = BufferConfig::deserialize(section)?;
     Ok((buffer.policy != NO_BUFFER).then_some(buffer))

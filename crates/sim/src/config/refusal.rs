@@ -1,4 +1,4 @@
-//! A setting that no drive can have: the field to change, what was given and what is allowed.
+//! The refusal of a setting: the field to change, the value given and the values allowed.
 
 /// The field, as a dotted path, and the reason.
 pub(crate) type Refusal = (&'static str, String);

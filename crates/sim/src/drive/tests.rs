@@ -225,7 +225,7 @@ fn ids(drive: &mut Drive, count: usize) -> Vec<u64> {
 }
 
 #[test]
-fn commands_that_wait_for_the_link_go_in_the_order_of_their_slots_or_their_arrival() {
+fn commands_waiting_for_the_link_go_by_slot_or_arrival() {
     for (waits, expected) in [("no", [0, 1, 2]), ("by-slot", [0, 2, 1]), ("by-arrival", [0, 1, 2])] {
         let overrides = [("link.commands_wait", waits), ("host.jitter", "0%")];
         let mut drive = Drive::new(&config("ssd-s", &overrides), Seed(1));
@@ -292,7 +292,7 @@ fn reads_of_prefetched_units_are_not_starved_by_other_reads() {
 }
 
 #[test]
-fn a_flush_waits_for_what_was_written_before_it_and_for_nothing_later() {
+fn flush_waits_for_earlier_writes_only() {
     let mut drive = Drive::new(&config("ssd-s", &[("buffer.high_watermark", "100%")]), Seed(1));
     let mut out = Vec::new();
     for id in 0..8 {
@@ -520,7 +520,7 @@ fn a_read_crosses_the_link_page_by_page_or_whole() {
 }
 
 #[test]
-fn a_read_of_4_gib_from_one_die_crosses_the_link_with_all_its_bytes() {
+fn read_of_4_gib_from_one_die_transfers_all_bytes() {
     let one_die = [("flash.channels", "1"), ("flash.blocks", "4096"), ("capacity", "5GiB")];
     let mut drive =
         Drive::new(&config("msr-32g", &[&one_die[..], &[("initial.state", "full")]].concat()), Seed(1));

@@ -209,7 +209,7 @@ impl WritePath {
     /// Sends mapping units from the buffer to flash, as many as should be on their way.
     pub(super) fn drain(&mut self, kernel: &mut DriveKernel, translation: &mut Translation) {
         loop {
-            // Where no block is left to write to, units leave the buffer as fast as they are chosen.
+            // Without a block left to write to, units leave the buffer as fast as they are chosen.
             while let Some(slot) = self.unplaced.pop() {
                 self.release(kernel, translation, slot);
             }
@@ -354,7 +354,7 @@ impl WritePath {
 
     // To flash, from either side.
 
-    /// Programs a mapping unit, after reading from flash what is not present of it.
+    /// Programs a mapping unit, after reading its missing parts from flash.
     fn write_unit(
         &mut self,
         kernel: &mut DriveKernel,

@@ -8,7 +8,7 @@ use crate::nand::Geometry;
 pub(crate) enum Scheme {
     /// Any page of flash holds any mapping unit.
     Pages,
-    /// Whole erase blocks are mapped over stripes of planes; this takes what is written out of order.
+    /// Whole erase blocks are mapped over stripes of planes; the scheme takes writes that are out of order.
     Blocks(Stripes, Box<dyn BlockScheme>),
 }
 

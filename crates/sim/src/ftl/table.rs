@@ -16,7 +16,7 @@ use std::ops::{Deref, DerefMut};
 
 /// Tables of a drive, as many as a thread keeps.
 const KEPT: usize = 2;
-/// Longer ones are not kept. What they cost is little beside what is done with them.
+/// Longer ones are not kept: their cost is small beside that of their use.
 const KEPT_BYTES: usize = 128 << 20;
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 

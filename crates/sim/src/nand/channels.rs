@@ -16,7 +16,7 @@ struct Bus {
 }
 
 impl Channels {
-    /// So many free buses.
+    /// Creates this number of free buses.
     pub(super) fn new(count: u32) -> Self {
         Self { buses: vec![Bus::default(); count as usize] }
     }

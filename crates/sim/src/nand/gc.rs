@@ -64,7 +64,7 @@ impl GcSteps {
         timing.bus(self.page_bytes) * 2 * self.units_at_once(gc.moves) * u64::from(gc.planes)
     }
 
-    /// What is left of GC after it has moved a flash page; `None` where a paced step is over by it.
+    /// Returns the rest of GC after a flash page was moved; `None` if this ends a paced step.
     pub(super) fn after_page(&self, gc: Gc) -> Option<Gc> {
         let moves = gc.moves.saturating_sub(self.units_per_page);
         let over = gc.paced && moves + gc.summaries + gc.erases == 0;

@@ -44,10 +44,10 @@ pub(super) struct MultiPlaneIndex {
     lists: Vec<List>,
     /// By the operation's slot.
     links: Vec<Link>,
-    /// The order of what is put behind all others next, and of what was put before them last.
+    /// Order numbers of the next operation appended, and of the last one put in front.
     next_order: u64,
     front_order: u64,
-    /// What is found in one search, kept to spare their allocation.
+    /// Results of one search, kept to avoid an allocation.
     found: Vec<(u64, OpSlot)>,
     until: Vec<u64>,
 }

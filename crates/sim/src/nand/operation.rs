@@ -1,4 +1,4 @@
-//! Operations on flash: what is done, on which plane, and for whom.
+//! Operations on flash: kind, plane and owner.
 
 use crate::ids::{BufferSlot, Lpn, PlaneId, RequestSlot};
 use flashlane_policy::scheduling::Class;
@@ -68,7 +68,7 @@ pub struct Gc {
     pub paced: bool,
 }
 
-/// What is done to the flash.
+/// The kind of an operation, with its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A read.
@@ -95,7 +95,7 @@ pub enum Defer {
 /// One operation on one plane, or on several of a die from this one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What is done.
+    /// Its kind.
     pub work: Work,
     /// For whom.
     pub owner: Owner,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A profile that cannot be used: where, what was given, what is allowed.
+/// Why a profile cannot be used: the place, the value given, the values allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// The profile's name or file.
@@ -11,7 +11,7 @@ pub struct ConfigError {
     pub line: Option<usize>,
     /// The field as a dotted path, where one can be named.
     pub field: Option<String>,
-    /// What was given and what is allowed.
+    /// The value given and the values allowed.
     pub reason: String,
 }
 

@@ -68,7 +68,7 @@ pub fn load_with(
 /// Reads a profile's text. `file` is what errors call it.
 ///
 /// # Errors
-/// [`ConfigError`] names line and field, what was given, and what is allowed.
+/// [`ConfigError`] names line and field, the value given and the values allowed.
 pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<DriveConfig, ConfigError> {
     parse_with(&Policies::default(), file, text, overrides)
 }
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_of_every_drive_says_where_it_comes_from_and_no_source_is_left_over() {
+    fn every_number_has_a_source_and_every_source_a_number() {
         for source in PROFILES {
             let mut table: toml::Table = toml::from_str(source.text).unwrap();
             let Some(toml::Value::Table(provenance)) = table.remove("provenance") else {

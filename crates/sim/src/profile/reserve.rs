@@ -44,7 +44,7 @@ pub(super) fn set_capacity(config: &mut DriveConfig) {
     }
 }
 
-/// Leaves in `table` the one of capacity and over-provisioning that counts: that which is set, or else the file's.
+/// Removes from `table` the one of capacity and over-provisioning that does not apply: a setting replaces the file's.
 pub(super) fn choose_one(table: &mut toml::Table, set: &[&str]) -> Result<(), Refusal> {
     let (capacity, over_provisioning) = ("capacity", "over_provisioning");
     let both = |has: &dyn Fn(&str) -> bool| has(capacity) && has(over_provisioning);

@@ -1,4 +1,4 @@
-//! Drives that cannot be: each refused with the field to change, what was given and what is allowed.
+//! Impossible drives are refused with the field to change, the value given and the values allowed.
 
 mod randomness;
 
@@ -19,7 +19,7 @@ fn refusal(settings: &str) -> ConfigError {
 }
 
 #[test]
-fn a_field_in_no_section_is_set_by_its_name_also_where_the_profile_has_none() {
+fn unsectioned_field_is_set_though_the_profile_lacks_it() {
     let set = |key: &str, value: &str| load("ssd-s", &[(key.into(), value.into())]);
     assert_eq!(load("ssd-s", &[]).unwrap().sector.0, 512);
     assert_eq!(set("sector", "4KiB").unwrap().sector.0, 4096);
@@ -48,7 +48,7 @@ fn capacity_follows_from_over_provisioning() {
         assert!(drive.capacity.0.is_multiple_of(512));
         assert!((drive.over_provisioning().unwrap() - 0.15).abs() < 1e-6);
     }
-    // What is set wins over the file, whichever of the two it is.
+    // A setting replaces the file's value of either.
     let text = PROFILES.iter().find(|profile| profile.name == "ssd-s").unwrap().text;
     let line = text.lines().find(|line| line.starts_with("capacity")).unwrap();
     let file = text.replacen(line, "over_provisioning = \"20%\"", 1);
@@ -87,7 +87,7 @@ fn capacity_and_over_provisioning_are_refused_together() {
 }
 
 #[test]
-fn settings_that_change_over_provisioning_leave_that_of_the_file() {
+fn settings_keep_the_over_provisioning_of_the_file_on_record() {
     let before = |settings: &[(&str, &str)]| drive("msr-32g", settings).unwrap().file_over_provisioning;
     let share = before(&[("flash.channels", "16")]).expect("twice the flash for one capacity");
     assert!((0.17..0.18).contains(&share), "{share}");
@@ -162,7 +162,7 @@ fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
 }
 
 #[test]
-fn mapping_of_whole_blocks_is_refused_by_the_setting_that_does_not_suit_it() {
+fn refusal_of_block_mapping_names_the_unsuitable_setting() {
     let options = "mapping.translation_options";
     for (scheme, given, field) in [
         ("fast", "mapping.translation_options.log_blocks=0", options),
@@ -250,7 +250,7 @@ fn a_buffer_can_be_taken_away_by_its_policy() {
 }
 
 #[test]
-fn a_section_that_the_profile_does_not_have_is_to_be_given_whole() {
+fn section_missing_in_the_profile_must_be_given_whole() {
     let reason = refusal("readahead.policy=streams").reason;
     assert!(reason.contains("`window`") && reason.contains("msr-32g has no [readahead]"), "{reason}");
     let error = refusal("buffer.policy=lru");

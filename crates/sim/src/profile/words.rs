@@ -1,6 +1,6 @@
-//! What is wrong with a setting's type, in words: the TOML reader's messages name Rust types instead of what is allowed.
+//! Messages about a setting's type: the TOML reader's name Rust types, these name the allowed values.
 
-/// A reader's message in words: what was given, what was probably meant, what is allowed.
+/// Rewrites a reader's message: the value given, the value probably meant, the values allowed.
 pub(super) fn plain(message: &str) -> String {
     let message = message.trim();
     unknown(message).or_else(|| mistyped(message)).unwrap_or_else(|| message.replace('\n', " "))

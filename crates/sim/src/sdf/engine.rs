@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_used_once_never_after_they_failed_and_to_the_last_spare() {
+    fn blocks_are_used_to_the_last_spare_and_never_after_a_failure() {
         for settings in [
             &[("flash.endurance", "30"), ("flash.endurance_spread", "30%")][..],
             &[("lanes.erase_failures", "10%"), ("flash.endurance", "200")],

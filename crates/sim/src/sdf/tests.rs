@@ -54,7 +54,7 @@ fn one_lane_and_all_lanes_as_one_conform() {
 }
 
 #[test]
-fn neighbouring_units_of_all_lanes_as_one_lie_on_neighbouring_lanes() {
+fn neighbouring_units_lie_on_neighbouring_lanes() {
     let unit = tiny(&[]).profile().erase_unit_bytes;
     let mut all = Interleaved::new(tiny(&[]));
     assert_eq!((all.profile().lanes, all.profile().capacity_bytes), (1, 64 * unit));
@@ -225,7 +225,7 @@ fn load(device: &mut Sdf, requests: u64, seed: u64) -> Vec<Completion> {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run_and_a_copy_goes_on_like_its_original() {
+fn same_seed_repeats_a_run_and_a_clone_continues_it() {
     let settings = [("lanes.write_failures", "20%"), ("flash.endurance", "60"), ("flash.noise", "5%")];
     let (mut one, mut other) = (tiny(&settings), tiny(&settings));
     assert_eq!(load(&mut one, 3000, 3), load(&mut other, 3000, 3));

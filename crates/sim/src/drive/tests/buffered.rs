@@ -30,7 +30,7 @@ fn saturated(drive: &mut Drive, random_places: bool) -> f64 {
 }
 
 #[test]
-fn lists_a_package_help_random_writes_and_leave_sequential_ones_as_they_are() {
+fn lists_per_package_help_random_writes_only() {
     let measured = |policy, random| {
         let mut drive = drive(&[("buffer.policy", policy)]);
         let time = saturated(&mut drive, random);
@@ -48,7 +48,7 @@ fn lists_a_package_help_random_writes_and_leave_sequential_ones_as_they_are() {
 }
 
 #[test]
-fn a_page_of_a_batch_gives_its_room_back_before_the_batch_is_over() {
+fn page_of_a_batch_frees_its_slot_before_the_batch_ends() {
     for policy in ["lru", "parallel"] {
         let mut drive = drive(&[("buffer.policy", policy)]);
         let longest =
@@ -217,7 +217,7 @@ fn blocks_are_padded_with_what_flash_has_of_them() {
 }
 
 #[test]
-fn a_flush_waits_for_the_durable_write_that_took_the_place_of_what_was_buffered() {
+fn flush_waits_for_the_durable_write_that_superseded_a_copy() {
     let mut drive = drive(&[("compat.disksim.completions_wait", "false")]);
     latency_ns(&mut drive, Request::write(0, 0, 8192));
     let since = |drive: &Drive| drive.at_risk().unwrap().iter().map(|risk| risk.since).collect::<Vec<_>>();
@@ -255,7 +255,7 @@ fn a_buffer_for_parts_lets_whole_pages_past() {
 }
 
 #[test]
-fn a_buffer_that_overwrites_nothing_programs_every_copy_of_a_page() {
+fn buffer_without_coalescing_programs_every_copy() {
     let programmed = |settings: &[(&str, &str)]| {
         let mut drive = drive(&[settings, &[("compat.disksim.completions_wait", "false")]].concat());
         let (page, half) = (8192, 4096);
@@ -278,7 +278,7 @@ fn a_buffer_that_overwrites_nothing_programs_every_copy_of_a_page() {
 }
 
 #[test]
-fn every_policy_begins_a_batch_with_the_page_that_fills_the_buffer() {
+fn every_policy_starts_a_batch_when_the_buffer_fills() {
     for policy in flashlane_policy::buffer::REGISTRY {
         let mut drive =
             drive(&[("buffer.policy", policy.name), ("compat.disksim.completions_wait", "false")]);
@@ -293,7 +293,7 @@ fn every_policy_begins_a_batch_with_the_page_that_fills_the_buffer() {
 }
 
 #[test]
-fn pages_that_go_together_are_programmed_together_whenever_they_come() {
+fn pages_of_a_group_are_programmed_together() {
     let settings = [("flash.blocks", "64"), ("capacity", "1GiB"), ("initial.state", "fresh")];
     let mut drive = Drive::new(&config("intel-320", &settings), Seed(1));
     let programs = |drive: &Drive| drive.counters().get("array_busy_ns").unwrap() as f64 / 1_092_000.0;
@@ -303,7 +303,7 @@ fn pages_that_go_together_are_programmed_together_whenever_they_come() {
     }
     latency_ns(&mut drive, Request::flush(80));
     assert_eq!(programs(&drive), 20.0);
-    // What is alone waits for company, unless somebody waits for it.
+    // A single unit waits for others of its group, unless a flush waits for it.
     latency_ns(&mut drive, Request::write(81, 0, 4096));
     pause(&mut drive, Duration::from_s(1));
     assert_eq!(programs(&drive), 20.0);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Writes of single pages at random places, so many in flight; the time of all in ms and the longest of one in us.
+/// Writes single pages at random places at this depth. Returns the total time in ms and the longest latency in us.
 fn writes(drive: &mut Drive, count: u64, depth: u64, pause: Duration) -> (f64, f64) {
     let pages = drive.profile().capacity_bytes / drive.geometry().unit_bytes;
     let bytes = drive.geometry().unit_bytes;
@@ -52,7 +52,7 @@ fn gc_deferred_behind_the_host_lets_writes_pass_and_completes() {
 }
 
 #[test]
-fn with_a_second_register_cleaning_overlaps_bus_and_array_as_writes_do() {
+fn second_register_overlaps_bus_and_array_of_gc() {
     let took = |cache_mode| {
         let settings = [
             ("flash.channels", "11"),

@@ -259,7 +259,7 @@ fn profile(random: &mut Random) -> String {
     t
 }
 
-/// A random load, and what came of it.
+/// A random load and its results.
 struct Load {
     drive: Drive,
     requests: Vec<Request>,

@@ -66,7 +66,7 @@ fn the_mechanisms_make_the_published_numbers() {
 }
 
 #[test]
-fn reads_that_leave_no_die_idle_for_long_enough_are_disturbed_once() {
+fn reads_without_idle_dies_are_disturbed_once() {
     let config = config("mtron-like", &[("cleaning.idle", "2ms")]);
     let mut drive = Drive::new(&config, Seed(1));
     let capacity = drive.profile().capacity_bytes / IO_BYTES;

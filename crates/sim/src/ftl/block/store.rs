@@ -229,7 +229,7 @@ impl Store {
     /// Erases a block, which becomes free unless it wears out.
     pub(super) fn erase(&mut self, plane: PlaneId, block: BlockId) {
         let index = self.index(plane, block);
-        assert_eq!(self.blocks.valid[index], 0, "what is valid is moved before a block is erased");
+        assert_eq!(self.blocks.valid[index], 0, "valid units are moved before a block is erased");
         self.next[index] = 0;
         self.counters.erases += 1;
         if self.blocks.erase(index) {
@@ -272,7 +272,7 @@ impl Store {
         GcWork { moves, filled, ..GcWork::nothing(plane) }
     }
 
-    /// Makes `block`, which holds what is valid of an erase unit, its data block; the one before is erased. Returns the
+    /// Makes `block`, which holds the valid pages of an erase unit, its data block; the one before is erased. Returns the
     /// number of blocks erased.
     pub(super) fn switch(&mut self, plane: PlaneId, erase_unit: u32, block: BlockId) -> u32 {
         let index = self.data_index(plane, erase_unit);

@@ -1,4 +1,4 @@
-//! Block mapping against flash's laws and a plain model of what is written, for every scheme.
+//! Every block-mapping scheme against the rules of flash and a simple model of the data.
 
 use super::*;
 use crate::ftl::scheme::Scheme;
@@ -286,7 +286,7 @@ fn a_page_costs_the_merge_of_its_whole_unit() {
 }
 
 #[test]
-fn a_log_that_is_emptied_bit_by_bit_costs_as_much_in_smaller_pieces() {
+fn merging_a_log_in_steps_costs_the_same_in_all() {
     let most_at_once = |batch: &'static [(&str, &str)]| {
         let [_, _, _, fast, ..] = SCHEMES;
         let scheme: Vec<_> = fast.iter().chain(batch).copied().collect();

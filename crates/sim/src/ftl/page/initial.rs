@@ -234,7 +234,7 @@ fn sample(
     small.flash.endurance = None;
     // The same in the long run, however the moves are spread over the writes.
     (small.cleaning.pacing, small.cleaning.pacing_options) = ("watermark".into(), Default::default());
-    // What is cleaned as one counts, and not on how many planes it lies.
+    // A superblock counts as one block, whatever number of planes it spans.
     small.flash.pages = full.block_units / full.units_per_page;
     (small.mapping.parity, small.cleaning.multi_plane) = (None, false);
     small.mapping.chunk = small.mapping.unit.unwrap_or(small.flash.page);

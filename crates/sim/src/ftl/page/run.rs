@@ -1,4 +1,4 @@
-//! Mapping units that follow each other, placed in one call, which does once what is the same for all of them.
+//! Places consecutive mapping units in one call, with the common work done once.
 
 use super::{GcWork, NoRoom, PageMapped, Placed};
 use crate::ids::{Lpn, PlaneId};

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_has_a_page_on_each_of_its_channels_and_each_has_its_turn_with_the_parity() {
+    fn row_has_a_page_per_channel_and_parity_rotates() {
         // Channels of two dies with two planes; three channels and one with parity.
         let superblocks = Superblocks {
             protected: 3,

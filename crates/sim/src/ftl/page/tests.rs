@@ -307,7 +307,7 @@ impl Allocation for Counted {
 }
 
 #[test]
-fn a_long_run_asks_for_as_many_planes_as_it_has_pages_however_often_it_is_cleaned() {
+fn long_run_requests_one_plane_per_page_despite_gc() {
     let config = config(&[("capacity", "13MiB"), ("initial.state", "full")]);
     let mut ftl = PageMapped::new(&config, Seed(1));
     assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
@@ -375,7 +375,7 @@ fn paced_cleaning_never_runs_out_of_room() {
 }
 
 #[test]
-fn paced_cleaning_amplifies_writes_no_more_than_cleaning_at_a_mark() {
+fn paced_gc_amplifies_writes_no_more_than_watermark_gc() {
     let amplification = |pacing, separate| {
         let config = config(&[
             ("cleaning.pacing", pacing),

@@ -232,7 +232,7 @@ fn a_long_queue_is_not_looked_through_for_reads() {
 
 /// A cleaning of all planes, and one after it of a single plane, on which the first counts.
 #[test]
-fn the_first_cleaning_of_a_plane_counts_whichever_planes_it_is_on() {
+fn first_gc_of_a_plane_counts_on_any_of_its_planes() {
     let mut waiting = Waiting::new(1, true);
     let first = QUEUE.die.0 * PLANES;
     waiting.push(program(first), false);

@@ -1,4 +1,4 @@
-//! What is allowed with blocks that are garbage-collected together: over channels for parity, over the planes of a die.
+//! Blocks that are garbage-collected together, over channels for parity or over the planes of a die: allowed settings.
 
 use crate::config::refusal::{Refusal, range, require};
 use crate::config::{DriveConfig, LevelName, Placement};
