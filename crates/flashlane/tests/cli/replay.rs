@@ -228,7 +228,7 @@ fn bad_lines_are_reported_and_early_ends_partial() {
     assert_eq!(codes(&result), ["time-runs-backwards"]);
     let message = result["warnings"][0]["message"].as_str().unwrap();
     assert!(
-        message.contains("arrived together") && message.ends_with("the first in the trace is line 5"),
+        message.contains("replayed together") && message.ends_with("the first in the trace is line 5"),
         "{message}"
     );
     assert_eq!(codes(&json(&["replay", DRIVE, text(&back), "--pace", "closed"])), [""; 0]);

@@ -240,59 +240,6 @@ fn fsck_finds_a_damaged_footer() {
 }
 
 #[test]
-fn lost_table_of_units_keeps_blocks_until_discarded() {
-    let flash = Flash::new();
-    let file = flash.file("a", &[7; 50_000]);
-    flash.sdf("put", &[text(&file), "--id", "5"]);
-    let path = flash.dir.path().join("flash");
-    let mut bytes = fs::read(&path).unwrap();
-    // Its only sector is after one superblock and before the other.
-    let end = bytes.len();
-    bytes[4096..2 * 4096].fill(0x5a);
-    bytes[end - 2 * 4096..end - 4096].fill(0x5a);
-    fs::write(&path, &bytes).unwrap();
-    refused(1, &["sdf", "get", &flash.spec, "5"], &["no block 5", "damaged"]);
-    let status = json(&["sdf", "status", &flash.spec]);
-    let warnings = status["warnings"].as_array().unwrap();
-    assert!(warnings.iter().any(|warning| warning["code"] == "table-lost"), "{status}");
-    // The header of block 5 is sound and shows that its id was assigned.
-    let fresh = 6 + (1_u64 << 32);
-    assert_eq!(status["next_id"], fresh);
-    let units = status["units_damaged"].as_u64().unwrap();
-    assert_eq!(
-        units,
-        4 * status["device"]["units_per_lane"].as_u64().unwrap() - 2,
-        "all but the superblock's"
-    );
-    let checked = flashlane(&["sdf", "fsck", &flash.spec, "--format", "csv"]);
-    assert_eq!((checked.status, checked.stdout.lines().count() as u64), (1, 1 + units));
-    // Nothing is written before --destroy-data gives up the data over the table.
-    for action in [&["put", &flash.spec, text(&file)][..], &["rm", &flash.spec, "--damaged"]] {
-        refused(
-            2,
-            &[&["sdf"], action].concat(),
-            &["2 of their records", "byte 4096", "text 'ZZZZ", "--repair"],
-        );
-    }
-    assert!(fs::read(&path).unwrap() == bytes);
-    refused(2, &["sdf", "fsck", &flash.spec, "--repair"], &["2 of their records", "--destroy-data"]);
-    assert!(fs::read(&path).unwrap() == bytes);
-    let repaired = flashlane(&["sdf", "fsck", &flash.spec, "--repair", "--destroy-data"]);
-    assert!(repaired.status == 1 && repaired.stdout.contains("damaged units"), "{}", repaired.stderr);
-    // Nothing is free, and no command frees units unasked.
-    let full = [&format!("{units} are damaged")[..], "0 hold blocks", "rm DEVICE --damaged"];
-    refused(1, &["sdf", "put", &flash.spec, text(&file)], &full);
-    refused(1, &["sdf", "rm", &flash.spec, "99", "--damaged"], &["no block 99"]);
-    let after = fs::read(&path).unwrap();
-    assert!(after.windows(4096).any(|window| window == [7; 4096]), "the block's bytes are still there");
-    let ended = flashlane(&["sdf", "rm", &flash.spec, "--damaged"]);
-    assert!(ended.status == 0 && ended.stderr.contains(&format!("erased: {units}")), "{}", ended.stderr);
-    assert_eq!(json(&["sdf", "status", &flash.spec])["units_damaged"], 0);
-    assert_eq!(flash.sdf("put", &[text(&file)]), format!("{fresh}\n"));
-    assert_eq!(flash.block(fresh), vec![7; 50_000]);
-}
-
-#[test]
 fn result_never_overwrites_the_device() {
     let dir = tempfile::tempdir().unwrap();
     let (out, file) = (text(dir.path()), dir.path().join("result.json"));

@@ -289,6 +289,9 @@ fn blocks_are_found_where_both_copies_of_the_table_are_lost() {
                 "{verdict}"
             );
             assert!(!report.to_string().contains("--damaged"), "{report}");
+            if action == "status" {
+                assert_eq!(report["warnings"][0]["code"], "table-lost", "{report}");
+            }
         }
         let ids = |list: &Value| -> Vec<u64> {
             list["blocks"].as_array().unwrap().iter().map(|block| block["id"].as_u64().unwrap()).collect()
