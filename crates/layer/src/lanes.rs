@@ -13,8 +13,8 @@
 //! Opening writes nothing. Damaged records are rewritten with the first accepted write or erase, or by
 //! [`Lanes::repair`]; a device with foreign data in the location of a record opens only read-only (`ours`).
 //!
-//! Every write is durable when it completes, requested or not. A request below uses the caller's buffer: no data is
-//! copied. The layout on the device is in `docs/layout.md`.
+//! Every write is durable when it completes, requested or not. The request to the device below uses the caller's buffer: no data
+//! is copied. The layout on the device is in `docs/layout.md`.
 
 mod blocking;
 mod constants;
@@ -64,7 +64,9 @@ pub struct Lanes<D> {
     profile: Profile,
     superblock: Superblock,
     layout: Layout,
+    /// States of completed requests, which decide what the rules of erase units allow.
     units: Units,
+    /// States as they are, or are going to be, on the device.
     table: Table<Pending>,
     /// Requests in flight below, by their ids there.
     steps: BTreeMap<RequestId, Step>,

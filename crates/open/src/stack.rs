@@ -97,7 +97,7 @@ fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
     let refused = |error| OpenError::Real { path: path.into(), error };
     let (stack, warnings) = match device.zoned {
         None => {
-            // Only a refusal is worth looking for blocks that a signature may be part of.
+            // A block can contain a foreign signature, so look for blocks only if the host refused.
             let again = |error| match error {
                 flashlane_host::OpenError::Refused { .. } if options.keeps_blocks => {
                     let own_data = OwnData::Preserved(block_ranges(device));

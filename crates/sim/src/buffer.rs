@@ -472,7 +472,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Drops the buffered copies of `page`, or keeps those that are leaving from flash: it was trimmed or written past the
+    /// Drops the buffered copies of `lpn`, or keeps those that are leaving from flash: it was trimmed or written past the
     /// buffer. Gives back what was here and not on flash.
     pub(crate) fn forget(&mut self, lpn: Lpn) -> Option<Unflushed> {
         let slot = self.newest.remove(&lpn)?;

@@ -1,7 +1,8 @@
 //! The flash translation layer: where each mapping unit lies, and room for the next one.
 //!
-//! It keeps tables and has no notion of time: placing a mapping unit returns its plane and the garbage collection (GC)
-//! that is due; the drive turns both into flash operations.
+//! It keeps tables and has no notion of time. Garbage collection (GC) that placing a mapping unit requires is done in the
+//! tables at once; the unit's plane and the work of GC ([`GcWork`]) are returned, and the drive turns both into flash
+//! operations, which take the time.
 
 pub(crate) mod block;
 mod blocks;
@@ -57,19 +58,19 @@ impl Ftl {
         each!(self, layer => layer.prepare(config, seed, watch))
     }
 
-    /// The plane on which logical page `page` lies, if it was ever written.
+    /// The plane on which mapping unit `lpn` lies, if it was ever written.
     #[inline]
     pub fn plane_of(&self, lpn: Lpn) -> Option<PlaneId> {
         each!(self, layer => layer.plane_of(lpn))
     }
 
-    /// A hint that logical page `page` will be looked up soon.
+    /// A hint that mapping unit `lpn` will be looked up soon.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         each!(self, layer => layer.prefetch(lpn))
     }
 
-    /// A hint that logical page `page` will be placed anew soon, and its old place so become invalid.
+    /// A hint that mapping unit `lpn` will be placed anew soon, and its old place so become invalid.
     #[inline]
     pub fn prefetch_copy(&self, lpn: Lpn) {
         if let Self::Page(layer) = self {
@@ -77,7 +78,7 @@ impl Ftl {
         }
     }
 
-    /// Finds a new place for logical page `page`; the old one becomes invalid. Cleaning that is due is appended to
+    /// Finds a new place for mapping unit `lpn`; the old one becomes invalid. GC that is due is appended to
     /// `due`.
     ///
     /// # Errors
@@ -125,7 +126,7 @@ impl Ftl {
         }
     }
 
-    /// The plane that logical page `page` will be written to.
+    /// The plane that mapping unit `lpn` will be written to.
     ///
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out.
@@ -136,7 +137,7 @@ impl Ftl {
         }
     }
 
-    /// Whether `plane`, or another of its pool, can take logical page `page`: a plane that was assigned some time ago
+    /// Whether `plane`, or another of its pool, can take mapping unit `lpn`: a plane that was assigned some time ago
     /// may have filled up since.
     #[inline]
     pub fn can_take(&self, plane: PlaneId, lpn: Lpn) -> bool {
@@ -146,7 +147,7 @@ impl Ftl {
         }
     }
 
-    /// Forgets logical page `page`.
+    /// Forgets mapping unit `lpn`.
     pub fn trim(&mut self, lpn: Lpn) {
         each!(self, layer => layer.trim(lpn))
     }

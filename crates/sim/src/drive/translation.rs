@@ -270,8 +270,9 @@ impl Translation {
         }
     }
 
-    /// Queues a program and the GC that goes with it, whatever the ranks: before it what frees its block, and what was
-    /// deferred since the block before was opened; behind it the rest.
+    /// Queues a program and the GC that belongs to it: first GC that frees the program's block and GC deferred since the
+    /// block before was opened, then the program, then other GC. All have the class of a host write, so that no rank
+    /// reorders them.
     #[cold]
     fn enqueue_with_gc(&mut self, kernel: &mut Kernel<HostRequest>, program: Option<Operation>) {
         let mut due = std::mem::take(&mut self.due_gc);

@@ -3,7 +3,7 @@
 //! ```text
 //! store ─┬─ into the buffer: admit … acknowledge ──> completion
 //!        │                            drain: fill what is missing, program, release the slot
-//!        └─ past the buffer: write_past: fill what is missing, program … durable ──> completion
+//!        └─ past the buffer: write_bypassing: fill what is missing, program … durable ──> completion
 //! ```
 //!
 //! The states of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns
