@@ -105,11 +105,8 @@ mod tests {
         for name in
             ["a.msr.bz2", "a.BZ2", "a.lz4", "a.Z", "a.zip", "a.tgz", "a.msr.lz", "a.rar", "a.tzst", "a.bz"]
         {
-            let error = Compression::of_new(Path::new(name)).unwrap_err().to_string();
-            let ending = Path::new(name).extension().unwrap().display();
-            for part in [format!("'{name}'"), format!(".{ending}"), ".gz, .xz and .zst".into()] {
-                assert!(error.contains(&part), "{error}");
-            }
+            let extension = Path::new(name).extension().unwrap();
+            assert_eq!(Compression::of_new(Path::new(name)).unwrap_err(), extension);
         }
     }
 
