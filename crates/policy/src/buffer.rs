@@ -6,7 +6,6 @@
 mod bplru;
 mod cflru;
 mod fifo;
-mod list;
 mod lru;
 mod parallel;
 

@@ -13,7 +13,9 @@ pub mod pacing;
 mod policies;
 pub mod readahead;
 pub mod registry;
+pub mod replication;
 pub mod scheduling;
+mod slot_lists;
 pub mod wear;
 
 pub use options::{OptionError, Options};

@@ -1,7 +1,7 @@
 //! All families together.
 
 use crate::registry::Family;
-use crate::{allocation, buffer, cleaning, mapping, pacing, readahead, scheduling, wear};
+use crate::{allocation, buffer, cleaning, mapping, pacing, readahead, replication, scheduling, wear};
 
 /// The policies that a profile can choose by name: the built-in ones, and those that a program adds to a family.
 ///
@@ -40,6 +40,8 @@ pub struct Policies {
     pub pacing: Family<pacing::Build>,
     /// Which pages to prefetch.
     pub readahead: Family<readahead::Build>,
+    /// Which pages keep copies.
+    pub replication: Family<replication::Build>,
     /// Which of the operations waiting for a die goes first.
     pub scheduling: Family<scheduling::Build>,
     /// Which free block to write next.
@@ -55,6 +57,7 @@ impl Default for Policies {
             mapping: mapping::FAMILY,
             pacing: pacing::FAMILY,
             readahead: readahead::FAMILY,
+            replication: replication::FAMILY,
             scheduling: scheduling::FAMILY,
             wear: wear::FAMILY,
         }

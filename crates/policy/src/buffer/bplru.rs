@@ -8,7 +8,7 @@
 //! written with it, so that block-mapped drives need not merge; on the page-mapped drives of this simulator it only
 //! costs.
 
-use super::list::SlotLists;
+use crate::slot_lists::SlotLists;
 use super::{Access, Page, Replacement, Shape};
 use crate::{OptionError, Options};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! First in, first out: a rewrite replaces the page where it stands.
 
-use super::list::SlotLists;
+use crate::slot_lists::SlotLists;
 use super::{Access, Page, Replacement, Shape};
 use crate::{OptionError, Options};
 

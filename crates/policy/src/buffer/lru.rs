@@ -1,6 +1,6 @@
 //! Least recently written: a rewrite moves the page to the young end (ruan12, section II).
 
-use super::list::SlotLists;
+use crate::slot_lists::SlotLists;
 use super::{Access, Page, Replacement, Shape};
 use crate::{OptionError, Options};
 

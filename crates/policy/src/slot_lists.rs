@@ -4,20 +4,20 @@
 const NONE: u32 = u32::MAX;
 
 /// Lists of slots, each from oldest to youngest.
-pub(super) struct SlotLists {
+pub(crate) struct SlotLists {
     /// For each slot its predecessor and successor, then for each list its tail and head.
     links: Vec<(u32, u32)>,
     slots: u32,
 }
 
 impl SlotLists {
-    pub(super) fn new(slots: u32, lists: u32) -> Self {
+    pub(crate) fn new(slots: u32, lists: u32) -> Self {
         let mut links = vec![(NONE, NONE); slots as usize];
         links.extend((slots..slots + lists).map(|end| (end, end)));
         Self { links, slots }
     }
 
-    pub(super) fn push_youngest(&mut self, list: u32, slot: u32) {
+    pub(crate) fn push_youngest(&mut self, list: u32, slot: u32) {
         debug_assert_eq!(self.links[slot as usize], (NONE, NONE), "slot {slot} is in a list already");
         let end = self.slots + list;
         let last = self.links[end as usize].0;
@@ -26,7 +26,7 @@ impl SlotLists {
         self.links[end as usize].0 = slot;
     }
 
-    pub(super) fn push_oldest(&mut self, list: u32, slot: u32) {
+    pub(crate) fn push_oldest(&mut self, list: u32, slot: u32) {
         debug_assert_eq!(self.links[slot as usize], (NONE, NONE), "slot {slot} is in a list already");
         let end = self.slots + list;
         let first = self.links[end as usize].1;
@@ -35,25 +35,29 @@ impl SlotLists {
         self.links[end as usize].1 = slot;
     }
 
-    pub(super) fn oldest(&self, list: u32) -> Option<u32> {
+    pub(crate) fn oldest(&self, list: u32) -> Option<u32> {
         Some(self.links[(self.slots + list) as usize].1).filter(|&slot| slot < self.slots)
     }
 
+    pub(crate) fn youngest(&self, list: u32) -> Option<u32> {
+        Some(self.links[(self.slots + list) as usize].0).filter(|&slot| slot < self.slots)
+    }
+
     /// The next older slot of the list that `slot` is in.
-    pub(super) fn older(&self, slot: u32) -> Option<u32> {
+    pub(crate) fn older(&self, slot: u32) -> Option<u32> {
         Some(self.links[slot as usize].0).filter(|&slot| slot < self.slots)
     }
 
     /// The next younger slot of the list that `slot` is in.
-    pub(super) fn younger(&self, slot: u32) -> Option<u32> {
+    pub(crate) fn younger(&self, slot: u32) -> Option<u32> {
         Some(self.links[slot as usize].1).filter(|&slot| slot < self.slots)
     }
 
-    pub(super) fn contains(&self, slot: u32) -> bool {
+    pub(crate) fn contains(&self, slot: u32) -> bool {
         self.links[slot as usize].0 != NONE
     }
 
-    pub(super) fn remove(&mut self, slot: u32) {
+    pub(crate) fn remove(&mut self, slot: u32) {
         let (before, after) = self.links[slot as usize];
         debug_assert_ne!(before, NONE, "slot {slot} is in no list");
         self.links[before as usize].1 = after;
@@ -61,7 +65,7 @@ impl SlotLists {
         self.links[slot as usize] = (NONE, NONE);
     }
 
-    pub(super) fn pop_oldest(&mut self, list: u32) -> Option<u32> {
+    pub(crate) fn pop_oldest(&mut self, list: u32) -> Option<u32> {
         let oldest = self.oldest(list)?;
         self.remove(oldest);
         Some(oldest)
