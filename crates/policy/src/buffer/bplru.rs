@@ -8,8 +8,8 @@
 //! written with it, so that block-mapped drives need not merge; on the page-mapped drives of this simulator it only
 //! costs.
 
-use crate::slot_lists::SlotLists;
 use super::{Access, Page, Replacement, Shape};
+use crate::slot_lists::SlotLists;
 use crate::{OptionError, Options};
 use std::collections::BTreeMap;
 

@@ -5,8 +5,8 @@
 //! window has none does a dirty page have to go to flash, the least recently used. The window's size weighs the reads
 //! that a clean page spares against the programs that a dirty one does. Every step takes constant time.
 
-use crate::slot_lists::SlotLists;
 use super::{Access, Page, Replacement, Shape};
+use crate::slot_lists::SlotLists;
 use crate::{OptionError, Options};
 use flashlane_base::units::parse_share;
 use std::str::FromStr;

@@ -1,7 +1,7 @@
 //! First in, first out: a rewrite replaces the page where it stands.
 
-use crate::slot_lists::SlotLists;
 use super::{Access, Page, Replacement, Shape};
+use crate::slot_lists::SlotLists;
 use crate::{OptionError, Options};
 
 struct Fifo(SlotLists);

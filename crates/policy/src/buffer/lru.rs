@@ -1,7 +1,7 @@
 //! Least recently written: a rewrite moves the page to the young end (ruan12, section II).
 
-use crate::slot_lists::SlotLists;
 use super::{Access, Page, Replacement, Shape};
+use crate::slot_lists::SlotLists;
 use crate::{OptionError, Options};
 
 struct Lru(SlotLists);

@@ -4,8 +4,8 @@
 //! A rewrite moves the page to its list's tail. A batch takes the same number of pages from the head of each list, one
 //! from each in turn, or all pages of a shorter list. Single pages come from the lists in turn.
 
-use crate::slot_lists::SlotLists;
 use super::{Access, Page, Queues, Replacement, Shape};
+use crate::slot_lists::SlotLists;
 use crate::{OptionError, Options};
 
 struct Parallel {

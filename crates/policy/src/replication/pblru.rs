@@ -113,7 +113,8 @@ impl Replication for Pblru {
 
 pub(super) fn build(groups: u32, options: &Options) -> Result<Box<dyn Replication>, OptionError> {
     let share = |share: f64| share > 0.0 && share < 1.0;
-    let recency: f64 = options.get("recency", 0.5, "a share of the groups between 0 and 1, like 0.5", share)?;
+    let recency: f64 =
+        options.get("recency", 0.5, "a share of the groups between 0 and 1, like 0.5", share)?;
     let allowed = "a probability from 0 to 1, like 0.05";
     let threshold = options.get("threshold", 0.05, allowed, |p: f64| (0.0..=1.0).contains(&p))?;
     Ok(Box::new(Pblru {

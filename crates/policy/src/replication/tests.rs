@@ -25,9 +25,10 @@ impl Model {
 #[test]
 fn policies_choose_the_victim_of_the_plain_queue() {
     const GROUPS: u32 = 20;
-    for (name, options, most_recent) in
-        [("lru", Options::default(), None), ("pblru", Options::new([("recency".into(), "0.3".into())]), Some(6))]
-    {
+    for (name, options, most_recent) in [
+        ("lru", Options::default(), None),
+        ("pblru", Options::new([("recency".into(), "0.3".into())]), Some(6)),
+    ] {
         let mut random = Seed(7).derive(name).source();
         let mut policy = FAMILY.build(name, GROUPS, &options).unwrap();
         let mut model = Model { queue: Vec::new(), most_recent };
