@@ -79,6 +79,8 @@ mod documents {
     mod sweeps {}
     #[doc = include_str!("../../../docs/traces.md")]
     mod traces {}
+    #[doc = include_str!("../../../docs/transactions.md")]
+    mod transactions {}
     #[doc = include_str!("../../../docs/uflip.md")]
     mod uflip {}
     #[doc = include_str!("../../../docs/workloads.md")]

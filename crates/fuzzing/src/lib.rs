@@ -9,6 +9,7 @@ mod block_headers;
 mod fio_reader;
 mod lanes_table;
 mod mutate;
+mod page_recording;
 mod profile_reader;
 mod result_file;
 mod spec_grammar;
@@ -34,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     fio_reader::TARGET,
     trace_reader::TARGET,
     trace_container::TARGET,
+    page_recording::TARGET,
     lanes_table::TARGET,
     block_headers::TARGET,
     result_file::TARGET,

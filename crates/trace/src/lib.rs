@@ -4,6 +4,7 @@
 //! [`Writer`] writes them. A format is one file in `formats/` and one line in [`FORMATS`].
 
 mod compression;
+mod content;
 mod cursor;
 mod doubt;
 mod encode;
@@ -29,6 +30,7 @@ mod text;
 mod trace;
 mod write;
 
+pub use content::{Content, open_content};
 pub use doubt::Doubt;
 pub use encode::Loss;
 pub use error::{OpenError, ReadError, WriteError};

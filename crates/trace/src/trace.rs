@@ -2,16 +2,16 @@
 
 use crate::Record;
 use crate::compression::Compression;
+use crate::content::file;
 use crate::error::{OpenError, ReadError};
 use crate::files::files;
 use crate::format::{Format, Input};
 use crate::packing::packing;
 use crate::sink::{Sink, Wanted};
-use crate::source::{Counted, Progress, Source};
+use crate::source::{Progress, Source};
 use crate::standard::{input_name, is_standard_input};
 use crate::summary::Summary;
 use crate::text::Reader;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -55,18 +55,9 @@ pub fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Trace, OpenError> 
     if is_standard_input(path) {
         return Trace::from_reader(io::stdin(), &input_name(path), options);
     }
-    let cannot = |path: &Path, source| OpenError::File { path: path.to_owned(), source };
     let mut progress = Progress { file_bytes: Some(0), ..Progress::default() };
-    let mut inputs = Vec::new();
-    for part in files(path) {
-        let file = File::open(&part).map_err(|error| cannot(&part, error))?;
-        let meta = file.metadata().map_err(|error| cannot(&part, error))?;
-        if meta.is_dir() {
-            return Err(cannot(&part, io::ErrorKind::IsADirectory.into()));
-        }
-        progress.file_bytes = progress.file_bytes.filter(|_| meta.is_file()).map(|bytes| bytes + meta.len());
-        inputs.push(Box::new(Counted { input: file, count: progress.read_bytes.clone() }) as Input);
-    }
+    let parts = files(path);
+    let inputs = parts.iter().map(|part| file(part, &mut progress)).collect::<Result<_, _>>()?;
     let trace = Trace::from_inputs(inputs, &path.display().to_string(), options)?;
     Ok(Trace { progress, ..trace })
 }
