@@ -21,7 +21,7 @@ use crate::blkid;
 use crate::finding::Finding;
 use crate::signature::{self, Signature};
 use crate::target::{self, Target};
-use machine::{Backing, Storage};
+use machine::{Backing, Machine, Storage};
 use openers::openers;
 use std::fs::File;
 use std::io;
@@ -35,25 +35,34 @@ use std::time::Duration;
 /// The operating system's error where the target cannot be opened for reading.
 pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
-    let mut findings = uses(target, sys, proc);
-    findings.extend(open_elsewhere(target, proc));
+    let machine = read::machine(sys, proc);
+    let identities = identities(target, proc);
+    let mut findings = uses(&machine, &identities, sys);
+    findings.extend(open_elsewhere(&identities, proc));
     let file = target.open_to_read()?;
     let length_bytes =
         if target.block { target::block_device_length(&file)? } else { file.metadata()?.len() };
+    let mut shows_own = false;
     match signature::find(length_bytes, |at, buffer| file.read_at(buffer, at)) {
         Ok(own) => {
+            shows_own = own.iter().any(Signature::is_own);
             let named = blkid::find(&file).unwrap_or_default();
             findings.extend(signature::merge(named, own).into_iter().map(Finding::Signature));
         }
         Err(e) => findings.push(Finding::Unreadable { reason: format!("its bytes cannot be read: {e}") }),
     }
+    if !shows_own
+        && let Storage::Block(number) = identities[0]
+        && let Some(backing) = machine.devices.get(&number).and_then(|device| device.backing.as_ref())
+    {
+        findings.extend(own_data_below(backing).map(Finding::Signature));
+    }
     Ok(findings)
 }
 
-fn uses(target: &Target, sys: &Path, proc: &Path) -> Vec<Finding> {
-    let machine = read::machine(sys, proc);
-    let identities = identities(target, proc);
-    let mut findings = graph::uses(&machine, &identities);
+/// Returns every use of the target's bytes that the kernel reports.
+fn uses(machine: &Machine, identities: &[Storage], sys: &Path) -> Vec<Finding> {
+    let mut findings = graph::uses(machine, identities);
     if let Storage::Block(number) = identities[0]
         && !machine.devices.contains_key(&number)
     {
@@ -61,12 +70,7 @@ fn uses(target: &Target, sys: &Path, proc: &Path) -> Vec<Finding> {
             format!("what uses it is unknown: {} has no entry for it", sys.join("dev/block").display());
         findings.push(Finding::Unreadable { reason });
     }
-    if let Storage::Block(number) = identities[0]
-        && let Some(backing) = machine.devices.get(&number).and_then(|device| device.backing.as_ref())
-    {
-        findings.extend(own_data_below(backing).map(Finding::Signature));
-    }
-    for number in graph::devices_below(&machine, &identities) {
+    for number in graph::devices_below(machine, identities) {
         let name = machine.name(number);
         if lookup::node(&name, number).is_some_and(|node| is_claimed(&node)) {
             findings.push(Finding::Claimed { device: name });
@@ -108,13 +112,12 @@ fn is_claimed(node: &Path) -> bool {
 }
 
 /// Returns other processes that have the target open. A starting process shares its parent's files briefly, so retry.
-fn open_elsewhere(target: &Target, proc: &Path) -> Vec<Finding> {
-    let identities = identities(target, proc);
-    let mut found = openers(proc, &identities);
+fn open_elsewhere(identities: &[Storage], proc: &Path) -> Vec<Finding> {
+    let mut found = openers(proc, identities);
     let mut tries_left = 20;
     while !found.is_empty() && tries_left > 0 {
         std::thread::sleep(Duration::from_millis(25));
-        found = openers(proc, &identities);
+        found = openers(proc, identities);
         tries_left -= 1;
     }
     let finding =
