@@ -17,6 +17,7 @@ mod sdf_damage;
 mod sdf_foreign;
 mod sdf_guard;
 mod snapshots;
+mod stored;
 mod sweeps;
 mod traces;
 mod uflip;

@@ -1,47 +1,20 @@
 //! Damaged units and superblocks: reports name each with its position and a command as remedy.
 
 use crate::program::{done, flashlane, json, refused, text};
+use crate::stored::{DATA, LANES, Stored, UNIT};
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
 
-const UNIT: usize = 64 << 10;
-/// After the lanes' superblock and the single sector of their table.
-const DATA: usize = 2 * 4096;
-const LANES: usize = 4;
-
-struct Device {
-    dir: tempfile::TempDir,
-    path: PathBuf,
-    spec: String,
-}
-
-impl Device {
-    /// A file with the blocks 0 to 9.
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, small) = (dir.path().join("flash"), dir.path().join("small"));
-        fs::write(&small, [7; 50_000]).unwrap();
-        let spec = format!("lanes({},channels={LANES},unit=64KiB,read-unit=4KiB)", path.display());
-        done(&["sdf", "format", &spec, "--create", "4MiB", "--allow-page-cache"]);
-        let put = ["sdf", "put", &spec];
-        done(&[&put[..], &[text(&small); 10]].concat());
-        Self { dir, path, spec }
-    }
-
-    fn small(&self) -> PathBuf {
-        self.dir.path().join("small")
-    }
-
+impl Stored {
     /// Offsets in the file of the units with a copy of the superblock.
     fn superblocks(&self) -> Vec<usize> {
-        let bytes = fs::read(&self.path).unwrap();
+        let bytes = self.bytes();
         let is_superblock = |at: &usize| bytes[*at..].starts_with(b"FLBLOCKS\x01\0\0\0\x02");
         (DATA..bytes.len() - UNIT).step_by(UNIT).filter(is_superblock).collect()
     }
 
     fn fill(&self, places: &[(usize, usize)], byte: u8) {
-        let mut bytes = fs::read(&self.path).unwrap();
+        let mut bytes = self.bytes();
         for &(at, length) in places {
             bytes[at..at + length].fill(byte);
         }
@@ -57,12 +30,12 @@ impl Device {
 
 #[test]
 fn repair_rewrites_superblocks_from_headers() {
-    let device = Device::new();
+    let device = Stored::new(10);
     let spec = device.spec.as_str();
     let copies = device.superblocks();
     assert!(copies.len() == 2 && copies[1] - copies[0] > 1 << 20, "{copies:?}");
     device.fill(&copies.iter().map(|&at| (at, UNIT)).collect::<Vec<_>>(), b'x');
-    let bytes = fs::read(&device.path).unwrap();
+    let bytes = device.bytes();
     for action in ["ls", "status", "fsck"] {
         let (status, report) = device.verdict(action);
         assert!(status == i32::from(action == "fsck"), "{action}: {report}");
@@ -72,9 +45,9 @@ fn repair_rewrites_superblocks_from_headers() {
     assert_eq!(json(&["sdf", "ls", spec])["blocks"].as_array().unwrap().len(), 10);
     done(&["sdf", "get", spec, "4", "--output", text(&device.dir.path().join("4"))]);
     assert_eq!(fs::read(device.dir.path().join("4")).unwrap(), [7; 50_000]);
-    let small = device.small();
+    let small = &device.small;
     let changes = [
-        &["put", spec, text(&small)][..],
+        &["put", spec, text(small)][..],
         &["rm", spec, "0"],
         &["rm", spec, "--damaged"],
         &["fsck", spec, "--repair"],
@@ -86,7 +59,7 @@ fn repair_rewrites_superblocks_from_headers() {
             &["Do not format", "fsck DEVICE --repair --destroy-data"],
         );
         assert!(!refusal.stderr.contains("format it first"), "{}", refusal.stderr);
-        assert!(fs::read(&device.path).unwrap() == bytes, "{change:?}");
+        assert!(device.bytes() == bytes, "{change:?}");
     }
     let repaired = flashlane(&["sdf", "fsck", spec, "--repair", "--destroy-data", "--format", "json"]);
     let result: Value = serde_json::from_str(&repaired.stdout).unwrap();
@@ -94,14 +67,14 @@ fn repair_rewrites_superblocks_from_headers() {
     // The units that held the copies are damaged; `rm --damaged` discards them.
     assert_eq!(result["units_damaged"], 2);
     assert_eq!(flashlane(&["sdf", "rm", spec, "--damaged"]).status, 0);
-    let id = done(&["sdf", "put", spec, text(&small)]);
+    let id = done(&["sdf", "put", spec, text(small)]);
     assert!(id.trim().parse::<u64>().unwrap() >= 1 << 32, "{id}");
     assert_eq!(device.verdict("fsck").0, 0);
 }
 
 #[test]
 fn verdict_names_damage_and_a_remedy() {
-    let device = Device::new();
+    let device = Stored::new(10);
     let of = |id: u64| {
         let list = json(&["sdf", "ls", &device.spec]);
         let block =
@@ -147,8 +120,8 @@ fn verdict_names_damage_and_a_remedy() {
 /// Damages two places of one block, then one up to its end.
 #[test]
 fn fsck_names_every_damaged_place_of_a_block() {
-    let device = Device::new();
-    let bytes = fs::read(&device.path).unwrap();
+    let device = Stored::new(10);
+    let bytes = device.bytes();
     let runs: Vec<usize> = (DATA..bytes.len() - UNIT)
         .step_by(UNIT)
         .filter(|&at| bytes[at..].starts_with(b"FLBLOCKS\x01\0\0\0\x01"))
@@ -164,11 +137,11 @@ fn fsck_names_every_damaged_place_of_a_block() {
 /// Units that a device fails to read may be sound: no command discards them or advises to.
 #[test]
 fn unreadable_units_are_not_called_empty() {
-    let device = Device::new();
-    let before = fs::read(&device.path).unwrap();
+    let device = Stored::new(10);
+    let before = device.bytes();
     let below = format!("lanes(faulty({},read-errors=100%))", text(&device.path));
     let above = format!("faulty({},read-errors=100%)", device.spec);
-    let small = device.small();
+    let small = &device.small;
     let commands = |spec: &str| -> Vec<Vec<String>> {
         let words = [
             vec!["ls", spec],
@@ -176,7 +149,7 @@ fn unreadable_units_are_not_called_empty() {
             vec!["fsck", spec],
             vec!["fsck", spec, "--repair", "--destroy-data"],
             vec!["get", spec, "0"],
-            vec!["put", spec, text(&small)],
+            vec!["put", spec, text(small)],
             vec!["rm", spec, "--damaged"],
             vec!["bench", spec, "--destroy-data", "--allow-page-cache"],
         ];
@@ -189,7 +162,7 @@ fn unreadable_units_are_not_called_empty() {
             for loss in ["format", "--destroy-data", "rm "] {
                 assert!(!ended.stderr.contains(loss), "{words:?} advises {loss}: {}", ended.stderr);
             }
-            assert!(fs::read(&device.path).unwrap() == before, "{words:?}");
+            assert!(device.bytes() == before, "{words:?}");
         }
     }
     // With only some unreadable, the other blocks are there.
@@ -325,7 +298,7 @@ fn blocks_are_found_where_both_copies_of_the_table_are_lost() {
 
 #[test]
 fn rm_lists_deleted_and_kept_blocks() {
-    let device = Device::new();
+    let device = Stored::new(10);
     let ended = refused(1, &["sdf", "rm", &device.spec, "77", "1", "2", "88"], &[]);
     let expected = "not deleted: 77 (there is no block 77), 88 (there is no block 88); deleted: 1, 2";
     assert!(ended.stderr.contains(expected), "{}", ended.stderr);

@@ -2,41 +2,17 @@
 //! lane records loses no block.
 
 use crate::program::{done, flashlane, json, refused, text};
+use crate::stored::{DATA, Stored, UNIT};
 use flashlane_base::Seed;
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
 
 const LENGTH: usize = 4 << 20;
-const UNIT: usize = 64 << 10;
-/// After the superblock and the single sector of the table.
-const DATA: usize = 2 * 4096;
 
-/// A file with blocks 0 and 1, its bytes, and a small file beside it.
-struct Device {
-    _dir: tempfile::TempDir,
-    path: PathBuf,
-    small: PathBuf,
-    spec: String,
-    bytes: Vec<u8>,
-}
-
-impl Device {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, small) = (dir.path().join("flash"), dir.path().join("small"));
-        fs::write(&small, [7; 50_000]).unwrap();
-        let spec = format!("lanes({},channels=4,unit=64KiB,read-unit=4KiB)", path.display());
-        done(&["sdf", "format", &spec, "--create", "4MiB", "--allow-page-cache"]);
-        done(&["sdf", "put", &spec, text(&small), text(&small)]);
-        let bytes = fs::read(&path).unwrap();
-        assert_eq!(bytes.len(), LENGTH);
-        Self { _dir: dir, path, small, spec, bytes }
-    }
-
+impl Stored {
     /// Restores the device, with these bytes at this offset.
     fn with(&self, at: usize, foreign: &[u8]) -> Vec<u8> {
-        let mut bytes = self.bytes.clone();
+        let mut bytes = self.original.clone();
         bytes[at..at + foreign.len()].copy_from_slice(foreign);
         fs::write(&self.path, &bytes).unwrap();
         bytes
@@ -84,7 +60,7 @@ fn archive(length: usize) -> Vec<u8> {
 
 #[test]
 fn no_command_changes_foreign_data() {
-    let device = Device::new();
+    let device = Stored::new(2);
     let letter = b"Dear diary, nothing happened today. ".repeat(20);
     let tail = LENGTH - 2 * 4096;
     for (at, foreign) in [
@@ -98,7 +74,7 @@ fn no_command_changes_foreign_data() {
         (LENGTH - letter.len(), letter.clone()),
     ] {
         let bytes = device.with(at, &foreign);
-        let unchanged = |words: &[&str]| assert!(fs::read(&device.path).unwrap() == bytes, "{words:?}, {at}");
+        let unchanged = |words: &[&str]| assert!(device.bytes() == bytes, "{words:?}, {at}");
         for words in device.commands() {
             flashlane(&words);
             unchanged(&words);
@@ -128,7 +104,7 @@ fn no_command_changes_foreign_data() {
             (&2.into(), &Value::Array(vec![])),
             "{at}"
         );
-        assert!(fs::read(&device.path).unwrap()[..4096] == device.bytes[..4096]);
+        assert!(device.bytes()[..4096] == device.original[..4096]);
         done(&["sdf", "put", &device.spec, text(&device.small)]);
     }
 }
@@ -136,7 +112,7 @@ fn no_command_changes_foreign_data() {
 /// Nothing changes outside the units, and within them only if all lane records are intact.
 #[test]
 fn foreign_data_anywhere_is_kept() {
-    let device = Device::new();
+    let device = Stored::new(2);
     let mut random = Seed(15).derive("foreign data").source();
     let units = (LENGTH - DATA - 2 * 4096) / (4 * UNIT) * 4;
     let (mut refused, mut accepted) = (0, 0);
@@ -152,11 +128,11 @@ fn foreign_data_anywhere_is_kept() {
         let bytes = device.with(at, &foreign);
         for words in device.commands().iter().filter(|words| !words.contains(&"--id")) {
             flashlane(words);
-            assert!(fs::read(&device.path).unwrap() == bytes, "{words:?}, {} bytes at {at}", foreign.len());
+            assert!(device.bytes() == bytes, "{words:?}, {} bytes at {at}", foreign.len());
         }
         for words in device.changes() {
             let ended = flashlane(&words);
-            let after = fs::read(&device.path).unwrap();
+            let after = device.bytes();
             if ended.stderr.contains("is not written to") {
                 assert!(after == bytes, "{words:?}, {} bytes at {at}", foreign.len());
                 refused += 1;
@@ -216,12 +192,12 @@ fn single_damage_to_lane_records_loses_no_block() {
 /// The first bytes of a unit show foreign data.
 #[test]
 fn put_keeps_foreign_data_in_erased_units() {
-    let device = Device::new();
+    let device = Stored::new(2);
     let archive = archive(2 * UNIT);
     let last = (LENGTH - DATA - 2 * 4096) / (4 * UNIT) * 4 - 1;
     // Units that were never used, and one whose block was deleted.
     done(&["sdf", "rm", &device.spec, "1"]);
-    let bytes = fs::read(&device.path).unwrap();
+    let bytes = device.bytes();
     let deleted = (DATA..DATA + last * UNIT)
         .step_by(UNIT)
         .find(|&at| bytes[at..].starts_with(b"FLBLOCKS") && bytes[at + 56..at + 64] == 1_u64.to_le_bytes())
@@ -231,7 +207,7 @@ fn put_keeps_foreign_data_in_erased_units() {
         let mut bytes = bytes.clone();
         bytes[at..at + length].copy_from_slice(&archive[..length]);
         fs::write(&device.path, &bytes).unwrap();
-        let kept = || fs::read(&device.path).unwrap()[at..at + length] == archive[..length];
+        let kept = || device.bytes()[at..at + length] == archive[..length];
         let report = flashlane(&["sdf", "fsck", &device.spec]);
         let text_of = report.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         let named = format!("{units} of them erased units overwritten with other data");
@@ -255,7 +231,7 @@ fn put_keeps_foreign_data_in_erased_units() {
 
 #[test]
 fn format_keeps_the_division_unless_a_shape_is_given() {
-    let device = Device::new();
+    let device = Stored::new(2);
     let bare = format!("lanes({})", device.path.display());
     // Over other data within the units, and over a record of the lanes.
     for (at, foreign) in [(DATA + 10 * UNIT, archive(5000)), (4096, archive(4096))] {
@@ -270,7 +246,7 @@ fn format_keeps_the_division_unless_a_shape_is_given() {
     let made = json(&["sdf", "format", &other, "--destroy-data"]);
     assert_eq!(made["division"], "new: 2 lanes, units of 128 KiB");
     // The records at both ends are lost, and with them the division: no command divides the device unasked.
-    let mut bytes = fs::read(&device.path).unwrap();
+    let mut bytes = device.bytes();
     bytes[..4096].fill(b'x');
     bytes[LENGTH - 4096..].fill(b'x');
     fs::write(&device.path, &bytes).unwrap();
@@ -278,5 +254,5 @@ fn format_keeps_the_division_unless_a_shape_is_given() {
     refused(2, &format, &["Flashlane blocks", "--really"]);
     let really = [&format[..], &["--really", text(&device.path)]].concat();
     refused(2, &really, &["holds blocks of Flashlane", ",channels=2,unit=128KiB)'"]);
-    assert!(fs::read(&device.path).unwrap() == bytes);
+    assert!(device.bytes() == bytes);
 }

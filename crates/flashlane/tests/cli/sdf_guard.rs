@@ -2,46 +2,14 @@
 //! them do not.
 
 use crate::program::{done, flashlane, json, refused, text};
+use crate::stored::{Stored, UNIT};
 use std::fs;
-use std::path::PathBuf;
 
 const SAFE: [&str; 2] = ["--destroy-data", "--allow-page-cache"];
-const UNIT: usize = 64 << 10;
-
-/// A file with the blocks 0 to 2 on lanes.
-struct Store {
-    dir: tempfile::TempDir,
-    path: PathBuf,
-    /// Spec of the file as lanes.
-    lanes: String,
-}
-
-impl Store {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, small) = (dir.path().join("store"), dir.path().join("small"));
-        fs::write(&small, [7; 50_000]).unwrap();
-        let lanes = format!("lanes({})", path.display());
-        let shape = lanes.replace(')', ",channels=4,unit=64KiB,read-unit=4KiB)");
-        done(&["sdf", "format", &shape, "--create", "4MiB", "--allow-page-cache"]);
-        done(&["sdf", "put", &lanes, text(&small), text(&small), text(&small)]);
-        Self { dir, path, lanes }
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        fs::read(&self.path).unwrap()
-    }
-
-    fn overwrite(&self, at: usize, bytes: &[u8]) {
-        let mut all = self.bytes();
-        all[at..at + bytes.len()].copy_from_slice(bytes);
-        fs::write(&self.path, all).unwrap();
-    }
-}
 
 #[test]
 fn overwriting_blocks_requires_really() {
-    let store = Store::new();
+    let store = Stored::new(3);
     let path = text(&store.path);
     let anew = store.lanes.replace(')', ",channels=2,unit=64KiB,format=yes)");
     let faulty = format!("faulty({path},delays=1%)");
@@ -72,11 +40,10 @@ fn overwriting_blocks_requires_really() {
 
 #[test]
 fn commands_that_keep_blocks_require_no_really() {
-    let store = Store::new();
-    let small = store.dir.path().join("small");
+    let store = Stored::new(3);
     let bench = [&["sdf", "bench", &store.lanes, "--blocks", "8"][..], &SAFE].concat();
     assert_eq!(json(&bench)["blocks"], 3);
-    let id = done(&["sdf", "put", &store.lanes, text(&small)]);
+    let id = done(&["sdf", "put", &store.lanes, text(&store.small)]);
     done(&["sdf", "rm", &store.lanes, id.trim()]);
     done(&["sdf", "fsck", &store.lanes, "--repair"]);
     // Without blocks `--really` is not required, though their bytes are still there.
@@ -88,14 +55,14 @@ fn commands_that_keep_blocks_require_no_really() {
 
 #[test]
 fn blocks_are_recognised_without_lane_records() {
-    let store = Store::new();
+    let store = Stored::new(3);
     let length = store.bytes().len();
     store.overwrite(0, &[b'x'; 8192]);
     store.overwrite(length - 8192, &[b'x'; 8192]);
     let run = [&["run", text(&store.path), "random-write,requests=10"][..], &SAFE].concat();
     refused(2, &run, &["a signature: Flashlane blocks (at byte 8192)", "--really"]);
     // Units that may have held a block count as blocks.
-    let store = Store::new();
+    let store = Stored::new(3);
     let lists = json(&["sdf", "ls", &store.lanes]);
     for block in lists["blocks"].as_array().unwrap() {
         let [lane, unit] = ["lane", "unit"].map(|key| block[key].as_u64().unwrap() as usize);
@@ -109,14 +76,13 @@ fn blocks_are_recognised_without_lane_records() {
 
 #[test]
 fn repair_over_a_signature_requires_really() {
-    let store = Store::new();
-    let small = store.dir.path().join("small");
+    let store = Stored::new(3);
     store.overwrite(4086, b"SWAPSPACE2");
     let before = store.bytes();
     let path = text(&store.path);
     let repair = format!("sdf fsck \"{}\" --repair --destroy-data --really {path}'", store.lanes);
     for words in [
-        vec!["sdf", "put", &store.lanes, text(&small)],
+        vec!["sdf", "put", &store.lanes, text(&store.small)],
         vec!["sdf", "rm", &store.lanes, "0"],
         vec!["sdf", "fsck", &store.lanes, "--repair"],
         vec!["sdf", "fsck", &store.lanes, "--repair", "--destroy-data"],
@@ -127,17 +93,16 @@ fn repair_over_a_signature_requires_really() {
     }
     let all = ["sdf", "fsck", &store.lanes, "--repair", "--destroy-data", "--really", path];
     assert_eq!(json(&all)["blocks_checked"], 3);
-    done(&["sdf", "put", &store.lanes, text(&small)]);
+    done(&["sdf", "put", &store.lanes, text(&store.small)]);
 }
 
 #[test]
 fn refusal_of_a_device_in_use_omits_really() {
-    let store = Store::new();
-    let small = store.dir.path().join("small");
+    let store = Stored::new(3);
     // The process of this test holds the file open.
     let _open = fs::File::open(&store.path).unwrap();
     for words in [
-        vec!["sdf", "put", &store.lanes, text(&small)],
+        vec!["sdf", "put", &store.lanes, text(&store.small)],
         vec!["sdf", "rm", &store.lanes, "0"],
         vec!["sdf", "fsck", &store.lanes, "--repair"],
     ] {
@@ -173,7 +138,7 @@ fn stored_blocks_with_signatures_do_not_lock_their_store() {
 
 #[test]
 fn archive_that_never_was_a_store_is_not_advised_to_be_repaired() {
-    let store = Store::new();
+    let store = Stored::new(3);
     let plain = store.dir.path().join("plain");
     let mut bytes = vec![0; 4 << 20];
     bytes[257..263].copy_from_slice(b"ustar\0");
