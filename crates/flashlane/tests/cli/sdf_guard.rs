@@ -1,9 +1,10 @@
 //! Blocks are user data: commands that would overwrite them require `--really`, as for a file system; commands that keep
 //! them do not.
 
-use crate::program::{done, flashlane, json, refused, text};
+use crate::program::{command, done, flashlane, json, refused, text};
 use crate::stored::{Stored, UNIT};
 use std::fs;
+use std::process::Stdio;
 
 const SAFE: [&str; 2] = ["--destroy-data", "--allow-page-cache"];
 
@@ -110,6 +111,20 @@ fn refusal_of_a_device_in_use_omits_really() {
         assert!(!ended.stderr.contains("--really"), "{}", ended.stderr);
     }
     assert_eq!(flashlane(&["sdf", "ls", &store.lanes]).status, 0);
+}
+
+#[test]
+fn one_of_two_puts_at_once_succeeds() {
+    let store = Stored::new(1);
+    for _ in 0..6 {
+        let put = || {
+            let mut put = command(&["sdf", "put", &store.lanes, text(&store.small)]);
+            put.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let ended = [put(), put()].map(|put| put.wait_with_output().unwrap());
+        let words = ended.each_ref().map(|ended| String::from_utf8_lossy(&ended.stderr));
+        assert!(ended.iter().any(|ended| ended.status.success()), "{words:?}");
+    }
 }
 
 /// Signatures stand at fixed places of a device, where a unit may hold anything.
