@@ -168,14 +168,16 @@ pub type Accept<'a> = dyn Fn(&Profile) -> Result<(), Failure> + 'a;
 
 /// Opens the device with its existing lanes and its data; data of a simulated device is kept in memory.
 pub fn open_bytes(target: &Target, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
-    let OpenedDevice { device, warnings } = opening.options().check_erased(true).open_data(target)?;
-    Ok(OpenedBytes { device, warnings: doubts(&warnings) })
+    open_data(target, opening.options())
 }
 
 /// Does the same as [`open_bytes`], for a caller that keeps existing blocks.
 pub fn open_kept(target: &Target, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
-    let options = opening.options().check_erased(true).keeps_blocks(true);
-    let OpenedDevice { device, warnings } = options.open_data(target)?;
+    open_data(target, opening.options().keeps_blocks(true))
+}
+
+fn open_data(target: &Target, options: OpenOptions) -> Result<OpenedBytes, Failure> {
+    let OpenedDevice { device, warnings } = options.check_erased(true).open_data(target)?;
     Ok(OpenedBytes { device, warnings: doubts(&warnings) })
 }
 

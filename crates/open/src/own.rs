@@ -3,48 +3,46 @@
 use crate::target::Real;
 use flashlane_block::{BlockInfo, BlockOptions, Blocks, LaneStatus, OpenError as BlockOpenError};
 use flashlane_device::{DataDevice, Lane};
-use flashlane_host::{OpenOptions, OwnData, ZonedOptions};
+use flashlane_host::{FileDevice, OpenOptions, OwnData, ZonedOptions};
 use flashlane_layer::Lanes;
 use std::ops::Range;
 
 /// Finds the blocks that a real device holds, without writing. Where that fails, the signatures known to
 /// `flashlane_host` still count.
 pub(crate) fn own_data(device: &Real) -> OwnData {
-    let host = OpenOptions { allow_page_cache: true, ..OpenOptions::read_only(device.path()) };
-    match device.zoned {
-        None => match host.open() {
-            Err(_) => OwnData::Unknown,
-            Ok(file) => match Lanes::open_checked(file) {
-                Ok(lanes) => blocks_on(lanes, "Flashlane lanes"),
-                Err(_) => OwnData::Unknown,
-            },
-        },
+    let found = match device.zoned {
+        None => lanes_on(device).map(|lanes| blocks_on(lanes, "Flashlane lanes")),
         Some(zoned) => {
             let zones = ZonedOptions {
                 lanes: zoned.lanes,
                 write_unit_bytes: zoned.write_unit_bytes,
-                ..ZonedOptions::new(host)
+                ..ZonedOptions::new(read_only(device))
             };
-            match zones.open() {
-                Ok(zones) => blocks_on(zones, "zones"),
-                Err(_) => OwnData::Unknown,
-            }
+            zones.open().ok().map(|zones| blocks_on(zones, "zones"))
         }
-    }
+    };
+    found.unwrap_or(OwnData::Unknown)
 }
 
 /// Returns the byte ranges of the blocks on the lanes over a real device, found without writing; none where they cannot
 /// be opened.
 pub(crate) fn block_ranges(device: &Real) -> Vec<Range<u64>> {
-    let host = OpenOptions { allow_page_cache: true, ..OpenOptions::read_only(device.path()) };
-    let lanes = host.open().ok().and_then(|file| Lanes::open_checked(file).ok());
-    let blocks = lanes.and_then(|lanes| Blocks::open(lanes, BlockOptions::default()).ok());
+    let blocks = lanes_on(device).and_then(|lanes| Blocks::open(lanes, BlockOptions::default()).ok());
     let Some(blocks) = blocks else { return Vec::new() };
     let range = |block: BlockInfo| {
         let address = block.address;
         blocks.device().unit_range(Lane(address.lane), address.unit.into())
     };
     blocks.list().map(range).collect()
+}
+
+fn read_only(device: &Real) -> OpenOptions {
+    OpenOptions { allow_page_cache: true, ..OpenOptions::read_only(device.path()) }
+}
+
+/// Returns the lanes over a real device, opened read-only; `None` where they cannot be opened.
+fn lanes_on(device: &Real) -> Option<Lanes<FileDevice>> {
+    Lanes::open_checked(read_only(device).open().ok()?).ok()
 }
 
 /// Describes the blocks on `device`, and damaged units that may have held some.
@@ -66,7 +64,7 @@ fn blocks_on<D: DataDevice>(device: D, what: &str) -> OwnData {
     };
     let held = [
         counted(status.blocks, "block", "blocks"),
-        counted(damaged, "damaged unit that may have held one", "damaged units that may have held some"),
+        counted(damaged, "damaged unit that may hold a block", "damaged units that may hold blocks"),
     ];
     let held: Vec<String> = held.into_iter().flatten().collect();
     match held.is_empty() {

@@ -72,7 +72,7 @@ fn blocks_are_recognised_without_lane_records() {
         store.overwrite(at + UNIT - 4096, &[b'x'; 4096]);
     }
     let run = [&["run", text(&store.path), "random-write,requests=10"][..], &SAFE].concat();
-    refused(2, &run, &["Flashlane lanes with 3 damaged units that may have held some", "--really"]);
+    refused(2, &run, &["Flashlane lanes with 3 damaged units that may hold blocks", "--really"]);
 }
 
 #[test]
