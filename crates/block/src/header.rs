@@ -3,7 +3,7 @@
 //! Numbers are little-endian. Decoding checks every field: a header is accepted as a whole or not at all.
 
 use crate::layout::{FIXED_BYTES, Geometry, Layout, UnitAddress};
-use flashlane_device::UNIT_MAGIC;
+use flashlane_device::{BlocksShape, UnitHead, UnitKind};
 
 /// The layout version that is written, and the newest that is read.
 pub const VERSION: u32 = 1;
@@ -11,11 +11,7 @@ pub const VERSION: u32 = 1;
 pub const ID_MAX: u64 = u64::MAX - 1;
 /// The highest sequence number of a header: each opening takes 2³², so that no device that was written comes near.
 pub(crate) const SEQUENCE_MAX: u64 = (1 << 63) - 1;
-/// Erase count written where the device does not count erases.
-pub(crate) const ERASES_UNKNOWN: u32 = u32::MAX;
 
-const KIND_BLOCK: u32 = 1;
-const KIND_SUPERBLOCK: u32 = 2;
 const CHECKSUM_AT: usize = 52;
 const BODY_AT: usize = 56;
 /// Offset of a superblock's list of retired units.
@@ -30,8 +26,8 @@ pub struct Header {
     pub sequence: u64,
     /// The unit it was written to.
     pub address: UnitAddress,
-    /// Erase count of the unit when it was written; [`u32::MAX`] where the device does not count.
-    pub erases: u32,
+    /// Erase count of the unit when it was written; `None` where the device does not count.
+    pub erases: Option<u32>,
     /// Content of the unit.
     pub content: Content,
 }
@@ -140,17 +136,21 @@ impl Header {
     /// If `bytes` is too short.
     pub fn encode(&self, bytes: &mut [u8]) {
         bytes.fill(0);
+        let kind = match &self.content {
+            Content::Block { .. } => UnitKind::Block,
+            Content::Superblock(superblock) => UnitKind::Superblock(BlocksShape {
+                lanes: superblock.lanes,
+                units_per_lane: superblock.units,
+                unit_bytes: superblock.unit_bytes,
+                read_unit_bytes: superblock.granule_bytes,
+            }),
+        };
+        let (format, UnitAddress { lane, unit }) = (self.format.to_le_bytes(), self.address);
+        UnitHead { version: VERSION, kind, format, lane, unit, erases: self.erases }.encode(bytes);
         let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
-        put(0, &UNIT_MAGIC);
-        put(8, &VERSION.to_le_bytes());
-        put(16, &self.format.to_le_bytes());
         put(32, &self.sequence.to_le_bytes());
-        put(40, &self.address.lane.to_le_bytes());
-        put(44, &self.address.unit.to_le_bytes());
-        put(48, &self.erases.to_le_bytes());
         match &self.content {
             Content::Block { id, length_bytes, checksums } => {
-                put(12, &KIND_BLOCK.to_le_bytes());
                 put(BODY_AT, &id.to_le_bytes());
                 put(BODY_AT + 8, &length_bytes.to_le_bytes());
                 for (nth, checksum) in checksums.iter().enumerate() {
@@ -158,11 +158,6 @@ impl Header {
                 }
             }
             Content::Superblock(superblock) => {
-                put(12, &KIND_SUPERBLOCK.to_le_bytes());
-                put(56, &superblock.lanes.to_le_bytes());
-                put(60, &superblock.units.to_le_bytes());
-                put(64, &superblock.unit_bytes.to_le_bytes());
-                put(72, &superblock.granule_bytes.to_le_bytes());
                 put(80, &superblock.id_floor.to_le_bytes());
                 put(88, &(superblock.retired.len() as u32).to_le_bytes());
                 for (nth, address) in superblock.retired.iter().enumerate() {
@@ -179,16 +174,13 @@ impl Header {
     /// # Errors
     /// [`HeaderError`] where there is no valid header.
     pub fn decode(bytes: &[u8], layout: &Layout) -> Result<Self, HeaderError> {
-        if bytes.len() < layout.header_bytes as usize || bytes[..8] != UNIT_MAGIC {
-            return Err(HeaderError::Foreign);
-        }
-        let bytes = &bytes[..layout.header_bytes as usize];
-        let (expected, found) = (u32_at(bytes, CHECKSUM_AT), checksum(bytes));
-        let version = u32_at(bytes, 8);
+        let Some(bytes) = bytes.get(..layout.header_bytes as usize) else { return Err(HeaderError::Foreign) };
+        let Some(head) = UnitHead::decode(bytes) else { return Err(HeaderError::Foreign) };
         // A later version may compute its checksum differently, so the version is checked first.
-        if version > VERSION {
-            return Err(HeaderError::Newer { found: version });
+        if head.version > VERSION {
+            return Err(HeaderError::Newer { found: head.version });
         }
+        let (expected, found) = (u32_at(bytes, CHECKSUM_AT), checksum(bytes));
         if expected != found {
             return Err(HeaderError::Damaged { found, expected });
         }
@@ -198,8 +190,8 @@ impl Header {
         if sequence > SEQUENCE_MAX {
             return out_of_range("sequence", sequence);
         }
-        let content = match u32_at(bytes, 12) {
-            KIND_BLOCK => {
+        let content = match head.kind {
+            UnitKind::Block => {
                 let (id, length_bytes) = (u64_at(bytes, BODY_AT), u64_at(bytes, BODY_AT + 8));
                 if id > ID_MAX {
                     return out_of_range("id", id);
@@ -211,7 +203,7 @@ impl Header {
                 let checksums = (0..layout.granules).map(checksum_of).collect();
                 Content::Block { id, length_bytes, checksums }
             }
-            KIND_SUPERBLOCK => {
+            UnitKind::Superblock(shape) => {
                 let count = u32_at(bytes, 88);
                 if count as usize > retired_max(layout) {
                     return out_of_range("count of retired units", count.into());
@@ -221,21 +213,21 @@ impl Header {
                     UnitAddress { lane: u32_at(bytes, at), unit: u32_at(bytes, at + 4) }
                 };
                 Content::Superblock(Superblock {
-                    lanes: u32_at(bytes, 56),
-                    units: u32_at(bytes, 60),
-                    unit_bytes: u64_at(bytes, 64),
-                    granule_bytes: u64_at(bytes, 72),
+                    lanes: shape.lanes,
+                    units: shape.units_per_lane,
+                    unit_bytes: shape.unit_bytes,
+                    granule_bytes: shape.read_unit_bytes,
                     id_floor: u64_at(bytes, 80),
                     retired: (0..count).map(address_of).collect(),
                 })
             }
-            kind => return out_of_range("kind", kind.into()),
+            UnitKind::Other(kind) => return out_of_range("kind", kind.into()),
         };
         Ok(Self {
-            format: u128::from_le_bytes(bytes[16..32].try_into().expect("sixteen bytes")),
+            format: u128::from_le_bytes(head.format),
             sequence,
-            address: UnitAddress { lane: u32_at(bytes, 40), unit: u32_at(bytes, 44) },
-            erases: u32_at(bytes, 48),
+            address: UnitAddress { lane: head.lane, unit: head.unit },
+            erases: head.erases,
             content,
         })
     }
@@ -263,7 +255,7 @@ mod tests {
             format: 0x1234_5678_9abc_def0_1122_3344_5566_7788,
             sequence: 7,
             address: UnitAddress { lane: 1, unit: 3 },
-            erases: 5,
+            erases: Some(5),
             content: Content::Block { id: 99, length_bytes: 3000, checksums: (1..=6).collect() },
         }
     }
@@ -277,7 +269,7 @@ mod tests {
             id_floor: 100,
             retired: vec![UnitAddress { lane: 0, unit: 2 }, UnitAddress { lane: 1, unit: 7 }],
         };
-        Header { erases: ERASES_UNKNOWN, content: Content::Superblock(superblock), ..block() }
+        Header { erases: None, content: Content::Superblock(superblock), ..block() }
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl Write {
         layout: &Layout,
         format: u128,
         address: UnitAddress,
-        erases: u32,
+        erases: Option<u32>,
     ) -> Buffer {
         match self {
             Self::Block(BlockWrite { pending, payload, sequence, checksums, .. }) => {

@@ -5,7 +5,7 @@
 //! to its end from one that was, and a unit that is neither erased nor wholly written only has to be erased.
 
 use crate::error::OpenError;
-use crate::header::{Content, ERASES_UNKNOWN, Header, Superblock, VERSION};
+use crate::header::{Content, Header, Superblock, VERSION};
 use crate::layout::{Geometry, Layout, UnitAddress};
 use crate::options::BlockOptions;
 use crate::scan::{HeaderRead, read_headers};
@@ -56,7 +56,7 @@ pub(crate) struct NewestSuperblock {
 /// Headers and footers of the units that are wholly written.
 struct Ends {
     /// Each unit and its erase count.
-    written: Vec<(UnitAddress, u32)>,
+    written: Vec<(UnitAddress, Option<u32>)>,
     headers: BTreeMap<UnitAddress, HeaderRead>,
     /// Footers, where they were read.
     footers: BTreeMap<UnitAddress, HeaderRead>,
@@ -93,7 +93,7 @@ pub(crate) fn survey<D: DataDevice>(
 fn unit_states<D: DataDevice>(
     device: &D,
     layout: &Layout,
-) -> (Vec<(UnitAddress, Found)>, Vec<(UnitAddress, u32)>) {
+) -> (Vec<(UnitAddress, Found)>, Vec<(UnitAddress, Option<u32>)>) {
     let mut units = Vec::with_capacity(layout.all_units() as usize);
     let mut written = Vec::new();
     for unit in 0..layout.units {
@@ -106,7 +106,7 @@ fn unit_states<D: DataDevice>(
                     units.push((address, Found::Erased { erases: erases.unwrap_or(0) }));
                 }
                 Some(UnitState::Written { bytes }) if bytes == layout.unit_bytes => {
-                    written.push((address, erases.unwrap_or(ERASES_UNKNOWN)));
+                    written.push((address, erases));
                 }
                 Some(UnitState::Written { .. } | UnitState::Torn) => units.push((address, Found::Torn)),
                 Some(UnitState::Bad) | None => units.push((address, Found::Bad)),
@@ -121,7 +121,7 @@ fn unit_states<D: DataDevice>(
 fn read_ends<D: DataDevice>(
     device: &mut D,
     layout: &Layout,
-    written: Vec<(UnitAddress, u32)>,
+    written: Vec<(UnitAddress, Option<u32>)>,
     verify_footers: bool,
 ) -> Result<Ends, String> {
     let all: Vec<UnitAddress> = written.iter().map(|(address, _)| *address).collect();

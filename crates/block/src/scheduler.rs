@@ -11,7 +11,6 @@
 //! - Before [`allow_changes`](Scheduler::allow_changes) no unit is erased except by [`start_erase`](Scheduler::start_erase).
 
 use crate::error::{GetFailure, PutFailure};
-use crate::header::ERASES_UNKNOWN;
 use crate::lane::LaneQueue;
 use crate::layout::{Layout, UnitAddress};
 use crate::operation::{BlockRead, InFlight, Write};
@@ -279,7 +278,7 @@ impl<D: DataDevice> Scheduler<D> {
         }
         let mut write = self.lanes[at].pop_write().expect("a write waits");
         let holds = write.holds();
-        let erases = self.port.unit(address).and_then(|unit| unit.erases).unwrap_or(ERASES_UNKNOWN);
+        let erases = self.port.unit(address).and_then(|unit| unit.erases);
         let buffer = write.take_labelled(&self.layout, self.format, address, erases);
         let offset = self.layout.unit_offset(address.unit);
         let request = Request::write(0, offset, self.layout.unit_bytes).on(Lane(lane)).durable();

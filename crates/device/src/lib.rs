@@ -13,6 +13,7 @@ mod profile;
 mod request;
 pub mod spec;
 mod unit;
+mod unit_head;
 
 pub use buffer::{Buffer, DataDevice};
 pub use counters::Counters;
@@ -22,4 +23,5 @@ pub use lanes::{Interleaved, OneLane};
 pub use null::NullDevice;
 pub use profile::{OverProvisioning, Profile};
 pub use request::{Completion, Failure, Lane, Request, RequestId, SubmitError};
-pub use unit::{Rule, UNIT_MAGIC, Unit, UnitState, Units};
+pub use unit::{Rule, Unit, UnitState, Units};
+pub use unit_head::{BlocksShape, UNIT_MAGIC, UnitHead, UnitKind};

@@ -17,10 +17,6 @@ use crate::{Failure, Lane, Profile, Request};
 use flashlane_base::Operation;
 use flashlane_base::units::exact_bytes;
 
-/// First bytes of every erase unit that the block layer writes, followed at bytes 40 and 44 by its lane and unit,
-/// little-endian. Layers below use them to tell its data from foreign data.
-pub const UNIT_MAGIC: [u8; 8] = *b"FLBLOCKS";
-
 /// The state of an erase unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {

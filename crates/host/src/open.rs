@@ -39,8 +39,8 @@ pub enum OwnData {
     /// Unknown: our own mark is a signature like any other.
     #[default]
     Unknown,
-    /// The caller preserves them. They lie in these byte ranges, where a signature is stored data: neither it nor our own
-    /// mark counts. Empty where there are none.
+    /// The caller preserves them. They lie in these byte ranges (none where there are no blocks), where a signature is
+    /// stored data: neither it nor our own mark counts.
     Preserved(Vec<Range<u64>>),
     /// The description of the blocks, which counts as a signature: `Flashlane lanes with 35 blocks`.
     Found(String),

@@ -6,7 +6,7 @@
 //! each on-disk format. Where a magic number is short (ext's two bytes, the master boot record's, gzip's three), a few
 //! nearby fields must be valid too, so that random data rarely matches.
 
-use flashlane_device::UNIT_MAGIC;
+use flashlane_device::UnitHead;
 use std::fmt;
 use std::io;
 
@@ -366,8 +366,8 @@ fn own(ends: &Ends) -> Option<Signature> {
         return Some(plain(OWN_LANES, at));
     }
     let is_header = |at: &u64| {
-        let (version, kind) = (ends.u32(at + 8), ends.u32(at + 12));
-        ends.has(*at, &UNIT_MAGIC) && version.is_some_and(|v| v > 0) && matches!(kind, Some(1 | 2))
+        let head = ends.bytes(*at, UnitHead::BYTES).and_then(UnitHead::decode);
+        head.is_some_and(|head| head.is_of_blocks())
     };
     let steps = |from: u64, length: usize| {
         (from.next_multiple_of(OWN_STEP_BYTES)..from.saturating_add(length as u64))

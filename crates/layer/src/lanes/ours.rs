@@ -13,7 +13,7 @@
 
 use super::constants::SECTOR_BYTES;
 use super::disk::{RECORD_BYTES, RECORDS_AT, Record, Superblock, u32_at, u64_at};
-use flashlane_device::UNIT_MAGIC;
+use flashlane_device::UnitHead;
 
 /// Smallest length that devices write atomically.
 const WRITTEN_WHOLE: usize = 512;
@@ -48,9 +48,8 @@ pub(super) fn is_our_superblock(found: Option<&[u8]>, superblock: &Superblock) -
 /// Returns whether the head of an erased or torn unit was left by the lanes or their user: empty, or written for this
 /// unit.
 pub(super) fn is_our_head(found: &[u8], lane: u32, unit: u64) -> bool {
-    let is_written =
-        found.starts_with(&UNIT_MAGIC) && u32_at(found, 40) == lane && u64::from(u32_at(found, 44)) == unit;
-    is_written || is_empty(found)
+    let head = UnitHead::decode(found);
+    is_empty(found) || head.is_some_and(|head| (head.lane, u64::from(head.unit)) == (lane, unit))
 }
 
 /// A table sector with an unsound slot.

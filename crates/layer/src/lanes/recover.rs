@@ -1,10 +1,10 @@
 //! Recovers lanes whose superblocks are both lost, as after a partition table was written to both ends of the device, or
 //! sectors of whose table are lost in both slots, from the blocks on them.
 //!
-//! The block layer begins each unit with [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC) and the unit's address (`heads`); its headers also hold the id
-//! of the formatting, the unit's erases and, in a copy of its superblock, the shape (`docs/layout.md`). Where a shape
-//! is given, and every such head lies where that shape puts it, the lanes are opened read-only with that shape; only a
-//! repair that may overwrite foreign data writes. The remaining sectors of the table are used. Records of lost sectors
+//! The block layer begins each unit with a head (`flashlane_device::UnitHead`): the unit's address, the id of the
+//! formatting, the unit's erases and, in a copy of its superblock, the shape. Where a shape is given, and every such
+//! head lies where that shape puts it, the lanes are opened read-only with that shape; only a repair that may overwrite
+//! foreign data writes. The remaining sectors of the table are used. Records of lost sectors
 //! are taken from the heads: a unit with the head of a block of the most frequent formatting is written, one with an
 //! empty head is erased, and any other counts as written, with unknown erases. An erase moves no bytes, so deleted
 //! blocks may reappear.
@@ -20,9 +20,8 @@ use super::error::LanesError;
 use super::heads;
 use super::layout::{Layout, Shape};
 use super::open::Opened;
-use super::ours::is_empty;
-use super::recovered::{Head, Header, Recovered};
-use flashlane_device::DataDevice;
+use super::recovered::{Head, Recovered, is_in_place, shape_of};
+use flashlane_device::{BlocksShape, DataDevice, UnitHead};
 use std::collections::BTreeMap;
 
 /// Length of the range at the beginning whose sectors are all searched for a head where the shape is unknown; after it,
@@ -79,12 +78,12 @@ fn in_shape<D: DataDevice>(
     let Ok(layout) = Layout::new(shape, device_bytes) else { return Ok(None) };
     let Some(recovered) = Recovered::new(read_heads(blocking, &layout)?) else { return Ok(None) };
     let headers = || recovered.headers();
-    if !headers().all(|(number, header)| header.is_in_place(&layout, number)) {
+    if !headers().all(|(number, header)| is_in_place(header, &layout, number)) {
         return Ok(None);
     }
     let id = table_id(blocking, &layout)?;
     // The head of the first unit has the same location in many shapes.
-    if id.is_none() && headers().count() == 1 && headers().all(|(_, header)| header.shape.is_none()) {
+    if id.is_none() && headers().count() == 1 && headers().all(|(_, header)| shape_of(header).is_none()) {
         return Ok(None);
     }
     // The id separates these lanes from others on the device, and the formatting exists only in these.
@@ -101,7 +100,7 @@ pub(super) fn in_layout<D: DataDevice>(
 ) -> Result<Option<Recovered>, LanesError> {
     let mut heads = read_heads(blocking, layout)?;
     for (&number, head) in &mut heads {
-        if matches!(head, Head::Written(header) if !header.is_in_place(layout, number)) {
+        if matches!(head, Head::Written(header) if !is_in_place(header, layout, number)) {
             *head = Head::Unknown;
         }
     }
@@ -114,12 +113,7 @@ fn read_heads<D: DataDevice>(
 ) -> Result<BTreeMap<u64, Head>, LanesError> {
     let mut found = BTreeMap::new();
     heads::read_all(blocking, layout, |number, bytes| {
-        let head = match bytes {
-            None => Head::Unknown,
-            Some(bytes) if is_empty(bytes) => Head::Empty,
-            Some(bytes) => Header::decode(bytes).map_or(Head::Unknown, Head::Written),
-        };
-        found.insert(number, head);
+        found.insert(number, bytes.map_or(Head::Unknown, Head::decode));
     })?;
     Ok(found)
 }
@@ -158,14 +152,10 @@ fn blocks<D: DataDevice>(blocking: &mut Blocking<'_, D>) -> Result<Option<Option
     let mut seen = None;
     for (at, count) in near.chain(far) {
         for block in blocking.read_sectors(ACTION, at, count)?.into_iter().flatten() {
-            let Some(header) = Header::decode(&block) else { continue };
-            if let Some((lanes, _, unit_bytes, read_unit_bytes)) = header.shape {
-                return Ok(Some(Some(Shape {
-                    lanes,
-                    unit_bytes,
-                    read_unit_bytes,
-                    write_unit_bytes: unit_bytes,
-                })));
+            let Some(head) = UnitHead::decode(&block).filter(UnitHead::is_of_blocks) else { continue };
+            if let Some(BlocksShape { lanes, unit_bytes, read_unit_bytes, .. }) = shape_of(&head) {
+                let shape = Shape { lanes, unit_bytes, read_unit_bytes, write_unit_bytes: unit_bytes };
+                return Ok(Some(Some(shape)));
             }
             seen = Some(None);
         }

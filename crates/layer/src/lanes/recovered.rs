@@ -1,10 +1,11 @@
 //! The heads of the units of lanes that have lost records, and the records that follow from them.
 
 use super::constants::RECORDS;
-use super::disk::{Record, u32_at, u64_at};
+use super::disk::Record;
 use super::layout::{Layout, Shape};
+use super::ours::is_empty;
 use super::table::Found;
-use flashlane_device::{UNIT_MAGIC, UnitState};
+use flashlane_device::{BlocksShape, UnitHead, UnitKind, UnitState};
 use std::collections::BTreeMap;
 
 /// The content of a unit's head.
@@ -13,45 +14,36 @@ pub(super) enum Head {
     /// Zeros or ones: not written since the erase.
     Empty,
     /// The header of a block, or of a superblock of blocks.
-    Written(Header),
+    Written(UnitHead),
     /// Foreign data, or unreadable.
     Unknown,
 }
 
-/// The fields of a block's header that locate it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) format: [u8; 16],
-    pub(super) lane: u32,
-    pub(super) unit: u64,
-    /// Number of the unit's erases; `None` where it was not counted.
-    pub(super) erases: Option<u32>,
-    /// Lanes, units per lane, bytes of a unit and of a read unit, in a superblock of blocks.
-    pub(super) shape: Option<(u32, u64, u64, u64)>,
+impl Head {
+    pub(super) fn decode(bytes: &[u8]) -> Self {
+        match UnitHead::decode(bytes).filter(UnitHead::is_of_blocks) {
+            Some(head) => Self::Written(head),
+            None if is_empty(bytes) => Self::Empty,
+            None => Self::Unknown,
+        }
+    }
 }
 
-impl Header {
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        const SUPERBLOCK: u32 = 2;
-        if !bytes.starts_with(&UNIT_MAGIC) || !matches!(u32_at(bytes, 12), 1 | SUPERBLOCK) {
-            return None;
-        }
-        let shape = || (u32_at(bytes, 56), u32_at(bytes, 60).into(), u64_at(bytes, 64), u64_at(bytes, 72));
-        Some(Self {
-            format: bytes[16..32].try_into().expect("sixteen bytes"),
-            lane: u32_at(bytes, 40),
-            unit: u32_at(bytes, 44).into(),
-            erases: Some(u32_at(bytes, 48)).filter(|&erases| erases != u32::MAX),
-            shape: (u32_at(bytes, 12) == SUPERBLOCK).then(shape),
-        })
-    }
+/// Returns whether a head belongs into this unit of the layout.
+pub(super) fn is_in_place(head: &UnitHead, layout: &Layout, number: u64) -> bool {
+    let Shape { lanes, unit_bytes, read_unit_bytes, .. } = layout.shape;
+    let has_shape = |found: BlocksShape| {
+        u64::from(found.units_per_lane) == layout.units_per_lane
+            && (found.lanes, found.unit_bytes, found.read_unit_bytes) == (lanes, unit_bytes, read_unit_bytes)
+    };
+    (head.lane, head.unit.into()) == layout.lane_and_unit(number) && shape_of(head).is_none_or(has_shape)
+}
 
-    /// Returns whether the header belongs into this unit of the layout.
-    pub(super) fn is_in_place(&self, layout: &Layout, number: u64) -> bool {
-        let Shape { lanes, unit_bytes, read_unit_bytes, .. } = layout.shape;
-        let expected = (lanes, layout.units_per_lane, unit_bytes, read_unit_bytes);
-        (self.lane, self.unit) == layout.lane_and_unit(number)
-            && self.shape.is_none_or(|shape| shape == expected)
+/// Returns the shape that a superblock of blocks records.
+pub(super) fn shape_of(head: &UnitHead) -> Option<BlocksShape> {
+    match head.kind {
+        UnitKind::Superblock(shape) => Some(shape),
+        UnitKind::Block | UnitKind::Other(_) => None,
     }
 }
 
@@ -69,14 +61,14 @@ impl Recovered {
         Some(Self { heads, format })
     }
 
-    pub(super) fn headers(&self) -> impl Iterator<Item = (u64, &Header)> {
+    pub(super) fn headers(&self) -> impl Iterator<Item = (u64, &UnitHead)> {
         headers(&self.heads)
     }
 
     /// Returns the formatting of the blocks that the rest of the table confirms, or else the most frequent one: an
     /// earlier formatting leaves its headers in erased units.
     fn format_in_force(&self, records: &[Record], is_lost: impl Fn(u64) -> bool) -> [u8; 16] {
-        let is_confirmed = |number: u64, header: &Header| {
+        let is_confirmed = |number: u64, header: &UnitHead| {
             let Record { state, erases } = records[number as usize];
             !is_lost(number)
                 && matches!(state, UnitState::Written { bytes: 1.. })
@@ -103,7 +95,7 @@ impl Recovered {
     }
 }
 
-fn headers(heads: &BTreeMap<u64, Head>) -> impl Iterator<Item = (u64, &Header)> {
+fn headers(heads: &BTreeMap<u64, Head>) -> impl Iterator<Item = (u64, &UnitHead)> {
     heads.iter().filter_map(|(&number, head)| match head {
         Head::Written(header) => Some((number, header)),
         _ => None,
