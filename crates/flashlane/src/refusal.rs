@@ -82,18 +82,25 @@ fn not_opened(path: &Path, error: flashlane_host::OpenError) -> Failure {
 
 /// Explains an error of the operating system that would recur on every attempt to open the device or create the file.
 fn forbidden(path: &Path, source: &std::io::Error) -> Option<&'static str> {
+    const EPERM: i32 = 1;
+    const EACCES: i32 = 13;
+    const EROFS: i32 = 30;
     Some(match source.raw_os_error()? {
-        // EPERM: the file's own permissions would be EACCES.
-        1 if path.is_file() => {
+        // The file's own permissions would be EACCES.
+        EPERM if path.is_file() => {
             "; the file's permissions allow it, but it may be immutable or append-only (lsattr shows 'i' or 'a', \
              'chattr -i' or '-a' takes that away), or a security module forbids it to this process"
         }
-        1 => {
+        EPERM => {
             "; the file's permissions allow it, but a control group or container that limits devices, or a security \
              module, forbids it to this process: run it outside, or have the device added there"
         }
-        13 => "; the file's permissions do not allow it: run as its owner, a member of its group, or root",
-        30 => "; its file system is mounted read-only, or the device is write-protected: only read from it",
+        EACCES => {
+            "; the file's permissions do not allow it: run as its owner, a member of its group, or root"
+        }
+        EROFS => {
+            "; its file system is mounted read-only, or the device is write-protected: only read from it"
+        }
         _ => return None,
     })
 }
@@ -126,11 +133,11 @@ mod tests {
     fn device_that_may_not_be_opened_is_unusable() {
         let file = tempfile::NamedTempFile::new().expect("a file can be created");
         for (path, errno, status, part) in [
-            (file.path(), 1, Status::Unusable, "chattr -i"),
-            (Path::new("/dev/null"), 1, Status::Unusable, "control group"),
-            (file.path(), 13, Status::Unusable, "run as its owner"),
-            (file.path(), 30, Status::Unusable, "mounted read-only"),
-            (file.path(), 5, Status::Failed, "os error 5"),
+            (file.path(), libc::EPERM, Status::Unusable, "chattr -i"),
+            (Path::new("/dev/null"), libc::EPERM, Status::Unusable, "control group"),
+            (file.path(), libc::EACCES, Status::Unusable, "run as its owner"),
+            (file.path(), libc::EROFS, Status::Unusable, "mounted read-only"),
+            (file.path(), libc::EIO, Status::Failed, "os error 5"),
         ] {
             let source = io::Error::from_raw_os_error(errno);
             let error = flashlane_host::OpenError::Os { path: path.into(), action: "open", source };
