@@ -1,7 +1,7 @@
 //! Results of `format`, `status` and `fsck`.
 
 use super::device::{RepairOptions, format as format_device, open, open_repaired, open_with};
-use super::verdict::{Checked, Unreadable, Verdict, counted, end_named};
+use super::verdict::{Checked, Contents, DamagedUnits, Unreadable, Verdict, counted, counter, end_named};
 use crate::failure::{Failure, Status};
 use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
@@ -230,18 +230,17 @@ pub fn status_result(blocks: &AnyBlocks) -> SdfResult {
 fn warnings(blocks: &AnyBlocks) -> Vec<Warning> {
     let status = blocks.status();
     let mut warnings = Vec::new();
-    let damaged = status.lanes.iter().map(|lane| lane.damaged).sum::<u64>();
-    if damaged > 0 {
+    if let Some(DamagedUnits { count, contents }) = DamagedUnits::of(blocks) {
         let message = format!(
             "{} damaged at both ends, or no longer known to be erased: their contents are unknown, and they are kept \
              ({})",
-            counted(damaged, "unit is", "units are"),
-            match status.counts.unreadable_units {
-                0 if blocks.device().counters().get("table_sectors_lost").unwrap_or(0) > 0 => {
-                    "a part of the lanes' table of units is lost, and they may hold blocks".to_owned()
-                }
-                0 => "'flashlane sdf rm DEVICE --damaged' erases them".to_owned(),
-                unreadable => format!("the device could not read {unreadable} of them, which may be sound"),
+            counted(count, "unit is", "units are"),
+            match contents {
+                Contents::Unknown =>
+                    "a part of the lanes' table of units is lost, and they may hold blocks".to_owned(),
+                Contents::Lost => "'flashlane sdf rm DEVICE --damaged' erases them".to_owned(),
+                Contents::Unreadable(units) =>
+                    format!("the device could not read {units} of them, which may be sound"),
             }
         );
         warnings.push(Warning::new("damaged-units", message));
@@ -267,8 +266,8 @@ fn warnings(blocks: &AnyBlocks) -> Vec<Warning> {
             "only one copy of the superblock is left; the next put or delete rewrites the other",
         ));
     }
-    for (counter, code, what) in REPAIRS {
-        let count = blocks.device().counters().get(counter).unwrap_or(0);
+    for (name, code, what) in REPAIRS {
+        let count = counter(blocks, name);
         if count > 0 {
             warnings.push(Warning::new(code, format!("{what} ({})", counted(count, "time", "times"))));
         }

@@ -86,112 +86,56 @@ pub fn counted(count: u64, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
+/// Returns a counter of the device; 0 where it has none of this name.
+pub fn counter(blocks: &AnyBlocks, name: &str) -> u64 {
+    blocks.device().counters().get(name).unwrap_or(0)
+}
+
+/// Damaged units, and the reason for or against discarding their contents.
+pub struct DamagedUnits {
+    pub count: u64,
+    pub contents: Contents,
+}
+
+/// Knowledge of the contents of damaged units.
+pub enum Contents {
+    /// Lost: the units can be erased.
+    Lost,
+    /// They may be sound: which units were erased is lost with a part of the lanes' table.
+    Unknown,
+    /// The device could not read this number of them, which may be sound.
+    Unreadable(u64),
+}
+
+impl DamagedUnits {
+    /// Returns `None` where no unit is damaged.
+    pub fn of(blocks: &AnyBlocks) -> Option<Self> {
+        let status = blocks.status();
+        let count = status.lanes.iter().map(|lane: &LaneStatus| lane.damaged).sum();
+        let contents = match status.counts.unreadable_units {
+            0 if counter(blocks, "table_sectors_lost") > 0 => Contents::Unknown,
+            0 => Contents::Lost,
+            units => Contents::Unreadable(units),
+        };
+        (count > 0).then_some(Self { count, contents })
+    }
+}
+
 impl Verdict {
     /// Judges an open device, and its blocks if they were read.
     pub fn new(target: &Target, blocks: &AnyBlocks, checked: Option<&Checked>) -> Self {
-        let status = blocks.status();
-        let counter = |name| blocks.device().counters().get(name).unwrap_or(0);
-        let damaged: u64 = status.lanes.iter().map(|lane: &LaneStatus| lane.damaged).sum();
-        let foreign = counter("records_overwritten");
-        let records = counter("superblocks_damaged") + counter("table_sectors_damaged");
-        let mut findings = Vec::new();
-        if let Some(Checked { unreadable, .. }) = checked.filter(|checked| !checked.unreadable.is_empty()) {
-            let (damaged, failed): (Vec<_>, Vec<_>) = unreadable.iter().partition(|block| block.is_damaged);
-            if !damaged.is_empty() {
-                let ids: Vec<String> =
-                    damaged.iter().take(NAMED_MAX).map(|block| block.info.id.to_string()).collect();
-                findings.push(format!(
-                    "{} ({}): 'get --offset' and '--length' read the sound parts; delete them ('flashlane sdf rm \
-                     \"{target}\" {}') and put them again from another copy",
-                    counted(damaged.len() as u64, "damaged block", "damaged blocks"),
-                    listed(damaged.iter().map(|block| block.named(blocks))),
-                    ids.join(" "),
-                ));
-            }
-            if !failed.is_empty() {
-                findings.push(format!(
-                    "{} ({}): try again once the device reads them; 'get --offset' and '--length' read the parts that it \
-                     reads now",
-                    counted(failed.len() as u64, "block could not be read", "blocks could not be read"),
-                    listed(failed.iter().map(|block| block.named(blocks))),
-                ));
-            }
-        }
-        if damaged > 0 {
-            let foreign_units = match counter("units_overwritten") {
-                0 => String::new(),
-                n => format!(", {n} of them erased units overwritten with other data"),
-            };
-            let then = match status.counts.unreadable_units {
-                // Their blocks may be sound: which of them were erased is not known.
-                0 if counter("table_sectors_lost") > 0 => "they are left as they are".to_owned(),
-                0 => format!(
-                    "'flashlane sdf rm \"{target}\" --damaged' discards the contents and erases {}",
-                    if damaged == 1 { "it" } else { "them" }
-                ),
-                // Unreadable units may be sound.
-                unreadable => format!(
-                    "{unreadable} of them could not be read: try again once the device reads {}",
-                    if unreadable == 1 { "it" } else { "them" }
-                ),
-            };
-            findings.push(format!(
-                "{} ({}), which may have held blocks{foreign_units}; {then}",
-                counted(damaged, "damaged unit", "damaged units"),
-                listed(blocks.damaged().map(|address| unit_named(blocks, address))),
-            ));
-        }
-        let is_recovered = counter("lanes_recovered") > 0;
-        if is_recovered && counter("superblocks_damaged") == 2 {
-            findings.push(format!(
-                "no superblock of the lanes is left, so that the device is read-only: it is read in the given shape, and \
-                 blocks are found by their headers, deleted ones too; 'flashlane sdf fsck \"{target}\" --repair \
-                 --destroy-data' rewrites the lanes' records, and the data that overwrote them is lost"
-            ));
-        } else if is_recovered {
-            findings.push(format!(
-                "{} of the lanes' table of units {} lost in both copies, and the device can only be read: blocks are found by \
-                 their headers, deleted ones too. If the device could not read the table, try again first; \
-                 'flashlane sdf fsck \"{target}\" --repair --destroy-data' rewrites the table, and any data that has \
-                 replaced it is lost",
-                counted(counter("table_sectors_lost"), "sector", "sectors"),
-                if counter("table_sectors_lost") == 1 { "is" } else { "are" },
-            ));
-        } else if foreign > 0 {
-            findings.push(format!(
-                "{} overwritten with other data, so that the device is read-only; 'flashlane sdf fsck \"{target}\" \
-                 --repair --destroy-data' rewrites them, and that data is lost",
-                counted(foreign, "record of the lanes is", "records of the lanes are"),
-            ));
-        } else if status.superblock_copies == 0 {
-            findings.push(format!(
-                "no copy of the superblock is left, so that the device is read-only; 'flashlane sdf fsck \"{target}\" \
-                 --repair --destroy-data' rewrites it from the headers of the blocks",
-            ));
-        } else if counter("table_sectors_lost") > 0 {
-            findings.push(
-                "part of the lanes' table of units is lost, so that the erased units in it are not known"
-                    .to_owned(),
-            );
-        } else if records > 0 || status.superblock_copies < 2 {
-            findings.push(format!(
-                "one copy of {} is damaged, and the other is used; the next put or rm, or 'flashlane sdf fsck \"{target}\" \
-                 --repair', rewrites it",
-                if records > 0 { "some of the lanes' records" } else { "the superblock" },
-            ));
-        }
-        if status.counts.single_copy_units > 0 {
-            findings.push(format!(
-                "{} a damaged header or footer ({}); 'flashlane sdf fsck \"{target}\" --repair' rewrites their contents \
-                 while the other one is sound",
-                counted(status.counts.single_copy_units, "unit has", "units have"),
-                listed(blocks.damaged_ends().map(|end| end_named(blocks, &end))),
-            ));
-        }
-        let stored = counted(status.blocks, "block", "blocks");
-        let is_partial = checked.is_some_and(|checked| checked.is_partial);
-        let is_sound = findings.is_empty() && !is_partial;
+        let unreadable = checked.map_or(&[][..], |checked| &checked.unreadable);
+        let findings = [
+            damaged_blocks(target, blocks, unreadable),
+            unreadable_blocks(blocks, unreadable),
+            damaged_units(target, blocks),
+            damaged_records(target, blocks),
+            damaged_ends(target, blocks),
+        ];
+        let mut findings: Vec<String> = findings.into_iter().flatten().collect();
+        let is_sound = findings.is_empty() && !checked.is_some_and(|checked| checked.is_partial);
         if findings.is_empty() {
+            let stored = counted(blocks.status().blocks, "block", "blocks");
             findings.push(match checked {
                 Some(Checked { blocks, is_partial: true, .. }) => {
                     format!("unknown: stopped after {blocks} of {stored}, which are sound")
@@ -204,4 +148,117 @@ impl Verdict {
         }
         Self { is_sound, text: findings.join(". Also ") }
     }
+}
+
+/// Judges blocks whose data fails its checksum.
+fn damaged_blocks(target: &Target, blocks: &AnyBlocks, unreadable: &[Unreadable]) -> Option<String> {
+    let damaged: Vec<_> = unreadable.iter().filter(|block| block.is_damaged).collect();
+    let ids: Vec<String> = damaged.iter().take(NAMED_MAX).map(|block| block.info.id.to_string()).collect();
+    (!damaged.is_empty()).then(|| {
+        format!(
+            "{} ({}): 'get --offset' and '--length' read the sound parts; delete them ('flashlane sdf rm \"{target}\" \
+             {}') and put them again from another copy",
+            counted(damaged.len() as u64, "damaged block", "damaged blocks"),
+            listed(damaged.iter().map(|block| block.named(blocks))),
+            ids.join(" "),
+        )
+    })
+}
+
+/// Judges blocks that the device fails to read.
+fn unreadable_blocks(blocks: &AnyBlocks, unreadable: &[Unreadable]) -> Option<String> {
+    let failed: Vec<_> = unreadable.iter().filter(|block| !block.is_damaged).collect();
+    (!failed.is_empty()).then(|| {
+        format!(
+            "{} ({}): try again once the device reads them; 'get --offset' and '--length' read the parts that it \
+             reads now",
+            counted(failed.len() as u64, "block could not be read", "blocks could not be read"),
+            listed(failed.iter().map(|block| block.named(blocks))),
+        )
+    })
+}
+
+/// Judges units whose contents are unknown.
+fn damaged_units(target: &Target, blocks: &AnyBlocks) -> Option<String> {
+    let DamagedUnits { count, contents } = DamagedUnits::of(blocks)?;
+    let foreign_units = match counter(blocks, "units_overwritten") {
+        0 => String::new(),
+        n => format!(", {n} of them erased units overwritten with other data"),
+    };
+    let then = match contents {
+        Contents::Unknown => "they are left as they are".to_owned(),
+        Contents::Lost => format!(
+            "'flashlane sdf rm \"{target}\" --damaged' discards the contents and erases {}",
+            if count == 1 { "it" } else { "them" }
+        ),
+        Contents::Unreadable(units) => format!(
+            "{units} of them could not be read: try again once the device reads {}",
+            if units == 1 { "it" } else { "them" }
+        ),
+    };
+    Some(format!(
+        "{} ({}), which may hold blocks{foreign_units}; {then}",
+        counted(count, "damaged unit", "damaged units"),
+        listed(blocks.damaged().map(|address| unit_named(blocks, address))),
+    ))
+}
+
+/// Judges the records of the lanes, and the copies of the superblock.
+fn damaged_records(target: &Target, blocks: &AnyBlocks) -> Option<String> {
+    let copies = blocks.status().superblock_copies;
+    let superblocks = counter(blocks, "superblocks_damaged");
+    let records = superblocks + counter(blocks, "table_sectors_damaged");
+    let foreign = counter(blocks, "records_overwritten");
+    let lost = counter(blocks, "table_sectors_lost");
+    let is_recovered = counter(blocks, "lanes_recovered") > 0;
+    Some(if is_recovered && superblocks == 2 {
+        format!(
+            "no superblock of the lanes is left, so that the device is read-only: it is read in the given shape, and \
+             blocks are found by their headers, deleted ones too; 'flashlane sdf fsck \"{target}\" --repair \
+             --destroy-data' rewrites the lanes' records, and the data that overwrote them is lost"
+        )
+    } else if is_recovered {
+        format!(
+            "{} of the lanes' table of units {} lost in both copies, and the device can only be read: blocks are found by \
+             their headers, deleted ones too. If the device could not read the table, try again first; \
+             'flashlane sdf fsck \"{target}\" --repair --destroy-data' rewrites the table, and any data that has \
+             replaced it is lost",
+            counted(lost, "sector", "sectors"),
+            if lost == 1 { "is" } else { "are" },
+        )
+    } else if foreign > 0 {
+        format!(
+            "{} overwritten with other data, so that the device is read-only; 'flashlane sdf fsck \"{target}\" \
+             --repair --destroy-data' rewrites them, and that data is lost",
+            counted(foreign, "record of the lanes is", "records of the lanes are"),
+        )
+    } else if copies == 0 {
+        format!(
+            "no copy of the superblock is left, so that the device is read-only; 'flashlane sdf fsck \"{target}\" \
+             --repair --destroy-data' rewrites it from the headers of the blocks",
+        )
+    } else if lost > 0 {
+        "part of the lanes' table of units is lost, so that the erased units in it are not known".to_owned()
+    } else if records > 0 || copies < 2 {
+        format!(
+            "one copy of {} is damaged, and the other is used; the next put or rm, or 'flashlane sdf fsck \"{target}\" \
+             --repair', rewrites it",
+            if records > 0 { "some of the lanes' records" } else { "the superblock" },
+        )
+    } else {
+        return None;
+    })
+}
+
+/// Judges headers and footers whose other end is sound.
+fn damaged_ends(target: &Target, blocks: &AnyBlocks) -> Option<String> {
+    let units = blocks.status().counts.single_copy_units;
+    (units > 0).then(|| {
+        format!(
+            "{} a damaged header or footer ({}); 'flashlane sdf fsck \"{target}\" --repair' rewrites their contents \
+             while the other one is sound",
+            counted(units, "unit has", "units have"),
+            listed(blocks.damaged_ends().map(|end| end_named(blocks, &end))),
+        )
+    })
 }
