@@ -97,11 +97,16 @@ pub fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| "allowed: a whole number, at least 1".to_owned())
 }
 
+/// Parses a count: `20`, `20k`.
+pub fn count(text: &str) -> Result<u64, String> {
+    parse_count(text).map_err(|error| error.to_string())
+}
+
 /// Parses a count of at least 1: `1`, `32`, `100k`.
 pub fn positive_count(text: &str) -> Result<u64, String> {
-    match parse_count(text) {
-        Ok(0) => Err("allowed: at least 1".into()),
-        count => count.map_err(|error| error.to_string()),
+    match count(text)? {
+        0 => Err("allowed: at least 1".into()),
+        some => Ok(some),
     }
 }
 

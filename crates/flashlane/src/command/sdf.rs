@@ -10,7 +10,7 @@ use crate::device as devices;
 use crate::failure::{Failure, Status};
 use crate::options::{self, Format, OutputOptions, ReallyOption, SafetyOptions};
 use device::RepairOptions;
-use flashlane_base::units::{parse_bytes, parse_count, parse_duration};
+use flashlane_base::units::{parse_bytes, parse_duration};
 use flashlane_base::{Duration, Seed};
 use flashlane_block::Placement;
 use flashlane_device::spec::Spec;
@@ -167,7 +167,7 @@ struct LoadOptions {
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     duration: Option<Duration>,
     /// Number of gets; default: the number of blocks to put
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(long, value_name = "N", value_parser = options::count)]
     gets: Option<u64>,
     /// Bytes per get; default: a whole block
     #[arg(long, value_name = "SIZE", value_parser = positive_bytes)]
@@ -209,11 +209,6 @@ fn bytes(text: &str) -> Result<u64, String> {
 /// Returns the file to create; `None` for standard output.
 fn new_file(output: &Option<PathBuf>) -> Option<&Path> {
     output.as_deref().filter(|path| !is_standard_output(path))
-}
-
-/// Parses a count: `20`, `20k`.
-fn count(text: &str) -> Result<u64, String> {
-    parse_count(text).map_err(|error| error.to_string())
 }
 
 /// Parses a count from 1 to 2³² − 1.
