@@ -1,7 +1,7 @@
 //! `flashlane.replay/1`: a recorded trace on one device.
 
 use super::run::{counter_table, device_table, harness, latency_table, mean, mean_flush, nonzero, time_cell};
-use super::tail::{p99_fact, shown, why_not, with_reason};
+use super::tail::{p99_fact, shown, with_reason};
 use super::{Kind, caution, document, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
 use crate::format::{number, plain_value, time_ns};
@@ -84,10 +84,7 @@ fn compared(result: &ReplayResult) -> Option<Table> {
         let cells = [Some(mean), Some(p50), shown("p99", p99, result.requests), Some(max)].map(time_cell);
         Some(Row::new([Cell::exact(words, key)].into_iter().chain(cells).collect()))
     };
-    let mut rows: Vec<Row> = subjects.into_iter().filter_map(row).collect();
-    if let Some(row) = rows.first_mut().filter(|_| !why_not("p99", result.requests).is_empty()) {
-        row.note = format!("p99 is {}", why_not("p99", result.requests));
-    }
+    let rows = subjects.into_iter().filter_map(row).collect();
     let columns = vec![
         Column::left("Latency", "latency"),
         Column::right("Mean", "mean"),
@@ -95,7 +92,8 @@ fn compared(result: &ReplayResult) -> Option<Table> {
         Column::right("p99", "p99"),
         Column::right("Longest", "max"),
     ];
-    Some(Table { title: "Where the time goes".into(), columns, rows, ..Table::default() })
+    let table = Table { title: "Where the time goes".into(), columns, rows, ..Table::default() };
+    Some(with_reason(table, std::iter::repeat(result.requests)))
 }
 
 /// Most rows of the table over time; the plots include every slice.

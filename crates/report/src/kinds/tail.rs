@@ -31,18 +31,17 @@ pub(super) fn why_not(key: &str, requests: u64) -> String {
 
 /// Returns the 99th percentile as a fact.
 pub(super) fn p99_fact(label: &str, latency: &Latency, requests: u64) -> Fact {
-    let why_not = why_not("p99", requests);
-    let value = if why_not.is_empty() { time_ns(latency.p99) } else { format!("– ({why_not})") };
-    Fact::new(label, value)
+    let hidden = || format!("– ({})", why_not("p99", requests));
+    Fact::new(label, shown("p99", latency.p99, requests).map_or_else(hidden, time_ns))
 }
 
 /// Adds a note to the first row with too few requests for a p99. `requests` are those of the rows.
 pub(super) fn with_reason(mut table: Table, requests: impl Iterator<Item = u64>) -> Table {
-    let lacks = |requests: &u64| *requests < needed("p99");
-    if let Some((row, requests)) = table.rows.iter_mut().zip(requests).find(|(_, requests)| lacks(requests))
+    let rows = table.rows.iter_mut().zip(requests).map(|(row, requests)| (row, why_not("p99", requests)));
+    if let Some((row, why_not)) = rows.into_iter().find(|(_, why_not)| !why_not.is_empty())
         && row.note.is_empty()
     {
-        row.note = format!("p99 is {}", why_not("p99", requests));
+        row.note = format!("p99 is {why_not}");
     }
     table
 }
