@@ -137,6 +137,19 @@ fn unless_stopped<T>(measured: Result<T, FigureError>) -> Result<Option<T>, Figu
 }
 
 impl FigureStudy {
+    /// A figure that takes as long as most.
+    pub(crate) const fn new(
+        id: &'static str,
+        claim: &'static str,
+        measure: fn(&mut Lab<'_>) -> Result<Outcome, FigureError>,
+    ) -> Self {
+        Self { id, claim, weight: 1, measure }
+    }
+
+    pub(crate) const fn with_weight(self, weight: u32) -> Self {
+        Self { weight, ..self }
+    }
+
     fn task(&self) -> Task<Outcome> {
         Task { name: self.id, weight: self.weight, measure: self.measure }
     }

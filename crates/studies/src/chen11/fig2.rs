@@ -9,12 +9,11 @@ use flashlane_probe::chunk;
 use flashlane_probe::pattern::{self, Point};
 use flashlane_result::{Axis, Figure, Mark, Series};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig2",
-    claim: "Section 4.2: reads of 2 to 8 sectors dip every 8 sectors, a chunk of 4 KB; those of 1 sector are flat",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig2",
+    "Section 4.2: reads of 2 to 8 sectors dip every 8 sectors, a chunk of 4 KB; those of 1 sector are flat",
     measure,
-};
+);
 
 /// Request sizes, in sectors.
 const SIZES: [u64; 4] = [1, 2, 4, 8];

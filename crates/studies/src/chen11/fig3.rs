@@ -8,12 +8,11 @@ use crate::{FigureError, row};
 use flashlane_probe::stride;
 use flashlane_result::{Axis, Figure, Mark, Series};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig3",
-    claim: "Section 4.3: with 2 jobs the bandwidth dips from 40 to 33 MB/s every 10 chunks, ten domains; with 4 jobs two sub-domains show",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig3",
+    "Section 4.3: with 2 jobs the bandwidth dips from 40 to 33 MB/s every 10 chunks, ten domains; with 4 jobs two sub-domains show",
     measure,
-};
+);
 
 /// The paper goes to four times the degree; with six, the deeper dips, at every second one, occur three times.
 pub(super) const STRIDES: usize = 6 * DOMAINS as usize;

@@ -15,12 +15,11 @@ use flashlane_probe::stride;
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig4",
-    claim: "Section 4.4: after a randomised overwrite the dips are gone by address (I) and back by order of writing (II): write-order mapping",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig4",
+    "Section 4.4: after a randomised overwrite the dips are gone by address (I) and back by order of writing (II): write-order mapping",
     measure,
-};
+);
 
 const JOBS: u32 = 2;
 /// Packages on each channel.

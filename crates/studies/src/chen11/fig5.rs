@@ -7,12 +7,11 @@ use crate::{FigureError, Row, row};
 use flashlane_result::{Axis, Figure, Series, Warning};
 use flashlane_workload::{Job, Mix, Pattern};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig5",
-    claim: "Section 5.1: parallelism brings small random reads 7.2 times the bandwidth; random reads then equal sequential ones; writes do not care for their pattern and outrun reads",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig5",
+    "Section 5.1: parallelism brings small random reads 7.2 times the bandwidth; random reads then equal sequential ones; writes do not care for their pattern and outrun reads",
     measure,
-};
+);
 
 const SEQUENTIAL_READS: usize = 0;
 const RANDOM_READS: usize = 1;

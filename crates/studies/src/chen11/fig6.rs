@@ -9,12 +9,11 @@ use crate::{FigureError, row};
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::{Job, Mix, Pattern};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig6",
-    claim: "Section 5.3: two sequential readers defeat the readahead, 4 KB falls by 43% from 65 to 37 MB/s; more jobs and larger requests make up for it",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig6",
+    "Section 5.3: two sequential readers defeat the readahead, 4 KB falls by 43% from 65 to 37 MB/s; more jobs and larger requests make up for it",
     measure,
-};
+);
 
 const SIZES_KIB: [u64; 7] = [4, 8, 16, 32, 64, 128, 256];
 /// An area for each of 32 jobs on a drive of 32 GB: the paper's 1024 MB would not quite fit.

@@ -12,12 +12,11 @@ use flashlane_probe::bench::Bench;
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig7",
-    claim: "Section 5.4: reads of one domain take as long as those of ten with 1 job, and 4.2 times as long (3 against 0.7 ms) with 32",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig7",
+    "Section 5.4: reads of one domain take as long as those of ten with 1 job, and 4.2 times as long (3 against 0.7 ms) with 32",
     measure,
-};
+);
 
 const RANDOMISED: [(&str, &str); 1] = [("mapping.allocation", "random")];
 

@@ -7,12 +7,11 @@ use crate::{FigureError, row};
 use flashlane_result::Warning;
 use flashlane_workload::{Job, Mix, Pattern};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "table2",
-    claim: "Section 5.2: sequential reads and writes together fall short of the sum of both; beside random reads writes fall by a factor of 4.5",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "table2",
+    "Section 5.2: sequential reads and writes together fall short of the sum of both; beside random reads writes fall by a factor of 4.5",
     measure,
-};
+);
 
 const WITHIN: f64 = 0.20;
 const READS: [(&str, Pattern, f64); 2] =

@@ -11,12 +11,11 @@ use flashlane_base::Operation::Write;
 use flashlane_measure::ReplayOptions;
 use flashlane_trace::Record;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "others",
-    claim: "Other packages, pages, blocks, times, reserves and ways to clean than the extension's own (ruan12, Section III.B), for which nothing is published: beside a plain model of it, whose means of what is published stand first; with --traces DIR under its traces, too",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "others",
+    "Other packages, pages, blocks, times, reserves and ways to clean than the extension's own (ruan12, Section III.B), for which nothing is published: beside a plain model of it, whose means of what is published stand first; with --traces DIR under its traces, too",
     measure,
-};
+);
 
 /// Tolerance of another configuration, as a share of the model's mean.
 const NEAR: f64 = 0.1;

@@ -8,12 +8,11 @@ use crate::{FigureError, row};
 use flashlane_base::Operation::{Read, Write};
 use flashlane_measure::ReplayOptions;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "synthetic",
-    claim: "The extension's synthetic workloads (ruan12, Section III.B): means of 250,000 and 5,000,000 requests in open loop",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "synthetic",
+    "The extension's synthetic workloads (ruan12, Section III.B): means of 250,000 and 5,000,000 requests in open loop",
     measure,
-};
+);
 
 /// Name, operation, whether in order, requests, published mean in ms.
 ///

@@ -6,12 +6,11 @@ use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 use flashlane_measure::ReplayOptions;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "traces",
-    claim: "The extension's IOzone and PostMark traces (ruan12, Section III.B), open loop; with --traces DIR that has them",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "traces",
+    "The extension's IOzone and PostMark traces (ruan12, Section III.B), open loop; with --traces DIR that has them",
     measure,
-};
+);
 
 /// The trace, what it recorded, published mean in ms.
 pub(super) const TRACES: [(&str, &str, f64); 2] = [

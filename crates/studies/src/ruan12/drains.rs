@@ -13,12 +13,11 @@ use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "drains",
-    claim: "Section II: parallel keeps every package busy in almost every drain, lru by chance only",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "drains",
+    "Section II: parallel keeps every package busy in almost every drain, lru by chance only",
     measure,
-};
+);
 
 /// Random pages written by the quick form.
 const FEW: u64 = 20_000;

@@ -8,12 +8,11 @@ use crate::{FigureError, row};
 use flashlane_base::Operation;
 use flashlane_trace::Record;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "erases",
-    claim: "Section VI: rewriting in the buffer saves erases; counted here, 64 MB against 1 MB, by parallel",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "erases",
+    "Section VI: rewriting in the buffer saves erases; counted here, 64 MB against 1 MB, by parallel",
     measure,
-};
+);
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();

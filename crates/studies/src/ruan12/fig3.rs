@@ -22,12 +22,11 @@ use crate::{FigureError, Verdict, row};
 use flashlane_measure::Replay;
 use flashlane_result::{Axis, Figure, Series, Warning};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig3",
-    claim: "Section IV.B: buffers of 1 to 64 MB: parallel gains most with small ones and little with large ones; with large ones lru is better for PostMark. Half the buffer leaves at once by parallel, an eighth as many pages, those of one list, by lru. IOzone and PostMark with --traces DIR",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig3",
+    "Section IV.B: buffers of 1 to 64 MB: parallel gains most with small ones and little with large ones; with large ones lru is better for PostMark. Half the buffer leaves at once by parallel, an eighth as many pages, those of one list, by lru. IOzone and PostMark with --traces DIR",
     measure,
-};
+);
 
 /// A program, the name of its plot, and whether `lru` is better with the largest buffer.
 const PROGRAMS: [(Program, &str, bool); 6] = [

@@ -19,12 +19,11 @@ use flashlane_base::{Duration, Instant};
 use flashlane_result::{Axis, Figure, Series, Warning};
 use flashlane_trace::Record;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig4abc",
-    claim: "Section IV.B: 8 to 512 pages of each package at once, 64 MB: small files fare worse the more they are, large ones best with 128. The copies, recorded on a faster drive, arrive no sooner than a disk of 2011 reads them, at 100 MB/s",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig4abc",
+    "Section IV.B: 8 to 512 pages of each package at once, 64 MB: small files fare worse the more they are, large ones best with 128. The copies, recorded on a faster drive, arrive no sooner than a disk of 2011 reads them, at 100 MB/s",
     measure,
-};
+);
 
 /// The number of pages at once at which the paper finds large files fastest.
 const PUBLISHED_BEST: u32 = 128;

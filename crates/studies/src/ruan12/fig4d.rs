@@ -7,12 +7,11 @@ use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig4d",
-    claim: "Section IV.B: sequential writes, 1 MB: the two policies are alike. 250,000 requests of 250 KB and of 5 MB (table II) in whole pages of 8 KB, 0.5 ms apart",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig4d",
+    "Section IV.B: sequential writes, 1 MB: the two policies are alike. 250,000 requests of 250 KB and of 5 MB (table II) in whole pages of 8 KB, 0.5 ms apart",
     measure,
-};
+);
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();

@@ -26,12 +26,11 @@ use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Verdict, row};
 use flashlane_result::Warning;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig4e",
-    claim: "Section IV.B: random writes, 1 MB: parallel takes up to 84% off the mean response time; with eight packages no more than 7/8 can be had. Requests as for fig4d. By lru an eighth as many pages leave at once: those of one list",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig4e",
+    "Section IV.B: random writes, 1 MB: parallel takes up to 84% off the mean response time; with eight packages no more than 7/8 can be had. Requests as for fig4d. By lru an eighth as many pages leave at once: those of one list",
     measure,
-};
+);
 
 /// All packages busy instead of one.
 const BOUND_PERCENT: f64 = 87.5;

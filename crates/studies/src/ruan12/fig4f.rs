@@ -15,12 +15,11 @@ use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Verdict, row};
 use flashlane_result::Warning;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig4f",
-    claim: "Section IV.B: 1 MB: 27% less mean response time for IOzone and about 45% for PostMark; with --traces DIR, where DIR has the traces of DiskSim's SSD extension; by lru an eighth as many pages leave at once: those of one list",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig4f",
+    "Section IV.B: 1 MB: 27% less mean response time for IOzone and about 45% for PostMark; with --traces DIR, where DIR has the traces of DiskSim's SSD extension; by lru an eighth as many pages leave at once: those of one list",
     measure,
-};
+);
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();

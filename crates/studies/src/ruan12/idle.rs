@@ -12,12 +12,11 @@ use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "idle",
-    claim: "Section VI: good moments to drain are to be found. Here: once nothing has been asked for 1 ms, and so few pages at once that no read waits longer than 1 ms for them; 64 MB, by parallel",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "idle",
+    "Section VI: good moments to drain are to be found. Here: once nothing has been asked for 1 ms, and so few pages at once that no read waits longer than 1 ms for them; 64 MB, by parallel",
     measure,
-};
+);
 
 const IDLE: Option<&str> = Some("1ms");
 const BOUND: Option<&str> = Some("1ms");

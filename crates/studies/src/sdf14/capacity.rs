@@ -7,12 +7,11 @@ use crate::{FigureError, row};
 use flashlane_device::{Lane, UnitState};
 use flashlane_sim::profile::load;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "capacity",
-    claim: "Section 1: the SDF gives 99% of the flash to user data, a conventional drive 50-70% for the sake of over-provisioning and parity. Bad blocks are there at their factory rate",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "capacity",
+    "Section 1: the SDF gives 99% of the flash to user data, a conventional drive 50-70% for the sake of over-provisioning and parity. Bad blocks are there at their factory rate",
     measure,
-};
+);
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let device = lab.device("sdf", &[])?;

@@ -11,12 +11,12 @@ use crate::{FigureError, row};
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig1",
-    claim: "Section 1: random writes of 4 KB on the Intel 320: with 25% of the raw capacity set aside 21% faster than with 7%, and more than 400% faster than with 0%. One write at a time, on a drive overwritten at random before",
-    weight: 758,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig1",
+    "Section 1: random writes of 4 KB on the Intel 320: with 25% of the raw capacity set aside 21% faster than with 7%, and more than 400% faster than with 0%. One write at a time, on a drive overwritten at random before",
     measure,
-};
+)
+.with_weight(758);
 
 /// Percent set aside, that share, and the approximate time of the writes before the measured ones, which grows with GC.
 const PARTS: [(f64, f64, u32); 4] =

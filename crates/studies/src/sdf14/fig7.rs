@@ -6,12 +6,12 @@ use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 use flashlane_result::{Axis, Figure, Series};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig7",
-    claim: "Section 3.2: sequential reads and writes of 8 MB: throughput grows with the channels, each with a thread, almost linearly until the link's limit or the flash's is reached",
-    weight: 24,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig7",
+    "Section 3.2: sequential reads and writes of 8 MB: throughput grows with the channels, each with a thread, almost linearly until the link's limit or the flash's is reached",
     measure,
-};
+)
+.with_weight(24);
 
 /// Throughput below this share of the maximum counts as not bound.
 const BEFORE: f64 = 0.98;

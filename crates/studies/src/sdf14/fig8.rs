@@ -8,12 +8,12 @@ use crate::{FigureError, row};
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig8",
-    claim: "Section 3.2: 28 GB written to drives that are almost full. Gen3, 8 MB at a time: 7 to 650 ms, 73 ms in the mean; 352 MB at a time: a spread of 25% around 2.94 s. SDF, 8 MB on each of 44 channels, with the erase before each: 383 ms with little variation. Gen3 is in the state of random overwriting, and is written at random places, one request at a time",
-    weight: 112,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig8",
+    "Section 3.2: 28 GB written to drives that are almost full. Gen3, 8 MB at a time: 7 to 650 ms, 73 ms in the mean; 352 MB at a time: a spread of 25% around 2.94 s. SDF, 8 MB on each of 44 channels, with the erase before each: 383 ms with little variation. Gen3 is in the state of random overwriting, and is written at random places, one request at a time",
     measure,
-};
+)
+.with_weight(112);
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let total = lab.either(28_000 * MIB, 8_000 * MIB);

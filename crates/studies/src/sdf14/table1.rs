@@ -6,12 +6,12 @@ use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 use flashlane_workload::Access;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "table1",
-    claim: "Section 1: read and written sequentially in erase-block units, with 20% set aside, drives give 73-81% of their raw bandwidth for reads and 41-51% for writes. The paper does not say what they held, nor how much was written: here they were overwritten at random before, and are written from beginning to end once, as in table 4; no amount is chosen for the answer. That gives 34 to 43% for writes. A second pass, drawn but not counted, has little to clean and gives 55% (Intel), 95% (Gen3) and 69% (Memblaze): the published numbers lie between the two",
-    weight: 931,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "table1",
+    "Section 1: read and written sequentially in erase-block units, with 20% set aside, drives give 73-81% of their raw bandwidth for reads and 41-51% for writes. The paper does not say what they held, nor how much was written: here they were overwritten at random before, and are written from beginning to end once, as in table 4; no amount is chosen for the answer. That gives 34 to 43% for writes. A second pass, drawn but not counted, has little to clean and gives 55% (Intel), 95% (Gen3) and 69% (Memblaze): the published numbers lie between the two",
     measure,
-};
+)
+.with_weight(931);
 
 /// A drive's row, reads before writes.
 struct Published {

@@ -9,12 +9,12 @@ use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 use flashlane_workload::Access;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "table4",
-    claim: "Section 3.2: random reads of 8, 16, 64 KB and 8 MB, and writes of 8 MB: the SDF reaches 99% of the PCIe link's bandwidth and 94% of the flash's raw one, the conventional drives with the same flash or another do not. 44 threads, one a channel, on the SDF; one with asynchronous requests on the others. The paper does not say what those held, nor how much was written: here they were overwritten at random before, and are written from beginning to end once, as in table 1; no amount is chosen for the answer. That gives 0.44 (Gen3) and 0.09 GB/s (Intel). A second pass, drawn but not counted, has little to clean and gives 0.91 and 0.16 GB/s: the published numbers lie between the two",
-    weight: 962,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "table4",
+    "Section 3.2: random reads of 8, 16, 64 KB and 8 MB, and writes of 8 MB: the SDF reaches 99% of the PCIe link's bandwidth and 94% of the flash's raw one, the conventional drives with the same flash or another do not. 44 threads, one a channel, on the SDF; one with asynchronous requests on the others. The paper does not say what those held, nor how much was written: here they were overwritten at random before, and are written from beginning to end once, as in table 1; no amount is chosen for the answer. That gives 0.44 (Gen3) and 0.09 GB/s (Intel). A second pass, drawn but not counted, has little to clean and gives 0.91 and 0.16 GB/s: the published numbers lie between the two",
     measure,
-};
+)
+.with_weight(962);
 
 /// How long reads of each size take, about, relative to the other parts.
 const READS: [u32; 4] = [1, 1, 1, 40];

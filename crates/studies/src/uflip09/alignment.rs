@@ -6,12 +6,11 @@ use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 use flashlane_uflip::{Baseline, Benchmark};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "alignment",
-    claim: "Section 5.2: on the Samsung drive random writes that are not aligned to 16 KB take 32 ms instead of 18",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "alignment",
+    "Section 5.2: on the Samsung drive random writes that are not aligned to 16 KB take 32 ms instead of 18",
     measure,
-};
+);
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();

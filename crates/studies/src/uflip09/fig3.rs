@@ -7,12 +7,11 @@ use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 use flashlane_uflip::Baseline;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig3",
-    claim: "Sections 4.2 and 5.1: on the Mtron drive some 125 random writes of 0.4 ms, then an oscillation up to 27 ms whose period is short",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig3",
+    "Sections 4.2 and 5.1: on the Mtron drive some 125 random writes of 0.4 ms, then an oscillation up to 27 ms whose period is short",
     measure,
-};
+);
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();

@@ -6,12 +6,11 @@ use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 use flashlane_uflip::Baseline;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig4",
-    claim: "Section 5.1: on the Kingston DTI stick sequential writes have no start-up, and a period of about 128 I/Os",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig4",
+    "Section 5.1: on the Kingston DTI stick sequential writes have no start-up, and a period of about 128 I/Os",
     measure,
-};
+);
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();

@@ -5,12 +5,11 @@ use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig5",
-    claim: "Section 5.1: on the Mtron drive about 3,000 sequential reads (2.5 s) are disturbed behind a batch of random writes; on drives that reclaim while they write none",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig5",
+    "Section 5.1: on the Mtron drive about 3,000 sequential reads (2.5 s) are disturbed behind a batch of random writes; on drives that reclaim while they write none",
     measure,
-};
+);
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();

@@ -6,12 +6,11 @@ use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 use flashlane_uflip::{Baseline, Benchmark};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig6",
-    claim: "Section 5.2: on the Memoright drive reads and sequential writes take 70 µs (random reads 115 µs) and a time that goes with their size; large random writes take 5 ms at least, small ones less, since four of 4 KB take about as long as one of 16 KB",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig6",
+    "Section 5.2: on the Memoright drive reads and sequential writes take 70 µs (random reads 115 µs) and a time that goes with their size; large random writes take 5 ms at least, small ones less, since four of 4 KB take about as long as one of 16 KB",
     measure,
-};
+);
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();

@@ -6,12 +6,11 @@ use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 use flashlane_uflip::{Baseline, Benchmark};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig7",
-    claim: "Section 5.2: on the Kingston DTI stick sequential writes smaller than 32 KB cost significantly more than those of 32 KB; random writes take some 260 ms whatever their size",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig7",
+    "Section 5.2: on the Kingston DTI stick sequential writes smaller than 32 KB cost significantly more than those of 32 KB; random writes take some 260 ms whatever their size",
     measure,
-};
+);
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();

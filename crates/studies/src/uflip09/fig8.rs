@@ -7,12 +7,11 @@ use crate::{FigureError, row};
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_uflip::{Baseline, Benchmark};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "fig8",
-    claim: "Section 5.2: random writes within a small area cost nearly what sequential ones do, on Samsung, Memoright and Mtron drives, and far more over a large one",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "fig8",
+    "Section 5.2: random writes within a small area cost nearly what sequential ones do, on Samsung, Memoright and Mtron drives, and far more over a large one",
     measure,
-};
+);
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();

@@ -6,12 +6,11 @@ use crate::{FigureError, row};
 use flashlane_base::Duration;
 use flashlane_workload::Access;
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "state",
-    claim: "Section 4.1: out of the box the Samsung drive writes 16 KB at random in about 1 ms; after random writes all over it, almost an order of magnitude slower, like other drives",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "state",
+    "Section 4.1: out of the box the Samsung drive writes 16 KB at random in about 1 ms; after random writes all over it, almost an order of magnitude slower, like other drives",
     measure,
-};
+);
 
 const WRITE_BYTES: u64 = 16 << 10;
 

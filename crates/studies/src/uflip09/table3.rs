@@ -9,12 +9,11 @@ use crate::{FigureError, Row, row};
 use flashlane_result::Figure;
 use flashlane_result::uflip::{Characteristics, Effect, Reach};
 
-pub(super) const FIGURE: FigureStudy = FigureStudy {
-    id: "table3",
-    claim: "Section 5.2: a few numbers tell a high-end drive from a low-end one: the four baselines, what a pause, an area, partitions and the order of writes do",
-    weight: 1,
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "table3",
+    "Section 5.2: a few numbers tell a high-end drive from a low-end one: the four baselines, what a pause, an area, partitions and the order of writes do",
     measure,
-};
+);
 
 /// A row of the table; locality and partitions have a limit and the cost up to it.
 struct Published {
