@@ -147,7 +147,7 @@ impl Operation {
 pub struct FlashCounters {
     /// Mapping units read, GC's not included.
     pub reads: u64,
-    /// Mapping units programmed, GC's not included.
+    /// Mapping units programmed by [`Work::Program`], for whatever owner; those moved by [`Work::Gc`] are not included.
     pub programs: u64,
     /// Operations that shared an array time with one on another plane.
     pub multi_plane: u64,

@@ -60,3 +60,15 @@ fn every_interrupted_gc_of_an_idle_die_completes() {
     assert_eq!(planes_done, [0, 1, 2], "GC goes on in the order in which it was interrupted");
     assert!(flash.ops.slots_in_use().is_empty(), "no operation is left over");
 }
+
+#[test]
+fn only_reads_of_others_than_gc_are_counted() {
+    let mut flash = one_die("1");
+    let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
+    for (owner, reads) in [(Owner::None, 0), (Owner::IdleGc, 0), (Owner::Readahead, 1)] {
+        let read = Operation::read(owner, Class::Cleaning, PlaneId(0), Lpn(0), 4096);
+        flash.enqueue(read, now, &mut events);
+        run_until_finished(&mut flash, &mut now, &mut events);
+        assert_eq!(flash.media.counters().reads, reads, "{owner:?}");
+    }
+}
