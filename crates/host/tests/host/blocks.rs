@@ -26,6 +26,19 @@ pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
+/// Creates a loop device and returns its path. `losetup --find` reports the one it found as busy where another test took it
+/// meanwhile, and so it is tried again.
+pub fn attach(arguments: &[&str]) -> Result<String, String> {
+    let mut tries_left = 40;
+    loop {
+        match run("losetup", &[&["--find", "--show"], arguments].concat()) {
+            Err(error) if error.contains("busy") && tries_left > 0 => tries_left -= 1,
+            outcome => return outcome,
+        }
+        std::thread::sleep(std::time::Duration::from_millis(25));
+    }
+}
+
 /// A loop device over a file; both are removed on drop.
 pub struct Loop {
     pub device: PathBuf,
@@ -40,8 +53,7 @@ impl Loop {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("backing");
         fs::File::create(&file).unwrap().set_len(length_bytes).unwrap();
-        let made = prepare(&file)
-            .and_then(|()| run("losetup", &["--find", "--show", "--partscan", file.to_str().unwrap()]));
+        let made = prepare(&file).and_then(|()| attach(&["--partscan", file.to_str().unwrap()]));
         match made {
             Ok(device) => Some(Self { device: device.into(), file, _folder: folder }),
             Err(e) => {

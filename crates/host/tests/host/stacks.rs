@@ -1,7 +1,7 @@
 //! Devices and files that hold data under another name, or through several layers, using loop devices and mounts, which
 //! require root. Elsewhere each test prints that it was skipped, and why.
 
-use crate::blocks::{Loop, findings, run, words};
+use crate::blocks::{Loop, attach, findings, run, words};
 use crate::files::scratch;
 use flashlane_host::{Finding, OpenError, OpenOptions};
 use std::fs;
@@ -79,7 +79,7 @@ fn mounted_image_is_found_under_every_name_of_its_file() {
 fn device_under_a_mounted_loop_device_is_in_use() {
     let Some(under) = Loop::ext4() else { return };
     let path = under.device.to_str().unwrap();
-    let over = run("losetup", &["--find", "--show", path]).unwrap();
+    let over = attach(&[path]).unwrap();
     let name = over.trim_start_matches("/dev/").to_owned();
     let mounted = Mounted::new(&[&over]);
     let found = [findings(&under.device), findings(&under.file)];
@@ -113,7 +113,7 @@ fn device_that_holds_a_loop_image_is_in_use() {
     let Some(mounted) = Mounted::new(&[under.device.to_str().unwrap()]) else { return };
     let image = mounted.at.join("image");
     fs::File::create(&image).unwrap().set_len(4 << 20).unwrap();
-    let over = run("losetup", &["--find", "--show", image.to_str().unwrap()]).unwrap();
+    let over = attach(&[image.to_str().unwrap()]).unwrap();
     let found = findings(&under.device);
     run("losetup", &["-d", &over]).unwrap();
     assert!(words(&found).contains("image, which loop"), "{found:?}");
@@ -123,9 +123,7 @@ fn device_that_holds_a_loop_image_is_in_use() {
 fn disjoint_part_of_the_same_image_is_free() {
     let Some(drive) = Loop::new(16 << 20, |_| Ok(())) else { return };
     let file = drive.file.to_str().unwrap();
-    let part = |offset: &str| {
-        run("losetup", &["--find", "--show", "--offset", offset, "--sizelimit", "4194304", file])
-    };
+    let part = |offset: &str| attach(&["--offset", offset, "--sizelimit", "4194304", file]);
     run("losetup", &["-d", drive.device.to_str().unwrap()]).unwrap();
     let (first, second) = (part("0").unwrap(), part("8388608").unwrap());
     let open = OpenOptions::destroy(&second).open().map(drop);
@@ -149,8 +147,7 @@ fn loop_device_over_a_store_counts_as_the_store_once() {
     fs::write(&path, &bytes).unwrap();
     let part = ["--offset", "1052672", "--sizelimit", "4194304"];
     for range in [&part[..], &[]] {
-        let device = [&["--find", "--show"], range, &[path.to_str().unwrap()]].concat();
-        let device = match run("losetup", &device) {
+        let device = match attach(&[range, &[path.to_str().unwrap()]].concat()) {
             Ok(device) => device,
             Err(e) => return println!("skipped: no loop device here: {e}"),
         };
@@ -173,7 +170,7 @@ fn file_in_an_overlay_layer_is_the_overlays_file() {
         format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper.display(), work.display());
     let Some(merged) = Mounted::new(&["-t", "overlay", "overlay", "-o", &options]) else { return };
     let image = merged.at.join("image");
-    let device = match run("losetup", &["--read-only", "--find", "--show", image.to_str().unwrap()]) {
+    let device = match attach(&["--read-only", image.to_str().unwrap()]) {
         Ok(device) => device,
         Err(e) => return println!("skipped: cannot create a loop device here: {e}"),
     };
