@@ -11,7 +11,7 @@
 //! | `file_device` | requests, slots and memory over one of the two engines |
 //! | `engine/uring`, `engine/threads` | io_uring, and plain reads and writes where it is refused |
 //! | `zoned` | a zoned block device, whose zones are erase units |
-//! | `record` | a recording of a block device's requests, through the kernel's tracing |
+//! | `record` | recordings through the kernel's tracing: a block device's requests, a PostgreSQL's page accesses |
 //! | `identity`, `clock`, `interrupt` | the machine's description in a result; time; Ctrl-C |
 //! | `ticker` | periodic display in the background |
 //! | `written` | the share of a device that was never written; virtual disks |
@@ -55,7 +55,10 @@ pub use interrupt::{Uninterruptible, catch_interrupts, interrupted};
 pub use open::{Access, OpenOptions, OwnData};
 pub use open_error::OpenError;
 pub use ram::machine_memory_bytes;
-pub use record::{Ended, Events, RecordError, Recorded, Recorder, Undo, Until};
+pub use record::{
+    Database, Ended, Events, PageAccess, PageCounts, PageName, PageTransaction, PagesRecorded, PostgresError,
+    PostgresRecorder, RecordError, Recorded, Recorder, Relation, Undo, Until,
+};
 pub use signature::Signature;
 pub use ticker::Ticker;
 pub use written::{is_virtual, never_written_share};

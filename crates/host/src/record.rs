@@ -12,11 +12,13 @@
 //! | `settings` | the changed settings, and their restoration |
 //! | `spool`, `merged` | the processors' streams, spooled and merged |
 //! | `child` | the program run during the recording |
+//! | `postgres` | the other recorder: page accesses of a PostgreSQL, by transaction |
 
 mod child;
 mod error;
 mod in_use;
 mod merged;
+mod postgres;
 mod settings;
 mod spool;
 mod traced;
@@ -25,6 +27,10 @@ mod undo;
 
 pub use error::RecordError;
 pub use merged::Events;
+pub use postgres::{
+    Database, PageAccess, PageCounts, PageName, PageTransaction, PagesRecorded, PostgresError,
+    PostgresRecorder, Relation,
+};
 pub use undo::Undo;
 
 use crate::clock::Clock;
@@ -35,7 +41,7 @@ use spool::Spool;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::{fs, thread, time};
+use std::{thread, time};
 use traced::Traced;
 use tracefs::Tracefs;
 
@@ -96,9 +102,7 @@ impl Recorder {
     /// The path is not a block device, or tracing is not available.
     pub fn find(device: &Path) -> Result<Self, RecordError> {
         let traced = Traced::find(device, Path::new(SYS))?;
-        let mounts = Path::new("/proc/self/mountinfo");
-        let mounts = fs::read_to_string(mounts).map_err(|e| RecordError::os(mounts, "read", e))?;
-        let tracefs = Tracefs::find(&mounts)?;
+        let tracefs = Tracefs::mounted()?;
         tracefs.check()?;
         traced.check()?;
         Ok(Self { tracefs, traced })
@@ -126,31 +130,17 @@ fn record_with(
     let _whole = Uninterruptible::begin();
     let settings = tracefs.start(traced)?;
     let mut spool = Spool::open(tracefs, folder)?;
-    let clock = Clock::start();
-    let mut child = match until {
-        Until::Exited(command) => Some(Child::start(command)?),
-        _ => None,
-    };
+    let mut ending = Ending::begin(until)?;
     let ended = loop {
         let quiet = spool.pump()? == 0;
-        if interrupted() {
-            break Ended::Interrupted;
-        }
-        if let Until::Elapsed(time) = until
-            && clock.now() >= Instant::ZERO + *time
-        {
-            break Ended::Elapsed;
-        }
-        if let Some(child) = &mut child
-            && let Some(status) = child.ended().map_err(|e| RecordError::os(folder, "wait beside", e))?
-        {
-            break Ended::Exited(status);
+        if let Some(ended) = ending.reached()? {
+            break ended;
         }
         if quiet {
             thread::sleep(PAUSE);
         }
     };
-    let took = clock.now().since(Instant::ZERO);
+    let took = ending.elapsed();
     settings::write(&traced.enable(), "0")?;
     while spool.pump()? > 0 {}
     let lost_events = spool.lost()?;
@@ -158,10 +148,45 @@ fn record_with(
     let kept = spool.into_files();
     settings.restore()?;
     // Only now, because the child may take long to end, and a second Ctrl-C then must not leave tracing on.
-    drop(child);
+    drop(ending);
     let keep = |e| RecordError::os(folder, "read back what was kept in", e);
     let events = kept.and_then(Events::join).map_err(keep)?;
     Ok(Recorded { events, lost_events, took, ended, records_itself: traced.holds(folder) })
+}
+
+/// The end of a recording in progress.
+#[derive(Debug)]
+struct Ending<'a> {
+    until: &'a Until,
+    clock: Clock,
+    child: Option<Child>,
+}
+
+impl<'a> Ending<'a> {
+    /// Starts the clock, and the program if there is one.
+    fn begin(until: &'a Until) -> Result<Self, RecordError> {
+        let clock = Clock::start();
+        let child = match until {
+            Until::Exited(command) => Some(Child::start(command)?),
+            _ => None,
+        };
+        Ok(Self { until, clock, child })
+    }
+
+    fn reached(&mut self) -> Result<Option<Ended>, RecordError> {
+        if interrupted() {
+            return Ok(Some(Ended::Interrupted));
+        }
+        if matches!(self.until, Until::Elapsed(time) if self.elapsed() >= *time) {
+            return Ok(Some(Ended::Elapsed));
+        }
+        let Some(child) = &mut self.child else { return Ok(None) };
+        Ok(child.ended()?.map(Ended::Exited))
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.clock.now().since(Instant::ZERO)
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! and a setting keeps what is written to it.
 
 use super::*;
+use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 

@@ -10,7 +10,7 @@ use super::traced::Traced;
 use super::undo::Undo;
 use crate::usage::Mount;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Size of each processor's ring buffer: fifty thousand events, a hundred times the usual number between two polls.
 const BUFFER_KB: u64 = 4096;
@@ -30,6 +30,18 @@ impl Tracefs {
         let mut mounts = mountinfo.lines().filter_map(Mount::parse);
         let mount = mounts.find(|mount| mount.file_system == "tracefs").ok_or(RecordError::NotMounted)?;
         Ok(Self { root: mount.at })
+    }
+
+    /// The tracing folder `root`, such as that of an instance.
+    pub(super) fn at_root(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Finds the tracing folder of this machine.
+    pub(super) fn mounted() -> Result<Self, RecordError> {
+        let mounts = Path::new("/proc/self/mountinfo");
+        let mounts = fs::read_to_string(mounts).map_err(|e| RecordError::os(mounts, "read", e))?;
+        Self::find(&mounts)
     }
 
     pub(super) fn at(&self, file: &str) -> PathBuf {
@@ -124,7 +136,6 @@ fn buffer_kb(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn settings_are_read_in_every_kernel_notation() {

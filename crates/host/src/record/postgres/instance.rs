@@ -1,0 +1,114 @@
+//! A tracing instance for one recording: its own buffers, and the uprobe events defined for it. Everything is removed when
+//! it is dropped, also after a signal; what a killed recording left is removed by the next one.
+//!
+//! Events are defined for the whole machine, under a group named after this process, and switched on in the instance
+//! only: other users of tracing are not disturbed.
+
+use super::error::PostgresError;
+use super::probes::Definition;
+use crate::record::error::RecordError;
+use crate::record::settings::{read, write};
+use crate::record::tracefs::Tracefs;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Start of the names of our groups and instances; the number of the process follows.
+const PREFIX: &str = "flashlane_";
+/// Size of each processor's buffer. A busy server makes some 8 MB of events a second.
+const BUFFER_KB: u64 = 32 << 10;
+
+/// An instance with its group of events.
+#[derive(Debug)]
+pub(super) struct Instance {
+    tracefs: Tracefs,
+    definitions: PathBuf,
+    group: String,
+    defined: Vec<String>,
+}
+
+impl Instance {
+    /// Makes an instance and defines the events, switched off.
+    pub(super) fn create(
+        tracefs: &Tracefs,
+        events: &[Definition],
+        program: &Path,
+    ) -> Result<Self, PostgresError> {
+        let definitions = tracefs.at("uprobe_events");
+        if !definitions.exists() {
+            return Err(PostgresError::NoUprobes { missing: definitions });
+        }
+        remove_left(tracefs, &definitions)?;
+        let group = format!("{PREFIX}{}", std::process::id());
+        let folder = tracefs.at("instances").join(&group);
+        fs::create_dir(&folder).map_err(|e| RecordError::os(&folder, "make", e))?;
+        let mut instance =
+            Self { tracefs: Tracefs::at_root(folder), definitions, group, defined: Vec::new() };
+        write(&instance.at("trace_clock"), "mono")?;
+        write(&instance.at("buffer_size_kb"), &BUFFER_KB.to_string())?;
+        for event in events {
+            let definition = event.line(&instance.group, program);
+            define(&instance.definitions, &definition)
+                .map_err(|source| PostgresError::Event { definition, source })?;
+            instance.defined.push(event.name.clone());
+        }
+        Ok(instance)
+    }
+
+    /// The folder as one of tracing.
+    pub(super) fn tracefs(&self) -> &Tracefs {
+        &self.tracefs
+    }
+
+    pub(super) fn at(&self, file: &str) -> PathBuf {
+        self.tracefs.at(file)
+    }
+
+    /// The folder of one of the defined events.
+    pub(super) fn event(&self, name: &str) -> PathBuf {
+        self.at("events").join(&self.group).join(name)
+    }
+
+    /// Switches the defined events on or off.
+    pub(super) fn enable(&self, on: bool) -> Result<(), RecordError> {
+        write(&self.at("events").join(&self.group).join("enable"), if on { "1" } else { "0" })
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // A removed instance switches its events off, after which they can be removed.
+        let _ = fs::remove_dir(self.at(""));
+        for name in &self.defined {
+            let _ = define(&self.definitions, &format!("-:{}/{name}", self.group));
+        }
+    }
+}
+
+/// Adds a line to the definitions. The file must not be truncated: that would remove everybody's.
+fn define(definitions: &Path, line: &str) -> std::io::Result<()> {
+    OpenOptions::new().append(true).open(definitions)?.write_all(format!("{line}\n").as_bytes())
+}
+
+/// Removes the instances and events of recordings whose process has ended.
+fn remove_left(tracefs: &Tracefs, definitions: &Path) -> Result<(), RecordError> {
+    let ended = |group: &str| {
+        let number = group.strip_prefix(PREFIX).and_then(|number| number.parse::<u32>().ok());
+        number.is_some_and(|number| !Path::new("/proc").join(number.to_string()).exists())
+    };
+    let instances = tracefs.at("instances");
+    let entries = fs::read_dir(&instances).map_err(|e| RecordError::os(&instances, "list", e))?;
+    for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(ended)) {
+        fs::remove_dir(entry.path()).map_err(|e| RecordError::os(&entry.path(), "remove", e))?;
+    }
+    for line in read(definitions)?.lines() {
+        let name = line.split_whitespace().next().and_then(|first| first.split_once(':'));
+        if let Some((_, name)) = name
+            && name.split_once('/').is_some_and(|(group, _)| ended(group))
+        {
+            define(definitions, &format!("-:{name}"))
+                .map_err(|e| RecordError::os(definitions, "write to", e))?;
+        }
+    }
+    Ok(())
+}
