@@ -17,12 +17,13 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// The next request of a slot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Task {
-    pub(crate) access: Access,
+pub struct Task {
+    /// The request.
+    pub access: Access,
     /// Writes only: complete when the data is on flash.
-    pub(crate) durable: bool,
+    pub durable: bool,
     /// When its latency begins; `Instant::FAR` for the time of issue.
-    pub(crate) due: Instant,
+    pub due: Instant,
 }
 
 impl From<Access> for Task {
@@ -33,7 +34,7 @@ impl From<Access> for Task {
 }
 
 /// Supplies requests and receives their outcomes.
-pub(crate) trait Client<D: ?Sized> {
+pub trait Client<D: ?Sized> {
     /// Returns the arrival time of the next access, for any free slot; `None` where there is none, or none before a
     /// completion.
     fn arrival(&self) -> Option<Instant> {
@@ -75,13 +76,13 @@ pub(crate) trait Client<D: ?Sized> {
 
 /// How a loop ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ending {
+pub struct Ending {
     /// Why the loop ended early.
-    pub(crate) interruption: Option<Interruption>,
+    pub interruption: Option<Interruption>,
     /// Requests that waited because the device was full.
-    pub(crate) waited: u64,
+    pub waited: u64,
     /// Requests that failed or never completed.
-    pub(crate) failed: u64,
+    pub failed: u64,
 }
 
 /// Successive empty reaps with the device's clock standing still before the device counts as stalled.
@@ -97,7 +98,7 @@ const IDLE_MAX: Duration = Duration::from_ms(100);
 
 /// Drives up to `slots` requests at a time until all slots are free and no arrival is left, or an interruption. Drains
 /// requests in flight, except where the client of a simulated device stops.
-pub(crate) fn drive<D, C>(device: &mut D, slots: u32, client: &mut C) -> Ending
+pub fn drive<D, C>(device: &mut D, slots: u32, client: &mut C) -> Ending
 where
     D: Device + ?Sized,
     C: Client<D>,

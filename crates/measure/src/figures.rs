@@ -27,7 +27,7 @@ pub fn of(run: &Run) -> Vec<Figure> {
 }
 
 /// Draws the distribution of latencies by operation.
-pub(crate) fn distribution<'a>(
+pub fn distribution<'a>(
     operations: impl Iterator<Item = (&'a str, &'a Histogram)>,
     all: &Histogram,
     bytes: u64,

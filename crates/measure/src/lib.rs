@@ -7,12 +7,12 @@
 
 mod closed_loop;
 mod doubt;
-mod engine;
+pub mod engine;
 mod error;
 pub mod figures;
 mod options;
 mod precondition;
-mod rate;
+pub mod rate;
 mod recorder;
 mod replay;
 mod run;
@@ -22,7 +22,7 @@ mod terms;
 mod verify;
 
 pub use closed_loop::closed_loop;
-pub use doubt::{Doubt, Throughput, never_written_share};
+pub use doubt::{Doubt, Throughput, about_flash, never_written_share};
 pub use error::{Interruption, MeasureError};
 pub use options::{Options, Progress, Watch};
 pub use precondition::Preconditioned;

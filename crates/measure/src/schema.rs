@@ -104,7 +104,7 @@ impl From<&Run> for RunResult {
 }
 
 /// Returns the results by operation over `elapsed`.
-pub(crate) fn operations<'a>(
+pub fn operations<'a>(
     latencies: impl Iterator<Item = (&'a str, &'a Histogram)>,
     elapsed: Duration,
 ) -> BTreeMap<String, OperationRow> {

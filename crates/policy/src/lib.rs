@@ -1,4 +1,4 @@
-//! Firmware policies: a folder per family, a file per policy.
+//! Policies of a drive's firmware, and of a database's buffer pool above it: a folder per family, a file per policy.
 //!
 //! A policy gets a read-only view and returns a choice; the engine checks that the choice is legal and applies it. A
 //! policy never sees the engine, the clock or another policy. A new policy is one file in its family's folder, with its
@@ -11,6 +11,7 @@ pub mod mapping;
 mod options;
 pub mod pacing;
 mod policies;
+pub mod pool;
 pub mod readahead;
 pub mod registry;
 pub mod replication;

@@ -1,9 +1,22 @@
 //! Options of a policy, from a profile's `options` table.
 
+use flashlane_base::units::parse_share;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::str::FromStr;
+
+/// A share as the value of an option: `25%`.
+#[derive(Clone, Copy)]
+pub(crate) struct Share(pub f64);
+
+impl FromStr for Share {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        parse_share(text).map(Self).map_err(drop)
+    }
+}
 
 /// Options by name. Each policy takes those it knows; any left over is an error.
 #[derive(Clone, Debug, Default, PartialEq)]

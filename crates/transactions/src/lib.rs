@@ -1,8 +1,31 @@
 //! Transactions as a workload.
 //!
-//! A [`recording`] holds the page accesses of a database's transactions, as its buffer manager saw them.
+//! A [`recording`] holds the page accesses of a database's transactions, as its buffer manager saw them. [`run`] runs
+//! them on any device as the database would: clients in a closed loop, a buffer pool whose misses read and whose evicted
+//! dirty pages are written, and locks held to commit.
+//!
+//! ```text
+//! Source ──> Clients ──> Locks ──> Pool ──> device
+//! ```
+//!
+//! A transaction's page access costs an event, a lock and a table access; `cargo bench -p flashlane-transactions` prints
+//! how many there are in a second of processor time.
 
+mod clients;
+mod locks;
+mod pool;
+mod record;
 pub mod recording;
+mod run;
+mod setup;
+mod slow;
+mod source;
 pub mod synthetic;
 
 pub use recording::{Access, Header, LeftOut, Recording, Relation, Transaction};
+pub use run::{Partial, Restart, Run, run};
+pub use setup::{CLIENTS_MOST, POOL_PAGES_MOST, Setup, Unfit};
+pub use source::{Repeated, Source, Survey};
+
+#[cfg(test)]
+mod tests;

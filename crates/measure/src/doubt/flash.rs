@@ -3,8 +3,8 @@
 use super::Doubt;
 use flashlane_device::{Counters, Profile};
 
-/// Returns the doubts about a drive's flash.
-pub(crate) fn about_flash(profile: &Profile, counters: &Counters, was_written: bool) -> Vec<Doubt> {
+/// Returns the doubts about a drive's flash; `was_written` is whether the drive had been written before measuring.
+pub fn about_flash(profile: &Profile, counters: &Counters, was_written: bool) -> Vec<Doubt> {
     let cleaned = nothing_cleaned(counters, was_written || profile.begins_written);
     [over_provisioning(profile), not_written(counters), cleaned, flushes_drained(counters)]
         .into_iter()

@@ -14,8 +14,9 @@ const OPERATIONS: [Operation; 5] =
     [Operation::Read, Operation::Write, Operation::Trim, Operation::Flush, Operation::Erase];
 
 impl ByOperation {
+    /// Adds a latency.
     #[inline]
-    fn record(&mut self, operation: Operation, latency: Duration) {
+    pub fn record(&mut self, operation: Operation, latency: Duration) {
         self.0[operation as usize].get_or_insert_with(Box::default).record(latency);
     }
 

@@ -6,10 +6,9 @@
 //! that a clean page spares against the programs that a dirty one does. Every step takes constant time.
 
 use super::{Access, Page, Replacement, Shape};
+use crate::options::Share;
 use crate::slot_lists::SlotLists;
 use crate::{OptionError, Options};
-use flashlane_base::units::parse_share;
-use std::str::FromStr;
 
 struct Cflru {
     /// All pages, by last use.
@@ -103,18 +102,6 @@ impl Replacement for Cflru {
 
     fn keeps_reads(&self) -> bool {
         true
-    }
-}
-
-/// A share of the buffer, as `25%`.
-#[derive(Clone, Copy)]
-struct Share(f64);
-
-impl FromStr for Share {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        parse_share(text).map(Self).map_err(drop)
     }
 }
 

@@ -61,6 +61,9 @@ fn any_transaction() -> impl Strategy<Value = Transaction> {
 }
 
 proptest! {
+    // Each case is large.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn written_recordings_are_read_back(
         // Enough for several parts.

@@ -1,0 +1,420 @@
+//! The clients: a closed loop without think time over one device.
+//!
+//! Each client takes the next transaction of the source and runs it: before each page access its share of the
+//! transaction's processor time elapses, then the page is locked, and used in the pool, or read. At the end all locks
+//! are released, and the next transaction begins at once. Clients do not compete for processors.
+//!
+//! A client has one request in flight at most, so that the device has as many as there are clients. What a client does
+//! next, and when, is an event in one order, by time and then by age: the same source and device give the same result.
+
+use crate::locks::{Locks, Mode};
+use crate::pool::{Place, Pool, Room};
+use crate::record::Record;
+use crate::recording::{ReadError, Transaction};
+use crate::slow::Slowness;
+use crate::{Restart, Setup, Source};
+use flashlane_base::{Duration, Instant};
+use flashlane_device::{Completion, Device};
+use flashlane_measure::engine::{Client, Task};
+use flashlane_measure::{Progress, Watch};
+use flashlane_policy::OptionError;
+use flashlane_workload::Access;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+pub(crate) struct Clients<'s, 'w, S> {
+    source: &'s mut S,
+    page_bytes: u64,
+    locks: Locks,
+    pool: Pool,
+    slowness: Slowness,
+    clients: Vec<One>,
+    /// Clients that go on, with the times: soonest first, and of equal times in the order in which they were entered.
+    due: BinaryHeap<Reverse<(Instant, u64, u32)>>,
+    entered: u64,
+    /// Ends of waits for locks, soonest first: the client, and which of its waits.
+    limits: VecDeque<(Instant, u32, u64)>,
+    lock_wait: Duration,
+    /// By slot of the engine: the client of its request.
+    slots: Vec<u32>,
+    /// Memory for clients whose locks are granted.
+    granted: Vec<u32>,
+    /// Transactions that were begun, and that may be.
+    begun: u64,
+    most: u64,
+    warmup: u64,
+    wanted: Option<u64>,
+    time: Option<Duration>,
+    deadline: Instant,
+    watch: Option<Watch<'w>>,
+    pub record: Record,
+    /// Why the source ended early.
+    pub damage: Option<ReadError>,
+}
+
+#[derive(Default)]
+struct One {
+    transaction: Transaction,
+    /// Its next page access.
+    next: usize,
+    state: State,
+    /// When the transaction began first, and its place in the order of all.
+    began: Instant,
+    age: u64,
+    /// Processor time before the first access, and before each other one.
+    first_step: Duration,
+    step: Duration,
+    /// Number of its current or last wait for a lock.
+    wait: u64,
+    /// Clients that wait for the page that it reads.
+    followers: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// The next transaction begins.
+    #[default]
+    Begin,
+    /// The processor time before an access has elapsed.
+    Lock,
+    /// It waits for a lock.
+    Locked,
+    /// The page is locked.
+    Use,
+    /// It waits for another client, which reads the page.
+    Follow,
+    /// It needs a frame.
+    Room,
+    /// It writes a page to free this frame.
+    Write { frame: u32 },
+    /// It can read, or reads, its page into this frame.
+    Read { frame: u32 },
+    /// There is no further transaction.
+    Done,
+}
+
+impl<'s, 'w, S: Source> Clients<'s, 'w, S> {
+    /// Requires: the setup was checked.
+    pub fn new(
+        source: &'s mut S,
+        setup: &Setup,
+        started: Instant,
+        watch: Option<Watch<'w>>,
+    ) -> Result<Self, OptionError> {
+        let header = source.header();
+        let (pages, kinds) = (header.pages, header.kinds.len());
+        let mut clients = Self {
+            page_bytes: u64::from(header.page_bytes),
+            locks: Locks::new(pages, setup.clients),
+            pool: Pool::new(setup.pool_pages, pages, setup.policy(header)?),
+            slowness: Slowness::default(),
+            clients: (0..setup.clients).map(|_| One::default()).collect(),
+            due: BinaryHeap::new(),
+            entered: 0,
+            limits: VecDeque::new(),
+            lock_wait: setup.lock_wait,
+            slots: vec![0; setup.clients as usize],
+            granted: Vec::new(),
+            begun: 0,
+            most: setup.transactions.map_or(u64::MAX, |wanted| wanted.saturating_add(setup.warmup)),
+            warmup: setup.warmup,
+            wanted: setup.transactions,
+            time: setup.time,
+            deadline: Instant::FAR,
+            watch,
+            record: Record::new(kinds),
+            damage: None,
+            source,
+        };
+        (0..setup.clients).for_each(|client| clients.enter(client, started));
+        Ok(clients)
+    }
+
+    /// Lets `client` go on at a time.
+    #[inline]
+    fn enter(&mut self, client: u32, at: Instant) {
+        self.due.push(Reverse((at, self.entered, client)));
+        self.entered += 1;
+    }
+
+    /// Begins to measure, if the warm-up is over.
+    #[inline]
+    fn begin_to_measure<D: Device + ?Sized>(&mut self, now: Instant, device: &D) {
+        if self.warmup == 0 && !self.record.measures {
+            self.record.begin(now, device.counters());
+            self.deadline = self.time.map_or(Instant::FAR, |time| now + time);
+        }
+    }
+
+    /// Lets a client go on as far as it can, and returns the request for which it waits then, if any.
+    fn go_on<D: Device + ?Sized>(&mut self, client: u32, now: Instant, device: &D) -> Option<Task> {
+        loop {
+            let one = &mut self.clients[client as usize];
+            let request = match one.state {
+                State::Begin => {
+                    if !self.begin(client, now) {
+                        return None;
+                    }
+                    None
+                }
+                State::Lock => {
+                    let access = one.transaction.accesses[one.next];
+                    let mode = if access.is_write() { Mode::Exclusive } else { Mode::Shared };
+                    if !self.locks.acquire(client, access.page(), mode) {
+                        self.wait_for_lock(client, now);
+                        return None;
+                    }
+                    one.state = State::Use;
+                    None
+                }
+                State::Use => {
+                    let access = one.transaction.accesses[one.next];
+                    match self.pool.access(access.page(), access.is_write()) {
+                        Place::Here => self.used(client, now, device),
+                        Place::ReadBy(reader) => {
+                            one.state = State::Follow;
+                            self.clients[reader as usize].followers.push(client);
+                            return None;
+                        }
+                        Place::Away => {
+                            one.state = State::Room;
+                            self.pool.begin(access.page(), client);
+                            self.record.missed();
+                        }
+                    }
+                    None
+                }
+                State::Room => match self.pool.room() {
+                    Room::Free { frame } => {
+                        one.state = State::Read { frame };
+                        None
+                    }
+                    Room::Dirty { frame, page } => {
+                        one.state = State::Write { frame };
+                        Some(Access::write(u64::from(page) * self.page_bytes, self.page_bytes))
+                    }
+                },
+                State::Read { .. } => {
+                    let page = one.transaction.accesses[one.next].page();
+                    Some(Access::read(u64::from(page) * self.page_bytes, self.page_bytes))
+                }
+                State::Locked | State::Follow | State::Write { .. } | State::Done => {
+                    unreachable!("a client that waits is not entered")
+                }
+            };
+            if let Some(access) = request {
+                return Some(access.into());
+            }
+            if self.clients[client as usize].state == State::Lock && self.elapses(client, now) {
+                return None;
+            }
+        }
+    }
+
+    /// Begins the next transaction of a client; returns false where there is none.
+    fn begin(&mut self, client: u32, now: Instant) -> bool {
+        let one = &mut self.clients[client as usize];
+        one.state = State::Done;
+        if self.begun == self.most || now >= self.deadline || self.damage.is_some() {
+            return false;
+        }
+        match self.source.next(&mut one.transaction) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.most = self.begun;
+                return false;
+            }
+            Err(damage) => {
+                self.damage = Some(damage);
+                return false;
+            }
+        }
+        let accesses = one.transaction.accesses.len() as u64;
+        let cpu = one.transaction.cpu;
+        one.step = cpu / accesses;
+        one.first_step = cpu - one.step * (accesses - 1);
+        (one.began, one.age) = (now, self.begun);
+        (one.next, one.state) = (0, State::Lock);
+        self.begun += 1;
+        true
+    }
+
+    /// Lets the processor time before an access elapse; returns false where there is none.
+    #[inline]
+    fn elapses(&mut self, client: u32, now: Instant) -> bool {
+        let one = &self.clients[client as usize];
+        let step = if one.next == 0 { one.first_step } else { one.step };
+        if step.is_zero() {
+            return false;
+        }
+        self.enter(client, now + step);
+        true
+    }
+
+    /// The page of the next access was used: goes to the one after it, or commits.
+    #[inline]
+    fn used<D: Device + ?Sized>(&mut self, client: u32, now: Instant, device: &D) {
+        self.record.used();
+        let one = &mut self.clients[client as usize];
+        one.next += 1;
+        one.state = State::Lock;
+        if one.next == one.transaction.accesses.len() {
+            self.commit(client, now, device);
+        }
+    }
+
+    fn commit<D: Device + ?Sized>(&mut self, client: u32, now: Instant, device: &D) {
+        self.release(client, now);
+        let one = &mut self.clients[client as usize];
+        one.state = State::Begin;
+        if self.record.measures {
+            self.record.committed(usize::from(one.transaction.kind), one.began, now);
+        } else {
+            self.warmup -= 1;
+            self.begin_to_measure(now, device);
+        }
+    }
+
+    /// Releases the locks of a client; those to which they are granted go on.
+    fn release(&mut self, client: u32, now: Instant) {
+        let mut granted = std::mem::take(&mut self.granted);
+        self.locks.release(client, &mut granted);
+        for other in granted.drain(..) {
+            self.clients[other as usize].state = State::Use;
+            self.enter(other, now);
+        }
+        self.granted = granted;
+    }
+
+    /// A client waits for a lock: breaks the deadlocks that this makes.
+    #[cold]
+    fn wait_for_lock(&mut self, client: u32, now: Instant) {
+        let one = &mut self.clients[client as usize];
+        one.state = State::Locked;
+        one.wait += 1;
+        self.limits.push_back((now + self.lock_wait, client, one.wait));
+        self.record.waited();
+        while self.locks.waits(client) {
+            let clients = &self.clients;
+            let Some(victim) = self.locks.deadlock(client, |client| clients[client as usize].age) else {
+                return;
+            };
+            self.restart(victim, Restart::Deadlock, now);
+        }
+    }
+
+    /// Begins the transaction of a client, which waits for a lock, anew.
+    fn restart(&mut self, client: u32, reason: Restart, now: Instant) {
+        self.record.restarted(reason);
+        self.release(client, now);
+        let one = &mut self.clients[client as usize];
+        (one.next, one.state) = (0, State::Lock);
+        let step = one.first_step;
+        self.enter(client, now + step);
+    }
+
+    /// Returns whether the transaction of a client began before those of all others.
+    #[cold]
+    fn is_oldest(&self, client: u32) -> bool {
+        let age = self.clients[client as usize].age;
+        let runs = |one: &&One| !matches!(one.state, State::Begin | State::Done);
+        self.clients.iter().filter(runs).all(|one| one.age >= age)
+    }
+
+    /// Restarts transactions that waited too long for a lock, and forgets the limits of ended waits. The oldest of all
+    /// waits on: where none could, transactions might restart each other forever.
+    #[inline]
+    fn end_waits(&mut self, now: Instant) {
+        while let Some(&(at, client, wait)) = self.limits.front() {
+            let one = &self.clients[client as usize];
+            let waits = one.wait == wait && one.state == State::Locked;
+            if waits && at > now {
+                return;
+            }
+            self.limits.pop_front();
+            if waits && !self.is_oldest(client) {
+                self.restart(client, Restart::LockWait, now);
+            }
+        }
+    }
+}
+
+impl<D: Device + ?Sized, S: Source> Client<D> for Clients<'_, '_, S> {
+    #[inline]
+    fn arrival(&self) -> Option<Instant> {
+        let due = self.due.peek().map(|Reverse((at, ..))| *at);
+        match (due, self.limits.front()) {
+            (Some(due), Some((limit, ..))) => Some(due.min(*limit)),
+            (None, Some((limit, ..))) => Some(*limit),
+            (due, None) => due,
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, slot: u32, device: &D) -> Option<Task> {
+        let now = device.now();
+        self.begin_to_measure(now, device);
+        self.end_waits(now);
+        while let Some(&Reverse((at, _, client))) = self.due.peek() {
+            if at > now {
+                return None;
+            }
+            self.due.pop();
+            if let Some(task) = self.go_on(client, now, device) {
+                self.slots[slot as usize] = client;
+                return Some(task);
+            }
+        }
+        None
+    }
+
+    fn done(
+        &mut self,
+        slot: u32,
+        access: &Access,
+        due: Instant,
+        completion: &Completion,
+        device: &D,
+    ) -> Option<Duration> {
+        let client = self.slots[slot as usize];
+        let took = completion.completed.since(due);
+        self.record.requested(access.operation, took);
+        let slow = self.slowness.is_slow(access.operation, took);
+        self.pool.observe((access.offset_bytes / self.page_bytes) as u32, slow);
+        let now = device.now();
+        let one = &mut self.clients[client as usize];
+        match one.state {
+            State::Write { frame } => {
+                one.state = if self.pool.written(frame) { State::Read { frame } } else { State::Room };
+            }
+            State::Read { frame } => {
+                let access = one.transaction.accesses[one.next];
+                self.pool.read(access.page(), frame, access.is_write());
+                let mut followers = std::mem::take(&mut one.followers);
+                self.used(client, now, device);
+                for follower in followers.drain(..) {
+                    self.clients[follower as usize].state = State::Use;
+                    self.enter(follower, now);
+                }
+                self.clients[client as usize].followers = followers;
+                if self.clients[client as usize].state == State::Lock && self.elapses(client, now) {
+                    return Some(Duration::ZERO);
+                }
+            }
+            state => unreachable!("a client in state {state:?} has no request"),
+        }
+        self.enter(client, now);
+        Some(Duration::ZERO)
+    }
+
+    fn stopped(&mut self) -> bool {
+        let progress = Progress {
+            requests: self.record.transactions,
+            requests_wanted: self.wanted,
+            elapsed: self.record.elapsed(),
+            time_wanted: self.time,
+            preconditions: false,
+        };
+        self.watch.as_mut().is_some_and(|watch| watch(&progress).is_break())
+    }
+}

@@ -1,0 +1,129 @@
+//! How transactions are run, and what must fit.
+
+use crate::recording::{Header, Refused};
+use flashlane_base::Duration;
+use flashlane_device::Profile;
+use flashlane_policy::pool::{FAMILY, Replacement, Shape};
+use flashlane_policy::{OptionError, Options};
+
+/// Most clients.
+pub const CLIENTS_MOST: u32 = 1024;
+/// Most pages of the pool.
+pub const POOL_PAGES_MOST: u32 = 1 << 30;
+
+/// How transactions are run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// Clients, each of which runs one transaction after another: 1 to [`CLIENTS_MOST`].
+    pub clients: u32,
+    /// Pages of the buffer pool: as many as clients at least, and at most [`POOL_PAGES_MOST`].
+    pub pool_pages: u32,
+    /// Replacement policy of the pool: a name of [`flashlane_policy::pool::REGISTRY`].
+    pub buffer: String,
+    /// Options of this policy.
+    pub buffer_options: Vec<(String, String)>,
+    /// Longest wait for a lock, above zero: then the transaction restarts, unless it is the oldest.
+    pub lock_wait: Duration,
+    /// Transactions that are not measured, before those that are.
+    pub warmup: u64,
+    /// Transactions measured; `None` for all that there are.
+    pub transactions: Option<u64>,
+    /// Device time after which no further transaction begins, from the end of the warm-up.
+    pub time: Option<Duration>,
+}
+
+impl Default for Setup {
+    /// he14's: ten clients without think time, 1024 pages, least recently used; a lock is waited for a second.
+    fn default() -> Self {
+        Self {
+            clients: 10,
+            pool_pages: 1024,
+            buffer: "lru".into(),
+            buffer_options: Vec::new(),
+            lock_wait: Duration::from_s(1),
+            warmup: 0,
+            transactions: None,
+            time: None,
+        }
+    }
+}
+
+/// Transactions cannot be run this way; no request was submitted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// A number is out of range, or does not fit the device.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The policy of the pool is refused.
+    #[error(transparent)]
+    Buffer(#[from] OptionError),
+}
+
+impl Setup {
+    /// Checks the setup for a recording, and its fit to a device.
+    ///
+    /// # Errors
+    /// [`Unfit`] with the number, the value given, and the allowed ones.
+    pub fn check(&self, header: &Header, profile: &Profile) -> Result<(), Unfit> {
+        self.check_numbers()?;
+        let page = u64::from(header.page_bytes);
+        for (unit, what) in [(profile.read_unit_bytes, "read"), (profile.write_unit_bytes, "write")] {
+            if !page.is_multiple_of(unit.max(1)) {
+                let allowed =
+                    format!("a multiple of the {unit} bytes that device '{}' {what}s at once", profile.name);
+                return Err(Refused::new("the page size of the recording", page, &allowed).into());
+            }
+        }
+        if profile.erase_unit_bytes > 0 {
+            let allowed = "0: pages are written in place, and units must be erased first";
+            return Err(Refused::new("the device's erase unit", profile.erase_unit_bytes, allowed).into());
+        }
+        if header.bytes() > profile.capacity_bytes {
+            let allowed = format!(
+                "at most {}, the bytes of device '{}': use a larger device, or record a smaller database",
+                profile.capacity_bytes, profile.name
+            );
+            return Err(Refused::new("the number of bytes of the database", header.bytes(), &allowed).into());
+        }
+        self.policy(header)?;
+        Ok(())
+    }
+
+    fn check_numbers(&self) -> Result<(), Refused> {
+        let within = |field: &str, given: u32, least: u32, most: u32| {
+            if (least..=most).contains(&given) {
+                return Ok(());
+            }
+            Err(Refused::new(field, given, &format!("from {least} to {most}")))
+        };
+        within("the number of clients", self.clients, 1, CLIENTS_MOST)?;
+        if self.pool_pages < self.clients {
+            let allowed = format!("at least {}, a page for each client", self.clients);
+            return Err(Refused::new("the number of pages of the pool", self.pool_pages, &allowed));
+        }
+        within("the number of pages of the pool", self.pool_pages, 1, POOL_PAGES_MOST)?;
+        if self.lock_wait.is_zero() {
+            return Err(Refused::new("the longest wait for a lock", self.lock_wait, "above 0"));
+        }
+        for (given, what) in
+            [(self.transactions == Some(0), "transactions"), (self.time == Some(Duration::ZERO), "time")]
+        {
+            if given {
+                return Err(Refused::new(&format!("the {what} to measure"), 0, "above 0"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds the policy of the pool.
+    pub(crate) fn policy(&self, header: &Header) -> Result<Box<dyn Replacement>, OptionError> {
+        let shape = Shape { frames: self.pool_pages, pages: header.pages };
+        FAMILY.build(&self.buffer, shape, &Options::new(self.buffer_options.iter().cloned()))
+    }
+
+    /// Formats the policy with its options: `cflru-e,window=25%`.
+    pub fn buffer_text(&self) -> String {
+        let options = self.buffer_options.iter().map(|(name, value)| format!(",{name}={value}"));
+        std::iter::once(self.buffer.clone()).chain(options).collect()
+    }
+}

@@ -1,0 +1,117 @@
+//! Where transactions come from.
+
+use crate::recording::{Header, OpenError, ReadError, Recording, Totals, Transaction};
+use crate::synthetic::TpcB;
+use std::path::{Path, PathBuf};
+
+/// Supplies transactions, in their order.
+pub trait Source {
+    /// Facts that hold for all of them.
+    fn header(&self) -> &Header;
+
+    /// Makes the next transaction in `into`, whose memory is used again; returns false where there is no other.
+    ///
+    /// # Errors
+    /// [`ReadError`] where the rest cannot be read.
+    fn next(&mut self, into: &mut Transaction) -> Result<bool, ReadError>;
+}
+
+impl Source for TpcB {
+    fn header(&self) -> &Header {
+        TpcB::header(self)
+    }
+
+    fn next(&mut self, into: &mut Transaction) -> Result<bool, ReadError> {
+        self.make(into);
+        Ok(true)
+    }
+}
+
+impl Source for Recording {
+    fn header(&self) -> &Header {
+        Recording::header(self)
+    }
+
+    fn next(&mut self, into: &mut Transaction) -> Result<bool, ReadError> {
+        self.read(into)
+    }
+}
+
+/// A recording that begins anew at its end.
+pub struct Repeated {
+    path: PathBuf,
+    stop: fn() -> bool,
+    recording: Recording,
+    passes: u64,
+}
+
+impl Repeated {
+    /// Opens a regular file.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn open(path: &Path, stop: fn() -> bool) -> Result<Self, OpenError> {
+        Ok(Self { path: path.into(), stop, recording: Recording::open(path, stop)?, passes: 1 })
+    }
+
+    /// Returns how often the recording was begun.
+    pub fn passes(&self) -> u64 {
+        self.passes
+    }
+}
+
+impl Source for Repeated {
+    fn header(&self) -> &Header {
+        self.recording.header()
+    }
+
+    fn next(&mut self, into: &mut Transaction) -> Result<bool, ReadError> {
+        if self.recording.read(into)? {
+            return Ok(true);
+        }
+        let again = Recording::open(&self.path, self.stop).map_err(|error| match error {
+            OpenError::Read { source, .. } => source,
+            OpenError::File(error) => {
+                ReadError::Io { source: std::io::Error::other(error), offset: 0, transactions: 0 }
+            }
+        })?;
+        if again.header() != self.recording.header() {
+            return Err(ReadError::Damaged {
+                damage: "has changed while it was read",
+                offset: 0,
+                transactions: 0,
+            });
+        }
+        self.recording = again;
+        self.passes += 1;
+        self.recording.read(into)
+    }
+}
+
+/// Sums of a whole recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Survey {
+    /// Its totals.
+    pub totals: Totals,
+    /// Its accesses that change a page.
+    pub writes: u64,
+    /// Processor time of all transactions, in seconds.
+    pub cpu_s: f64,
+}
+
+impl Survey {
+    /// Reads a recording to its end, which checks all of it.
+    ///
+    /// # Errors
+    /// [`ReadError`] where it cannot be read.
+    pub fn of(recording: &mut Recording) -> Result<Self, ReadError> {
+        let mut survey = Self::default();
+        let mut transaction = Transaction::default();
+        while recording.read(&mut transaction)? {
+            survey.writes += transaction.accesses.iter().filter(|access| access.is_write()).count() as u64;
+            survey.cpu_s += transaction.cpu.as_s_f64();
+        }
+        survey.totals = recording.totals().expect("the end has the totals");
+        Ok(survey)
+    }
+}

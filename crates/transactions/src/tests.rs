@@ -1,0 +1,278 @@
+//! Runs worked out by hand on a device of fixed latencies, and laws of any run.
+
+use crate::recording::{Access, Header, ReadError, Transaction};
+use crate::synthetic::TpcB;
+use crate::{Restart, Run, Setup, Source, run};
+use flashlane_base::{Duration, Instant, Operation, Seed};
+use flashlane_device::{Completion, Device, Profile, Request, SubmitError};
+use flashlane_measure::Options;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// A device whose reads take 100 us and whose writes take 400 us, however many are in flight.
+struct Fixed {
+    profile: Profile,
+    now: Instant,
+    in_flight: BTreeMap<(Instant, u64), Completion>,
+    submitted: Vec<(Operation, u64)>,
+}
+
+impl Fixed {
+    fn new() -> Self {
+        let profile = Profile {
+            name: "fixed".into(),
+            capacity_bytes: 1 << 30,
+            lanes: 1,
+            read_unit_bytes: 512,
+            write_unit_bytes: 4096,
+            erase_unit_bytes: 0,
+            depth: 1024,
+            simulated: true,
+            read_only: false,
+            over_provisioning: None,
+            begins_written: true,
+        };
+        Self { profile, now: Instant::ZERO, in_flight: BTreeMap::new(), submitted: Vec::new() }
+    }
+}
+
+impl Device for Fixed {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.profile.check(&request)?;
+        let us = if request.operation == Operation::Write { 400 } else { 100 };
+        let completed = self.now + Duration::from_us(us);
+        let completion = Completion { id: request.id, submitted: self.now, completed, outcome: Ok(()) };
+        self.in_flight.insert((completed, self.submitted.len() as u64), completion);
+        self.submitted.push((request.operation, request.offset_bytes / 8192));
+        Ok(())
+    }
+
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        match self.in_flight.first_entry().filter(|entry| entry.key().0 <= until) {
+            Some(entry) => {
+                self.now = self.now.max(entry.key().0);
+                out.push(entry.remove());
+            }
+            None if until != Instant::FAR => self.now = self.now.max(until),
+            None => {}
+        }
+    }
+}
+
+/// Transactions in memory.
+struct List {
+    header: Header,
+    transactions: std::vec::IntoIter<Transaction>,
+}
+
+impl Source for List {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn next(&mut self, into: &mut Transaction) -> Result<bool, ReadError> {
+        Ok(self.transactions.next().map(|next| *into = next).is_some())
+    }
+}
+
+fn list(transactions: Vec<(u64, Vec<Access>)>) -> List {
+    let kinds = vec!["a".into()];
+    let header = Header { page_bytes: 8192, pages: 100, clients: 1, kinds, ..Header::default() };
+    let transaction = |(cpu_us, accesses)| Transaction {
+        cpu: Duration::from_us(cpu_us),
+        accesses,
+        ..Transaction::default()
+    };
+    let transactions: Vec<Transaction> = transactions.into_iter().map(transaction).collect();
+    transactions.iter().for_each(|transaction| header.check_transaction(transaction).unwrap());
+    List { header, transactions: transactions.into_iter() }
+}
+
+fn ran(setup: &Setup, transactions: Vec<(u64, Vec<Access>)>) -> (Run, Fixed) {
+    let mut device = Fixed::new();
+    let run = run(&mut device, &mut list(transactions), setup, Options::default()).unwrap();
+    assert_eq!(run.partial, None);
+    (run, device)
+}
+
+/// The shortest and the longest response time, in microseconds.
+fn responses_us(run: &Run) -> (f64, f64) {
+    let latency = run.responses.latency();
+    (latency.min / 1e3, latency.max / 1e3)
+}
+
+#[test]
+fn evicted_dirty_page_is_written_before_a_page_is_read() {
+    let accesses = vec![Access::read(0), Access::write(1), Access::read(0)];
+    let setup = Setup { clients: 1, pool_pages: 1, ..Setup::default() };
+    let (run, device) = ran(&setup, vec![(30, accesses.clone()), (30, accesses)]);
+    use Operation::{Read, Write};
+    let first = [(Read, 0), (Read, 1), (Write, 1), (Read, 0)];
+    // The second transaction finds page 0.
+    assert_eq!(device.submitted, [&first[..], &first[1..]].concat());
+    // Three times 10 us of processor time, and 100 us a read and 400 us a write.
+    assert_eq!(responses_us(&run), (630.0, 730.0));
+    assert_eq!(run.elapsed, Duration::from_us(1360));
+    assert_eq!((run.transactions, run.accesses, run.misses), (2, 6, 5));
+    assert_eq!(run.requests.of(Write).map(|latencies| latencies.len()), Some(2));
+}
+
+#[test]
+fn youngest_of_a_deadlock_restarts() {
+    let setup = Setup { clients: 2, pool_pages: 2, ..Setup::default() };
+    let (run, _) = ran(
+        &setup,
+        vec![(20, vec![Access::write(0), Access::write(1)]), (20, vec![Access::write(1), Access::write(0)])],
+    );
+    // Both have read their first page at 110 us and want the other at 120 us. The second releases its page, with which
+    // the first commits at once, and begins anew.
+    assert_eq!(responses_us(&run), (120.0, 140.0));
+    assert_eq!(run.restarts, [1, 0]);
+    assert_eq!((run.lock_waits, run.misses), (2, 2));
+}
+
+#[test]
+fn long_wait_for_a_lock_restarts() {
+    let setup = Setup { clients: 2, pool_pages: 2, lock_wait: Duration::from_us(50), ..Setup::default() };
+    let (run, _) =
+        ran(&setup, vec![(1000, vec![Access::write(0), Access::write(1)]), (510, vec![Access::write(0)])]);
+    // The first has page 0 from 500 us to its commit at 1200 us; the second waits from 510 to 560 us and from 1070 to
+    // 1120 us.
+    assert_eq!(responses_us(&run), (1200.0, 1630.0));
+    assert_eq!(run.restarts[Restart::LockWait as usize], 2);
+    assert_eq!(run.restarts[Restart::Deadlock as usize], 0);
+}
+
+#[test]
+fn readers_share_locks_and_one_read_of_a_page() {
+    let setup = Setup { clients: 3, pool_pages: 3, ..Setup::default() };
+    let (run, device) = ran(&setup, vec![(0, vec![Access::read(7)]); 3]);
+    assert_eq!(device.submitted, [(Operation::Read, 7)]);
+    assert_eq!((responses_us(&run), run.misses, run.lock_waits), ((100.0, 100.0), 1, 0));
+}
+
+#[test]
+fn warm_up_is_not_counted() {
+    let setup = Setup { clients: 1, pool_pages: 9, warmup: 2, transactions: Some(3), ..Setup::default() };
+    let transaction = (10, vec![Access::read(1), Access::write(2)]);
+    let (run, _) = ran(&setup, vec![transaction; 9]);
+    assert_eq!((run.transactions, run.accesses, run.misses), (3, 6, 0));
+    assert_eq!(run.elapsed, Duration::from_us(30));
+    assert_eq!(run.hit_ratio(), Some(1.0));
+    let time = Setup { transactions: None, time: Some(Duration::from_us(25)), ..setup };
+    let (run, _) = ran(&time, vec![(10, vec![Access::read(1)]); 99]);
+    // The third is the last that begins within 25 us.
+    assert_eq!(run.transactions, 3);
+}
+
+#[test]
+fn setups_that_do_not_fit_are_refused() {
+    let header = Header { pages: 1 << 18, ..list(Vec::new()).header };
+    let profile = Fixed::new().profile;
+    let default = Setup { clients: 4, ..Setup::default() };
+    for (setup, header, refusal) in [
+        (
+            default.clone(),
+            header.clone(),
+            "the number of bytes of the database is 2147483648, must be at most 1073741824",
+        ),
+        (
+            default.clone(),
+            Header { page_bytes: 2048, pages: 9, ..header.clone() },
+            "the page size of the recording is 2048, must be a multiple of the 4096 bytes that device 'fixed' writes",
+        ),
+        (
+            Setup { clients: 0, ..default.clone() },
+            header.clone(),
+            "the number of clients is 0, must be from 1 to 1024",
+        ),
+        (
+            Setup { pool_pages: 3, ..default.clone() },
+            header.clone(),
+            "the number of pages of the pool is 3, must be at least 4, a page for each client",
+        ),
+        (
+            Setup { lock_wait: Duration::ZERO, ..default.clone() },
+            header.clone(),
+            "the longest wait for a lock is 0 ns, must be above 0",
+        ),
+        (
+            Setup { buffer: "mru".into(), ..default },
+            Header { pages: 9, ..header },
+            "'mru' is no buffer pool policy; there are: cflru-e, lru",
+        ),
+    ] {
+        let error = setup.check(&header, &profile).unwrap_err().to_string();
+        assert!(error.starts_with(refusal), "{error}, expected: {refusal}");
+    }
+}
+
+fn transactions() -> impl Strategy<Value = Vec<(u64, Vec<Access>)>> {
+    let access = (0_u32..20, any::<bool>())
+        .prop_map(|(page, write)| if write { Access::write(page) } else { Access::read(page) });
+    proptest::collection::vec((0_u64..300, proptest::collection::vec(access, 1..8)), 1..60)
+}
+
+proptest! {
+    #[test]
+    fn every_transaction_commits(
+        transactions in transactions(),
+        clients in 1_u32..12,
+        more in 0_u32..8,
+        buffer in prop_oneof![Just("lru"), Just("cflru-e")],
+        lock_wait_us in prop_oneof![Just(1_u64), Just(200), Just(1_000_000)],
+    ) {
+        let lock_wait = Duration::from_us(lock_wait_us);
+        let pool_pages = clients + more;
+        let setup = Setup { clients, pool_pages, buffer: buffer.into(), lock_wait, ..Setup::default() };
+        let number = transactions.len() as u64;
+        let accesses: u64 = transactions.iter().map(|one| one.1.len() as u64).sum();
+        let (run, device) = ran(&setup, transactions.clone());
+        prop_assert_eq!(run.transactions, number);
+        let restarts: u64 = run.restarts.iter().sum();
+        prop_assert!(run.accesses >= accesses && (restarts > 0 || run.accesses == accesses));
+        prop_assert!(restarts <= run.lock_waits);
+        if lock_wait_us == 1_000_000 {
+            prop_assert_eq!(run.restarts[Restart::LockWait as usize], 0);
+        }
+        let reads = device.submitted.iter().filter(|(operation, _)| *operation == Operation::Read).count() as u64;
+        prop_assert_eq!(reads, run.misses);
+        // A page is not written twice without being read between, or changed while it was written.
+        prop_assert!(device.submitted.len() as u64 - reads <= run.accesses);
+        let again = ran(&setup, transactions).0;
+        prop_assert_eq!(again.elapsed, run.elapsed);
+        prop_assert_eq!(again.restarts, run.restarts);
+    }
+}
+
+#[test]
+fn simulated_drive_repeats_a_run_exactly() {
+    let result = || {
+        let settings = [("initial.state".to_owned(), "full".to_owned())];
+        let config = flashlane_sim::profile::load("ssd-s", &settings).unwrap();
+        let mut device = flashlane_sim::device(&config, Seed(1), "drive".into());
+        let setup = Setup { warmup: 100, transactions: Some(1000), ..Setup::default() };
+        let run = run(&mut device, &mut TpcB::new(10, 10, Seed(1)), &setup, Options::default()).unwrap();
+        assert_eq!(run.partial, None);
+        run
+    };
+    let (one, other) = (result(), result());
+    assert_eq!(one.transactions, 1000);
+    assert!(
+        one.hit_ratio().unwrap() > 0.5 && one.restarts[0] < 1000,
+        "{:?} {:?}",
+        one.hit_ratio(),
+        one.restarts
+    );
+    assert_eq!(one.elapsed, other.elapsed);
+    assert_eq!(one.counters, other.counters);
+    assert_eq!(one.responses.latency(), other.responses.latency());
+}
