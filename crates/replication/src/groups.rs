@@ -277,6 +277,18 @@ impl Groups {
         debug_assert_eq!(self.slots[slot.0 as usize].0, State::Superseded);
         self.give_back(slot);
     }
+
+    /// Forgets all copies: every slot is free.
+    pub fn clear(&mut self) {
+        while let Some(group) = self.policy.victim() {
+            self.take_apart(group, State::Free, &mut Vec::new());
+        }
+        for slot in (0..self.shape.slots()).map(Slot) {
+            if self.slots[slot.0 as usize].0 != State::Free {
+                self.give_back(slot);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

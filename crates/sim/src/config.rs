@@ -19,6 +19,7 @@ mod policy_options;
 mod quantity;
 mod readahead;
 pub(crate) mod refusal;
+mod replication;
 mod scheduling;
 
 pub use buffer::{Admit, BufferConfig, NO_BUFFER, Placement};
@@ -34,6 +35,7 @@ pub use mapping::MappingConfig;
 pub use policy_options::PolicyOptions;
 pub use quantity::{Bytes, Rate, Share, Time};
 pub use readahead::ReadaheadConfig;
+pub use replication::{NO_REPLICATION, ReplicationConfig};
 pub use scheduling::SchedulingConfig;
 
 use flashlane_policy::Policies;
@@ -84,6 +86,9 @@ pub struct DriveConfig {
     /// Order of service at a die.
     #[serde(default)]
     pub scheduling: SchedulingConfig,
+    /// Copies of mapping units on other dies; none if absent, or if its policy is [`NO_REPLICATION`].
+    #[serde(default, deserialize_with = "replication::unless_none")]
+    pub replication: Option<ReplicationConfig>,
     /// Software-defined flash: every channel is a lane, and there is no translation layer; a conventional drive where
     /// absent.
     pub lanes: Option<LanesConfig>,

@@ -10,6 +10,7 @@
 mod counters;
 mod idle;
 mod read;
+mod replication;
 mod request;
 mod translation;
 mod write;
@@ -18,7 +19,7 @@ use crate::config::{DriveConfig, InitialState};
 use crate::event::Ticket;
 use crate::ftl::{Watch, unwatched};
 use crate::host::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLock, Transfer};
-use crate::ids::{DieId, Lpn, RequestSlot};
+use crate::ids::{CallSlot, DieId, Lpn, RequestSlot};
 use crate::kernel::{self, FrontEnd, Kernel};
 use crate::nand::{Geometry, Operation as FlashOperation, Owner, Work};
 use counters::Counts;
@@ -226,7 +227,7 @@ impl Drive {
 
     /// Reads a mapping unit ahead of the host.
     fn prefetch(&mut self, lpn: Lpn) {
-        if !self.volatile.reads.prefetch(&mut self.kernel, &self.translation, lpn) {
+        if !self.volatile.reads.prefetch(&mut self.kernel, &mut self.translation, lpn) {
             self.prefetched(lpn);
         }
     }
@@ -274,6 +275,12 @@ impl Drive {
     /// Does what follows from a finished flash operation of `die`.
     #[inline]
     fn follow(&mut self, die: DieId, operation: &FlashOperation) {
+        if let Owner::Call(_) | Owner::Copy = operation.owner {
+            if let Some(answer) = self.translation.finished(&mut self.kernel, operation) {
+                self.follow(die, &answer);
+            }
+            return;
+        }
         let (kernel, translation) = (&mut self.kernel, &mut self.translation);
         let Volatile { reads, writes, .. } = &mut self.volatile;
         match (operation.owner, &operation.work) {
@@ -366,6 +373,7 @@ impl FrontEnd for Drive {
         if let Some(idle_dies) = &mut self.volatile.idle_dies {
             idle_dies.watch(&mut self.kernel, die);
         }
+        self.translation.watch_for_copies(&mut self.kernel, die);
     }
 
     fn is_timer_of(&self, die: DieId, timer: Ticket) -> bool {
@@ -374,6 +382,14 @@ impl FrontEnd for Drive {
 
     fn die_idle(&mut self, die: DieId) {
         self.collect_idle(die);
+    }
+
+    fn overdue(&mut self, call: CallSlot, timer: Ticket) {
+        self.translation.overdue(&mut self.kernel, call, timer);
+    }
+
+    fn copy_due(&mut self, die: DieId, timer: Ticket) {
+        self.translation.copy_due(&mut self.kernel, die, timer);
     }
 
     fn host_idle(&mut self) {
@@ -421,6 +437,7 @@ impl Device for Drive {
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
         let lost = self.unflushed();
         let (counts, idle_gc) = (self.volatile.counts(), self.translation.has_idle_gc());
+        self.translation.cut_power(self.kernel.now());
         self.kernel.cut_power();
         self.volatile = Volatile::new(&self.config, &self.geometry, self.delivery, idle_gc, counts);
         Some(lost)

@@ -4,7 +4,7 @@
 //! and ties break by the order of scheduling. Sequences that are known to be in order of time (transfers over
 //! the link) are not in it: they wait in separate queues.
 
-use crate::ids::{ChannelId, DieId, RequestSlot};
+use crate::ids::{CallSlot, ChannelId, DieId, RequestSlot};
 use flashlane_base::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,6 +26,10 @@ pub enum Event {
     Acknowledged(RequestSlot),
     /// The host has handled the completion of this request.
     Returned(RequestSlot),
+    /// This access has gone unanswered for the time after which the next copy is asked.
+    Overdue(CallSlot),
+    /// This die has been idle for the time after which it is given the next copy to write.
+    CopyDue(DieId),
 }
 
 /// Names a scheduled event, to recognise an event that is out of date.
@@ -56,14 +60,16 @@ impl EventQueue {
             Event::HostIdle => (4, 0),
             Event::Acknowledged(slot) => (5, slot.0),
             Event::Returned(slot) => (6, slot.0),
+            Event::Overdue(call) => (7, call.0),
+            Event::CopyDue(die) => (8, die.0),
         };
-        debug_assert!(index < 1 << 29, "indices have 29 bits");
+        debug_assert!(index < 1 << 28, "indices have 28 bits");
         // 31 bits, so that no ticket is `Ticket::NONE`. Where the sequence wraps, two events of one time and on either
         // side of it change places: the order is still total and the same on every run.
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1) & 0x7fff_ffff;
         let key =
-            u128::from(time.as_ns()) << 64 | u128::from(sequence) << 32 | u128::from(kind << 29 | index);
+            u128::from(time.as_ns()) << 64 | u128::from(sequence) << 32 | u128::from(kind << 28 | index);
         self.heap.push(Reverse(key));
         Ticket(sequence)
     }
@@ -78,15 +84,17 @@ impl EventQueue {
     #[inline]
     pub fn pop(&mut self) -> Option<(Instant, Ticket, Event)> {
         let Reverse(key) = self.heap.pop()?;
-        let index = key as u32 & 0x1fff_ffff;
-        let event = match key as u32 >> 29 {
+        let index = key as u32 & 0x0fff_ffff;
+        let event = match key as u32 >> 28 {
             0 => Event::Arrival(RequestSlot(index)),
             1 => Event::Array(DieId(index)),
             2 => Event::Bus(ChannelId(index)),
             3 => Event::DieIdle(DieId(index)),
             4 => Event::HostIdle,
             5 => Event::Acknowledged(RequestSlot(index)),
-            _ => Event::Returned(RequestSlot(index)),
+            6 => Event::Returned(RequestSlot(index)),
+            7 => Event::Overdue(CallSlot(index)),
+            _ => Event::CopyDue(DieId(index)),
         };
         Some((Instant::from_ns((key >> 64) as u64), Ticket((key >> 32) as u32), event))
     }

@@ -147,6 +147,14 @@ impl Ftl {
         }
     }
 
+    /// Lets mapping unit `lpn` be the one that `copy` is, which is then forgotten. Only page mapping has copies.
+    pub fn adopt(&mut self, lpn: Lpn, copy: Lpn) {
+        match self {
+            Self::Page(layer) => layer.adopt(lpn, copy),
+            Self::Block(_) => unreachable!("validation refuses replication of blocks"),
+        }
+    }
+
     /// Forgets mapping unit `lpn`.
     pub fn trim(&mut self, lpn: Lpn) {
         each!(self, layer => layer.trim(lpn))

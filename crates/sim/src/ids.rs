@@ -54,6 +54,8 @@ ids! {
     BlockId;
     /// A host request in flight.
     RequestSlot;
+    /// An access to a mapping unit that may have copies.
+    CallSlot;
     /// A mapping unit in the write buffer.
     BufferSlot;
 }

@@ -12,7 +12,7 @@
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Ticket};
 use crate::host::{CompletionPath, HostIdle, Link, Submission, Transfer};
-use crate::ids::{DieId, Lpn, PlaneId, RequestSlot};
+use crate::ids::{CallSlot, DieId, Lpn, PlaneId, RequestSlot};
 use crate::nand::{FlashArray, Geometry, Operation as FlashOperation};
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
@@ -138,6 +138,16 @@ pub(crate) trait FrontEnd {
     /// A die has been idle for the time after which it is given work.
     fn die_idle(&mut self, _die: DieId) {}
 
+    /// An access has gone unanswered for the time after which the next copy is asked.
+    fn overdue(&mut self, _call: CallSlot, _timer: Ticket) {
+        unreachable!("only replicated accesses are timed")
+    }
+
+    /// A die may have been idle for the time after which it is given the next copy to write.
+    fn copy_due(&mut self, _die: DieId, _timer: Ticket) {
+        unreachable!("only replication writes copies")
+    }
+
     /// The host has been idle for the time after which the drive does something.
     fn host_idle(&mut self) {}
 
@@ -156,6 +166,8 @@ const LINK: u64 = 4 << 60;
 const HOST_IDLE: u64 = 5 << 60;
 const ACKNOWLEDGED: u64 = 6 << 60;
 const RETURNED: u64 = 7 << 60;
+const OVERDUE: u64 = 8 << 60;
+const COPY_DUE: u64 = 9 << 60;
 
 impl<S> Kernel<S> {
     /// Requires: `config` is validated.
@@ -462,6 +474,14 @@ fn step<F: FrontEnd>(front: &mut F) {
         Event::Returned(slot) => {
             kernel.advance(time, RETURNED | u64::from(slot.0));
             kernel.hand_back(slot);
+        }
+        Event::Overdue(call) => {
+            kernel.advance(time, OVERDUE | u64::from(call.0));
+            front.overdue(call, ticket);
+        }
+        Event::CopyDue(die) => {
+            kernel.advance(time, COPY_DUE | u64::from(die.0));
+            front.copy_due(die, ticket);
         }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn check(config: &DriveConfig) -> Result<(), MakeError> {
     let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
     let pages = if config.lanes.is_some() { 0 } else { blocks * u64::from(geometry.block_units) };
     let tables = [
-        u64::from(geometry.logical_units) * LOGICAL_PAGE_BYTES,
+        u64::from(geometry.logical_units + geometry.replica_units) * LOGICAL_PAGE_BYTES,
         pages * PAGE_BYTES,
         blocks * BLOCK_BYTES + OTHER_BYTES,
     ];

@@ -1,6 +1,7 @@
 //! What a conventional drive counts, under the names that results have.
 
 use super::read::ReadCounts;
+use super::replication::ReplicationCounts;
 use super::request::HostRequest;
 use super::translation::Translation;
 use super::write::WriteCounts;
@@ -20,7 +21,7 @@ pub(super) struct Counts {
 pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, counts: &Counts) -> Counters {
     let Counts { reads, writes, lock_waits } = counts;
     let (flash, ftl, drains) = (kernel.flash().counters(), translation.counters(), &writes.drains);
-    Counters(vec![
+    let mut list = vec![
         ("host_reads", reads.reads),
         ("host_writes", writes.writes),
         ("host_trims", writes.trims),
@@ -61,5 +62,29 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
         ("array_busy_ns", flash.array_busy_ns),
         ("bus_busy_ns", flash.bus_busy_ns),
         ("link_busy_ns", kernel.link().busy_ns()),
-    ])
+    ];
+    if let Some((counts, expected)) = translation.replication() {
+        list.extend(of_replication(&counts, expected));
+    }
+    Counters(list)
+}
+
+/// The counters of replication, which only drives that replicate have.
+fn of_replication(counts: &ReplicationCounts, expected: f64) -> [(&'static str, u64); 13] {
+    let ReplicationCounts { reads, writes, .. } = counts;
+    [
+        ("reads_of_one_copy", reads[0]),
+        ("reads_of_two_copies", reads[1]),
+        ("reads_of_more_copies", reads[2]),
+        ("writes_of_one_copy", writes[0]),
+        ("writes_of_two_copies", writes[1]),
+        ("writes_of_more_copies", writes[2]),
+        ("reads_answered_by_copies", counts.copy_hits),
+        ("copies_written", counts.for_writes + counts.for_reads),
+        ("copies_written_for_reads", counts.for_reads),
+        ("copies_expected", expected.round() as u64),
+        ("copies_dropped", counts.dropped),
+        ("copies_evicted", counts.evicted),
+        ("copies_interference_ns", counts.interference.as_ns()),
+    ]
 }

@@ -16,7 +16,7 @@ use crate::cache::{Hit, ReadCache};
 use crate::config::DriveConfig;
 use crate::ids::{Lpn, RequestSlot};
 use crate::kernel::Kernel;
-use crate::nand::{Geometry, Operation, Owner, Read};
+use crate::nand::{Geometry, Read};
 use crate::pieces::piece;
 use flashlane_device::{Failure, Request};
 use flashlane_policy::readahead::Readahead;
@@ -207,14 +207,13 @@ impl ReadPath {
     pub(super) fn prefetch(
         &self,
         kernel: &mut Kernel<HostRequest>,
-        translation: &Translation,
+        translation: &mut Translation,
         lpn: Lpn,
     ) -> bool {
         let Some(plane) = translation.plane_of(lpn) else { return false };
-        let bytes = self.delivery.unit_bytes;
         let is_awaited = self.readahead.as_ref().is_some_and(|(_, cache)| cache.is_awaited(lpn));
         let class = if is_awaited { Class::HostRead } else { Class::Readahead };
-        kernel.enqueue(Operation::read(Owner::Readahead, class, plane, lpn, bytes));
+        translation.read_ahead(kernel, class, plane, lpn);
         true
     }
 

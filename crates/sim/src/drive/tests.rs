@@ -4,6 +4,7 @@ mod buffered;
 mod cleaning;
 mod lifetime;
 mod random_drives;
+mod replication;
 mod uflip_profiles;
 
 use super::*;

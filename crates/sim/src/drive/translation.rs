@@ -8,13 +8,15 @@
 //!
 //! Invariant: between two calls no garbage collection is left to be queued.
 
+use super::replication::{CopyPlaced, ReplicationCounts, Replicator};
 use super::request::HostRequest;
 use crate::config::{DeferGc, DriveConfig};
+use crate::event::Ticket;
 use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, Watch};
-use crate::ids::{DieId, Lpn, PlaneId, RequestSlot};
+use crate::ids::{CallSlot, DieId, Lpn, PlaneId, RequestSlot};
 use crate::kernel::Kernel;
 use crate::nand::{Correction, Defer, Gc, Geometry, Operation, Owner, Program, Read, Work};
-use flashlane_base::Seed;
+use flashlane_base::{Instant, Seed};
 use flashlane_policy::scheduling::Class;
 use std::ops::Range;
 
@@ -22,6 +24,8 @@ use std::ops::Range;
 pub(super) struct Translation {
     ftl: Ftl,
     correction: Option<Correction>,
+    /// Where mapping units have copies.
+    replicator: Option<Replicator>,
     read_retries: u64,
     unit_bytes: u64,
     units_per_page: u32,
@@ -65,6 +69,7 @@ impl Translation {
         Some(Self {
             ftl,
             correction: Correction::new(config, seed),
+            replicator: Replicator::new(config, geometry, seed),
             read_retries: 0,
             unit_bytes: geometry.unit_bytes,
             units_per_page: geometry.units_per_page,
@@ -105,6 +110,9 @@ impl Translation {
 
     /// Forgets a mapping unit.
     pub(super) fn trim(&mut self, lpn: Lpn) {
+        if let Some(replicator) = &mut self.replicator {
+            replicator.forget(&mut self.ftl, lpn);
+        }
         self.ftl.trim(lpn);
     }
 
@@ -148,19 +156,42 @@ impl Translation {
             self.read_retries += u64::from(read.retries);
         }
         let (owner, class) = (Owner::Request(slot), Class::HostRead);
+        if let Some(replicator) = &mut self.replicator {
+            return replicator.read(kernel, &self.ftl, owner, plane, read);
+        }
         kernel.enqueue(Operation { work: Work::Read(read), owner, class, defer: Defer::No, plane });
     }
 
     /// Reads `bytes` of a mapping unit that a write leaves out.
     pub(super) fn read_rest(
-        &self,
+        &mut self,
         kernel: &mut Kernel<HostRequest>,
         owner: Owner,
         plane: PlaneId,
         lpn: Lpn,
         bytes: u64,
     ) {
+        self.access(kernel, plane);
         kernel.enqueue(Operation::read(owner, Class::HostWrite, plane, lpn, bytes));
+    }
+
+    /// Reads a mapping unit ahead of the host.
+    pub(super) fn read_ahead(
+        &mut self,
+        kernel: &mut Kernel<HostRequest>,
+        class: Class,
+        plane: PlaneId,
+        lpn: Lpn,
+    ) {
+        self.access(kernel, plane);
+        kernel.enqueue(Operation::read(Owner::Readahead, class, plane, lpn, self.unit_bytes));
+    }
+
+    /// Tells replication of an access that it does not serve.
+    fn access(&mut self, kernel: &Kernel<HostRequest>, plane: PlaneId) {
+        if let Some(replicator) = &mut self.replicator {
+            replicator.access(kernel.flash().die_of(plane), kernel.now());
+        }
     }
 
     /// Finds a place for a mapping unit and programs it there, on `assigned` where that has room. `may_wait`: it may wait
@@ -186,14 +217,29 @@ impl Translation {
             self.enqueue_with_gc(kernel, None);
             return Err(NoRoom);
         };
-        let program = self.programming(owner, lpn, place, may_wait);
+        let mut program = self.programming(owner, lpn, place, may_wait);
+        if let Some(replicator) = &mut self.replicator {
+            program = replicator.write(kernel, &mut self.ftl, program);
+        }
+        self.enqueue_placed(kernel, program, place, may_wait);
+        Ok(place.plane)
+    }
+
+    /// Queues the program of a mapping unit in its place, with the GC that it made due.
+    #[inline]
+    fn enqueue_placed(
+        &mut self,
+        kernel: &mut Kernel<HostRequest>,
+        program: Operation,
+        place: Placed,
+        may_wait: bool,
+    ) {
         if self.due_gc.is_empty() {
             kernel.enqueue(program);
         } else {
             self.enqueue_with_gc(kernel, Some(program));
         }
         self.enqueue_parity(kernel, place, may_wait);
-        Ok(place.plane)
     }
 
     /// [`Translation::program`] for mapping units of a request that follow each other. `units` is left with those behind
@@ -208,6 +254,13 @@ impl Translation {
         units: &mut Range<u32>,
     ) -> Result<(), NoRoom> {
         let owner = Owner::Request(slot);
+        if self.replicator.is_some() {
+            while units.start < units.end {
+                units.start += 1;
+                self.program(kernel, owner, Lpn(units.start - 1), None, false)?;
+            }
+            return Ok(());
+        }
         let mut placed = std::mem::take(&mut self.placed);
         let mut outcome = Ok(());
         while units.start < units.end && outcome.is_ok() {
@@ -294,6 +347,70 @@ impl Translation {
         due.iter().filter(|gc| !gc.first).for_each(|gc| self.enqueue_gc(kernel, gc, deferred));
         due.clear();
         self.due_gc = due;
+    }
+
+    // Replication.
+
+    /// The counts of replication and its estimate of extra writes, where there is any.
+    pub(super) fn replication(&self) -> Option<(ReplicationCounts, f64)> {
+        let replicator = self.replicator.as_ref()?;
+        Some((replicator.counts(), replicator.expected_extra_writes()))
+    }
+
+    /// An operation of an access that several dies may answer, or of a copy, has ended. Returns the operation as its owner
+    /// knows it, where it is the first answer.
+    pub(super) fn finished(
+        &mut self,
+        kernel: &mut Kernel<HostRequest>,
+        operation: &Operation,
+    ) -> Option<Operation> {
+        let replicator = self.replicator.as_mut().expect("only its operations are finished here");
+        replicator.finished(kernel, &mut self.ftl, operation)
+    }
+
+    /// An access has gone unanswered for replication's delay.
+    pub(super) fn overdue(&mut self, kernel: &mut Kernel<HostRequest>, call: CallSlot, timer: Ticket) {
+        let replicator = self.replicator.as_mut().expect("only its accesses are timed");
+        if let Some(die) = replicator.overdue(kernel, &mut self.ftl, call, timer) {
+            self.write_copies(kernel, die);
+        }
+    }
+
+    /// Operations of a die have ended: where it is idle it can take copies.
+    #[inline]
+    pub(super) fn watch_for_copies(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
+        if let Some(replicator) = &mut self.replicator
+            && kernel.flash().is_idle(die, kernel.now())
+        {
+            replicator.idle(die, kernel.now());
+            self.write_copies(kernel, die);
+        }
+    }
+
+    /// A die may have been idle for long enough for the next copy.
+    pub(super) fn copy_due(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId, timer: Ticket) {
+        if self.replicator.as_ref().is_some_and(|replicator| replicator.is_timer_of(die, timer)) {
+            self.write_copies(kernel, die);
+        }
+    }
+
+    /// Writes the copy that is due on an idle die.
+    fn write_copies(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
+        let Some(replicator) = &mut self.replicator else { return };
+        if let Some(copy) = replicator.next_copy(kernel, &mut self.ftl, die, &mut self.due_gc) {
+            let CopyPlaced { place, lpn } = copy;
+            let program = self.programming(Owner::Copy, lpn, place, false);
+            self.enqueue_placed(kernel, program, place, false);
+        } else {
+            self.enqueue_with_gc(kernel, None);
+        }
+    }
+
+    /// Power is cut: what replication had under way is lost.
+    pub(super) fn cut_power(&mut self, now: Instant) {
+        if let Some(replicator) = &mut self.replicator {
+            replicator.cut_power(&mut self.ftl, now);
+        }
     }
 
     /// Garbage-collects a block of each plane of an idle die that is short of free blocks.

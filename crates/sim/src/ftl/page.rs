@@ -109,7 +109,7 @@ impl PageMapped {
         let (blocks, planes) = Blocks::new(&geometry, &config.flash, seed);
         Self {
             superblocks,
-            map: Map::new(geometry.logical_units),
+            map: Map::new(geometry.logical_units + geometry.replica_units),
             reverse: Reverse::new(&geometry),
             free_units: planes.iter().map(|plane| plane.free_units(&geometry)).collect(),
             blocks,
@@ -220,6 +220,16 @@ impl PageMapped {
         };
         self.counters.parity_units += u64::from(parity.is_some());
         Ok(Placed { plane, fills_block, parity, waits_for_group })
+    }
+
+    /// Lets mapping unit `lpn` be the one that `copy` is, which is then forgotten.
+    pub fn adopt(&mut self, lpn: Lpn, copy: Lpn) {
+        let Some(ppn) = self.map.get(copy) else { return };
+        self.invalidate(lpn);
+        let plane = self.plane_at(ppn);
+        self.map.set(lpn, ppn);
+        self.reverse.set(ppn, plane, lpn);
+        self.map.remove(copy);
     }
 
     /// Forgets mapping unit `lpn`.

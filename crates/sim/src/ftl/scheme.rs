@@ -29,7 +29,7 @@ impl Scheme {
     /// Blocks that a plane needs for its share of the capacity, and to write to. `geometry` counts superblocks as blocks.
     pub(crate) fn least_blocks_per_plane(&self, geometry: &Geometry) -> u64 {
         let data_blocks = match self {
-            Self::Pages => geometry.logical_units_per_plane().div_ceil(geometry.data_units),
+            Self::Pages => geometry.stored_units_per_plane().div_ceil(geometry.data_units),
             Self::Blocks(stripes, _) => stripes.erase_units_per_plane(geometry),
         };
         u64::from(data_blocks) + u64::from(self.spare_blocks(geometry))

@@ -87,6 +87,11 @@ impl FlashArray {
         each!(self, scheduler => scheduler.is_idle(die, now))
     }
 
+    /// Whether a die garbage-collects or erases, or something of this waits there.
+    pub fn is_collecting(&self, die: DieId) -> bool {
+        each!(self, scheduler => scheduler.is_collecting(die))
+    }
+
     /// Queues an operation at its die, which begins it as soon as it can; a program that waits for its group with the
     /// first that does not.
     #[inline]

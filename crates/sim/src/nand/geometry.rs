@@ -36,6 +36,8 @@ pub struct Geometry {
     pub units_per_page: u32,
     /// Mapping units that the host sees.
     pub logical_units: u32,
+    /// Mapping units for copies on other dies, the same number on each die.
+    pub replica_units: u32,
     /// Mapping units of a chunk.
     pub chunk_units: u32,
     /// A plane with no more free blocks than this is cleaned before it is written.
@@ -56,6 +58,8 @@ impl Geometry {
         let unit_bytes = config.mapping.unit.unwrap_or(flash.page).0;
         let units = (flash.page.0 / unit_bytes) as u32;
         let planes = dies * flash.planes;
+        let logical_units = config.capacity.0.div_ceil(unit_bytes).min(u64::from(u32::MAX - 1)) as u32;
+        let replica_space = config.replication.as_ref().map_or(0.0, |replication| replication.space.0);
         let low_blocks = ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1);
         Self {
             channels: flash.channels,
@@ -75,7 +79,8 @@ impl Geometry {
             data_units: (flash.pages - config.compat.disksim.summary_pages) * units,
             unit_bytes,
             units_per_page: units,
-            logical_units: config.capacity.0.div_ceil(unit_bytes).min(u64::from(u32::MAX - 1)) as u32,
+            logical_units,
+            replica_units: (f64::from(logical_units) * replica_space / f64::from(dies)) as u32 * dies,
             chunk_units: (config.mapping.chunk.0 / unit_bytes) as u32,
             low_blocks,
             parity: config.mapping.parity,
@@ -108,10 +113,11 @@ impl Geometry {
         u64::from(self.planes) * u64::from(self.blocks) * u64::from(self.block_units)
     }
 
-    /// Mapping units that a plane has to hold at most when addresses are striped over the planes.
-    pub fn logical_units_per_plane(&self) -> u32 {
+    /// Mapping units that a plane has to hold at most when addresses are striped over the planes, with copies of others.
+    pub fn stored_units_per_plane(&self) -> u32 {
         let chunks = self.logical_units.div_ceil(self.chunk_units);
-        chunks.div_ceil(self.planes).saturating_mul(self.chunk_units).min(self.logical_units)
+        let own = chunks.div_ceil(self.planes).saturating_mul(self.chunk_units).min(self.logical_units);
+        own.saturating_add(self.replica_units.div_ceil(self.planes))
     }
 
     /// The view of allocation policies.

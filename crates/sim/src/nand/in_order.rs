@@ -196,6 +196,11 @@ impl Scheduler for InOrder {
         line.free_at <= now && line.under_way.is_empty() && line.deferred.is_zero()
     }
 
+    fn is_collecting(&self, die: DieId) -> bool {
+        let line = &self.lines[die.index()];
+        !line.deferred.is_zero() || line.under_way.iter().any(|(_, operation)| operation.is_internal())
+    }
+
     fn cut_power(&mut self) {
         self.lines.fill(Line::default());
         debug_assert!(self.sharing.is_empty(), "shares are queued at once");

@@ -1,6 +1,6 @@
 //! Operations on flash: kind, plane and owner.
 
-use crate::ids::{BufferSlot, Lpn, PlaneId, RequestSlot};
+use crate::ids::{BufferSlot, CallSlot, Lpn, PlaneId, RequestSlot};
 use flashlane_policy::scheduling::Class;
 
 /// What an operation is done for.
@@ -16,6 +16,10 @@ pub enum Owner {
     RequestFill(RequestSlot),
     /// A mapping unit that is prefetched into the read cache.
     Readahead,
+    /// An access to a mapping unit that may have copies.
+    Call(CallSlot),
+    /// A copy of a mapping unit, written beside what the host asks for.
+    Copy,
     /// Garbage collection of an idle die, which may be resumed.
     IdleGc,
     /// No request waits for it.
@@ -130,6 +134,12 @@ impl Operation {
     #[inline]
     pub fn is_program(&self) -> bool {
         matches!(self.work, Work::Program(_))
+    }
+
+    /// Whether the operation is an internal activity, which blocks what the host asks for.
+    #[inline]
+    pub fn is_internal(&self) -> bool {
+        matches!(self.work, Work::Gc(_) | Work::Erase(_))
     }
 
     /// Mapping units that this stands for.

@@ -106,6 +106,7 @@ impl Queued {
             Defer::BehindHost => DEFERRED,
             Defer::No | Defer::UntilNextOperation => self.rank(operation.class),
         };
+        self.dies[die.index()].internal += u32::from(operation.is_internal());
         let op = self.ops.insert(Node::new(operation));
         self.push_back(QueueId { die, rank }, op);
     }
@@ -195,7 +196,11 @@ impl Queued {
         let queue = &mut self.dies[die.index()].queues[rank];
         let id = QueueId { die, rank };
         let joined = match work {
-            Work::Gc(gc) if gc.paced => index.join_steps(&mut self.ops, queue, id, op),
+            Work::Gc(gc) if gc.paced => {
+                let joined = index.join_steps(&mut self.ops, queue, id, op);
+                self.dies[die.index()].internal -= joined as u32;
+                joined
+            }
             _ => index.join(&mut self.ops, queue, id, op),
         };
         self.media.count_multi_plane(joined);
@@ -403,6 +408,8 @@ impl Queued {
     fn finish(&mut self, op: OpSlot, finished: &mut Vec<Operation>) {
         let operation = self.ops[op].operation;
         self.ops.remove(op);
+        let die = self.media.die_of(operation.plane);
+        self.dies[die.index()].internal -= u32::from(operation.is_internal());
         self.media.finish(&operation, finished);
     }
 
@@ -518,6 +525,10 @@ impl Scheduler for Queued {
         let state = &self.dies[die.index()];
         let works = state.array.is_some() || state.register.is_some() || state.suspended.is_some();
         !works && !state.has_waiting(RANKS + 1)
+    }
+
+    fn is_collecting(&self, die: DieId) -> bool {
+        self.dies[die.index()].internal > 0
     }
 
     fn resume_gc(&mut self, die: DieId, now: Instant, events: &mut EventQueue) -> bool {

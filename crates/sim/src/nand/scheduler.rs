@@ -44,6 +44,9 @@ pub(super) trait Scheduler {
     /// Whether a die neither works nor has anything waiting, except GC that waits for the die to be idle.
     fn is_idle(&self, die: DieId, now: Instant) -> bool;
 
+    /// Whether a die garbage-collects or erases, or something of this waits there.
+    fn is_collecting(&self, die: DieId) -> bool;
+
     /// Resumes interrupted GC of an idle die. Returns false where there is none.
     fn resume_gc(&mut self, _die: DieId, _now: Instant, _events: &mut EventQueue) -> bool {
         false

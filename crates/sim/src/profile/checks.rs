@@ -8,6 +8,7 @@ pub(super) mod lanes;
 mod mapping;
 mod policy;
 mod readahead;
+mod replication;
 mod superblocks;
 
 use super::reserve;
@@ -55,6 +56,7 @@ pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Refusal> {
     config.link.ranges()?;
     config.cleaning.ranges()?;
     config.buffer.as_ref().map_or(Ok(()), |buffer| buffer.ranges())?;
+    config.replication.as_ref().map_or(Ok(()), |replication| replication.ranges())?;
     config.flash.ranges()?;
     flash::page(config)?;
     if let Some(shown) = &config.lanes {
@@ -69,6 +71,7 @@ pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Refusal> {
     let scheme = mapping::translation(config)?;
     superblocks::validate(config, scheme.maps_blocks())?;
     reserve::set_capacity(config);
+    replication::validate(config, scheme.maps_blocks())?;
     capacity(config, &scheme)?;
     compat::summary_has_pages(config)?;
     buffer::sizes(config)?;

@@ -44,6 +44,27 @@ fn every_paced_drive_keeps_the_laws() {
     assert!(accepted > DRIVES / 2, "only {accepted} of {DRIVES} profiles were drives");
 }
 
+#[test]
+fn every_drive_that_replicates_keeps_the_laws() {
+    let accepted = (0..DRIVES / 2).filter(|&seed| holds(seed, &replicated(seed))).count() as u64;
+    assert!(accepted > DRIVES / 5, "only {accepted} of {DRIVES} profiles were drives");
+}
+
+/// What lets a random drive replicate.
+fn replicated(seed: u64) -> Vec<(String, String)> {
+    let mut random = Seed(seed).derive("replication").source();
+    let mut all = vec![("cleaning.defer", "no".into()), ("mapping.translation", "page".into())];
+    all.extend([
+        ("replication.policy", pick(&mut random, &["lru", "pblru"]).into()),
+        ("replication.copies", pick(&mut random, &["2", "2", "3", "4"]).into()),
+        ("replication.space", pick(&mut random, &["2%", "10%", "30%"]).into()),
+        ("replication.queue", pick(&mut random, &["1", "8", "256"]).into()),
+        ("replication.epoch", pick(&mut random, &["1ms", "50ms", "60s"]).into()),
+        ("replication.delay", pick(&mut random, &["0us", "1us", "300us", "2ms"]).into()),
+    ]);
+    all.into_iter().map(|(key, value)| (key.into(), value)).collect()
+}
+
 /// What paces a random drive, every third with superblocks; half of them with hardly any spare blocks.
 fn paced(seed: u64) -> Vec<(String, String)> {
     let text = profile(&mut Seed(seed).derive("profile").source());
@@ -367,7 +388,11 @@ impl Load {
         let (host, moved) = (get("host_pages_written"), get("pages_moved_by_cleaning"));
         assert!(
             get("flash_pages_programmed")
-                <= host + moved + get("buffer_pages_padded") + get("parity_pages_programmed")
+                <= host
+                    + moved
+                    + get("buffer_pages_padded")
+                    + get("parity_pages_programmed")
+                    + counters.get("copies_written").unwrap_or(0)
         );
     }
 

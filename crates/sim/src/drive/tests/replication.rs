@@ -1,0 +1,153 @@
+//! Copies on other dies: what they are for, and that none of them loses a write.
+
+use super::*;
+
+/// A small drive of four dies that garbage-collects all the time.
+fn drive(settings: &[(&str, &str)]) -> DriveConfig {
+    let mut all = vec![
+        ("flash.channels", "4"),
+        ("flash.packages", "1"),
+        ("flash.dies", "1"),
+        ("flash.planes", "1"),
+        ("flash.blocks", "128"),
+        ("flash.pages", "64"),
+        ("cleaning.low", "5%"),
+        ("cleaning.defer", "no"),
+        ("over_provisioning", "30%"),
+        ("initial.state", "fragmented"),
+    ];
+    all.extend(settings);
+    config("msr-32g", &all)
+}
+
+/// Reads and writes single mapping units in turns, `pause` apart: reads of a fiftieth of the drive, writes of all of it.
+/// Returns the latencies of reads and of writes.
+fn load(drive: &mut Drive, count: u64, pause: Duration) -> [Vec<Duration>; 2] {
+    let bytes = drive.geometry().unit_bytes;
+    let units = drive.profile().capacity_bytes / bytes;
+    let (mut random, mut out, mut all) = (Seed(9).source(), Vec::new(), [Vec::new(), Vec::new()]);
+    for id in 0..count {
+        let is_read = id % 2 == 0;
+        let unit = random.below(if is_read { units / 50 } else { units });
+        let request = match is_read {
+            true => Request::read(id, unit * bytes, bytes),
+            false => Request::write(id, unit * bytes, bytes),
+        };
+        drive.submit(request).unwrap();
+        let until = drive.now() + pause;
+        while drive.now() < until {
+            drive.reap(until, &mut out);
+        }
+        out.drain(..).for_each(|completion| {
+            all[(completion.id.0 % 2) as usize].push(completion.latency());
+        });
+    }
+    all
+}
+
+/// The mean of the second half in us: the first fills the replication space.
+fn mean(latencies: &[Duration]) -> f64 {
+    let latencies = &latencies[latencies.len() / 2..];
+    let total: Duration = latencies.iter().fold(Duration::ZERO, |sum, &latency| sum + latency);
+    total.as_us_f64() / latencies.len() as f64
+}
+
+fn counter(drive: &Drive, name: &str) -> u64 {
+    drive.counters().get(name).unwrap_or_else(|| panic!("no counter {name}"))
+}
+
+#[test]
+fn copies_shorten_reads_and_writes() {
+    let measured = |policy| {
+        let config = drive(&[("replication.policy", policy)]);
+        let mut drive = Drive::new(&config, Seed(1));
+        let latencies = load(&mut drive, 40_000, Duration::from_us(700));
+        (latencies.map(|of_kind| mean(&of_kind)), drive)
+    };
+    let (without, _) = measured("none");
+    for policy in ["lru", "pblru"] {
+        let (with, drive) = measured(policy);
+        assert!(
+            with[0] < 0.85 * without[0],
+            "{policy}: reads {} us, without copies {} us",
+            with[0],
+            without[0]
+        );
+        assert!(
+            with[1] < 0.9 * without[1],
+            "{policy}: writes {} us, without copies {} us",
+            with[1],
+            without[1]
+        );
+        assert!(counter(&drive, "reads_answered_by_copies") > 0);
+        drive.check_tables();
+    }
+}
+
+#[test]
+fn pblru_writes_fewer_copies_than_lru() {
+    let copies = |policy| {
+        let mut drive = Drive::new(&drive(&[("replication.policy", policy)]), Seed(1));
+        load(&mut drive, 20_000, Duration::from_ms(3));
+        counter(&drive, "copies_written")
+    };
+    let (lru, pblru) = (copies("lru"), copies("pblru"));
+    assert!(pblru < lru, "{pblru} copies, with lru {lru}");
+}
+
+#[test]
+fn a_policy_of_none_is_a_drive_without_the_section() {
+    let hash = |settings: &[(&str, &str)]| {
+        let mut drive = Drive::new(&drive(settings), Seed(1));
+        load(&mut drive, 2_000, Duration::from_us(700));
+        (drive.trace_hash(), drive.counters().get("copies_written"))
+    };
+    assert_eq!(hash(&[("replication.policy", "none"), ("replication.copies", "9")]), hash(&[]));
+    assert_eq!(hash(&[]).1, None);
+}
+
+#[test]
+fn power_cuts_lose_no_acknowledged_write() {
+    // Without a buffer every write that completes is on flash. `Replicator::cut_power` asserts that the copies which
+    // answered writes are still there; here they are what is left.
+    let mut cuts = 0;
+    for seed in 0..20 {
+        let policy = if seed % 2 == 0 { "lru" } else { "pblru" };
+        let config = drive(&[
+            ("initial.state", "fresh"),
+            ("replication.policy", policy),
+            ("replication.space", "3%"),
+            ("replication.delay", ["1us", "300us"][seed as usize / 2 % 2]),
+        ]);
+        let mut drive = Drive::new(&config, Seed(seed));
+        let bytes = drive.geometry().unit_bytes;
+        let units = drive.profile().capacity_bytes / bytes;
+        let mut random = Seed(seed).derive("cuts").source();
+        let (mut written, mut id, mut out) = (std::collections::BTreeSet::new(), 0, Vec::new());
+        let mut of_request = Vec::new();
+        for _ in 0..100 {
+            for _ in 0..random.below(200) {
+                let unit = random.below(units);
+                drive.submit(Request::write(id, unit * bytes, bytes)).unwrap();
+                of_request.push(unit);
+                id += 1;
+                let until = drive.now() + Duration::from_us(random.below(500));
+                drive.reap(until, &mut out);
+                while drive.in_flight() >= 16 {
+                    drive.reap(Instant::FAR, &mut out);
+                }
+                written
+                    .extend(out.drain(..).map(|completion: Completion| of_request[completion.id.0 as usize]));
+            }
+            assert_eq!(drive.cut_power(), Some(Vec::new()), "nothing acknowledged is lost");
+            cuts += 1;
+            drive.reap(drive.now(), &mut out);
+            out.clear();
+            drive.check_tables();
+            for &unit in &written {
+                assert!(drive.plane_of(Lpn(unit as u32)).is_some(), "unit {unit} was written and is gone");
+            }
+        }
+    }
+    assert_eq!(cuts, 2_000);
+}
