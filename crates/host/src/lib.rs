@@ -56,8 +56,8 @@ pub use open::{Access, OpenOptions, OwnData};
 pub use open_error::OpenError;
 pub use ram::machine_memory_bytes;
 pub use record::{
-    Database, Ended, Events, PageAccess, PageCounts, PageName, PageTransaction, PagesRecorded, PostgresError,
-    PostgresRecorder, RecordError, Recorded, Recorder, Relation, Undo, Until,
+    Accessed, Database, Ended, Events, PageAccess, PageCounts, PageName, PageTransaction, PageTransactions,
+    PagesRecorded, PostgresError, PostgresRecorder, RecordError, Recorded, Recorder, Relation, Undo, Until,
 };
 pub use signature::Signature;
 pub use ticker::Ticker;

@@ -28,8 +28,8 @@ mod undo;
 pub use error::RecordError;
 pub use merged::Events;
 pub use postgres::{
-    Database, PageAccess, PageCounts, PageName, PageTransaction, PagesRecorded, PostgresError,
-    PostgresRecorder, Relation,
+    Accessed, Database, PageAccess, PageCounts, PageName, PageTransaction, PageTransactions, PagesRecorded,
+    PostgresError, PostgresRecorder, Relation,
 };
 pub use undo::Undo;
 

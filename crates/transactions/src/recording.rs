@@ -26,6 +26,13 @@ use flashlane_base::{Duration, Instant};
 /// The ending of a recording's name, before that of a compression.
 pub const ENDING: &str = "pages";
 
+/// Returns whether `path` is named as a recording is, with or without a compression that can be written.
+pub fn is_named(path: &std::path::Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let plain = [".gz", ".xz", ".zst", ".zstd"].iter().find_map(|ending| name.strip_suffix(ending));
+    plain.unwrap_or(&name).strip_suffix(ENDING).is_some_and(|stem| stem.len() > 1 && stem.ends_with('.'))
+}
+
 /// Most pages of a database: 16 TiB of pages of 8 KiB.
 pub const PAGES_MOST: u32 = 1 << 31;
 /// Most page accesses of a transaction.

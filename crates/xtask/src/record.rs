@@ -1,4 +1,4 @@
-//! Recordings of real programs, each on a drive created for it. Options are checked here first; the recording is done
+//! Recordings of real programs, each on a drive or a database created for it. Options are checked here first; the recording is done
 //! by a script in `scripts/record`.
 
 use crate::script::{self, Variables};
@@ -99,6 +99,54 @@ pub enum Program {
         #[command(flatten)]
         drive: Drive,
     },
+    /// Page accesses of PostgreSQL by transaction: pgbench's own benchmark, "inspired by TPC-B"; the scale is 15.7 MB each
+    #[command(mut_arg("scale", |arg| arg.default_value("140")))]
+    TpcB(Transactions),
+    /// Page accesses of PostgreSQL by transaction: TATP (TM-1); the scale is subscribers, 0.86 kB each
+    #[command(mut_arg("scale", |arg| arg.default_value("2800000")))]
+    Tatp(Transactions),
+    /// Page accesses of PostgreSQL by transaction: derived from TPC-C, no rating claimed; the scale is warehouses, 101 MB
+    /// each
+    #[command(mut_arg("scale", |arg| arg.default_value("24")))]
+    TpcC(Transactions),
+}
+
+/// A benchmark of transactions on a PostgreSQL made for it.
+#[derive(Args, Clone, Debug)]
+pub struct Transactions {
+    /// Scale of the database
+    #[arg(long, value_parser = count)]
+    scale: u64,
+    /// Connections
+    #[arg(long, default_value = "10", value_parser = count)]
+    clients: u64,
+    /// Seconds that are recorded
+    #[arg(long, default_value = "120", value_parser = count)]
+    seconds: u64,
+    /// Seconds before that are not recorded
+    #[arg(long, default_value = "20", value_parser = parse_count)]
+    warm: u64,
+    /// shared_buffers of PostgreSQL; at least 128KiB. The recorded accesses are above them
+    #[arg(long, default_value = "256MiB", value_parser = size)]
+    buffers: u64,
+    /// The directory of PostgreSQL's programs, of version 15 at most; by default Debian's
+    #[arg(long, value_name = "DIR")]
+    postgres: Option<PathBuf>,
+    /// A second file to write, with --transactions of the recording after the first --skip
+    #[arg(long, value_name = "FILE")]
+    excerpt: Option<PathBuf>,
+    /// Transactions of the excerpt
+    #[arg(long, default_value = "10000", value_parser = count)]
+    transactions: u64,
+    /// Transactions before the excerpt
+    #[arg(long, default_value = "1000", value_parser = parse_count)]
+    skip: u64,
+    /// The recording to write, PROGRAM.pages.zst by default; ends in .pages and a compression
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// A directory with space for the database and its log
+    #[arg(long, default_value = "/var/tmp", value_name = "DIR")]
+    work: PathBuf,
 }
 
 /// Files created elsewhere and copied to the drive.
@@ -177,25 +225,68 @@ impl Drive {
         if self.request != 0 && self.request < 4096 {
             bail!("--request {}: allowed are at least 4 KiB, or 0 for the kernel's default", self.request);
         }
-        if !self.work.is_dir() {
-            bail!("--work: there is no directory '{}'", self.work.display());
-        }
         let out = self.out.clone().unwrap_or_else(|| format!("{program}.blktrace.zst").into());
-        let out = std::path::absolute(out)?;
-        if !out.parent().is_some_and(Path::is_dir) {
-            bail!("--out: the directory of '{}' does not exist", out.display());
-        }
-        if out.exists() {
-            bail!("--out: '{}' exists and is not overwritten", out.display());
-        }
         Ok(vec![
             ("SIZE", number(self.size)),
             ("MEMORY", number(self.memory)),
             ("REQUEST", number(self.request)),
-            ("OUT", out.into()),
-            ("WORK_IN", self.work.clone().into()),
+            ("OUT", new_file("--out", &out)?.into()),
+            ("WORK_IN", work(&self.work)?),
         ])
     }
+}
+
+impl Transactions {
+    fn check(&self, benchmark: &'static str) -> Result<Variables> {
+        check_buffers(self.buffers)?;
+        let out = self.out.clone().unwrap_or_else(|| format!("{benchmark}.pages.zst").into());
+        let excerpt = self.excerpt.as_deref().map(|excerpt| new_file("--excerpt", excerpt)).transpose()?;
+        let mut variables: Variables = vec![
+            ("BENCHMARK", benchmark.into()),
+            ("OUT", new_file("--out", &out)?.into()),
+            ("EXCERPT", excerpt.unwrap_or_default().into()),
+            ("POSTGRES", self.postgres.clone().unwrap_or_default().into()),
+            ("WORK_IN", work(&self.work)?),
+        ];
+        let all = [
+            ("SCALE", self.scale),
+            ("CLIENTS", self.clients),
+            ("RUN_SECONDS", self.seconds),
+            ("WARM_SECONDS", self.warm),
+            ("BUFFERS", self.buffers),
+            ("TRANSACTIONS", self.transactions),
+            ("SKIP", self.skip),
+        ];
+        variables.extend(all.map(|(name, value)| (name, number(value))));
+        Ok(variables)
+    }
+}
+
+/// Returns the absolute path of a file to write.
+fn new_file(option: &str, path: &Path) -> Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    if !path.parent().is_some_and(Path::is_dir) {
+        bail!("{option}: the directory of '{}' does not exist", path.display());
+    }
+    if path.exists() {
+        bail!("{option}: '{}' exists and is not overwritten", path.display());
+    }
+    Ok(path)
+}
+
+/// Returns the directory to work in.
+fn work(path: &Path) -> Result<OsString> {
+    if !path.is_dir() {
+        bail!("--work: there is no directory '{}'", path.display());
+    }
+    Ok(path.into())
+}
+
+fn check_buffers(bytes: u64) -> Result<()> {
+    if bytes < 128 << 10 {
+        bail!("--buffers {}: PostgreSQL requires at least 128 KiB", exact_bytes(bytes));
+    }
+    Ok(())
 }
 
 impl Copying {
@@ -250,10 +341,11 @@ impl Program {
             Self::SmallFiles(copying) => ("copying", copying.check("small-files")?, Vec::new()),
             Self::Mp3Files(copying) => ("copying", copying.check("mp3-files")?, Vec::new()),
             Self::LargeFiles(copying) => ("copying", copying.check("large-files")?, Vec::new()),
+            Self::TpcB(transactions) => ("transactions", transactions.check("tpc-b")?, Vec::new()),
+            Self::Tatp(transactions) => ("transactions", transactions.check("tatp")?, Vec::new()),
+            Self::TpcC(transactions) => ("transactions", transactions.check("tpc-c")?, Vec::new()),
             Self::Pgbench { scale, clients, seconds, buffers, postgres, drive } => {
-                if *buffers < 128 << 10 {
-                    bail!("--buffers {}: PostgreSQL requires at least 128 KiB", exact_bytes(*buffers));
-                }
+                check_buffers(*buffers)?;
                 let all =
                     [("SCALE", scale), ("CLIENTS", clients), ("RUN_SECONDS", seconds), ("BUFFERS", buffers)];
                 let mut own: Variables = all.map(|(name, value)| (name, number(*value))).into();
@@ -302,7 +394,17 @@ mod tests {
     #[test]
     fn every_program_has_a_script_and_valid_defaults() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        for name in ["kernel-build", "word-count", "small-files", "mp3-files", "large-files", "pgbench"] {
+        for name in [
+            "kernel-build",
+            "word-count",
+            "small-files",
+            "mp3-files",
+            "large-files",
+            "pgbench",
+            "tpc-b",
+            "tatp",
+            "tpc-c",
+        ] {
             let (script, variables) = checked(name).unwrap();
             let text = std::fs::read_to_string(root.join("scripts/record").join(script)).unwrap();
             let shared = std::fs::read_to_string(root.join("scripts/record/lib.sh")).unwrap();
@@ -327,6 +429,9 @@ mod tests {
         assert_eq!(value("kernel-build", "SIZE"), (6_u64 << 30).to_string());
         assert_eq!(value("word-count", "TEXT"), "1000000000");
         assert_eq!(value("word-count --memory 0", "MEMORY"), "0");
+        assert_eq!(value("tpc-b", "SCALE"), "140");
+        assert_eq!(value("tatp", "SCALE"), "2800000");
+        assert_eq!(value("tpc-c", "SCALE"), "24");
     }
 
     #[test]
@@ -344,6 +449,10 @@ mod tests {
             ("small-files --out /no/such/folder/x.msr.gz", &["'/no/such/folder/x.msr.gz'"]),
             ("small-files --out /proc/version", &["'/proc/version' exists"]),
             ("pgbench --buffers 64KiB", &["--buffers 64 KiB", "128 KiB"]),
+            ("tpc-c --buffers 64KiB", &["--buffers 64 KiB", "128 KiB"]),
+            ("tpc-c --scale 0", &["--scale", "at least 1"]),
+            ("tatp --excerpt /proc/version", &["--excerpt: '/proc/version' exists"]),
+            ("tatp --work /no/such/folder", &["no directory '/no/such/folder'"]),
         ] {
             let error = checked(line).unwrap_err();
             for part in parts {

@@ -1,5 +1,6 @@
 //! `flashlane trace info|convert|record`: summarizes, converts and records traces.
 
+mod excerpt;
 mod out;
 mod record;
 
@@ -44,8 +45,10 @@ enum Action {
     Info(InfoArguments),
     /// Convert a trace to another format, and report what that format cannot hold
     Convert(ConvertArguments),
-    /// Record the requests to a block device, while a program runs or for a time
+    /// Record the requests to a block device, or the pages that a PostgreSQL accesses, while a program runs or for a time
     Record(record::Arguments),
+    /// Cut a run of transactions out of a recording of page accesses
+    Excerpt(excerpt::Arguments),
 }
 
 /// A trace as named on the command line.
@@ -101,6 +104,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         Action::Info(arguments) => info(arguments),
         Action::Convert(arguments) => convert(arguments),
         Action::Record(arguments) => record::call(arguments),
+        Action::Excerpt(arguments) => excerpt::call(arguments),
     }
 }
 

@@ -1,7 +1,10 @@
-//! `trace record`: refusals before recording. Tests of `host` cover the recording itself.
+//! `trace record`: refusals before recording. Tests of `host` cover the recording itself. `trace excerpt`.
 
-use crate::program::{refused, text};
+use crate::program::{done, refused, text};
+use flashlane_transactions::recording::Writer;
+use flashlane_transactions::{Access, Header, LeftOut, Recording, Transaction};
 use std::fs;
+use std::path::Path;
 
 #[test]
 fn recording_other_files_is_refused_without_output() {
@@ -39,4 +42,61 @@ fn output_is_checked_before_the_device() {
         refused(2, &["trace", "record", "/dev/null", "--out", &out, "--time", "1ms"], &[words]);
     }
     assert_eq!(fs::read_to_string(&out).unwrap(), "precious");
+}
+
+#[test]
+fn program_without_probes_is_refused_without_output() {
+    if cfg!(not(target_arch = "x86_64")) {
+        return println!("skipped: programs of this machine are not read");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("x.pages.xz");
+    let program = env!("CARGO_BIN_EXE_flashlane");
+    let given = ["trace", "record", "--postgres", program, "--database", "x", "--out", text(&out)];
+    refused(2, &given, &["has no probes of PostgreSQL", "--enable-dtrace"]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "files are left");
+}
+
+/// Writes a recording of `count` transactions, of which each reads the page of its number.
+fn recording(path: &Path, count: u32) {
+    let header = Header {
+        page_bytes: 8192,
+        pages: count,
+        clients: 1,
+        source: "made here".into(),
+        kinds: vec!["one".into()],
+        relations: Vec::new(),
+    };
+    let mut writer = Writer::new(fs::File::create(path).unwrap(), header).unwrap();
+    for page in 0..count {
+        writer.push(&Transaction { accesses: vec![Access::read(page)], ..Transaction::default() }).unwrap();
+    }
+    writer.finish(LeftOut { aborted: 3, cut: 1 }).unwrap();
+}
+
+#[test]
+fn excerpt_holds_the_chosen_transactions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, out) = (folder.path().join("whole.pages"), folder.path().join("part.pages.xz"));
+    recording(&whole, 100);
+    let given = ["trace", "excerpt", text(&whole), text(&out), "--skip", "30", "--transactions", "20"];
+    let printed = done(&given);
+    assert!(printed.contains("20 transactions with 20 page accesses"), "{printed}");
+    let mut part = Recording::open(&out, || false).unwrap();
+    assert_eq!(part.header().source, "made here; an excerpt: 20 transactions after the first 30");
+    assert_eq!(part.header().pages, 100);
+    let mut transaction = Transaction::default();
+    let mut pages = Vec::new();
+    while part.read(&mut transaction).unwrap() {
+        pages.extend(transaction.accesses.iter().map(|access| access.page()));
+    }
+    assert_eq!(pages, (30..50).collect::<Vec<_>>());
+    refused(2, &given, &["--force overwrites it"]);
+    let other = folder.path().join("other.pages");
+    for (transactions, words) in [("0", "at least 1"), ("80", "has 100 transactions")] {
+        let given =
+            ["trace", "excerpt", text(&whole), text(&other), "--skip", "30", "--transactions", transactions];
+        refused(2, &given, &[words]);
+    }
+    assert!(!other.exists());
 }

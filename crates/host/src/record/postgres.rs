@@ -12,6 +12,7 @@
 //! | `instance` | the tracing instance with its events, and their removal |
 //! | `format`, `ring`, `streams` | events from bytes, in the order of time |
 //! | `assemble` | transactions from events |
+//! | `spool` | transactions kept until their relations have their places |
 //! | `server` | the server's relations and counters |
 
 mod argument;
@@ -23,11 +24,13 @@ mod instance;
 mod probes;
 mod ring;
 mod server;
+mod spool;
 mod streams;
 
 pub use assemble::{PageAccess, PageCounts, PageName, PageTransaction};
 pub use error::PostgresError;
 pub use server::{Database, Relation};
+pub use spool::{Accessed, PageTransactions};
 
 use super::tracefs::Tracefs;
 use super::{Ended, Ending, PAUSE, Until};
@@ -37,7 +40,8 @@ use elf::Symbols;
 use flashlane_base::Duration;
 use instance::Instance;
 use probes::{Definition, definitions};
-use std::io;
+use spool::Spool;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread;
 use streams::{Decoders, Streams, enable_switches};
@@ -48,8 +52,14 @@ const PROVIDER: &str = "postgresql";
 /// The result of a recording.
 #[derive(Debug)]
 pub struct PagesRecorded {
+    /// The transactions.
+    pub transactions: PageTransactions,
     /// Totals.
     pub counts: PageCounts,
+    /// The database's pages that were made dirty by any process, in transactions or not.
+    pub dirtied: BTreeSet<PageName>,
+    /// Ends of the server's log when the recording began and ended, for [`Database::changed_pages`].
+    pub log: (String, String),
     /// Events lost because the kernel's buffers were full.
     pub lost_events: u64,
     /// Whether the time on a processor is the scheduler's; otherwise it is the time from start to end.
@@ -90,16 +100,17 @@ impl PostgresRecorder {
         Database::find(&self.program, name)
     }
 
-    /// Records until `until`, and gives each committed transaction with accesses to `database` to `sink`.
+    /// Records until `until`: the committed transactions with accesses to `database`. An unnamed file in `folder` holds them:
+    /// eight bytes an access.
     ///
     /// # Errors
-    /// Tracing is refused, the program cannot be started, the sink fails, or the operating system reports an error. Events
-    /// and instance are removed.
+    /// Tracing is refused, the program cannot be started, or the operating system reports an error. Events and instance
+    /// are removed.
     pub fn record(
         &self,
         database: &Database,
         until: &Until,
-        sink: &mut dyn FnMut(PageTransaction) -> io::Result<()>,
+        folder: &Path,
     ) -> Result<PagesRecorded, PostgresError> {
         // A signal must not prevent the removal of the events.
         let _whole = Uninterruptible::begin();
@@ -108,11 +119,13 @@ impl PostgresRecorder {
         let has_cpu_time = enable_switches(&instance, &process)?;
         let decoders = Decoders::read(&instance, &self.events, has_cpu_time)?;
         let mut streams = Streams::open(&instance, decoders)?;
+        let mut spool = Spool::create(folder).map_err(PostgresError::Keep)?;
         let mut assembler = Assembler::new(database.oid, has_cpu_time);
         instance.enable(true)?;
+        let log_begin = database.log_end()?;
         let mut ending = Ending::begin(until)?;
         let ended = loop {
-            let quiet = streams.pump(false, &mut assembler, sink)? == 0;
+            let quiet = streams.pump(false, &mut assembler, &mut spool)? == 0;
             if let Some(ended) = ending.reached()? {
                 break ended;
             }
@@ -123,13 +136,16 @@ impl PostgresRecorder {
         let took = ending.elapsed();
         // The backends of the program's connections may still be ending; their last accesses count in PostgreSQL, too.
         thread::sleep(PAUSE * 20);
+        let log = (log_begin, database.log_end()?);
         instance.enable(false)?;
-        streams.pump(true, &mut assembler, sink)?;
+        streams.pump(true, &mut assembler, &mut spool)?;
         let lost_events = streams.lost()?;
         // An instance with open pipes cannot be removed.
         drop(streams);
         drop(instance);
         drop(ending);
-        Ok(PagesRecorded { counts: assembler.finish(), lost_events, has_cpu_time, took, ended })
+        let transactions = spool.finish().map_err(PostgresError::Keep)?;
+        let (counts, dirtied) = assembler.finish();
+        Ok(PagesRecorded { transactions, counts, dirtied, log, lost_events, has_cpu_time, took, ended })
     }
 }

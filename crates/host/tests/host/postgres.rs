@@ -92,14 +92,8 @@ fn pgbench_transactions_are_recorded_with_every_access() {
         TRANSACTIONS / CLIENTS
     );
     let until = Until::Exited(["sh", "-c", &command].map(OsString::from).to_vec());
-    // The count of a session that has ended is there at once.
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    let before = database.blocks_read().unwrap();
-    let mut transactions: Vec<PageTransaction> = Vec::new();
-    let recorded = match recorder.record(&database, &until, &mut |transaction| {
-        transactions.push(transaction);
-        Ok(())
-    }) {
+    let before = database.settled_blocks_read(0).unwrap();
+    let recorded = match recorder.record(&database, &until, server.folder.path()) {
         Ok(recorded) => recorded,
         Err(e @ (PostgresError::NoUprobes { .. } | PostgresError::Tracing(RecordError::Denied { .. }))) => {
             return println!("skipped: {e}");
@@ -109,12 +103,16 @@ fn pgbench_transactions_are_recorded_with_every_access() {
     assert!(matches!(recorded.ended, Ended::Exited(status) if status.success()), "{:?}", recorded.ended);
     assert_eq!(left(), [""; 0], "the kernel still has events or an instance");
     let counts = &recorded.counts;
+    assert_eq!(recorded.transactions.clients(), CLIENTS as usize);
     assert_eq!((recorded.lost_events, counts.losses, counts.aborted, counts.incomplete), (0, 0, 0, 0));
     assert_eq!(
         counts.reads,
-        database.blocks_read().unwrap() - before,
+        database.settled_blocks_read(before + counts.reads).unwrap() - before,
         "the server counts otherwise: {counts:?}"
     );
+    let changed = database.changed_pages(&recorded.log).unwrap();
+    assert!(changed.len() > 100 && changed.is_subset(&recorded.dirtied), "the log has other pages");
+    let transactions: Vec<PageTransaction> = recorded.transactions.collect::<Result<_, _>>().unwrap();
     assert_eq!(counts.committed, transactions.len() as u64);
     // Each updates one account, one teller and one branch, and adds a line of history.
     let full: Vec<_> = transactions

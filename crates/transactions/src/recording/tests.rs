@@ -248,3 +248,13 @@ fn files_are_read_in_any_compression() {
     let missing = Recording::open(&dir.path().join("b.pages"), || false).err().unwrap();
     assert!(missing.to_string().contains("b.pages"), "{missing}");
 }
+
+#[test]
+fn recordings_are_known_by_their_names() {
+    for name in ["tpcc.pages", "a/b.PAGES.XZ", "x.y.pages.zstd"] {
+        assert!(is_named(name.as_ref()), "{name}");
+    }
+    for name in ["pages", ".pages", "x.pages.bz2", "x.msr", "xpages.gz", "-"] {
+        assert!(!is_named(name.as_ref()), "{name}");
+    }
+}

@@ -1,4 +1,8 @@
-//! `flashlane trace record`: records the requests to a block device, while a program runs or for a time.
+//! `flashlane trace record`: records the requests to a block device, or the page accesses of a PostgreSQL, while a program
+//! runs or for a time.
+
+mod layout;
+mod postgres;
 
 use super::out;
 use crate::failure::{Failure, Status, notify};
@@ -17,7 +21,18 @@ use std::path::{Path, PathBuf};
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
     /// Block device or partition to record
-    device: PathBuf,
+    #[arg(required_unless_present = "postgres", conflicts_with = "postgres")]
+    device: Option<PathBuf>,
+    /// Record a running PostgreSQL instead, up to version 15: the page accesses of its transactions. BIN is its server
+    /// program, such as /usr/lib/postgresql/15/bin/postgres
+    #[arg(long, value_name = "BIN", requires = "database")]
+    postgres: Option<PathBuf>,
+    /// Database whose pages are recorded
+    #[arg(long, value_name = "NAME", requires = "postgres")]
+    database: Option<String>,
+    /// Compare the recorded writes with the pages in the server's log, which pg_waldump lists after the recording
+    #[arg(long, requires = "postgres")]
+    check_log: bool,
     /// New file to write, compressed if it ends in .gz, .xz, .zst or .zstd; or a pipe; - for standard output
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -40,28 +55,30 @@ Examples:
   flashlane trace record /dev/nvme0n1 --out busy.blktrace.zst --time 60s
   flashlane trace record /dev/loop0 --out copy.blktrace.xz -- sh -c 'cp -r src /mnt && sync -f /mnt'
   flashlane trace record /dev/sda --out sda.msr.gz
+  flashlane trace record --postgres /usr/lib/postgresql/15/bin/postgres --database bench \\
+      --out bench.pages.xz -- runuser -u postgres -- pgbench -n -c 10 -T 60 bench
 
 Requires root and the kernel's block tracer (tracefs, CONFIG_BLK_DEV_IO_TRACE). Nothing is
 written to the device. Reads served by the page cache never reach the device, and cached
-writes reach it later: docs/traces.md.";
+writes reach it later: docs/traces.md.
+With --postgres: root and uprobe events (tracefs, CONFIG_UPROBE_EVENTS). The server needs no
+restart; its own probes are used, which Debian builds in: docs/transactions.md.";
 
 /// The kernel's format.
 const RAW: &str = "blktrace";
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
-    let Arguments { device, out, force, .. } = arguments;
+    let Arguments { out, force, .. } = arguments;
+    let device = match (&arguments.postgres, &arguments.device) {
+        (Some(program), _) => return postgres::call(arguments, program),
+        (None, Some(device)) => device,
+        (None, None) => unreachable!("clap requires the device where there is no --postgres"),
+    };
     let raw = Format::named(RAW).map_err(Failure::unusable)?;
     let format = out::format(out, arguments.to.as_deref(), Some(raw))?;
     let file = out::create(out, *force)?;
     let recorder = Recorder::find(device).map_err(record_failure)?;
-    let until = match (arguments.time, &arguments.command[..]) {
-        (Some(time), _) => Until::Elapsed(time),
-        (None, []) => {
-            notify(&format!("recording {} until Ctrl-C", device.display()));
-            Until::Interrupted
-        }
-        (None, command) => Until::Exited(command.to_vec()),
-    };
+    let until = until(arguments, &device.display().to_string());
     let folder = folder(out);
     let recorded = recorder.record(&until, folder).map_err(record_failure)?;
     let Recorded { lost_events, took, ended, records_itself, .. } = recorded;
@@ -92,6 +109,18 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         None => cut,
     });
     Ok(Status::Failed)
+}
+
+/// Returns the end of the recording of `what`, and says where there is none.
+fn until(arguments: &Arguments, what: &str) -> Until {
+    match (arguments.time, &arguments.command[..]) {
+        (Some(time), _) => Until::Elapsed(time),
+        (None, []) => {
+            notify(&format!("recording {what} until Ctrl-C"));
+            Until::Interrupted
+        }
+        (None, command) => Until::Exited(command.to_vec()),
+    }
 }
 
 fn record_failure(error: RecordError) -> Failure {

@@ -10,7 +10,7 @@
 //! - A transaction that aborts is left out and counted, and so is one that was open when events were lost.
 
 use super::probes::Role;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A page of the database: a file, named by its number, and a block of one of its forks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -168,6 +168,8 @@ pub(super) struct Assembler {
     kinds: BTreeMap<String, u16>,
     numbered: u32,
     first_ns: Option<u64>,
+    /// Pages that any process made dirty, in transactions or not.
+    dirtied: BTreeSet<PageName>,
     counts: PageCounts,
 }
 
@@ -181,6 +183,7 @@ impl Assembler {
             kinds: BTreeMap::new(),
             numbered: 0,
             first_ns: None,
+            dirtied: BTreeSet::new(),
             counts: PageCounts::default(),
         }
     }
@@ -244,6 +247,7 @@ impl Assembler {
                 None => self.counts.dirty_unknown += 1,
                 Some(Read { is_ours: false, .. }) => {}
                 Some(Read { page, .. }) => {
+                    self.dirtied.insert(*page);
                     if let Some(open) = &mut session.open
                         && !open.mark(*page)
                     {
@@ -303,10 +307,11 @@ impl Assembler {
         }
     }
 
-    pub(super) fn finish(mut self) -> PageCounts {
+    /// Returns the totals, and all pages made dirty.
+    pub(super) fn finish(mut self) -> (PageCounts, BTreeSet<PageName>) {
         let open = self.sessions.values().filter_map(|session| session.open.as_ref());
         self.counts.incomplete += open.filter(|open| !open.accesses.is_empty()).count() as u64;
-        self.counts
+        (self.counts, self.dirtied)
     }
 }
 

@@ -14,7 +14,7 @@ fn assemble(events: &[(u32, Event)]) -> (Vec<PageTransaction>, PageCounts) {
     let mut assembler = Assembler::new(OURS, false);
     let add = |(at, (pid, event)): (usize, &(u32, Event))| assembler.add(at as u64, *pid, event.clone());
     let transactions = events.iter().enumerate().filter_map(add).collect();
-    (transactions, assembler.finish())
+    (transactions, assembler.finish().0)
 }
 
 /// Events of a read of `block` that is returned in `buffer`.

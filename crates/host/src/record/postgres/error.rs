@@ -113,9 +113,9 @@ pub enum PostgresError {
         /// The expected form.
         expected: &'static str,
     },
-    /// The consumer of the transactions failed.
+    /// The unnamed file with the transactions cannot be made, or written.
     #[error("cannot keep the recorded transactions: {0}")]
-    Sink(#[source] io::Error),
+    Keep(#[source] io::Error),
     /// Tracing failed as for a block device.
     #[error(transparent)]
     Tracing(#[from] RecordError),

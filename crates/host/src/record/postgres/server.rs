@@ -5,11 +5,15 @@
 
 use super::assemble::PageName;
 use super::error::PostgresError;
+use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 /// A fork of a relation: a file of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub struct Database {
     psql: PathBuf,
     user: u32,
     group: u32,
+    /// Its data directory.
+    data: PathBuf,
     /// Folder of the socket, and the port that its name contains.
     socket: Option<(String, String)>,
     name: String,
@@ -47,6 +53,10 @@ pub struct Database {
     /// Version of the server.
     pub version: String,
 }
+
+/// Questions until a count stands still, and the time between them.
+const SETTLING_STEPS: u32 = 30;
+const SETTLING_STEP: Duration = Duration::from_millis(100);
 
 /// Relations of a database with storage of its own, in the order of their creation; shared ones belong to the cluster.
 const RELATIONS: &str = "SELECT c.oid, pg_relation_filenode(c.oid), f.number, pg_relation_size(c.oid, f.name) / \
@@ -68,6 +78,7 @@ impl Database {
             psql,
             user: metadata.uid(),
             group: metadata.gid(),
+            data: fs::read_link(process.join("cwd")).unwrap_or_else(|_| process.join("cwd")),
             socket: fs::read_to_string(process.join("cwd/postmaster.pid")).ok().as_deref().and_then(socket),
             name: name.into(),
             oid: 0,
@@ -106,6 +117,55 @@ impl Database {
         line.parse().map_err(|_| PostgresError::Answer { line: line.into(), expected: "a number of pages" })
     }
 
+    /// Returns the pages read once the count stands still at `least` or more; what it is then after three seconds. A session
+    /// adds its pages when it ends, or about once a second.
+    ///
+    /// # Errors
+    /// psql fails.
+    pub fn settled_blocks_read(&self, least: u64) -> Result<u64, PostgresError> {
+        let mut before = self.blocks_read()?;
+        for _ in 0..SETTLING_STEPS {
+            thread::sleep(SETTLING_STEP);
+            let now = self.blocks_read()?;
+            if now == before && now >= least {
+                break;
+            }
+            before = now;
+        }
+        Ok(before)
+    }
+
+    /// Returns the present end of the log.
+    pub(super) fn log_end(&self) -> Result<String, PostgresError> {
+        Ok(self.ask("template1", "SELECT pg_current_wal_insert_lsn()")?.trim_end().into())
+    }
+
+    /// Returns the database's pages that the log says were changed between two of its positions, by pg_waldump.
+    ///
+    /// # Errors
+    /// pg_waldump fails, such as where that part of the log was removed.
+    pub fn changed_pages(&self, (from, to): &(String, String)) -> Result<BTreeSet<PageName>, PostgresError> {
+        let program = self.psql.with_file_name("pg_waldump");
+        let failed = |message| PostgresError::Query { program: program.display().to_string(), message };
+        let mut command = Command::new(&program);
+        command.arg("-p").arg(self.data.join("pg_wal")).args(["-s", from, "-e", to]);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| failed(error.to_string()))?;
+        let mut pages = BTreeSet::new();
+        let mut lines = child.stdout.take().map(BufReader::new).into_iter().flat_map(BufReader::lines);
+        // pg_waldump writes one message at most, so that its other pipe cannot fill up.
+        let read = lines.try_for_each(|line| line.map(|line| pages.extend(references(&line, self.oid))));
+        read.map_err(|error| failed(error.to_string()))?;
+        let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
+        if !output.status.success() {
+            return Err(failed(String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ")));
+        }
+        Ok(pages)
+    }
+
     fn ask(&self, database: &str, query: &str) -> Result<String, PostgresError> {
         let failed = |message| PostgresError::Query { program: self.psql.display().to_string(), message };
         let mut command = Command::new(&self.psql);
@@ -125,6 +185,33 @@ impl Database {
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
+}
+
+/// Returns the pages of `database` in a line of pg_waldump: `blkref #0: rel 1663/16384/16396 fork vm blk 4`.
+fn references(line: &str, database: u32) -> impl Iterator<Item = PageName> {
+    line.split("blkref #").skip(1).filter_map(move |reference| {
+        let mut words = reference.split(|c: char| c.is_whitespace() || c == ',').skip(1);
+        if words.next()? != "rel" {
+            return None;
+        }
+        let mut file = words.next()?.split('/').skip(1);
+        if file.next()?.parse() != Ok(database) {
+            return None;
+        }
+        let file = file.next()?.parse().ok()?;
+        let mut key = words.next()?;
+        let mut fork = 0;
+        if key == "fork" {
+            fork = match words.next()? {
+                "fsm" => 1,
+                "vm" => 2,
+                _ => 3,
+            };
+            key = words.next()?;
+        }
+        (key == "blk").then_some(())?;
+        Some(PageName { file, fork, block: words.next()?.parse().ok()? })
+    })
 }
 
 fn relation(line: &str) -> Result<Relation, PostgresError> {
@@ -179,6 +266,17 @@ mod tests {
         );
         assert!(relation("2619\t2619\t1\t\tx").is_err());
         assert!(relation("").is_err());
+    }
+
+    #[test]
+    fn references_of_the_log_are_pages_of_the_database() {
+        let line = "rmgr: Heap2 len (rec/tot): 59/59, tx: 0, lsn: 0/1, prev 0/0, desc: VISIBLE cutoff, \
+                    blkref #0: rel 1663/5/2619 fork vm blk 3 FPW, blkref #1: rel 1663/5/2620 blk 7, \
+                    blkref #2: rel 1663/6/2620 blk 8";
+        let page = |file, fork, block| PageName { file, fork, block };
+        assert_eq!(references(line, 5).collect::<Vec<_>>(), [page(2619, 2, 3), page(2620, 0, 7)]);
+        assert_eq!(references("desc: COMMIT", 5).count(), 0);
+        assert_eq!(references("blkref #0: rel 1663/5", 5).count(), 0);
     }
 
     #[test]

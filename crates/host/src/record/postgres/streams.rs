@@ -4,12 +4,13 @@
 //! were being written, is then the next of its processor, and the earliest of all goes on: memory holds the events of one
 //! round.
 
-use super::assemble::{Assembler, Event, PageTransaction};
+use super::assemble::{Assembler, Event};
 use super::error::PostgresError;
 use super::format::{Field, Format};
 use super::instance::Instance;
 use super::probes::{Definition, Role};
 use super::ring::Page;
+use super::spool::Spool;
 use crate::record::RecordError;
 use crate::record::settings::read;
 use crate::record::tracefs::lost;
@@ -134,7 +135,7 @@ impl Streams {
         &mut self,
         last: bool,
         assembler: &mut Assembler,
-        sink: &mut dyn FnMut(PageTransaction) -> std::io::Result<()>,
+        spool: &mut Spool,
     ) -> Result<u64, PostgresError> {
         let now = clock_gettime(ClockId::Monotonic);
         let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
@@ -146,7 +147,7 @@ impl Streams {
         while let Some(stream) = self.earliest(until) {
             let Some((at_ns, pid, event)) = self.streams[stream].waiting.pop_front() else { break };
             if let Some(transaction) = assembler.add(at_ns, pid, event) {
-                sink(transaction).map_err(PostgresError::Sink)?;
+                spool.push(&transaction).map_err(PostgresError::Keep)?;
             }
         }
         Ok(taken)

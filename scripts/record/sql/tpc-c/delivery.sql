@@ -1,0 +1,2 @@
+\set w random(1, :warehouses)
+/* Delivery */ SELECT delivery(:w);
