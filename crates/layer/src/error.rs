@@ -62,6 +62,16 @@ pub enum LayerError {
         /// The device below.
         device: String,
     },
+    /// The layer does not work over this device.
+    #[error("layer '{layer}' cannot be put over '{device}': {reason}")]
+    Unsuited {
+        /// The layer.
+        layer: &'static str,
+        /// The device below.
+        device: String,
+        /// The reason, and the devices that do.
+        reason: String,
+    },
     /// The device below cannot be divided into lanes, or has other lanes than requested.
     #[error(transparent)]
     Lanes(#[from] LanesError),

@@ -1,4 +1,4 @@
-//! Devices over devices: data for a simulated drive, faults, and lanes of erase units.
+//! Devices over devices: data for a simulated drive, faults, lanes of erase units, and copies of blocked pages.
 //!
 //! A layer takes a device and is one. It MUST keep the rules of the device interface: the conformance tests of
 //! `flashlane_device_testing` run over every layer. [`layer`] reads the name and settings of a layer in a spec
@@ -14,6 +14,7 @@ mod label;
 pub mod lanes;
 mod options;
 mod registry;
+pub mod replicated;
 mod state;
 mod undo;
 
@@ -24,4 +25,5 @@ pub use faulty::{Fault, Faults, Faulty, Rate};
 pub use lanes::{Lanes, LanesError};
 pub use options::OptionHelp;
 pub use registry::{LAYERS, keeping_bytes, layer};
+pub use replicated::Replicated;
 pub use state::{Format, Repair, StateRequest, StateSettings};

@@ -3,10 +3,11 @@
 use crate::entry::{Entry, Layer};
 use crate::error::LayerError;
 use crate::options::Options;
-use crate::{backed, faulty, lanes};
+use crate::{backed, faulty, lanes, replicated};
 
 /// Every layer.
-pub const LAYERS: &[&Entry] = &[&backed::ENTRY, &faulty::ENTRY, &lanes::settings::ENTRY];
+pub const LAYERS: &[&Entry] =
+    &[&backed::ENTRY, &faulty::ENTRY, &lanes::settings::ENTRY, &replicated::settings::ENTRY];
 
 /// Reads the settings of the layer called `name`.
 ///
@@ -59,6 +60,9 @@ mod tests {
             "faulty(null:,stuck-lane=0,stuck-for=250us)",
             "faulty(backed(null:),lost-writes=0.5%,torn-writes=@7)",
             "faulty(faulty(null:,read-errors=1%),write-errors=2%)",
+            "replicated(null:,partitions=4,space=10%)",
+            "replicated(backed(null:),partitions=2,space=25%,page=4KiB,copies=2,recency=30%,threshold=2.5%,delay=1500us)",
+            "replicated(null:,partitions=4,space=10%,policy=lru,epoch=30s)",
         ] {
             assert_eq!(stack(spec).map(|s| s.profile().name.clone()), Ok(spec.into()));
         }
@@ -67,7 +71,7 @@ mod tests {
     #[test]
     fn errors_name_the_given_and_the_allowed_values() {
         for (spec, parts) in [
-            ("bakced(null:)", &["'bakced'", "backed, faulty, lanes"][..]),
+            ("bakced(null:)", &["'bakced'", "backed, faulty, lanes, replicated"][..]),
             ("backed(null:,size=4k)", &["'backed'", "'size'", "none"]),
             ("faulty(null:,read-error=1%)", &["'read-error'", "read-errors, write-errors"]),
             ("faulty(null:,read-errors=1%,read-errors=2%)", &["'read-errors'", "more than once"]),
@@ -78,6 +82,26 @@ mod tests {
             ("faulty(null:,delay=5ms)", &["'delay=5ms'", "'delays'"]),
             ("faulty(null:,vanish-after=soon)", &["'vanish-after=soon'", "a count"]),
             ("faulty(null:,torn-writes=1%)", &["'torn-writes'", "bytes", "'backed(null:)'"]),
+            ("replicated(null:,partitions=1)", &["'partitions=1'", "a second partition", "2 to 256"]),
+            ("replicated(null:,partitions=257)", &["'partitions=257'", "from 2 to 256"]),
+            ("replicated(null:,partitions=6)", &["'partitions=6'", "128 pages of 8 KiB", "4 or 8 would"]),
+            ("replicated(null:,partitions=4,copies=5)", &["'copies=5'", "from 2 to 4", "there are 4"]),
+            ("replicated(null:,partitions=16,copies=9)", &["'copies=9'", "from 2 to 8"]),
+            ("replicated(null:,copies=1)", &["'copies=1'", "from 2 to 8"]),
+            ("replicated(null:,space=0%)", &["'space=0%'", "more than 0%", "'10%'"]),
+            ("replicated(null:,space=100%)", &["'space=100%'", "less than 100%"]),
+            ("replicated(null:,space=5%)", &["'space=5%'", "a partition's 16 for copies", "7% to 93%"]),
+            ("replicated(null:,page=8)", &["'page=8'", "unit is missing"]),
+            ("replicated(null:,page=1KB)", &["'page=1000 B'", "multiple", "512 B"]),
+            ("replicated(null:,page=1536B)", &["'page=1536 B'", "divide", "1 MiB"]),
+            ("replicated(null:,recency=100%)", &["'recency=100%'", "less than 100%"]),
+            ("replicated(null:,recency=0%)", &["'recency=0%'", "more than 0%"]),
+            ("replicated(null:,threshold=0.05)", &["'threshold=0.05'", "unit is missing"]),
+            ("replicated(null:,policy=lfu)", &["'policy=lfu'", "pblru, lru"]),
+            ("replicated(null:,policy=lru,recency=30%)", &["'recency=30%'", "unknown to policy 'lru'"]),
+            ("replicated(null:,delay=0us)", &["'delay=0us'", "more than nothing"]),
+            ("replicated(null:,epoch=0s)", &["'epoch=0s'", "more than nothing"]),
+            ("replicated(null:,budget=10%)", &["'budget'", "partitions, space, page"]),
             ("backed(backed(null:))", &["'backed(null:)'", "bytes already"]),
         ] {
             let message = refusal(spec);

@@ -3,7 +3,8 @@
 use flashlane_base::{Duration, Seed};
 use flashlane_device::DataDevice;
 use flashlane_device_testing::conformance;
-use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate};
+use flashlane_layer::replicated::{Bytes, Settings, Timing};
+use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate, Replicated};
 use flashlane_sim::{Drive, profile};
 
 /// Returns a drive with buffer, readahead and ten channels, small enough to be created for every test of conformance.
@@ -42,4 +43,22 @@ fn all_faults_over_a_backed_drive_conform() {
     ];
     let faults = kinds.iter().fold(Faults::default(), |all, &fault| all.with(fault, Rate::Share(0.1)));
     conformance::check_failing(&mut || faulty(&faults.clone().vanishing_after(150)));
+}
+
+#[test]
+fn replicated_drive_conforms() {
+    let delay = Some(Duration::from_us(80));
+    for settings in [Settings::default(), Settings { delay, threshold: Some(0.0), ..Settings::default() }] {
+        conformance::check(&mut || {
+            Box::new(Replicated::new(Timing(drive()), settings.clone(), Seed(1)).expect("it is divided"))
+        });
+        conformance::check_data(&mut || {
+            let below = Bytes(Backed::new(drive()));
+            Box::new(Replicated::new(below, settings.clone(), Seed(1)).expect("it is divided"))
+        });
+        conformance::check_data(&mut || {
+            let layer = Replicated::new(Timing(drive()), settings.clone(), Seed(1)).expect("it is divided");
+            Box::new(Backed::new(layer))
+        });
+    }
 }

@@ -333,7 +333,7 @@ mod tests {
             ("sim:none", "no such profile"),
             ("backed((sim:ssd-s,channels=0))", "channels"),
             ("bakced(./file)", "no layer"),
-            ("zned(/dev/x)", "backed, faulty, lanes, zoned"),
+            ("zned(/dev/x)", "backed, faulty, lanes, replicated, zoned"),
             ("lanes(./file,chanels=3)", "chanels"),
             ("lanes(./file,channels=many)", "channels"),
             ("sim:ssd-s#1", "lane 0 only"),

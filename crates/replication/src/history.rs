@@ -21,6 +21,15 @@ impl PageHistory {
     fn blocking(&self) -> f64 {
         ratio(u64::from(self.blocked), u64::from(self.reads) + u64::from(self.writes))
     }
+
+    fn expected_extra_writes(&self, replicates_read: impl Fn(f64) -> bool) -> f64 {
+        if self.blocked == 0 {
+            return 0.0;
+        }
+        let blocking = self.blocking();
+        let reads = if replicates_read(blocking) { self.reads } else { 0 };
+        (f64::from(self.writes) + f64::from(reads)) * blocking
+    }
 }
 
 /// Accesses of a chip, and how many of them were blocked.
@@ -74,12 +83,12 @@ impl History {
     /// The estimate of extra writes (he14, section 4.2.1): over all pages `W x P + R x P x [P > t]`. `replicates_read` says
     /// whether a read of a page with this blocking probability is replicated.
     pub fn expected_extra_writes(&self, replicates_read: impl Fn(f64) -> bool) -> f64 {
-        let blocked = self.pages.iter().filter(|page| page.blocked > 0);
-        blocked.fold(0.0, |sum, page| {
-            let blocking = page.blocking();
-            let reads = if replicates_read(blocking) { page.reads } else { 0 };
-            sum + (f64::from(page.writes) + f64::from(reads)) * blocking
-        })
+        self.pages.iter().fold(0.0, |sum, page| sum + page.expected_extra_writes(&replicates_read))
+    }
+
+    /// The share of one page in [`History::expected_extra_writes`].
+    pub fn expected_extra_writes_of(&self, page: u32, replicates_read: impl Fn(f64) -> bool) -> f64 {
+        self.pages[page as usize].expected_extra_writes(replicates_read)
     }
 }
 

@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sim", &["base", "device", "policy", "replication"]),
     ("host", &["base", "result", "device"]),
     ("layer", &["base", "device", "policy", "replication"]),
+    ("replicated-trial", &["base", "device", "layer"]),
     ("block", &["base", "device"]),
     ("block-trial", &["base", "device", "device-testing", "block"]),
     ("open", &["base", "result", "device", "policy", "sim", "host", "layer", "block"]),
@@ -74,7 +75,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "report",
         ],
     ),
-    ("xtask", &["base", "block-trial", "fuzzing"]),
+    ("xtask", &["base", "block-trial", "replicated-trial", "fuzzing"]),
 ];
 
 /// The relevant part of `cargo metadata`.

@@ -43,10 +43,13 @@ enum Task {
         #[arg(long, default_value_t = 60, value_name = "N")]
         seconds: u64,
     },
-    /// Test the block layer on simulated devices, with power cuts at every step
+    /// Test the block layer, or replication, on simulated devices with power cuts
     ///
     /// `cargo test` runs a few of the same trials from fixed seeds; this uses new seeds each time.
     Sim {
+        /// What is tested
+        #[arg(value_enum, default_value_t = sim::Subject::Blocks)]
+        subject: sim::Subject,
         /// The first seed; random if not given
         #[arg(long, value_name = "SEED")]
         first: Option<u64>,
@@ -72,7 +75,7 @@ fn main() -> Result<()> {
         Task::Arrows => arrows::check(&root),
         Task::Figures { ids, list } => figures::run(&root, &ids, list),
         Task::Fuzz { target, seconds } => fuzz::run(&root, target.as_deref(), seconds),
-        Task::Sim { first, trials, cuts } => sim::run(first, trials, cuts),
+        Task::Sim { subject, first, trials, cuts } => sim::run(subject, first, trials, cuts),
         Task::Record { program } => record::run(&root, &program),
         Task::ZonedDrive(options) => zoned_drive::run(&root, options),
     }

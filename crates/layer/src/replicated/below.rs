@@ -1,0 +1,84 @@
+//! The device below: one that models time only, or one that stores data.
+
+use flashlane_device::{Buffer, DataDevice, Device, Request, RequestId, SubmitError};
+
+/// A device that takes requests with or without a buffer.
+pub trait Below {
+    /// The device.
+    type Device: Device;
+
+    /// Returns the device.
+    fn device(&self) -> &Self::Device;
+
+    /// Returns the device.
+    fn device_mut(&mut self) -> &mut Self::Device;
+
+    /// Submits a request.
+    ///
+    /// # Errors
+    /// The refusal, and the buffer.
+    fn send(&mut self, request: Request, buffer: Option<Buffer>)
+    -> Result<(), (SubmitError, Option<Buffer>)>;
+
+    /// Takes the buffer of a completed request.
+    fn take(&mut self, id: RequestId) -> Option<Buffer>;
+}
+
+/// A device that models time only.
+pub struct Timing<D>(pub D);
+
+impl<D: Device> Below for Timing<D> {
+    type Device = D;
+
+    fn device(&self) -> &D {
+        &self.0
+    }
+
+    fn device_mut(&mut self) -> &mut D {
+        &mut self.0
+    }
+
+    fn send(
+        &mut self,
+        request: Request,
+        buffer: Option<Buffer>,
+    ) -> Result<(), (SubmitError, Option<Buffer>)> {
+        self.0.submit(request).map_err(|error| (error, buffer))
+    }
+
+    fn take(&mut self, _: RequestId) -> Option<Buffer> {
+        None
+    }
+}
+
+/// A device that stores data.
+pub struct Bytes<D>(pub D);
+
+impl<D: DataDevice> Below for Bytes<D> {
+    type Device = D;
+
+    fn device(&self) -> &D {
+        &self.0
+    }
+
+    fn device_mut(&mut self) -> &mut D {
+        &mut self.0
+    }
+
+    fn send(
+        &mut self,
+        request: Request,
+        buffer: Option<Buffer>,
+    ) -> Result<(), (SubmitError, Option<Buffer>)> {
+        match buffer {
+            Some(buffer) => {
+                self.0.submit_with(request, buffer).map_err(|(error, buffer)| (error, Some(buffer)))
+            }
+            None => self.0.submit(request).map_err(|error| (error, None)),
+        }
+    }
+
+    fn take(&mut self, id: RequestId) -> Option<Buffer> {
+        self.0.take_buffer(id)
+    }
+}

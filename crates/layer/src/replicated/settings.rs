@@ -1,0 +1,286 @@
+//! The settings of the layer in a spec, and the checks against the device below.
+
+use super::layout::Layout;
+use super::{Bytes, Replicated, Timing};
+use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange};
+use crate::error::LayerError;
+use crate::options::{OptionHelp, Options};
+use crate::state::StateRequest;
+use flashlane_base::Duration;
+use flashlane_base::units::{
+    exact_bytes, parse_bytes, parse_count, parse_duration, parse_share, typed_duration,
+};
+use flashlane_device::Profile;
+use flashlane_policy::OptionError;
+use flashlane_policy::replication::{FAMILY, Replication};
+use flashlane_replication::{EPOCH, MOST_COPIES};
+use std::fmt;
+use std::sync::Arc;
+
+pub(super) const NAME: &str = "replicated";
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: NAME,
+    summary: "copies pages that are often blocked to other partitions, and uses the one that answers first",
+    adds: Capabilities { erase_units: false, bytes: false, stored_state: false },
+    options,
+    read: |options| Ok(Arc::new(Settings::parse(options)?)),
+};
+
+/// Partitions at most.
+const MOST_PARTITIONS: u64 = 256;
+/// Copies of a page, itself included, where there are enough partitions (he14, table 2).
+const COPIES: u32 = 4;
+
+/// The settings of the layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Parts that the device is divided into, which the paper calls chips.
+    pub partitions: u32,
+    /// Share of each partition that holds copies.
+    pub space: f64,
+    /// Length of a page.
+    pub page_bytes: u64,
+    /// Copies of a page at most, itself included; `None` for 4, or the number of partitions if that is less.
+    pub copies: Option<u32>,
+    /// Name of the replication policy.
+    pub policy: String,
+    /// Share of the groups that the policy keeps because they were used last, where given.
+    pub recency: Option<f64>,
+    /// Blocking probability above which a blocked read is replicated, where given.
+    pub threshold: Option<f64>,
+    /// D, where given.
+    pub delay: Option<Duration>,
+    /// Time between two estimates of the thresholds of extra writes.
+    pub epoch: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            partitions: 8,
+            space: 0.1,
+            page_bytes: 8 << 10,
+            copies: None,
+            policy: "pblru".into(),
+            recency: None,
+            threshold: None,
+            delay: None,
+            epoch: EPOCH,
+        }
+    }
+}
+
+fn options() -> Vec<OptionHelp> {
+    let option = |key, value, summary| OptionHelp { key, value, summary };
+    vec![
+        option("partitions", "COUNT", "equal parts of the device, each for a chip (8)"),
+        option("space", "SHARE", "share of each partition that holds copies (10%)"),
+        option("page", "SIZE", "length of a page (8KiB)"),
+        option("copies", "COUNT", "copies of a page at most, itself included (4, or all partitions)"),
+        option("policy", "NAME", "which group gives way: pblru or lru (pblru)"),
+        option("recency", "SHARE", "groups that pblru keeps because they were used last (50%)"),
+        option("threshold", "SHARE", "blocking probability above which pblru copies a blocked read (5%)"),
+        option("delay", "TIME", "time after which an access is blocked (twice the median write)"),
+        option("epoch", "TIME", "time between two estimates of how long a partition stays idle (60s)"),
+    ]
+}
+
+/// Refuses a value.
+fn refuse(key: &'static str, given: impl fmt::Display, reason: impl Into<String>) -> LayerError {
+    LayerError::Value { layer: NAME, key, given: given.to_string(), reason: reason.into() }
+}
+
+impl Settings {
+    pub(super) fn parse(options: &Options<'_>) -> Result<Self, LayerError> {
+        let mut settings = Self::default();
+        let count = |lowest: u64, highest: u64| {
+            move |text: &str| {
+                let count = parse_count(text).map_err(|error| error.to_string())?;
+                match (lowest..=highest).contains(&count) {
+                    true => Ok(count as u32),
+                    false => Err(format!("it is from {lowest} to {highest}")),
+                }
+            }
+        };
+        if let Some(partitions) = options.read("partitions", |text| match parse_count(text) {
+            Ok(1) => Err("a copy needs a second partition; give 2 to 256".into()),
+            _ => count(2, MOST_PARTITIONS)(text),
+        })? {
+            settings.partitions = partitions;
+        }
+        if let Some(space) = options.read("space", open_share("10%"))? {
+            settings.space = space;
+        }
+        if let Some(page_bytes) = options.read("page", |text| match parse_bytes(text) {
+            Ok(0) => Err("a page holds something; write it like '8KiB'".to_owned()),
+            other => other.map_err(|error| error.to_string()),
+        })? {
+            settings.page_bytes = page_bytes;
+        }
+        let most = u64::from(MOST_COPIES.min(settings.partitions));
+        settings.copies = options.read("copies", |text| {
+            count(2, most)(text).map_err(|error| match settings.partitions {
+                partitions if partitions < MOST_COPIES => {
+                    format!("{error}, since a copy is on a partition of its own and there are {partitions}")
+                }
+                _ => error,
+            })
+        })?;
+        if let Some(policy) = options.read("policy", |text| Ok::<_, String>(text.to_owned()))? {
+            settings.policy = policy;
+        }
+        settings.recency = options.read("recency", open_share("50%"))?;
+        settings.threshold = options.read("threshold", parse_share)?;
+        settings.delay = options.read("delay", positive)?;
+        if let Some(epoch) = options.read("epoch", positive)? {
+            settings.epoch = epoch;
+        }
+        settings.build_policy(1)?;
+        Ok(settings)
+    }
+
+    /// Returns the number of copies of a page at most, itself included.
+    pub(super) fn most_copies(&self) -> u32 {
+        self.copies.unwrap_or(COPIES.min(self.partitions))
+    }
+
+    /// Builds the policy for a number of groups.
+    pub(super) fn build_policy(&self, groups: u32) -> Result<Box<dyn Replication>, LayerError> {
+        let given = [("recency", self.recency), ("threshold", self.threshold)];
+        let given = given.iter().filter_map(|&(key, value)| Some((key.to_owned(), value?.to_string())));
+        let policy = FAMILY.build(&self.policy, groups, &flashlane_policy::Options::new(given));
+        policy.map_err(|error| {
+            let (key, given) = match &error {
+                OptionError::Unknown { name, .. } if name == "recency" => ("recency", self.recency),
+                OptionError::Unknown { name, .. } if name == "threshold" => ("threshold", self.threshold),
+                _ => ("policy", None),
+            };
+            let given = given.map_or_else(|| self.policy.clone(), percent);
+            refuse(key, given, error.to_string())
+        })
+    }
+
+    /// Divides a device.
+    pub(super) fn layout(&self, below: &Profile) -> Result<Layout, LayerError> {
+        let Self { partitions, space, page_bytes, .. } = *self;
+        let unsuited = |reason: &str| LayerError::Unsuited {
+            layer: NAME,
+            device: below.name.clone(),
+            reason: reason.into(),
+        };
+        if below.erase_unit_bytes > 0 {
+            return Err(unsuited(
+                "it has erase units, and copies are written in place; it needs a device without",
+            ));
+        }
+        if below.lanes > 1 {
+            return Err(unsuited("it has lanes; it needs a device with one address space"));
+        }
+        let unit = below.write_unit_bytes.max(below.read_unit_bytes);
+        if !page_bytes.is_multiple_of(unit) {
+            let given = exact_bytes(page_bytes);
+            return Err(refuse(
+                "page",
+                given,
+                format!("it is a multiple of the device's unit of {}", exact_bytes(unit)),
+            ));
+        }
+        let pages = below.capacity_bytes / page_bytes;
+        if !below.capacity_bytes.is_multiple_of(page_bytes) {
+            let reason = format!("it does not divide the device's {}", exact_bytes(below.capacity_bytes));
+            return Err(refuse("page", exact_bytes(page_bytes), reason));
+        }
+        if !pages.is_multiple_of(partitions.into()) {
+            let divides = |count: &u64| pages.is_multiple_of(*count);
+            let fewer = (2..u64::from(partitions)).rev().find(divides);
+            let more = (u64::from(partitions) + 1..=MOST_PARTITIONS).find(divides);
+            let would: Vec<String> = fewer.into_iter().chain(more).map(|count| count.to_string()).collect();
+            let would = match would.is_empty() {
+                true => "no count does; another page might".to_owned(),
+                false => format!("{} would", would.join(" or ")),
+            };
+            let reason = format!(
+                "the device's {} are {pages} pages of {}, which it does not divide; {would}",
+                exact_bytes(below.capacity_bytes),
+                exact_bytes(page_bytes)
+            );
+            return Err(refuse("partitions", partitions, reason));
+        }
+        if pages > u64::from(u32::MAX) {
+            let least = below.capacity_bytes.div_ceil(u32::MAX.into()).next_power_of_two();
+            let reason = format!("the device has {pages} pages; {} would do", exact_bytes(least));
+            return Err(refuse("page", exact_bytes(page_bytes), reason));
+        }
+        let in_partition = pages / u64::from(partitions);
+        let slots = (in_partition as f64 * space) as u64;
+        if slots == 0 || slots == in_partition {
+            let what = if slots == 0 { "copies" } else { "data" };
+            let least = (100.0 / in_partition as f64).ceil();
+            let reason = format!(
+                "it leaves no page of a partition's {in_partition} for {what}; {least}% to {}% would",
+                100.0 - least
+            );
+            return Err(refuse("space", percent(space), reason));
+        }
+        Ok(Layout { partitions, page_bytes, data_pages: (in_partition - slots) as u32, slots: slots as u32 })
+    }
+}
+
+/// Returns a parser of a share without its ends.
+fn open_share(example: &'static str) -> impl Fn(&str) -> Result<f64, String> {
+    move |text| match parse_share(text) {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        Ok(_) => Err(format!("it is more than 0% and less than 100%; write it like '{example}'")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn positive(text: &str) -> Result<Duration, String> {
+    match parse_duration(text) {
+        Ok(time) if time.is_zero() => Err("it is more than nothing; write it like '1ms'".into()),
+        other => other.map_err(|error| error.to_string()),
+    }
+}
+
+/// Formats a share, rounded, because binary fractions of a percent would show.
+fn percent(share: f64) -> String {
+    format!("{}%", (share * 1e11).round() / 1e9)
+}
+
+impl fmt::Display for Settings {
+    /// Formats the settings for a spec, each after a comma: the first two, and those that are not the default.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default = Self::default();
+        write!(f, ",partitions={},space={}", self.partitions, percent(self.space))?;
+        if self.page_bytes != default.page_bytes {
+            write!(f, ",page={}", exact_bytes(self.page_bytes).replace(' ', ""))?;
+        }
+        self.copies.map_or(Ok(()), |copies| write!(f, ",copies={copies}"))?;
+        if self.policy != default.policy {
+            write!(f, ",policy={}", self.policy)?;
+        }
+        self.recency.map_or(Ok(()), |share| write!(f, ",recency={}", percent(share)))?;
+        self.threshold.map_or(Ok(()), |share| write!(f, ",threshold={}", percent(share)))?;
+        self.delay.map_or(Ok(()), |delay| write!(f, ",delay={}", typed_duration(delay)))?;
+        if self.epoch != default.epoch {
+            write!(f, ",epoch={}", typed_duration(self.epoch))?;
+        }
+        Ok(())
+    }
+}
+
+impl Plan for Settings {
+    fn prepare(&self, inner: Stack, _: StateRequest) -> Result<Prepared, LayerError> {
+        self.layout(inner.profile())?;
+        let settings = self.clone();
+        Ok(Prepared::new(StateChange::None, move |seed| {
+            Ok(match inner {
+                Stack::Timing(device) => {
+                    Stack::Timing(Box::new(Replicated::new(Timing(device), settings, seed)?))
+                }
+                Stack::Data(device) => Stack::Data(Box::new(Replicated::new(Bytes(device), settings, seed)?)),
+            })
+        }))
+    }
+}

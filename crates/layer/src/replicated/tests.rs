@@ -1,0 +1,242 @@
+mod faults;
+mod scripted;
+
+use super::*;
+use crate::{Backed, Fault, Faults, Faulty, Rate};
+use flashlane_device::{DataDevice, NullDevice};
+use flashlane_device_testing::conformance;
+use scripted::{D, PAGE, Rig, is_slot};
+
+fn settings(partitions: u32, page_bytes: u64) -> Settings {
+    Settings { partitions, page_bytes, ..Settings::default() }
+}
+
+/// Settings under which most accesses are blocked.
+fn eager() -> Settings {
+    Settings { delay: Some(Duration::from_ns(2)), threshold: Some(0.0), space: 0.3, ..settings(4, 4096) }
+}
+
+fn over_data<D: DataDevice>(below: D, settings: Settings) -> Replicated<Bytes<D>> {
+    Replicated::new(Bytes(below), settings, Seed(1)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn backed() -> Backed<NullDevice> {
+    Backed::new(NullDevice::new(1 << 20))
+}
+
+#[test]
+fn replicated_null_device_conforms() {
+    for settings in
+        [settings(4, 8192), eager(), Settings { policy: "lru".into(), threshold: None, ..eager() }]
+    {
+        conformance::check(&mut || {
+            Box::new(Replicated::new(Timing(NullDevice::new(1 << 20)), settings.clone(), Seed(1)).unwrap())
+        });
+    }
+}
+
+#[test]
+fn replicated_backed_device_conforms() {
+    for settings in [settings(4, 8192), eager(), settings(8, 512)] {
+        conformance::check_data(&mut || Box::new(over_data(backed(), settings.clone())));
+    }
+}
+
+#[test]
+fn delays_below_conform() {
+    let faults = Faults::default().with(Fault::Delay, Rate::Share(0.3)).late_by(Duration::from_ns(50));
+    conformance::check_data(&mut || {
+        Box::new(over_data(Faulty::over_data(backed(), faults.clone(), Seed(1)), eager()))
+    });
+}
+
+#[test]
+fn faults_below_conform_but_for_failures() {
+    let faults =
+        [Fault::ReadError, Fault::WriteError, Fault::Delay, Fault::LostWrite, Fault::MisdirectedRead];
+    let faults = faults.iter().fold(Faults::default(), |all, &fault| all.with(fault, Rate::Share(0.2)));
+    let faults = faults.late_by(Duration::from_ns(50)).vanishing_after(150);
+    conformance::check_failing(&mut || {
+        Box::new(over_data(Faulty::over_data(backed(), faults.clone(), Seed(1)), eager()))
+    });
+}
+
+const LATE: Duration = Duration::from_ms(5);
+const IO_ERROR: Failure = Failure::Os(5);
+
+/// Delays the first request to a home that `which` selects.
+fn late_once(which: impl Fn(&Request) -> bool) -> impl FnMut(&Request) -> (Duration, Option<Failure>) {
+    let mut was_late = false;
+    move |request| {
+        let is_late = !was_late && !is_slot(request) && which(request);
+        was_late |= is_late;
+        (if is_late { LATE } else { Duration::ZERO }, None)
+    }
+}
+
+fn is_write(request: &Request) -> bool {
+    request.operation == flashlane_device::Operation::Write
+}
+
+#[test]
+fn blocked_write_completes_by_its_copy() {
+    let mut rig = Rig::new(late_once(is_write));
+    let latency = rig.write(3, 7).unwrap();
+    assert!((D..D * 2).contains(&latency), "{latency}");
+    assert_eq!((rig.count("rwrite_2"), rig.count("writes_completed_by_copy")), (1, 1));
+    // The home is not written: the copy is read.
+    let (value, latency) = rig.read(3).unwrap();
+    assert!(value == 7 && latency < D, "{value}, {latency}");
+    assert_eq!((rig.count("rread_1"), rig.count("replicated_page_hits")), (1, 1));
+    // A flush waits for the home. A later write ends the copies.
+    let latency = rig.flush().unwrap();
+    assert!(latency > LATE / 2, "{latency}");
+    rig.write(3, 8).unwrap();
+    assert_eq!(rig.read(3).unwrap().0, 8);
+    assert_eq!((rig.count("rwrite_1"), rig.count("extra_writes_by_writes")), (1, 1));
+}
+
+#[test]
+fn blocked_write_takes_as_many_places_as_are_blocked() {
+    // The home and the first two copies are late.
+    let mut late = 3;
+    let mut rig = Rig::new(move |request| {
+        late -= i32::from(is_write(request));
+        (if late >= 0 { LATE } else { Duration::ZERO }, None)
+    });
+    let latency = rig.write(0, 1).unwrap();
+    assert!((D * 3..D * 4).contains(&latency), "{latency}");
+    assert_eq!((rig.count("rwrite_more"), rig.count("extra_writes_by_writes")), (1, 3));
+}
+
+#[test]
+fn durable_write_waits_for_its_home() {
+    let mut rig = Rig::new(late_once(is_write));
+    let latency = rig.write_as(Request::write(0, 0, PAGE).durable(), 1).unwrap();
+    assert!(latency >= LATE, "{latency}");
+    assert_eq!(rig.count("extra_writes_by_writes"), 0);
+}
+
+#[test]
+fn partial_write_goes_to_the_home_and_ends_the_copies() {
+    let mut rig = Rig::new(late_once(is_write));
+    rig.write(0, 1).unwrap();
+    let latency = rig.write_as(Request::write(0, 512, 512), 2).unwrap();
+    assert!(latency > LATE / 2, "it is after the home of the write before: {latency}");
+    let (_, buffer) = (rig.flush(), rig.layer.groups.is_replicated(0));
+    assert!(!buffer);
+}
+
+#[test]
+fn blocked_reads_are_replicated_above_the_threshold() {
+    let mut rig = Rig::new(late_once(|request| !is_write(request) && request.offset_bytes == 5 * PAGE));
+    for value in [1, 2] {
+        rig.write(5, value).unwrap();
+    }
+    // One of three accesses is blocked: more than 30%.
+    let (value, latency) = rig.read(5).unwrap();
+    assert!(value == 2 && latency >= LATE, "there is no copy yet: {latency}");
+    assert_eq!((rig.count("blocked_accesses"), rig.count("extra_writes_by_reads")), (1, 0));
+    rig.wait(Duration::from_ms(1));
+    assert_eq!((rig.count("extra_writes_by_reads"), rig.count("extra_writes_expected")), (1, 1));
+    assert!(rig.layer.groups.readable(5).count() == 1);
+    assert_eq!(rig.read(5).unwrap().0, 2);
+    // Another page, blocked once in five accesses.
+    let mut rig = Rig::new(late_once(|request| !is_write(request) && request.offset_bytes == 5 * PAGE));
+    for value in 0..4 {
+        rig.write(5, value).unwrap();
+    }
+    rig.read(5).unwrap();
+    rig.wait(Duration::from_ms(1));
+    assert_eq!((rig.count("blocked_accesses"), rig.count("extra_writes_by_reads")), (1, 0));
+}
+
+#[test]
+fn blocked_read_is_answered_by_a_copy() {
+    let mut reads = 0;
+    let mut rig = Rig::new(move |request| {
+        // The first write, then the first read: wherever it goes.
+        reads += u32::from(!is_write(request));
+        let late = if is_write(request) { !is_slot(request) } else { reads == 1 };
+        (if late { LATE } else { Duration::ZERO }, None)
+    });
+    rig.write(2, 9).unwrap();
+    rig.wait(LATE * 2);
+    let (value, latency) = rig.read(2).unwrap();
+    assert!(value == 9 && (D..D * 2).contains(&latency), "{value}, {latency}");
+    assert_eq!(rig.count("rread_2"), 1);
+}
+
+#[test]
+fn failed_copy_fails_no_request() {
+    let mut slots = 0;
+    let mut rig = Rig::new(move |request| {
+        slots += u32::from(is_slot(request));
+        let fails = is_slot(request) && slots <= 3;
+        (if is_slot(request) { Duration::ZERO } else { LATE }, fails.then_some(IO_ERROR))
+    });
+    assert_eq!(rig.write(1, 1).map(|latency| latency / (D * 4).as_ns()), Ok(Duration::from_ns(1)));
+    assert_eq!((rig.count("replicated_copies_failed"), rig.count("writes_completed_by_copy")), (3, 1));
+    // With every copy failing, the home completes the write.
+    let mut rig = Rig::new(|request| match is_slot(request) {
+        true => (Duration::ZERO, Some(IO_ERROR)),
+        false => (LATE, None),
+    });
+    assert!(rig.write(1, 1).unwrap() >= LATE);
+    assert_eq!(rig.read(1).unwrap().0, 1);
+}
+
+#[test]
+fn unreadable_place_is_replaced_by_another() {
+    for broken_slot in [false, true] {
+        let mut rig = Rig::new(move |request| {
+            let late = is_write(request) && !is_slot(request);
+            let fails = !is_write(request) && is_slot(request) == broken_slot;
+            (if late { LATE } else { Duration::ZERO }, fails.then_some(Failure::Unreadable))
+        });
+        rig.write(4, 6).unwrap();
+        assert_eq!(
+            rig.read(4).map(|(value, _)| value),
+            Ok(6),
+            "the home is not written: slot fails: {broken_slot}"
+        );
+        rig.wait(LATE * 2);
+        assert_eq!(rig.read(4).map(|(value, _)| value), Ok(6), "slot fails: {broken_slot}");
+    }
+    let mut rig = Rig::new(|request| (Duration::ZERO, (!is_write(request)).then_some(Failure::Unreadable)));
+    rig.write(4, 6).unwrap();
+    assert_eq!(rig.read(4), Err(Failure::Unreadable));
+}
+
+#[test]
+fn failed_home_fails_the_write_before_a_copy_is_there() {
+    let mut rig =
+        Rig::new(|request| (D * 3 / 2, (!is_slot(request) && is_write(request)).then_some(IO_ERROR)));
+    assert_eq!(rig.write(1, 1), Err(IO_ERROR));
+    rig.wait(LATE);
+    assert!(!rig.layer.groups.is_replicated(1), "the copy of a failed write is no copy");
+    assert_eq!((rig.flush().is_ok(), rig.count("home_writes_lost")), (true, 0));
+}
+
+#[test]
+fn home_of_an_acknowledged_write_is_written_again() {
+    for failures in [ATTEMPTS - 1, ATTEMPTS] {
+        let mut left = failures;
+        let mut rig = Rig::new(move |request| {
+            if is_slot(request) || !is_write(request) {
+                return (Duration::ZERO, None);
+            }
+            let fails = left > 0;
+            left = left.saturating_sub(1);
+            (LATE, fails.then_some(IO_ERROR))
+        });
+        assert!(rig.write(1, 3).is_ok());
+        assert_eq!(rig.read(1).unwrap().0, 3);
+        let is_lost = failures == ATTEMPTS;
+        assert_eq!(rig.flush().is_err(), is_lost, "after {failures} failures");
+        assert_eq!(rig.count("home_writes_lost"), u64::from(is_lost));
+        assert!(rig.flush().is_ok(), "it is reported once");
+        rig.write(1, 4).unwrap();
+        assert_eq!(rig.read(1).unwrap().0, 4);
+    }
+}
