@@ -110,6 +110,20 @@ impl Histogram {
         (self.counts.value_at_quantile(q).min(self.max_ns)).max(self.min_ns) as f64
     }
 
+    /// Returns the mean of the longest latencies, of this share (0 to 1) of all and one at least, in nanoseconds and within
+    /// 0.1%; zero for an empty histogram.
+    pub fn mean_of_longest_ns(&self, share: f64) -> f64 {
+        let wanted = ((self.len() as f64 * share).ceil() as u64).clamp(1, self.len().max(1));
+        let mut shorter = self.len().saturating_sub(wanted);
+        let mut sum_ns = 0.0;
+        for (edge_ns, count) in self.buckets() {
+            let among_shorter = count.min(shorter);
+            shorter -= among_shorter;
+            sum_ns += edge_ns.min(self.max_ns) as f64 * (count - among_shorter) as f64;
+        }
+        sum_ns / wanted as f64
+    }
+
     /// Returns the non-empty buckets as (upper edge in ns, count), shortest first, for drawing a distribution.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.counts.iter_recorded().map(|b| (b.value_iterated_to(), b.count_at_value()))
@@ -159,6 +173,19 @@ mod tests {
         assert!((latency.stddev - 288_675.0).abs() < 1.0, "{}", latency.stddev);
         assert!((latency.p90 / 900e3 - 1.0).abs() < 1e-3);
         assert!(latency.p999 <= latency.max);
+    }
+
+    #[test]
+    fn mean_of_the_longest_is_that_of_the_tail() {
+        let mut histogram = Histogram::new();
+        assert_eq!(histogram.mean_of_longest_ns(0.01), 0.0);
+        for us in 1..=1000 {
+            histogram.record(Duration::from_us(us));
+        }
+        // The ten longest: 991 to 1000 us.
+        assert!((histogram.mean_of_longest_ns(0.01) / 995.5e3 - 1.0).abs() < 1e-3);
+        assert_eq!(histogram.mean_of_longest_ns(1e-9), 1e6);
+        assert!((histogram.mean_of_longest_ns(1.0) / histogram.mean_ns() - 1.0).abs() < 1e-3);
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub fn distribution<'a>(
 }
 
 /// Returns the percentage of `requests` in each bin, with an empty bin at both ends.
-fn bins(histogram: &Histogram, requests: u64) -> Vec<(f64, f64)> {
+pub fn bins(histogram: &Histogram, requests: u64) -> Vec<(f64, f64)> {
     let bin = |ns: u64| ((ns.max(1) as f64).log10() * BINS).floor() as i64;
     let mut counts: Vec<(i64, u64)> = Vec::new();
     for (ns, count) in histogram.buckets() {

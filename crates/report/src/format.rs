@@ -12,6 +12,7 @@ use serde_json::Value;
 enum Unit {
     Bytes,
     BytesPerSecond,
+    PerSecond,
     Nanoseconds,
     Seconds,
     Share,
@@ -22,6 +23,7 @@ enum Unit {
 const SUFFIXES: &[(&str, Unit)] = &[
     ("_bytes_per_s", Unit::BytesPerSecond),
     ("_bytes", Unit::Bytes),
+    ("_per_s", Unit::PerSecond),
     ("_ns", Unit::Nanoseconds),
     ("_s", Unit::Seconds),
     ("_share", Unit::Share),
@@ -35,7 +37,8 @@ fn unit_of(name: &str) -> (&str, Unit) {
 }
 
 /// Names with an irregular spelling.
-const SPELLINGS: &[(&str, &str)] = &[("over_provisioning", "Over-provisioning"), ("p99", "p99")];
+const SPELLINGS: &[(&str, &str)] =
+    &[("over_provisioning", "Over-provisioning"), ("cpu", "Processor time"), ("p99", "p99")];
 
 /// Formats `chunk_size_bytes` as `Chunk size`; the unit is shown with the value.
 pub(crate) fn plain_name(name: &str) -> String {
@@ -86,6 +89,7 @@ fn with_unit(name: &str, value: f64) -> String {
         Unit::Bytes if fits => format_bytes(value.round() as u64),
         Unit::Bytes => format!("{} B", number(value)),
         Unit::BytesPerSecond => format_rate(value),
+        Unit::PerSecond => format!("{}/s", number(value)),
         Unit::Nanoseconds => time_ns(value),
         Unit::Seconds => time_ns(value * 1e9),
         Unit::Share => percent(value),
@@ -171,6 +175,7 @@ mod tests {
             ("chunk_size_bytes", json!(4096), "Chunk size", "4 KiB"),
             ("highest_bytes", json!(3_900_000_000_000_000_000_u64), "Highest", "3.38 EiB"),
             ("bandwidth_bytes_per_s", json!(145e6), "Bandwidth", "145.0 MB/s"),
+            ("transactions_per_s", json!(1234.5), "Transactions", "1,234/s"),
             ("command_cost_ns", json!(6000), "Command cost", "6 µs"),
             ("elapsed_s", json!(30.5), "Elapsed", "30.5 s"),
             ("mapping_policy", json!("write-order"), "Mapping policy", "write-order"),

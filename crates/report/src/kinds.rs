@@ -12,6 +12,7 @@ mod study;
 mod sweep;
 mod tail;
 mod trace;
+mod transactions;
 mod uflip;
 mod uflip_plan;
 
@@ -41,6 +42,7 @@ pub(crate) const KINDS: &[Kind] = &[
     score::KIND,
     sweep::KIND,
     trace::KIND,
+    transactions::KIND,
     uflip::KIND,
     uflip_plan::KIND,
     sdf::STATUS,

@@ -19,6 +19,7 @@ pub mod sdf;
 pub mod study;
 pub mod sweep;
 pub mod trace;
+pub mod transactions;
 pub mod uflip;
 pub mod uflip_plan;
 mod warning;

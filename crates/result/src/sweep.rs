@@ -178,6 +178,15 @@ pub struct Measures {
     pub blocks_erased: Option<u64>,
     /// Share of the pages read and written with a hit in the write buffer.
     pub buffer_hit_share: Option<f64>,
+    /// Transactions per second, for sweeps of transactions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transactions_per_s: Option<f64>,
+    /// Restarted transactions, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restarts: Option<u64>,
+    /// Share of the page accesses that found their page in the buffer pool, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool_hit_share: Option<f64>,
     /// Key characteristics of uFLIP: mean response times of 32 KiB I/Os in milliseconds. Sequential reads.
     pub sr_ms: Option<f64>,
     /// Random reads.

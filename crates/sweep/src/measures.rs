@@ -5,17 +5,24 @@ use flashlane_base::Latency;
 use flashlane_result::Warning;
 use flashlane_result::run::CounterRow;
 use flashlane_result::sweep::Measures;
+use flashlane_result::transactions::RestartRow;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// The fields that a sweep reads from the result of a run, or of another command with some of the same fields.
 #[derive(Deserialize)]
 pub(crate) struct Measured {
+    #[serde(alias = "transactions")]
     requests: Option<u64>,
     elapsed_s: f64,
     iops: Option<f64>,
     bandwidth_bytes_per_s: Option<f64>,
+    #[serde(alias = "response_ns")]
     latency_ns: Option<Latency>,
+    #[serde(alias = "hit_share")]
+    pool_hit_share: Option<f64>,
+    transactions_per_s: Option<f64>,
+    restarts: Option<RestartRow>,
     #[serde(default)]
     characteristics: MeasuredCharacteristics,
     device: MeasuredDevice,
@@ -60,6 +67,9 @@ impl From<&Measured> for Measures {
             buffer_hit_share: hits
                 .zip(pages.filter(|&pages| pages > 0))
                 .map(|(hits, pages)| hits as f64 / pages as f64),
+            transactions_per_s: result.transactions_per_s,
+            restarts: result.restarts.map(|restarts| restarts.all),
+            pool_hit_share: result.pool_hit_share,
             sr_ms,
             rr_ms,
             sw_ms,
@@ -98,6 +108,9 @@ pub(super) fn mean_of(all: &[&Measures]) -> Measures {
         write_amplification: mean(|m| m.write_amplification),
         blocks_erased: whole(|m| m.blocks_erased.map(|n| n as f64)),
         buffer_hit_share: mean(|m| m.buffer_hit_share),
+        transactions_per_s: mean(|m| m.transactions_per_s),
+        restarts: whole(|m| m.restarts.map(|n| n as f64)),
+        pool_hit_share: mean(|m| m.pool_hit_share),
         sr_ms: mean(|m| m.sr_ms),
         rr_ms: mean(|m| m.rr_ms),
         sw_ms: mean(|m| m.sw_ms),
@@ -108,7 +121,7 @@ pub(super) fn mean_of(all: &[&Measures]) -> Measures {
 /// Returns the half-widths of the 95% confidence intervals of the means, by field; the longest latency has none. Empty
 /// for fewer than two repetitions.
 pub(super) fn half_widths(all: &[&Measures]) -> BTreeMap<String, f64> {
-    let numbers: [(&str, Number); 14] = [
+    let numbers: [(&str, Number); 16] = [
         ("elapsed_s", |m| m.elapsed_s),
         ("mean_ns", |m| m.mean_ns),
         ("p50_ns", |m| m.p50_ns),
@@ -119,6 +132,8 @@ pub(super) fn half_widths(all: &[&Measures]) -> BTreeMap<String, f64> {
         ("bandwidth_bytes_per_s", |m| m.bandwidth_bytes_per_s),
         ("write_amplification", |m| m.write_amplification),
         ("buffer_hit_share", |m| m.buffer_hit_share),
+        ("transactions_per_s", |m| m.transactions_per_s),
+        ("pool_hit_share", |m| m.pool_hit_share),
         ("sr_ms", |m| m.sr_ms),
         ("rr_ms", |m| m.rr_ms),
         ("sw_ms", |m| m.sw_ms),

@@ -45,6 +45,13 @@ pub const METRICS: &[Metric] = &[
             m.buffer_hit_share
         })
     },
+    outcome("transactions", "transactions a second", "transactions_per_s", MORE, |m| m.transactions_per_s),
+    outcome("restarts", "restarted transactions", "restarts", LESS, |m| m.restarts.map(|n| n as f64)),
+    Metric {
+        unit: "%",
+        unit_size: 0.01,
+        ..outcome("pool-hits", "pages found in the buffer pool", "pool_hit_share", MORE, |m| m.pool_hit_share)
+    },
     of_uflip("rw", "random writes of 32 KiB", "rw_ms", |m| m.rw_ms),
     of_uflip("sw", "sequential writes of 32 KiB", "sw_ms", |m| m.sw_ms),
     of_uflip("rr", "random reads of 32 KiB", "rr_ms", |m| m.rr_ms),

@@ -141,7 +141,7 @@ impl<'s, 'w, S: Source> Clients<'s, 'w, S> {
     #[inline]
     fn begin_to_measure<D: Device + ?Sized>(&mut self, now: Instant, device: &D) {
         if self.warmup == 0 && !self.record.measures {
-            self.record.begin(now, device.counters());
+            self.record.begin(now, device.counters(), self.pool.free_frames());
             self.deadline = self.time.map_or(Instant::FAR, |time| now + time);
         }
     }

@@ -12,16 +12,19 @@
 //! how many there are in a second of processor time.
 
 mod clients;
+mod doubt;
 mod locks;
 mod pool;
 mod record;
 pub mod recording;
 mod run;
+mod schema;
 mod setup;
 mod slow;
 mod source;
 pub mod synthetic;
 
+pub use doubt::Doubt;
 pub use recording::{Access, Header, LeftOut, Recording, Relation, Transaction};
 pub use run::{Partial, Restart, Run, run};
 pub use setup::{CLIENTS_MOST, POOL_PAGES_MOST, Setup, Unfit};

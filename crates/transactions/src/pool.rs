@@ -129,6 +129,11 @@ impl Pool {
         self.policy.insert(frame, page, write);
     }
 
+    /// Returns the number of frames without a page.
+    pub fn free_frames(&self) -> u32 {
+        self.free.len() as u32
+    }
+
     /// The device took as long as usual for `page`, or was `slow`.
     #[inline]
     pub fn observe(&mut self, page: u32, slow: bool) {

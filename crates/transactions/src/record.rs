@@ -17,6 +17,8 @@ pub(crate) struct Record {
     pub accesses: u64,
     /// Accesses whose page was read from the device.
     pub misses: u64,
+    /// Frames of the pool that were free when measuring began.
+    pub free_at_begin: u32,
     pub lock_waits: u64,
     pub restarts: [u64; Restart::ALL.len()],
     pub responses: Histogram,
@@ -37,6 +39,7 @@ impl Record {
             transactions: 0,
             accesses: 0,
             misses: 0,
+            free_at_begin: 0,
             lock_waits: 0,
             restarts: Default::default(),
             responses: Histogram::new(),
@@ -48,7 +51,8 @@ impl Record {
     }
 
     #[cold]
-    pub fn begin(&mut self, now: Instant, before: Counters) {
+    pub fn begin(&mut self, now: Instant, before: Counters, free_frames: u32) {
+        self.free_at_begin = free_frames;
         (self.measures, self.started, self.last, self.before) = (true, now, now, before);
     }
 

@@ -59,6 +59,10 @@ pub struct Run {
     pub accesses: u64,
     /// Accesses for which a page was read from the device.
     pub misses: u64,
+    /// Frames of the pool that were free when measuring began.
+    pub free_at_begin: u32,
+    /// How often the recording was begun.
+    pub passes: u64,
     /// Waits for locks.
     pub lock_waits: u64,
     /// Restarted transactions, in the order of [`Restart::ALL`].
@@ -103,6 +107,7 @@ pub fn run<D: Device + ?Sized, S: Source>(
     let mut clients = Clients::new(source, setup, device.now(), options.watch)?;
     let ending = drive(device, setup.clients, &mut clients);
     let Clients { record, damage, .. } = clients;
+    let passes = source.passes();
     let interrupted = ending.interruption.map(Partial::Interrupted);
     let kinds = record.kinds.into_iter().zip(&header.kinds);
     Ok(Run {
@@ -110,6 +115,8 @@ pub fn run<D: Device + ?Sized, S: Source>(
         elapsed: record.last.since(record.started),
         accesses: record.accesses,
         misses: record.misses,
+        free_at_begin: record.free_at_begin,
+        passes,
         lock_waits: record.lock_waits,
         restarts: record.restarts,
         responses: record.responses,
@@ -134,7 +141,7 @@ impl Run {
     }
 
     /// Returns the share of the accesses that found their page in the pool; `None` without accesses.
-    pub fn hit_ratio(&self) -> Option<f64> {
+    pub fn hit_share(&self) -> Option<f64> {
         (self.accesses > 0).then(|| 1.0 - self.misses as f64 / self.accesses as f64)
     }
 }

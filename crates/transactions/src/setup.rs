@@ -1,7 +1,7 @@
 //! How transactions are run, and what must fit.
 
 use crate::recording::{Header, Refused};
-use flashlane_base::Duration;
+use flashlane_base::{Duration, Seed};
 use flashlane_device::Profile;
 use flashlane_policy::pool::{FAMILY, Replacement, Shape};
 use flashlane_policy::{OptionError, Options};
@@ -30,6 +30,8 @@ pub struct Setup {
     pub transactions: Option<u64>,
     /// Device time after which no further transaction begins, from the end of the warm-up.
     pub time: Option<Duration>,
+    /// Seed with which the device was opened, for the result; the clients use no randomness.
+    pub seed: Seed,
 }
 
 impl Default for Setup {
@@ -44,6 +46,7 @@ impl Default for Setup {
             warmup: 0,
             transactions: None,
             time: None,
+            seed: Seed(0),
         }
     }
 }

@@ -14,6 +14,11 @@ pub trait Source {
     /// # Errors
     /// [`ReadError`] where the rest cannot be read.
     fn next(&mut self, into: &mut Transaction) -> Result<bool, ReadError>;
+
+    /// Returns how often the same transactions were begun.
+    fn passes(&self) -> u64 {
+        1
+    }
 }
 
 impl Source for TpcB {
@@ -53,11 +58,6 @@ impl Repeated {
     pub fn open(path: &Path, stop: fn() -> bool) -> Result<Self, OpenError> {
         Ok(Self { path: path.into(), stop, recording: Recording::open(path, stop)?, passes: 1 })
     }
-
-    /// Returns how often the recording was begun.
-    pub fn passes(&self) -> u64 {
-        self.passes
-    }
 }
 
 impl Source for Repeated {
@@ -86,6 +86,10 @@ impl Source for Repeated {
         self.passes += 1;
         self.recording.read(into)
     }
+
+    fn passes(&self) -> u64 {
+        self.passes
+    }
 }
 
 /// Sums of a whole recording.
@@ -100,16 +104,23 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Reads a recording to its end, which checks all of it.
+    /// Reads a recording to its end, which checks all of it; calls `watch` now and then.
     ///
     /// # Errors
     /// [`ReadError`] where it cannot be read.
-    pub fn of(recording: &mut Recording) -> Result<Self, ReadError> {
+    pub fn of(recording: &mut Recording, mut watch: impl FnMut()) -> Result<Self, ReadError> {
+        /// Transactions between two calls.
+        const STEP: u64 = 1024;
         let mut survey = Self::default();
+        let mut read = 0_u64;
         let mut transaction = Transaction::default();
         while recording.read(&mut transaction)? {
             survey.writes += transaction.accesses.iter().filter(|access| access.is_write()).count() as u64;
             survey.cpu_s += transaction.cpu.as_s_f64();
+            read += 1;
+            if read.is_multiple_of(STEP) {
+                watch();
+            }
         }
         survey.totals = recording.totals().expect("the end has the totals");
         Ok(survey)

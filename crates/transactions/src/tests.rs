@@ -166,7 +166,7 @@ fn warm_up_is_not_counted() {
     let (run, _) = ran(&setup, vec![transaction; 9]);
     assert_eq!((run.transactions, run.accesses, run.misses), (3, 6, 0));
     assert_eq!(run.elapsed, Duration::from_us(30));
-    assert_eq!(run.hit_ratio(), Some(1.0));
+    assert_eq!(run.hit_share(), Some(1.0));
     let time = Setup { transactions: None, time: Some(Duration::from_us(25)), ..setup };
     let (run, _) = ran(&time, vec![(10, vec![Access::read(1)]); 99]);
     // The third is the last that begins within 25 us.
@@ -267,9 +267,9 @@ fn simulated_drive_repeats_a_run_exactly() {
     let (one, other) = (result(), result());
     assert_eq!(one.transactions, 1000);
     assert!(
-        one.hit_ratio().unwrap() > 0.5 && one.restarts[0] < 1000,
+        one.hit_share().unwrap() > 0.5 && one.restarts[0] < 1000,
         "{:?} {:?}",
-        one.hit_ratio(),
+        one.hit_share(),
         one.restarts
     );
     assert_eq!(one.elapsed, other.elapsed);

@@ -17,6 +17,7 @@ mod simulator;
 mod sweep;
 mod table;
 mod trace;
+mod transactions;
 mod uflip;
 
 use anyhow::{Context, Result, bail};
@@ -38,6 +39,8 @@ const FIGURES: &[&Figure] = &[
     &pacing::AMPLIFICATION,
     &pacing::WATERMARK_AMPLIFICATION,
     &replay::IOZONE,
+    &transactions::ONE_PERCENT,
+    &transactions::EVERYTHING,
     &sweep::TWO_CORES,
     &sweep::TWO_CORES_SHORT,
     &sweep::TWO_PROCESSES,

@@ -1,5 +1,5 @@
-//! Clean pages first, then the dirty page whose erase block is least frequently erased: CFLRU/E (Yoo et al., "Flash
-//! memory buffer management with consideration of block erasure", in he14 as [47], section 5.4).
+//! Clean pages first, then the dirty page whose erase block is least frequently erased: CFLRU/E (Yoo et al., "Page
+//! Replacement Algorithms for NAND Flash Memory Storages", ICCSA 2007), as he14 compares with it (section 5.4).
 //!
 //! The pages least recently used are the *window*. The victim is the oldest clean page there; only where there is none
 //! a dirty page has to be written: one of the lowest erase frequency, the oldest of these. A host cannot see erases.

@@ -160,6 +160,11 @@ pub(super) fn latency_table(
         let title = capitalised(&plural(name));
         subjects.push((title, format!("{name}_ns"), &operation.latency_ns, operation.requests));
     }
+    statistics_table("Latency", &subjects)
+}
+
+/// Returns the statistics of several latencies: of each the title, the key, and the number of requests.
+pub(super) fn statistics_table(title: &str, subjects: &[(String, String, &Latency, u64)]) -> Table {
     let row = |&(key, words, statistic): &(&str, &str, fn(&Latency) -> f64)| {
         let cells = subjects
             .iter()
@@ -170,7 +175,7 @@ pub(super) fn latency_table(
     };
     let columns = subjects.iter().map(|(title, key, ..)| Column::right(title, key));
     Table {
-        title: "Latency".into(),
+        title: title.into(),
         columns: std::iter::once(Column::left("Statistic", "statistic")).chain(columns).collect(),
         rows: STATISTICS.iter().map(row).collect(),
         ..Table::default()

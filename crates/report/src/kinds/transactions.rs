@@ -1,0 +1,170 @@
+//! `flashlane.transactions/1`: a recording of transactions on one device.
+
+use super::run::{counter_table, device_table, harness, mean, nonzero, statistics_table, time_cell};
+use super::tail::{p99_fact, shown, why_not};
+use super::{Kind, document, fact, field_table, fields, named, part_table, scalar};
+use crate::document::{Cell, Column, Document, Fact, Row, Table};
+use crate::format::{capitalised, plain_value};
+use flashlane_result::run::{OperationRow, plural};
+use flashlane_result::transactions::{
+    TRANSACTIONS_SCHEMA, TransactionsOverTimeRow, TransactionsResult, TransactionsSliceRow,
+};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+pub(super) const KIND: Kind = Kind { schema: TRANSACTIONS_SCHEMA, read: |json| document(json, of) };
+
+fn of(result: &TransactionsResult) -> Document {
+    let response = &result.response_ns;
+    let worst = result.worst_percent_ns.and_then(|worst| shown("p99", worst, result.transactions));
+    let facts = [
+        fact("transactions_per_s", "Transactions a second", result.transactions_per_s),
+        Some(Fact { label: "Mean response time".into(), ..mean(response, result.confidence) }),
+        Some(p99_fact("p99", response, result.transactions)),
+        fact("worst_percent_ns", "Mean of the slowest 1%", worst),
+        fact("transactions", "Transactions", result.transactions),
+        fact("restarts", "Restarts", result.restarts.all),
+        fact("hit_share", "Found in the pool", result.hit_share),
+        fact("elapsed_s", "Elapsed", result.elapsed_s),
+        harness(result.harness_ns_per_request, "a request"),
+    ];
+    let tables = [
+        Some(responses(result).beside(["response-distribution", "response-over-time"])),
+        part_table("Kinds of transactions", Column::left("Kind", "kind"), kinds(result)),
+        requests(&result.operations),
+        field_table(
+            "Transactions",
+            &named([
+                ("accesses", scalar(result.accesses)),
+                ("lock_waits", scalar(result.lock_waits)),
+                ("restarts_after_a_deadlock", scalar(result.restarts.deadlock)),
+                ("restarts_after_a_long_lock_wait", scalar(result.restarts.lock_wait)),
+                ("transactions_of_the_warm_up", scalar(result.warmup)),
+            ]),
+        ),
+        over_time(&result.over_time).map(|table| table.beside(["throughput-over-time"])),
+        result
+            .recording
+            .as_ref()
+            .and_then(|recording| field_table("Recording", &nonzero_counts(fields(recording)))),
+        counter_table(&result.device.counters),
+        device_table(&result.device),
+    ];
+    Document {
+        kind: "Transactions",
+        title: result.device.name.clone(),
+        subtitle: subtitle(result),
+        facts: facts.into_iter().flatten().collect(),
+        tables: tables.into_iter().flatten().collect(),
+        ..Document::default()
+    }
+}
+
+/// Leaves out transactions that the recorder left out, where there are none.
+fn nonzero_counts(fields: Map<String, Value>) -> Map<String, Value> {
+    let is_count = |name: &str| matches!(name, "aborted" | "cut");
+    let (counts, mut rest): (Map<String, Value>, Map<String, Value>) =
+        fields.into_iter().partition(|(name, _)| is_count(name));
+    rest.extend(nonzero(counts));
+    rest
+}
+
+/// Formats the recording, the clients and the pool.
+fn subtitle(result: &TransactionsResult) -> String {
+    let clients = match result.clients {
+        1 => "1 client".to_owned(),
+        clients => format!("{} clients", plain_value("", &scalar(clients))),
+    };
+    let pool_bytes = u64::from(result.pool_pages) * u64::from(result.page_bytes);
+    let pool = format!(
+        "a pool of {} pages ({}, {})",
+        plain_value("", &scalar(result.pool_pages)),
+        plain_value("_bytes", &scalar(pool_bytes)),
+        result.buffer
+    );
+    let recording = result.recording.iter().map(|recording| recording.name.clone());
+    recording.chain([clients, pool]).collect::<Vec<_>>().join(", ")
+}
+
+fn responses(result: &TransactionsResult) -> Table {
+    let all = ("All".to_owned(), "response_ns".to_owned(), &result.response_ns, result.transactions);
+    let mut subjects = vec![all];
+    for kind in result.kinds.iter().filter(|_| result.kinds.len() > 1) {
+        subjects.push((
+            capitalised(&kind.kind),
+            format!("{}_ns", kind.kind),
+            &kind.response_ns,
+            kind.transactions,
+        ));
+    }
+    statistics_table("Response time", &subjects)
+}
+
+/// Returns the numbers of each kind of transaction, where there are several.
+fn kinds(result: &TransactionsResult) -> impl Iterator<Item = (String, Map<String, Value>)> {
+    result.kinds.iter().filter(|_| result.kinds.len() > 1).map(|kind| {
+        let fields = named([
+            ("transactions", scalar(kind.transactions)),
+            ("transactions_per_s", scalar(kind.transactions_per_s)),
+            ("mean_ns", scalar(kind.response_ns.mean)),
+        ]);
+        (kind.kind.clone(), fields)
+    })
+}
+
+/// Returns the requests to the device.
+fn requests(operations: &BTreeMap<String, OperationRow>) -> Option<Table> {
+    let row = |(name, row): (&String, &OperationRow)| {
+        let latency = &row.latency_ns;
+        let times = [
+            Some(latency.mean),
+            Some(latency.p50),
+            shown("p99", latency.p99, row.requests),
+            Some(latency.max),
+        ];
+        let head = [
+            Cell::exact(capitalised(&plural(name)), name),
+            super::cell("requests", row.requests),
+            super::cell("iops", row.iops),
+        ];
+        let cells = head.into_iter().chain(times.map(time_cell)).collect();
+        let reason = why_not("p99", row.requests);
+        let note = if reason.is_empty() { reason } else { format!("p99 is {reason}") };
+        Row { note, ..Row::new(cells) }
+    };
+    let columns = vec![
+        Column::left("Requests to the device", "operation"),
+        Column::right("Requests", "requests"),
+        Column::right("A second", "iops"),
+        Column::right("Mean", "mean_ns"),
+        Column::right("p50", "p50_ns"),
+        Column::right("p99", "p99_ns"),
+        Column::right("Longest", "max_ns"),
+    ];
+    let rows: Vec<Row> = operations.iter().map(row).collect();
+    (!rows.is_empty()).then(|| Table { title: "Device".into(), columns, rows, ..Table::default() })
+}
+
+/// Most rows of the table over time; the plots include every slice.
+const ROWS: usize = 16;
+
+/// Returns a table with up to [`ROWS`] of the slices, evenly spaced.
+fn over_time(TransactionsOverTimeRow { slice_s, slices }: &TransactionsOverTimeRow) -> Option<Table> {
+    let step = slices.len().div_ceil(ROWS).max(1);
+    let row = |slice: &TransactionsSliceRow| {
+        let fields = named([
+            ("transactions", scalar(slice.transactions)),
+            ("transactions_per_s", scalar(slice.transactions_per_s)),
+            ("mean_ns", scalar(slice.mean_ns)),
+            ("p99_ns", scalar(slice.p99_ns.and_then(|p99| shown("p99", p99, slice.transactions)))),
+            ("max_ns", scalar(slice.max_ns)),
+        ]);
+        (plain_value("from_s", &scalar(slice.from_s)), fields)
+    };
+    let width = plain_value("slice_s", &scalar(slice_s));
+    let title = match step {
+        1 => format!("Over time, {width} each"),
+        step => format!("Over time, {width} each, one of every {step}"),
+    };
+    part_table(&title, Column::right("From", "from_s"), slices.iter().step_by(step).map(row))
+}
