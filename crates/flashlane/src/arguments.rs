@@ -1,6 +1,8 @@
 //! The commands and the help text of the program.
 
-use crate::command::{completions, man, probe, profile, replay, report, run, sdf, study, trace, uflip};
+use crate::command::{
+    completions, man, probe, profile, replay, report, run, sdf, study, trace, transactions, uflip,
+};
 use clap::{Parser, Subcommand};
 
 /// See inside an SSD, simulate its firmware, use its parallelism.
@@ -33,6 +35,7 @@ pub enum Command {
     Uflip(uflip::Arguments),
     Run(run::Arguments),
     Replay(replay::Arguments),
+    Transactions(transactions::Arguments),
     Sdf(sdf::Arguments),
     Study(study::Arguments),
     Trace(trace::Arguments),

@@ -10,6 +10,7 @@ pub mod run;
 pub mod sdf;
 pub mod study;
 pub mod trace;
+pub mod transactions;
 pub mod uflip;
 
 use crate::arguments::{Arguments, Command};
@@ -26,6 +27,7 @@ pub fn call(command: Command) -> Result<Status, Failure> {
         Command::Uflip(arguments) => uflip::call(&arguments),
         Command::Run(arguments) => run::call(&arguments),
         Command::Replay(arguments) => replay::call(&arguments),
+        Command::Transactions(arguments) => transactions::call(&arguments),
         Command::Sdf(arguments) => sdf::call(&arguments),
         Command::Study(arguments) => study::call(&arguments),
         Command::Trace(arguments) => trace::call(&arguments),
@@ -45,6 +47,7 @@ fn handles_interrupt(command: &Command) -> bool {
         | Command::Uflip(_)
         | Command::Run(_)
         | Command::Replay(_)
+        | Command::Transactions(_)
         | Command::Study(_)
         | Command::Trace(_) => true,
     }

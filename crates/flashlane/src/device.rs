@@ -84,10 +84,24 @@ pub fn check_workloads(
     safety: &SafetyOptions,
     workloads: &[Workload],
 ) -> Result<(), Failure> {
-    let Some(profile) = profile_unprepared(target, safety)? else { return Ok(()) };
-    let profile = Profile { name: target.to_string(), ..profile };
     // `open_verifiable` refuses devices that keep no bytes, with the name of the device.
-    workloads.iter().try_for_each(|workload| check(workload, &profile, true).map_err(Failure::unusable))
+    let fits =
+        |workload: &Workload, profile: &Profile| check(workload, profile, true).map_err(Failure::unusable);
+    check_unprepared(target, safety, |profile| {
+        workloads.iter().try_for_each(|workload| fits(workload, profile))
+    })
+}
+
+/// Checks the profile of a device that takes long to prepare. Others are to be checked once open.
+pub fn check_unprepared(
+    target: &Target,
+    safety: &SafetyOptions,
+    check: impl FnOnce(&Profile) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    match profile_unprepared(target, safety)? {
+        Some(profile) => check(&Profile { name: target.to_string(), ..profile }),
+        None => Ok(()),
+    }
 }
 
 /// Returns the profile of a device that takes long to prepare. `None` for others: they are checked once open.

@@ -88,7 +88,8 @@ impl Settings<'_> {
 }
 
 /// Commands with their own keys, and the prefix of those.
-const KEY_PREFIXES: [(&str, &str); 2] = [("run", "workload"), ("replay", "replay")];
+const KEY_PREFIXES: [(&str, &str); 3] =
+    [("run", "workload"), ("replay", "replay"), ("transactions", "transactions")];
 
 /// A point: the device with its fields set, and the plan of the command.
 struct Point<P> {

@@ -113,6 +113,9 @@ fn hint(head: &[u8]) -> String {
     if [b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| head.starts_with(*mark)) {
         return ": it is text in UTF-16, and traces are read in UTF-8".into();
     }
+    if head.starts_with(b"flashlane pages\0") {
+        return ": it is a recording of transactions (docs/transactions.md); 'flashlane transactions' runs it".into();
+    }
     if line.is_empty() {
         return ": it has no line with anything in it".into();
     }

@@ -1,6 +1,7 @@
 //! The documents are complete: every key, field and setting of the program is explained.
 
-use crate::program::{done, flashlane, json};
+use crate::program::{done, flashlane, json, text};
+use crate::transactions::recording;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -87,7 +88,8 @@ fn document_explains_every_result_field() {
             _ => {}
         }
     }
-    let text = document("json");
+    let document = document("json");
+    let (_dir, path) = recording(1, 200);
     for arguments in [
         &["run", "sim:ssd-s", "mixed,requests=2k"][..],
         &[
@@ -104,6 +106,8 @@ fn document_explains_every_result_field() {
         &["run", "sim:ssd-s", "mixed,requests=2k", "--sweep", "seed=1,2"],
         &["run", "sim:ssd-s", "mixed,requests=500", "--sweep", "workload.depth=1,2,4"],
         &["replay", "sim:ssd-s", TRACE, "--limit", "2k"],
+        &["transactions", "sim:ssd-s", text(&path), "--pool", "100"],
+        &["transactions", "sim:ssd-s", text(&path), "--sweep", "pool=50,100"],
         &["uflip", "sim:ssd-s,capacity=256MiB,flash.blocks=64", "--quick", "--only", "order"],
         &["uflip", "sim:ssd-s", "--plan"],
         &["sdf", "bench", "sim:sdf,channels=4,capacity=65216MiB", "--blocks", "4"],
@@ -111,7 +115,7 @@ fn document_explains_every_result_field() {
         let mut names = BTreeSet::new();
         collect(&json(arguments), &mut names);
         for name in names {
-            assert!(explains(&text, &name), "docs/json.md does not explain '{name}' of {arguments:?}");
+            assert!(explains(&document, &name), "docs/json.md does not explain '{name}' of {arguments:?}");
         }
     }
 }

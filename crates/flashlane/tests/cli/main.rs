@@ -20,5 +20,6 @@ mod snapshots;
 mod stored;
 mod sweeps;
 mod traces;
+mod transactions;
 mod uflip;
 mod workloads;

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 /// Commands that print the messages of a shared file.
 const SHARED: [(&str, &[&str]); 4] = [
-    ("preflight.rs", &["uflip", "run", "replay"]),
-    ("sweep.rs", &["uflip", "run", "replay"]),
-    ("device.rs", &["probe", "uflip", "run", "replay"]),
-    ("output.rs", &["probe", "uflip", "run", "replay", "study", "report"]),
+    ("preflight.rs", &["uflip", "run", "replay", "transactions"]),
+    ("sweep.rs", &["uflip", "run", "replay", "transactions"]),
+    ("device.rs", &["probe", "uflip", "run", "replay", "transactions"]),
+    ("output.rs", &["probe", "uflip", "run", "replay", "transactions", "study", "report"]),
 ];
 
 /// The options in a text: `--destroy-data` as `destroy-data`.
@@ -59,7 +59,8 @@ fn messages(file: &Path) -> String {
 #[test]
 fn messages_name_only_options_of_their_command() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let names = ["probe", "uflip", "run", "replay", "study", "trace", "sdf", "report", "profile"];
+    let names =
+        ["probe", "uflip", "run", "replay", "transactions", "study", "trace", "sdf", "report", "profile"];
     let known: BTreeMap<&str, BTreeSet<String>> = names.map(|name| (name, options(name))).into();
     let mut wrong = Vec::new();
     for file in sources(&src) {
@@ -78,7 +79,7 @@ fn messages_name_only_options_of_their_command() {
     }
     // Messages of the libraries name options of any command.
     let all: BTreeSet<&String> = known.values().flatten().collect();
-    for of in ["host", "layer", "measure", "probe", "uflip", "studies", "workload", "trace"] {
+    for of in ["host", "layer", "measure", "probe", "uflip", "studies", "workload", "trace", "transactions"] {
         for file in sources(&src.join("../..").join(of).join("src")) {
             let lost = mentioned(&messages(&file)).into_iter().filter(|option| !all.contains(option));
             wrong.extend(lost.map(|option| format!("{}: --{option} is no option", file.display())));

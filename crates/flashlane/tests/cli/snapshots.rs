@@ -2,6 +2,7 @@
 //! `INSTA_UPDATE=always cargo test -p flashlane --test cli snapshots` rewrites them.
 
 use crate::program::{command, done};
+use crate::transactions::pages;
 use std::fmt::Write;
 
 const COMMANDS: &[&[&str]] = &[
@@ -12,6 +13,7 @@ const COMMANDS: &[&[&str]] = &[
     &["uflip", "import"],
     &["run"],
     &["replay"],
+    &["transactions"],
     &["sdf"],
     &["sdf", "format"],
     &["sdf", "status"],
@@ -117,6 +119,22 @@ const REFUSED: &[&[&str]] = &[
     &["replay", "sim:ssd-s", "-", "--speed", "2", "--pace", "closed"],
     &["replay", "sim:ssd-s", "-", "--depth", "2"],
     &["replay", "sim:ssd-s", "-", "--sweep", "replay.depth=1,2"],
+    &["transactions", "sim:ssd-s", "missing.pages"],
+    &["transactions", "sim:ssd-s", "./file"],
+    &["transactions", "sim:ssd-s", "-"],
+    &["transactions", "sim:ssd-s", "tiny.pages"],
+    &["transactions", "sim:ssd-s", "tiny.pages", "--warmup", "100%"],
+    &["transactions", "sim:ssd-s", "tiny.pages", "--clients", "0"],
+    &["transactions", "sim:ssd-s", "tiny.pages", "--pool", "2", "--warmup", "1"],
+    &["transactions", "sim:ssd-s", "tiny.pages", "--buffer", "mru"],
+    &["transactions", "sim:ssd-s", "tiny.pages", "--buffer", "cflru-e,window"],
+    &["transactions", "sim:ssd-s", "tiny.pages", "--lock-wait", "0s"],
+    &["transactions", "sim:sdf", "tiny.pages"],
+    &["transactions", "sim:ssd-s,capacity=64MiB,flash.blocks=16", "tiny.pages"],
+    &["transactions", "./file", "tiny.pages"],
+    &["transactions", "sim:ssd-s", "cut.pages"],
+    &["transactions", "sim:ssd-s", "tiny.pages", "--sweep", "workload.depth=1,2"],
+    &["trace", "info", "tiny.pages"],
     &["sdf", "status", "sim:sdf"],
     &["sdf", "status", "./file"],
     &["sdf", "status", "lanes(./file)"],
@@ -154,6 +172,9 @@ fn refusals() {
     let mut luks = vec![0x5a; 1 << 20];
     luks[..6].copy_from_slice(b"LUKS\xba\xbe");
     std::fs::write(folder.path().join("luks"), luks).expect("it is ours");
+    let tiny = pages(10, 20);
+    std::fs::write(folder.path().join("tiny.pages"), &tiny).expect("it is ours");
+    std::fs::write(folder.path().join("cut.pages"), &tiny[..tiny.len() - 20]).expect("it is ours");
     // The file system of the folder may lack direct I/O.
     let of_device = |device: &&'static str| vec!["run", *device, "random-read", "--allow-page-cache"];
     let all = DEVICES.iter().map(of_device).chain(REFUSED.iter().map(|words| words.to_vec()));

@@ -1,0 +1,127 @@
+//! Options of a run of transactions, and the setup made from them.
+
+use super::Recorded;
+use crate::failure::Failure;
+use crate::options::positive_count;
+use anyhow::anyhow;
+use flashlane_base::units::{parse_count, parse_duration, parse_share};
+use flashlane_base::{Duration, Seed};
+use flashlane_transactions::{CLIENTS_MOST, POOL_PAGES_MOST, Setup};
+
+/// The options, each of which can be swept.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct PlanOptions {
+    /// Clients, each of which runs one transaction after another; default: as many as were recorded
+    #[arg(long, value_name = "N", value_parser = clients)]
+    pub(super) clients: Option<u32>,
+    /// Pages of the buffer pool
+    #[arg(long, value_name = "PAGES", default_value = "1024", value_parser = pool)]
+    pub(super) pool: u32,
+    /// Replacement policy of the pool: lru, or cflru-e with the option window (a share of the pool)
+    #[arg(long, value_name = "POLICY[,KEY=VALUE]", default_value = "lru", value_parser = buffer)]
+    pub(super) buffer: Buffer,
+    /// Longest wait for a lock, after which a transaction restarts
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = lock_wait)]
+    pub(super) lock_wait: Duration,
+    /// Transactions to run before those measured: their number, or a share of the recording
+    #[arg(long, value_name = "SHARE|N", default_value = "10%", value_parser = warmup)]
+    pub(super) warmup: Warmup,
+    /// Transactions to measure; where the recording has fewer, it begins again; default: the rest of the recording, or
+    /// no limit if --time is given
+    #[arg(long, value_name = "N", value_parser = positive_count)]
+    pub(super) transactions: Option<u64>,
+    /// Device time to measure, after which no transaction begins
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(super) time: Option<Duration>,
+}
+
+/// A policy of the pool and its options.
+#[derive(Clone, Debug)]
+pub(super) struct Buffer {
+    name: String,
+    options: Vec<(String, String)>,
+}
+
+/// Length of the warm-up.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Warmup {
+    Share(f64),
+    Transactions(u64),
+}
+
+pub(super) fn clients(text: &str) -> Result<u32, String> {
+    let given = positive_count(text)?;
+    let within = u32::try_from(given).ok().filter(|clients| *clients <= CLIENTS_MOST);
+    within.ok_or_else(|| format!("allowed: 1 to {CLIENTS_MOST}"))
+}
+
+pub(super) fn pool(text: &str) -> Result<u32, String> {
+    let given = positive_count(text)?;
+    let within = u32::try_from(given).ok().filter(|pages| *pages <= POOL_PAGES_MOST);
+    within.ok_or_else(|| format!("allowed: 1 to {POOL_PAGES_MOST}"))
+}
+
+pub(super) fn buffer(text: &str) -> Result<Buffer, String> {
+    let mut parts = text.split(',');
+    let name = parts.next().unwrap_or_default().to_owned();
+    let option = |part: &str| match part.split_once('=') {
+        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+        None => Err(format!("'{part}' is no option; allowed: KEY=VALUE, as in cflru-e,window=50%")),
+    };
+    let buffer = Buffer { name, options: parts.map(option).collect::<Result<_, _>>()? };
+    // The size of the pool does not matter here.
+    let shape = flashlane_policy::pool::Shape { frames: 1, pages: 1 };
+    let options = flashlane_policy::Options::new(buffer.options.iter().cloned());
+    let built = flashlane_policy::pool::FAMILY.build(&buffer.name, shape, &options);
+    built.map(|_| buffer).map_err(|error| error.to_string())
+}
+
+pub(super) fn lock_wait(text: &str) -> Result<Duration, String> {
+    time(text)
+}
+
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    match parse_duration(text) {
+        Ok(time) if time.is_zero() => Err("allowed: a time above 0, like 100ms".into()),
+        time => time.map_err(|error| error.to_string()),
+    }
+}
+
+pub(super) fn warmup(text: &str) -> Result<Warmup, String> {
+    if !text.ends_with('%') {
+        return parse_count(text).map(Warmup::Transactions).map_err(|error| error.to_string());
+    }
+    parse_share(text).map(Warmup::Share).map_err(|error| error.to_string())
+}
+
+impl PlanOptions {
+    /// Makes the setup for a recording.
+    pub(super) fn setup(&self, recorded: &Recorded, seed: Seed) -> Result<Setup, Failure> {
+        let all = recorded.survey.totals.transactions;
+        let warmup = match self.warmup {
+            Warmup::Share(share) => (share * all as f64) as u64,
+            Warmup::Transactions(number) => number,
+        };
+        let transactions = match (self.transactions, self.time) {
+            (None, None) if warmup >= all => {
+                return Err(Failure::unusable(anyhow!(
+                    "--warmup leaves none of the {all} transactions of the recording to measure: shorten it, or give \
+                     --transactions, for which the recording begins again"
+                )));
+            }
+            (None, None) => Some(all - warmup),
+            (transactions, _) => transactions,
+        };
+        Ok(Setup {
+            clients: self.clients.unwrap_or(u32::from(recorded.header.clients).min(CLIENTS_MOST)),
+            pool_pages: self.pool,
+            buffer: self.buffer.name.clone(),
+            buffer_options: self.buffer.options.clone(),
+            lock_wait: self.lock_wait,
+            warmup,
+            transactions,
+            time: self.time,
+            seed,
+        })
+    }
+}
