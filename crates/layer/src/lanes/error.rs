@@ -28,7 +28,8 @@ pub enum LanesError {
     },
     /// Not even one unit per lane fits.
     #[error(
-        "{} are too few: one unit a lane and their table take {}",
+        "{} are too few for lanes: one unit a lane and their table take {}; make the device longer, or choose fewer lanes \
+         (channels) or smaller units (unit)",
         exact_bytes(*device_bytes), exact_bytes(*needed_bytes)
     )]
     TooSmall {
@@ -74,6 +75,26 @@ pub enum LanesError {
         device: String,
         /// The shape of the lanes as settings, each after a comma, where a superblock of the blocks has it.
         shape: Option<String>,
+    },
+    /// Both superblocks are lost, and there are blocks, but not where the given shape puts them.
+    #[error(
+        "'{device}' holds blocks of Flashlane, but no superblock of their lanes is left at its beginning or its end, and they \
+         do not lie where the given shape puts them. Do not format it: {}",
+        match found {
+            Some(found) if found == given => "a superblock of the blocks has this shape, so that the device began or ended \
+                at another place when it was divided. Open it from that beginning to that end, such as the partition or the \
+                image file that it was".to_owned(),
+            Some(found) => format!("a superblock of the blocks has the shape of 'lanes({device}{found})'"),
+            None => "open it with the values given when it was divided, and from the same beginning to the same end".to_owned(),
+        }
+    )]
+    OtherPlaces {
+        /// The device below.
+        device: String,
+        /// The given shape as settings, each after a comma.
+        given: String,
+        /// The shape, where a superblock of the blocks has it.
+        found: Option<String>,
     },
     /// Both superblocks are lost, the lanes are found in the given shape, and the device is opened for writing.
     #[error(

@@ -186,8 +186,9 @@ pub(super) fn superblock<D: DataDevice>(
     check_below(&below)?;
     let device = || below.name.clone();
     let device_bytes = below.capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;
-    if device_bytes < 2 * SECTOR_BYTES {
-        return Err(LanesError::TooSmall { device_bytes, needed_bytes: 2 * SECTOR_BYTES });
+    let too_small = || Err(LanesError::TooSmall { device_bytes, needed_bytes: 2 * SECTOR_BYTES });
+    if device_bytes < SECTOR_BYTES {
+        return too_small();
     }
     let first = superblock_at(blocking, 0)?;
     // The copy lies at the end that the device had when it was formatted.
@@ -198,6 +199,9 @@ pub(super) fn superblock<D: DataDevice>(
             recorded_bytes: recorded,
             found_bytes: device_bytes,
         });
+    }
+    if device_bytes < 2 * SECTOR_BYTES {
+        return too_small();
     }
     let mut last = superblock_at(blocking, recorded - SECTOR_BYTES)?;
     // A copy that records another end than its own location belongs to another device.

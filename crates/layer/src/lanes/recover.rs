@@ -60,7 +60,11 @@ pub(super) fn lanes<D: DataDevice>(
         && let Some(shape) = blocks(blocking)?
     {
         let device = blocking.device.profile().name.clone();
-        return Err(LanesError::OnlyBlocks { device, shape: shape.map(|shape| shape.settings()) });
+        let found = shape.map(|shape| shape.settings());
+        return Err(match options.shape {
+            None => LanesError::OnlyBlocks { device, shape: found },
+            Some(given) => LanesError::OtherPlaces { device, given: given.settings(), found },
+        });
     }
     Err(error)
 }

@@ -98,7 +98,15 @@ fn wrong_shape_is_refused() {
         Some(Shape { unit_bytes: 8192, write_unit_bytes: 8192, ..SHAPE }),
     ] {
         let error = in_shape(read_only(device.clone()), Repair::Ours, other).err();
-        assert!(matches!(error, Some(LanesError::OnlyBlocks { shape: None, .. })), "{other:?}: {error:?}");
+        match other {
+            None => assert!(matches!(error, Some(LanesError::OnlyBlocks { shape: None, .. })), "{error:?}"),
+            Some(_) => {
+                assert!(
+                    matches!(error, Some(LanesError::OtherPlaces { found: None, .. })),
+                    "{other:?}: {error:?}"
+                );
+            }
+        }
     }
     // Without blocks nothing is recovered.
     let error = in_shape(memory(LENGTH), Repair::Ours, Some(SHAPE)).err();
