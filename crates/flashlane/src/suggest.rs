@@ -1,4 +1,4 @@
-//! "Did you mean …?"
+//! "Did you mean …?", and commands to copy.
 
 /// Returns the name nearest to `given`, if it is near enough and no other is as near.
 pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -12,9 +12,33 @@ pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
     }
 }
 
+/// Quotes an argument for a shell, where it has to be. Suggested commands stand between single quotes, so that double ones
+/// come first.
+pub fn quoted(argument: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ":/._,=-+%".contains(c);
+    if !argument.is_empty() && argument.chars().all(is_plain) {
+        argument.to_owned()
+    } else if argument.contains(['"', '$', '`', '\\', '!']) {
+        format!("'{}'", argument.replace('\'', r"'\''"))
+    } else {
+        format!("\"{argument}\"")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn quoted_argument_reaches_a_program_unchanged() {
+        for argument in ["sim:ssd-s,channels=4", "lanes(./a)", "it's", "\"$HOME\" `it's`", "a\\b!", "", "*"] {
+            let echo = format!("printf %s {}", quoted(argument));
+            let output = Command::new("sh").args(["-c", &echo]).output().expect("there is a shell");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), argument, "{echo}");
+        }
+        assert_eq!(quoted("sim:ssd-s,channels=4"), "sim:ssd-s,channels=4");
+    }
 
     #[test]
     fn nearest_accepts_typos_and_rejects_ties() {

@@ -7,6 +7,7 @@ use crate::options::{EffortOptions, OutputOptions, SafetyOptions, device, seed};
 use crate::output;
 use crate::preflight::preflight;
 use crate::progress::Meter;
+use crate::suggest::quoted;
 use anyhow::anyhow;
 use flashlane_base::units::{format_bytes, parse_bytes, parse_count, parse_duration};
 use flashlane_base::{Duration, Seed};
@@ -225,12 +226,6 @@ fn add_commands(result: &mut ProbeResult, target: &Target) -> Result<(), Failure
             Some(format!("flashlane run {} {}", quoted(&device.to_string()), point.rate.workload));
     }
     Ok(())
-}
-
-/// Quotes a spec for a shell.
-fn quoted(spec: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || ":/._,=-+%".contains(c);
-    if spec.chars().all(plain) { spec.to_owned() } else { format!("'{}'", spec.replace('\'', r"'\''")) }
 }
 
 fn score_random(arguments: &Arguments, drives: u64) -> Result<Status, Failure> {

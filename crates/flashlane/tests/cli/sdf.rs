@@ -96,7 +96,7 @@ fn invalid_sdf_commands_are_refused_without_changes() {
     let many = ["sdf", "bench", "sim:sdf-tlc", "--blocks", "21000", "--in-flight", "21000"];
     refused(2, &many, &["3.86 TiB of memory", "--in-flight"]);
     let most = "18446744073709551615";
-    refused(1, &["sdf", "put", s, text(&small), "--id", most], &["no block", most]);
+    refused(2, &["sdf", "put", s, text(&small), "--id", most], &["no block", most]);
     let plain = flash.file("plain", &[0; 1 << 20]);
     refused(2, &["sdf", "status", text(&plain)], &["no erase units", "lanes(DEVICE)"]);
     refused(2, &["sdf", "put", "sim:sdf", text(&small)], &["keeps nothing between commands", "sdf bench"]);
@@ -388,7 +388,7 @@ fn hint_for_a_missing_store_names_sdf_format() {
     let dir = tempfile::tempdir().unwrap();
     let spec = format!("lanes({}/none)", dir.path().display());
     for action in [&["ls", &spec][..], &["get", &spec, "0"], &["status", &spec]] {
-        let hint = format!("flashlane sdf format '{spec}' --create SIZE");
+        let hint = format!("flashlane sdf format \"{spec}\" --create SIZE");
         let ended = refused(2, &[&["sdf"], action].concat(), &["does not exist", &hint]);
         assert!(!ended.stderr.contains("creates it as a new file"), "{}", ended.stderr);
     }

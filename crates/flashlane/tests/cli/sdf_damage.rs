@@ -4,6 +4,7 @@ use crate::program::{done, flashlane, json, refused, text};
 use crate::stored::{DATA, LANES, Stored, UNIT};
 use serde_json::Value;
 use std::fs;
+use std::process::Command;
 
 impl Stored {
     /// Offsets in the file of the units with a copy of the superblock.
@@ -305,4 +306,44 @@ fn rm_lists_deleted_and_kept_blocks() {
     let none = refused(1, &["sdf", "rm", &device.spec, "77", "--damaged"], &[]);
     assert!(none.stderr.contains("deleted: none; damaged units are unchanged"), "{}", none.stderr);
     assert_eq!(json(&["sdf", "ls", &device.spec])["blocks"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn shifted_store_is_not_sought_in_the_shape_it_has() {
+    let device = Stored::new(3);
+    let shifted = [vec![0; 3 * 4096], device.original.clone()].concat();
+    fs::write(&device.path, shifted).unwrap();
+    refused(2, &["sdf", "ls", &device.lanes], &["can be read with the shape", ",channels=4,unit=64KiB"]);
+    let ended = refused(2, &["sdf", "ls", &device.spec], &["began or ended at another place"]);
+    assert!(!ended.stderr.contains("can be read with the shape"), "{}", ended.stderr);
+}
+
+#[test]
+fn store_of_less_than_two_sectors_names_its_length() {
+    let device = Stored::new(1);
+    fs::write(&device.path, &device.original[..5000]).unwrap();
+    let length = device.original.len().to_string();
+    refused(2, &["sdf", "ls", &device.lanes], &["truncate -s", &length]);
+    fs::write(&device.path, &device.original[4096..9096]).unwrap();
+    refused(2, &["sdf", "ls", &device.lanes], &["too few for lanes", "make the device longer"]);
+}
+
+#[test]
+fn suggested_command_runs_for_any_name() {
+    let device = Stored::new(1);
+    let odd = device.dir.path().join("it's \"odd\" $HOME");
+    let mut bytes = device.original.clone();
+    let payload = bytes.windows(64).position(|bytes| bytes == [7; 64]).unwrap();
+    bytes[payload] = 8;
+    fs::write(&odd, bytes).unwrap();
+    let spec = format!("lanes({})", text(&odd));
+    let checked = flashlane(&["sdf", "fsck", &spec, "--format", "json"]);
+    let result: Value = serde_json::from_str(&checked.stdout).unwrap();
+    let verdict = result["verdict"].as_str().unwrap();
+    let (_, command) = verdict.split_once("('flashlane ").unwrap();
+    let (command, _) = command.split_once("') and put").unwrap();
+    let shell = format!("\"$0\" {command}");
+    let ended = Command::new("sh").args(["-c", &shell, env!("CARGO_BIN_EXE_flashlane")]).output().unwrap();
+    assert!(ended.status.success(), "{shell}: {}", String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(json(&["sdf", "ls", &spec])["blocks"], Value::Array(Vec::new()));
 }

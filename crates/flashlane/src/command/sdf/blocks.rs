@@ -8,7 +8,7 @@ use crate::options::Format;
 use crate::output::{self, json, print};
 use anyhow::{Context, anyhow};
 use flashlane_base::units::exact_bytes;
-use flashlane_block::{Outcome, Payload};
+use flashlane_block::{Outcome, Payload, PutError};
 use flashlane_open::{AnyBlocks, BlockAccess, Target};
 use flashlane_report::csv_line;
 use flashlane_trace::is_standard_input;
@@ -51,7 +51,10 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
             }
             None => blocks.next_id(),
         };
-        let ticket = blocks.put(id, payload).map_err(|(error, _)| Failure::failed(error))?;
+        let ticket = blocks.put(id, payload).map_err(|(error, _)| match error {
+            PutError::IdTooHigh { .. } => unusable(error.into()),
+            error => Failure::failed(error),
+        })?;
         match blocks.wait(ticket).map(|finished| finished.outcome) {
             Some(Outcome::Put(Ok(()), _)) => print_id(id, &files[nth as usize + 1..])?,
             Some(Outcome::Put(Err(failure), _)) => return Err(Failure::failed(failure)),

@@ -4,6 +4,7 @@ use crate::device::{self as devices, OpenedBytes, Opening};
 use crate::failure::{Failure, Status};
 use crate::options::SafetyOptions;
 use crate::preflight::{consent, create};
+use crate::suggest::quoted;
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, Blocks, FormatError, Layout, OpenError as BlockOpenError};
@@ -53,12 +54,18 @@ fn used_device_refusal(target: &Target, error: &flashlane_host::OpenError) -> Op
         "no blocks of Flashlane can be read from it".to_owned()
     } else {
         format!(
-            "its blocks can be read. If the other data may be lost, 'flashlane sdf fsck \"{target}\" --repair \
-             --destroy-data --really {}' overwrites it with the lanes' records",
-            path.display()
+            "its blocks can be read. If the other data may be lost, 'flashlane sdf fsck {} --repair --destroy-data --really \
+             {}' overwrites it with the lanes' records",
+            quoted(&target.to_string()),
+            quoted(&path.to_string_lossy())
         )
     };
     Some(Failure::unusable(anyhow!("{}\n{advice}", error.found())))
+}
+
+/// Returns the spec of a device that can hold blocks: a file is divided into lanes.
+fn for_blocks(target: &Target) -> String {
+    if target.capabilities().erase_units { target.to_string() } else { format!("lanes({target})") }
 }
 
 fn not_opened(target: &Target, error: BlocksError) -> Failure {
@@ -71,7 +78,8 @@ fn not_opened(target: &Target, error: BlocksError) -> Failure {
         BlocksError::Device(
             error @ OpenError::Real { error: flashlane_host::OpenError::NotFound { .. }, .. },
         ) if !target.path().is_some_and(|path| path.starts_with("/dev")) => Failure::unusable(anyhow!(
-            "{error}; flashlane sdf format '{target}' --create SIZE creates a new one for blocks"
+            "{error}; 'flashlane sdf format {} --create SIZE' creates a new one for blocks",
+            quoted(&for_blocks(target))
         )),
         BlocksError::Device(error) => error.into(),
         BlocksError::Open(error) => no_blocks(target, error),
@@ -90,10 +98,11 @@ fn no_blocks(target: &Target, error: BlockOpenError) -> Failure {
              one command"
         )),
         BlockOpenError::NotFormatted { device, written: 0 } => {
-            Failure::unusable(anyhow!("{error}: flashlane sdf format '{device}' --destroy-data"))
+            Failure::unusable(anyhow!("{error}: flashlane sdf format {} --destroy-data", quoted(device)))
         }
         BlockOpenError::NotFormatted { device, .. } => Failure::unusable(anyhow!(
-            "{error}. If that data may be lost, 'flashlane sdf format '{device}' --destroy-data' formats it for blocks"
+            "{error}. If that data may be lost, 'flashlane sdf format {} --destroy-data' formats it for blocks",
+            quoted(device)
         )),
         BlockOpenError::Device { .. } | BlockOpenError::Unreadable { .. } => Failure::failed(error),
         BlockOpenError::NoSuperblock { unreadable: 1.., .. } => Failure::failed(error),

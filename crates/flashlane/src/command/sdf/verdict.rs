@@ -1,5 +1,6 @@
 //! The first line of `ls`, `status` and `fsck`: whether the device is sound, and otherwise what to do.
 
+use crate::suggest::quoted;
 use flashlane_block::{BlockInfo, DamagedEnd, LaneStatus, UnitAddress};
 use flashlane_device::Device;
 use flashlane_open::{AnyBlocks, Target};
@@ -124,13 +125,14 @@ impl DamagedUnits {
 impl Verdict {
     /// Judges an open device, and its blocks if they were read.
     pub fn new(target: &Target, blocks: &AnyBlocks, checked: Option<&Checked>) -> Self {
+        let target = quoted(&target.to_string());
         let unreadable = checked.map_or(&[][..], |checked| &checked.unreadable);
         let findings = [
-            damaged_blocks(target, blocks, unreadable),
+            damaged_blocks(&target, blocks, unreadable),
             unreadable_blocks(blocks, unreadable),
-            damaged_units(target, blocks),
-            damaged_records(target, blocks),
-            damaged_ends(target, blocks),
+            damaged_units(&target, blocks),
+            damaged_records(&target, blocks),
+            damaged_ends(&target, blocks),
         ];
         let mut findings: Vec<String> = findings.into_iter().flatten().collect();
         let is_sound = findings.is_empty() && !checked.is_some_and(|checked| checked.is_partial);
@@ -151,12 +153,12 @@ impl Verdict {
 }
 
 /// Judges blocks whose data fails its checksum.
-fn damaged_blocks(target: &Target, blocks: &AnyBlocks, unreadable: &[Unreadable]) -> Option<String> {
+fn damaged_blocks(target: &str, blocks: &AnyBlocks, unreadable: &[Unreadable]) -> Option<String> {
     let damaged: Vec<_> = unreadable.iter().filter(|block| block.is_damaged).collect();
     let ids: Vec<String> = damaged.iter().take(NAMED_MAX).map(|block| block.info.id.to_string()).collect();
     (!damaged.is_empty()).then(|| {
         format!(
-            "{} ({}): 'get --offset' and '--length' read the sound parts; delete them ('flashlane sdf rm \"{target}\" \
+            "{} ({}): 'get --offset' and '--length' read the sound parts; delete them ('flashlane sdf rm {target} \
              {}') and put them again from another copy",
             counted(damaged.len() as u64, "damaged block", "damaged blocks"),
             listed(damaged.iter().map(|block| block.named(blocks))),
@@ -179,7 +181,7 @@ fn unreadable_blocks(blocks: &AnyBlocks, unreadable: &[Unreadable]) -> Option<St
 }
 
 /// Judges units whose contents are unknown.
-fn damaged_units(target: &Target, blocks: &AnyBlocks) -> Option<String> {
+fn damaged_units(target: &str, blocks: &AnyBlocks) -> Option<String> {
     let DamagedUnits { count, contents } = DamagedUnits::of(blocks)?;
     let foreign_units = match counter(blocks, "units_overwritten") {
         0 => String::new(),
@@ -188,7 +190,7 @@ fn damaged_units(target: &Target, blocks: &AnyBlocks) -> Option<String> {
     let then = match contents {
         Contents::Unknown => "they are left as they are".to_owned(),
         Contents::Lost => format!(
-            "'flashlane sdf rm \"{target}\" --damaged' discards the contents and erases {}",
+            "'flashlane sdf rm {target} --damaged' discards the contents and erases {}",
             if count == 1 { "it" } else { "them" }
         ),
         Contents::Unreadable(units) => format!(
@@ -204,7 +206,7 @@ fn damaged_units(target: &Target, blocks: &AnyBlocks) -> Option<String> {
 }
 
 /// Judges the records of the lanes, and the copies of the superblock.
-fn damaged_records(target: &Target, blocks: &AnyBlocks) -> Option<String> {
+fn damaged_records(target: &str, blocks: &AnyBlocks) -> Option<String> {
     let copies = blocks.status().superblock_copies;
     let superblocks = counter(blocks, "superblocks_damaged");
     let records = superblocks + counter(blocks, "table_sectors_damaged");
@@ -214,34 +216,34 @@ fn damaged_records(target: &Target, blocks: &AnyBlocks) -> Option<String> {
     Some(if is_recovered && superblocks == 2 {
         format!(
             "no superblock of the lanes is left, so that the device is read-only: it is read in the given shape, and \
-             blocks are found by their headers, deleted ones too; 'flashlane sdf fsck \"{target}\" --repair \
+             blocks are found by their headers, deleted ones too; 'flashlane sdf fsck {target} --repair \
              --destroy-data' rewrites the lanes' records, and the data that overwrote them is lost"
         )
     } else if is_recovered {
         format!(
             "{} of the lanes' table of units {} lost in both copies, and the device can only be read: blocks are found by \
              their headers, deleted ones too. If the device could not read the table, try again first; \
-             'flashlane sdf fsck \"{target}\" --repair --destroy-data' rewrites the table, and any data that has \
+             'flashlane sdf fsck {target} --repair --destroy-data' rewrites the table, and any data that has \
              replaced it is lost",
             counted(lost, "sector", "sectors"),
             if lost == 1 { "is" } else { "are" },
         )
     } else if foreign > 0 {
         format!(
-            "{} overwritten with other data, so that the device is read-only; 'flashlane sdf fsck \"{target}\" \
+            "{} overwritten with other data, so that the device is read-only; 'flashlane sdf fsck {target} \
              --repair --destroy-data' rewrites them, and that data is lost",
             counted(foreign, "record of the lanes is", "records of the lanes are"),
         )
     } else if copies == 0 {
         format!(
-            "no copy of the superblock is left, so that the device is read-only; 'flashlane sdf fsck \"{target}\" \
+            "no copy of the superblock is left, so that the device is read-only; 'flashlane sdf fsck {target} \
              --repair --destroy-data' rewrites it from the headers of the blocks",
         )
     } else if lost > 0 {
         "part of the lanes' table of units is lost, so that the erased units in it are not known".to_owned()
     } else if records > 0 || copies < 2 {
         format!(
-            "one copy of {} is damaged, and the other is used; the next put or rm, or 'flashlane sdf fsck \"{target}\" \
+            "one copy of {} is damaged, and the other is used; the next put or rm, or 'flashlane sdf fsck {target} \
              --repair', rewrites it",
             if records > 0 { "some of the lanes' records" } else { "the superblock" },
         )
@@ -251,11 +253,11 @@ fn damaged_records(target: &Target, blocks: &AnyBlocks) -> Option<String> {
 }
 
 /// Judges headers and footers whose other end is sound.
-fn damaged_ends(target: &Target, blocks: &AnyBlocks) -> Option<String> {
+fn damaged_ends(target: &str, blocks: &AnyBlocks) -> Option<String> {
     let units = blocks.status().counts.single_copy_units;
     (units > 0).then(|| {
         format!(
-            "{} a damaged header or footer ({}); 'flashlane sdf fsck \"{target}\" --repair' rewrites their contents \
+            "{} a damaged header or footer ({}); 'flashlane sdf fsck {target} --repair' rewrites their contents \
              while the other one is sound",
             counted(units, "unit has", "units have"),
             listed(blocks.damaged_ends().map(|end| end_named(blocks, &end))),
