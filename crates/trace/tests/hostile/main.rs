@@ -1,5 +1,8 @@
 //! Faulty traces and their refusals: each names the line, the value given, and the values allowed.
 
+mod compressed;
+mod devices;
+
 use flashlane_base::{Duration, Instant, Operation};
 use flashlane_trace::{OpenError, OpenOptions, Output, ReadError, Record, Summary, Trace, open};
 use std::io::{Cursor, Read, Write};
@@ -179,14 +182,6 @@ fn trace_without_valid_lines_is_refused_with_reasons() {
 }
 
 #[test]
-fn truncated_compressed_file_is_damaged_not_empty() {
-    for (cut, name) in [(&b"\x1f\x8b"[..], "gz"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zst")] {
-        let error = opened(cut, &OpenOptions::default()).err().unwrap().to_string();
-        assert!(error.contains(&format!("the {name} data ends early or is damaged")), "{error}");
-    }
-}
-
-#[test]
 fn line_endings_may_be_mixed() {
     for (format, good, _) in LINES {
         let (one, _) = read(format, format!("{}{good}\n", header(format)).as_bytes());
@@ -257,91 +252,6 @@ fn backward_times_are_counted_and_kept() {
 }
 
 #[test]
-fn backward_times_are_counted_for_the_selected_device() {
-    // Device 5 is behind device 3 from the first; among its own requests only the last is late.
-    let text = b"5.0 3 1 8 0\n1.0 5 1 8 0\n2.0 3 1 8 0\n1.5 5 1 8 0\n1.2 5 1 8 0\n";
-    for (device, expected) in [(Some(3), (1, 3, 3_000)), (Some(5), (1, 5, 300)), (None, (4, 2, 4_000))] {
-        let options = OpenOptions { device, every_device: device.is_none(), ..named("disksim") };
-        let mut trace = opened(text, &options).unwrap();
-        trace.by_ref().for_each(drop);
-        let backward = trace.finish().unwrap().backward.unwrap();
-        let longest_us = backward.longest.as_ns() / 1000;
-        assert_eq!((backward.count, backward.first_line, longest_us), expected, "{device:?}");
-    }
-    // Events become requests once they are complete; the line is that of the arrival.
-    let text = "8,0 1 1 5.0 0 D R 8 + 8 [p]\n8,0 1 2 4.0 0 D R 64 + 8 [p]\n8,0 1 3 6.0 0 C R 8 + 8 [0]\n\
-                8,0 1 4 6.5 0 C R 64 + 8 [0]\n";
-    let (records, summary) = read("blkparse", text.as_bytes());
-    assert_eq!((records.len(), summary.backward.unwrap().first_line), (2, 2));
-}
-
-#[test]
-fn device_is_selected_by_number() {
-    let text = b"0.5 3 1 8 0\n0.6 5 1 8 0\n0.7 3 1 8 1\n";
-    let error = opened(text, &named("disksim")).err().unwrap().to_string();
-    assert!(error.contains("several devices, 3, 5"), "{error}");
-    let only = |device| OpenOptions { device: Some(device), ..named("disksim") };
-    let mut trace = opened(text, &only(3)).unwrap();
-    assert_eq!(trace.by_ref().count(), 2);
-    assert_eq!(trace.finish().unwrap().devices.len(), 2);
-    let error = opened(text, &only(4)).err().unwrap().to_string();
-    assert!(error.contains("no request of device 4") && error.contains("it has 3, 5"), "{error}");
-    let every = OpenOptions { every_device: true, ..named("disksim") };
-    assert_eq!(opened(text, &every).unwrap().count(), 3);
-}
-
-#[test]
-fn second_device_far_into_the_trace_ends_it() {
-    let mut text = "0.5 3 1 8 0\n".repeat(100_000);
-    text += "0.6 5 1 8 0\n";
-    let mut trace = opened(text.as_bytes(), &named("disksim")).unwrap();
-    assert!(trace.by_ref().count() < 100_001);
-    assert!(matches!(trace.finish(), Err(ReadError::SeveralDevices { devices, .. }) if devices.len() == 2));
-}
-
-#[test]
-fn number_of_devices_is_bounded() {
-    let text: String = (0..70_000_u32).map(|n| format!("0.5 {} 1 8 0\n", u32::MAX - n)).collect();
-    let every = OpenOptions { every_device: true, ..named("disksim") };
-    let mut trace = opened(text.as_bytes(), &every).unwrap();
-    assert_eq!(trace.by_ref().count(), 65_536);
-    let summary = trace.finish().unwrap();
-    assert_eq!(summary.refused, 70_000 - 65_536);
-    let said = summary.refusals[0].to_string();
-    assert!(said.contains("of higher numbers there are 65536 already"), "{said}");
-    // Low numbers are counted in the table.
-    let text: String = (0..140_000_u32).map(|n| format!("0.5 {n} 1 8 0\n")).collect();
-    let mut trace = opened(text.as_bytes(), &every).unwrap();
-    assert_eq!(trace.by_ref().count(), 131_072);
-    let said = trace.finish().unwrap().refusals[0].to_string();
-    assert!(
-        said.contains("the device is '131072', must be below 65536, or one of those before it"),
-        "{said}"
-    );
-}
-
-#[test]
-fn names_beyond_the_limit_are_refused() {
-    let every = |format| OpenOptions { every_device: true, ..named(format) };
-    let hosts: String = (0..65_537).map(|n| format!("1,h{n},0,Read,0,512,1\n")).collect();
-    let files: String = (0..65_537).map(|n| format!("/f{n} read 0 512\n")).collect();
-    for (format, text, given) in [
-        ("msr", hosts, "line 65537: the host is 'h65536', must be one of those before it: there are 65536"),
-        (
-            "iolog2",
-            files,
-            "line 65537: the file is '/f65536', must be one of those before it: there are 65536",
-        ),
-    ] {
-        let mut trace = opened(text.as_bytes(), &every(format)).unwrap();
-        assert_eq!(trace.by_ref().count(), 65_536, "{format}");
-        let summary = trace.finish().unwrap();
-        assert_eq!(summary.refused, 1);
-        assert!(summary.refusals[0].to_string().starts_with(given), "{}", summary.refusals[0]);
-    }
-}
-
-#[test]
 fn ambiguous_formats_are_listed() {
     let whole_numbers = b"500 0 100 8 1\n600 0 108 8 0\n";
     let error = opened(whole_numbers, &OpenOptions::default()).err().unwrap();
@@ -356,160 +266,6 @@ fn ambiguous_formats_are_listed() {
     assert!(error.contains("'xml'") && error.contains("tencent"), "{error}");
     let error = open("/no/such/trace".as_ref(), &OpenOptions::default()).err().unwrap().to_string();
     assert!(error.contains("/no/such/trace"), "{error}");
-}
-
-#[test]
-fn archive_is_refused_despite_valid_lines() {
-    for (at, magic, what) in [
-        (257, &b"ustar\x0000"[..], "a tar archive"),
-        (257, b"ustar  \0", "a tar archive"),
-        (0, b"PK\x03\x04", "a zip archive"),
-        (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-        (0, b"BZh91AY&SY", "compressed by bzip2"),
-        (0, b"\x04\"M\x18", "compressed by lz4"),
-    ] {
-        let mut packed = vec![0; 512];
-        packed[at..at + magic.len()].copy_from_slice(magic);
-        packed.extend(text());
-        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        gz.write_all(&packed).unwrap();
-        for bytes in [packed, gz.finish().unwrap()] {
-            for options in [OpenOptions::default(), named("disksim")] {
-                let error = opened(&bytes, &options).err().unwrap().to_string();
-                for part in ["'trace'", what, "unpack it first", "gz, xz and zst"] {
-                    assert!(error.contains(part), "{error}");
-                }
-            }
-        }
-    }
-    // Without the archive's magic number, the same lines are a trace.
-    let mut lines = vec![b'#'; 512];
-    lines[257..262].copy_from_slice(b"ustar");
-    lines.push(b'\n');
-    lines.extend(text());
-    assert_eq!(opened(&lines, &OpenOptions::default()).unwrap().count(), 30_000);
-}
-
-/// A DiskSim trace of 30,000 lines with incompressible parts.
-fn text() -> Vec<u8> {
-    let mut text = Vec::new();
-    let mut place = 1_u64;
-    for number in 0..30_000 {
-        place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        writeln!(text, "{number}.{:06} 0 {} 8 {}", place >> 45, place >> 30, place >> 63).unwrap();
-    }
-    text
-}
-
-#[test]
-fn damaged_compression_reports_position_and_keeps_requests() {
-    let folder = tempfile::tempdir().unwrap();
-    for ending in ["gz", "xz", "zst"] {
-        let path = folder.path().join(format!("trace.{ending}"));
-        let mut out = Output::create(&path, true).unwrap();
-        out.write_all(&text()).unwrap();
-        out.close().unwrap();
-        let whole = std::fs::read(&path).unwrap();
-        let mut flipped = whole.clone();
-        flipped[whole.len() / 2] ^= 0x55;
-        let mut trailed = whole.clone();
-        trailed.extend(b"this is not compressed");
-        for (what, bytes) in
-            [("cut", &whole[..whole.len() / 2]), ("flipped", &flipped), ("trailed", &trailed)]
-        {
-            let mut trace = opened(bytes, &OpenOptions::default())
-                .unwrap_or_else(|error| panic!("{ending} {what}: {error}"));
-            let records = trace.by_ref().count() as u64;
-            let summary = trace.summary();
-            assert!(!summary.complete, "{ending} {what}");
-            let error = trace.finish().unwrap_err();
-            let said = error.to_string();
-            let is = match (ending, what) {
-                ("gz", "trailed") => "behind the gz data there is something else",
-                _ => &format!("the {ending} data ends early or is damaged"),
-            };
-            assert!(said.contains(is), "{said}");
-            let ReadError::Damaged { records: told, units, .. } = error else { panic!("{said}") };
-            assert_eq!((told, records), (records, summary.records), "{ending} {what}");
-            assert!(said.contains(&format!("after {units} lines")), "{said}");
-            assert!(records > 100 || what == "flipped", "{ending} {what}: {records}");
-        }
-        // No content can be read.
-        let error = opened(&whole[..20], &named("disksim")).err().unwrap().to_string();
-        assert!(error.contains(&format!("the {ending} data")), "{error}");
-    }
-}
-
-#[test]
-fn file_cut_within_its_magic_number_is_recognized() {
-    for (magic, name) in [(&b"\xfd7zXZ"[..], "xz"), (b"\x1f\x8b", "gz"), (b"\x28\xb5\x2f", "zst")] {
-        for length in 2..=magic.len() {
-            let error = opened(&magic[..length], &OpenOptions::default()).err().unwrap().to_string();
-            assert!(error.contains(&format!("the {name} data ends early")), "{error}");
-        }
-    }
-}
-
-#[test]
-fn gz_members_may_be_padded_with_zeros() {
-    let whole = text();
-    let gz = |text: &[u8]| {
-        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        gz.write_all(text).unwrap();
-        gz.finish().unwrap()
-    };
-    // More than one read.
-    for zeros in [0, 1, 511, 300_000] {
-        let half = whole.len() / 2;
-        let packed = [gz(&whole[..half]), vec![0; zeros], gz(&whole[half..]), vec![0; zeros]].concat();
-        let mut trace = opened(&packed, &OpenOptions::default()).unwrap();
-        assert_eq!(trace.by_ref().count(), 30_000);
-        assert!(trace.finish().unwrap().complete);
-    }
-    for rest in [&b"x"[..], b"this is long enough for a header", b"\x1f\x8c and more than a header"] {
-        let members = [gz(&whole), vec![0; 9]].concat();
-        let mut trace = opened(&[&members, rest].concat(), &OpenOptions::default()).unwrap();
-        assert_eq!(trace.by_ref().count(), 30_000);
-        let said = trace.finish().unwrap_err().to_string();
-        let place = format!("no gz member begins behind its first {} bytes", members.len());
-        assert!(
-            said.contains("something else") && said.contains(&place) && !said.contains("early"),
-            "{said}"
-        );
-    }
-    // An incomplete member has ended early.
-    let mut trace = opened(&[&gz(&whole)[..], b"\x1f\x8b"].concat(), &OpenOptions::default()).unwrap();
-    assert_eq!(trace.by_ref().count(), 30_000);
-    assert!(trace.finish().unwrap_err().to_string().contains("the gz data ends early"));
-}
-
-/// Returns a byte at a time.
-struct Bytewise(Cursor<Vec<u8>>);
-
-impl Read for Bytewise {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let length = buffer.len().min(1);
-        self.0.read(&mut buffer[..length])
-    }
-}
-
-#[test]
-fn gz_member_is_recognized_when_read_byte_by_byte() {
-    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    gz.write_all(b"0.5 0 1 8 0\n").unwrap();
-    let member = gz.finish().unwrap();
-    let source = Bytewise(Cursor::new(member.repeat(3)));
-    let mut trace = Trace::from_reader(source, "bytewise", &named("disksim")).unwrap();
-    assert_eq!(trace.by_ref().count(), 3);
-    assert!(trace.finish().unwrap().complete);
-}
-
-#[test]
-fn memory_limit_is_not_reported_as_damage() {
-    // A frame with a window of 2 GiB (RFC 8878, 3.1.1.1.2), and an empty last block.
-    let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3, 0x01, 0x00, 0x00];
-    let error = opened(&frame, &OpenOptions::default()).err().unwrap().to_string();
-    assert!(error.contains("takes more than 256 MiB of memory") && !error.contains("damaged"), "{error}");
 }
 
 #[test]
