@@ -3,6 +3,7 @@
 mod buffered;
 mod cleaning;
 mod lifetime;
+mod link;
 mod random_drives;
 mod replication;
 mod uflip_profiles;
@@ -216,57 +217,6 @@ fn mechanisms_do_what_they_are_for() {
     assert!(means(&[("flash.copyback", "false")]).1 > plain.1);
 }
 
-/// Waits for `count` completions and gives back their ids, in order.
-fn ids(drive: &mut Drive, count: usize) -> Vec<u64> {
-    let mut out = Vec::new();
-    while out.len() < count {
-        drive.reap(Instant::FAR, &mut out);
-    }
-    out.iter().map(|completion| completion.id.0).collect()
-}
-
-#[test]
-fn commands_waiting_for_the_link_go_by_slot_or_arrival() {
-    for (waits, expected) in [("no", [0, 1, 2]), ("by-slot", [0, 2, 1]), ("by-arrival", [0, 1, 2])] {
-        let overrides = [("link.commands_wait", waits), ("host.jitter", "0%")];
-        let mut drive = Drive::new(&config("ssd-s", &overrides), Seed(1));
-        // Three requests leave three free slots, of which the highest is given out first.
-        for id in 0..3 {
-            drive.submit(Request::read(id, 0, 512)).unwrap();
-        }
-        ids(&mut drive, 3);
-        // Nothing was written, so a read is its command and its transfer: here 262 us, in which two more arrive.
-        for id in 0..3 {
-            drive.submit(Request::read(id, 0, if id == 0 { 65536 } else { 512 })).unwrap();
-            let later = drive.now() + Duration::from_us(20);
-            drive.reap(later, &mut Vec::new());
-        }
-        assert_eq!(ids(&mut drive, 3), expected, "commands wait: {waits}");
-    }
-}
-
-#[test]
-fn fetching_ahead_takes_turns_with_writes() {
-    let waits = |overrides: &[(&str, &str)]| {
-        let mut drive = Drive::new(&config("ssd-s", overrides), Seed(1));
-        for id in 0..2 {
-            drive.submit(Request::write(id, id << 20, 1 << 20)).unwrap();
-        }
-        drive.submit(Request::flush(2)).unwrap();
-        ids(&mut drive, 3);
-        for i in 0..200 {
-            drive.submit(Request::read(i, i * 4096, 4096)).unwrap();
-            drive.submit(Request::write(1000 + i, 1 << 24, 4096)).unwrap();
-            ids(&mut drive, 2);
-        }
-        assert!(drive.counters().get("readahead_page_hits").unwrap() > 100);
-        drive.counters().get("read_write_exclusion_waits").unwrap()
-    };
-    let none = waits(&[("link.read_write_exclusion", "false")]);
-    let all = waits(&[]);
-    assert!(none == 0 && all > 30, "{all} waits, though only the first reads go to flash themselves");
-}
-
 #[test]
 fn reads_of_prefetched_units_are_not_starved_by_other_reads() {
     let settings = [
@@ -370,96 +320,6 @@ fn nearly_empty_drives_can_be_fragmented() {
     }
 }
 
-/// What a small drive with `overrides` has counted after a long random load.
-fn counted(overrides: &[(&str, &str)], name: &str) -> f64 {
-    let mut base =
-        vec![("capacity", "32MiB"), ("flash.channels", "2"), ("flash.blocks", "40"), ("flash.planes", "4")];
-    base.extend_from_slice(overrides);
-    let mut drive = Drive::new(&config("msr-32g", &base), Seed(1));
-    run(&mut drive, 10_000, 5);
-    drive.counters().get(name).unwrap() as f64
-}
-
-#[test]
-fn spare_blocks_and_trims_spare_moves() {
-    let moved = "pages_moved_by_cleaning";
-    let few = counted(&[], moved);
-    assert!(
-        counted(&[("flash.blocks", "60")], moved) < 0.8 * few,
-        "over-provisioning: {few} moved with few spares"
-    );
-    assert!(
-        counted(&[("flash.blocks", "60"), ("flash.factory_bad", "20%")], moved)
-            > 0.8 * counted(&[("flash.blocks", "50")], moved)
-    );
-    let rewritten = |trims: bool| {
-        let mut drive = Drive::new(
-            &config(
-                "msr-32g",
-                &[
-                    ("capacity", "32MiB"),
-                    ("flash.channels", "2"),
-                    ("flash.blocks", "40"),
-                    ("flash.planes", "4"),
-                ],
-            ),
-            Seed(1),
-        );
-        let capacity = drive.profile().capacity_bytes;
-        if trims {
-            latency_ns(&mut drive, Request::trim(0, capacity / 2, capacity / 2));
-        }
-        let mut random = Seed(3).source();
-        for id in 0..20_000 {
-            latency_ns(&mut drive, Request::write(id, random.below(capacity / 2 / 4096) * 4096, 4096));
-        }
-        drive.counters().get(moved).unwrap()
-    };
-    let (without, with) = (rewritten(false), rewritten(true));
-    assert!(with * 2 < without, "{with} pages moved where half the drive was trimmed, {without} where not");
-}
-
-#[test]
-fn cleaning_in_the_background_spares_the_writes_that_come_later() {
-    let slow_writes = |overrides: &[(&str, &str)]| {
-        let mut all = vec![
-            ("capacity", "64MiB"),
-            ("flash.channels", "2"),
-            ("flash.blocks", "48"),
-            ("flash.planes", "4"),
-        ];
-        all.extend_from_slice(overrides);
-        let mut drive = Drive::new(&config("msr-32g", &all), Seed(1));
-        let mut random = Seed(3).source();
-        let pages = drive.profile().capacity_bytes / 4096;
-        let mut slow = 0;
-        for id in 0..20_000 {
-            let latency = latency_ns(&mut drive, Request::write(id, random.below(pages) * 4096, 4096));
-            slow += u32::from(latency > 1_000_000);
-            let later = drive.now() + Duration::from_ms(100);
-            while drive.now() < later {
-                drive.reap(later, &mut Vec::new());
-            }
-        }
-        slow
-    };
-    let foreground = slow_writes(&[]);
-    let background = slow_writes(&[("cleaning.high", "15%"), ("cleaning.idle", "100us")]);
-    assert!(
-        foreground > 100 && background * 10 < foreground,
-        "{background} instead of {foreground} writes wait for cleaning"
-    );
-}
-
-#[test]
-fn pages_that_are_mapped_in_parts_are_moved_whole() {
-    let busy = |overrides: &[(&str, &str)]| counted(overrides, "array_busy_ns");
-    let parts = [("mapping.unit", "1KiB"), ("mapping.chunk", "4KiB"), ("initial.state", "full")];
-    let at_once = busy(&parts);
-    let step_by_step = busy(&[parts[0], parts[1], parts[2], ("cleaning.preemptible", "true")]);
-    assert!((step_by_step / at_once - 1.0).abs() < 0.02, "{step_by_step} {at_once}");
-}
-
 /// `msr-32g` with one package of one plane.
 fn one_plane(settings: &[(&str, &str)]) -> Drive {
     let mut all = vec![
@@ -484,68 +344,6 @@ fn a_page_takes_its_spare_bytes_along_and_a_block_its_summary() {
         let expected = if id % 63 == 62 { page + summary } else { page };
         assert_eq!(latency_ns(&mut drive, Request::write(id, id * 4096, 4096)), expected, "page {id}");
     }
-}
-
-#[test]
-fn deferred_gc_goes_before_the_next_operation() {
-    let read_ns = |defer| {
-        let mut drive = one_plane(&[("cleaning.defer", defer)]);
-        let mut id = 0;
-        while drive.counters().get("blocks_erased") == Some(0) {
-            latency_ns(&mut drive, Request::write(id, id * 4096, 4096));
-            id += 1;
-        }
-        let later = drive.now() + Duration::from_ms(100);
-        drive.reap(later, &mut Vec::new());
-        latency_ns(&mut drive, Request::read(id, 4096, 4096))
-    };
-    let read = 25_000 + 105_600 + 1_908;
-    // The blocks were filled in order and are overwritten in order: nothing has to be moved.
-    assert_eq!((read_ns("no"), read_ns("until-next-operation")), (read, read + 1_500_000));
-}
-
-#[test]
-fn a_read_crosses_the_link_page_by_page_or_whole() {
-    let read_ns = |whole| {
-        let mut drive = Drive::new(&config("msr-32g", &[("compat.disksim.whole_reads", whole)]), Seed(1));
-        latency_ns(&mut drive, Request::read(0, 0, 32768))
-    };
-    // Eight packages deliver at the same time: the link is the rest either way, rounded up once or eight times.
-    assert_eq!((read_ns("true"), read_ns("false")), (130_600 + 15_258, 130_600 + 8 * 1_908));
-    let wide_ns = |whole| {
-        let mut drive = Drive::new(&config("msr-32g", &[("compat.disksim.whole_reads", whole)]), Seed(1));
-        latency_ns(&mut drive, Request::read(0, 0, 65536))
-    };
-    // Two pages a package: the first eight cross while the second come.
-    assert_eq!((wide_ns("true"), wide_ns("false")), (2 * 130_600 + 30_516, 2 * 130_600 + 8 * 1_908));
-}
-
-#[test]
-fn read_of_4_gib_from_one_die_transfers_all_bytes() {
-    let one_die = [("flash.channels", "1"), ("flash.blocks", "4096"), ("capacity", "5GiB")];
-    let mut drive =
-        Drive::new(&config("msr-32g", &[&one_die[..], &[("initial.state", "full")]].concat()), Seed(1));
-    let length_bytes = 4 << 30;
-    latency_ns(&mut drive, Request::read(0, 0, length_bytes));
-    let crossing = Duration::of_transfer(length_bytes, 2_147_651_007);
-    assert_eq!(drive.counters().get("link_busy_ns"), Some(crossing.as_ns()));
-}
-
-#[test]
-fn a_completion_waits_for_the_data_on_the_link() {
-    let second_ns = |waits| {
-        let settings = [("compat.disksim.completions_wait", waits), ("initial.state", "fresh")];
-        let mut drive = Drive::new(&config("msr-32g", &settings), Seed(1));
-        let mut out = Vec::new();
-        drive.submit(Request::write(0, 0, 4096)).unwrap();
-        let later = drive.now() + Duration::from_us(300);
-        drive.reap(later, &mut out);
-        // 64 KiB take 31 us, until after the page is programmed.
-        drive.submit(Request::write(1, 1 << 20, 65536)).unwrap();
-        drive.reap(Instant::FAR, &mut out);
-        out[0].latency().as_ns()
-    };
-    assert_eq!((second_ns("false"), second_ns("true")), (307_508, 330_516));
 }
 
 #[test]

@@ -177,3 +177,111 @@ fn paced_drive_goes_on_after_power_cuts() {
         assert_eq!(run(), run(), "{pacing}");
     }
 }
+
+/// What a small drive with `overrides` has counted after a long random load.
+fn counted(overrides: &[(&str, &str)], name: &str) -> f64 {
+    let mut base =
+        vec![("capacity", "32MiB"), ("flash.channels", "2"), ("flash.blocks", "40"), ("flash.planes", "4")];
+    base.extend_from_slice(overrides);
+    let mut drive = Drive::new(&config("msr-32g", &base), Seed(1));
+    run(&mut drive, 10_000, 5);
+    drive.counters().get(name).unwrap() as f64
+}
+
+#[test]
+fn spare_blocks_and_trims_spare_moves() {
+    let moved = "pages_moved_by_cleaning";
+    let few = counted(&[], moved);
+    assert!(
+        counted(&[("flash.blocks", "60")], moved) < 0.8 * few,
+        "over-provisioning: {few} moved with few spares"
+    );
+    assert!(
+        counted(&[("flash.blocks", "60"), ("flash.factory_bad", "20%")], moved)
+            > 0.8 * counted(&[("flash.blocks", "50")], moved)
+    );
+    let rewritten = |trims: bool| {
+        let mut drive = Drive::new(
+            &config(
+                "msr-32g",
+                &[
+                    ("capacity", "32MiB"),
+                    ("flash.channels", "2"),
+                    ("flash.blocks", "40"),
+                    ("flash.planes", "4"),
+                ],
+            ),
+            Seed(1),
+        );
+        let capacity = drive.profile().capacity_bytes;
+        if trims {
+            latency_ns(&mut drive, Request::trim(0, capacity / 2, capacity / 2));
+        }
+        let mut random = Seed(3).source();
+        for id in 0..20_000 {
+            latency_ns(&mut drive, Request::write(id, random.below(capacity / 2 / 4096) * 4096, 4096));
+        }
+        drive.counters().get(moved).unwrap()
+    };
+    let (without, with) = (rewritten(false), rewritten(true));
+    assert!(with * 2 < without, "{with} pages moved where half the drive was trimmed, {without} where not");
+}
+
+#[test]
+fn cleaning_in_the_background_spares_the_writes_that_come_later() {
+    let slow_writes = |overrides: &[(&str, &str)]| {
+        let mut all = vec![
+            ("capacity", "64MiB"),
+            ("flash.channels", "2"),
+            ("flash.blocks", "48"),
+            ("flash.planes", "4"),
+        ];
+        all.extend_from_slice(overrides);
+        let mut drive = Drive::new(&config("msr-32g", &all), Seed(1));
+        let mut random = Seed(3).source();
+        let pages = drive.profile().capacity_bytes / 4096;
+        let mut slow = 0;
+        for id in 0..20_000 {
+            let latency = latency_ns(&mut drive, Request::write(id, random.below(pages) * 4096, 4096));
+            slow += u32::from(latency > 1_000_000);
+            let later = drive.now() + Duration::from_ms(100);
+            while drive.now() < later {
+                drive.reap(later, &mut Vec::new());
+            }
+        }
+        slow
+    };
+    let foreground = slow_writes(&[]);
+    let background = slow_writes(&[("cleaning.high", "15%"), ("cleaning.idle", "100us")]);
+    assert!(
+        foreground > 100 && background * 10 < foreground,
+        "{background} instead of {foreground} writes wait for cleaning"
+    );
+}
+
+#[test]
+fn pages_that_are_mapped_in_parts_are_moved_whole() {
+    let busy = |overrides: &[(&str, &str)]| counted(overrides, "array_busy_ns");
+    let parts = [("mapping.unit", "1KiB"), ("mapping.chunk", "4KiB"), ("initial.state", "full")];
+    let at_once = busy(&parts);
+    let step_by_step = busy(&[parts[0], parts[1], parts[2], ("cleaning.preemptible", "true")]);
+    assert!((step_by_step / at_once - 1.0).abs() < 0.02, "{step_by_step} {at_once}");
+}
+
+#[test]
+fn deferred_gc_goes_before_the_next_operation() {
+    let read_ns = |defer| {
+        let mut drive = one_plane(&[("cleaning.defer", defer)]);
+        let mut id = 0;
+        while drive.counters().get("blocks_erased") == Some(0) {
+            latency_ns(&mut drive, Request::write(id, id * 4096, 4096));
+            id += 1;
+        }
+        let later = drive.now() + Duration::from_ms(100);
+        drive.reap(later, &mut Vec::new());
+        latency_ns(&mut drive, Request::read(id, 4096, 4096))
+    };
+    let read = 25_000 + 105_600 + 1_908;
+    // The blocks were filled in order and are overwritten in order: nothing has to be moved.
+    assert_eq!((read_ns("no"), read_ns("until-next-operation")), (read, read + 1_500_000));
+}
