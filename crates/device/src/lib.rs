@@ -21,7 +21,7 @@ pub use device::{AtRisk, Device};
 pub use flashlane_base::Operation;
 pub use lanes::{Interleaved, OneLane};
 pub use null::NullDevice;
-pub use profile::{OverProvisioning, Profile};
+pub use profile::{OverProvisioning, OverProvisioningChange, Profile};
 pub use request::{Completion, Failure, Lane, Request, RequestId, SubmitError};
 pub use unit::{Rule, Unit, UnitState, Units};
 pub use unit_head::{BlocksShape, UNIT_MAGIC, UnitHead, UnitKind};

@@ -35,8 +35,17 @@ pub struct Profile {
 pub struct OverProvisioning {
     /// Share of the drive.
     pub share: f64,
-    /// Share of its profile, where settings changed the flash but not the capacity.
-    pub profile_share: Option<f64>,
+    /// Change by settings that do not confirm it.
+    pub change: Option<OverProvisioningChange>,
+}
+
+/// A change of over-provisioning by settings of one of the flash and the capacity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OverProvisioningChange {
+    /// Share of the profile.
+    pub profile_share: f64,
+    /// Whether the settings changed the capacity, and not the flash.
+    pub is_of_capacity: bool,
 }
 
 impl Profile {

@@ -7,8 +7,9 @@ mod verify;
 use crate::statistics::steady_state::Window;
 use crate::{Interruption, JobRun, Misread, Preconditioned, Refusal, Run};
 pub use flash::{about_flash, never_written_share};
-use flashlane_base::units::{exact_bytes, format_bytes};
+use flashlane_base::units::exact_bytes;
 use flashlane_base::{BEYOND, Duration, requests_needed};
+use flashlane_device::OverProvisioningChange;
 use load::overloaded;
 
 /// A warning about a result.
@@ -128,19 +129,15 @@ pub enum Doubt {
         /// Their share of all pages read, 0 to 1.
         share: f64,
     },
-    /// Settings changed the flash but not the capacity.
-    #[error(
-        "settings changed the flash and left the capacity of {}: over-provisioning is {:.0}%, not the profile's {:.1}%; \
-         set over_provisioning={:.1}% to keep the profile's, or capacity to confirm this one",
-        format_bytes(*capacity_bytes), share * 100.0, profile_share * 100.0, profile_share * 100.0
-    )]
+    /// Settings changed one of the flash and the capacity.
+    #[error("{}", flash::how_over_provisioning_changed(*capacity_bytes, *share, change))]
     OverProvisioningChanged {
         /// The drive's capacity.
         capacity_bytes: u64,
         /// Flash beyond the capacity, as a share of it.
         share: f64,
-        /// The same share without these settings.
-        profile_share: f64,
+        /// The same share without these settings, and which they changed.
+        change: OverProvisioningChange,
     },
     /// The drive wrote and erased no block.
     #[error("nothing was cleaned: {}", flash::why_nothing_cleaned(*written_pages, *was_written))]

@@ -38,6 +38,7 @@ pub use readahead::ReadaheadConfig;
 pub use replication::{NO_REPLICATION, ReplicationConfig};
 pub use scheduling::SchedulingConfig;
 
+use flashlane_device::OverProvisioningChange;
 use flashlane_policy::Policies;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -58,9 +59,9 @@ pub struct DriveConfig {
     /// Flash beyond the capacity, as a share of the capacity, where it was given in place of the capacity;
     /// [`DriveConfig::over_provisioning`] has the share in any case.
     pub over_provisioning: Option<Share>,
-    /// Over-provisioning of the profile's file, where settings changed it and gave neither it nor the capacity.
+    /// Change of over-provisioning from the profile's file by settings of one of the flash and the capacity.
     #[serde(skip)]
-    pub file_over_provisioning: Option<f64>,
+    pub over_provisioning_change: Option<OverProvisioningChange>,
     /// Smallest unit of a request.
     #[serde(default = "Bytes::sector")]
     pub sector: Bytes,

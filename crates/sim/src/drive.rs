@@ -337,7 +337,7 @@ fn profile(config: &DriveConfig) -> Profile {
         read_only: false,
         over_provisioning: config
             .over_provisioning()
-            .map(|share| OverProvisioning { share, profile_share: config.file_over_provisioning }),
+            .map(|share| OverProvisioning { share, change: config.over_provisioning_change }),
         begins_written: config.initial.state != InitialState::Fresh,
     }
 }

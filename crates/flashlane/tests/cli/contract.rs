@@ -38,6 +38,17 @@ fn changed_over_provisioning_is_a_warning() {
     for part in ["26.78 GiB", "135%", "17.6%", "over_provisioning=17.6%"] {
         assert!(words.contains(part), "{part} in {words}");
     }
+    // The same for half the capacity, unless the flash is halved too.
+    let (share, words) = share_and_warning(",capacity=13720MiB");
+    assert!((1.34..1.36).contains(&share), "{share}");
+    let words = words.expect("a warning");
+    for part in ["13.4 GiB", "135%", "17.6%", "set flash.blocks in proportion"] {
+        assert!(words.contains(part), "{part} in {words}");
+    }
+    let (_, words) = share_and_warning(",capacity=24GiB");
+    assert!(words.as_ref().is_some_and(|words| words.contains("over_provisioning=31.2%")), "{words:?}");
+    assert_eq!(share_and_warning(",capacity=13720MiB,flash.blocks=1024").1, None);
+    assert_eq!(share_and_warning(",capacity=26.5GiB").1, None);
     for settings in ["", ",flash.channels=16,over_provisioning=17.6%"] {
         let (share, words) = share_and_warning(settings);
         assert!((0.175..0.178).contains(&share), "{settings}: {share}");

@@ -1,30 +1,59 @@
 //! Doubts about simulated drives: over-provisioning, unwritten pages, no GC, flushes.
 
 use super::Doubt;
-use flashlane_device::{Counters, Profile};
+use flashlane_base::units::format_bytes;
+use flashlane_device::{Counters, OverProvisioningChange, Profile};
 
 /// Returns the doubts about a drive's flash; `was_written` is whether the drive had been written before measuring.
 pub fn about_flash(profile: &Profile, counters: &Counters, was_written: bool) -> Vec<Doubt> {
     let cleaned = nothing_cleaned(counters, was_written || profile.begins_written);
-    [over_provisioning(profile), not_written(counters), cleaned, flushes_drained(counters)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        over_provisioning(profile),
+        not_written(counters),
+        cleaned,
+        flushes_drained(counters),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Change of over-provisioning from which the cost of GC differs notably.
 const OVER_PROVISIONING_MATTERS: f64 = 0.03;
 
-/// Reports settings that changed the flash but not the capacity.
+/// Reports settings that changed one of the flash and the capacity.
 fn over_provisioning(profile: &Profile) -> Option<Doubt> {
     let flash = profile.over_provisioning?;
-    let profile_share = flash.profile_share?;
-    ((flash.share - profile_share).abs() > OVER_PROVISIONING_MATTERS).then_some(
-        Doubt::OverProvisioningChanged {
-            capacity_bytes: profile.capacity_bytes,
-            share: flash.share,
-            profile_share,
-        },
+    let change = flash.change?;
+    ((flash.share - change.profile_share).abs() > OVER_PROVISIONING_MATTERS).then_some(
+        Doubt::OverProvisioningChanged { capacity_bytes: profile.capacity_bytes, share: flash.share, change },
+    )
+}
+
+/// Formats the change, and the settings that undo or confirm it.
+pub(super) fn how_over_provisioning_changed(
+    capacity_bytes: u64,
+    share: f64,
+    change: &OverProvisioningChange,
+) -> String {
+    let profile_percent = change.profile_share * 100.0;
+    let capacity = format_bytes(capacity_bytes);
+    let now = format!("over-provisioning is {:.0}%, not the profile's {profile_percent:.1}%", share * 100.0);
+    if !change.is_of_capacity {
+        return format!(
+            "settings changed the flash and left the capacity of {capacity}: {now}; set \
+             over_provisioning={profile_percent:.1}% to keep the profile's, or capacity to confirm this one"
+        );
+    }
+    let confirm = match share {
+        ..=1.0 => {
+            format!(", or over_provisioning={:.1}% in place of capacity to confirm this one", share * 100.0)
+        }
+        _ => String::new(),
+    };
+    format!(
+        "settings changed the capacity to {capacity} and left the flash: {now}; set flash.blocks in proportion to keep the \
+         profile's{confirm}"
     )
 }
 

@@ -2,9 +2,11 @@
 
 use super::checks::lanes;
 use super::error::ConfigError;
+use super::reserve::Reserve;
 use super::{checks, renamed, reserve, words};
 use crate::config::DriveConfig;
 use crate::config::refusal::{Refusal, require};
+use flashlane_device::OverProvisioningChange;
 use flashlane_policy::Policies;
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
@@ -106,13 +108,13 @@ pub fn parse_with(
     let set_fields: Vec<&str> =
         set.iter().filter_map(|(path, _)| (path.len() == 1).then_some(path[0].as_str())).collect();
     reserve::choose_one(&mut table, &set_fields).map_err(refused)?;
-    let mut file_over_provisioning = None;
+    let mut reserve_of_file = None;
     if !overrides.is_empty() {
-        if !set_fields.contains(&"capacity") && !set_fields.contains(&"over_provisioning") {
+        if !set_fields.contains(&"over_provisioning") {
             config.policies = policies.clone();
             // A file that makes a drive only with these settings has none.
             let makes_a_drive = checks::validate(&mut config).is_ok();
-            file_over_provisioning = config.over_provisioning().filter(|_| makes_a_drive);
+            reserve_of_file = makes_a_drive.then(|| Reserve::of(&config)).flatten();
         }
         config = table.clone().try_into().map_err(|error: toml::de::Error| {
             let lacks = error.message().starts_with("missing field");
@@ -139,9 +141,14 @@ pub fn parse_with(
     }
     config.policies = policies.clone();
     sections(&table).and_then(|()| checks::validate(&mut config)).map_err(refused)?;
-    let share = config.over_provisioning();
-    config.file_over_provisioning =
-        file_over_provisioning.filter(|&before| share.is_some_and(|now| now != before));
+    let is_of_capacity = set_fields.contains(&"capacity");
+    config.over_provisioning_change = reserve_of_file
+        .zip(Reserve::of(&config))
+        // With a change of the flash, the capacity beside it confirms the reserve.
+        .filter(|(file, now)| {
+            now.share != file.share && !(is_of_capacity && now.flash_bytes != file.flash_bytes)
+        })
+        .map(|(file, _)| OverProvisioningChange { profile_share: file.share, is_of_capacity });
     Ok(config)
 }
 

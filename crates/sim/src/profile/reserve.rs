@@ -28,6 +28,21 @@ impl DriveConfig {
     }
 }
 
+/// The flash beyond the capacity of a drive with a translation layer.
+pub(super) struct Reserve {
+    pub(super) share: f64,
+    pub(super) flash_bytes: u64,
+}
+
+impl Reserve {
+    /// Returns `None` for software-defined flash.
+    ///
+    /// Requires: counts and sizes of the flash are in range.
+    pub(super) fn of(config: &DriveConfig) -> Option<Self> {
+        Some(Self { share: config.over_provisioning()?, flash_bytes: flash_bytes(config) })
+    }
+}
+
 /// Requires: counts and sizes of the flash are in range.
 fn flash_bytes(config: &DriveConfig) -> u64 {
     let flash = Geometry::new(config).of_superblocks();

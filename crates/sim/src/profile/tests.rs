@@ -88,7 +88,9 @@ fn capacity_and_over_provisioning_are_refused_together() {
 
 #[test]
 fn settings_keep_the_over_provisioning_of_the_file_on_record() {
-    let before = |settings: &[(&str, &str)]| drive("msr-32g", settings).unwrap().file_over_provisioning;
+    let before = |settings: &[(&str, &str)]| {
+        drive("msr-32g", settings).unwrap().over_provisioning_change.map(|change| change.profile_share)
+    };
     let share = before(&[("flash.channels", "16")]).expect("twice the flash for one capacity");
     assert!((0.17..0.18).contains(&share), "{share}");
     for settings in [
