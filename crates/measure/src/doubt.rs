@@ -139,6 +139,16 @@ pub enum Doubt {
         /// The same share without these settings, and which they changed.
         change: OverProvisioningChange,
     },
+    /// Paced GC moved many pages on planes with less free space than it keeps.
+    #[error(
+        "cleaning.pacing did not hold: {:.0}% of the pages that cleaning moved were moved while a plane had less free space \
+         than pacing keeps; give each plane more blocks (flash.blocks), or the drive more over_provisioning",
+        share * 100.0
+    )]
+    NotPaced {
+        /// Share of the pages moved, 0 to 1.
+        share: f64,
+    },
     /// The drive wrote and erased no block.
     #[error("nothing was cleaned: {}", flash::why_nothing_cleaned(*written_pages, *was_written))]
     NothingCleaned {
@@ -292,6 +302,7 @@ impl Doubt {
             Self::NotWritten { .. } => "not-written",
             Self::OverProvisioningChanged { .. } => "over-provisioning-changed",
             Self::NothingCleaned { .. } => "nothing-cleaned",
+            Self::NotPaced { .. } => "not-paced",
             Self::FlushesDrainedBuffer { .. } => "flushes-drained-buffer",
             Self::Overloaded { .. } => "overloaded",
             Self::LeftOut { .. } => "left-out",

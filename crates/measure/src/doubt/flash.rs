@@ -11,6 +11,7 @@ pub fn about_flash(profile: &Profile, counters: &Counters, was_written: bool) ->
         over_provisioning(profile),
         not_written(counters),
         cleaned,
+        not_paced(counters),
         flushes_drained(counters),
     ]
     .into_iter()
@@ -55,6 +56,16 @@ pub(super) fn how_over_provisioning_changed(
         "settings changed the capacity to {capacity} and left the flash: {now}; set flash.blocks in proportion to keep the \
          profile's{confirm}"
     )
+}
+
+/// Share of the moved pages from which a lack of free space matters.
+const LACK_MATTERS: f64 = 0.1;
+
+/// Reports that the reserve has no room for the free space that paced GC keeps.
+fn not_paced(counters: &Counters) -> Option<Doubt> {
+    let moved = counters.get("pages_moved_by_cleaning").filter(|&pages| pages > 0)?;
+    let share = counters.get("pages_moved_below_target")? as f64 / moved as f64;
+    (share > LACK_MATTERS).then_some(Doubt::NotPaced { share })
 }
 
 /// Returns the share of the pages read that had never been written, 0 to 1; `None` where the device does not count

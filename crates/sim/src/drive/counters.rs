@@ -31,6 +31,7 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
         ("flash_pages_read", flash.reads + ftl.moved_units),
         (Counters::FLASH_PAGES_PROGRAMMED, ftl.host_units + ftl.moved_units + ftl.parity_units),
         ("pages_moved_by_cleaning", ftl.moved_units),
+        ("pages_moved_below_target", ftl.units_below_target),
         ("parity_pages_programmed", ftl.parity_units),
         ("blocks_erased", ftl.erases),
         ("switch_merges", ftl.switch_merges),

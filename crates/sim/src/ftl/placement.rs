@@ -53,6 +53,8 @@ pub struct FtlCounters {
     pub host_units: u64,
     /// Units moved by GC, merging and wear leveling.
     pub moved_units: u64,
+    /// Units of these that paced GC moved while the plane had less free space than it keeps, whole victims included.
+    pub units_below_target: u64,
     /// Parity units placed.
     pub parity_units: u64,
     /// Blocks erased.

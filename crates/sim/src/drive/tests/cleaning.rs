@@ -105,6 +105,20 @@ fn paced_cleaning_bounds_the_longest_write() {
 }
 
 #[test]
+fn pacing_without_room_for_free_blocks_is_counted() {
+    let short_share = |blocks, capacity| {
+        let mut drive = small_tlc(&[("flash.blocks", blocks), ("capacity", capacity)]);
+        writes(&mut drive, 5000, 8, Duration::ZERO);
+        let counters = drive.counters();
+        let pages = |name| counters.get(name).unwrap() as f64;
+        pages("pages_moved_below_target") / pages("pages_moved_by_cleaning")
+    };
+    assert_eq!(short_share("128", "5500MiB"), 0.0);
+    // Of 24 blocks a plane five are not for data, one of them bad: less than four free blocks and the two open ones.
+    assert!(short_share("24", "930MiB") > 0.5);
+}
+
+#[test]
 fn cleaning_steps_of_a_die_share_array_time_over_its_planes() {
     let measured = |multi_plane| {
         let mut drive = small_tlc(&[("flash.multi_plane", multi_plane)]);

@@ -44,8 +44,14 @@ impl PageMapped {
             _ => pacer.policy.moves(View { written, to_move, free, target, floor }),
         };
         assert!(moves > 0 || to_move == 0, "the pacing policy moved nothing");
-        let moves = moves.next_multiple_of(pacer.step_units);
-        self.step(plane, moves, pacer.step_units, due);
+        // Then the policy makes up for a lack of free space, and has no room to spread the moves.
+        let is_below_target = free <= target;
+        let (moves, step_units) = (moves.next_multiple_of(pacer.step_units), pacer.step_units);
+        let moved_before = self.counters.moved_units;
+        self.step(plane, moves, step_units, due);
+        if is_below_target {
+            self.counters.units_below_target += self.counters.moved_units - moved_before;
+        }
     }
 
     /// Finishes the victim of a plane, or a new one.
@@ -136,6 +142,7 @@ impl PageMapped {
             }
             left -= moves.min(left);
             self.counters.moved_units += u64::from(moves);
+            self.counters.units_below_target += if stepwise { 0 } else { u64::from(moves) };
             if moves > 0 {
                 self.report_gc(plane, moves, filled, 0, stepwise, due);
             }
