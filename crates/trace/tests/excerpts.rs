@@ -65,7 +65,8 @@ fn excerpts_are_listed_and_small() {
         .unwrap()
         .map(|entry| entry.unwrap())
         .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.metadata().unwrap().len()))
-        .filter(|(name, _)| name != "README.md")
+        // Recordings of transactions are tested by their crate.
+        .filter(|(name, _)| name != "README.md" && !name.ends_with(".pages.xz"))
         .collect();
     let known: Vec<String> = EXCERPTS.iter().map(|(name, _)| format!("{name}.blktrace.xz")).collect();
     assert_eq!(listed.keys().collect::<Vec<_>>(), known.iter().collect::<Vec<_>>());
