@@ -3,7 +3,9 @@
 use crate::failure::{Failure, Status};
 use crate::options::Format;
 use crate::output::{json, print};
+use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
+use flashlane_device::spec::Spec;
 use flashlane_open::{config_named, profile_text};
 use flashlane_policy::Policies;
 use flashlane_report::csv_line;
@@ -11,6 +13,7 @@ use flashlane_sim::config::DriveConfig;
 use flashlane_sim::profile::PROFILES;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::path::Path;
 
 /// List, show and check profiles of simulated drives
 #[derive(Debug, clap::Args)]
@@ -47,8 +50,8 @@ enum Action {
     },
     /// Check profile files, and report the line and field of an error
     Check {
-        /// Profile files
-        #[arg(required = true, value_name = "FILE")]
+        /// Profile files, which settings may follow: my.toml,flash.channels=16
+        #[arg(required = true, value_name = "FILE[,KEY=VALUE...]")]
         files: Vec<String>,
     },
 }
@@ -64,6 +67,21 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
 /// Loads a profile by name, or from a file that ends in `.toml`.
 fn profile_named(name: &str) -> Result<DriveConfig, Failure> {
     Ok(config_named(name, &[], &Policies::default())?)
+}
+
+/// Loads a profile with the settings after its name, as in the spec of a simulated drive.
+fn profile_with_settings(given: &str) -> Result<DriveConfig, Failure> {
+    if !given.contains(',') || Path::new(given).exists() {
+        return profile_named(given);
+    }
+    match format!("sim:{given}").parse::<Spec>().map_err(Failure::unusable)? {
+        Spec::Simulated { profile, overrides, lane: None } => {
+            Ok(config_named(&profile, &overrides, &Policies::default())?)
+        }
+        _ => Err(Failure::unusable(anyhow!(
+            "'{given}' is not a profile with settings; write it like 'my.toml,flash.channels=16'"
+        ))),
+    }
 }
 
 fn list(format: Format) -> Result<Status, Failure> {
@@ -202,7 +220,7 @@ fn fields(table: &toml::Table) -> String {
 fn check(files: &[String]) -> Result<Status, Failure> {
     let mut wrong = Vec::new();
     for file in files {
-        match profile_named(file) {
+        match profile_with_settings(file) {
             Ok(drive) => print(&format!("{file}: {}\n", summary(&drive)))?,
             Err(failure) => wrong.push(failure),
         }

@@ -128,6 +128,11 @@ fn profile_errors_name_file_line_and_field() {
     }
     fs::write(&file, &good).unwrap();
     assert!(done(&["profile", "check", text(&file)]).contains("good: 29.8 GiB over 20 dies"));
+    let with = |settings: &str| format!("{},{settings}", text(&file));
+    let wider = done(&["profile", "check", &with("flash.channels=20,flash.dies=1")]);
+    assert!(wider.contains("on 20 channels"), "{wider}");
+    unusable(&["profile", "check", &with("flash.channels=0")], &["flash.channels", "it is 0"]);
+    unusable(&["profile", "check", &with("flash.channels")], &["flash.channels"]);
 }
 
 #[test]
