@@ -115,7 +115,7 @@ pub enum Program {
 #[derive(Args, Clone, Debug)]
 pub struct Transactions {
     /// Scale of the database
-    #[arg(long, value_parser = count)]
+    #[arg(long, default_value = "1", value_parser = count)]
     scale: u64,
     /// Connections
     #[arg(long, default_value = "10", value_parser = count)]
