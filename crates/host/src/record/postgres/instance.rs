@@ -94,7 +94,8 @@ fn define(definitions: &Path, line: &str) -> std::io::Result<()> {
 fn remove_left(tracefs: &Tracefs, definitions: &Path) -> Result<(), RecordError> {
     let ended = |group: &str| {
         let number = group.strip_prefix(PREFIX).and_then(|number| number.parse::<u32>().ok());
-        number.is_some_and(|number| !Path::new("/proc").join(number.to_string()).exists())
+        // A process that was killed stays listed until its parent asks for its end; its program is gone at once.
+        number.is_some_and(|number| fs::read_link(format!("/proc/{number}/exe")).is_err())
     };
     let instances = tracefs.at("instances");
     let entries = fs::read_dir(&instances).map_err(|e| RecordError::os(&instances, "list", e))?;
@@ -111,4 +112,47 @@ fn remove_left(tracefs: &Tracefs, definitions: &Path) -> Result<(), RecordError>
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn events_of_killed_recordings_are_removed_and_others_stay() {
+        let root = tempfile::tempdir().unwrap();
+        let tracefs = Tracefs::at_root(root.path().into());
+        // Killed, and not waited for.
+        let mut killed = Command::new("sleep").arg("60").spawn().unwrap();
+        killed.kill().unwrap();
+        let (dead, alive) = (killed.id(), std::process::id());
+        while fs::read_link(format!("/proc/{dead}/exe")).is_ok() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        for name in [format!("flashlane_{dead}"), format!("flashlane_{alive}"), "mine".into()] {
+            fs::create_dir_all(tracefs.at("instances").join(name)).unwrap();
+        }
+        let definitions = tracefs.at("uprobe_events");
+        let lines = format!(
+            "p:flashlane_{dead}/read /bin/postgres:0x10 a=%ax:u8\nr:flashlane_{alive}/read /bin/postgres:0x10\n\
+             p:mine/read /bin/true:0x10\nr:flashlane_{dead}/done /bin/postgres:0x20\n"
+        );
+        fs::write(&definitions, &lines).unwrap();
+        remove_left(&tracefs, &definitions).unwrap();
+        let mut left: Vec<_> = fs::read_dir(tracefs.at("instances"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, [format!("flashlane_{alive}"), "mine".into()]);
+        // The kernel takes each line added as a command.
+        let written = fs::read_to_string(&definitions).unwrap();
+        let commands =
+            written.strip_prefix(&lines).expect("the file was truncated, which removes all events");
+        assert_eq!(commands, format!("-:flashlane_{dead}/read\n-:flashlane_{dead}/done\n"));
+        killed.wait().unwrap();
+    }
 }

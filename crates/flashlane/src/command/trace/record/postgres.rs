@@ -97,7 +97,7 @@ fn doubts(counts: &PageCounts, counted: u64, lost_events: u64) -> Vec<String> {
     if counts.reads != counted {
         doubts.push(format!(
             "{} page reads were recorded, and the server counts {counted} for this time (blks_hit + blks_read of \
-             pg_stat_database): sessions that began before or have not ended count later",
+             pg_stat_database): sessions that were open when it began or ended count at other times",
             counts.reads
         ));
     }
