@@ -1,9 +1,9 @@
 //! Records the page accesses of a running PostgreSQL, by transaction, through uprobe events of the kernel and no other
 //! program: the server needs no restart and no extension.
 //!
-//! The server's own probes (SDT notes, which Debian builds in) tell of transactions and of finished reads of pages; what is
-//! made dirty is seen at two functions that it exports. Events come as binary pages from the buffers of a tracing instance
-//! made for the recording, and are assembled at once: memory does not grow with the recording.
+//! The server's own probes (SDT notes, which Debian builds in) report transactions and finished reads of pages; changes
+//! of pages are seen at two functions that it exports. Events come as binary pages from the buffers of a tracing instance
+//! made for the recording, and are assembled at once: memory grows with the pages that change, not with time.
 //!
 //! | module | holds |
 //! | --- | --- |

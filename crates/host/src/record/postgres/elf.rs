@@ -12,7 +12,7 @@ const STAPSDT: u32 = 3;
 /// Alignment of the notes.
 const ALIGN: u64 = 4;
 
-/// A place in the code that tells of itself.
+/// A site of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Probe {
     pub(super) name: String,

@@ -86,7 +86,7 @@ pub enum PostgresError {
         /// As given.
         path: PathBuf,
     },
-    /// Several servers of this program run, whose events cannot be told apart.
+    /// Several servers of this program run, whose events cannot be separated.
     #[error(
         "{count} servers of '{}' run, and their pages would mix: stop all but one",
         path.display()

@@ -85,7 +85,7 @@ impl Drop for Instance {
     }
 }
 
-/// Adds a line to the definitions. The file must not be truncated: that would remove everybody's.
+/// Adds a line to the definitions. The file must not be truncated: that would remove the events of all users.
 fn define(definitions: &Path, line: &str) -> std::io::Result<()> {
     OpenOptions::new().append(true).open(definitions)?.write_all(format!("{line}\n").as_bytes())
 }

@@ -1,8 +1,8 @@
 //! The uprobe events of a recording: what is probed, and what each event says.
 //!
-//! PostgreSQL's own probes tell of transactions and of page reads (a hit is a read too), but not of pages that are made
-//! dirty, and name pages by relation where `MarkBufferDirty` has the number of a buffer. `ReadBufferExtended` returns it:
-//! the return that follows a finished read in the same process connects the two.
+//! PostgreSQL's own probes report transactions and page reads (a hit is a read too), but no pages that are made dirty, and
+//! name pages by relation where `MarkBufferDirty` has the number of a buffer. `ReadBufferExtended` returns it: the return
+//! that follows a finished read in the same process connects the two.
 
 use super::argument::{translate, translate_text};
 use super::elf::{Probe, Symbols};
