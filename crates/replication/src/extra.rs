@@ -109,7 +109,7 @@ impl ExtraWrites {
         if now >= self.epoch_ends {
             self.chips.iter_mut().for_each(|chip| chip.periods.end_epoch());
             let passed = now.since(self.epoch_ends).as_ns() / self.epoch.as_ns();
-            self.epoch_ends = self.epoch_ends + self.epoch * (passed + 1);
+            self.epoch_ends += self.epoch * (passed + 1);
         }
     }
 }

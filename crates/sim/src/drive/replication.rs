@@ -426,7 +426,7 @@ impl Replicator {
         }
         let now = kernel.now();
         loop {
-            let Some(at) = self.extra.due(die.0) else { return None };
+            let at = self.extra.due(die.0)?;
             if at > now {
                 self.dies[die.index()].timer = kernel.schedule_after(at.since(now), Event::CopyDue(die));
                 return None;
