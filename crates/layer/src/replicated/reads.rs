@@ -39,6 +39,10 @@ impl<B: Below> Replicated<B> {
     /// Reads a part from the best of the places not tried. Returns false where there is none.
     fn read_next(&mut self, key: Key) -> bool {
         let part = self.parts.get_mut(key).expect("it has not completed");
+        // A copy may have given way to another page's since the read began.
+        let (groups, page) = (&self.groups, part.page);
+        let is_there = |slot: Slot| groups.readable(page).any(|readable| readable == slot);
+        part.candidates.retain(|candidate| candidate.slot.is_none_or(is_there));
         let Some(Candidate { slot, .. }) = take_best(&mut part.candidates, &self.history) else {
             return false;
         };
