@@ -81,7 +81,8 @@ pub struct SweepOptions {
     /// for uflip
     #[arg(long, value_name = "N", help_heading = "Sweeps", requires = "sweep", value_parser = at_least_one::<NonZeroUsize>)]
     pub repeat: Option<NonZeroUsize>,
-    /// Metric to compare and plot; default: mean, or iops if a depth is swept, or rw for uflip
+    /// Metric to compare and plot; default: mean, or iops if a depth is swept, or rw for uflip, or
+    /// transactions for transactions
     #[arg(
         long = "sweep-y", id = "sweep-y", value_name = "METRIC", help_heading = "Sweeps", requires = "sweep",
         value_parser = PossibleValuesParser::new(METRICS.iter().map(|metric| metric.name))

@@ -19,6 +19,7 @@ pub(crate) const TARGET: Target = Target {
         include_str!("../seeds/score.json"),
         include_str!("../seeds/sweep.json"),
         include_str!("../seeds/trace.json"),
+        include_str!("../seeds/transactions.json"),
         include_str!("../seeds/uflip.json"),
         include_str!("../seeds/uflip_plan.json"),
         include_str!("../seeds/sdf.json"),

@@ -153,6 +153,8 @@ impl<'s, 'w, S: Source> Clients<'s, 'w, S> {
             let request = match one.state {
                 State::Begin => {
                     if !self.begin(client, now) {
+                        // At the end of the run no limit of an ended wait is left for which time would pass.
+                        self.end_waits(now);
                         return None;
                     }
                     None

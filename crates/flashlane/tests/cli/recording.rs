@@ -53,7 +53,7 @@ fn program_without_probes_is_refused_without_output() {
     let out = folder.path().join("x.pages.xz");
     let program = env!("CARGO_BIN_EXE_flashlane");
     let given = ["trace", "record", "--postgres", program, "--database", "x", "--out", text(&out)];
-    refused(2, &given, &["has no probes of PostgreSQL", "--enable-dtrace"]);
+    refused(2, &given, &["has no probes of PostgreSQL", "enable-dtrace"]);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "files are left");
 }
 

@@ -122,7 +122,6 @@ const REFUSED: &[&[&str]] = &[
     &["transactions", "sim:ssd-s", "missing.pages"],
     &["transactions", "sim:ssd-s", "./file"],
     &["transactions", "sim:ssd-s", "-"],
-    &["transactions", "sim:ssd-s", "tiny.pages"],
     &["transactions", "sim:ssd-s", "tiny.pages", "--warmup", "100%"],
     &["transactions", "sim:ssd-s", "tiny.pages", "--clients", "0"],
     &["transactions", "sim:ssd-s", "tiny.pages", "--pool", "2", "--warmup", "1"],

@@ -53,7 +53,8 @@ fn transactions_result_adds_up() {
         (&recording["transactions"], &recording["aborted"], &recording["cut"]),
         (&5000.into(), &3.into(), &2.into())
     );
-    assert_eq!(codes(&result), [] as [&str; 0]);
+    // The database is smaller than what the drive has free.
+    assert_eq!(codes(&result), ["nothing-cleaned"]);
 }
 
 #[test]
@@ -109,10 +110,12 @@ fn sweep_compares_pools_and_policies() {
         "pool=100,1000",
         "--sweep",
         "buffer=lru,cflru-e",
+        "--repeat",
+        "1",
     ]);
     let rows = swept["rows"].as_array().unwrap();
     let rate = |row: &Value| row["transactions_per_s"].as_f64().unwrap();
-    assert_eq!((rows.len(), &swept["metric"]), (4, &"transactions".into()));
+    assert_eq!((rows.len(), &swept["comparison"]["metric"]), (4, &"transactions".into()));
     assert!(rate(&rows[2]) > rate(&rows[0]), "a larger pool is faster: {rows:?}");
     let alone = json(&["transactions", DRIVE, text(&path), "--pool", "1000", "--buffer", "cflru-e"]);
     assert_eq!(rate(&rows[3]), rate(&alone));

@@ -1,7 +1,7 @@
 //! `flashlane.transactions/1`: a recording of transactions on one device.
 
 use super::run::{counter_table, device_table, harness, mean, nonzero, statistics_table, time_cell};
-use super::tail::{p99_fact, shown, why_not};
+use super::tail::{p99_fact, shown, why_not, with_reason};
 use super::{Kind, document, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::format::{capitalised, plain_value};
@@ -104,7 +104,7 @@ fn responses(result: &TransactionsResult) -> Table {
 fn kinds(result: &TransactionsResult) -> impl Iterator<Item = (String, Map<String, Value>)> {
     result.kinds.iter().filter(|_| result.kinds.len() > 1).map(|kind| {
         let fields = named([
-            ("transactions", scalar(kind.transactions)),
+            ("number", scalar(kind.transactions)),
             ("transactions_per_s", scalar(kind.transactions_per_s)),
             ("mean_ns", scalar(kind.response_ns.mean)),
         ]);
@@ -153,7 +153,7 @@ fn over_time(TransactionsOverTimeRow { slice_s, slices }: &TransactionsOverTimeR
     let step = slices.len().div_ceil(ROWS).max(1);
     let row = |slice: &TransactionsSliceRow| {
         let fields = named([
-            ("transactions", scalar(slice.transactions)),
+            ("number", scalar(slice.transactions)),
             ("transactions_per_s", scalar(slice.transactions_per_s)),
             ("mean_ns", scalar(slice.mean_ns)),
             ("p99_ns", scalar(slice.p99_ns.and_then(|p99| shown("p99", p99, slice.transactions)))),
@@ -166,5 +166,6 @@ fn over_time(TransactionsOverTimeRow { slice_s, slices }: &TransactionsOverTimeR
         1 => format!("Over time, {width} each"),
         step => format!("Over time, {width} each, one of every {step}"),
     };
-    part_table(&title, Column::right("From", "from_s"), slices.iter().step_by(step).map(row))
+    let table = part_table(&title, Column::right("From", "from_s"), slices.iter().step_by(step).map(row))?;
+    Some(with_reason(table, slices.iter().step_by(step).map(|slice| slice.transactions)))
 }

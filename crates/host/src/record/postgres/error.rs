@@ -31,7 +31,7 @@ pub enum PostgresError {
     },
     /// The program has no probes at all.
     #[error(
-        "'{}' has no probes of PostgreSQL (section .note.stapsdt): a server that was configured with --enable-dtrace is \
+        "'{}' has no probes of PostgreSQL (section .note.stapsdt): a server that was configured with 'enable-dtrace' is \
          required, as Debian's are, and the server itself ('postgres', not 'psql')",
         path.display()
     )]
