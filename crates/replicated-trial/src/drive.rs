@@ -1,6 +1,7 @@
 //! A drive in memory with a volatile write cache, for trials: lawful, and as mean as the law allows.
 //!
-//! - Requests take random times; now and then a part of the drive stands still for long, as in garbage collection.
+//! - Requests take random times, some of them long ones, in any order; now and then a part of the drive stands still, as in
+//!   garbage collection.
 //! - Completed writes are on the medium after a flush, or at random; a power cut loses all others.
 //! - A power cut leaves each sector of a write in flight old or new, at random.
 //! - A write that overlaps another write in flight is a bug of the caller, since their order is open.
@@ -96,7 +97,8 @@ impl CachedDrive {
         if self.random.chance(0.1) {
             self.busy_until[part] = began + Duration::from_us(self.random.below(1500));
         }
-        let time = began.max(self.busy_until[part]) + Duration::from_us(1 + self.random.below(20));
+        let longest = if self.random.chance(0.1) { 1000 } else { 20 };
+        let time = began.max(self.busy_until[part]) + Duration::from_us(1 + self.random.below(longest));
         let in_flight = InFlight { request, buffer, submitted: self.now };
         self.in_flight.insert((time, self.arrivals), in_flight);
         self.arrivals += 1;

@@ -240,3 +240,38 @@ fn home_of_an_acknowledged_write_is_written_again() {
         assert_eq!(rig.read(1).unwrap().0, 4);
     }
 }
+
+#[test]
+fn slot_that_is_read_is_not_written() {
+    // Two partitions with a slot each. The home of page 0 stays behind, so that its copy is read, and that takes long.
+    let settings =
+        Settings { partitions: 2, page_bytes: 64 << 10, space: 0.125, delay: Some(D), ..Settings::default() };
+    let page_bytes = settings.page_bytes;
+    let is_slot = move |request: &Request| request.offset_bytes % (8 * page_bytes) >= 7 * page_bytes;
+    let mut rig = Rig::with(settings, move |request| {
+        let late = match (is_write(request), is_slot(request)) {
+            (true, true) => 0,
+            (false, _) => 5,
+            (true, false) => {
+                if request.offset_bytes == 0 {
+                    50
+                } else {
+                    3
+                }
+            }
+        };
+        (Duration::from_ms(late), None)
+    });
+    rig.write_as(Request::write(0, 0, page_bytes), 1).unwrap();
+    let read = Request::read(1000, 0, page_bytes);
+    rig.layer.submit_with(read, Buffer::zeroed(page_bytes as usize)).map_err(|(error, _)| error).unwrap();
+    // The copy gives way to that of page 1, whose slot it would have.
+    let latency = rig.write_as(Request::write(0, page_bytes, page_bytes), 2).unwrap();
+    assert!(latency >= Duration::from_ms(3), "{latency}");
+    assert_eq!((rig.count("replicated_copies_evicted"), rig.count("extra_writes_by_writes")), (1, 1));
+    rig.layer.reap(Instant::FAR, &mut Vec::new());
+    assert_eq!(rig.layer.take_buffer(read.id).unwrap().as_slice()[0], 1);
+    // Without a reader the slot is taken.
+    rig.write_as(Request::write(0, page_bytes, page_bytes), 3).unwrap();
+    assert_eq!(rig.count("extra_writes_by_writes"), 2);
+}

@@ -91,6 +91,13 @@ impl Rig {
             threshold: Some(0.3),
             ..Settings::default()
         };
+        Self::with(settings, script)
+    }
+
+    pub fn with(
+        settings: Settings,
+        script: impl FnMut(&Request) -> (Duration, Option<Failure>) + 'static,
+    ) -> Self {
         Self { layer: over_data(Scripted::new(script), settings), next: 0 }
     }
 
