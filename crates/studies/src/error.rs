@@ -54,6 +54,15 @@ pub enum FigureError {
     /// A trace cannot be replayed.
     #[error(transparent)]
     Replay(#[from] flashlane_measure::ReplayError),
+    /// A recording of transactions cannot be opened.
+    #[error(transparent)]
+    Recording(#[from] flashlane_transactions::recording::OpenError),
+    /// A recording of transactions cannot be read to its end.
+    #[error("a recording of transactions {0}")]
+    RecordingEnd(String),
+    /// Transactions do not fit the drive.
+    #[error(transparent)]
+    Transactions(#[from] flashlane_transactions::Unfit),
     /// uFLIP cannot be run on the drive.
     #[error(transparent)]
     Uflip(flashlane_uflip::UflipError),

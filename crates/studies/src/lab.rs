@@ -9,11 +9,12 @@ use flashlane_result::Warning;
 use flashlane_sim::{Drive, DriveConfig, MakeError, profile};
 use flashlane_sweep::Store;
 use flashlane_trace::{OpenOptions, Record};
+use flashlane_transactions::{Partial, Run, Setup, Source};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Called regularly during a study, from every core; [`ControlFlow::Break`] ends it.
 pub type Watch<'a> = &'a (dyn Fn(&Progress) -> ControlFlow<()> + Sync);
@@ -183,6 +184,25 @@ impl<'a> Lab<'a> {
         }
     }
 
+    /// Runs the transactions of `source` on a fresh drive of `profile`, with `overrides` of its settings.
+    pub(crate) fn transactions(
+        &mut self,
+        profile: &str,
+        overrides: &[(&str, &str)],
+        source: &mut impl Source,
+        setup: &Setup,
+    ) -> Result<Run, FigureError> {
+        let mut drive = self.drive(profile, overrides)?;
+        let mut watch = |_: &flashlane_measure::Progress| self.control(0.0);
+        let options = flashlane_measure::Options { watch: Some(&mut watch), ..Default::default() };
+        let run = flashlane_transactions::run(&mut drive, source, setup, options)?;
+        match run.partial {
+            None => Ok(run),
+            Some(Partial::Interrupted(interruption)) => Err(interruption.into()),
+            Some(Partial::Damaged(damage)) => Err(FigureError::RecordingEnd(damage)),
+        }
+    }
+
     /// Runs uFLIP on a fresh drive of `profile`.
     pub(crate) fn uflip(
         &mut self,
@@ -217,6 +237,15 @@ impl<'a> Lab<'a> {
             format!("there is none in '{}'", folder.display())
         });
         Warning::new("trace-not-given", format!("what needs the trace '{name}' was not measured: {folder}"))
+    }
+
+    /// Returns the file of transactions `name` in the folder of traces, where there is one.
+    pub(crate) fn recording(&self, name: &str) -> Option<PathBuf> {
+        let folder = self.options.traces?;
+        ["", ".xz", ".gz", ".zst"]
+            .map(|ending| folder.join(format!("{name}{ending}")))
+            .into_iter()
+            .find(|file| file.exists())
     }
 
     fn drive(&mut self, profile: &str, overrides: &[(&str, &str)]) -> Result<Drive, FigureError> {

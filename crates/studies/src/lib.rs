@@ -9,6 +9,7 @@ pub mod advice_score;
 mod chen11;
 mod disksim;
 mod error;
+mod he14;
 mod lab;
 pub mod phase_score;
 mod row;
@@ -25,4 +26,5 @@ pub use lab::{Options, Progress, Watch};
 pub use study::{FigureStudy, SharedMeasurement, Studied, Study, run};
 
 /// All papers.
-pub const REGISTRY: &[Study] = &[chen11::STUDY, uflip09::STUDY, disksim::STUDY, ruan12::STUDY, sdf14::STUDY];
+pub const REGISTRY: &[Study] =
+    &[chen11::STUDY, uflip09::STUDY, disksim::STUDY, ruan12::STUDY, sdf14::STUDY, he14::STUDY];

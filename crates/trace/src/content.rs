@@ -29,12 +29,7 @@ pub fn open_content(path: &Path, stop: fn() -> bool) -> Result<Content, OpenErro
         progress.file_bytes = Some(0);
         input = file(path, &mut progress)?;
     }
-    let source =
-        Source::new(input, stop).map_err(|source| OpenError::File { path: path.to_owned(), source })?;
-    match packing(&source.head) {
-        Some(packing) => Err(OpenError::Packed { name, packing }),
-        None => Ok(Content { name, progress, input: source.input }),
-    }
+    Content::new(input, name, progress, stop)
 }
 
 /// Opens a file, whose bytes are added to the progress.
@@ -50,6 +45,23 @@ pub(crate) fn file(path: &Path, progress: &mut Progress) -> Result<Input, OpenEr
 }
 
 impl Content {
+    /// Reads a stream, compressed or not; `name` is used in messages.
+    ///
+    /// # Errors
+    /// As [`open_content`].
+    pub fn from_reader(reader: impl Read + Send + 'static, name: &str) -> Result<Self, OpenError> {
+        Self::new(Box::new(reader), name.into(), Progress::default(), || false)
+    }
+
+    fn new(input: Input, name: String, progress: Progress, stop: fn() -> bool) -> Result<Self, OpenError> {
+        let source = Source::new(input, stop)
+            .map_err(|source| OpenError::File { path: name.clone().into(), source })?;
+        match packing(&source.head) {
+            Some(packing) => Err(OpenError::Packed { name, packing }),
+            None => Ok(Self { name, progress, input: source.input }),
+        }
+    }
+
     /// Its path, or `standard input`.
     pub fn name(&self) -> &str {
         &self.name

@@ -33,7 +33,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sweep", &["base", "files", "result", "measure"]),
     (
         "studies",
-        &["base", "result", "device", "sim", "workload", "trace", "measure", "probe", "uflip", "sweep"],
+        &[
+            "base",
+            "result",
+            "device",
+            "sim",
+            "workload",
+            "trace",
+            "measure",
+            "transactions",
+            "probe",
+            "uflip",
+            "sweep",
+        ],
     ),
     ("report", &["base", "files", "result"]),
     (

@@ -2,6 +2,7 @@
 
 use super::{Header, OpenError, ReadError, Reader, Totals, Transaction};
 use flashlane_trace::{Content, Progress, open_content};
+use std::io::Read;
 use std::path::Path;
 
 /// A recording in a file.
@@ -17,7 +18,18 @@ impl Recording {
     /// # Errors
     /// [`OpenError`] where there is no such file, it is not a recording, or its header cannot be used.
     pub fn open(path: &Path, stop: fn() -> bool) -> Result<Self, OpenError> {
-        let content = open_content(path, stop)?;
+        Self::new(open_content(path, stop)?)
+    }
+
+    /// Reads a recording from a stream, compressed or not; `name` is used in messages.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn from_reader(reader: impl Read + Send + 'static, name: &str) -> Result<Self, OpenError> {
+        Self::new(Content::from_reader(reader, name)?)
+    }
+
+    fn new(content: Content) -> Result<Self, OpenError> {
         let (name, progress) = (content.name().to_owned(), content.progress());
         match Reader::new(content) {
             Ok(reader) => Ok(Self { name, progress, reader }),

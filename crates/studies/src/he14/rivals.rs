@@ -1,0 +1,73 @@
+//! Replication beside today's remedies for accesses that GC blocks.
+
+use super::method::{
+    Measured, PACED_PBLRU, PACED_SUSPENDED, PBLRU, PREEMPTED, Runs, SPACE, SUSPENDED, SUSPENDED_PBLRU,
+    WITH_PACED, WITHOUT, WORKLOADS,
+};
+use crate::lab::Lab;
+use crate::study::{FigureStudy, Outcome};
+use crate::{FigureError, row};
+use flashlane_result::{Axis, Figure, Series};
+
+pub(super) const FIGURE: FigureStudy = FigureStudy::new(
+    "rivals",
+    "Section 5.4: other techniques are generally inferior to replication. The rivals are not the paper's, but those of today's drives: preemptible GC and suspended programs and erases, both with reads first, and GC that is paced by the host's writes",
+    measure,
+);
+
+const FORMS: [&str; 9] =
+    [WITHOUT, SPACE, PREEMPTED, SUSPENDED, WITH_PACED, PACED_SUSPENDED, PBLRU, PACED_PBLRU, SUSPENDED_PBLRU];
+/// Those without replication.
+const RIVALS: [&str; 4] = [PREEMPTED, SUSPENDED, WITH_PACED, PACED_SUSPENDED];
+
+fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
+    let mut outcome = Outcome::default();
+    for workload in WORKLOADS {
+        let (name, runs) = (workload.name, Runs::of(lab, workload));
+        let throughput = |form: &str| runs.get(form).transactions_per_s;
+        let best = RIVALS
+            .into_iter()
+            .max_by(|a, b| throughput(a).total_cmp(&throughput(b)))
+            .expect("there are rivals");
+        outcome.rows.push(row::at_least(
+            &format!("{name}: throughput by replication over that by the best rival, {best}"),
+            "superior",
+            throughput(PBLRU) / throughput(best),
+            "x",
+            1.0,
+        ));
+        outcome.figures.push(tails(name, &runs));
+    }
+    Ok(outcome)
+}
+
+/// Draws response times at 50, 99 and 99.9%; the other numbers are in the caption.
+fn tails(name: &str, runs: &Runs) -> Figure {
+    let series = ["p50", "p99", "p99.9"].into_iter().enumerate().map(|(at, quantile)| Series {
+        name: quantile.into(),
+        points: FORMS
+            .iter()
+            .zip(0..)
+            .map(|(form, x)| (f64::from(x), runs.get(form).quantiles_ms[at]))
+            .collect(),
+        ..Series::default()
+    });
+    let numbers = |form: &&str| {
+        let Measured { transactions_per_s, quantiles_ms: [p50, p99, p999], capacity_bytes, .. } =
+            runs.get(form);
+        format!(
+            "{form}: p50 {p50:.1}, p99 {p99:.1}, p99.9 {p999:.1} ms, {transactions_per_s:.1} transactions/s, write amplification {:.2}, capacity {:.2} GB",
+            runs.get(form).write_amplification(),
+            *capacity_bytes as f64 / 1e9,
+        )
+    };
+    Figure {
+        id: format!("rivals-{}", name.to_lowercase()),
+        title: format!("{name}: response times on a fragmented drive"),
+        x: Axis { names: FORMS.map(Into::into).into(), ..Axis::linear("form", "") },
+        y: Axis::log("response time", "ms"),
+        series: series.collect(),
+        caption: format!("{}.", FORMS.iter().map(numbers).collect::<Vec<_>>().join("; ")),
+        ..Figure::default()
+    }
+}
