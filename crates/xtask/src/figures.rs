@@ -81,6 +81,7 @@ const FIGURES: &[&Figure] = &[
     &papers::DISKSIM_OTHERS,
     &papers::RUAN12,
     &papers::SDF14,
+    &papers::HE14,
     &trace::DISKSIM,
     &trace::MSR,
     &trace::SLOWEST,

@@ -36,6 +36,14 @@ pub const SDF14: Figure = Figure {
     read: |output| number_after(output, "sdf14-missed:"),
 };
 
+pub const HE14: Figure = Figure {
+    id: "he14-missed",
+    what: "`study he14`: quantities not reproduced",
+    goal: Some(Goal::AtMost(0.0, None)),
+    command: COMMAND,
+    read: |output| number_after(output, "he14-missed:"),
+};
+
 pub const DISKSIM: Figure = Figure {
     id: "disksim-farthest",
     what: "`study disksim`: largest deviation of eight mean response times from DiskSim's, percent",
