@@ -3,16 +3,14 @@
 //! The replication space is a number of slots on each chip; a slot holds one copy of one page. Its states:
 //!
 //! ```text
-//! free ── reserve ──> reserved ── written ──> readable ── supersede ──> superseded ── release ──> free
-//!                        │                       └── evicted ──> free
+//! free ── reserve ──> reserved ── written ──> readable ── forget, evicted ──> free
 //!                        ├── abandon ──> free
-//!                        └── supersede, evicted ──> unwanted ── written, abandon ──> free
+//!                        └── forget, evicted ──> unwanted ── written, abandon ──> free
 //! ```
 //!
 //! Invariants:
 //! - a page's group has the slots reserved for it and those readable, at most one a chip;
 //! - a readable copy is of the page's newest version: a write takes the group apart before anything else;
-//! - the copies of the version before stay on the chip, superseded, until the caller has the new version there;
 //! - the policy knows exactly the pages that have a group.
 
 use flashlane_policy::replication::Replication;
@@ -50,7 +48,6 @@ enum State {
     Free,
     Reserved,
     Readable,
-    Superseded,
     Unwanted,
 }
 
@@ -171,7 +168,7 @@ impl Groups {
                 self.policy.touch(victim, blocking);
                 return None;
             }
-            self.take_apart(victim, State::Free, evicted);
+            self.take_apart(victim, evicted);
         }
         None
     }
@@ -191,18 +188,15 @@ impl Groups {
         group.len += 1;
     }
 
-    /// Ends a group that the policy has forgotten. Its readable copies become `then` and are appended to `ended`.
-    fn take_apart(&mut self, group: u32, then: State, ended: &mut Vec<Slot>) {
+    /// Ends a group that the policy has forgotten. The slots of its readable copies are free, and appended to `freed`.
+    fn take_apart(&mut self, group: u32, freed: &mut Vec<Slot>) {
         let Group { page, slots, len } = self.groups[group as usize];
         for &slot in &slots[..usize::from(len)] {
             match self.slots[slot.0 as usize].0 {
                 State::Reserved => self.slots[slot.0 as usize].0 = State::Unwanted,
                 State::Readable => {
-                    self.slots[slot.0 as usize].0 = then;
-                    if then == State::Free {
-                        self.give_back(slot);
-                    }
-                    ended.push(slot);
+                    self.give_back(slot);
+                    freed.push(slot);
                 }
                 state => unreachable!("{state:?} belongs to no group"),
             }
@@ -255,7 +249,7 @@ impl Groups {
             group.len -= 1;
             if group.len == 0 {
                 self.policy.remove(number);
-                self.take_apart(number, State::Free, &mut Vec::new());
+                self.take_apart(number, &mut Vec::new());
             }
         } else {
             debug_assert_eq!(state, State::Unwanted);
@@ -263,25 +257,19 @@ impl Groups {
         self.give_back(slot);
     }
 
-    /// A page is being written: it has no copies any more. Those of the version before are appended to `superseded`; they
-    /// keep their slots until they are released.
-    pub fn supersede(&mut self, page: u32, superseded: &mut Vec<Slot>) {
+    /// A page is being written: it has no copies any more. The slots of those that could be read are free, and appended to
+    /// `freed`.
+    pub fn forget(&mut self, page: u32, freed: &mut Vec<Slot>) {
         if let Some(group) = self.group(page) {
             self.policy.remove(group);
-            self.take_apart(group, State::Superseded, superseded);
+            self.take_apart(group, freed);
         }
-    }
-
-    /// The new version of a page is on its chip: the copy of the one before gives up its slot.
-    pub fn release(&mut self, slot: Slot) {
-        debug_assert_eq!(self.slots[slot.0 as usize].0, State::Superseded);
-        self.give_back(slot);
     }
 
     /// Forgets all copies: every slot is free.
     pub fn clear(&mut self) {
         while let Some(group) = self.policy.victim() {
-            self.take_apart(group, State::Free, &mut Vec::new());
+            self.take_apart(group, &mut Vec::new());
         }
         for slot in (0..self.shape.slots()).map(Slot) {
             if self.slots[slot.0 as usize].0 != State::Free {
@@ -341,7 +329,7 @@ mod tests {
                         .collect();
                     all.get(page as usize % all.len().max(1)).copied()
                 };
-                match random.below(6) {
+                match random.below(5) {
                     0 | 1 => {
                         let mut evicted = Vec::new();
                         let chips: Vec<u32> = (0..SHAPE.chips).filter(|chip| *chip != page % 4).collect();
@@ -382,23 +370,18 @@ mod tests {
                         groups.abandon(slot);
                         model.remove(&slot);
                     }
-                    4 => {
-                        let mut superseded = Vec::new();
-                        groups.supersede(page, &mut superseded);
-                        for (slot, (state, of)) in &mut model {
-                            if *of == page && *state == State::Readable {
-                                assert!(superseded.contains(slot));
-                                *state = State::Superseded;
-                            } else if *of == page && *state == State::Reserved {
+                    _ => {
+                        let mut freed = Vec::new();
+                        groups.forget(page, &mut freed);
+                        model.retain(|slot, (state, of)| {
+                            if *of == page && *state == State::Reserved {
                                 *state = State::Unwanted;
                             }
-                        }
+                            let is_freed = *of == page && *state == State::Readable;
+                            assert_eq!(freed.contains(slot), is_freed);
+                            !is_freed
+                        });
                         assert_eq!(groups.readable(page).count(), 0);
-                    }
-                    _ => {
-                        let Some(slot) = pick(&model, &[State::Superseded]) else { continue };
-                        groups.release(slot);
-                        model.remove(&slot);
                     }
                 }
                 check(&groups, &model);

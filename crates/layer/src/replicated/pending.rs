@@ -339,8 +339,7 @@ impl<B: Below> Replicated<B> {
         }
         let mut slots: Vec<Slot> = std::mem::take(&mut self.slots);
         slots.clear();
-        self.groups.supersede(page, &mut slots);
-        slots.iter().for_each(|&slot| self.groups.release(slot));
+        self.groups.forget(page, &mut slots);
         self.slots = slots;
     }
 }

@@ -315,9 +315,8 @@ impl Replicator {
     /// A mapping unit is written or trimmed: its copies are stale.
     pub(super) fn forget(&mut self, ftl: &mut Ftl, lpn: Lpn) {
         let mut gone = std::mem::take(&mut self.gone);
-        self.groups.supersede(lpn.0, &mut gone);
+        self.groups.forget(lpn.0, &mut gone);
         for slot in gone.drain(..) {
-            self.groups.release(slot);
             ftl.trim(self.copy_lpn(slot));
         }
         self.gone = gone;
