@@ -347,8 +347,9 @@ impl Replicator {
                     None => true,
                 };
                 let next = std::iter::from_fn(|| take_best(places, &self.history)).find(is_there)?;
-                (call.under_way, call.operations) = (call.under_way + 1, call.operations + 1);
+                // It may have been trimmed, too.
                 let own = ftl.plane_of(lpn)?;
+                (call.under_way, call.operations) = (call.under_way + 1, call.operations + 1);
                 self.ask(kernel, ftl, Owner::Call(slot), own, read, next);
                 self.time(kernel, slot);
                 None
