@@ -65,7 +65,7 @@ enum Kind {
     Write {
         /// Whether it was blocked.
         blocked: bool,
-        /// Copies that were asked for; of those on flash before the write's own place, the place is recorded.
+        /// Its copies, queued or written, and whether each is on flash.
         copies: Vec<(Slot, bool)>,
     },
 }
@@ -79,14 +79,14 @@ struct Call {
     /// Whose access it is.
     owner: Owner,
     kind: Kind,
-    /// Flash operations of its own that have not ended.
+    /// Reads of flash, or the program of its own place, that have not ended.
     under_way: u32,
     /// Flash operations so far, those of its copies included.
     operations: u32,
     answered: bool,
     /// The timer of its delay.
     timer: Ticket,
-    /// Writes before it.
+    /// Its place in the order of all calls.
     number: u64,
 }
 
@@ -95,14 +95,15 @@ struct Call {
 struct Copying {
     /// The timer of the next copy.
     timer: Ticket,
-    /// Since when a copy is written, and since when another access waits meanwhile.
+    /// Whether a copy is being written.
     writing: bool,
+    /// Since when another access waits for that.
     waited_since: Option<Instant>,
     /// Accesses so far.
     used: u64,
 }
 
-/// A mapping unit of a copy was written to flash and gives up its place, or makes GC due: what the translation does then.
+/// A copy that is to be programmed: its place, and the number of its mapping unit.
 pub(super) struct CopyPlaced {
     pub(super) place: Placed,
     pub(super) lpn: Lpn,
@@ -124,7 +125,6 @@ pub(super) struct Replicator {
     planes_per_die: u32,
     /// The first number of a copy's mapping unit.
     first_copy: u32,
-    slots_per_die: u32,
     calls_so_far: u64,
     counts: ReplicationCounts,
     // Empty lists, kept to spare their allocation.
@@ -162,7 +162,6 @@ impl Replicator {
             delay: replication.delay_of(config.flash.program.0),
             planes_per_die: geometry.planes_per_die,
             first_copy: geometry.logical_units,
-            slots_per_die: shape.slots_per_chip,
             calls_so_far: 0,
             counts: ReplicationCounts::default(),
             others: Vec::new(),
@@ -185,8 +184,7 @@ impl Replicator {
 
     /// The plane for a copy: those of a die take turns.
     fn plane_of_slot(&self, slot: Slot) -> PlaneId {
-        let die = slot.0 / self.slots_per_die;
-        PlaneId(die * self.planes_per_die + slot.0 % self.planes_per_die)
+        PlaneId(self.groups.chip_of(slot) * self.planes_per_die + slot.0 % self.planes_per_die)
     }
 
     /// The blocking probability of a replica group: the sum over the page and its copies (he14, section 4.2.1), where a
