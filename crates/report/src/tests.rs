@@ -69,6 +69,19 @@ fn missing_field_is_refused() {
 }
 
 #[test]
+fn each_kind_has_a_fixture() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
+    let schema = |entry: std::io::Result<std::fs::DirEntry>| {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap()["schema"].as_str().unwrap().to_owned()
+    };
+    let found: Vec<String> = std::fs::read_dir(folder).unwrap().map(schema).collect();
+    let missing: Vec<_> =
+        crate::kinds::KINDS.iter().filter(|kind| !found.iter().any(|found| found == kind.schema)).collect();
+    assert!(missing.is_empty(), "{:?}", missing.iter().map(|kind| kind.schema).collect::<Vec<_>>());
+}
+
+#[test]
 fn unknown_schema_is_refused_with_the_known_ones() {
     let error = refusal(json!({ "schema": "flashlane.dream/7", "answer": 42 }));
     assert!(error.contains("dream/7") && error.contains("flashlane.probe/1"), "{error}");

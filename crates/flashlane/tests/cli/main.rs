@@ -4,6 +4,7 @@ mod bad_input;
 mod contract;
 mod documents;
 mod endings;
+mod fixtures;
 mod help;
 mod mentions;
 mod program;
