@@ -37,8 +37,7 @@ fn unit_of(name: &str) -> (&str, Unit) {
 }
 
 /// Names with an irregular spelling.
-const SPELLINGS: &[(&str, &str)] =
-    &[("over_provisioning", "Over-provisioning"), ("cpu", "Processor time"), ("p99", "p99")];
+const SPELLINGS: &[(&str, &str)] = &[("over_provisioning", "Over-provisioning"), ("cpu", "Processor time")];
 
 /// Formats `chunk_size_bytes` as `Chunk size`; the unit is shown with the value.
 pub(crate) fn plain_name(name: &str) -> String {
@@ -55,15 +54,19 @@ pub(crate) fn plain_name(name: &str) -> String {
             "gc" => "GC",
             "ecc" => "ECC",
             "ncq" => "NCQ",
+            "ios" => "I/Os",
             word => word,
         })
         .collect();
     capitalised(&words.join(" "))
 }
 
-/// Puts the first letter in upper case.
+/// Puts the first letter in upper case, except that of a percentile (`p99`).
 pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
+    if text.starts_with('p') && text[1..].starts_with(|second: char| second.is_ascii_digit()) {
+        return text.to_owned();
+    }
     letters
         .next()
         .map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
@@ -181,6 +184,8 @@ mod tests {
             ("mapping_policy", json!("write-order"), "Mapping policy", "write-order"),
             ("interleaving_degree", json!(10), "Interleaving degree", "10"),
             ("iops", json!(89123.4), "IOPS", "89,123"),
+            ("p50_ns", json!(6000), "p50", "6 µs"),
+            ("read_ios", json!(5), "Read I/Os", "5"),
             ("present", json!(true), "Present", "yes"),
             ("queue_depths", json!([1, 8]), "Queue depths", "1, 8"),
             ("nothing", Value::Null, "Nothing", "–"),

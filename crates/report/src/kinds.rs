@@ -2,6 +2,7 @@
 //!
 //! [`read`] parses the JSON into the type of its kind once; the document uses that type's fields.
 
+mod over_time;
 mod probe;
 mod replay;
 mod run;

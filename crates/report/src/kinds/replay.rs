@@ -1,12 +1,13 @@
 //! `flashlane.replay/1`: a recorded trace on one device.
 
+use super::over_time::{Slice, over_time};
 use super::run::{counter_table, device_table, harness, latency_table, mean, mean_flush, nonzero, time_cell};
 use super::tail::{p99_fact, shown, with_reason};
 use super::{Kind, caution, document, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
 use crate::format::{number, plain_value, time_ns};
 use flashlane_base::Latency;
-use flashlane_result::replay::{OverTimeRow, REPLAY_SCHEMA, ReplayResult, SliceRow};
+use flashlane_result::replay::{REPLAY_SCHEMA, ReplayResult, SliceRow};
 
 pub(super) const KIND: Kind = Kind { schema: REPLAY_SCHEMA, read: |json| document(json, of) };
 
@@ -35,7 +36,8 @@ fn of(result: &ReplayResult) -> Document {
         ),
         compared(result),
         part_table("Slowest requests", Column::right("Place", "place"), slowest),
-        over_time(&result.over_time).map(|table| table.beside(["throughput-over-time"])),
+        over_time(result.over_time.slice_s, &result.over_time.slices, slice)
+            .map(|table| table.beside(["throughput-over-time"])),
         result.trace.as_ref().and_then(|trace| field_table("Trace", &fields(trace))),
         fitted(result),
         counter_table(&result.device.counters),
@@ -96,30 +98,17 @@ fn compared(result: &ReplayResult) -> Option<Table> {
     Some(with_reason(table, std::iter::repeat(result.requests)))
 }
 
-/// Most rows of the table over time; the plots include every slice.
-const ROWS: usize = 16;
-
-/// Returns a table with up to [`ROWS`] of the slices, evenly spaced.
-fn over_time(OverTimeRow { slice_s, slices }: &OverTimeRow) -> Option<Table> {
-    let step = slices.len().div_ceil(ROWS).max(1);
-    let row = |slice: &SliceRow| {
-        let fields = named([
-            ("requests", scalar(slice.requests)),
-            ("iops", scalar(slice.iops)),
-            ("bandwidth_bytes_per_s", scalar(slice.bandwidth_bytes_per_s)),
-            ("mean_ns", scalar(slice.mean_ns)),
-            ("p99_ns", scalar(slice.p99_ns.and_then(|p99| shown("p99", p99, slice.requests)))),
-            ("max_ns", scalar(slice.max_ns)),
-        ]);
-        (plain_value("from_s", &scalar(slice.from_s)), fields)
-    };
-    let width = plain_value("slice_s", &scalar(slice_s));
-    let title = match step {
-        1 => format!("Over time, {width} each"),
-        step => format!("Over time, {width} each, one of every {step}"),
-    };
-    let table = part_table(&title, Column::right("From", "from_s"), slices.iter().step_by(step).map(row))?;
-    Some(with_reason(table, slices.iter().step_by(step).map(|slice| slice.requests)))
+/// Returns a slice's numbers.
+fn slice(row: &SliceRow) -> Slice {
+    let fields = named([
+        ("requests", scalar(row.requests)),
+        ("iops", scalar(row.iops)),
+        ("bandwidth_bytes_per_s", scalar(row.bandwidth_bytes_per_s)),
+        ("mean_ns", scalar(row.mean_ns)),
+        ("p99_ns", scalar(row.p99_ns.and_then(|p99| shown("p99", p99, row.requests)))),
+        ("max_ns", scalar(row.max_ns)),
+    ]);
+    Slice { from_s: row.from_s, requests: row.requests, fields }
 }
 
 /// Returns the changes that fitted the trace to the device, without zero counts.

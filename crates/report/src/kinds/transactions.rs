@@ -1,14 +1,13 @@
 //! `flashlane.transactions/1`: a recording of transactions on one device.
 
+use super::over_time::{Slice, over_time};
 use super::run::{counter_table, device_table, harness, mean, nonzero, statistics_table, time_cell};
-use super::tail::{p99_fact, shown, why_not, with_reason};
+use super::tail::{p99_fact, shown, why_not};
 use super::{Kind, document, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::format::{capitalised, plain_value};
 use flashlane_result::run::{OperationRow, plural};
-use flashlane_result::transactions::{
-    TRANSACTIONS_SCHEMA, TransactionsOverTimeRow, TransactionsResult, TransactionsSliceRow,
-};
+use flashlane_result::transactions::{TRANSACTIONS_SCHEMA, TransactionsResult, TransactionsSliceRow};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -42,7 +41,8 @@ fn of(result: &TransactionsResult) -> Document {
                 ("transactions_of_the_warm_up", scalar(result.warmup)),
             ]),
         ),
-        over_time(&result.over_time).map(|table| table.beside(["throughput-over-time"])),
+        over_time(result.over_time.slice_s, &result.over_time.slices, slice)
+            .map(|table| table.beside(["throughput-over-time"])),
         result
             .recording
             .as_ref()
@@ -145,27 +145,14 @@ fn requests(operations: &BTreeMap<String, OperationRow>) -> Option<Table> {
     (!rows.is_empty()).then(|| Table { title: "Device".into(), columns, rows, ..Table::default() })
 }
 
-/// Most rows of the table over time; the plots include every slice.
-const ROWS: usize = 16;
-
-/// Returns a table with up to [`ROWS`] of the slices, evenly spaced.
-fn over_time(TransactionsOverTimeRow { slice_s, slices }: &TransactionsOverTimeRow) -> Option<Table> {
-    let step = slices.len().div_ceil(ROWS).max(1);
-    let row = |slice: &TransactionsSliceRow| {
-        let fields = named([
-            ("number", scalar(slice.transactions)),
-            ("transactions_per_s", scalar(slice.transactions_per_s)),
-            ("mean_ns", scalar(slice.mean_ns)),
-            ("p99_ns", scalar(slice.p99_ns.and_then(|p99| shown("p99", p99, slice.transactions)))),
-            ("max_ns", scalar(slice.max_ns)),
-        ]);
-        (plain_value("from_s", &scalar(slice.from_s)), fields)
-    };
-    let width = plain_value("slice_s", &scalar(slice_s));
-    let title = match step {
-        1 => format!("Over time, {width} each"),
-        step => format!("Over time, {width} each, one of every {step}"),
-    };
-    let table = part_table(&title, Column::right("From", "from_s"), slices.iter().step_by(step).map(row))?;
-    Some(with_reason(table, slices.iter().step_by(step).map(|slice| slice.transactions)))
+/// Returns a slice's numbers.
+fn slice(row: &TransactionsSliceRow) -> Slice {
+    let fields = named([
+        ("number", scalar(row.transactions)),
+        ("transactions_per_s", scalar(row.transactions_per_s)),
+        ("mean_ns", scalar(row.mean_ns)),
+        ("p99_ns", scalar(row.p99_ns.and_then(|p99| shown("p99", p99, row.transactions)))),
+        ("max_ns", scalar(row.max_ns)),
+    ]);
+    Slice { from_s: row.from_s, requests: row.transactions, fields }
 }
