@@ -195,6 +195,13 @@ impl Device for MemoryLanes {
         self.take(request, None).map_err(|(error, _)| error)
     }
 
+    fn next_event(&self) -> Option<Instant> {
+        if !self.cut_off.is_empty() {
+            return Some(self.now);
+        }
+        Some(self.in_flight.first_key_value().map_or(Instant::FAR, |(&(time, _), _)| time.max(self.now)))
+    }
+
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         if !self.cut_off.is_empty() {
             return out.append(&mut self.cut_off);

@@ -42,6 +42,14 @@ pub trait Device {
     /// Completions MUST come in the order of their times, and each accepted request MUST complete exactly once.
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>);
 
+    /// Returns the time before which no request completes, if none is submitted meanwhile: on a simulated device the
+    /// earliest event in its queue, and [`Instant::FAR`] where there is none. A [`reap`](Device::reap) until an earlier
+    /// time MUST return nothing. With it, the user of several simulated devices steps the earliest one, and their clocks
+    /// agree. `None` where the device cannot know: real devices, whose clocks agree anyway.
+    fn next_event(&self) -> Option<Instant> {
+        None
+    }
+
     /// Hints that a request for these bytes will probably follow soon. It changes no result: a simulated drive loads
     /// its tables for them into the processor's cache.
     fn prefetch(&self, _offset_bytes: u64, _length_bytes: u64) {}
@@ -84,6 +92,9 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         (**self).reap(until, out);
     }
+    fn next_event(&self) -> Option<Instant> {
+        (**self).next_event()
+    }
     fn prefetch(&self, offset_bytes: u64, length_bytes: u64) {
         (**self).prefetch(offset_bytes, length_bytes);
     }
@@ -113,6 +124,9 @@ impl<D: Device + ?Sized> Device for &mut D {
     }
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         (**self).reap(until, out);
+    }
+    fn next_event(&self) -> Option<Instant> {
+        (**self).next_event()
     }
     fn prefetch(&self, offset_bytes: u64, length_bytes: u64) {
         (**self).prefetch(offset_bytes, length_bytes);

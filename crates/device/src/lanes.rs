@@ -44,6 +44,10 @@ impl<D: Device> Device for OneLane<D> {
         self.inner.reap(until, out);
     }
 
+    fn next_event(&self) -> Option<Instant> {
+        self.inner.next_event()
+    }
+
     fn counters(&self) -> Counters {
         self.inner.counters()
     }
@@ -130,6 +134,10 @@ impl<D: Device> Device for Interleaved<D> {
 
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         self.inner.reap(until, out);
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.inner.next_event()
     }
 
     fn counters(&self) -> Counters {

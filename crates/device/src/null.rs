@@ -56,6 +56,10 @@ impl Device for NullDevice {
         Ok(())
     }
 
+    fn next_event(&self) -> Option<Instant> {
+        Some(if self.waiting.is_empty() { Instant::FAR } else { Instant::from_ns(self.now.as_ns() + 1) })
+    }
+
     #[inline]
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         if self.waiting.is_empty() {

@@ -196,6 +196,10 @@ impl<D: Device> Device for Backed<D> {
         }
     }
 
+    fn next_event(&self) -> Option<Instant> {
+        self.inner.next_event()
+    }
+
     fn counters(&self) -> Counters {
         self.inner.counters()
     }

@@ -280,6 +280,11 @@ impl<D: Device> Device for Faulty<D> {
         Ok(())
     }
 
+    fn next_event(&self) -> Option<Instant> {
+        let held = self.held.first_key_value().map_or(Instant::FAR, |(&(time, _), _)| time);
+        Some(self.inner.next_event()?.min(held))
+    }
+
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         let first = out.len();
         loop {

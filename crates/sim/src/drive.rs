@@ -418,6 +418,10 @@ impl Device for Drive {
         Ok(())
     }
 
+    fn next_event(&self) -> Option<Instant> {
+        Some(self.kernel.next_event())
+    }
+
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         kernel::run(self, until, out);
     }

@@ -390,6 +390,11 @@ impl<S> Kernel<S> {
         self.live.requests.slots_in_use().into_iter().map(|slot| &self.live.requests[slot])
     }
 
+    /// Returns the time of the next event; now where completions are to be taken.
+    pub(crate) fn next_event(&self) -> Instant {
+        if self.completed.is_empty() { self.next_time() } else { self.now }
+    }
+
     #[inline]
     fn next_time(&self) -> Instant {
         self.live.events.next_time().min(self.link.next_time())

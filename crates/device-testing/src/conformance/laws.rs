@@ -10,6 +10,7 @@ pub(super) const LAWS: &[(&str, Law)] = &[
     ("each accepted request completes exactly once", Law::Alone(each_request_completes_once)),
     ("every lane can be used", Law::Alone(every_lane_works)),
     ("reap returns by its deadline", Law::Alone(reap_returns_by_its_deadline)),
+    ("no request completes before the next event", Law::Alone(nothing_completes_before_the_next_event)),
     ("reap returns at once when nothing is in flight", Law::Alone(an_idle_reap_returns_at_once)),
     ("no more than the depth is in flight, and Full passes", Law::Alone(full_passes)),
     ("a flush completes after the writes before it", Law::Alone(a_flush_follows_writes)),
@@ -49,6 +50,34 @@ fn each_request_completes_once(mut subject: Watched<Box<dyn Device>>) {
     subject.drain();
     let completed = subject.log.len() - before;
     subject.require(completed == accepted, || format!("{completed} of {accepted} completed"));
+}
+
+fn nothing_completes_before_the_next_event(mut subject: Watched<Box<dyn Device>>) {
+    subject.prepare(Lane(0));
+    let a_read = subject.a_read(Lane(0));
+    for _ in 0..8.min(subject.profile().depth) {
+        match subject.submit(a_read) {
+            Ok(_) => {}
+            Err(SubmitError::DeviceLost) if subject.may_fail() => break,
+            Err(error) => subject.require(false, || format!("{a_read:?} was refused: {error}")),
+        }
+    }
+    while subject.in_flight() > 0 {
+        let Some(next) = subject.next_event() else { return subject.drain() };
+        let now = subject.now();
+        subject.require(now <= next, || format!("the next event is at {next:?}, and it is {now:?}"));
+        subject.require(next < Instant::FAR, || "requests are in flight, and no event follows".into());
+        if now < next {
+            let before = subject.log.len();
+            subject.reap(Instant::from_ns(next.as_ns() - 1));
+            let (now, early) = (subject.now(), subject.log.len() - before);
+            let is_kept = early == 0 && now < next;
+            subject.require(is_kept, || format!("{early} requests completed before {next:?}; it is {now:?}"));
+        }
+        subject.reap(next);
+        let now = subject.now();
+        subject.require(now == next, || format!("reap until {next:?} returned at {now:?}"));
+    }
 }
 
 fn every_lane_works(mut subject: Watched<Box<dyn Device>>) {

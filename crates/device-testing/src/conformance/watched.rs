@@ -76,6 +76,10 @@ impl<D: Device> Watched<D> {
         self.health == Health::Failing
     }
 
+    pub fn next_event(&self) -> Option<Instant> {
+        self.device.next_event()
+    }
+
     pub fn now(&mut self) -> Instant {
         let now = self.device.now();
         let latest = self.latest_now;

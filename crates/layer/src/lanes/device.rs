@@ -24,6 +24,10 @@ impl<D: DataDevice> Device for Lanes<D> {
         self.accept(request, None).map_err(|(error, _)| error)
     }
 
+    fn next_event(&self) -> Option<Instant> {
+        if self.ready.is_empty() { self.below.next_event() } else { Some(self.now()) }
+    }
+
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         let first = out.len();
         out.append(&mut self.ready);
