@@ -1,4 +1,5 @@
-//! Policies of a drive's firmware, and of a database's buffer pool above it: a folder per family, a file per policy.
+//! Policies of a drive's firmware, and of a database's buffer pool and a store's merges above it: a folder per family, a
+//! file per policy.
 //!
 //! A policy gets a read-only view and returns a choice; the engine checks that the choice is legal and applies it. A
 //! policy never sees the engine, the clock or another policy. A new policy is one file in its family's folder, with its
@@ -8,6 +9,7 @@ pub mod allocation;
 pub mod buffer;
 pub mod cleaning;
 pub mod mapping;
+pub mod merge;
 mod options;
 pub mod pacing;
 mod policies;

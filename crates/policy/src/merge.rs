@@ -1,0 +1,273 @@
+//! Merges of a log-structured merge tree: which patches are merged, and to which level.
+//!
+//! This is a policy of the host, above the drive; the tree is in `flashlane-store`. A *patch* is a sorted piece of the tree
+//! that fills one block; a *run* is a set of patches whose keys do not overlap, and a *level* a sequence of runs. Data of a
+//! lower level number is newer, and of the runs of a level the one with the higher number. A patch that was just written
+//! stands in level 0 as a run with one patch. A tree has at most one merge at a time.
+//!
+//! A choice is legal ([`View::legality`]) if it keeps this order: after the merge, of two patches with a common key, the one
+//! that is nearer to the front still holds the newer version.
+
+mod lazy_leveled;
+mod leveled;
+#[cfg(test)]
+mod tests;
+mod tiered;
+
+use crate::registry::{Entry, Family};
+use crate::{OptionError, Options};
+
+/// Levels of a tree: the last is [`LEVELS`]` - 1`.
+pub const LEVELS: u8 = 8;
+
+/// A patch as policies see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patch<'a> {
+    /// Its level.
+    pub level: u8,
+    /// Its run: of the runs of a level, the higher number is the newer one.
+    pub run: u64,
+    /// Its first key.
+    pub first: &'a [u8],
+    /// Its last key.
+    pub last: &'a [u8],
+    /// Bytes of its entries.
+    pub bytes: u64,
+    /// Number of its entries.
+    pub entries: u64,
+    /// Number of its tombstones that no snapshot needs.
+    pub tombstones: u64,
+}
+
+impl Patch<'_> {
+    fn overlaps(&self, first: &[u8], last: &[u8]) -> bool {
+        self.first <= last && first <= self.last
+    }
+
+    /// Its place in the order of age: the lower one is newer.
+    fn age(&self) -> (u8, std::cmp::Reverse<u64>) {
+        (self.level, std::cmp::Reverse(self.run))
+    }
+}
+
+/// The patches of a tree, newest first: by level, then from the highest run to the lowest, then by first key.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The patches.
+    pub patches: &'a [Patch<'a>],
+    /// Most bytes of a patch.
+    pub patch_bytes: u64,
+}
+
+/// A merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Patches to merge, as indexes of [`View::patches`], in ascending order.
+    pub inputs: Vec<usize>,
+    /// Level of the result.
+    pub level: u8,
+    /// Whether the result joins the newest run of that level; otherwise it forms a newer one.
+    pub joins: bool,
+}
+
+/// The rule that a choice breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Illegal {
+    /// There are no inputs, or they are no ascending list of patches.
+    #[error("inputs are no ascending list of patches")]
+    Inputs,
+    /// The result would stand above an input, or below the last level.
+    #[error("the level of the result is above an input or does not exist")]
+    Level,
+    /// The result joins a level without a run.
+    #[error("the result joins a run that does not exist")]
+    NoRun,
+    /// The result would overlap a patch of the run that it joins.
+    #[error("the result overlaps patch {0} of its run")]
+    Overlap(usize),
+    /// Versions of a key would change their order.
+    #[error("input {0} and patch {1}, which stays, would change their order")]
+    Order(usize, usize),
+}
+
+impl View<'_> {
+    /// Returns the first and last key of these patches. Requires: there is at least one.
+    fn hull(&self, inputs: &[usize]) -> (&[u8], &[u8]) {
+        let patches = || inputs.iter().map(|&nth| &self.patches[nth]);
+        let first = patches().map(|patch| patch.first).min().expect("a merge has inputs");
+        (first, patches().map(|patch| patch.last).max().expect("a merge has inputs"))
+    }
+
+    /// Checks that a choice keeps the order of versions.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn legality(&self, choice: &Choice) -> Result<(), Illegal> {
+        let Choice { inputs, level, joins } = choice;
+        let is_ascending = inputs.windows(2).all(|pair| pair[0] < pair[1]);
+        if !is_ascending || inputs.last().is_none_or(|&last| last >= self.patches.len()) {
+            return Err(Illegal::Inputs);
+        }
+        if *level >= LEVELS || inputs.iter().any(|&nth| self.patches[nth].level > *level) {
+            return Err(Illegal::Level);
+        }
+        let joined = self.patches.iter().filter(|patch| patch.level == *level).map(|patch| patch.run).max();
+        let run = match (joins, joined) {
+            (true, None) => return Err(Illegal::NoRun),
+            (true, Some(run)) => run,
+            (false, _) => u64::MAX,
+        };
+        let result = (*level, std::cmp::Reverse(run));
+        let (first, last) = self.hull(inputs);
+        for (other, patch) in
+            self.patches.iter().enumerate().filter(|(nth, _)| inputs.binary_search(nth).is_err())
+        {
+            if *joins && patch.age() == result && patch.overlaps(first, last) {
+                return Err(Illegal::Overlap(other));
+            }
+            for &nth in inputs {
+                let input = &self.patches[nth];
+                let is_newer = patch.age() < input.age();
+                if patch.overlaps(input.first, input.last) && is_newer != (patch.age() < result) {
+                    return Err(Illegal::Order(nth, other));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the runs of a level, newest first, each with its patches.
+    fn runs(&self, level: u8) -> Vec<Vec<usize>> {
+        let mut runs: Vec<Vec<usize>> = Vec::new();
+        for (nth, patch) in self.patches.iter().enumerate().filter(|(_, patch)| patch.level == level) {
+            match runs.last_mut() {
+                Some(run) if self.patches[run[0]].run == patch.run => run.push(nth),
+                _ => runs.push(vec![nth]),
+            }
+        }
+        runs
+    }
+
+    fn level_bytes(&self, level: u8) -> u64 {
+        self.patches.iter().filter(|patch| patch.level == level).map(|patch| patch.bytes).sum()
+    }
+
+    /// Returns the deepest level with a patch.
+    fn deepest(&self) -> Option<u8> {
+        self.patches.iter().map(|patch| patch.level).max()
+    }
+
+    /// Returns the merge of `inputs` with all patches of `level`'s newest run that they overlap, or into a new run where the
+    /// level has none. What the added patches overlap in the run they do not overlap themselves, so one pass is enough.
+    fn into_level(&self, mut inputs: Vec<usize>, level: u8) -> Choice {
+        let (first, last) = self.hull(&inputs);
+        let newest = self.runs(level).into_iter().next();
+        let joins = newest.as_ref().is_some_and(|run| run.iter().any(|nth| !inputs.contains(nth)));
+        let run = newest.unwrap_or_default().into_iter();
+        let added: Vec<usize> = run.filter(|&nth| self.patches[nth].overlaps(first, last)).collect();
+        inputs.extend(added);
+        inputs.sort_unstable();
+        inputs.dedup();
+        Choice { inputs, level, joins }
+    }
+
+    /// Returns the merge of the patch of a level that has the fewest bytes below it, into the next level.
+    fn least_overlapping(&self, level: u8) -> Option<Choice> {
+        let of_level = (0..self.patches.len()).filter(|&nth| self.patches[nth].level == level);
+        let choices = of_level.map(|nth| self.into_level(vec![nth], level + 1));
+        let bytes = |choice: &Choice| choice.inputs.iter().map(|&nth| self.patches[nth].bytes).sum::<u64>();
+        choices.min_by_key(|choice| (bytes(choice), choice.inputs.clone()))
+    }
+
+    /// Returns a merge that drops tombstones: of a patch that consists of them by more than `share`. One with nothing older
+    /// below is rewritten in its place, any other is merged into the next level.
+    fn dense_tombstones(&self, share: f64) -> Option<Choice> {
+        let is_dense = |patch: &Patch<'_>| patch.tombstones as f64 > share * patch.entries as f64;
+        // The deepest first, whose tombstones go at once. Level 0 has its own rule: its patches overlap.
+        let dense = (0..self.patches.len()).rev().filter(|&nth| self.patches[nth].level > 0);
+        let mut dense = dense.filter(|&nth| is_dense(&self.patches[nth]));
+        dense.find_map(|nth| {
+            let patch = &self.patches[nth];
+            let below = self.patches.iter().filter(|other| other.age() > patch.age());
+            let is_lowest = below.clone().all(|other| !other.overlaps(patch.first, patch.last));
+            let choice = if is_lowest {
+                let newest =
+                    self.patches.iter().filter(|other| other.level == patch.level).map(|other| other.run);
+                Choice { inputs: vec![nth], level: patch.level, joins: newest.max() == Some(patch.run) }
+            } else if patch.level + 1 < LEVELS {
+                self.into_level(vec![nth], patch.level + 1)
+            } else {
+                return None;
+            };
+            self.legality(&choice).is_ok().then_some(choice)
+        })
+    }
+}
+
+/// Chooses merges.
+pub trait Merge: Send {
+    /// Returns the next merge; `None` where the tree is in shape. Repeated merging without new patches MUST come to `None`.
+    fn choose(&mut self, view: View<'_>) -> Option<Choice>;
+
+    /// Returns the number of level-0 patches at which merging lags behind writing, so that writers are to be slowed.
+    fn level_0_patches_max(&self) -> u32;
+}
+
+/// Builds a merge policy.
+pub type Build = fn(&Options) -> Result<Box<dyn Merge>, OptionError>;
+
+/// All merge policies.
+pub const REGISTRY: &[Entry<Build>] = &[
+    Entry {
+        name: "leveled",
+        summary: "one run a level, each larger by a factor: fewest reads and least space",
+        is_random: false,
+        build: leveled::build,
+    },
+    Entry {
+        name: "tiered",
+        summary: "several runs a level, merged together: fewest writes",
+        is_random: false,
+        build: tiered::build,
+    },
+    Entry {
+        name: "lazy-leveled",
+        summary: "several runs a level but the last, which has one: few writes, little space",
+        is_random: false,
+        build: lazy_leveled::build,
+    },
+];
+
+/// The family.
+pub const FAMILY: Family<Build> = Family::new("merge", &[], REGISTRY);
+
+impl Family<Build> {
+    /// Builds the merge policy called `name`.
+    ///
+    /// # Errors
+    /// [`OptionError`] where there is no such policy, or an option is refused.
+    pub fn build(&self, name: &str, options: &Options) -> Result<Box<dyn Merge>, OptionError> {
+        self.make(name, options, |build| build(options))
+    }
+}
+
+/// Options that all merge policies have.
+#[derive(Clone, Copy, Debug)]
+struct Shared {
+    /// Patches of level 0, or runs of a level, that are merged together.
+    trigger: u32,
+    /// Share of tombstones above which a patch is merged.
+    tombstones: f64,
+}
+
+impl Shared {
+    fn read(options: &Options) -> Result<Self, OptionError> {
+        let share = crate::options::Share(0.5);
+        let tombstones =
+            options.get("tombstones", share, "a share of a patch's entries, as \"50%\"", |share| {
+                share.0 > 0.0 && share.0 <= 1.0
+            })?;
+        let trigger = options.get("trigger", 4, "2 to 64", |trigger| (2..=64).contains(&trigger))?;
+        Ok(Self { trigger, tombstones: tombstones.0 })
+    }
+}

@@ -1,0 +1,55 @@
+//! Leveled: every level below 0 is one run, larger than the one above it by a factor.
+//!
+//! After LevelDB (`doc/impl.md`, "Compactions") and RocksDB's leveled compaction: a level's score is its size over its
+//! target, the highest score goes first, and of a level below 0 the patch with the fewest bytes below it (RocksDB's
+//! `kMinOverlappingRatio`). Write amplification is up to the factor a level, space amplification about `1 + 1/factor`, and a
+//! get looks into one patch a level and those of level 0.
+
+use super::{Choice, LEVELS, Merge, Shared, View};
+use crate::{OptionError, Options};
+
+pub(super) fn build(options: &Options) -> Result<Box<dyn Merge>, OptionError> {
+    let shared = Shared::read(options)?;
+    let factor = options.get("factor", 8, "2 to 64", |factor| (2..=64).contains(&factor))?;
+    Ok(Box::new(Leveled { shared, factor }))
+}
+
+struct Leveled {
+    shared: Shared,
+    factor: u64,
+}
+
+impl Leveled {
+    /// Returns the size of a level over its target.
+    fn score(&self, view: View<'_>, level: u8) -> f64 {
+        let trigger = f64::from(self.shared.trigger);
+        match level {
+            0 => view.patches.iter().filter(|patch| patch.level == 0).count() as f64 / trigger,
+            _ => {
+                // Level 1 takes what level 0 gives it at once.
+                let target = trigger * view.patch_bytes as f64 * (self.factor as f64).powi(level.into())
+                    / self.factor as f64;
+                view.level_bytes(level) as f64 / target
+            }
+        }
+    }
+}
+
+impl Merge for Leveled {
+    fn choose(&mut self, view: View<'_>) -> Option<Choice> {
+        let mut full: Vec<(f64, u8)> =
+            (0..LEVELS - 1).map(|level| (self.score(view, level), level)).collect();
+        full.retain(|&(score, level)| if level == 0 { score >= 1.0 } else { score > 1.0 });
+        // The highest score first; of equal ones the upper level.
+        full.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        match full.first() {
+            Some((_, 0)) => Some(view.into_level(view.runs(0).concat(), 1)),
+            Some(&(_, level)) => view.least_overlapping(level),
+            None => view.dense_tombstones(self.shared.tombstones),
+        }
+    }
+
+    fn level_0_patches_max(&self) -> u32 {
+        self.shared.trigger * 3
+    }
+}
