@@ -138,6 +138,16 @@ impl<D: DataDevice> Blocks<D> {
         start..start + layout.unit_bytes
     }
 
+    /// Returns whether no request is in flight.
+    pub fn is_idle(&self) -> bool {
+        self.engine.is_idle()
+    }
+
+    /// Returns the number of blocks for which there is room.
+    pub fn free_blocks(&self) -> u64 {
+        self.engine.free_units()
+    }
+
     /// Returns the device's time.
     pub fn now(&self) -> Instant {
         self.device().now()

@@ -158,16 +158,29 @@ impl View<'_> {
     }
 
     /// Returns the merge of `inputs` with all patches of `level`'s newest run that they overlap, or into a new run where the
-    /// level has none. What the added patches overlap in the run they do not overlap themselves, so one pass is enough.
+    /// level has none. A patch whose last key is the first of its neighbour goes with it.
     fn into_level(&self, mut inputs: Vec<usize>, level: u8) -> Choice {
-        let (first, last) = self.hull(&inputs);
-        let newest = self.runs(level).into_iter().next();
-        let joins = newest.as_ref().is_some_and(|run| run.iter().any(|nth| !inputs.contains(nth)));
-        let run = newest.unwrap_or_default().into_iter();
-        let added: Vec<usize> = run.filter(|&nth| self.patches[nth].overlaps(first, last)).collect();
-        inputs.extend(added);
+        let newest = self.runs(level).into_iter().next().unwrap_or_default();
+        loop {
+            let (first, last) = self.hull(&inputs);
+            let is_neighbour = |nth: usize| {
+                let patch = &self.patches[nth];
+                let of_run =
+                    inputs.iter().map(|&nth| &self.patches[nth]).filter(|input| input.age() == patch.age());
+                of_run.into_iter().any(|input| patch.overlaps(input.first, input.last))
+            };
+            let is_added = |nth: usize| {
+                newest.contains(&nth) && self.patches[nth].overlaps(first, last) || is_neighbour(nth)
+            };
+            let others = (0..self.patches.len()).filter(|nth| !inputs.contains(nth));
+            let added: Vec<usize> = others.filter(|&nth| is_added(nth)).collect();
+            if added.is_empty() {
+                break;
+            }
+            inputs.extend(added);
+        }
         inputs.sort_unstable();
-        inputs.dedup();
+        let joins = newest.iter().any(|nth| !inputs.contains(nth));
         Choice { inputs, level, joins }
     }
 

@@ -23,6 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("replicated-trial", &["base", "device", "layer"]),
     ("block", &["base", "device"]),
     ("block-trial", &["base", "device", "device-testing", "block"]),
+    ("store", &["base", "device", "policy", "block"]),
     ("open", &["base", "result", "device", "policy", "sim", "host", "layer", "block"]),
     ("workload", &["base"]),
     ("trace", &["base", "files"]),

@@ -1,0 +1,298 @@
+//! A disk in memory: the simplest device without erase units that has a volatile cache, for tests of logs.
+//!
+//! Every request takes a random time. A completed write that is neither durable nor flushed is in the cache: after a power cut
+//! each of its sectors holds the new bytes or those that were durable before, in any mixture. A write in flight leaves, sector
+//! by sector, the old bytes, the new ones or random ones. A clone is an independent device that behaves the same from then on.
+
+use crate::memory::MemoryFaults;
+use flashlane_base::{Duration, Instant, Random, Seed};
+use flashlane_device::{
+    AtRisk, Buffer, Completion, DataDevice, Device, Failure, Operation, Profile, Request, RequestId,
+    SubmitError,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// EIO, which Linux reports for a failed request.
+const IO_ERROR: i32 = 5;
+/// Longest time of a request.
+const LONGEST: Duration = Duration::from_us(100);
+
+/// A disk in memory.
+#[derive(Clone, Debug)]
+pub struct MemoryDisk {
+    profile: Profile,
+    /// What reads return.
+    bytes: Vec<u8>,
+    /// What a power cut leaves at least, of the sectors in `cached`; elsewhere it is as in `bytes`.
+    durable: BTreeMap<u64, Box<[u8]>>,
+    /// Sectors whose bytes are not durable.
+    cached: BTreeSet<u64>,
+    now: Instant,
+    random: Random,
+    faults: MemoryFaults,
+    accepted: u64,
+    in_flight: BTreeMap<(Instant, u64), InFlight>,
+    returned: BTreeMap<RequestId, Buffer>,
+    /// Completions of requests that a power cut ended, for the next reap.
+    cut_off: Vec<Completion>,
+}
+
+#[derive(Clone, Debug)]
+struct InFlight {
+    request: Request,
+    submitted: Instant,
+    outcome: Result<(), Failure>,
+    buffer: Option<Buffer>,
+}
+
+impl MemoryDisk {
+    /// Creates a disk of zeros.
+    ///
+    /// # Panics
+    /// Where `capacity_bytes` is not a multiple of `sector_bytes`.
+    pub fn new(capacity_bytes: u64, sector_bytes: u64, seed: Seed) -> Self {
+        assert!(capacity_bytes.is_multiple_of(sector_bytes), "a disk is whole sectors");
+        let profile = Profile {
+            name: "memory disk".into(),
+            capacity_bytes,
+            lanes: 1,
+            read_unit_bytes: sector_bytes,
+            write_unit_bytes: sector_bytes,
+            erase_unit_bytes: 0,
+            depth: 64,
+            simulated: true,
+            read_only: false,
+            over_provisioning: None,
+            begins_written: false,
+        };
+        Self {
+            profile,
+            bytes: vec![0; capacity_bytes as usize],
+            durable: BTreeMap::new(),
+            cached: BTreeSet::new(),
+            now: Instant::ZERO,
+            random: seed.derive("memory disk").source(),
+            faults: MemoryFaults::default(),
+            accepted: 0,
+            in_flight: BTreeMap::new(),
+            returned: BTreeMap::new(),
+            cut_off: Vec::new(),
+        }
+    }
+
+    /// Returns the device with these probabilities of failure from now on; a write that fails is torn.
+    pub fn with_faults(mut self, faults: MemoryFaults) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// The stored bytes, to damage.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    fn sectors(&self, request: &Request) -> Range<u64> {
+        let sector = self.profile.read_unit_bytes;
+        request.offset_bytes / sector..(request.offset_bytes + request.length_bytes) / sector
+    }
+
+    fn span(&self, sector: u64) -> Range<usize> {
+        let bytes = self.profile.read_unit_bytes as usize;
+        sector as usize * bytes..(sector as usize + 1) * bytes
+    }
+
+    fn take(
+        &mut self,
+        request: Request,
+        buffer: Option<Buffer>,
+    ) -> Result<(), (SubmitError, Option<Buffer>)> {
+        let refused = match self.profile.check(&request) {
+            Err(error) => Some(error),
+            Ok(()) if self.in_flight.len() >= self.profile.depth as usize => {
+                Some(SubmitError::Full { depth: self.profile.depth })
+            }
+            Ok(()) if request.operation == Operation::Trim => {
+                Some(SubmitError::Unsupported { operation: Operation::Trim })
+            }
+            Ok(()) => None,
+        };
+        if let Some(error) = refused {
+            return Err((error, buffer));
+        }
+        let outcome = match request.operation {
+            Operation::Read if self.random.chance(self.faults.read_fails) => Err(Failure::Unreadable),
+            Operation::Write if self.random.chance(self.faults.unit_fails) => Err(Failure::Os(IO_ERROR)),
+            _ => Ok(()),
+        };
+        let duration = Duration::from_ns(1 + self.random.below(LONGEST.as_ns()));
+        // A flush completes after all requests in flight.
+        let after = match (request.operation, self.in_flight.last_key_value()) {
+            (Operation::Flush, Some((&(last, _), _))) => last,
+            _ => self.now,
+        };
+        let in_flight = InFlight { request, submitted: self.now, outcome, buffer };
+        self.in_flight.insert((after.max(self.now) + duration, self.accepted), in_flight);
+        self.accepted += 1;
+        self.returned.remove(&request.id);
+        Ok(())
+    }
+
+    fn finish(&mut self, ended: InFlight) -> Completion {
+        if ended.outcome.is_err() {
+            self.tear(&ended);
+        }
+        let InFlight { request, submitted, outcome, mut buffer } = ended;
+        let span = request.offset_bytes as usize..(request.offset_bytes + request.length_bytes) as usize;
+        match (request.operation, outcome, &mut buffer) {
+            (Operation::Write, Ok(()), Some(buffer)) => {
+                for sector in self.sectors(&request) {
+                    if request.durable {
+                        self.cached.remove(&sector);
+                        self.durable.remove(&sector);
+                    } else if self.cached.insert(sector) {
+                        self.durable.insert(sector, self.bytes[self.span(sector)].into());
+                    }
+                }
+                self.bytes[span].copy_from_slice(buffer.as_slice());
+            }
+            (Operation::Read, Ok(()), Some(buffer)) => {
+                buffer.as_mut_slice().copy_from_slice(&self.bytes[span])
+            }
+            (Operation::Flush, Ok(()), _) => {
+                self.cached.clear();
+                self.durable.clear();
+            }
+            _ => {}
+        }
+        if let Some(buffer) = buffer {
+            self.returned.insert(request.id, buffer);
+        }
+        Completion { id: request.id, submitted, completed: self.now, outcome }
+    }
+
+    /// Leaves the sectors of a write with a mixture of old, new and random bytes.
+    fn tear(&mut self, cut: &InFlight) {
+        let (Operation::Write, Some(buffer)) = (cut.request.operation, &cut.buffer) else { return };
+        let unit = self.profile.read_unit_bytes as usize;
+        for (new, sector) in buffer.as_slice().chunks(unit).zip(self.sectors(&cut.request)) {
+            let span = self.span(sector);
+            match self.random.below(8) {
+                0..4 => self.bytes[span].copy_from_slice(new),
+                4 => self.bytes[span].iter_mut().for_each(|byte| *byte = self.random.bits() as u8),
+                _ => continue,
+            }
+            self.cached.remove(&sector);
+            self.durable.remove(&sector);
+        }
+    }
+}
+
+impl Device for MemoryDisk {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.take(request, None).map_err(|(error, _)| error)
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        if !self.cut_off.is_empty() {
+            return Some(self.now);
+        }
+        Some(self.in_flight.first_key_value().map_or(Instant::FAR, |(&(time, _), _)| time.max(self.now)))
+    }
+
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        if !self.cut_off.is_empty() {
+            return out.append(&mut self.cut_off);
+        }
+        match self.in_flight.first_key_value().map(|(&(time, _), _)| time) {
+            None if until == Instant::FAR => return,
+            None => self.now = self.now.max(until),
+            Some(next) => self.now = self.now.max(next.min(until)),
+        }
+        while let Some(entry) = self.in_flight.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let ended = entry.remove();
+            out.push(self.finish(ended));
+        }
+    }
+
+    fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
+        let mut lost = Vec::new();
+        for sector in std::mem::take(&mut self.cached) {
+            let durable = self.durable.remove(&sector).expect("a cached sector has durable bytes");
+            if self.random.chance(0.5) {
+                let span = self.span(sector);
+                lost.push(AtRisk {
+                    lane: Default::default(),
+                    offset_bytes: span.start as u64,
+                    length_bytes: span.len() as u64,
+                    since: 0,
+                });
+                self.bytes[span].copy_from_slice(&durable);
+            }
+        }
+        for (_, cut) in std::mem::take(&mut self.in_flight) {
+            self.tear(&cut);
+            let (InFlight { request, submitted, .. }, completed) = (cut, self.now);
+            let outcome = Err(Failure::DeviceLost);
+            self.cut_off.push(Completion { id: request.id, submitted, completed, outcome });
+        }
+        Some(lost)
+    }
+}
+
+impl DataDevice for MemoryDisk {
+    fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
+        self.take(request, Some(buffer))
+            .map_err(|(error, buffer)| (error, buffer.expect("a buffer was given")))
+    }
+
+    fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
+        self.returned.remove(&id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance;
+
+    #[test]
+    fn memory_disk_conforms() {
+        for sector_bytes in [512, 4096] {
+            conformance::check_data(&mut || Box::new(MemoryDisk::new(1 << 20, sector_bytes, Seed(1))));
+        }
+    }
+
+    #[test]
+    fn power_cut_takes_only_what_is_cached() {
+        let complete = |disk: &mut MemoryDisk, request: Request, byte: u8| {
+            disk.submit_with(request, Buffer::from_slice(&vec![byte; request.length_bytes as usize]))
+                .unwrap();
+            let mut out = Vec::new();
+            while out.is_empty() {
+                disk.reap(Instant::FAR, &mut out);
+            }
+        };
+        let mut seen = BTreeSet::new();
+        for seed in 0..40 {
+            let mut disk = MemoryDisk::new(4096, 512, Seed(seed));
+            complete(&mut disk, Request::write(1, 0, 1024), 1);
+            complete(&mut disk, Request::flush(2), 0);
+            complete(&mut disk, Request::write(3, 512, 1024), 2);
+            complete(&mut disk, Request { durable: true, ..Request::write(4, 2048, 512) }, 3);
+            disk.cut_power().unwrap();
+            let sectors: Vec<u8> = disk.bytes_mut().chunks(512).map(|sector| sector[0]).collect();
+            assert_eq!((sectors[0], sectors[4]), (1, 3));
+            seen.insert((sectors[1], sectors[2]));
+        }
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), [(1, 0), (1, 2), (2, 0), (2, 2)]);
+    }
+}

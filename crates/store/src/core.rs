@@ -1,0 +1,396 @@
+//! The parts of a store, and the loop that joins them.
+//!
+//! Operations change memory and queue requests; [`Core::pump`] starts what can start; [`Core::step`] lets the devices work
+//! until something completes, and handles it. `writing`, `reading` and `compaction` are the three paths; `recovery` builds
+//! the parts when a store is opened.
+
+use crate::builder::Shape;
+use crate::clocks::{self, Clock, Step};
+use crate::counters::Counters;
+use crate::error::OptionsError;
+use crate::log::Log;
+use crate::operation::{Finished, Outcome, Pending, Ticket};
+use crate::options::StoreOptions;
+use crate::reading::Reads;
+use crate::slice::Slice;
+use crate::snapshots::Snapshots;
+use crate::writing::Writes;
+use flashlane_base::{Duration, Instant};
+use flashlane_block::{Blocks, Data, GetFailure, Outcome as BlockOutcome, Payload, Ticket as BlockTicket};
+use flashlane_device::{DataDevice, Device};
+use flashlane_policy::merge;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a request to the block layer is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    Get(Ticket),
+    GetPiece {
+        get: Ticket,
+        nth: usize,
+    },
+    Scan {
+        scan: Ticket,
+        cursor: usize,
+        structure: u64,
+    },
+    MergeRead {
+        slice: u32,
+        cursor: usize,
+    },
+    MergeWrite {
+        slice: u32,
+        nth: u32,
+        id: u64,
+    },
+    Flush {
+        slice: u32,
+        creation: u64,
+        id: u64,
+    },
+    Piece {
+        write: Ticket,
+        id: u64,
+    },
+    /// Of a block of this slice; `None` for a piece.
+    Delete {
+        slice: Option<u32>,
+        id: u64,
+    },
+}
+
+/// A store's parts.
+pub(crate) struct Core<D, L> {
+    pub(crate) blocks: Blocks<D>,
+    pub(crate) log: Log<L>,
+    pub(crate) store: u128,
+    pub(crate) shape: Shape,
+    pub(crate) options: StoreOptions,
+    pub(crate) slices: Vec<Slice>,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) policy: Box<dyn merge::Merge>,
+    pub(crate) writes: Writes,
+    pub(crate) reads: Reads,
+    pub(crate) counters: Counters,
+    /// Number of the last write.
+    pub(crate) last_sequence: u64,
+    /// Number of the next patch or merge.
+    pub(crate) next_number: u64,
+    /// Calendar time in milliseconds, for expiry.
+    pub(crate) now_ms: u64,
+    /// Requests to the block layer.
+    routes: BTreeMap<BlockTicket, Purpose>,
+    /// Pieces that no entry refers to once the log is durable below a page.
+    pub(crate) freed_pieces: Vec<(u64, u64)>,
+    finished: Vec<Finished>,
+    /// Operations whose completion is delayed, by time.
+    held: BTreeMap<(Instant, Ticket), (Pending, Outcome)>,
+    next_ticket: u64,
+    payloads: Vec<Payload>,
+    is_blocks_turn: bool,
+}
+
+/// The parts that are known when a store is opened or created.
+pub(crate) struct Parts<D, L> {
+    pub(crate) blocks: Blocks<D>,
+    pub(crate) log: Log<L>,
+    pub(crate) store: u128,
+    pub(crate) bounds: Vec<Vec<u8>>,
+}
+
+/// Fewest bytes of a block.
+const BLOCK_BYTES_MIN: u64 = 2048;
+/// Smallest group of small entries.
+const GROUP_BYTES_MIN: u64 = 4096;
+
+/// Returns the shape of patches on blocks of a device.
+pub(crate) fn shape_of(
+    block_bytes: u64,
+    granule_bytes: u64,
+    bounds: &[Vec<u8>],
+) -> Result<Shape, OptionsError> {
+    if block_bytes < BLOCK_BYTES_MIN {
+        return Err(OptionsError::SmallBlocks { block_bytes, least_bytes: BLOCK_BYTES_MIN });
+    }
+    // A group is a few read units where these are small, and a small part of a block where that is.
+    let group_bytes = GROUP_BYTES_MIN.min(block_bytes / 8).next_multiple_of(granule_bytes);
+    let bounds_bytes = 2 * bounds.iter().map(|bound| bound.len() as u64).max().unwrap_or(0);
+    Ok(Shape { block_bytes, group_bytes, bounds_bytes })
+}
+
+impl Shape {
+    /// Longest key.
+    pub(crate) fn key_bytes_max(&self) -> u64 {
+        (64 << 10).min(self.block_bytes / 16)
+    }
+
+    /// Values above this length are stored in pieces.
+    pub(crate) fn inline_bytes_max(&self) -> u64 {
+        self.block_bytes / 2
+    }
+}
+
+impl<D: DataDevice, L: DataDevice> Core<D, L> {
+    pub(crate) fn new(parts: Parts<D, L>, shape: Shape, options: StoreOptions) -> Result<Self, OptionsError> {
+        let Parts { blocks, log, store, bounds } = parts;
+        let policy = merge::FAMILY.build(&options.merge, &options.merge_options)?;
+        let uppers = bounds.iter().skip(1).cloned().chain([Vec::new()]);
+        let slices: Vec<Slice> = bounds
+            .iter()
+            .zip(uppers)
+            .zip(0..)
+            .map(|((lower, upper), number)| Slice::new(number, lower.clone(), upper))
+            .collect();
+        let least_bytes = Self::memory_bytes_min(&shape, slices.len() as u64, &options);
+        if options.memory_bytes < least_bytes {
+            return Err(OptionsError::Memory {
+                given_bytes: options.memory_bytes,
+                slices: slices.len() as u64,
+                block_bytes: shape.block_bytes,
+                least_bytes,
+            });
+        }
+        Ok(Self {
+            blocks,
+            log,
+            store,
+            shape,
+            options,
+            slices,
+            snapshots: Snapshots::default(),
+            policy,
+            writes: Writes::default(),
+            reads: Reads::default(),
+            counters: Counters::default(),
+            last_sequence: 0,
+            next_number: 1,
+            now_ms: 0,
+            routes: BTreeMap::new(),
+            freed_pieces: Vec::new(),
+            finished: Vec::new(),
+            held: BTreeMap::new(),
+            next_ticket: 0,
+            payloads: Vec::new(),
+            is_blocks_turn: false,
+        })
+    }
+
+    /// Two containers and the buffers of one merge.
+    fn memory_bytes_min(shape: &Shape, _slices: u64, options: &StoreOptions) -> u64 {
+        (4 + u64::from(options.merge_writes)) * shape.block_bytes
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.blocks.now().max(self.log.device().now())
+    }
+
+    pub(crate) fn allocate_number(&mut self) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        number
+    }
+
+    /// Returns a buffer for a block.
+    pub(crate) fn take_payload(&mut self) -> Payload {
+        self.payloads.pop().unwrap_or_else(|| self.blocks.payload())
+    }
+
+    pub(crate) fn reuse_payload(&mut self, payload: Payload) {
+        if self.payloads.len() < 64 {
+            self.payloads.push(payload);
+        }
+    }
+
+    pub(crate) fn slice_of(&self, key: &[u8]) -> u32 {
+        self.slices.partition_point(|slice| *slice.lower <= *key) as u32 - 1
+    }
+
+    // Operations.
+
+    pub(crate) fn accept(&mut self) -> Pending {
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        Pending { ticket, submitted: self.now() }
+    }
+
+    pub(crate) fn finish(&mut self, pending: Pending, outcome: Outcome) {
+        let Pending { ticket, submitted } = pending;
+        debug_assert!(self.finished.iter().all(|other| other.ticket != ticket), "{ticket:?} completes twice");
+        match &outcome {
+            Outcome::Write(Ok(_)) => self.counters.writes += 1,
+            Outcome::Get(Ok(value)) => {
+                self.counters.gets += 1;
+                self.counters.user_bytes_read += value.as_ref().map_or(0, |value| value.len() as u64);
+            }
+            Outcome::Scan(Ok(page)) => {
+                self.counters.user_bytes_read += page.items.iter().map(|item| item.value_bytes).sum::<u64>();
+            }
+            _ => {}
+        }
+        self.finished.push(Finished { ticket, submitted, completed: self.now(), outcome });
+    }
+
+    /// Completes an operation after `delay`.
+    pub(crate) fn finish_after(&mut self, delay: Duration, pending: Pending, outcome: Outcome) {
+        if delay.is_zero() {
+            return self.finish(pending, outcome);
+        }
+        self.held.insert((self.now() + delay, pending.ticket), (pending, outcome));
+    }
+
+    fn finish_held(&mut self) {
+        let now = self.now();
+        while let Some(entry) = self.held.first_entry().filter(|entry| entry.key().0 <= now) {
+            let (pending, outcome) = entry.remove();
+            self.finish(pending, outcome);
+        }
+    }
+
+    pub(crate) fn has_finished(&self) -> bool {
+        !self.finished.is_empty()
+    }
+
+    pub(crate) fn take_finished(&mut self, out: &mut Vec<Finished>) {
+        out.append(&mut self.finished);
+    }
+
+    pub(crate) fn take(&mut self, ticket: Ticket) -> Option<Finished> {
+        let at = self.finished.iter().position(|finished| finished.ticket == ticket)?;
+        Some(self.finished.remove(at))
+    }
+
+    // Requests to the block layer.
+
+    pub(crate) fn route(&mut self, ticket: BlockTicket, purpose: Purpose) {
+        let previous = self.routes.insert(ticket, purpose);
+        assert!(previous.is_none(), "{ticket:?} is used twice");
+    }
+
+    /// Reads bytes of a block. Returns whether the block is there.
+    pub(crate) fn read_block(&mut self, id: u64, range: std::ops::Range<u64>, purpose: Purpose) -> bool {
+        match self.blocks.get(id, range.start, range.end - range.start) {
+            Ok(ticket) => {
+                self.route(ticket, purpose);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Deletes a block that is not needed any more, if it is there.
+    pub(crate) fn delete_block(&mut self, id: u64, slice: Option<u32>) {
+        // Pieces that the log brought back may be gone; any other block stays undeleted, and an opening deletes it.
+        if let Ok(ticket) = self.blocks.delete(id) {
+            self.route(ticket, Purpose::Delete { slice, id });
+        }
+    }
+
+    fn block_ended(&mut self, ticket: BlockTicket, outcome: BlockOutcome) {
+        let purpose = self.routes.remove(&ticket).expect("a request of the store");
+        match (purpose, outcome) {
+            (Purpose::Get(get), BlockOutcome::Get(result)) => self.get_read(get, result),
+            (Purpose::GetPiece { get, nth }, BlockOutcome::Get(result)) => self.piece_read(get, nth, result),
+            (Purpose::Scan { scan, cursor, structure }, BlockOutcome::Get(result)) => {
+                self.scan_read(scan, cursor, structure, result);
+            }
+            (Purpose::MergeRead { slice, cursor }, BlockOutcome::Get(result)) => {
+                self.merge_read(slice, cursor, result);
+            }
+            (Purpose::MergeWrite { slice, nth, id }, BlockOutcome::Put(result, payload)) => {
+                self.merge_written(slice, nth, id, result, payload);
+            }
+            (Purpose::Flush { slice, creation, id }, BlockOutcome::Put(result, payload)) => {
+                self.flush_written(slice, creation, id, result, payload);
+            }
+            (Purpose::Piece { write, id }, BlockOutcome::Put(result, payload)) => {
+                self.reuse_payload(payload);
+                self.piece_written(write, id, result);
+            }
+            (Purpose::Delete { slice, id }, BlockOutcome::Delete(result)) => {
+                if let (Some(slice), Ok(())) = (slice, result) {
+                    self.slices[slice as usize].undeleted.remove(&id);
+                }
+            }
+            (purpose, outcome) => unreachable!("{purpose:?} ended as {outcome:?}"),
+        }
+    }
+
+    /// Keeps the memory of what was read.
+    pub(crate) fn reuse(&mut self, result: Result<Data, GetFailure>) {
+        if let Ok(data) = result {
+            self.blocks.reuse(data);
+        }
+    }
+
+    // The loop.
+
+    /// Starts everything that can start.
+    pub(crate) fn pump(&mut self) {
+        self.log_progress();
+        self.admit_writes();
+        self.flush_containers();
+        self.compact();
+        self.free_log();
+        self.log.dispatch();
+        self.finish_held();
+    }
+
+    /// Lets the devices work until something completes, at most until `until`. Returns false where nothing can happen.
+    pub(crate) fn step(&mut self, until: Instant) -> bool {
+        self.pump();
+        let held = self.held.first_key_value().map_or(Instant::FAR, |(&(time, _), _)| time);
+        let wake = until.min(held);
+        let of = |device: &dyn Device, is_idle| Clock {
+            now: device.now(),
+            next_event: device.next_event(),
+            is_idle,
+        };
+        let blocks = of(self.blocks.device(), self.blocks.is_idle());
+        let log = of(self.log.device(), self.log.is_idle());
+        self.is_blocks_turn = !self.is_blocks_turn;
+        let step = clocks::next_step(blocks, log, wake, self.is_blocks_turn);
+        match step {
+            Step::Idle => return false,
+            Step::Both(time) => {
+                self.step_blocks(time);
+                self.step_log(time);
+            }
+            Step::Blocks(time) => self.step_blocks(time),
+            Step::Log(time) => self.step_log(time),
+        }
+        self.pump();
+        true
+    }
+
+    fn step_blocks(&mut self, until: Instant) {
+        let mut out = Vec::new();
+        self.blocks.step(until);
+        // What completed at this time, and nothing later.
+        self.blocks.reap(Instant::ZERO, &mut out);
+        for finished in out {
+            self.block_ended(finished.ticket, finished.outcome);
+        }
+    }
+
+    fn step_log(&mut self, until: Instant) {
+        self.log.step(until);
+    }
+
+    /// Blocks that are free and not needed for what has begun: outputs of merges, and frozen containers.
+    pub(crate) fn spare_blocks(&self) -> u64 {
+        let merges =
+            self.slices.iter().filter_map(|slice| slice.merge.as_ref()).map(|merge| merge.outputs_left());
+        let frozen = self.slices.iter().flat_map(|slice| &slice.frozen);
+        let waiting =
+            frozen.filter(|frozen| matches!(frozen.state, crate::slice::Flush::Waiting)).count() as u64;
+        self.blocks.free_blocks().saturating_sub(merges.sum::<u64>() + waiting)
+    }
+
+    /// Every block that the store knows.
+    pub(crate) fn known_pieces(&self) -> BTreeSet<u64> {
+        let patches = self.slices.iter().flat_map(|slice| slice.levels.patches());
+        let of_patches = patches.flat_map(|patch| patch.fields.pieces.iter().copied());
+        let containers = self.slices.iter().flat_map(|slice| slice.containers());
+        of_patches.chain(containers.flat_map(|container| container.pieces())).collect()
+    }
+}

@@ -1,0 +1,43 @@
+//! Counts of a store since it was opened: what users wrote and read, and what the devices did for it.
+
+/// Bytes and events since the store was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Writes that completed.
+    pub writes: u64,
+    /// Bytes of keys and values that were written.
+    pub user_bytes_written: u64,
+    /// Gets that completed.
+    pub gets: u64,
+    /// Reads of groups for gets.
+    pub get_reads: u64,
+    /// Bytes of values that gets and scans returned.
+    pub user_bytes_read: u64,
+    /// Bytes written to the log.
+    pub log_bytes_written: u64,
+    /// Bytes of blocks written with containers.
+    pub flush_bytes_written: u64,
+    /// Bytes of blocks written with pieces.
+    pub piece_bytes_written: u64,
+    /// Bytes that merges read.
+    pub merge_bytes_read: u64,
+    /// Bytes of blocks that merges wrote.
+    pub merge_bytes_written: u64,
+    /// Merges that completed.
+    pub merges: u64,
+    /// Patches written from containers.
+    pub flushes: u64,
+}
+
+impl Counters {
+    /// Bytes written to the devices for each byte that users wrote.
+    pub fn write_amplification(&self) -> f64 {
+        let written = self.log_bytes_written + self.flush_bytes_written + self.piece_bytes_written;
+        (written + self.merge_bytes_written) as f64 / self.user_bytes_written.max(1) as f64
+    }
+
+    /// Reads of the device for each get.
+    pub fn reads_per_get(&self) -> f64 {
+        self.get_reads as f64 / self.gets.max(1) as f64
+    }
+}

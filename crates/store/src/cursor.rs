@@ -1,0 +1,127 @@
+//! A cursor over the patches of a run: reads their groups in chunks, in the order of keys, and parts them into entries.
+//!
+//! It has one read in flight, and asks for the next one while more than half of a chunk is left.
+
+use crate::bytes::Reader;
+use crate::entry::{Entry, EntryRef, Malformed};
+use crate::patch::Patch;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A position in a run.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    /// Patches with groups that are still to be read; the first one is being read.
+    patches: VecDeque<Arc<Patch>>,
+    /// The next group of the first patch.
+    group: usize,
+    /// The group behind those of the read in flight.
+    reading_to: Option<usize>,
+    entries: VecDeque<Entry>,
+    buffered_bytes: u64,
+    /// Bytes of the next read, which doubles up to the most.
+    chunk_bytes: u64,
+    chunk_bytes_max: u64,
+    /// Entries below this key are left out.
+    from: Vec<u8>,
+}
+
+/// A read that a cursor asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) block: u64,
+    pub(crate) range: Range<u64>,
+}
+
+impl Cursor {
+    /// A cursor over these patches of a run, at the first entry whose key is not below `from`.
+    pub(crate) fn new(
+        patches: impl Iterator<Item = Arc<Patch>>,
+        from: &[u8],
+        chunk_bytes: u64,
+        chunk_bytes_max: u64,
+    ) -> Self {
+        let patches: VecDeque<Arc<Patch>> = patches.collect();
+        let group = match patches.front() {
+            Some(first) if first.covers(from) => first.index.group_of(from),
+            _ => 0,
+        };
+        let (entries, from) = (VecDeque::new(), from.to_vec());
+        Self {
+            patches,
+            group,
+            reading_to: None,
+            entries,
+            buffered_bytes: 0,
+            chunk_bytes,
+            chunk_bytes_max,
+            from,
+        }
+    }
+
+    /// Returns whether there are no more entries.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.entries.is_empty() && self.patches.is_empty()
+    }
+
+    pub(crate) fn is_reading(&self) -> bool {
+        self.reading_to.is_some()
+    }
+
+    /// Returns whether the next entry is not read yet.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.entries.is_empty() && !self.patches.is_empty()
+    }
+
+    pub(crate) fn peek(&self) -> Option<&Entry> {
+        self.entries.front()
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Entry> {
+        let entry = self.entries.pop_front()?;
+        self.buffered_bytes -= entry.version.encoded_bytes(&entry.key);
+        Some(entry)
+    }
+
+    /// Returns the next read, if one is due; it then counts as in flight.
+    pub(crate) fn start_read(&mut self) -> Option<Wanted> {
+        if self.reading_to.is_some() || self.buffered_bytes > self.chunk_bytes / 2 {
+            return None;
+        }
+        let patch = self.patches.front()?;
+        let end = patch.index.groups_within(self.group, self.chunk_bytes);
+        self.reading_to = Some(end);
+        self.chunk_bytes = (2 * self.chunk_bytes).min(self.chunk_bytes_max);
+        Some(Wanted { block: patch.id, range: patch.index.range(self.group..end) })
+    }
+
+    /// The read in flight has returned these bytes.
+    pub(crate) fn read_ended(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let end = self.reading_to.take().expect("a read is in flight");
+        let patch = self.patches.front().expect("a read is of a patch");
+        let base = patch.index.range(self.group..end).start;
+        for group in self.group..end {
+            let range = patch.index.range(group..group + 1);
+            let mut reader = Reader::new(&bytes[(range.start - base) as usize..(range.end - base) as usize]);
+            while let Some(entry) = EntryRef::read(&mut reader)? {
+                if *entry.key >= *self.from {
+                    let entry = entry.to_entry();
+                    self.buffered_bytes += entry.version.encoded_bytes(&entry.key);
+                    self.entries.push_back(entry);
+                }
+            }
+        }
+        self.group = end;
+        if end == patch.index.groups() {
+            self.patches.pop_front();
+            self.group = 0;
+        }
+        Ok(())
+    }
+
+    /// The read in flight has failed.
+    pub(crate) fn read_failed(&mut self) {
+        self.reading_to.take().expect("a read is in flight");
+    }
+}

@@ -1,0 +1,256 @@
+//! Errors: why an operation is refused, and how an accepted one may fail.
+
+use flashlane_base::units::exact_bytes;
+use flashlane_block::{FormatError, GetFailure};
+use flashlane_device::Failure;
+
+/// Why no store could be created. The devices may have changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CreateError {
+    /// The options are invalid.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// The blocks could not be formatted.
+    #[error(transparent)]
+    Blocks(#[from] FormatError),
+    /// The log's device has erase units.
+    #[error("'{device}' has erase units, and a log needs a device or file without them")]
+    LogHasEraseUnits {
+        /// The device's name.
+        device: String,
+    },
+    /// The log's device is too small.
+    #[error("'{device}' has {}, and a log of this store needs at least {}", exact_bytes(*given_bytes), exact_bytes(*least_bytes))]
+    LogTooSmall {
+        /// The device's name.
+        device: String,
+        /// Its capacity.
+        given_bytes: u64,
+        /// The least capacity.
+        least_bytes: u64,
+    },
+    /// The log's device failed.
+    #[error("the log cannot be written to '{device}': {reason}")]
+    Log {
+        /// The device's name.
+        device: String,
+        /// The device's answer.
+        reason: String,
+    },
+}
+
+/// An option is invalid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// Slices are no ascending list of first keys.
+    #[error("the first keys of slices must ascend, and begin with the empty key: number {nth} does not")]
+    Bounds {
+        /// The first one that is wrong.
+        nth: usize,
+    },
+    /// A first key is too long.
+    #[error("first key {nth} has {bytes} bytes, and {most} are allowed")]
+    LongBound {
+        /// Which one.
+        nth: usize,
+        /// Its length.
+        bytes: u64,
+        /// Longest first key.
+        most: u64,
+    },
+    /// The memory is too small.
+    #[error("{} of memory were given, and {slices} slices with blocks of {} need at least {}",
+        exact_bytes(*given_bytes), exact_bytes(*block_bytes), exact_bytes(*least_bytes))]
+    Memory {
+        /// Bytes that were given.
+        given_bytes: u64,
+        /// Number of slices.
+        slices: u64,
+        /// Bytes of a block.
+        block_bytes: u64,
+        /// Fewest bytes.
+        least_bytes: u64,
+    },
+    /// The merge policy is unknown, or an option of it is refused.
+    #[error(transparent)]
+    Merge(#[from] flashlane_policy::OptionError),
+    /// Blocks are too small for entries.
+    #[error("blocks of {} are too small for a store: {} are needed", exact_bytes(*block_bytes), exact_bytes(*least_bytes))]
+    SmallBlocks {
+        /// Bytes of a block.
+        block_bytes: u64,
+        /// Fewest bytes.
+        least_bytes: u64,
+    },
+}
+
+/// Why a store could not be opened. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// The options are invalid.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// The blocks could not be opened.
+    #[error(transparent)]
+    Blocks(#[from] flashlane_block::OpenError),
+    /// The log's device holds no log.
+    #[error("'{device}' holds no log of a store")]
+    NoLog {
+        /// The device's name.
+        device: String,
+    },
+    /// The log is of a later version.
+    #[error("the log on '{device}' has version {found} of its format, and {known} is the newest supported")]
+    NewerLog {
+        /// The device's name.
+        device: String,
+        /// Its version.
+        found: u32,
+        /// The newest supported.
+        known: u32,
+    },
+    /// Both copies of the log's header are damaged.
+    #[error("'{device}' holds a log, and both copies of its header are damaged")]
+    LogHeaderDamaged {
+        /// The device's name.
+        device: String,
+    },
+    /// The log belongs to other blocks.
+    #[error(
+        "the log is that of store {log:#034x}, and the blocks are those of {blocks:#034x}: open the two that belong together"
+    )]
+    OtherStore {
+        /// Id in the log.
+        log: u128,
+        /// Id of the blocks.
+        blocks: u128,
+    },
+    /// A page of the log that holds acknowledged writes is damaged.
+    #[error(
+        "page {page} of the log on '{device}' is damaged, and pages up to {durable_to} were durable: acknowledged writes are lost"
+    )]
+    LogDamaged {
+        /// The device's name.
+        device: String,
+        /// Number of the page in the stream.
+        page: u64,
+        /// Pages below were durable.
+        durable_to: u64,
+    },
+    /// The device cannot read a page of the log.
+    #[error("page {page} of the log on '{device}' cannot be read, and may hold acknowledged writes")]
+    LogUnreadable {
+        /// The device's name.
+        device: String,
+        /// Number of the page in the stream.
+        page: u64,
+    },
+    /// The end of a block cannot be read.
+    #[error("block {id} cannot be opened as part of the store: {reason}")]
+    Block {
+        /// The block.
+        id: u64,
+        /// Why.
+        reason: String,
+    },
+    /// Blocks of the store are missing.
+    #[error(
+        "merge {merge} of slice {slice} lacks output {output}, though inputs of it are gone: blocks of the store are lost"
+    )]
+    MissingOutput {
+        /// The slice.
+        slice: u32,
+        /// Number of the merge.
+        merge: u64,
+        /// The output.
+        output: u32,
+    },
+}
+
+/// Why a write was refused. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// The batch has no operations.
+    #[error("the batch has no operations")]
+    Empty,
+    /// A key is too long.
+    #[error("the key has {}, and at most {} are allowed on this device", exact_bytes(*given_bytes), exact_bytes(*most_bytes))]
+    KeyTooLong {
+        /// Its length.
+        given_bytes: u64,
+        /// Longest key.
+        most_bytes: u64,
+    },
+    /// The keys of a batch lie in several slices.
+    #[error("the keys of a batch must lie in one slice: there are some in {first} and {second}")]
+    SeveralSlices {
+        /// A slice.
+        first: u32,
+        /// Another one.
+        second: u32,
+    },
+    /// The batch exceeds a patch, or a quarter of the log.
+    #[error("the batch takes {}, and at most {} are allowed", exact_bytes(*given_bytes), exact_bytes(*most_bytes))]
+    BatchTooLarge {
+        /// Its bytes.
+        given_bytes: u64,
+        /// Most bytes.
+        most_bytes: u64,
+    },
+    /// Writes wait that take all memory for them: reap, then try again.
+    #[error("writes of {} wait already: reap, then try again", exact_bytes(*waiting_bytes))]
+    Busy {
+        /// Bytes of the writes that wait.
+        waiting_bytes: u64,
+    },
+    /// The device is full.
+    #[error(
+        "the device is full: {blocks_free} blocks are left, which are kept for deletes and merges; delete keys to make room"
+    )]
+    Full {
+        /// Blocks that are left.
+        blocks_free: u64,
+    },
+    /// The log takes no more records.
+    #[error("the log failed, so nothing more is written: {0}")]
+    Log(Failure),
+    /// The device was opened for reading.
+    #[error("the device was opened read-only")]
+    ReadOnly,
+}
+
+/// Why an accepted write failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WriteFailure {
+    /// The log failed. The write may be there when the store is opened again.
+    #[error("the log failed: {0}")]
+    Log(Failure),
+    /// A piece of a large value could not be stored. The write has changed nothing.
+    #[error("a piece of the value could not be stored: {reason}")]
+    Piece {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Why a read failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadFailure {
+    /// A block could not be read.
+    #[error(transparent)]
+    Block(#[from] GetFailure),
+    /// A block that is needed is missing.
+    #[error("block {id} is missing")]
+    Missing {
+        /// The block.
+        id: u64,
+    },
+    /// A block was read as it was written, and holds no entries where they should be.
+    #[error("block {id} holds no entries of the store at byte {offset_bytes}")]
+    Malformed {
+        /// The block.
+        id: u64,
+        /// Offset in the block.
+        offset_bytes: u64,
+    },
+}

@@ -1,0 +1,129 @@
+//! A store with calls that wait: each returns when its operation has completed.
+//!
+//! A thin loop over [`Store`], for programs that do one thing at a time.
+
+use crate::error::{CreateError, OpenError, ReadFailure, WriteError, WriteFailure};
+use crate::log::Durability;
+use crate::operation::{Batch, Outcome, Page, Ticket};
+use crate::options::{Slices, StoreOptions};
+use crate::store::{Status, Store};
+use flashlane_base::Instant;
+use flashlane_device::DataDevice;
+
+/// Keys and values, with calls that return when a value is stored or read. Every write is durable when it returns.
+pub struct KeyValueStore<D, L> {
+    store: Store<D, L>,
+}
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The write was refused. Nothing has changed.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The write failed.
+    #[error(transparent)]
+    WriteFailed(#[from] WriteFailure),
+    /// The read failed.
+    #[error(transparent)]
+    Read(#[from] ReadFailure),
+}
+
+impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
+    /// Creates a store: see [`Store::create`].
+    ///
+    /// # Errors
+    /// [`CreateError`] where the devices cannot hold a store, or fail.
+    pub fn create(device: D, log: L, store: u128, slices: Slices) -> Result<Self, CreateError> {
+        Ok(Store::create(device, log, store, slices, StoreOptions::default())?.into())
+    }
+
+    /// Opens a store: see [`Store::open`].
+    ///
+    /// # Errors
+    /// [`OpenError`] where there is none, or a part of it is lost.
+    pub fn open(device: D, log: L) -> Result<Self, OpenError> {
+        Ok(Store::open(device, log, StoreOptions::default())?.into())
+    }
+
+    /// Stores a value.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`] and [`StoreError::WriteFailed`].
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        let mut batch = Batch::default();
+        batch.put(key, value);
+        self.write(batch)
+    }
+
+    /// Removes a key. It need not be there.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`] and [`StoreError::WriteFailed`].
+    pub fn delete(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        let mut batch = Batch::default();
+        batch.delete(key);
+        self.write(batch)
+    }
+
+    /// Stores a batch as a whole.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`] and [`StoreError::WriteFailed`].
+    pub fn write(&mut self, batch: Batch) -> Result<(), StoreError> {
+        let ticket = loop {
+            match self.store.write(batch.clone(), Durability::Device) {
+                Err(WriteError::Busy { .. }) if self.store.step(Instant::FAR) => {}
+                answer => break answer?,
+            }
+        };
+        match self.outcome(ticket) {
+            Outcome::Write(result) => Ok(result.map(drop)?),
+            other => unreachable!("a write ends as one, not as {other:?}"),
+        }
+    }
+
+    /// Returns the value of a key, if there is one.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`].
+    pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let ticket = self.store.get(key, None);
+        match self.outcome(ticket) {
+            Outcome::Get(result) => Ok(result?),
+            other => unreachable!("a get ends as one, not as {other:?}"),
+        }
+    }
+
+    /// Returns entries from `start` on and below `end`, in the order of keys: see [`Store::scan`].
+    ///
+    /// # Errors
+    /// [`StoreError::Read`].
+    pub fn scan(&mut self, start: &[u8], end: Option<&[u8]>, items_max: u64) -> Result<Page, StoreError> {
+        let ticket = self.store.scan(start, end, items_max, u64::MAX, None);
+        match self.outcome(ticket) {
+            Outcome::Scan(result) => Ok(result?),
+            other => unreachable!("a scan ends as one, not as {other:?}"),
+        }
+    }
+
+    fn outcome(&mut self, ticket: Ticket) -> Outcome {
+        self.store.wait(ticket).expect("an accepted operation completes").outcome
+    }
+
+    /// Returns the state of the store.
+    pub fn status(&self) -> Status {
+        self.store.status()
+    }
+
+    /// Returns the store for calls that do not wait.
+    pub fn into_store(self) -> Store<D, L> {
+        self.store
+    }
+}
+
+impl<D: DataDevice, L: DataDevice> From<Store<D, L>> for KeyValueStore<D, L> {
+    fn from(store: Store<D, L>) -> Self {
+        Self { store }
+    }
+}

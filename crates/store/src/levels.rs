@@ -1,0 +1,114 @@
+//! The patches of a slice, newest first: by level, then from the highest run to the lowest, then by first key.
+//!
+//! Invariants:
+//! - Of two versions of a key the newer one is in the patch that comes first, or in the same patch. `flashlane_policy::merge`
+//!   says which merges keep that.
+//! - The patches of a run do not overlap, but that the last key of one may be the first of the next, where the versions that
+//!   snapshots need of one key exceed a patch.
+
+use crate::cursor::Cursor;
+use crate::patch::{Age, Patch};
+use flashlane_policy::merge;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Stored patches of a slice.
+#[derive(Debug, Default)]
+pub(crate) struct Levels {
+    patches: Vec<Arc<Patch>>,
+    /// The patches of each run.
+    runs: Vec<Range<usize>>,
+    memory_bytes: u64,
+}
+
+impl Levels {
+    pub(crate) fn patches(&self) -> &[Arc<Patch>] {
+        &self.patches
+    }
+
+    /// Bytes of memory of what is kept of the patches.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// Replaces the patches with these blocks by others.
+    pub(crate) fn replace(&mut self, removed: &[u64], added: impl IntoIterator<Item = Arc<Patch>>) {
+        let before = self.patches.len();
+        self.patches.retain(|patch| !removed.contains(&patch.id));
+        assert_eq!(self.patches.len() + removed.len(), before, "patches that are replaced are there");
+        self.patches.extend(added);
+        self.patches.sort_by(|a, b| {
+            let order = a.age().cmp(&b.age()).then_with(|| a.fields.first.cmp(&b.fields.first));
+            order.then(a.fields.creation.cmp(&b.fields.creation))
+        });
+        self.memory_bytes = self.patches.iter().map(|patch| patch.memory_bytes()).sum();
+        self.runs.clear();
+        let ages: Vec<Age> = self.patches.iter().map(|patch| patch.age()).collect();
+        for run in ages.chunk_by(|a, b| a == b) {
+            let start = self.runs.last().map_or(0, |run| run.end);
+            self.runs.push(start..start + run.len());
+        }
+        if cfg!(debug_assertions) {
+            self.check();
+        }
+    }
+
+    fn check(&self) {
+        for run in &self.runs {
+            for pair in self.patches[run.clone()].windows(2) {
+                let (a, b) = (&pair[0].fields, &pair[1].fields);
+                assert!(a.last <= b.first, "blocks {} and {} of one run overlap", pair[0].id, pair[1].id);
+            }
+        }
+    }
+
+    /// Returns the patches that may hold a key, newest first.
+    pub(crate) fn candidates(&self, key: &[u8], hash: u64) -> impl Iterator<Item = &Arc<Patch>> {
+        self.runs.iter().flat_map(move |run| {
+            let run = &self.patches[run.clone()];
+            let first = run.partition_point(|patch| *patch.fields.last < *key);
+            let from = run[first..].iter().take_while(move |patch| *patch.fields.first <= *key);
+            from.filter(move |patch| patch.may_hold(key, hash))
+        })
+    }
+
+    /// Returns a cursor for each run that has keys from `key` on and below `end`, newest first.
+    pub(crate) fn cursors(&self, key: &[u8], end: Option<&[u8]>, chunk_bytes: (u64, u64)) -> Vec<Cursor> {
+        let cursor = |run: &Range<usize>| {
+            let run = self.patches[run.clone()].iter();
+            let from = run.skip_while(|patch| *patch.fields.last < *key);
+            let patches = from.take_while(|patch| end.is_none_or(|end| *patch.fields.first < *end));
+            Cursor::new(patches.cloned(), key, chunk_bytes.0, chunk_bytes.1)
+        };
+        self.runs.iter().map(cursor).filter(|cursor| !cursor.is_at_end()).collect()
+    }
+
+    /// Returns the patches as policies see them. With `has_snapshots`, tombstones may be needed by a snapshot.
+    pub(crate) fn for_policy(&self, oldest_snapshot: Option<u64>) -> Vec<merge::Patch<'_>> {
+        let of = |patch: &'_ Arc<Patch>| {
+            let fields = &patch.fields;
+            let is_needed = oldest_snapshot.is_some_and(|oldest| oldest < fields.sequences.1);
+            // A single entry may be the tombstone that carries the record of a merge with no other result.
+            if is_needed || fields.entries == 1 { 0 } else { fields.tombstones }
+        };
+        let patch = |patch| {
+            let tombstones = of(patch);
+            let Patch { fields, .. } = &**patch;
+            merge::Patch {
+                level: fields.level,
+                run: fields.run,
+                first: &fields.first,
+                last: &fields.last,
+                bytes: fields.entry_bytes,
+                entries: fields.entries,
+                tombstones,
+            }
+        };
+        self.patches.iter().map(patch).collect()
+    }
+
+    /// Returns the number of patches in level 0.
+    pub(crate) fn level_0_patches(&self) -> u32 {
+        self.patches.iter().take_while(|patch| patch.fields.level == 0).count() as u32
+    }
+}

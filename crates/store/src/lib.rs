@@ -1,0 +1,48 @@
+//! A key-value store on the blocks of software-defined flash, after sdf14 (Ouyang et al., SDF, ASPLOS 2014, section 2.4).
+//!
+//! Keys are parted into *slices* by range. A slice is a log-structured merge tree: writes go to a *container* in memory and to
+//! a log on a device beside; a full container becomes a *patch* of exactly one block; patches are merged in the background.
+//! The index and a filter of every patch are in memory, so that a get is one read of the device.
+//!
+//! [`Store`] has calls that queue an operation and return at once, and a [`reap`](Store::reap) that returns completed ones,
+//! like [`Blocks`](flashlane_block::Blocks) below; nothing waits and there are no threads, so that a run on simulated devices
+//! repeats exactly. [`KeyValueStore`] has calls that wait, for programs that do one thing at a time. The header of `store.rs`
+//! says what is promised, that of `recovery.rs` why it holds after a power cut.
+
+mod builder;
+mod bytes;
+mod clocks;
+mod compaction;
+mod container;
+mod core;
+mod counters;
+mod cursor;
+mod entry;
+mod error;
+mod filter;
+mod footer;
+mod index;
+mod key_value;
+mod levels;
+mod log;
+mod merging;
+mod operation;
+mod options;
+mod pacing;
+mod patch;
+mod reading;
+mod recovery;
+mod slice;
+mod snapshots;
+mod store;
+#[cfg(test)]
+mod tests;
+mod writing;
+
+pub use counters::Counters;
+pub use error::{CreateError, OpenError, OptionsError, ReadFailure, WriteError, WriteFailure};
+pub use key_value::{KeyValueStore, StoreError};
+pub use log::Durability;
+pub use operation::{Batch, Finished, Item, Outcome, Page, Snapshot, Ticket};
+pub use options::{Slices, StoreOptions};
+pub use store::{SliceStatus, Status, Store};

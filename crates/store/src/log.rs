@@ -1,0 +1,352 @@
+//! The log: a ring of pages on a device without erase units, which holds what is not yet in patches.
+//!
+//! ```text
+//! header, copy 1 | header, copy 2 | ring of pages            page: header, then a part of the stream of records
+//! ```
+//! Records are a stream of bytes that is cut into pages; a *group* of pages is one write of the device and carries all
+//! records that wait (group commit). A page is written once: a group begins with a fresh page. One request is in flight, so
+//! that pages are written in the order of their numbers.
+//!
+//! # What a page says
+//! Its number in the stream (its slot in the ring follows from it), the *epoch*, which grows with every opening that writes,
+//! the *tail*, below which no page is needed any more, and `durable_before`: all pages below that were durable when this one
+//! was written.
+//!
+//! # The end of the log, and damage
+//! Opening reads the ring and follows the pages from the tail of the newest one, as long as numbers are without gap and
+//! epochs do not go back. Where the chain ends at page `n`, and some page says that pages above `n` were durable, a durable
+//! page is damaged: that is an error, since acknowledged writes are lost. Otherwise the end is that of the log: what lay
+//! behind was not durable, and is a torn tail. A later epoch then writes from `n` on; pages that an earlier epoch left behind
+//! `n` are recognised by their epoch. (Damage of the very last durable group cannot be told from a torn one: no later page
+//! says that it was durable.)
+//!
+//! # Invariants
+//! 1. `tail <= durable_to <= written_to <= next_page`.
+//! 2. A page is overwritten only when a *durable* page has a tail above it. So the tail of the newest page that a power cut
+//!    leaves is in the ring, and so is every page from there on.
+//! 3. A durable write is used only where all pages before are durable; otherwise a flush follows the write. So pages become
+//!    durable in the order of their numbers.
+
+mod header;
+mod page;
+mod recover;
+#[cfg(test)]
+mod tests;
+
+use crate::log::page::{Page, payload_bytes};
+pub(crate) use header::{LogConfig, LogLayout, read_header, write_header};
+pub(crate) use recover::{Record, Recovered, recover};
+
+use flashlane_base::{Instant, Operation};
+use flashlane_device::{Buffer, Completion, DataDevice, Failure, Request, RequestId};
+use std::collections::VecDeque;
+
+/// Most pages of a group.
+const GROUP_PAGES: u64 = 1024;
+/// Pages that are kept for recording the tail where records fill the ring.
+const SPARE_PAGES: u64 = 4;
+/// Attempts at a request before the log is given up.
+const ATTEMPTS: u32 = 3;
+
+/// How safe a write is when it completes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// It is in memory. It goes to the log at once all the same.
+    Memory,
+    /// The log's device has completed the write, and may lose it with its power.
+    System,
+    /// No power cut takes it: the log's device has flushed it.
+    #[default]
+    Device,
+}
+
+/// A request in flight.
+#[derive(Clone, Debug)]
+struct InFlight {
+    request: Request,
+    /// Pages of a write.
+    pages: u64,
+    /// Tail that the pages record.
+    tail: u64,
+    attempts: u32,
+}
+
+/// The log of a store.
+pub(crate) struct Log<L> {
+    device: L,
+    layout: LogLayout,
+    store: u128,
+    epoch: u64,
+    /// Number of the next page.
+    next_page: u64,
+    /// Pages below are written.
+    written_to: u64,
+    /// Pages below are durable.
+    durable_to: u64,
+    /// Pages below are to be made durable.
+    wanted_durable_to: u64,
+    /// Pages below are not needed.
+    tail: u64,
+    /// The tail that the last written page records.
+    written_tail: u64,
+    /// The tail that a durable page records.
+    durable_tail: u64,
+    /// Records that are in no page yet: they begin with the next page.
+    pending: Vec<u8>,
+    /// Where records begin in `pending`.
+    starts: VecDeque<u64>,
+    in_flight: Option<InFlight>,
+    last_request: u64,
+    failure: Option<Failure>,
+    /// Bytes of pages written since the log was opened.
+    written_bytes: u64,
+}
+
+impl<L: DataDevice> Log<L> {
+    /// A log that continues behind what was recovered.
+    pub(crate) fn new(device: L, layout: LogLayout, store: u128, recovered: &Recovered) -> Self {
+        let &Recovered { epoch, next_page, tail, .. } = recovered;
+        Self {
+            device,
+            layout,
+            store,
+            epoch,
+            next_page,
+            written_to: next_page,
+            // What was read may stand in a volatile cache: the first write is preceded by a flush.
+            durable_to: tail,
+            wanted_durable_to: tail,
+            tail,
+            written_tail: tail,
+            durable_tail: tail,
+            pending: Vec::new(),
+            starts: VecDeque::new(),
+            in_flight: None,
+            last_request: 0,
+            failure: None,
+            written_bytes: 0,
+        }
+    }
+
+    pub(crate) fn device(&self) -> &L {
+        &self.device
+    }
+
+    pub(crate) fn into_device(self) -> L {
+        self.device
+    }
+
+    pub(crate) fn layout(&self) -> &LogLayout {
+        &self.layout
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.in_flight.is_none()
+    }
+
+    /// Returns why the log takes no more records, where it does not.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
+    /// Pages below are written.
+    pub(crate) fn written_to(&self) -> u64 {
+        self.written_to
+    }
+
+    /// Pages below are durable.
+    pub(crate) fn durable_to(&self) -> u64 {
+        self.durable_to
+    }
+
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
+    /// Returns the number of the page in which the next record begins.
+    pub(crate) fn position(&self) -> u64 {
+        self.next_page + self.pending.len() as u64 / payload_bytes(&self.layout)
+    }
+
+    /// Returns the share of the ring that is in use.
+    pub(crate) fn use_of_ring(&self) -> f64 {
+        (self.end() - self.durable_tail) as f64 / self.layout.pages as f64
+    }
+
+    /// Returns the page behind those that all records take.
+    fn end(&self) -> u64 {
+        self.next_page + (self.pending.len() as u64).div_ceil(payload_bytes(&self.layout))
+    }
+
+    /// Returns whether a record of `bytes` has room in the ring.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        let pending = self.pending.len() as u64 + bytes;
+        let end = self.next_page + pending.div_ceil(payload_bytes(&self.layout));
+        end - self.durable_tail + SPARE_PAGES <= self.layout.pages
+    }
+
+    /// Appends a record. Returns the pages that it lies in. Requires: there is room for it.
+    pub(crate) fn append(&mut self, record: &[u8], durability: Durability) -> std::ops::Range<u64> {
+        assert!(self.has_room(record.len() as u64), "a record of {} bytes has no room", record.len());
+        let first = self.position();
+        self.starts.push_back(self.pending.len() as u64);
+        self.pending.extend_from_slice(record);
+        let end = self.end();
+        if durability == Durability::Device {
+            self.wanted_durable_to = end;
+        }
+        first..end
+    }
+
+    /// Requests that the pages below `page` become durable.
+    pub(crate) fn want_durable(&mut self, page: u64) {
+        self.wanted_durable_to = self.wanted_durable_to.max(page);
+    }
+
+    /// The pages below `tail` are not needed any more.
+    pub(crate) fn free_below(&mut self, tail: u64) {
+        assert!(
+            tail >= self.tail && tail <= self.durable_to.max(self.tail),
+            "the tail moves from {} to {tail}",
+            self.tail
+        );
+        self.tail = tail;
+    }
+
+    /// Hands the next request to the device if none is in flight and there is one.
+    pub(crate) fn dispatch(&mut self) {
+        if self.in_flight.is_some() || self.failure.is_some() {
+            return;
+        }
+        let is_wanted = self.written_to.min(self.wanted_durable_to) > self.durable_to;
+        // A ring that fills up waits for the tail to be recorded; where no record is pending an empty page does that.
+        let is_tight = self.use_of_ring() > 0.5;
+        let is_tail_volatile = self.written_tail > self.durable_tail && self.written_to > self.durable_to;
+        if is_wanted || is_tight && is_tail_volatile {
+            self.submit(Request::flush(0), None, 0);
+        } else if !self.pending.is_empty() || is_tight && self.tail > self.written_tail {
+            self.write_group();
+        }
+    }
+
+    fn write_group(&mut self) {
+        let payload = payload_bytes(&self.layout);
+        let to_end_of_ring = self.layout.pages - self.next_page % self.layout.pages;
+        let all = (self.pending.len() as u64).div_ceil(payload).max(1);
+        // The ring holds what is pending, but for the pages that wait for the tail.
+        let free = self.durable_tail + self.layout.pages - self.next_page;
+        let pages = all.min(GROUP_PAGES).min(to_end_of_ring).min(free);
+        assert!(pages > 0, "page {} would overwrite one that is needed", self.next_page);
+        let taken = (pages * payload).min(self.pending.len() as u64) as usize;
+        let mut buffer = Buffer::zeroed((pages * self.layout.page_bytes) as usize);
+        let slots = buffer.as_mut_slice().chunks_mut(self.layout.page_bytes as usize);
+        for (slot, nth) in slots.zip(0..) {
+            let from = (nth * payload).min(taken as u64);
+            let part = &self.pending[from as usize..taken.min((from + payload) as usize)];
+            let end = from + part.len() as u64;
+            let first_record =
+                self.starts.front().filter(|&&start| start < end).map(|start| (start - from) as u32);
+            while self.starts.front().is_some_and(|&start| start < end) {
+                self.starts.pop_front();
+            }
+            let page = Page {
+                store: self.store,
+                epoch: self.epoch,
+                number: self.next_page + nth,
+                tail: self.tail,
+                durable_before: self.durable_to,
+                first_record,
+            };
+            page.encode(part, slot);
+        }
+        self.pending.drain(..taken);
+        self.starts.iter_mut().for_each(|start| *start -= taken as u64);
+        let slot = self.next_page % self.layout.pages;
+        let is_durable = self.written_to == self.durable_to;
+        let request = Request {
+            durable: is_durable && (self.wanted_durable_to > self.next_page || self.tail > self.durable_tail),
+            ..Request::write(0, self.layout.page_offset(slot), pages * self.layout.page_bytes)
+        };
+        self.next_page += pages;
+        self.submit(request, Some(buffer), pages);
+    }
+
+    fn submit(&mut self, mut request: Request, buffer: Option<Buffer>, pages: u64) {
+        self.last_request += 1;
+        request.id = RequestId(self.last_request);
+        self.in_flight = Some(InFlight { request, pages, tail: self.tail, attempts: 1 });
+        self.resubmit(buffer);
+    }
+
+    /// Hands the request of `in_flight` to the device.
+    fn resubmit(&mut self, buffer: Option<Buffer>) {
+        let Some(InFlight { request, .. }) = &self.in_flight else { unreachable!("a request is in flight") };
+        let answer = match buffer {
+            Some(buffer) => self.device.submit_with(*request, buffer).map_err(|(error, _)| error),
+            None => self.device.submit(*request),
+        };
+        if answer.is_err() {
+            self.fail(Failure::DeviceLost);
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.failure = Some(failure);
+        self.in_flight = None;
+    }
+
+    /// Lets the device work until a request completes, at most until `until`. Returns whether something became written or
+    /// durable, or failed.
+    pub(crate) fn step(&mut self, until: Instant) -> bool {
+        let mut out = Vec::new();
+        self.device.reap(until, &mut out);
+        let mut has_changed = false;
+        for completion in out {
+            has_changed |= self.complete(&completion);
+        }
+        has_changed
+    }
+
+    fn complete(&mut self, completion: &Completion) -> bool {
+        let buffer = self.device.take_buffer(completion.id);
+        let Some(ended) = self.in_flight.take_if(|ended| ended.request.id == completion.id) else {
+            return false;
+        };
+        if let Err(failure) = completion.outcome {
+            if ended.attempts >= ATTEMPTS || failure == Failure::DeviceLost {
+                self.fail(failure);
+                return true;
+            }
+            self.last_request += 1;
+            let request = Request { id: RequestId(self.last_request), ..ended.request };
+            self.in_flight = Some(InFlight { request, attempts: ended.attempts + 1, ..ended });
+            self.resubmit(buffer);
+            return self.failure.is_some();
+        }
+        match ended.request.operation {
+            Operation::Flush => self.durable_to = self.written_to,
+            _ => {
+                self.written_bytes += ended.request.length_bytes;
+                self.written_to += ended.pages;
+                self.written_tail = ended.tail;
+                if ended.request.durable {
+                    self.durable_to = self.written_to;
+                }
+            }
+        }
+        if self.durable_to == self.written_to {
+            self.durable_tail = self.written_tail;
+        }
+        assert!(
+            self.durable_tail <= self.tail
+                && self.durable_to <= self.written_to
+                && self.written_to <= self.next_page,
+            "the log is at {}, {}, {}, {}",
+            self.durable_tail,
+            self.durable_to,
+            self.written_to,
+            self.next_page
+        );
+        true
+    }
+}

@@ -1,0 +1,74 @@
+//! Pages of the log as bytes.
+
+use crate::bytes::Reader;
+use crate::log::LogLayout;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"flashlog");
+/// Version of the format that this program writes, and the newest that it reads.
+pub(super) const VERSION: u32 = 1;
+const HEADER_BYTES: u64 = 72;
+const NO_RECORD: u32 = u32::MAX;
+
+/// The header of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Page {
+    pub(super) store: u128,
+    pub(super) epoch: u64,
+    pub(super) number: u64,
+    /// Pages below are not needed.
+    pub(super) tail: u64,
+    /// Pages below were durable when this one was written.
+    pub(super) durable_before: u64,
+    /// Where the first record begins that does not begin in an earlier page.
+    pub(super) first_record: Option<u32>,
+}
+
+/// Returns the bytes of a page behind its header.
+pub(super) fn payload_bytes(layout: &LogLayout) -> u64 {
+    layout.page_bytes - HEADER_BYTES
+}
+
+impl Page {
+    /// Fills `out`, a whole page of zeros, with the header and `payload`.
+    pub(super) fn encode(&self, payload: &[u8], out: &mut [u8]) {
+        let mut header = Vec::with_capacity(HEADER_BYTES as usize);
+        header.extend_from_slice(&MAGIC.to_le_bytes());
+        header.extend_from_slice(&[0; 4]);
+        header.extend_from_slice(&VERSION.to_le_bytes());
+        header.extend_from_slice(&self.store.to_le_bytes());
+        for number in [self.epoch, self.number, self.tail, self.durable_before] {
+            header.extend_from_slice(&number.to_le_bytes());
+        }
+        header.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+        header.extend_from_slice(&self.first_record.unwrap_or(NO_RECORD).to_le_bytes());
+        debug_assert_eq!(header.len() as u64, HEADER_BYTES);
+        let (head, rest) = out.split_at_mut(header.len());
+        head.copy_from_slice(&header);
+        rest[..payload.len()].copy_from_slice(payload);
+        let checksum = crc32c::crc32c(out);
+        out[8..12].copy_from_slice(&checksum.to_le_bytes());
+    }
+
+    /// Reads a page of the store with this id. `None` where it is none, or was torn or damaged.
+    pub(super) fn decode(bytes: &[u8], store: u128) -> Option<(Self, &[u8])> {
+        let mut reader = Reader::new(bytes);
+        if reader.u64()? != MAGIC {
+            return None;
+        }
+        let checksum = reader.u32()?;
+        let expected = [&bytes[..8], &[0; 4]].iter().fold(0, |sum, part| crc32c::crc32c_append(sum, part));
+        if crc32c::crc32c_append(expected, &bytes[12..]) != checksum || reader.u32()? != VERSION {
+            return None;
+        }
+        let page_store = reader.u128()?;
+        let [epoch, number, tail, durable_before] =
+            [reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?];
+        let (used, first_record) = (reader.u32()?, reader.u32()?);
+        let payload = reader.take(used.into())?;
+        let first_record = (first_record != NO_RECORD).then_some(first_record);
+        let is_sound =
+            first_record.is_none_or(|first| first <= used) && tail <= number && durable_before <= number;
+        let page = Self { store, epoch, number, tail, durable_before, first_record };
+        (page_store == store && is_sound).then_some((page, payload))
+    }
+}

@@ -1,0 +1,222 @@
+//! Reads the log when a store is opened: finds its tail and its end, tells a torn tail from damage, and returns the records.
+
+use crate::bytes::Reader;
+use crate::entry::{Entry, EntryRef};
+use crate::error::OpenError;
+use crate::log::page::Page;
+use crate::log::{LogConfig, LogLayout};
+use flashlane_base::Instant;
+use flashlane_device::{Buffer, DataDevice, Request};
+
+/// Bytes of a read of the ring.
+const READ_BYTES: u64 = 1 << 20;
+/// Attempts at a read.
+const ATTEMPTS: u32 = 3;
+
+/// Bytes of a record before its entries.
+const HEAD_BYTES: u64 = 16;
+/// Most bytes of a sequence number.
+const SEQUENCE_BYTES_MAX: u64 = 10;
+
+/// A record: a batch of entries of one slice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) slice: u32,
+    pub(crate) sequence: u64,
+    pub(crate) entries: Vec<Entry>,
+    /// The page in which it begins.
+    pub(crate) page: u64,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Recovered {
+    /// The epoch of the pages to be written.
+    pub(crate) epoch: u64,
+    /// The page behind the chain.
+    pub(crate) next_page: u64,
+    pub(crate) tail: u64,
+    pub(crate) records: Vec<Record>,
+}
+
+impl Recovered {
+    /// The log of a new store.
+    pub(crate) fn empty() -> Self {
+        Self { epoch: 1, next_page: 0, tail: 0, records: Vec::new() }
+    }
+}
+
+impl Record {
+    /// Returns the length of a record with these entries, at most: their sequence is not known yet.
+    pub(crate) fn encoded_bytes(entries: &[Entry]) -> u64 {
+        let of = |entry: &Entry| entry.version.encoded_bytes(&entry.key) + SEQUENCE_BYTES_MAX;
+        HEAD_BYTES + entries.iter().map(of).sum::<u64>()
+    }
+
+    /// Returns a record's bytes.
+    pub(crate) fn encode(slice: u32, sequence: u64, entries: &[Entry]) -> Vec<u8> {
+        let mut out = vec![0; 4];
+        out.extend_from_slice(&slice.to_le_bytes());
+        out.extend_from_slice(&sequence.to_le_bytes());
+        entries.iter().for_each(|entry| entry.version.encode(&entry.key, &mut out));
+        let length = (out.len() - 4) as u32;
+        out[..4].copy_from_slice(&length.to_le_bytes());
+        out
+    }
+
+    fn decode(bytes: &[u8], page: u64) -> Option<Self> {
+        let mut reader = Reader::new(bytes);
+        let (slice, sequence) = (reader.u32()?, reader.u64()?);
+        let mut entries = Vec::new();
+        while !reader.is_empty() {
+            entries.push(EntryRef::read(&mut reader).ok()??.to_entry());
+        }
+        Some(Self { slice, sequence, entries, page })
+    }
+}
+
+/// A slot of the ring as found.
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    /// No page of this store: never written, torn or damaged.
+    Invalid,
+    Unreadable,
+    Page(Page),
+}
+
+/// Executes one request on an idle device.
+pub(super) fn execute<L: DataDevice>(
+    device: &mut L,
+    request: Request,
+    buffer: Option<Buffer>,
+) -> Result<Option<Buffer>, String> {
+    let taken = match buffer {
+        Some(buffer) => device.submit_with(request, buffer).map_err(|(error, _)| error),
+        None => device.submit(request),
+    };
+    taken.map_err(|error| error.to_string())?;
+    let mut out = Vec::new();
+    while out.is_empty() {
+        device.reap(Instant::FAR, &mut out);
+    }
+    out[0].outcome.map_err(|failure| failure.to_string())?;
+    Ok(device.take_buffer(request.id))
+}
+
+/// Reads pages from `slot` on.
+fn read_slots<L: DataDevice>(device: &mut L, layout: &LogLayout, slot: u64, pages: u64) -> Option<Buffer> {
+    let length = pages * layout.page_bytes;
+    let request = Request::read(1, layout.page_offset(slot), length);
+    (0..ATTEMPTS).find_map(|_| execute(device, request, Some(Buffer::zeroed(length as usize))).ok().flatten())
+}
+
+fn read_ring<L: DataDevice>(device: &mut L, layout: &LogLayout, store: u128) -> Vec<Slot> {
+    let mut slots = Vec::with_capacity(layout.pages as usize);
+    let chunk = (READ_BYTES / layout.page_bytes).max(1);
+    let found = |bytes: &[u8], slot: u64| match Page::decode(bytes, store) {
+        Some((page, _)) if page.number % layout.pages == slot => Slot::Page(page),
+        _ => Slot::Invalid,
+    };
+    let mut at = 0;
+    while at < layout.pages {
+        let pages = chunk.min(layout.pages - at);
+        match read_slots(device, layout, at, pages) {
+            Some(buffer) => {
+                let bytes = buffer.as_slice().chunks(layout.page_bytes as usize);
+                slots.extend(bytes.zip(at..).map(|(bytes, slot)| found(bytes, slot)));
+            }
+            None => slots.extend((at..at + pages).map(|slot| match read_slots(device, layout, slot, 1) {
+                Some(buffer) => found(buffer.as_slice(), slot),
+                None => Slot::Unreadable,
+            })),
+        }
+        at += pages;
+    }
+    slots
+}
+
+/// Reads the log of a store.
+pub(crate) fn recover<L: DataDevice>(
+    device: &mut L,
+    layout: &LogLayout,
+    config: &LogConfig,
+) -> Result<Recovered, OpenError> {
+    let slots = read_ring(device, layout, config.store);
+    let pages =
+        || slots.iter().filter_map(|slot| if let Slot::Page(page) = slot { Some(page) } else { None });
+    let Some(newest) = pages().max_by_key(|page| (page.epoch, page.number)) else {
+        return match slots.iter().any(|slot| matches!(slot, Slot::Unreadable)) {
+            true => Err(OpenError::LogUnreadable { device: device.profile().name.clone(), page: 0 }),
+            false => Ok(Recovered::empty()),
+        };
+    };
+    let (tail, mut end, mut epoch) = (newest.tail, newest.tail, 0);
+    // The newest page is in the chain, or behind a gap that the last power cut tore.
+    let end_slot = loop {
+        match slots[(end % layout.pages) as usize] {
+            Slot::Page(page) if page.number == end && page.epoch >= epoch => epoch = page.epoch,
+            other => break other,
+        }
+        end += 1;
+    };
+    let durable_to = pages().map(|page| page.durable_before).max().unwrap_or(0);
+    if matches!(end_slot, Slot::Unreadable) {
+        return Err(OpenError::LogUnreadable { device: device.profile().name.clone(), page: end });
+    }
+    if durable_to > end {
+        return Err(OpenError::LogDamaged { device: device.profile().name.clone(), page: end, durable_to });
+    }
+    let records = read_records(device, layout, config, tail..end)?;
+    Ok(Recovered { epoch: newest.epoch + 1, next_page: end, tail, records })
+}
+
+/// Reads the records that begin in these pages and are whole.
+fn read_records<L: DataDevice>(
+    device: &mut L,
+    layout: &LogLayout,
+    config: &LogConfig,
+    chain: std::ops::Range<u64>,
+) -> Result<Vec<Record>, OpenError> {
+    let name = device.profile().name.clone();
+    let mut records = Vec::new();
+    // The bytes of a record so far, the page in which it begins, and its epoch.
+    let (mut partial, mut began, mut epoch) = (Vec::new(), 0, 0);
+    let mut is_in_step = false;
+    for number in chain {
+        let damaged = || OpenError::LogDamaged { device: name.clone(), page: number, durable_to: number + 1 };
+        let buffer = read_slots(device, layout, number % layout.pages, 1);
+        let buffer = buffer.ok_or(OpenError::LogUnreadable { device: name.clone(), page: number })?;
+        let (page, mut payload) = Page::decode(buffer.as_slice(), config.store).ok_or_else(damaged)?;
+        if page.epoch != epoch {
+            // The power was cut within the record before.
+            partial.clear();
+            (epoch, is_in_step) = (page.epoch, false);
+        }
+        if !is_in_step {
+            let Some(first) = page.first_record else { continue };
+            payload = payload.get(first as usize..).ok_or_else(damaged)?;
+            is_in_step = true;
+        }
+        while !payload.is_empty() {
+            if partial.is_empty() {
+                began = number;
+            }
+            // The length first, then what it says.
+            let length = match partial.get(..4) {
+                None => 4,
+                Some(length) => 4 + u32::from_le_bytes(length.try_into().expect("four bytes")) as usize,
+            };
+            let (part, rest) = payload.split_at(payload.len().min(length - partial.len()));
+            partial.extend_from_slice(part);
+            payload = rest;
+            if length == 4 && partial.len() == 4 && partial == [0; 4] {
+                return Err(damaged());
+            }
+            if length > 4 && partial.len() == length {
+                records.push(Record::decode(&partial[4..], began).ok_or_else(damaged)?);
+                partial.clear();
+            }
+        }
+    }
+    Ok(records)
+}

@@ -1,0 +1,270 @@
+//! A merge: sorted runs are read in chunks and become patches of one run.
+//!
+//! Of a key all versions are gathered, those that a snapshot needs are kept, and a tombstone goes where nothing older lies
+//! below. A value that has expired becomes a tombstone. Pieces of dropped versions are deleted when the merge is complete.
+//!
+//! A merge of which nothing is left writes one tombstone all the same: its patch carries the record of the merge, without
+//! which a power cut between the deletes of the inputs could bring back what a deleted one covered.
+//!
+//! Work is bounded: a step merges the chunks that were read and no more, and few reads and writes are in flight, so that gets
+//! come between.
+
+use crate::builder::{Builder, Head, Shape};
+use crate::cursor::Cursor;
+use crate::entry::{Body, Version};
+use crate::footer::{Origin, PatchFooter};
+use crate::patch::Patch;
+use crate::snapshots::Snapshots;
+use flashlane_block::Payload;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What the result of a merge is.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) slice: u32,
+    pub(crate) lower: Vec<u8>,
+    pub(crate) upper: Vec<u8>,
+    pub(crate) number: u64,
+    pub(crate) level: u8,
+    pub(crate) run: u64,
+    /// Blocks that are superseded and may come back.
+    pub(crate) stale: Vec<u64>,
+}
+
+/// A merge that runs.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    pub(crate) plan: Plan,
+    pub(crate) inputs: Vec<Arc<Patch>>,
+    /// One for each run, newest first.
+    pub(crate) cursors: Vec<Cursor>,
+    /// First and last keys of patches that stay and may be older than an input.
+    older: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The key whose versions are being gathered.
+    key: Option<Vec<u8>>,
+    versions: Vec<Version>,
+    /// Versions that wait for the next output.
+    carried: Option<(Vec<u8>, Vec<Version>)>,
+    builder: Option<Builder>,
+    /// The last key that was dropped, and its newest sequence, while there is no output.
+    dropped_key: Option<(Vec<u8>, u64)>,
+    outputs_begun: u32,
+    /// Outputs that no lane took yet.
+    pub(crate) unplaced: Vec<Output>,
+    /// Outputs that are not durable: each by its number.
+    pub(crate) writing: BTreeMap<u32, PatchFooter>,
+    /// Durable outputs.
+    pub(crate) written: Vec<Arc<Patch>>,
+    dropped_pieces: BTreeSet<u64>,
+    kept_pieces: BTreeSet<u64>,
+    is_ended: bool,
+    /// A read failed: the outputs are deleted once none is being written.
+    pub(crate) is_aborted: bool,
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder").finish_non_exhaustive()
+    }
+}
+
+/// Surroundings of a merge's step.
+pub(crate) struct Context<'a> {
+    pub(crate) shape: Shape,
+    pub(crate) store: u128,
+    pub(crate) now_ms: u64,
+    pub(crate) snapshots: &'a Snapshots,
+    /// Returns a buffer for an output.
+    pub(crate) payload: &'a mut dyn FnMut() -> Payload,
+    /// Returns the creation number of an output.
+    pub(crate) number: &'a mut dyn FnMut() -> u64,
+}
+
+/// An output to be put.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) nth: u32,
+    pub(crate) payload: Payload,
+}
+
+impl Merge {
+    pub(crate) fn new(plan: Plan, inputs: Vec<Arc<Patch>>, all: &[Arc<Patch>], chunk_bytes: u64) -> Self {
+        let newest = inputs.iter().map(|patch| patch.age()).min().expect("a merge has inputs");
+        let is_input = |patch: &Patch| inputs.iter().any(|input| input.id == patch.id);
+        let older = all.iter().filter(|patch| patch.age() >= newest && !is_input(patch));
+        let older = older.map(|patch| (patch.fields.first.clone(), patch.fields.last.clone())).collect();
+        let mut runs: BTreeMap<_, Vec<Arc<Patch>>> = BTreeMap::new();
+        inputs.iter().for_each(|patch| runs.entry(patch.age()).or_default().push(patch.clone()));
+        let cursors = runs
+            .into_values()
+            .map(|run| Cursor::new(run.into_iter(), &[], chunk_bytes, chunk_bytes))
+            .collect();
+        Self {
+            plan,
+            inputs,
+            cursors,
+            older,
+            key: None,
+            versions: Vec::new(),
+            carried: None,
+            builder: None,
+            dropped_key: None,
+            outputs_begun: 0,
+            unplaced: Vec::new(),
+            writing: BTreeMap::new(),
+            written: Vec::new(),
+            dropped_pieces: BTreeSet::new(),
+            kept_pieces: BTreeSet::new(),
+            is_ended: false,
+            is_aborted: false,
+        }
+    }
+
+    /// Returns whether all outputs are durable.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_ended && self.writing.is_empty()
+    }
+
+    /// Returns the number of outputs that the merge may still begin.
+    pub(crate) fn outputs_left(&self) -> u64 {
+        if self.is_ended {
+            0
+        } else {
+            (self.inputs.len() as u64 + 1).saturating_sub(self.outputs_begun.into())
+        }
+    }
+
+    /// Returns the pieces that no entry of the outputs refers to any more. Requires: the merge is complete.
+    pub(crate) fn freed_pieces(&self) -> impl Iterator<Item = u64> + '_ {
+        self.dropped_pieces.difference(&self.kept_pieces).copied()
+    }
+
+    /// Merges entries as far as they are read. Returns an output when it is full, or the last one.
+    pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Option<Output> {
+        if self.is_ended || self.is_aborted {
+            return None;
+        }
+        if let Some((key, versions)) = self.carried.take()
+            && let Some(output) = self.place(key, versions, context)
+        {
+            return Some(output);
+        }
+        loop {
+            if self.cursors.iter().any(Cursor::is_waiting) {
+                return None;
+            }
+            let next = self.cursors.iter().filter_map(Cursor::peek).map(|entry| &entry.key).min();
+            if next != self.key.as_ref() {
+                let next = next.cloned();
+                if let Some(output) = self.end_key(context) {
+                    return Some(output);
+                }
+                self.key = next;
+            }
+            let Some(key) = &self.key else { return Some(self.end(context)) };
+            for cursor in &mut self.cursors {
+                while cursor.peek().is_some_and(|entry| entry.key == *key) {
+                    let version = cursor.pop().expect("an entry was seen").version;
+                    self.versions.push(version);
+                }
+            }
+        }
+    }
+
+    /// Ends the versions of a key. Returns an output where they do not fit into it any more.
+    fn end_key(&mut self, context: &mut Context<'_>) -> Option<Output> {
+        let key = self.key.take()?;
+        let mut versions = std::mem::take(&mut self.versions);
+        // What the log brought back may stand in two patches.
+        versions.sort_by_key(|version| std::cmp::Reverse(version.sequence));
+        let newest = versions[0].sequence;
+        self.drop_versions(&mut versions, &key, context);
+        if versions.is_empty() {
+            self.dropped_key = Some((key, newest));
+            return None;
+        }
+        self.kept_pieces.extend(versions.iter().flat_map(|version| version.body.pieces()));
+        self.place(key, versions, context)
+    }
+
+    /// Appends versions of a key. Returns an output where they do not fit into it: they then wait for the next one. Versions
+    /// that exceed a patch are parted over several.
+    fn place(
+        &mut self,
+        key: Vec<u8>,
+        mut versions: Vec<Version>,
+        context: &mut Context<'_>,
+    ) -> Option<Output> {
+        let builder = self.builder(context);
+        if !builder.fits(&key, &versions) {
+            if builder.is_empty() {
+                let mut count = 1;
+                while builder.fits(&key, &versions[..count + 1]) {
+                    count += 1;
+                }
+                versions.drain(..count).for_each(|version| builder.push(&key, &version));
+            }
+            self.carried = Some((key, versions));
+            return Some(self.end_output(false, context));
+        }
+        versions.iter().for_each(|version| builder.push(&key, version));
+        None
+    }
+
+    fn builder(&mut self, context: &mut Context<'_>) -> &mut Builder {
+        let lists = (self.inputs.len() + self.plan.stale.len()) as u64;
+        self.builder.get_or_insert_with(|| Builder::new(context.shape, (context.payload)(), lists))
+    }
+
+    /// Removes the versions that nobody reads any more.
+    fn drop_versions(&mut self, versions: &mut Vec<Version>, key: &[u8], context: &Context<'_>) {
+        let removed = context.snapshots.prune(versions, |version| version.sequence);
+        self.dropped_pieces.extend(removed.iter().flat_map(|version| version.body.pieces()));
+        let newest = &mut versions[0];
+        if newest.is_expired(context.now_ms) {
+            self.dropped_pieces.extend(newest.body.pieces());
+            *newest = Version { expiry_ms: 0, body: Body::Tombstone, ..*newest };
+        }
+        let is_covering = self.older.iter().any(|(first, last)| **first <= *key && *key <= **last);
+        while !is_covering && versions.last().is_some_and(|oldest| oldest.body.is_tombstone()) {
+            versions.pop();
+        }
+    }
+
+    fn end(&mut self, context: &mut Context<'_>) -> Output {
+        if self.builder.is_none() {
+            let (key, sequence) = self.dropped_key.take().expect("an input has an entry");
+            self.builder(context).push(&key, &Version { sequence, expiry_ms: 0, body: Body::Tombstone });
+        }
+        self.is_ended = true;
+        self.end_output(true, context)
+    }
+
+    fn end_output(&mut self, is_last: bool, context: &mut Context<'_>) -> Output {
+        let builder = self.builder.take().expect("an output is being built");
+        let nth = self.outputs_begun;
+        self.outputs_begun += 1;
+        let plan = &self.plan;
+        let inputs = self.inputs.iter().map(|patch| patch.id).collect();
+        let head = Head {
+            slice: plan.slice,
+            lower: plan.lower.clone(),
+            upper: plan.upper.clone(),
+            level: plan.level,
+            run: plan.run,
+            creation: (context.number)(),
+            origin: Origin::Merge { number: plan.number, output: nth, is_last, inputs },
+            stale: plan.stale.clone(),
+        };
+        let (payload, footer) = builder.finish(head, context.store);
+        self.writing.insert(nth, footer);
+        Output { nth, payload }
+    }
+
+    /// Output `nth` is durable as block `id`.
+    pub(crate) fn output_written(&mut self, nth: u32, id: u64) {
+        let footer = self.writing.remove(&nth).expect("an output that is written was begun");
+        self.written.push(Arc::new(Patch::new(id, footer)));
+    }
+}

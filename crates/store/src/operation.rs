@@ -1,0 +1,123 @@
+//! Operations: what is submitted, and what completes.
+
+use crate::entry::{Body, Entry, Version};
+use crate::error::{ReadFailure, WriteFailure};
+use crate::log::Durability;
+use flashlane_base::Instant;
+
+/// Identifies an operation until it completes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// A moment at which reads see the store: the number of the last write that they see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Snapshot(pub(crate) u64);
+
+impl Snapshot {
+    /// Returns the number of the last write that the snapshot sees.
+    pub fn sequence(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A completed operation.
+#[derive(Debug)]
+pub struct Finished {
+    /// Ticket of the operation.
+    pub ticket: Ticket,
+    /// When the operation was submitted.
+    pub submitted: Instant,
+    /// When the operation completed.
+    pub completed: Instant,
+    /// Result of the operation.
+    pub outcome: Outcome,
+}
+
+/// Result of an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Of a write: its number, which is above those of all writes before it.
+    Write(Result<u64, WriteFailure>),
+    /// Of a get: the value, if there is one.
+    Get(Result<Option<Vec<u8>>, ReadFailure>),
+    /// Of a scan: entries in the order of keys.
+    Scan(Result<Page, ReadFailure>),
+}
+
+/// Entries that a scan found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The entries.
+    pub items: Vec<Item>,
+    /// Where a scan for the rest begins; `None` where there is none.
+    pub next: Option<Vec<u8>>,
+}
+
+/// An entry that a scan found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The value; `None` where it is stored in pieces, and only a get returns it.
+    pub value: Option<Vec<u8>>,
+    /// Bytes of the value.
+    pub value_bytes: u64,
+}
+
+/// Operations that become visible, and durable, together. Their keys lie in one slice. Of several operations on one key the
+/// last one counts.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Batch {
+    /// Stores a value.
+    pub fn put(&mut self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> &mut Self {
+        self.push(key.into(), 0, Body::Value(value.into()))
+    }
+
+    /// Stores a value that is there until `expiry_ms`, in milliseconds of the calendar that
+    /// [`Store::set_time`](crate::Store::set_time) sets.
+    pub fn put_until(
+        &mut self,
+        key: impl Into<Vec<u8>>,
+        value: impl Into<Vec<u8>>,
+        expiry_ms: u64,
+    ) -> &mut Self {
+        self.push(key.into(), expiry_ms.max(1), Body::Value(value.into()))
+    }
+
+    /// Removes a key. It need not be there.
+    pub fn delete(&mut self, key: impl Into<Vec<u8>>) -> &mut Self {
+        self.push(key.into(), 0, Body::Tombstone)
+    }
+
+    fn push(&mut self, key: Vec<u8>, expiry_ms: u64, body: Body) -> &mut Self {
+        self.entries.retain(|entry| entry.key != key);
+        self.entries.push(Entry { key, version: Version { sequence: 0, expiry_ms, body } });
+        self
+    }
+
+    /// Returns whether it has no operations.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+/// An accepted operation that has not completed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    pub(crate) ticket: Ticket,
+    pub(crate) submitted: Instant,
+}
+
+/// A write whose values are whole: it waits to be added to its slice's container.
+#[derive(Debug)]
+pub(crate) struct QueuedWrite {
+    pub(crate) pending: Pending,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) durability: Durability,
+    /// Bytes of its record, and of memory while it waits.
+    pub(crate) bytes: u64,
+}

@@ -1,0 +1,73 @@
+//! Options of a store: those it is created with, and those of an opening.
+
+use crate::error::OptionsError;
+use flashlane_block::BlockOptions;
+use flashlane_policy::Options;
+
+/// What a store is created with. It is recorded with the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slices {
+    /// The first key of each slice; that of the first one is empty.
+    pub bounds: Vec<Vec<u8>>,
+}
+
+impl Slices {
+    /// Parts the keys into `count` slices, evenly by their first two bytes.
+    ///
+    /// # Panics
+    /// If `count` is 0, or above 65536.
+    pub fn even(count: u32) -> Self {
+        assert!((1..=1 << 16).contains(&count), "keys cannot be parted into {count} slices by two bytes");
+        let bound = |nth: u32| ((u64::from(nth) << 16) / u64::from(count)) as u16;
+        let bytes = |nth: u32| if nth == 0 { Vec::new() } else { bound(nth).to_be_bytes().to_vec() };
+        Self { bounds: (0..count).map(bytes).collect() }
+    }
+
+    pub(crate) fn check(&self, key_bytes_max: u64) -> Result<(), OptionsError> {
+        let bounds = &self.bounds;
+        if let Some(nth) = (0..bounds.len().max(1)).find(|&nth| match nth {
+            0 => bounds.first().is_none_or(|first| !first.is_empty()),
+            nth => bounds[nth - 1] >= bounds[nth],
+        }) {
+            return Err(OptionsError::Bounds { nth });
+        }
+        let most = key_bytes_max.min(1024);
+        match bounds.iter().position(|bound| bound.len() as u64 > most) {
+            None => Ok(()),
+            Some(nth) => Err(OptionsError::LongBound { nth, bytes: bounds[nth].len() as u64, most }),
+        }
+    }
+}
+
+/// How an opened store behaves. None of it is stored.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// Options of the block layer.
+    pub blocks: BlockOptions,
+    /// Bytes of memory for containers, indexes, filters, waiting writes and buffers of merges.
+    pub memory_bytes: u64,
+    /// Name of the merge policy.
+    pub merge: String,
+    /// Options of the merge policy.
+    pub merge_options: Options,
+    /// Bytes that a merge reads at once.
+    pub merge_chunk_bytes: u64,
+    /// Outputs of a merge that are written at once.
+    pub merge_writes: u32,
+    /// Blocks that are kept free for merges: values are refused once fewer are left.
+    pub reserve_blocks: u64,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            blocks: BlockOptions::default(),
+            memory_bytes: 1 << 30,
+            merge: "leveled".into(),
+            merge_options: Options::default(),
+            merge_chunk_bytes: 512 << 10,
+            merge_writes: 2,
+            reserve_blocks: 24,
+        }
+    }
+}

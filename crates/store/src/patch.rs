@@ -1,0 +1,54 @@
+//! A patch that is stored: its block, and what is kept of it in memory.
+
+use crate::filter::Filter;
+use crate::footer::{Fields, PatchFooter};
+use crate::index::Index;
+use std::cmp::Reverse;
+
+/// A patch.
+#[derive(Debug)]
+pub(crate) struct Patch {
+    /// Its block.
+    pub(crate) id: u64,
+    pub(crate) fields: Fields,
+    pub(crate) index: Index,
+    filter: Filter,
+}
+
+/// A place in the order of age: the lower one is newer.
+pub(crate) type Age = (u8, Reverse<u64>);
+
+impl Patch {
+    pub(crate) fn new(id: u64, footer: PatchFooter) -> Self {
+        let PatchFooter { fields, index, filter } = footer;
+        Self { id, fields, index, filter }
+    }
+
+    pub(crate) fn age(&self) -> Age {
+        (self.fields.level, Reverse(self.fields.run))
+    }
+
+    /// Returns whether a key lies between its first and last.
+    pub(crate) fn covers(&self, key: &[u8]) -> bool {
+        *self.fields.first <= *key && *key <= *self.fields.last
+    }
+
+    /// Returns whether it may hold the key with this hash.
+    pub(crate) fn may_hold(&self, key: &[u8], hash: u64) -> bool {
+        self.covers(key) && self.filter.may_hold(hash)
+    }
+
+    /// Returns the bytes of the block in which the key stands if it does. Requires: the patch covers the key.
+    pub(crate) fn range_of(&self, key: &[u8]) -> std::ops::Range<u64> {
+        let group = self.index.group_of(key);
+        self.index.range(group..group + 1)
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let fields = &self.fields;
+        let keys = fields.lower.len() + fields.upper.len() + fields.first.len() + fields.last.len();
+        let lists = 8 * (fields.stale.len() + fields.pieces.len());
+        (size_of::<Self>() + keys + lists + self.index.memory_bytes() + self.filter.len_bytes()) as u64
+    }
+}

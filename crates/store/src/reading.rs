@@ -1,0 +1,410 @@
+//! The path of a read.
+//!
+//! A get looks into the containers, then into the patches that may hold its key, from the newest to the oldest; each costs one
+//! read of the device, and the filters spare nearly all that do not hold it. A scan merges the containers with a cursor for
+//! each run. Both see the patches that were there when they looked; where a merge has deleted one meanwhile, they look again.
+
+use crate::bytes::Reader;
+use crate::container::Container;
+use crate::core::{Core, Purpose};
+use crate::cursor::Cursor;
+use crate::entry::{Body, EntryRef, Malformed, Version};
+use crate::error::ReadFailure;
+use crate::operation::{Item, Outcome, Page, Pending, Snapshot, Ticket};
+use crate::patch::Patch;
+use flashlane_block::{Data, GetFailure};
+use flashlane_device::DataDevice;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// Times that a read looks again where blocks were deleted under it.
+const RESTARTS: u32 = 16;
+/// Pieces of a value that are read at once.
+const PIECES_IN_FLIGHT: usize = 4;
+/// Bytes of a scan's first read of a run, in groups, and of its later ones.
+const SCAN_GROUPS: u64 = 1;
+const SCAN_BYTES_MAX: u64 = 512 << 10;
+
+/// Reads that have not completed.
+#[derive(Debug, Default)]
+pub(crate) struct Reads {
+    gets: BTreeMap<Ticket, Get>,
+    scans: BTreeMap<Ticket, Scan>,
+}
+
+#[derive(Debug)]
+struct Get {
+    pending: Pending,
+    key: Vec<u8>,
+    /// The newest write that it sees.
+    sequence: u64,
+    /// The patch that is being read, and those to be read after it.
+    reading: Option<Arc<Patch>>,
+    candidates: VecDeque<Arc<Patch>>,
+    restarts: u32,
+    value: Option<PiecesRead>,
+}
+
+/// A value in pieces that is being read.
+#[derive(Debug)]
+struct PiecesRead {
+    ids: Vec<u64>,
+    bytes: Vec<u8>,
+    next: usize,
+    in_flight: usize,
+    failure: Option<ReadFailure>,
+    /// The snapshot that keeps the pieces.
+    snapshot: u64,
+}
+
+#[derive(Debug)]
+struct Scan {
+    pending: Pending,
+    /// The newest write that it sees, kept by a snapshot of its own.
+    sequence: u64,
+    slice: u32,
+    /// Keys below are done.
+    position: Vec<u8>,
+    /// The first key that is not wanted; `None` for all.
+    end: Option<Vec<u8>>,
+    items_max: u64,
+    bytes_max: u64,
+    bytes: u64,
+    cursors: Vec<Cursor>,
+    /// The slice's structure for which the cursors were made.
+    structure: Option<u64>,
+    page: Page,
+}
+
+impl Reads {
+    /// Returns whether no read waits for anything.
+    pub(crate) fn are_settled(&self) -> bool {
+        self.gets.is_empty() && self.scans.is_empty()
+    }
+}
+
+/// Returns the newest version of `key` up to `sequence` in the bytes of a group.
+fn find(bytes: &[u8], key: &[u8], sequence: u64) -> Result<Option<Version>, Malformed> {
+    let mut reader = Reader::new(bytes);
+    while let Some(entry) = EntryRef::read(&mut reader)? {
+        if entry.key == key && entry.sequence <= sequence {
+            return Ok(Some(entry.version()));
+        }
+        if entry.key > key {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+impl<D: DataDevice, L: DataDevice> Core<D, L> {
+    pub(crate) fn get(&mut self, key: &[u8], snapshot: Option<Snapshot>) -> Ticket {
+        let pending = self.accept();
+        let sequence = snapshot.map_or(u64::MAX, |snapshot| snapshot.0);
+        self.start_get(Get {
+            pending,
+            key: key.to_vec(),
+            sequence,
+            reading: None,
+            candidates: VecDeque::new(),
+            restarts: 0,
+            value: None,
+        });
+        pending.ticket
+    }
+
+    fn start_get(&mut self, mut get: Get) {
+        let slice = &self.slices[self.slice_of(&get.key) as usize];
+        if let Some(version) = slice.in_memory(&get.key, get.sequence) {
+            let version = version.clone();
+            return self.resolve(get, Some(version));
+        }
+        get.candidates = slice.candidates(&get.key).into();
+        self.read_candidate(get);
+    }
+
+    fn read_candidate(&mut self, mut get: Get) {
+        let Some(patch) = get.candidates.pop_front() else { return self.resolve(get, None) };
+        let (ticket, id, range) = (get.pending.ticket, patch.id, patch.range_of(&get.key));
+        get.reading = Some(patch);
+        if self.read_block(id, range, Purpose::Get(ticket)) {
+            self.counters.get_reads += 1;
+            self.reads.gets.insert(ticket, get);
+        } else {
+            self.restart(get, id);
+        }
+    }
+
+    /// Looks again, since block `id` was deleted meanwhile.
+    fn restart(&mut self, mut get: Get, id: u64) {
+        get.restarts += 1;
+        (get.reading, get.value) = (None, None);
+        if get.restarts > RESTARTS {
+            return self.finish(get.pending, Outcome::Get(Err(ReadFailure::Missing { id })));
+        }
+        self.start_get(get);
+    }
+
+    pub(crate) fn get_read(&mut self, ticket: Ticket, result: Result<Data, GetFailure>) {
+        let get = self.reads.gets.remove(&ticket).expect("a get that reads");
+        let patch = get.reading.clone().expect("a get reads a patch");
+        let found = match &result {
+            Err(failure) => Err(ReadFailure::Block(*failure)),
+            Ok(data) => find(data.as_slice(), &get.key, get.sequence).map_err(|Malformed| {
+                ReadFailure::Malformed { id: patch.id, offset_bytes: patch.range_of(&get.key).start }
+            }),
+        };
+        self.reuse(result);
+        match found {
+            Err(failure) => self.finish(get.pending, Outcome::Get(Err(failure))),
+            Ok(Some(version)) => self.resolve(get, Some(version)),
+            Ok(None) => self.read_candidate(get),
+        }
+    }
+
+    /// Completes a get that found this version, or reads its pieces.
+    fn resolve(&mut self, mut get: Get, version: Option<Version>) {
+        let version = version.filter(|version| !version.is_absent(self.now_ms));
+        match version.map(|version| version.body) {
+            None | Some(Body::Tombstone) => self.finish(get.pending, Outcome::Get(Ok(None))),
+            Some(Body::Value(value)) => self.finish(get.pending, Outcome::Get(Ok(Some(value)))),
+            Some(Body::Pieces { value_bytes, ids, tail }) => {
+                let mut bytes = vec![0; value_bytes as usize];
+                let before_tail = bytes.len() - tail.len();
+                bytes[before_tail..].copy_from_slice(&tail);
+                // What is found now stays while the value is read.
+                let snapshot = get.sequence.min(self.last_sequence);
+                self.snapshots.add(snapshot);
+                get.value = Some(PiecesRead { ids, bytes, next: 0, in_flight: 0, failure: None, snapshot });
+                let ticket = get.pending.ticket;
+                self.reads.gets.insert(ticket, get);
+                self.read_pieces(ticket);
+            }
+        }
+    }
+
+    fn read_pieces(&mut self, ticket: Ticket) {
+        let piece_bytes = self.piece_bytes();
+        loop {
+            let get = self.reads.gets.get_mut(&ticket).expect("a get that reads pieces");
+            let value = get.value.as_mut().expect("a get that reads pieces");
+            if value.in_flight >= PIECES_IN_FLIGHT || value.failure.is_some() || value.next == value.ids.len()
+            {
+                break;
+            }
+            let (nth, id) = (value.next, value.ids[value.next]);
+            value.next += 1;
+            value.in_flight += 1;
+            let Some(info) = self.blocks.info(id) else {
+                value.in_flight -= 1;
+                value.failure = Some(ReadFailure::Missing { id });
+                break;
+            };
+            let length = (info.length_bytes + piece_bytes).saturating_sub(self.shape.block_bytes);
+            assert!(
+                self.read_block(id, 0..length, Purpose::GetPiece { get: ticket, nth }),
+                "block {id} is there"
+            );
+        }
+        self.end_pieces(ticket);
+    }
+
+    pub(crate) fn piece_read(&mut self, ticket: Ticket, nth: usize, result: Result<Data, GetFailure>) {
+        let piece_bytes = self.piece_bytes() as usize;
+        let get = self.reads.gets.get_mut(&ticket).expect("a get that reads pieces");
+        let value = get.value.as_mut().expect("a get that reads pieces");
+        value.in_flight -= 1;
+        match &result {
+            Err(failure) => value.failure = Some(ReadFailure::Block(*failure)),
+            Ok(data) => match value
+                .bytes
+                .get_mut(nth * piece_bytes..)
+                .and_then(|to| to.get_mut(..data.as_slice().len()))
+            {
+                Some(to) => to.copy_from_slice(data.as_slice()),
+                None => value.failure = Some(ReadFailure::Malformed { id: value.ids[nth], offset_bytes: 0 }),
+            },
+        }
+        self.reuse(result);
+        self.read_pieces(ticket);
+    }
+
+    /// Completes a get whose pieces are all read.
+    fn end_pieces(&mut self, ticket: Ticket) {
+        let get = &self.reads.gets[&ticket];
+        let value = get.value.as_ref().expect("a get that reads pieces");
+        if value.in_flight > 0 || (value.failure.is_none() && value.next < value.ids.len()) {
+            return;
+        }
+        let mut get = self.reads.gets.remove(&ticket).expect("it was found");
+        let value = get.value.take().expect("it was found");
+        self.snapshots.release(value.snapshot);
+        match value.failure {
+            None => self.finish(get.pending, Outcome::Get(Ok(Some(value.bytes)))),
+            Some(ReadFailure::Missing { id }) => self.restart(get, id),
+            Some(failure) => self.finish(get.pending, Outcome::Get(Err(failure))),
+        }
+    }
+
+    // Scans.
+
+    pub(crate) fn scan(
+        &mut self,
+        start: &[u8],
+        end: Option<&[u8]>,
+        limits: (u64, u64),
+        snapshot: Option<Snapshot>,
+    ) -> Ticket {
+        let pending = self.accept();
+        let sequence = snapshot.map_or(self.last_sequence, |snapshot| snapshot.0);
+        self.snapshots.add(sequence);
+        let scan = Scan {
+            pending,
+            sequence,
+            slice: self.slice_of(start),
+            position: start.to_vec(),
+            end: end.map(<[u8]>::to_vec),
+            items_max: limits.0.max(1),
+            bytes_max: limits.1,
+            bytes: 0,
+            cursors: Vec::new(),
+            structure: None,
+            page: Page::default(),
+        };
+        self.advance_scan(scan);
+        pending.ticket
+    }
+
+    pub(crate) fn scan_read(
+        &mut self,
+        ticket: Ticket,
+        cursor: usize,
+        structure: u64,
+        result: Result<Data, GetFailure>,
+    ) {
+        // A scan that looked again, or that ended, does not need the read any more.
+        let Some(mut scan) = self.reads.scans.remove(&ticket) else { return self.reuse(result) };
+        if scan.structure != Some(structure) {
+            self.reuse(result);
+            self.reads.scans.insert(ticket, scan);
+            return;
+        }
+        let read = match &result {
+            Ok(data) => scan.cursors[cursor]
+                .read_ended(data.as_slice())
+                .map_err(|Malformed| ReadFailure::Malformed { id: 0, offset_bytes: 0 }),
+            Err(failure) => {
+                scan.cursors[cursor].read_failed();
+                Err(ReadFailure::Block(*failure))
+            }
+        };
+        self.reuse(result);
+        match read {
+            Ok(()) => self.advance_scan(scan),
+            Err(failure) => self.end_scan(scan, Err(failure)),
+        }
+    }
+
+    /// Goes on with a scan as far as entries are read.
+    fn advance_scan(&mut self, mut scan: Scan) {
+        loop {
+            if let Err(failure) = self.read_for_scan(&mut scan) {
+                return self.end_scan(scan, Err(failure));
+            }
+            if scan.cursors.iter().any(Cursor::is_waiting) {
+                self.reads.scans.insert(scan.pending.ticket, scan);
+                return;
+            }
+            let slice = &self.slices[scan.slice as usize];
+            let Some((key, version)) = next_entry(&mut scan, slice.containers()) else {
+                // The slice is done. Reads of its cursors that are in flight are not needed.
+                let next = scan.slice as usize + 1;
+                let is_last = next == self.slices.len()
+                    || scan.end.as_ref().is_some_and(|end| *end <= self.slices[next].lower);
+                if is_last {
+                    return self.end_scan(scan, Ok(None));
+                }
+                (scan.slice, scan.structure) = (next as u32, None);
+                scan.position.clone_from(&self.slices[next].lower);
+                continue;
+            };
+            scan.position.clone_from(&key);
+            scan.position.push(0);
+            if let Some(item) =
+                version.filter(|version| !version.is_absent(self.now_ms)).and_then(|v| item(key, v))
+            {
+                scan.bytes +=
+                    item.key.len() as u64 + item.value.as_ref().map_or(0, |value| value.len() as u64);
+                scan.page.items.push(item);
+            }
+            let is_full = scan.page.items.len() as u64 >= scan.items_max || scan.bytes >= scan.bytes_max;
+            if is_full {
+                let position = scan.position.clone();
+                return self.end_scan(scan, Ok(Some(position)));
+            }
+        }
+    }
+
+    /// Makes the cursors anew where patches or containers changed, and starts the reads that are due.
+    fn read_for_scan(&mut self, scan: &mut Scan) -> Result<(), ReadFailure> {
+        let slice = &self.slices[scan.slice as usize];
+        let structure = slice.structure;
+        if scan.structure != Some(structure) {
+            let chunks = (SCAN_GROUPS * self.shape.group_bytes, SCAN_BYTES_MAX);
+            scan.cursors = slice.levels.cursors(&scan.position, scan.end.as_deref(), chunks);
+            scan.structure = Some(structure);
+        }
+        for nth in 0..scan.cursors.len() {
+            let Some(wanted) = scan.cursors[nth].start_read() else { continue };
+            let purpose = Purpose::Scan { scan: scan.pending.ticket, cursor: nth, structure };
+            if !self.read_block(wanted.block, wanted.range, purpose) {
+                return Err(ReadFailure::Missing { id: wanted.block });
+            }
+        }
+        Ok(())
+    }
+
+    fn end_scan(&mut self, scan: Scan, result: Result<Option<Vec<u8>>, ReadFailure>) {
+        self.snapshots.release(scan.sequence);
+        let Scan { pending, mut page, .. } = scan;
+        let outcome = result.map(|next| {
+            page.next = next;
+            page
+        });
+        self.finish(pending, Outcome::Scan(outcome));
+    }
+}
+
+/// Takes the next key of a scan, with the newest version that it sees; `None` at the end of the slice or of the scan.
+#[allow(clippy::type_complexity)]
+fn next_entry<'a>(
+    scan: &mut Scan,
+    containers: impl Iterator<Item = &'a Container>,
+) -> Option<(Vec<u8>, Option<Version>)> {
+    let in_memory: Vec<(&[u8], &Version)> =
+        containers.filter_map(|container| container.range(&scan.position, scan.sequence).next()).collect();
+    let stored = scan.cursors.iter().filter_map(Cursor::peek).map(|entry| &entry.key[..]);
+    let key = in_memory.iter().map(|(key, _)| *key).chain(stored).min()?.to_vec();
+    if scan.end.as_ref().is_some_and(|end| key >= *end) {
+        return None;
+    }
+    let mut newest = in_memory.iter().find(|(own, _)| *own == key).map(|(_, version)| (*version).clone());
+    for cursor in &mut scan.cursors {
+        while cursor.peek().is_some_and(|entry| entry.key == key) {
+            let version = cursor.pop().expect("an entry was seen").version;
+            let is_newer = newest.as_ref().is_none_or(|newest| newest.sequence < version.sequence);
+            if version.sequence <= scan.sequence && is_newer {
+                newest = Some(version);
+            }
+        }
+    }
+    Some((key, newest))
+}
+
+fn item(key: Vec<u8>, version: Version) -> Option<Item> {
+    match version.body {
+        Body::Value(value) => Some(Item { key, value_bytes: value.len() as u64, value: Some(value) }),
+        Body::Pieces { value_bytes, .. } => Some(Item { key, value: None, value_bytes }),
+        Body::Tombstone => None,
+    }
+}

@@ -1,0 +1,290 @@
+//! Opening a store: the patches that count are found from what each says of itself, and the log is replayed. There is no
+//! manifest.
+//!
+//! # Which patches count
+//! A merge `M` reads *inputs* and writes *outputs*; each output names `M`, its number, whether it is the last, and the inputs.
+//! Inputs are deleted when all outputs are durable. So `M` is **complete** if all its outputs are there, or one of its inputs
+//! is gone. Inputs of complete merges do not count, nor outputs of incomplete ones: both are deleted.
+//!
+//! Two things make it harder. First, an output of `M` may be merged further, by `M2`, and be gone. Second, a delete takes
+//! time: until the erase is confirmed a power cut may bring the block back, also one whose put was reported as failed. Such
+//! blocks are *undeleted*. Every output of `M2` lists what was undeleted in its slice when `M2` began, as *stale*. Merges are
+//! looked at from the newest to the oldest, and what a complete one has as input or stale is **dead**: it counts as gone.
+//!
+//! # Why that is right
+//! 1. *A complete merge is recognised.* Let `M` have completed. If all outputs are there it is seen. If one is missing, it was
+//!    an input of a later merge `M2` that completed; of these take the newest chain whose last merge has all its outputs there
+//!    (there is one, since every merge has an output and an output is deleted only for a later merge). When `M2` began, each
+//!    input of `M` was either erased, or undeleted and so is stale in `M2`'s outputs. By induction over the chain `M2` is
+//!    recognised first, so every input of `M` is gone or dead.
+//! 2. *An incomplete merge is recognised.* None of its inputs was deleted, so none is erased. None is dead: only a complete
+//!    merge kills, one that read the input would be a second merge of the slice beside `M`, and stale blocks are no inputs of
+//!    a merge that began later. And not all its outputs are there, as that would make it complete.
+//! 3. *An abandoned output is never taken for a valid one.* Outputs of a merge that was given up, and blocks whose put failed,
+//!    are undeleted, so that the outputs of any later merge of the slice that would make them look complete list them.
+//!
+//! Two blocks with one creation number are one patch that was put twice, since the first put was reported as failed: the one
+//! with the higher id counts, which later patches name.
+//!
+//! # The log
+//! Its records are replayed from the tail on, whether or not they are in a patch already: an entry that stands in two places
+//! is the same in both. A patch is written only when the log is durable up to its records. So what is found is exactly the
+//! first `n` writes, in the order of their numbers, for an `n` that is not below that of any write acknowledged as durable.
+
+use crate::core::{Core, Parts, shape_of};
+use crate::error::{CreateError, OpenError};
+use crate::footer::{Fields, Footer, FooterError, Origin, PatchFooter, VERSION};
+use crate::log::{Log, LogConfig, LogLayout, Recovered, read_header, recover, write_header};
+use crate::options::{Slices, StoreOptions};
+use crate::patch::Patch;
+use flashlane_base::Instant;
+use flashlane_block::{BlockInfo, Blocks, Layout, Outcome, Ticket};
+use flashlane_device::DataDevice;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Bytes at the end of each block that are read first.
+const TAIL_BYTES: u64 = 32 << 10;
+/// Reads in flight on each lane.
+const READS_PER_LANE: u64 = 4;
+/// Pages of the ring beside four blocks.
+const RING_PAGES_MIN: u64 = 16;
+
+/// Formats both devices.
+pub(crate) fn create<D: DataDevice, L: DataDevice>(
+    device: D,
+    mut log: L,
+    store: u128,
+    slices: Slices,
+    options: StoreOptions,
+) -> Result<Core<D, L>, CreateError> {
+    let layout = Layout::new(device.profile()).map_err(flashlane_block::FormatError::Unsuitable)?;
+    let shape = shape_of(layout.block_bytes(), layout.granule_bytes, &slices.bounds)?;
+    slices.check(shape.key_bytes_max())?;
+    let profile = log.profile().clone();
+    if profile.erase_unit_bytes > 0 {
+        return Err(CreateError::LogHasEraseUnits { device: profile.name });
+    }
+    let config = LogConfig { store, bounds: slices.bounds };
+    let log_layout = LogLayout::new(&profile, &config);
+    let least_pages = |page_bytes: u64| RING_PAGES_MIN + (4 * shape.block_bytes).div_ceil(page_bytes);
+    let log_layout = match log_layout {
+        Some(layout) if layout.pages >= least_pages(layout.page_bytes) => layout,
+        found => {
+            let page_bytes = found.map_or(4096, |layout| layout.page_bytes);
+            let header_bytes = found.map_or(0, |layout| profile.capacity_bytes - layout.pages * page_bytes);
+            let least_bytes = least_pages(page_bytes) * page_bytes + header_bytes;
+            return Err(CreateError::LogTooSmall {
+                device: profile.name,
+                given_bytes: profile.capacity_bytes,
+                least_bytes,
+            });
+        }
+    };
+    let blocks = Blocks::format(device, store, options.blocks)?;
+    write_header(&mut log, &log_layout, &config)
+        .map_err(|reason| CreateError::Log { device: profile.name.clone(), reason })?;
+    let log = Log::new(log, log_layout, store, &Recovered::empty());
+    Ok(Core::new(Parts { blocks, log, store, bounds: config.bounds }, shape, options)?)
+}
+
+/// Opens both devices.
+pub(crate) fn open<D: DataDevice, L: DataDevice>(
+    device: D,
+    mut log: L,
+    options: StoreOptions,
+) -> Result<Core<D, L>, OpenError> {
+    let (config, log_layout) = read_header(&mut log)?;
+    let mut blocks = Blocks::open(device, options.blocks)?;
+    let status = blocks.status();
+    if status.format != config.store {
+        return Err(OpenError::OtherStore { log: config.store, blocks: status.format });
+    }
+    let shape = shape_of(blocks.block_bytes(), status.layout.granule_bytes, &config.bounds)?;
+    let footers = read_footers(&mut blocks, config.store)?;
+    let recovered = recover(&mut log, &log_layout, &config)?;
+    let log = Log::new(log, log_layout, config.store, &recovered);
+    let parts = Parts { blocks, log, store: config.store, bounds: config.bounds };
+    let mut core = Core::new(parts, shape, options)?;
+    let pieces = core.install(footers)?;
+    core.replay(recovered);
+    core.delete_unknown(&pieces);
+    Ok(core)
+}
+
+/// Reads the footers of all blocks, over all lanes at once.
+fn read_footers<D: DataDevice>(
+    blocks: &mut Blocks<D>,
+    store: u128,
+) -> Result<BTreeMap<u64, Footer>, OpenError> {
+    let mut left: Vec<(BlockInfo, u64)> = blocks.list().map(|info| (info, TAIL_BYTES)).collect();
+    // Blocks are listed by id, which go round the lanes.
+    left.reverse();
+    let most = u64::from(blocks.status().layout.lanes) * READS_PER_LANE;
+    let mut reading: BTreeMap<Ticket, BlockInfo> = BTreeMap::new();
+    let mut footers = BTreeMap::new();
+    let mut out = Vec::new();
+    while !left.is_empty() || !reading.is_empty() {
+        while let Some((info, bytes)) = left.pop_if(|_| (reading.len() as u64) < most) {
+            let length = bytes.min(info.length_bytes);
+            let ticket = blocks.get(info.id, info.length_bytes - length, length);
+            let ticket =
+                ticket.map_err(|error| OpenError::Block { id: info.id, reason: error.to_string() })?;
+            reading.insert(ticket, info);
+        }
+        blocks.reap(Instant::FAR, &mut out);
+        for finished in out.drain(..) {
+            let info = reading.remove(&finished.ticket).expect("a read of a footer");
+            let refused = |reason: String| OpenError::Block { id: info.id, reason };
+            let Outcome::Get(result) = finished.outcome else { unreachable!("only reads are in flight") };
+            let data = result.map_err(|failure| refused(failure.to_string()))?;
+            match Footer::decode(data.as_slice(), store) {
+                Ok(footer) => drop(footers.insert(info.id, footer)),
+                Err(FooterError::Longer(bytes))
+                    if bytes <= info.length_bytes && bytes > data.as_slice().len() as u64 =>
+                {
+                    left.push((info, bytes));
+                }
+                Err(FooterError::Newer(found)) => {
+                    return Err(refused(format!(
+                        "its format has version {found}, and {VERSION} is the newest supported"
+                    )));
+                }
+                Err(FooterError::OtherStore) => return Err(refused("it is of another store".into())),
+                Err(FooterError::Foreign | FooterError::Longer(_)) => {
+                    return Err(refused("it is neither a patch nor a piece".into()));
+                }
+            }
+            blocks.reuse(data);
+        }
+    }
+    Ok(footers)
+}
+
+/// The outputs of a merge that are there.
+#[derive(Debug, Default)]
+struct Outputs {
+    ids: BTreeMap<u32, u64>,
+    last: Option<u32>,
+    inputs: Vec<u64>,
+    stale: Vec<u64>,
+}
+
+/// Returns the patches that do not count.
+fn dead_patches(patches: &BTreeMap<u64, Fields>) -> Result<BTreeSet<u64>, OpenError> {
+    let mut dead = BTreeSet::new();
+    // Of a patch that was put twice the later put counts.
+    let mut by_creation: BTreeMap<u64, u64> = BTreeMap::new();
+    for (&id, fields) in patches {
+        if let Some(earlier) = by_creation.insert(fields.creation, id) {
+            dead.insert(earlier);
+        }
+    }
+    let mut merges: BTreeMap<(u64, u32), Outputs> = BTreeMap::new();
+    for (&id, fields) in patches.iter().filter(|(id, _)| !dead.contains(id)) {
+        if let Origin::Merge { number, output, is_last, inputs } = &fields.origin {
+            let merge = merges.entry((*number, fields.slice)).or_default();
+            merge.ids.insert(*output, id);
+            if *is_last {
+                merge.last = Some(*output);
+            }
+            merge.inputs.clone_from(inputs);
+            merge.stale.clone_from(&fields.stale);
+        }
+    }
+    for ((number, slice), merge) in merges.into_iter().rev() {
+        let alive: Vec<u32> =
+            merge.ids.iter().filter(|(_, id)| !dead.contains(id)).map(|(&nth, _)| nth).collect();
+        if alive.is_empty() {
+            continue;
+        }
+        let are_all_there = merge.last.is_some_and(|last| alive.len() as u32 == last + 1);
+        let is_gone = |id: &u64| !patches.contains_key(id) || dead.contains(id);
+        if are_all_there || merge.inputs.iter().any(is_gone) {
+            if !are_all_there && !merge.inputs.iter().all(is_gone) {
+                // An output that was merged further is gone, then all inputs are; this one was lost.
+                let output = (0..).find(|nth| !alive.contains(nth)).expect("some output is missing");
+                return Err(OpenError::MissingOutput { slice, merge: number, output });
+            }
+            dead.extend(merge.inputs);
+            dead.extend(merge.stale);
+        } else {
+            dead.extend(merge.ids.into_values());
+        }
+    }
+    Ok(dead)
+}
+
+impl<D: DataDevice, L: DataDevice> Core<D, L> {
+    /// Installs the patches that count, and deletes the others. Returns the pieces that are stored.
+    fn install(&mut self, footers: BTreeMap<u64, Footer>) -> Result<BTreeSet<u64>, OpenError> {
+        let mut pieces = BTreeSet::new();
+        let mut patches = BTreeMap::new();
+        for (id, footer) in footers {
+            match footer {
+                Footer::Piece => drop(pieces.insert(id)),
+                Footer::Patch(patch) => drop(patches.insert(id, *patch)),
+            }
+        }
+        let fields = patches.iter().map(|(&id, patch)| (id, patch.fields.clone())).collect();
+        let dead = dead_patches(&fields)?;
+        let is_read_only = self.blocks.device().profile().read_only;
+        for (id, patch) in patches {
+            let PatchFooter { fields, .. } = &patch;
+            let number = fields.slice;
+            let is_ours = self
+                .slices
+                .get(number as usize)
+                .is_some_and(|slice| (slice.lower == fields.lower) && (slice.upper == fields.upper));
+            if !is_ours {
+                let reason =
+                    format!("it belongs to slice {number}, whose bounds differ from those in the log");
+                return Err(OpenError::Block { id, reason });
+            }
+            let merge = match fields.origin {
+                Origin::Container => 0,
+                Origin::Merge { number, .. } => number,
+            };
+            self.next_number = self.next_number.max(fields.creation.max(merge).max(fields.run) + 1);
+            self.last_sequence = self.last_sequence.max(fields.sequences.1);
+            let slice = &mut self.slices[number as usize];
+            if dead.contains(&id) {
+                slice.undeleted.insert(id);
+            } else {
+                slice.levels.replace(&[], [Arc::new(Patch::new(id, patch))]);
+            }
+        }
+        for number in 0..self.slices.len() {
+            let undeleted: Vec<u64> = self.slices[number].undeleted.iter().copied().collect();
+            for id in undeleted.into_iter().filter(|_| !is_read_only) {
+                self.delete_block(id, Some(number as u32));
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// Adds the records of the log to the containers.
+    fn replay(&mut self, recovered: Recovered) {
+        let next_page = recovered.next_page;
+        for record in recovered.records {
+            let slice = record.slice as usize;
+            self.last_sequence = self.last_sequence.max(record.sequence);
+            if !self.slices[slice].fits(&self.shape, &record.entries) {
+                self.freeze(slice);
+            }
+            // The page of its end is not known; all of them are behind it.
+            let pages = record.page..next_page;
+            self.slices[slice].container.add(&self.shape, record.entries, pages, &self.snapshots);
+        }
+    }
+
+    /// Deletes pieces that no entry refers to, once the log that says so is durable.
+    fn delete_unknown(&mut self, pieces: &BTreeSet<u64>) {
+        if self.blocks.device().profile().read_only {
+            return;
+        }
+        let known = self.known_pieces();
+        let page = self.log.position();
+        self.freed_pieces.extend(pieces.difference(&known).map(|&piece| (page, piece)));
+    }
+}

@@ -1,0 +1,140 @@
+//! A slice: a range of keys with its containers, patches and merge.
+//!
+//! Invariants:
+//! - The container is newer than all frozen ones, a frozen one than those before it, and all of them than the patches.
+//! - A frozen container is in memory until its patch is installed, and patches are installed in the order in which their
+//!   containers were frozen. So a patch of level 0 that merges see has nothing older above it.
+//! - A patch is written only when the records of its container are durable in the log. So after a power cut the log and the
+//!   patches hold the same writes from the first to the last: nothing is in a patch that is not below the end of the log.
+//! - A container's records are freed in the log when its patch is installed.
+//! - `undeleted` holds every block that was superseded, or whose put failed, and whose erase is not confirmed: a power cut may
+//!   bring it back. Outputs of merges list them (see `recovery`).
+
+use crate::builder::{Shape, Size};
+use crate::container::Container;
+use crate::entry::{Entry, Version};
+use crate::filter::hash_key;
+use crate::levels::Levels;
+use crate::merging::Merge;
+use crate::operation::QueuedWrite;
+use crate::patch::Patch;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// A container that takes no more entries.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    pub(crate) container: Container,
+    /// Number of its patch.
+    pub(crate) creation: u64,
+    pub(crate) state: Flush,
+}
+
+/// How far a frozen container is on its way to a patch.
+#[derive(Debug)]
+pub(crate) enum Flush {
+    /// Its records are not durable, or there was no block for it.
+    Waiting,
+    /// Its patch is being written.
+    Writing(Box<crate::footer::PatchFooter>),
+    /// Its patch is durable, and earlier ones are not.
+    Written(Arc<Patch>),
+}
+
+/// A range of keys.
+#[derive(Debug)]
+pub(crate) struct Slice {
+    pub(crate) number: u32,
+    pub(crate) lower: Vec<u8>,
+    /// First key of the next slice; empty for the last one.
+    pub(crate) upper: Vec<u8>,
+    pub(crate) container: Container,
+    /// Oldest first.
+    pub(crate) frozen: VecDeque<Frozen>,
+    pub(crate) levels: Levels,
+    pub(crate) merge: Option<Box<Merge>>,
+    /// Writes that wait for room.
+    pub(crate) queue: VecDeque<QueuedWrite>,
+    pub(crate) undeleted: BTreeSet<u64>,
+    /// The structure for which the policy had no merge, or one that failed.
+    pub(crate) in_shape: Option<u64>,
+    /// Grows with every change of the containers and patches that a scan reads, except for added entries.
+    pub(crate) structure: u64,
+}
+
+impl Slice {
+    pub(crate) fn new(number: u32, lower: Vec<u8>, upper: Vec<u8>) -> Self {
+        Self {
+            number,
+            lower,
+            upper,
+            container: Container::default(),
+            frozen: VecDeque::new(),
+            levels: Levels::default(),
+            merge: None,
+            queue: VecDeque::new(),
+            undeleted: BTreeSet::new(),
+            in_shape: None,
+            // Unique over all slices.
+            structure: u64::from(number) << 40,
+        }
+    }
+
+    /// Returns whether a batch fits into the container.
+    pub(crate) fn fits(&self, shape: &Shape, entries: &[Entry]) -> bool {
+        let mut size = Size::default();
+        entries.iter().for_each(|entry| size.add(shape, &entry.key, &entry.version));
+        self.container.fits(shape, &size)
+    }
+
+    /// Freezes the container. Requires: it has entries.
+    pub(crate) fn freeze(&mut self, creation: u64) {
+        assert!(!self.container.is_empty(), "an empty container is not frozen");
+        let container = std::mem::take(&mut self.container);
+        self.frozen.push_back(Frozen { container, creation, state: Flush::Waiting });
+        self.structure += 1;
+    }
+
+    /// The frozen container with this creation number is durable as a patch. Installs all patches whose turn it is.
+    pub(crate) fn flushed(&mut self, creation: u64, id: u64) {
+        let frozen = self.frozen.iter_mut().find(|frozen| frozen.creation == creation);
+        let frozen = frozen.expect("a patch that was written is of a frozen container");
+        let Flush::Writing(footer) = std::mem::replace(&mut frozen.state, Flush::Waiting) else {
+            panic!("the patch of container {creation} was not being written")
+        };
+        frozen.state = Flush::Written(Arc::new(Patch::new(id, *footer)));
+        while let Some(Frozen { state: Flush::Written(_), .. }) = self.frozen.front() {
+            let Some(Frozen { state: Flush::Written(patch), .. }) = self.frozen.pop_front() else {
+                unreachable!()
+            };
+            self.levels.replace(&[], [patch]);
+            self.structure += 1;
+        }
+    }
+
+    /// Returns the newest version of `key` up to `sequence` that is in memory.
+    pub(crate) fn in_memory(&self, key: &[u8], sequence: u64) -> Option<&Version> {
+        let frozen = self.frozen.iter().rev().map(|frozen| &frozen.container);
+        std::iter::once(&self.container).chain(frozen).find_map(|container| container.get(key, sequence))
+    }
+
+    /// Returns the patches that may hold `key`, newest first.
+    pub(crate) fn candidates(&self, key: &[u8]) -> Vec<Arc<Patch>> {
+        self.levels.candidates(key, hash_key(key)).cloned().collect()
+    }
+
+    /// Returns the containers, newest first.
+    pub(crate) fn containers(&self) -> impl Iterator<Item = &Container> {
+        std::iter::once(&self.container).chain(self.frozen.iter().rev().map(|frozen| &frozen.container))
+    }
+
+    /// Returns the first page of the log that its containers need.
+    pub(crate) fn first_page(&self) -> Option<u64> {
+        self.containers().filter_map(Container::first_page).min()
+    }
+
+    /// Bytes of memory of containers.
+    pub(crate) fn container_memory_bytes(&self) -> u64 {
+        self.containers().map(Container::memory_bytes).sum()
+    }
+}

@@ -1,0 +1,260 @@
+//! The store: keys and values, with calls that queue an operation and return at once.
+//!
+//! # What is promised
+//! - A write is visible to reads as soon as it has its number, and as safe as its [`Durability`] says when it completes: by
+//!   default no power cut takes it.
+//! - A batch is visible and stored as a whole. After a power cut the store holds exactly the first `n` writes, by their
+//!   numbers, for an `n` not below that of any write that completed as durable.
+//! - Writes in flight together have no order among them, but that their numbers say.
+//! - A read at a snapshot sees the writes up to the snapshot's number; a scan without one sees those up to its submission.
+//! - The memory of containers, indexes, filters, waiting writes and buffers of merges is bounded by one option. Where it is
+//!   used up, writes complete later, by a formula (see `pacing`), and at last are refused as busy.
+//! - A full device refuses values. Gets, scans and deletes go on, and values are taken again once merges gave space back.
+
+use crate::core::Core;
+use crate::counters::Counters;
+use crate::error::{CreateError, OpenError, WriteError};
+use crate::log::Durability;
+use crate::operation::{Batch, Finished, Snapshot, Ticket};
+use crate::options::{Slices, StoreOptions};
+use crate::recovery;
+use flashlane_base::Instant;
+use flashlane_block::Blocks;
+use flashlane_device::DataDevice;
+
+/// A key-value store over a device with erase units and a log beside it.
+///
+/// ```
+/// use flashlane_base::{Instant, Seed};
+/// use flashlane_device_testing::MemoryLanes;
+/// use flashlane_store::{Batch, Durability, Outcome, Slices, Store, StoreOptions};
+/// # use flashlane_device_testing::MemoryDisk;
+///
+/// // Four lanes of 64 erase units of 64 KiB, and a disk of 1 MiB for the log, both in memory.
+/// let (device, log) = (MemoryLanes::new(4, 64, 64 << 10, 512, Seed(1)), MemoryDisk::new(1 << 20, 512, Seed(1)));
+/// let mut store = Store::create(device, log, 1, Slices::even(4), StoreOptions::default())?;
+/// let mut batch = Batch::default();
+/// batch.put("key", "value");
+/// let write = store.write(batch, Durability::default())?;
+/// store.wait(write);
+/// let get = store.get(b"key", None);
+/// let finished = store.wait(get).expect("the get was submitted");
+/// assert_eq!(finished.outcome, Outcome::Get(Ok(Some(b"value".to_vec()))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Store<D, L> {
+    core: Core<D, L>,
+}
+
+/// State of a store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    /// Identifies the store.
+    pub store: u128,
+    /// Counts since it was opened.
+    pub counters: Counters,
+    /// Number of the last write.
+    pub last_sequence: u64,
+    /// Share of the log's ring in use.
+    pub log_used: f64,
+    /// Blocks for which there is room.
+    pub blocks_free: u64,
+    /// Bytes of memory of indexes and filters.
+    pub index_memory_bytes: u64,
+    /// Bytes of memory of containers.
+    pub container_memory_bytes: u64,
+    /// State of each slice.
+    pub slices: Vec<SliceStatus>,
+}
+
+/// State of a slice.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SliceStatus {
+    /// Its first key.
+    pub lower: Vec<u8>,
+    /// Bytes of entries in containers.
+    pub container_bytes: u64,
+    /// Frozen containers that are no patches yet.
+    pub frozen: u64,
+    /// Patches of each level, from level 0 to the last that has any.
+    pub patches: Vec<u64>,
+    /// Entries in patches: versions and tombstones, each counted where it stands.
+    pub entries: u64,
+    /// Tombstones among them.
+    pub tombstones: u64,
+    /// Bytes of these entries.
+    pub entry_bytes: u64,
+    /// Whether a merge runs.
+    pub is_merging: bool,
+}
+
+impl<D: DataDevice, L: DataDevice> Store<D, L> {
+    /// Makes the two devices hold an empty store, and gives up what they hold. `store` identifies it, and MUST differ from
+    /// that of any before on these devices.
+    ///
+    /// # Errors
+    /// [`CreateError`] where the devices cannot hold a store, or fail.
+    pub fn create(
+        device: D,
+        log: L,
+        store: u128,
+        slices: Slices,
+        options: StoreOptions,
+    ) -> Result<Self, CreateError> {
+        Ok(Self { core: recovery::create(device, log, store, slices, options)? })
+    }
+
+    /// Opens the store on two devices. Blocks that do not count any more are deleted, unless the device is read-only.
+    ///
+    /// # Errors
+    /// [`OpenError`] where there is none, or a part of it is lost.
+    pub fn open(device: D, log: L, options: StoreOptions) -> Result<Self, OpenError> {
+        Ok(Self { core: recovery::open(device, log, options)? })
+    }
+
+    /// Queues a batch.
+    ///
+    /// # Errors
+    /// [`WriteError`] where it is refused: nothing has changed.
+    pub fn write(&mut self, batch: Batch, durability: Durability) -> Result<Ticket, WriteError> {
+        self.core.write(batch, durability)
+    }
+
+    /// Queues a read of a key, now or at a snapshot, which MUST NOT be released before the read completes.
+    pub fn get(&mut self, key: &[u8], snapshot: Option<Snapshot>) -> Ticket {
+        self.core.get(key, snapshot)
+    }
+
+    /// Queues a scan of the keys from `start` on and below `end`, in their order. It ends after `items_max` entries, and after
+    /// that with which their bytes reach `bytes_max`; [`Page::next`](crate::Page::next) says where to go on.
+    pub fn scan(
+        &mut self,
+        start: &[u8],
+        end: Option<&[u8]>,
+        items_max: u64,
+        bytes_max: u64,
+        snapshot: Option<Snapshot>,
+    ) -> Ticket {
+        self.core.scan(start, end, (items_max, bytes_max), snapshot)
+    }
+
+    /// Returns a snapshot of all writes so far, which keeps their versions until it is [released](Self::release).
+    pub fn snapshot(&mut self) -> Snapshot {
+        let sequence = self.core.last_sequence;
+        self.core.snapshots.add(sequence);
+        Snapshot(sequence)
+    }
+
+    /// Releases a snapshot.
+    ///
+    /// # Panics
+    /// If it was released before.
+    pub fn release(&mut self, snapshot: Snapshot) {
+        self.core.snapshots.release(snapshot.0);
+        for slice in &mut self.core.slices {
+            // Tombstones may have become useless.
+            slice.in_shape = None;
+        }
+    }
+
+    /// Sets the calendar time, in milliseconds, by which values expire. It is 0 after opening, when none does.
+    pub fn set_time(&mut self, now_ms: u64) {
+        self.core.now_ms = now_ms;
+    }
+
+    /// Begins to write all containers as patches.
+    pub fn flush(&mut self) {
+        (0..self.core.slices.len()).for_each(|slice| self.core.freeze(slice));
+        self.core.pump();
+    }
+
+    /// Appends completed operations to `out`. Returns as soon as there is one or the clock has reached `until`; with nothing
+    /// in flight and `until` [`Instant::FAR`] at once. Merges go on meanwhile.
+    pub fn reap(&mut self, until: Instant, out: &mut Vec<Finished>) {
+        while !self.core.has_finished() && self.core.step(until) && self.now() < until {}
+        self.core.take_finished(out);
+    }
+
+    /// Lets the devices work until something completes, at most until `until`. Returns false where nothing is in flight.
+    /// Operations that complete are kept for [`reap`](Self::reap).
+    pub fn step(&mut self, until: Instant) -> bool {
+        self.core.step(until)
+    }
+
+    /// Waits for one operation; others that complete meanwhile are kept for [`reap`](Self::reap). `None` where no operation
+    /// with this ticket is pending.
+    pub fn wait(&mut self, ticket: Ticket) -> Option<Finished> {
+        loop {
+            if let Some(finished) = self.core.take(ticket) {
+                return Some(finished);
+            }
+            if !self.core.step(Instant::FAR) {
+                return None;
+            }
+        }
+    }
+
+    /// Waits until nothing is in flight: operations have completed, and merges that were due are done.
+    pub fn settle(&mut self) {
+        while self.core.step(Instant::FAR) {}
+    }
+
+    /// Returns whether an operation has not completed.
+    pub fn is_busy(&self) -> bool {
+        !self.core.writes.are_settled() || !self.core.reads.are_settled()
+    }
+
+    /// Returns the devices' time.
+    pub fn now(&self) -> Instant {
+        self.core.now()
+    }
+
+    /// Returns the blocks below.
+    pub fn blocks(&self) -> &Blocks<D> {
+        &self.core.blocks
+    }
+
+    /// Returns the log's device.
+    pub fn log_device(&self) -> &L {
+        self.core.log.device()
+    }
+
+    /// Returns the devices once all operations have completed. Containers stay in the log.
+    pub fn into_devices(mut self) -> (D, L) {
+        self.settle();
+        (self.core.blocks.into_device(), self.core.log.into_device())
+    }
+
+    /// Returns the state of the store.
+    pub fn status(&self) -> Status {
+        let core = &self.core;
+        let counters = Counters { log_bytes_written: core.log.written_bytes(), ..core.counters };
+        let slices: Vec<SliceStatus> = core.slices.iter().map(slice_status).collect();
+        Status {
+            store: core.store,
+            counters,
+            last_sequence: core.last_sequence,
+            log_used: core.log.use_of_ring(),
+            blocks_free: core.blocks.free_blocks(),
+            index_memory_bytes: core.slices.iter().map(|slice| slice.levels.memory_bytes()).sum(),
+            container_memory_bytes: core.slices.iter().map(|slice| slice.container_memory_bytes()).sum(),
+            slices,
+        }
+    }
+}
+
+fn slice_status(slice: &crate::slice::Slice) -> SliceStatus {
+    let patches = slice.levels.patches();
+    let levels = patches.iter().map(|patch| patch.fields.level).max().map_or(0, |level| level + 1);
+    let of_level = |level| patches.iter().filter(|patch| patch.fields.level == level).count() as u64;
+    SliceStatus {
+        lower: slice.lower.clone(),
+        container_bytes: slice.containers().map(|container| container.entry_bytes()).sum(),
+        frozen: slice.frozen.len() as u64,
+        patches: (0..levels).map(of_level).collect(),
+        entries: patches.iter().map(|patch| patch.fields.entries).sum(),
+        tombstones: patches.iter().map(|patch| patch.fields.tombstones).sum(),
+        entry_bytes: patches.iter().map(|patch| patch.fields.entry_bytes).sum(),
+        is_merging: slice.merge.is_some(),
+    }
+}

@@ -1,0 +1,177 @@
+//! Tests of the store on devices in memory: what it returns is compared with a map.
+
+use crate::operation::{Batch, Outcome};
+use crate::options::{Slices, StoreOptions};
+use crate::store::Store;
+use crate::{Durability, KeyValueStore, WriteError};
+use flashlane_base::{Instant, Random, Seed};
+use flashlane_device_testing::{MemoryDisk, MemoryLanes};
+use std::collections::BTreeMap;
+
+type TestStore = Store<MemoryLanes, MemoryDisk>;
+
+fn options() -> StoreOptions {
+    StoreOptions { memory_bytes: 256 << 10, reserve_blocks: 24, ..StoreOptions::default() }
+}
+
+fn create(lanes: u32, units: u64, slices: u32, seed: u64) -> TestStore {
+    let device = MemoryLanes::new(lanes, units, 8192, 512, Seed(seed));
+    let log = MemoryDisk::new(256 << 10, 512, Seed(seed));
+    Store::create(device, log, u128::from(seed) + 1, Slices::even(slices), options())
+        .expect("the devices suit")
+}
+
+fn write(store: &mut TestStore, batch: Batch) -> Result<u64, WriteError> {
+    loop {
+        match store.write(batch.clone(), Durability::Device) {
+            Err(WriteError::Busy { .. }) if store.step(Instant::FAR) => {}
+            Err(error) => return Err(error),
+            Ok(ticket) => match store.wait(ticket).expect("an accepted write completes").outcome {
+                Outcome::Write(result) => return Ok(result.expect("the devices are sound")),
+                other => panic!("{other:?}"),
+            },
+        }
+    }
+}
+
+fn get(store: &mut TestStore, key: &[u8]) -> Option<Vec<u8>> {
+    let ticket = store.get(key, None);
+    match store.wait(ticket).expect("a get completes").outcome {
+        Outcome::Get(result) => result.expect("the devices are sound"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Returns all entries, by scans of a few at a time.
+fn all(
+    store: &mut TestStore,
+    snapshot: Option<crate::Snapshot>,
+    random: &mut Random,
+) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let (mut found, mut start) = (BTreeMap::new(), Vec::new());
+    loop {
+        let ticket = store.scan(&start, None, 1 + random.below(40), u64::MAX, snapshot);
+        let page = match store.wait(ticket).expect("a scan completes").outcome {
+            Outcome::Scan(result) => result.expect("the devices are sound"),
+            other => panic!("{other:?}"),
+        };
+        for item in page.items {
+            assert!(found.last_key_value().is_none_or(|(last, _)| *last < item.key), "keys ascend");
+            let value = match item.value {
+                Some(value) => value,
+                None => {
+                    let ticket = store.get(&item.key, snapshot);
+                    match store.wait(ticket).expect("a get completes").outcome {
+                        Outcome::Get(Ok(Some(value))) => value,
+                        other => panic!("{other:?}"),
+                    }
+                }
+            };
+            assert_eq!(item.value_bytes, value.len() as u64);
+            found.insert(item.key, value);
+        }
+        match page.next {
+            Some(next) => start = next,
+            None => return found,
+        }
+    }
+}
+
+fn key(random: &mut Random, keys: u64) -> Vec<u8> {
+    let number = random.below(keys);
+    [&[(number * 37) as u8][..], format!("key{number}").as_bytes()].concat()
+}
+
+fn value(random: &mut Random) -> Vec<u8> {
+    let length = match random.below(20) {
+        0 => 0,
+        1 => random.below(20_000),
+        2..6 => random.below(3_000),
+        _ => random.below(200),
+    };
+    let byte = random.bits() as u8;
+    (0..length).map(|nth| byte.wrapping_add(nth as u8)).collect()
+}
+
+#[test]
+fn store_returns_what_was_written() {
+    for seed in 0..8 {
+        let mut store = create(4, 80, 1 + (seed % 4) as u32, seed);
+        let (mut model, mut random) = (BTreeMap::new(), Seed(seed).source());
+        let mut merges = 0;
+        for step in 0..1500 {
+            let own = key(&mut random, 150);
+            let mut batch = Batch::default();
+            if random.chance(0.25) {
+                batch.delete(own.clone());
+                match write(&mut store, batch) {
+                    Ok(_) => drop(model.remove(&own)),
+                    Err(error) => panic!("seed {seed}, step {step}: {error}"),
+                }
+            } else {
+                let value = value(&mut random);
+                batch.put(own.clone(), value.clone());
+                match write(&mut store, batch) {
+                    Ok(_) => drop(model.insert(own, value)),
+                    Err(WriteError::Full { .. }) => store.settle(),
+                    Err(error) => panic!("seed {seed}, step {step}: {error}"),
+                }
+            }
+            let other = key(&mut random, 150);
+            assert_eq!(get(&mut store, &other), model.get(&other).cloned(), "seed {seed}, step {step}");
+            if step % 300 == 299 {
+                assert_eq!(all(&mut store, None, &mut random), model, "seed {seed}, step {step}");
+                store.settle();
+                merges += store.status().counters.merges;
+                let (device, log) = store.into_devices();
+                store = Store::open(device, log, options()).expect("a closed store is opened");
+                assert_eq!(
+                    all(&mut store, None, &mut random),
+                    model,
+                    "seed {seed}, step {step}, opened again"
+                );
+            }
+        }
+        assert!(merges > 10, "seed {seed}: {merges} merges");
+    }
+}
+
+#[test]
+fn snapshot_sees_its_moment_while_merges_run() {
+    for seed in 0..4 {
+        let mut store = create(4, 120, 2, seed);
+        let (mut model, mut random) = (BTreeMap::new(), Seed(seed).source());
+        let mut snapshots = Vec::new();
+        for _ in 0..600 {
+            let (own, value) = (key(&mut random, 60), value(&mut random));
+            let mut batch = Batch::default();
+            batch.put(own.clone(), value.clone());
+            if write(&mut store, batch).is_ok() {
+                model.insert(own, value);
+            }
+            if random.chance(0.01) {
+                snapshots.push((store.snapshot(), model.clone()));
+            }
+            if snapshots.len() > 3 {
+                let (snapshot, then) = snapshots.remove(0);
+                assert_eq!(all(&mut store, Some(snapshot), &mut random), then, "seed {seed}");
+                store.release(snapshot);
+            }
+        }
+        assert_eq!(all(&mut store, None, &mut random), model, "seed {seed}");
+    }
+}
+
+#[test]
+fn waiting_calls_store_and_return() {
+    let device = MemoryLanes::new(4, 80, 64 << 10, 512, Seed(1));
+    let log = MemoryDisk::new(1 << 20, 512, Seed(1));
+    let mut store = KeyValueStore::create(device, log, 7, Slices::even(4)).unwrap();
+    store.put(b"", b"empty").unwrap();
+    store.put(b"\xff", &[5; 200_000]).unwrap();
+    store.delete(b"").unwrap();
+    assert_eq!(store.get(b"").unwrap(), None);
+    assert_eq!(store.get(b"\xff").unwrap().unwrap(), vec![5; 200_000]);
+    let page = store.scan(b"", None, 10).unwrap();
+    assert_eq!((page.items.len(), page.items[0].value_bytes, page.next), (1, 200_000, None));
+}

@@ -1,0 +1,486 @@
+//! The path of a write: pieces, the queue of its slice, log and container, acknowledgement; then the container's patch.
+//!
+//! A write gets its number, enters its slice's container and is appended to the log in one step, so that containers hold what
+//! the log will hold, in its order. It waits in its slice's queue before where container, log or memory have no room; a value
+//! that is stored in pieces waits until these are durable. Writes that are in flight together have no order among them.
+
+use crate::builder::{Head, Size};
+use crate::container::Container;
+use crate::core::{Core, Purpose};
+use crate::entry::{Body, Entry};
+use crate::error::{WriteError, WriteFailure};
+use crate::footer::{Origin, PIECE_END_BYTES, encode_piece};
+use crate::log::{Durability, Record};
+use crate::operation::{Batch, Outcome, Pending, QueuedWrite, Ticket};
+use crate::pacing::Pacer;
+use crate::slice::Flush;
+use flashlane_block::{Payload, PutFailure};
+use flashlane_device::DataDevice;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Pieces of a write that are being stored at once.
+const PIECES_IN_FLIGHT: usize = 4;
+/// Blocks that are kept free for deletes.
+const DELETE_RESERVE_BLOCKS: u64 = 2;
+
+/// Writes that have not completed.
+#[derive(Debug, Default)]
+pub(crate) struct Writes {
+    /// Bytes of the writes that wait for pieces or in queues.
+    pub(crate) waiting_bytes: u64,
+    /// Writes in the log that complete when it is written to a page, in its order.
+    system: VecDeque<Logged>,
+    /// Those that complete when it is durable.
+    device: VecDeque<Logged>,
+    /// Writes whose pieces are being stored.
+    pieces: BTreeMap<Ticket, PieceWrite>,
+    pub(crate) pacer: Pacer,
+}
+
+/// A write in the log.
+#[derive(Clone, Copy, Debug)]
+struct Logged {
+    pending: Pending,
+    sequence: u64,
+    end_page: u64,
+    bytes: u64,
+}
+
+/// A write with values in pieces.
+#[derive(Debug)]
+struct PieceWrite {
+    write: QueuedWrite,
+    /// Pieces that are not handed over yet, and their ids.
+    left: VecDeque<(u64, Vec<u8>)>,
+    in_flight: usize,
+    stored: Vec<u64>,
+    failure: Option<WriteFailure>,
+}
+
+impl Writes {
+    /// Returns whether no write waits for anything.
+    pub(crate) fn are_settled(&self) -> bool {
+        self.waiting_bytes == 0 && self.system.is_empty() && self.device.is_empty()
+    }
+}
+
+impl<D: DataDevice, L: DataDevice> Core<D, L> {
+    /// Checks a batch and queues it.
+    pub(crate) fn write(&mut self, batch: Batch, durability: Durability) -> Result<Ticket, WriteError> {
+        let slice = self.check_batch(&batch)?;
+        let user_bytes: usize = batch
+            .entries
+            .iter()
+            .map(|entry| {
+                entry.key.len() + if let Body::Value(value) = &entry.version.body { value.len() } else { 0 }
+            })
+            .sum();
+        let mut entries = batch.entries;
+        let mut pieces = VecDeque::new();
+        for entry in &mut entries {
+            self.cut_into_pieces(entry, &mut pieces);
+        }
+        self.check_size(&entries)?;
+        let piece_bytes: usize = pieces.iter().map(|(_, bytes)| bytes.len()).sum();
+        let entry_bytes: u64 = entries.iter().map(|entry| entry.version.encoded_bytes(&entry.key)).sum();
+        let bytes = entry_bytes + piece_bytes as u64;
+        let waiting_bytes = self.writes.waiting_bytes;
+        if waiting_bytes > 0 && waiting_bytes + bytes > self.options.memory_bytes / 8 {
+            return Err(WriteError::Busy { waiting_bytes });
+        }
+        self.check_room(&entries, pieces.len() as u64)?;
+        self.counters.user_bytes_written += user_bytes as u64;
+        let pending = self.accept();
+        let write = QueuedWrite { pending, entries, durability, bytes };
+        self.writes.waiting_bytes += bytes;
+        if pieces.is_empty() {
+            self.slices[slice as usize].queue.push_back(write);
+        } else {
+            let piece_write =
+                PieceWrite { write, left: pieces, in_flight: 0, stored: Vec::new(), failure: None };
+            self.writes.pieces.insert(pending.ticket, piece_write);
+            self.store_pieces(pending.ticket);
+        }
+        self.pump();
+        Ok(pending.ticket)
+    }
+
+    fn check_batch(&self, batch: &Batch) -> Result<u32, WriteError> {
+        if let Some(failure) = self.log.failure() {
+            return Err(WriteError::Log(failure));
+        }
+        if self.blocks.device().profile().read_only || self.log.device().profile().read_only {
+            return Err(WriteError::ReadOnly);
+        }
+        let most_bytes = self.shape.key_bytes_max();
+        let mut slice = None;
+        for entry in &batch.entries {
+            let given_bytes = entry.key.len() as u64;
+            if given_bytes > most_bytes {
+                return Err(WriteError::KeyTooLong { given_bytes, most_bytes });
+            }
+            let own = self.slice_of(&entry.key);
+            match slice {
+                Some(first) if first != own => return Err(WriteError::SeveralSlices { first, second: own }),
+                _ => slice = Some(own),
+            }
+        }
+        slice.ok_or(WriteError::Empty)
+    }
+
+    /// Replaces a large value by a reference to pieces, which are added to `pieces`.
+    fn cut_into_pieces(&mut self, entry: &mut Entry, pieces: &mut VecDeque<(u64, Vec<u8>)>) {
+        let inline_bytes = self.shape.inline_bytes_max();
+        let Body::Value(value) = &mut entry.version.body else { return };
+        if value.len() as u64 <= inline_bytes {
+            return;
+        }
+        let value = std::mem::take(value);
+        let (value_bytes, piece_bytes) = (value.len() as u64, self.piece_bytes());
+        let (mut ids, mut rest) = (Vec::new(), &value[..]);
+        while rest.len() as u64 > inline_bytes {
+            let (piece, after) = rest.split_at(rest.len().min(piece_bytes as usize));
+            let id = self.blocks.next_id();
+            pieces.push_back((id, piece.to_vec()));
+            ids.push(id);
+            rest = after;
+        }
+        entry.version.body = Body::Pieces { value_bytes, ids, tail: rest.to_vec() };
+    }
+
+    /// Bytes of a value in a piece.
+    pub(crate) fn piece_bytes(&self) -> u64 {
+        self.shape.block_bytes - PIECE_END_BYTES
+    }
+
+    fn check_size(&self, entries: &[Entry]) -> Result<(), WriteError> {
+        let mut size = Size::default();
+        entries.iter().for_each(|entry| size.add(&self.shape, &entry.key, &entry.version));
+        let given_bytes = size.entry_bytes();
+        let record_bytes = Record::encoded_bytes(entries);
+        let most_bytes = self.log.layout().record_bytes_max().min(self.shape.block_bytes);
+        let fits = Container::default().fits(&self.shape, &size)
+            && record_bytes <= self.log.layout().record_bytes_max();
+        if fits { Ok(()) } else { Err(WriteError::BatchTooLarge { given_bytes, most_bytes }) }
+    }
+
+    fn check_room(&self, entries: &[Entry], pieces: u64) -> Result<(), WriteError> {
+        let is_delete = entries.iter().all(|entry| entry.version.body.is_tombstone());
+        let reserve = if is_delete { DELETE_RESERVE_BLOCKS } else { self.options.reserve_blocks };
+        // Each container that has entries, and this one's, will need a block.
+        let containers = self.slices.iter().filter(|slice| !slice.container.is_empty()).count() as u64 + 1;
+        let blocks_free = self.spare_blocks();
+        if blocks_free < reserve + containers + pieces {
+            return Err(WriteError::Full { blocks_free });
+        }
+        Ok(())
+    }
+
+    // Pieces.
+
+    fn store_pieces(&mut self, ticket: Ticket) {
+        loop {
+            let write = self.writes.pieces.get_mut(&ticket).expect("a write with pieces");
+            if write.in_flight >= PIECES_IN_FLIGHT || write.failure.is_some() {
+                break;
+            }
+            let Some((id, bytes)) = write.left.pop_front() else { break };
+            write.in_flight += 1;
+            let mut payload = self.take_payload();
+            let end = encode_piece(self.store);
+            payload.set_len((bytes.len() + end.len()) as u64);
+            let (data, rest) = payload.as_mut_slice().split_at_mut(bytes.len());
+            data.copy_from_slice(&bytes);
+            rest.copy_from_slice(&end);
+            match self.blocks.put(id, payload) {
+                Ok(block) => {
+                    self.counters.piece_bytes_written += self.shape.block_bytes;
+                    self.route(block, Purpose::Piece { write: ticket, id });
+                }
+                Err((error, payload)) => {
+                    self.reuse_payload(payload);
+                    self.piece_ended(ticket, id, Err(error.to_string()));
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn piece_written(&mut self, ticket: Ticket, id: u64, result: Result<(), PutFailure>) {
+        self.piece_ended(ticket, id, result.map_err(|failure| failure.to_string()));
+    }
+
+    fn piece_ended(&mut self, ticket: Ticket, id: u64, result: Result<(), String>) {
+        let write = self.writes.pieces.get_mut(&ticket).expect("a write with pieces");
+        write.in_flight -= 1;
+        match result {
+            Ok(()) => write.stored.push(id),
+            Err(reason) => write.failure = Some(WriteFailure::Piece { reason }),
+        }
+        if write.in_flight > 0 || (write.failure.is_none() && !write.left.is_empty()) {
+            return self.store_pieces(ticket);
+        }
+        let PieceWrite { write, stored, failure, .. } =
+            self.writes.pieces.remove(&ticket).expect("it was found");
+        match failure {
+            None => {
+                let slice = self.slice_of(&write.entries[0].key);
+                self.slices[slice as usize].queue.push_back(write);
+            }
+            Some(failure) => {
+                self.writes.waiting_bytes -= write.bytes;
+                stored.into_iter().for_each(|id| self.delete_block(id, None));
+                self.finish(write.pending, Outcome::Write(Err(failure)));
+            }
+        }
+    }
+
+    // Queue, log, container.
+
+    /// Adds the writes that have room to containers and log.
+    pub(crate) fn admit_writes(&mut self) {
+        if self.log.failure().is_some() {
+            return self.fail_writes();
+        }
+        // The oldest container holds the space of the log.
+        if self.log.use_of_ring() > 0.5 {
+            self.freeze_oldest();
+        }
+        for number in 0..self.slices.len() {
+            while let Some(write) = self.slices[number].queue.pop_front() {
+                if !self.has_room(number, &write) {
+                    self.slices[number].queue.push_front(write);
+                    break;
+                }
+                self.apply(number, write);
+            }
+        }
+    }
+
+    /// Returns whether a write can be added to its slice's container, which is frozen where it is full.
+    fn has_room(&mut self, slice: usize, write: &QueuedWrite) -> bool {
+        if !self.log.has_room(Record::encoded_bytes(&write.entries)) {
+            self.freeze_oldest();
+            return false;
+        }
+        if self.container_memory_bytes() + write.bytes > self.container_budget_bytes() {
+            self.freeze_largest();
+            return false;
+        }
+        if !self.slices[slice].fits(&self.shape, &write.entries) {
+            self.freeze(slice);
+        }
+        true
+    }
+
+    fn container_memory_bytes(&self) -> u64 {
+        self.slices.iter().map(|slice| slice.container_memory_bytes()).sum()
+    }
+
+    /// Bytes of memory that containers may take: what indexes, waiting writes and buffers leave, but two blocks at least.
+    fn container_budget_bytes(&self) -> u64 {
+        let indexes: u64 = self.slices.iter().map(|slice| slice.levels.memory_bytes()).sum();
+        let merges = self.slices.iter().filter(|slice| slice.merge.is_some()).count() as u64;
+        let flushes = self.flushes_in_flight() as u64;
+        let buffers =
+            (merges * (1 + u64::from(self.options.merge_writes)) + flushes) * self.shape.block_bytes;
+        let used = indexes + buffers + self.writes.waiting_bytes;
+        self.options.memory_bytes.saturating_sub(used).max(2 * self.shape.block_bytes)
+    }
+
+    fn flushes_in_flight(&self) -> usize {
+        let frozen = self.slices.iter().flat_map(|slice| &slice.frozen);
+        frozen.filter(|frozen| matches!(frozen.state, Flush::Writing(_))).count()
+    }
+
+    pub(crate) fn freeze(&mut self, slice: usize) {
+        if !self.slices[slice].container.is_empty() {
+            let creation = self.allocate_number();
+            self.slices[slice].freeze(creation);
+        }
+    }
+
+    /// Freezes the container whose records lie first in the log, unless a frozen one's lie before it.
+    fn freeze_oldest(&mut self) {
+        let oldest = |slice: &crate::slice::Slice| slice.first_page().unwrap_or(u64::MAX);
+        let Some(slice) = (0..self.slices.len()).min_by_key(|&nth| oldest(&self.slices[nth])) else { return };
+        if self.slices[slice].frozen.is_empty() {
+            self.freeze(slice);
+        }
+    }
+
+    fn freeze_largest(&mut self) {
+        let bytes = |&nth: &usize| self.slices[nth].container.memory_bytes();
+        let slice = (0..self.slices.len()).max_by_key(bytes).expect("there is a slice");
+        let is_frozen = self.slices.iter().any(|slice| !slice.frozen.is_empty());
+        if !is_frozen {
+            self.freeze(slice);
+        }
+    }
+
+    fn apply(&mut self, slice: usize, write: QueuedWrite) {
+        let QueuedWrite { pending, mut entries, durability, bytes } = write;
+        self.writes.waiting_bytes -= bytes;
+        self.last_sequence += 1;
+        let sequence = self.last_sequence;
+        entries.iter_mut().for_each(|entry| entry.version.sequence = sequence);
+        let record = Record::encode(slice as u32, sequence, &entries);
+        let pages = self.log.append(&record, durability);
+        let end_page = pages.end;
+        let removed = self.slices[slice].container.add(&self.shape, entries, pages, &self.snapshots);
+        let pieces = removed.iter().flat_map(|version| version.body.pieces());
+        // Until the log is durable a power cut brings the version back that was replaced.
+        self.freed_pieces.extend(pieces.map(|&piece| (end_page, piece)));
+        let logged = Logged { pending, sequence, end_page, bytes };
+        match durability {
+            Durability::Memory => self.acknowledge(logged),
+            Durability::System => self.writes.system.push_back(logged),
+            Durability::Device => self.writes.device.push_back(logged),
+        }
+    }
+
+    fn acknowledge(&mut self, logged: Logged) {
+        let Logged { pending, sequence, bytes, .. } = logged;
+        let debt = self.debt();
+        let delay = self.writes.pacer.delay(self.now(), bytes, debt);
+        self.finish_after(delay, pending, Outcome::Write(Ok(sequence)));
+    }
+
+    /// Returns how far merging and flushing lag behind writing: 0 where they do not, 1 where writes have to wait for them.
+    fn debt(&self) -> f64 {
+        let level_0 = self.slices.iter().map(|slice| slice.levels.level_0_patches()).max().unwrap_or(0);
+        let merging = f64::from(level_0) / f64::from(self.policy.level_0_patches_max());
+        let memory = self.container_memory_bytes() as f64 / self.container_budget_bytes() as f64;
+        merging.max(memory).max(self.log.use_of_ring()).min(1.0)
+    }
+
+    /// Acknowledges the writes that the log has reached.
+    pub(crate) fn log_progress(&mut self) {
+        let (written_to, durable_to) = (self.log.written_to(), self.log.durable_to());
+        let reached = |queue: &mut VecDeque<Logged>, page: u64| {
+            let count = queue.partition_point(|logged| logged.end_page <= page);
+            queue.drain(..count).collect::<Vec<_>>()
+        };
+        let mut logged = reached(&mut self.writes.system, written_to);
+        logged.extend(reached(&mut self.writes.device, durable_to));
+        logged.into_iter().for_each(|logged| self.acknowledge(logged));
+    }
+
+    fn fail_writes(&mut self) {
+        let failure = self.log.failure().expect("the log failed");
+        let logged: Vec<Logged> = self.writes.system.drain(..).chain(self.writes.device.drain(..)).collect();
+        let mut failed: Vec<Pending> = logged.into_iter().map(|logged| logged.pending).collect();
+        for slice in &mut self.slices {
+            for write in slice.queue.drain(..) {
+                self.writes.waiting_bytes -= write.bytes;
+                failed.push(write.pending);
+            }
+        }
+        for pending in failed {
+            self.finish(pending, Outcome::Write(Err(WriteFailure::Log(failure))));
+        }
+    }
+
+    // Patches of containers.
+
+    /// Writes the frozen containers whose records are durable in the log.
+    pub(crate) fn flush_containers(&mut self) {
+        for slice in 0..self.slices.len() {
+            for nth in 0..self.slices[slice].frozen.len() {
+                let frozen = &self.slices[slice].frozen[nth];
+                if !matches!(frozen.state, Flush::Waiting) {
+                    continue;
+                }
+                let end_page = frozen.container.end_page();
+                if self.log.durable_to() < end_page {
+                    self.log.want_durable(end_page);
+                    break;
+                }
+                let promised: u64 = self
+                    .slices
+                    .iter()
+                    .filter_map(|slice| slice.merge.as_ref())
+                    .map(|merge| merge.outputs_left())
+                    .sum();
+                if self.blocks.free_blocks() <= promised || !self.flush(slice, nth) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Hands the patch of a frozen container over. Returns whether it was taken.
+    fn flush(&mut self, slice: usize, nth: usize) -> bool {
+        let (payload, id) = (self.take_payload(), self.blocks.next_id());
+        let own = &self.slices[slice];
+        let frozen = &own.frozen[nth];
+        assert!(frozen.container.end_page() <= self.log.durable_to(), "a patch overtakes the log");
+        let creation = frozen.creation;
+        let head = Head {
+            slice: own.number,
+            lower: own.lower.clone(),
+            upper: own.upper.clone(),
+            level: 0,
+            run: creation,
+            creation,
+            origin: Origin::Container,
+            stale: Vec::new(),
+        };
+        let (payload, footer) = frozen.container.to_patch(self.shape, payload, head, self.store);
+        match self.blocks.put(id, payload) {
+            Ok(ticket) => {
+                self.slices[slice].frozen[nth].state = Flush::Writing(Box::new(footer));
+                self.route(ticket, Purpose::Flush { slice: slice as u32, creation, id });
+                true
+            }
+            Err((_, payload)) => {
+                self.reuse_payload(payload);
+                false
+            }
+        }
+    }
+
+    pub(crate) fn flush_written(
+        &mut self,
+        slice: u32,
+        creation: u64,
+        id: u64,
+        result: Result<(), PutFailure>,
+        payload: Payload,
+    ) {
+        self.reuse_payload(payload);
+        let slice = &mut self.slices[slice as usize];
+        match result {
+            Ok(()) => {
+                slice.flushed(creation, id);
+                self.counters.flushes += 1;
+                self.counters.flush_bytes_written += self.shape.block_bytes;
+                let now = self.now();
+                self.writes.pacer.flushed(now, self.shape.block_bytes);
+            }
+            Err(_) => {
+                // The next pump tries again, with another id; what the failed put may have left is superseded.
+                slice.undeleted.insert(id);
+                let frozen = slice.frozen.iter_mut().find(|frozen| frozen.creation == creation);
+                frozen.expect("a patch that failed is of a frozen container").state = Flush::Waiting;
+            }
+        }
+    }
+
+    /// Frees what the log does not need to hold any more, and pieces that no durable version refers to.
+    pub(crate) fn free_log(&mut self) {
+        let durable_to = self.log.durable_to();
+        let first = self.slices.iter().filter_map(|slice| slice.first_page()).min();
+        self.log.free_below(first.unwrap_or(u64::MAX).min(durable_to));
+        let freed: Vec<u64> = self
+            .freed_pieces
+            .extract_if(.., |(page, _)| *page <= durable_to)
+            .map(|(_, piece)| piece)
+            .collect();
+        freed.into_iter().for_each(|piece| self.delete_block(piece, None));
+        if !self.freed_pieces.is_empty() {
+            let last = self.freed_pieces.iter().map(|&(page, _)| page).max().unwrap_or(0);
+            self.log.want_durable(last);
+        }
+    }
+}
