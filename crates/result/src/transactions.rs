@@ -22,6 +22,13 @@ pub struct TransactionsResult {
     pub recording: Option<RecordingRow>,
     /// Clients, each of which runs one transaction after another.
     pub clients: u32,
+    /// When a client begins its next transaction: `closed`, as soon as its last one has committed, or `open`, at its
+    /// recorded time.
+    #[serde(default = "closed")]
+    pub pace: String,
+    /// With pace `open`, the factor by which recorded times are shortened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<f64>,
     /// Pages of the buffer pool.
     pub pool_pages: u32,
     /// Size of a page.
@@ -40,7 +47,8 @@ pub struct TransactionsResult {
     pub elapsed_s: f64,
     /// Transactions per second of device time.
     pub transactions_per_s: f64,
-    /// Times from the beginning of a transaction to its commit, with its restarts.
+    /// Times from the beginning of a transaction, or at pace `open` from its recorded time, to its commit, with its
+    /// restarts.
     pub response_ns: Latency,
     /// Mean response time of the slowest hundredth of the transactions; `null` without transactions.
     pub worst_percent_ns: Option<f64>,
@@ -50,6 +58,12 @@ pub struct TransactionsResult {
     pub kinds: Vec<TransactionKindRow>,
     /// Restarted transactions.
     pub restarts: RestartRow,
+    /// Transactions that began after their recorded time, because no client was free.
+    #[serde(default)]
+    pub late: u64,
+    /// The longest of these delays.
+    #[serde(default)]
+    pub longest_delay_ns: u64,
     /// Waits for locks.
     pub lock_waits: u64,
     /// Page accesses, with those of transactions that were restarted.
@@ -76,6 +90,11 @@ pub struct TransactionsResult {
     /// Drive and system of a real device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
+}
+
+/// The pace of results written before there was another.
+fn closed() -> String {
+    "closed".into()
 }
 
 /// The recording that was run.

@@ -1,8 +1,9 @@
-//! The clients: a closed loop without think time over one device.
+//! The clients: a closed loop without think time over one device, or transactions at recorded times.
 //!
 //! Each client takes the next transaction of the source and runs it: before each page access its share of the
 //! transaction's processor time elapses, then the page is locked, and used in the pool, or read. At the end all locks
-//! are released, and the next transaction begins at once. Clients do not compete for processors.
+//! are released, and the next transaction begins: at once, or at its recorded time, for which its client waits. Clients
+//! do not compete for processors.
 //!
 //! A client has one request in flight at most, so that the device has as many as there are clients. What a client does
 //! next, and when, is an event in one order, by time and then by age: the same source and device give the same result.
@@ -11,6 +12,7 @@ use crate::locks::{Locks, Mode};
 use crate::pool::{Place, Pool, Room};
 use crate::record::Record;
 use crate::recording::{ReadError, Transaction};
+use crate::schedule::Schedule;
 use crate::slow::Slowness;
 use crate::{Restart, Setup, Source};
 use flashlane_base::{Duration, Instant};
@@ -44,6 +46,7 @@ pub(crate) struct Clients<'s, 'w, S> {
     most: u64,
     warmup: u64,
     wanted: Option<u64>,
+    schedule: Schedule,
     time: Option<Duration>,
     deadline: Instant,
     watch: Option<Watch<'w>>,
@@ -58,7 +61,7 @@ struct One {
     /// Its next page access.
     next: usize,
     state: State,
-    /// When the transaction began first, and its place in the order of all.
+    /// When the transaction began first, or was to begin, and its place in the order of all.
     began: Instant,
     age: u64,
     /// Processor time before the first access, and before each other one.
@@ -119,6 +122,7 @@ impl<'s, 'w, S: Source> Clients<'s, 'w, S> {
             most: setup.transactions.map_or(u64::MAX, |wanted| wanted.saturating_add(setup.warmup)),
             warmup: setup.warmup,
             wanted: setup.transactions,
+            schedule: Schedule::new(setup.pace, started),
             time: setup.time,
             deadline: Instant::FAR,
             watch,
@@ -231,25 +235,33 @@ impl<'s, 'w, S: Source> Clients<'s, 'w, S> {
                 return false;
             }
         }
+        let scheduled = self.schedule.of(one.transaction.start, self.source.passes());
+        if scheduled.is_some_and(|at| at >= self.deadline) {
+            self.most = self.begun;
+            return false;
+        }
+        let began = scheduled.unwrap_or(now);
+        self.record.begun(began, now);
         let accesses = one.transaction.accesses.len() as u64;
         let cpu = one.transaction.cpu;
         one.step = cpu / accesses;
         one.first_step = cpu - one.step * (accesses - 1);
-        (one.began, one.age) = (now, self.begun);
+        (one.began, one.age) = (began, self.begun);
         (one.next, one.state) = (0, State::Lock);
         self.begun += 1;
         true
     }
 
-    /// Lets the processor time before an access elapse; returns false where there is none.
+    /// Lets the processor time before an access elapse, and before it the time until the transaction is to begin; returns
+    /// false where there is none.
     #[inline]
     fn elapses(&mut self, client: u32, now: Instant) -> bool {
         let one = &self.clients[client as usize];
-        let step = if one.next == 0 { one.first_step } else { one.step };
-        if step.is_zero() {
+        let at = if one.next == 0 { one.began.max(now) + one.first_step } else { now + one.step };
+        if at == now {
             return false;
         }
-        self.enter(client, now + step);
+        self.enter(client, at);
         true
     }
 

@@ -1,7 +1,7 @@
 //! Doubts about a result.
 
 use crate::{Partial, Run};
-use flashlane_base::{BEYOND, requests_needed};
+use flashlane_base::{BEYOND, Duration, requests_needed};
 use flashlane_measure::{Doubt as Measured, about_flash};
 use flashlane_result::Warning;
 
@@ -45,6 +45,20 @@ pub enum Doubt {
         /// Frames.
         pages: u32,
     },
+    /// Transactions came faster than they were run.
+    #[error(
+        "{late} of {transactions} transactions began after their recorded time, one of them by {longest_delay}: no client \
+         was free, because the device is slower than the one that was recorded; response times include that wait, which \
+         grows with the length of the run: use more --clients, a lower --speed, or --pace closed"
+    )]
+    BehindRecording {
+        /// Transactions that began late.
+        late: u64,
+        /// Transactions measured.
+        transactions: u64,
+        /// The longest delay.
+        longest_delay: Duration,
+    },
     /// Most work was thrown away.
     #[error(
         "{restarts} restarts for {transactions} transactions: most of the work was done for transactions that began anew"
@@ -66,6 +80,7 @@ impl Doubt {
             Self::TooFewTransactions { .. } => "too-few-transactions",
             Self::Repeated { .. } => "recording-repeated",
             Self::PoolNotFull { .. } => "pool-not-full",
+            Self::BehindRecording { .. } => "behind-recording",
             Self::MostlyRestarts { .. } => "mostly-restarts",
         }
     }
@@ -90,6 +105,10 @@ impl Run {
         let (transactions, needed) = (self.transactions, requests_needed(0.99));
         if transactions < needed {
             doubts.push(Doubt::TooFewTransactions { transactions, needed });
+        }
+        let (late, longest_delay) = (self.late, self.longest_delay);
+        if late > transactions / 2 {
+            doubts.push(Doubt::BehindRecording { late, transactions, longest_delay });
         }
         let restarts = self.restarts.iter().sum();
         if restarts > transactions {

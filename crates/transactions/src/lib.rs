@@ -1,8 +1,8 @@
 //! Transactions as a workload.
 //!
 //! A [`recording`] holds the page accesses of a database's transactions, as its buffer manager saw them. [`run`] runs
-//! them on any device as the database would: clients in a closed loop, a buffer pool whose misses read and whose evicted
-//! dirty pages are written, and locks held to commit.
+//! them on any device as the database would: clients in a closed loop or at recorded times, a buffer pool whose misses
+//! read and whose evicted dirty pages are written, and locks held to commit.
 //!
 //! ```text
 //! Source ──> Clients ──> Locks ──> Pool ──> device
@@ -18,6 +18,7 @@ mod pool;
 mod record;
 pub mod recording;
 mod run;
+mod schedule;
 mod schema;
 mod setup;
 mod slow;
@@ -27,7 +28,7 @@ pub mod synthetic;
 pub use doubt::Doubt;
 pub use recording::{Access, Header, LeftOut, Recording, Relation, Transaction};
 pub use run::{Partial, Restart, Run, run};
-pub use setup::{CLIENTS_MOST, POOL_PAGES_MOST, Setup, Unfit};
+pub use setup::{CLIENTS_MOST, POOL_PAGES_MOST, Pace, Setup, Unfit};
 pub use source::{Repeated, Source, Survey};
 
 #[cfg(test)]

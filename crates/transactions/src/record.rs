@@ -19,6 +19,9 @@ pub(crate) struct Record {
     pub misses: u64,
     /// Frames of the pool that were free when measuring began.
     pub free_at_begin: u32,
+    /// Transactions that began after they were to, and by how much at most.
+    pub late: u64,
+    pub longest_delay: Duration,
     pub lock_waits: u64,
     pub restarts: [u64; Restart::ALL.len()],
     pub responses: Histogram,
@@ -40,6 +43,8 @@ impl Record {
             accesses: 0,
             misses: 0,
             free_at_begin: 0,
+            late: 0,
+            longest_delay: Duration::ZERO,
             lock_waits: 0,
             restarts: Default::default(),
             responses: Histogram::new(),
@@ -58,6 +63,15 @@ impl Record {
 
     pub fn elapsed(&self) -> Duration {
         self.last.since(self.started)
+    }
+
+    /// A transaction begins that was to begin at a time.
+    #[inline]
+    pub fn begun(&mut self, scheduled: Instant, now: Instant) {
+        if self.measures && now > scheduled {
+            self.late += 1;
+            self.longest_delay = self.longest_delay.max(now.since(scheduled));
+        }
     }
 
     #[inline]

@@ -63,11 +63,16 @@ pub struct Run {
     pub free_at_begin: u32,
     /// How often the recording was begun.
     pub passes: u64,
+    /// Transactions that began after their recorded time, because no client was free; 0 in a closed loop.
+    pub late: u64,
+    /// The longest of these delays.
+    pub longest_delay: Duration,
     /// Waits for locks.
     pub lock_waits: u64,
     /// Restarted transactions, in the order of [`Restart::ALL`].
     pub restarts: [u64; Restart::ALL.len()],
-    /// Response times: from the beginning of a transaction to its commit, with its restarts.
+    /// Response times: from the beginning of a transaction to its commit, with its restarts; at an open pace from the
+    /// time at which it was to begin.
     pub responses: Histogram,
     /// Response times by kind, for kinds that occurred.
     pub kinds: Vec<(String, Histogram)>,
@@ -117,6 +122,8 @@ pub fn run<D: Device + ?Sized, S: Source>(
         misses: record.misses,
         free_at_begin: record.free_at_begin,
         passes,
+        late: record.late,
+        longest_delay: record.longest_delay,
         lock_waits: record.lock_waits,
         restarts: record.restarts,
         responses: record.responses,

@@ -11,11 +11,58 @@ pub const CLIENTS_MOST: u32 = 1024;
 /// Most pages of the pool.
 pub const POOL_PAGES_MOST: u32 = 1 << 30;
 
+/// When a client begins its next transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Pace {
+    /// When its last one has committed: a closed loop without think time.
+    #[default]
+    Closed,
+    /// At the recorded time, `speed` times as fast as recorded. A transaction for which no client is free then begins as
+    /// soon as one is, and its response time counts from the recorded time.
+    Open {
+        /// Above zero; 1 is as recorded.
+        speed: f64,
+    },
+}
+
+impl Pace {
+    /// The pace's name, as `flashlane transactions --pace` takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open { .. } => "open",
+        }
+    }
+
+    /// The factor by which recorded times are shortened; `None` where they are ignored.
+    pub fn speed(self) -> Option<f64> {
+        match self {
+            Self::Closed => None,
+            Self::Open { speed } => Some(speed),
+        }
+    }
+
+    /// Checks the speed.
+    ///
+    /// # Errors
+    /// [`Refused`] with the value given and the allowed ones.
+    pub fn check(self) -> Result<(), Refused> {
+        match self {
+            Self::Open { speed } if !(speed.is_finite() && speed > 0.0) => {
+                Err(Refused::new("the speed", speed, "a number above 0, where 1 is as recorded"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// How transactions are run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// Clients, each of which runs one transaction after another: 1 to [`CLIENTS_MOST`].
     pub clients: u32,
+    /// When they begin a transaction.
+    pub pace: Pace,
     /// Pages of the buffer pool: as many as clients at least, and at most [`POOL_PAGES_MOST`].
     pub pool_pages: u32,
     /// Replacement policy of the pool: a name of [`flashlane_policy::pool::REGISTRY`].
@@ -39,6 +86,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             clients: 10,
+            pace: Pace::Closed,
             pool_pages: 1024,
             buffer: "lru".into(),
             buffer_options: Vec::new(),
@@ -105,6 +153,7 @@ impl Setup {
             return Err(Refused::new("the number of pages of the pool", self.pool_pages, &allowed));
         }
         within("the number of pages of the pool", self.pool_pages, 1, POOL_PAGES_MOST)?;
+        self.pace.check()?;
         if self.lock_wait.is_zero() {
             return Err(Refused::new("the longest wait for a lock", self.lock_wait, "above 0"));
         }

@@ -2,7 +2,7 @@
 
 use crate::recording::{Access, Header, ReadError, Transaction};
 use crate::synthetic::TpcB;
-use crate::{Restart, Run, Setup, Source, run};
+use crate::{Pace, Restart, Run, Setup, Source, run};
 use flashlane_base::{Duration, Instant, Operation, Seed};
 use flashlane_device::{Completion, Device, Profile, Request, SubmitError};
 use flashlane_measure::Options;
@@ -86,10 +86,12 @@ impl Source for List {
 fn list(transactions: Vec<(u64, Vec<Access>)>) -> List {
     let kinds = vec!["a".into()];
     let header = Header { page_bytes: 8192, pages: 100, clients: 1, kinds, ..Header::default() };
-    let transaction = |(cpu_us, accesses)| Transaction {
-        cpu: Duration::from_us(cpu_us),
-        accesses,
-        ..Transaction::default()
+    // Recorded by one client that did nothing but compute.
+    let mut start = Instant::ZERO;
+    let transaction = |(cpu_us, accesses)| {
+        let cpu = Duration::from_us(cpu_us);
+        start += cpu;
+        Transaction { start, cpu, accesses, ..Transaction::default() }
     };
     let transactions: Vec<Transaction> = transactions.into_iter().map(transaction).collect();
     transactions.iter().for_each(|transaction| header.check_transaction(transaction).unwrap());
@@ -173,6 +175,63 @@ fn warm_up_is_not_counted() {
     assert_eq!(run.transactions, 3);
 }
 
+/// Runs transactions of one read each that begin at these times, with this pace and number of clients.
+fn at_recorded_times(begins_us: &[u64], pace: Pace, clients: u32) -> Run {
+    let mut source = list(vec![(10, vec![Access::read(0)]); begins_us.len()]);
+    let mut transactions: Vec<_> = source.transactions.collect();
+    for (at, (transaction, &begins)) in transactions.iter_mut().zip(begins_us).enumerate() {
+        transaction.start = Instant::ZERO + Duration::from_us(begins);
+        transaction.accesses = vec![Access::read(at as u32)];
+    }
+    source.transactions = transactions.into_iter();
+    let setup = Setup { clients, pace, ..Setup::default() };
+    run(&mut Fixed::new(), &mut source, &setup, Options::default()).unwrap()
+}
+
+#[test]
+fn open_pace_begins_transactions_at_recorded_times() {
+    // Each takes 10 us of processor time and a read of 100 us. The first recorded time is the beginning.
+    let run = at_recorded_times(&[5000, 5300, 5900], Pace::Open { speed: 1.0 }, 1);
+    assert_eq!((responses_us(&run), run.late), ((110.0, 110.0), 0));
+    assert_eq!(run.elapsed, Duration::from_us(900 + 110));
+    let run = at_recorded_times(&[5000, 5300, 5900], Pace::Open { speed: 2.0 }, 1);
+    assert_eq!((responses_us(&run), run.late), ((110.0, 110.0), 0));
+    assert_eq!(run.elapsed, Duration::from_us(450 + 110));
+    let run = at_recorded_times(&[5000, 5300, 5900], Pace::Closed, 1);
+    assert_eq!(run.elapsed, Duration::from_us(3 * 110));
+}
+
+#[test]
+fn open_pace_counts_the_wait_for_a_client() {
+    let begins = [0, 50, 100, 150];
+    let run = at_recorded_times(&begins, Pace::Open { speed: 1.0 }, 1);
+    // They begin at 0, 110, 220 and 330 us.
+    assert_eq!(responses_us(&run), (110.0, 330.0 - 150.0 + 110.0));
+    assert_eq!((run.late, run.longest_delay), (3, Duration::from_us(180)));
+    assert_eq!(run.doubts().iter().filter(|doubt| doubt.code() == "behind-recording").count(), 1);
+    let run = at_recorded_times(&begins, Pace::Open { speed: 1.0 }, 3);
+    assert_eq!((responses_us(&run), run.late), ((110.0, 110.0), 0));
+}
+
+#[test]
+fn open_pace_begins_no_transaction_after_the_end() {
+    let setup = Setup {
+        clients: 1,
+        pace: Pace::Open { speed: 1.0 },
+        time: Some(Duration::from_us(250)),
+        ..Setup::default()
+    };
+    let mut source = list(vec![(10, vec![Access::read(0)]); 9]);
+    let transactions: Vec<_> = source.transactions.zip(0_u64..).collect();
+    let at = |(transaction, nth)| Transaction {
+        start: Instant::ZERO + Duration::from_us(100) * nth,
+        ..transaction
+    };
+    source.transactions = transactions.into_iter().map(at).collect::<Vec<_>>().into_iter();
+    let run = run(&mut Fixed::new(), &mut source, &setup, Options::default()).unwrap();
+    assert_eq!(run.transactions, 3);
+}
+
 #[test]
 fn setups_that_do_not_fit_are_refused() {
     let header = Header { pages: 1 << 18, ..list(Vec::new()).header };
@@ -205,6 +264,11 @@ fn setups_that_do_not_fit_are_refused() {
             "the longest wait for a lock is 0 ns, must be above 0",
         ),
         (
+            Setup { pace: Pace::Open { speed: 0.0 }, ..default.clone() },
+            header.clone(),
+            "the speed is 0, must be a number above 0, where 1 is as recorded",
+        ),
+        (
             Setup { buffer: "mru".into(), ..default },
             Header { pages: 9, ..header },
             "'mru' is no buffer pool policy; there are: cflru-e, lru",
@@ -229,10 +293,11 @@ proptest! {
         more in 0_u32..8,
         buffer in prop_oneof![Just("lru"), Just("cflru-e")],
         lock_wait_us in prop_oneof![Just(1_u64), Just(200), Just(1_000_000)],
+        pace in prop_oneof![Just(Pace::Closed), Just(Pace::Open { speed: 1.5 })],
     ) {
         let lock_wait = Duration::from_us(lock_wait_us);
         let pool_pages = clients + more;
-        let setup = Setup { clients, pool_pages, buffer: buffer.into(), lock_wait, ..Setup::default() };
+        let setup = Setup { clients, pace, pool_pages, buffer: buffer.into(), lock_wait, ..Setup::default() };
         let number = transactions.len() as u64;
         let accesses: u64 = transactions.iter().map(|one| one.1.len() as u64).sum();
         let (run, device) = ran(&setup, transactions.clone());

@@ -48,6 +48,7 @@ Examples:
   flashlane transactions sim:nvme-tlc,initial.state=full tpcc.pages.xz
   flashlane transactions sim:nvme-tlc,initial.state=fragmented tpcc.pages.xz --pool 4k --out fragmented
   flashlane transactions sim:ssd-m tpcb.pages.xz --clients 50 --lock-wait 100ms --time 60s
+  flashlane transactions sim:nvme-tlc tpcb.pages.xz --pace open --speed 2 --clients 100
   flashlane transactions /dev/nvme0n1 tpcc.pages.xz --buffer cflru-e,window=50% --destroy-data
   flashlane transactions sim:ssd-m tpcc.pages.xz --sweep initial.state=full,fragmented --sweep-y transactions";
 
@@ -55,13 +56,15 @@ fn long_help() -> String {
     format!(
         "{EXAMPLES}
 
-Each client runs one transaction after another, without think time: its processor time
+Each client runs one transaction after another, without think time, or with --pace open
+each at its recorded time, or as soon after as a client is free. Its processor time
 elapses between its page accesses, each page is locked until the transaction commits, and
 pages that are not in the buffer pool are read from the device. A dirty page is written
 before another takes its place. A deadlock restarts the youngest transaction, a longer
 wait for a lock than --lock-wait the one that waits. The database's log is not written.
 
-Response times count from the beginning of a transaction to its commit, with restarts.
+Response times count from the beginning of a transaction, with --pace open from its
+recorded time, to its commit, with restarts.
 docs/transactions.md has the details, and how to record transactions."
     )
 }

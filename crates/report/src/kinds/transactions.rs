@@ -33,13 +33,16 @@ fn of(result: &TransactionsResult) -> Document {
         requests(&result.operations),
         field_table(
             "Transactions",
-            &named([
-                ("accesses", scalar(result.accesses)),
-                ("lock_waits", scalar(result.lock_waits)),
-                ("restarts_after_a_deadlock", scalar(result.restarts.deadlock)),
-                ("restarts_after_a_long_lock_wait", scalar(result.restarts.lock_wait)),
-                ("transactions_of_the_warm_up", scalar(result.warmup)),
-            ]),
+            &punctuality(result)
+                .into_iter()
+                .chain(named([
+                    ("accesses", scalar(result.accesses)),
+                    ("lock_waits", scalar(result.lock_waits)),
+                    ("restarts_after_a_deadlock", scalar(result.restarts.deadlock)),
+                    ("restarts_after_a_long_lock_wait", scalar(result.restarts.lock_wait)),
+                    ("transactions_of_the_warm_up", scalar(result.warmup)),
+                ]))
+                .collect(),
         ),
         over_time(result.over_time.slice_s, &result.over_time.slices, slice)
             .map(|table| table.beside(["throughput-over-time"])),
@@ -60,6 +63,17 @@ fn of(result: &TransactionsResult) -> Document {
     }
 }
 
+/// Returns how many transactions began late, where they had a time to begin.
+fn punctuality(result: &TransactionsResult) -> Map<String, Value> {
+    match result.speed {
+        None => Map::new(),
+        Some(_) => named([
+            ("begun_late", scalar(result.late)),
+            ("longest_delay_ns", scalar(result.longest_delay_ns)),
+        ]),
+    }
+}
+
 /// Leaves out transactions that the recorder left out, where there are none.
 fn nonzero_counts(fields: Map<String, Value>) -> Map<String, Value> {
     let is_count = |name: &str| matches!(name, "aborted" | "cut");
@@ -74,6 +88,11 @@ fn subtitle(result: &TransactionsResult) -> String {
     let clients = match result.clients {
         1 => "1 client".to_owned(),
         clients => format!("{} clients", plain_value("", &scalar(clients))),
+    };
+    let clients = match result.speed {
+        None => clients,
+        Some(1.0) => format!("{clients} at recorded times"),
+        Some(speed) => format!("{clients} at {} times the recorded speed", plain_value("", &scalar(speed))),
     };
     let pool_bytes = u64::from(result.pool_pages) * u64::from(result.page_bytes);
     let pool = format!(

@@ -4,9 +4,10 @@ use super::Recorded;
 use crate::failure::Failure;
 use crate::options::positive_count;
 use anyhow::anyhow;
+use clap::ValueEnum;
 use flashlane_base::units::{parse_count, parse_duration, parse_share};
 use flashlane_base::{Duration, Seed};
-use flashlane_transactions::{CLIENTS_MOST, POOL_PAGES_MOST, Setup};
+use flashlane_transactions::{CLIENTS_MOST, POOL_PAGES_MOST, Pace, Setup};
 
 /// The options, each of which can be swept.
 #[derive(Clone, Debug, clap::Args)]
@@ -14,6 +15,12 @@ pub(super) struct PlanOptions {
     /// Clients, each of which runs one transaction after another; default: as many as were recorded
     #[arg(long, value_name = "N", value_parser = clients)]
     pub(super) clients: Option<u32>,
+    /// When a client begins a transaction
+    #[arg(long, value_enum, default_value_t, value_name = "PACE")]
+    pub(super) pace: PaceName,
+    /// Run the transactions FACTOR times as fast as recorded, like 2 or 0.5; only with --pace open; default: 1
+    #[arg(long, value_name = "FACTOR", value_parser = speed)]
+    pub(super) speed: Option<f64>,
     /// Pages of the buffer pool
     #[arg(long, value_name = "PAGES", default_value = "1024", value_parser = pool)]
     pub(super) pool: u32,
@@ -35,6 +42,15 @@ pub(super) struct PlanOptions {
     pub(super) time: Option<Duration>,
 }
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum PaceName {
+    /// When its last one has committed
+    #[default]
+    Closed,
+    /// At its recorded time, or as soon after as a client is free; its response time counts from its recorded time
+    Open,
+}
+
 /// A policy of the pool and its options.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
@@ -53,6 +69,13 @@ pub(super) fn clients(text: &str) -> Result<u32, String> {
     let given = positive_count(text)?;
     let within = u32::try_from(given).ok().filter(|clients| *clients <= CLIENTS_MOST);
     within.ok_or_else(|| format!("allowed: 1 to {CLIENTS_MOST}"))
+}
+
+/// Parses a speed factor.
+pub(super) fn speed(text: &str) -> Result<f64, String> {
+    const ALLOWED: &str = "allowed: a number above 0, like 10 or 0.5";
+    let speed = text.parse().map_err(|_| ALLOWED.to_owned())?;
+    Pace::Open { speed }.check().map(|()| speed).map_err(|_| ALLOWED.to_owned())
 }
 
 pub(super) fn pool(text: &str) -> Result<u32, String> {
@@ -97,6 +120,16 @@ pub(super) fn warmup(text: &str) -> Result<Warmup, String> {
 impl PlanOptions {
     /// Makes the setup for a recording.
     pub(super) fn setup(&self, recorded: &Recorded, seed: Seed) -> Result<Setup, Failure> {
+        let pace = match (self.pace, self.speed) {
+            (PaceName::Closed, Some(speed)) => {
+                return Err(Failure::unusable(anyhow!(
+                    "--speed {speed} has no effect with --pace closed, which ignores recorded times; omit it, or use --pace \
+                     open"
+                )));
+            }
+            (PaceName::Closed, None) => Pace::Closed,
+            (PaceName::Open, speed) => Pace::Open { speed: speed.unwrap_or(1.0) },
+        };
         let all = recorded.survey.totals.transactions;
         let warmup = match self.warmup {
             Warmup::Share(share) => (share * all as f64) as u64,
@@ -114,6 +147,7 @@ impl PlanOptions {
         };
         Ok(Setup {
             clients: self.clients.unwrap_or(u32::from(recorded.header.clients).min(CLIENTS_MOST)),
+            pace,
             pool_pages: self.pool,
             buffer: self.buffer.name.clone(),
             buffer_options: self.buffer.options.clone(),

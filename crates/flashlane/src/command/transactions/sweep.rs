@@ -1,11 +1,12 @@
 //! Transactions at each point of a sweep.
 
-use super::plan::{self, PlanOptions};
+use super::plan::{self, PaceName, PlanOptions};
 use super::{Arguments, Recorded};
 use crate::failure::{Failure, Status};
 use crate::options::positive_count;
 use crate::sweep::{self, Settings};
 use anyhow::anyhow;
+use clap::ValueEnum;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_open::Target;
@@ -31,6 +32,8 @@ const COUNT: Option<Quantity> = Some(Quantity::Count);
 /// The options that can be swept.
 const KEYS: &[Key] = &[
     Key { name: "clients", quantity: COUNT, set: |a, v| set(&mut a.clients, plan::clients(v).map(Some)) },
+    Key { name: "pace", quantity: None, set: |a, v| set(&mut a.pace, PaceName::from_str(v, false)) },
+    Key { name: "speed", quantity: None, set: |a, v| set(&mut a.speed, plan::speed(v).map(Some)) },
     Key { name: "pool", quantity: COUNT, set: |a, v| set(&mut a.pool, plan::pool(v)) },
     Key { name: "buffer", quantity: None, set: |a, v| set(&mut a.buffer, plan::buffer(v)) },
     Key {
