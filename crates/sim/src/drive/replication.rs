@@ -6,8 +6,12 @@
 //!
 //! ```text
 //! read   the least blocked die first, or the first that does not garbage-collect; after the delay the next one
-//! write  its own place; after the delay a copy on another die, once that is idle for long enough, and so on
+//! write  its own place; after the delay, if its die garbage-collects, a copy on another die, once that is idle for long
+//!        enough, and so on
 //! ```
+//!
+//! The delay D is the paper's threshold for detecting an internal activity (table 1). The firmware knows the state of its
+//! chips (section 4.1), so that an access which merely waits for others of the host is not blocked.
 //!
 //! A *call* is an access that may be answered from several dies: the first answer counts, later ones are dropped.
 //!
@@ -322,8 +326,9 @@ impl Replicator {
 
     // Time.
 
-    /// A call has gone unanswered for the delay: the next copy is asked, or queued; the delay of a copy that is queued
-    /// begins with its program. Returns the die that may have a copy to write.
+    /// A call has gone unanswered for the delay: the next copy is asked, or queued where the die of its own place
+    /// garbage-collects; the delay of a copy that is queued begins with its program. Returns the die that may have a copy to
+    /// write.
     pub(super) fn overdue(
         &mut self,
         kernel: &mut DriveKernel,
@@ -349,6 +354,10 @@ impl Replicator {
                 let own = ftl.plane_of(lpn)?;
                 (call.under_way, call.operations) = (call.under_way + 1, call.operations + 1);
                 self.ask(kernel, ftl, Owner::Call(slot), own, read, next);
+                self.time(kernel, slot);
+                None
+            }
+            Kind::Write { .. } if !kernel.flash().is_collecting(home) => {
                 self.time(kernel, slot);
                 None
             }

@@ -96,6 +96,25 @@ fn pblru_writes_fewer_copies_than_lru() {
 }
 
 #[test]
+fn write_behind_other_writes_is_not_blocked() {
+    // No die garbage-collects; each of these writes waits for up to 255 others.
+    let mut drive = Drive::new(
+        &drive(&[("initial.state", "fresh"), ("link.depth", "256"), ("replication.policy", "lru")]),
+        Seed(1),
+    );
+    let (bytes, mut out) = (drive.geometry().unit_bytes, Vec::new());
+    for id in 0..256 {
+        drive.submit(Request::write(id, id * bytes, bytes)).unwrap();
+    }
+    while drive.in_flight() > 0 {
+        drive.reap(Instant::FAR, &mut out);
+    }
+    let longest = out.iter().map(Completion::latency).max().unwrap();
+    assert!(longest > Duration::from_ms(2), "{longest}");
+    assert_eq!((counter(&drive, "writes_of_one_copy"), counter(&drive, "copies_expected")), (256, 0));
+}
+
+#[test]
 fn a_policy_of_none_is_a_drive_without_the_section() {
     let hash = |settings: &[(&str, &str)]| {
         let mut drive = Drive::new(&drive(settings), Seed(1));
@@ -110,11 +129,12 @@ fn a_policy_of_none_is_a_drive_without_the_section() {
 fn power_cuts_lose_no_acknowledged_write() {
     // Without a buffer every write that completes is on flash. `Replicator::cut_power` asserts that the copies which
     // answered writes are still there; here they are what is left.
-    let mut cuts = 0;
+    let (mut cuts, mut copies) = (0, 0);
     for seed in 0..20 {
         let policy = if seed % 2 == 0 { "lru" } else { "pblru" };
         let config = drive(&[
             ("initial.state", "fresh"),
+            ("flash.blocks", "24"),
             ("replication.policy", policy),
             ("replication.space", "3%"),
             ("replication.delay", ["1us", "300us"][seed as usize / 2 % 2]),
@@ -148,6 +168,8 @@ fn power_cuts_lose_no_acknowledged_write() {
                 assert!(drive.plane_of(Lpn(unit as u32)).is_some(), "unit {unit} was written and is gone");
             }
         }
+        copies += counter(&drive, "copies_written");
     }
     assert_eq!(cuts, 2_000);
+    assert!(copies > 1_000, "{copies} copies");
 }
