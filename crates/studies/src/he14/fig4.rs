@@ -78,10 +78,12 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
 /// Says what keeps replication from returning more.
 fn explain(name: &str, without: &Measured, with: &Measured) -> String {
     format!(
-        "{name}: replication changes throughput by {:+.0}%. The chips are busy for {:.0}% of the time without it and {:.0}% with it, and write amplification goes from {:.2} to {:.2}: copies are writes, too, and fill space that GC would have. {:.0} copies were written, {:.0} were dropped because their chip was never idle for long enough; {:.0} reads of flash pages were answered by a copy",
+        "{name}: replication changes throughput by {:+.0}%. The chips handle requests for {:.0}% of the time without it and {:.0}% with it, garbage-collect for {:.0}% and {:.0}%, and write amplification goes from {:.2} to {:.2}: copies are writes, too, and GC moves those that are kept. {:.0} copies were written, {:.0} were dropped because their chip was never idle for long enough; {:.0} reads of flash pages were answered by a copy",
         change_percent(without.transactions_per_s, with.transactions_per_s),
         without.busy_percent,
         with.busy_percent,
+        without.collecting_percent,
+        with.collecting_percent,
         without.write_amplification(),
         with.write_amplification(),
         with.counted("copies_written"),

@@ -1,6 +1,6 @@
 //! Section 5 and appendix D: number of chips, reserved space, recency region and epoch.
 
-use super::method::{change_percent, pair};
+use super::method::{CAPACITIES, change_percent, pair};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
@@ -8,38 +8,51 @@ use flashlane_result::{Axis, Figure, Series};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy::new(
     "sensitivity",
-    "Section 5.1: performance is rather stable for epochs of 30 seconds to 5 minutes. Drawn beside it: throughput by the number of chips, the capacity and the recency region, which matters only where copies give way to others. TPC-C",
+    "Section 5.1: performance is rather stable for epochs of 30 seconds to 5 minutes. Drawn beside it: throughput by the number of chips, the reserve for GC and the recency region, which matters only where copies give way to others. TPC-C",
     measure,
 )
 .with_weight(28);
 
-/// Settings of a parameter's values: its value, the chips, settings of the drive and of replication.
-type Point = (f64, u32, Vec<(&'static str, &'static str)>, Vec<(&'static str, &'static str)>);
+/// Settings of a parameter's values: its value, the chips, the capacities, settings of the drive and of replication.
+type Point =
+    (f64, u32, [&'static str; 2], Vec<(&'static str, &'static str)>, Vec<(&'static str, &'static str)>);
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
     let chips: [Point; 4] = [
-        (2.0, 2, vec![("flash.channels", "2"), ("flash.blocks", "16384")], vec![("replication.copies", "2")]),
-        (4.0, 4, vec![], vec![]),
-        (8.0, 8, vec![("flash.channels", "8"), ("flash.blocks", "4096")], vec![]),
-        (16.0, 16, vec![("flash.channels", "16"), ("flash.blocks", "2048")], vec![]),
+        (
+            2.0,
+            2,
+            CAPACITIES,
+            vec![("flash.channels", "2"), ("flash.blocks", "16384")],
+            vec![("replication.copies", "2")],
+        ),
+        (4.0, 4, CAPACITIES, vec![], vec![]),
+        (8.0, 8, CAPACITIES, vec![("flash.channels", "8"), ("flash.blocks", "4096")], vec![]),
+        (16.0, 16, CAPACITIES, vec![("flash.channels", "16"), ("flash.blocks", "2048")], vec![]),
     ];
     draw(lab, &mut outcome, "chips", Axis::log("chips", ""), chips.into())?;
-    let reserve = [("3351MiB", 3351.0), ("3200MiB", 3200.0), ("3000MiB", 3000.0), ("2800MiB", 2800.0)];
+    // With copies the capacity is lower by a tenth of itself.
+    let reserve = [
+        (10.0, CAPACITIES),
+        (15.0, ["3481MiB", "3165MiB"]),
+        (20.0, ["3276MiB", "2979MiB"]),
+        (25.0, ["3072MiB", "2792MiB"]),
+    ];
     let reserve = reserve
-        .map(|(capacity, mib)| (mib, 4, vec![("capacity", capacity)], Vec::new()))
+        .map(|(percent, capacities)| (percent, 4, capacities, Vec::new(), Vec::new()))
         .into_iter()
         .collect();
-    draw(lab, &mut outcome, "capacity", Axis::linear("capacity, of 4096 MiB of flash", "MiB"), reserve)?;
+    draw(lab, &mut outcome, "reserve", Axis::linear("flash reserved for GC", "%"), reserve)?;
     let recency = [("0.1", 0.1), ("0.5", 0.5), ("0.9", 0.9)];
     let recency = recency
-        .map(|(text, value)| (value, 4, Vec::new(), vec![("replication.options.recency", text)]))
+        .map(|(text, value)| (value, 4, CAPACITIES, Vec::new(), vec![("replication.options.recency", text)]))
         .into_iter()
         .collect();
     draw(lab, &mut outcome, "recency", Axis::linear("recency region, share of the copies", ""), recency)?;
     let epochs = [("30s", 30.0), ("60s", 60.0), ("300s", 300.0)];
     let epochs = epochs
-        .map(|(text, value)| (value, 4, Vec::new(), vec![("replication.epoch", text)]))
+        .map(|(text, value)| (value, 4, CAPACITIES, Vec::new(), vec![("replication.epoch", text)]))
         .into_iter()
         .collect();
     let throughput = draw(lab, &mut outcome, "epoch", Axis::log("epoch", "s"), epochs)?;
@@ -65,9 +78,9 @@ fn draw(
 ) -> Result<Vec<f64>, FigureError> {
     let mut series =
         ["without replication", "replication"].map(|name| Series { name: name.into(), ..Series::default() });
-    for (value, chips, settings, replication) in points {
+    for (value, chips, capacities, settings, replication) in points {
         let lab = lab.part(2);
-        let measured = pair(lab, chips, &settings, &replication)?;
+        let measured = pair(lab, chips, capacities, &settings, &replication)?;
         for (series, measured) in series.iter_mut().zip(&measured) {
             series.points.push((value, measured.transactions_per_s));
         }
