@@ -15,7 +15,7 @@ enum State {
     Ready,
 }
 
-/// Pages fetched ahead; the longest there gives way.
+/// Pages fetched ahead; the oldest gives way.
 pub(crate) struct ReadCache {
     pages: HashMap<Lpn, State, FxBuildHasher>,
     order: VecDeque<Lpn>,
@@ -65,12 +65,12 @@ impl ReadCache {
         }
     }
 
-    /// Notes that `lpn` is being fetched. Pages that are ready give way to it; false, and nothing noted, where
-    /// all that could are still coming.
-    pub(crate) fn fetch(&mut self, lpn: Lpn) -> bool {
+    /// Notes that `lpn` is being fetched. The oldest page gives way to it, if it is ready, or if no request waits for it and
+    /// `cancel` takes back its prefetch; false, and nothing noted, where it is still coming.
+    pub(crate) fn fetch(&mut self, lpn: Lpn, mut cancel: impl FnMut(Lpn) -> bool) -> bool {
         while self.order.len() >= self.capacity {
             let oldest = self.order[0];
-            if self.is_pending(oldest) {
+            if self.is_pending(oldest) && (self.is_awaited(oldest) || !cancel(oldest)) {
                 return false;
             }
             self.order.pop_front();
@@ -118,9 +118,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn oldest_page_gives_way_if_ready_or_cancelled() {
+        let mut cache = ReadCache::new(2);
+        assert!(cache.fetch(Lpn(1), |_| false) && cache.fetch(Lpn(2), |_| false));
+        assert!(!cache.fetch(Lpn(3), |oldest| oldest != Lpn(1)), "its prefetch has begun");
+        cache.look_up(Lpn(1), (RequestSlot(1), 4096));
+        assert!(!cache.fetch(Lpn(3), |_| true), "a request waits for it");
+        cache.fetched(Lpn(1));
+        assert!(cache.fetch(Lpn(3), |oldest| unreachable!("{oldest:?} is ready")));
+        assert!(cache.fetch(Lpn(4), |oldest| oldest == Lpn(2)));
+        let there: Vec<u32> = (1..5).filter(|&lpn| cache.contains(Lpn(lpn))).collect();
+        assert_eq!(there, [3, 4]);
+    }
+
+    #[test]
     fn unit_overwritten_while_pending_serves_earlier_readers_only() {
         let mut cache = ReadCache::new(4);
-        assert!(cache.fetch(Lpn(7)));
+        assert!(cache.fetch(Lpn(7), |_| false));
         assert!(matches!(cache.look_up(Lpn(7), (RequestSlot(1), 4096)), Hit::Pending));
         cache.forget(Lpn(7));
         assert!(!cache.contains(Lpn(7)) && cache.is_pending(Lpn(7)));

@@ -215,7 +215,10 @@ impl Drive {
     /// Prefetches what may be read after `request`.
     fn read_ahead(&mut self, request: &Request) {
         let Volatile { reads, writes, .. } = &mut self.volatile;
-        let to_fetch = reads.prefetches(request, writes, &self.translation);
+        let (to_fetch, cancelled) = reads.prefetches(&mut self.kernel, request, writes, &self.translation);
+        if self.volatile.lock.is_some() {
+            (0..cancelled).for_each(|_| self.unlock(LockMode::Read));
+        }
         for &lpn in &to_fetch {
             let lock = &mut self.volatile.lock;
             if lock.as_mut().is_none_or(|lock| lock.enter(LockMode::Read, LockOwner::Prefetch(lpn))) {

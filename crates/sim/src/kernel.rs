@@ -307,6 +307,11 @@ impl<S> Kernel<S> {
         self.flash.promote_readahead(plane, lpn, self.now, &mut self.live.events);
     }
 
+    /// Takes back the prefetch of a mapping unit, where it waits at the die of `plane`. Returns false where none waits there.
+    pub(crate) fn cancel_readahead(&mut self, plane: PlaneId, lpn: Lpn) -> bool {
+        self.flash.cancel_readahead(plane, lpn)
+    }
+
     /// Resumes interrupted GC of an idle die. Returns false where there is none.
     pub(crate) fn resume_gc(&mut self, die: DieId) -> bool {
         self.flash.resume_gc(die, self.now, &mut self.live.events)

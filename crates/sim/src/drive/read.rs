@@ -7,7 +7,8 @@
 //! asked for; [`ReadPath::forget`] sees to it.
 //!
 //! A prefetch for which a request of the host waits has the rank of a host read from then on: otherwise a steady stream
-//! of host reads would keep the request waiting for ever.
+//! of host reads would keep the request waiting for ever. For the same reason a prefetch that has not begun is cancelled when
+//! its place in the cache is needed for another stream: those that a scan leaves behind would fill the cache for ever.
 
 use super::request::{Delivery, HostRequest, pieces_of};
 use super::translation::Translation;
@@ -169,32 +170,42 @@ impl ReadPath {
     }
 
     /// Asks the readahead policy what to prefetch after a read. Returns those mapping units that are not on their way
-    /// already; [`ReadPath::recycle`] takes the list.
+    /// already, for which [`ReadPath::recycle`] takes back the list, and the number of waiting prefetches that were
+    /// cancelled for want of room in the cache.
     pub(super) fn prefetches(
         &mut self,
+        kernel: &mut Kernel<HostRequest>,
         request: &Request,
         writes: &WritePath,
         translation: &Translation,
-    ) -> Vec<Lpn> {
-        let mut to_fetch = std::mem::take(&mut self.to_fetch);
-        let Some((policy, cache)) = &mut self.readahead else { return to_fetch };
+    ) -> (Vec<Lpn>, usize) {
+        let (mut to_fetch, mut cancelled) = (std::mem::take(&mut self.to_fetch), 0);
+        let Some((policy, cache)) = &mut self.readahead else { return (to_fetch, 0) };
         let fetch = policy.observe(request.offset_bytes..request.offset_bytes + request.length_bytes);
         let unit_bytes = self.delivery.unit_bytes;
         // A unit of which the host has only read the beginning is fetched too.
         let first = fetch.start / unit_bytes;
         let end = fetch.end.min(self.capacity_bytes).div_ceil(unit_bytes);
+        let of_this_stream = request.offset_bytes / unit_bytes..end;
+        let mut cancel = |oldest: Lpn| {
+            let is_cancelled = !of_this_stream.contains(&u64::from(oldest.0))
+                && translation.plane_of(oldest).is_some_and(|plane| kernel.cancel_readahead(plane, oldest));
+            cancelled += usize::from(is_cancelled);
+            is_cancelled
+        };
         for lpn in (first..end).map(|number| Lpn(number as u32)) {
             let known = writes.present(lpn) != 0 || cache.contains(lpn) || cache.is_pending(lpn);
             if known || translation.plane_of(lpn).is_none() {
                 continue;
             }
-            if !cache.fetch(lpn) {
+            if !cache.fetch(lpn, &mut cancel) {
                 break;
             }
             to_fetch.push(lpn);
         }
         self.counts.prefetched += to_fetch.len() as u64;
-        to_fetch
+        self.counts.prefetched -= cancelled as u64;
+        (to_fetch, cancelled)
     }
 
     /// Takes back the list of [`ReadPath::prefetches`].

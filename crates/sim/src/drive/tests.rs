@@ -243,6 +243,29 @@ fn reads_of_prefetched_units_are_not_starved_by_other_reads() {
 }
 
 #[test]
+fn prefetches_that_a_scan_leaves_behind_do_not_block_the_next_scan() {
+    let settings =
+        [("capacity", "2GiB"), ("flash.blocks", "40"), ("flash.pages", "96"), ("initial.state", "full")];
+    let mut drive = Drive::new(&config("nvme-tlc", &settings), Seed(1));
+    let (depth, bytes, mut out) = (8, 256 << 10, Vec::new());
+    let mut scan = || {
+        let before = drive.counters().get("readahead_pages_fetched").unwrap();
+        let (mut submitted, mut done) = (0, 0);
+        while done < 1000 {
+            while submitted < 1000 && submitted - done < depth {
+                drive.submit(Request::read(submitted, submitted * bytes, bytes)).unwrap();
+                submitted += 1;
+            }
+            drive.reap(Instant::FAR, &mut out);
+            done += out.drain(..).count() as u64;
+        }
+        drive.counters().get("readahead_pages_fetched").unwrap() - before
+    };
+    let (first, second) = (scan(), scan());
+    assert!(second * 100 > first * 99, "{first} units are prefetched, then {second}");
+}
+
+#[test]
 fn flush_waits_for_earlier_writes_only() {
     let mut drive = Drive::new(&config("ssd-s", &[("buffer.high_watermark", "100%")]), Seed(1));
     let mut out = Vec::new();

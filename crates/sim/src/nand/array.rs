@@ -162,6 +162,12 @@ impl FlashArray {
         each!(mut self, scheduler => scheduler.promote_readahead(die, lpn, now, events));
     }
 
+    /// Takes back the prefetch of a mapping unit, where it waits at the die of `plane`. Returns false where none waits there.
+    pub fn cancel_readahead(&mut self, plane: PlaneId, lpn: Lpn) -> bool {
+        let die = self.die_of(plane);
+        each!(mut self, scheduler => scheduler.cancel_readahead(die, lpn))
+    }
+
     /// Lets no program wait for its group any longer.
     pub fn release_groups(&mut self, now: Instant, events: &mut EventQueue) {
         each!(mut self, scheduler => scheduler.release_groups(now, events));

@@ -563,6 +563,13 @@ impl Scheduler for Queued {
         self.begin(die, now, events);
     }
 
+    fn cancel_readahead(&mut self, die: DieId, lpn: Lpn) -> bool {
+        let rank = self.rank(Class::Readahead);
+        let Some(op) = self.take_prefetch(QueueId { die, rank }, lpn) else { return false };
+        self.ops.remove(op);
+        true
+    }
+
     fn release_groups(&mut self, now: Instant, events: &mut EventQueue) {
         if self.groups.is_empty() {
             return;

@@ -59,6 +59,12 @@ pub(super) trait Scheduler {
     /// have nothing to do.
     fn promote_readahead(&mut self, _die: DieId, _lpn: Lpn, _now: Instant, _events: &mut EventQueue) {}
 
+    /// Takes back the prefetch of a mapping unit, where it waits at `die`. Returns false where none waits there: it may have
+    /// begun. Schedulers without ranks starve no prefetch, so they take none back.
+    fn cancel_readahead(&mut self, _die: DieId, _lpn: Lpn) -> bool {
+        false
+    }
+
     /// Lets no program wait for its group any longer.
     fn release_groups(&mut self, _now: Instant, _events: &mut EventQueue) {}
 
