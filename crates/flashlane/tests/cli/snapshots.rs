@@ -128,6 +128,8 @@ const REFUSED: &[&[&str]] = &[
     &["transactions", "sim:ssd-s", "tiny.pages", "--buffer", "mru"],
     &["transactions", "sim:ssd-s", "tiny.pages", "--buffer", "cflru-e,window"],
     &["transactions", "sim:ssd-s", "tiny.pages", "--lock-wait", "0s"],
+    &["transactions", "sim:ssd-s", "tiny.pages", "--speed", "2"],
+    &["transactions", "sim:ssd-s", "tiny.pages", "--pace", "open", "--speed", "0"],
     &["transactions", "sim:sdf", "tiny.pages"],
     &["transactions", "sim:ssd-s,capacity=64MiB,flash.blocks=16", "tiny.pages"],
     &["transactions", "./file", "tiny.pages"],
