@@ -31,7 +31,7 @@ pub use initial::{InitialConfig, InitialState};
 pub use lanes::LanesConfig;
 pub use level::LevelName;
 pub use link::{CommandsWait, LinkConfig};
-pub use mapping::MappingConfig;
+pub use mapping::{MappingConfig, Rebuilding};
 pub use policy_options::PolicyOptions;
 pub use quantity::{Bytes, Rate, Share, Time};
 pub use readahead::ReadaheadConfig;

@@ -10,8 +10,10 @@
 mod counters;
 mod idle;
 mod read;
+mod rebuild;
 mod replication;
 mod request;
+mod rotation;
 mod translation;
 mod write;
 
@@ -278,7 +280,7 @@ impl Drive {
     /// Does what follows from a finished flash operation of `die`.
     #[inline]
     fn follow(&mut self, die: DieId, operation: &FlashOperation) {
-        if let Owner::Call(_) | Owner::Copy = operation.owner {
+        if let Owner::Call(_) | Owner::Copy | Owner::Rebuild(_) = operation.owner {
             if let Some(answer) = self.translation.finished(&mut self.kernel, operation) {
                 self.follow(die, &answer);
             }
@@ -302,6 +304,7 @@ impl Drive {
             }
             (Owner::Readahead, Work::Read(read)) => self.prefetched(read.lpn),
             (Owner::IdleGc, _) => self.collect_idle(die),
+            (Owner::Turn(turn), _) => translation.end_of_turn(kernel, turn),
             (Owner::None, _) => {}
             (owner, work) => unreachable!("{work:?} is not done for {owner:?}"),
         }

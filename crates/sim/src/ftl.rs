@@ -64,6 +64,14 @@ impl Ftl {
         each!(self, layer => layer.plane_of(lpn))
     }
 
+    /// Appends the planes from which mapping unit `lpn` can be rebuilt: those of the other pages of its row that are
+    /// written, parity included. None, where it is not written or has no row.
+    pub fn rest_of_row(&self, lpn: Lpn, planes: &mut Vec<PlaneId>) {
+        if let Self::Page(layer) = self {
+            layer.rest_of_row(lpn, planes);
+        }
+    }
+
     /// A hint that mapping unit `lpn` will be looked up soon.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {

@@ -56,6 +56,10 @@ ids! {
     RequestSlot;
     /// An access to a mapping unit that may have copies.
     CallSlot;
+    /// A read that is rebuilt from the rest of its row.
+    RebuildSlot;
+    /// Dies of a row that garbage-collect one after the other.
+    TurnId;
     /// A mapping unit in the write buffer.
     BufferSlot;
 }

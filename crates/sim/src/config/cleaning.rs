@@ -26,6 +26,8 @@ pub struct CleaningConfig {
     /// Whether the planes of a die are filled and cleaned block beside block, so that moves and erases on them share
     /// array times; only with `flash.multi_plane`.
     pub multi_plane: bool,
+    /// Whether the dies of a row with parity garbage-collect one after the other, so that the rest of the row can be read.
+    pub rotate: bool,
     /// How GC is spread over the host's writes: the pacing policy's name.
     pub pacing: String,
     /// The pacing policy's own settings.
@@ -69,6 +71,7 @@ impl Default for CleaningConfig {
             defer: DeferGc::No,
             separate: false,
             multi_plane: false,
+            rotate: false,
             pacing: "watermark".into(),
             pacing_options: PolicyOptions::default(),
             options: PolicyOptions::default(),

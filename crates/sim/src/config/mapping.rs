@@ -28,12 +28,28 @@ pub struct MappingConfig {
     /// Channels that one more protects: pages on this number of channels, and a parity page on another, make a row, and
     /// their erase blocks are garbage-collected together. No parity where absent.
     pub parity: Option<u32>,
+    /// Which reads of the host are rebuilt from the rest of their row; only with parity.
+    #[serde(default)]
+    pub rebuild: Rebuilding,
     /// The mapping policy's own settings.
     #[serde(default)]
     pub options: PolicyOptions,
     /// The allocation policy's own settings.
     #[serde(default)]
     pub allocation_options: PolicyOptions,
+}
+
+/// Which pages are rebuilt from the rest of their row when the host reads them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rebuilding {
+    /// None: one that cannot be corrected is reported as unreadable.
+    #[default]
+    None,
+    /// Those that cannot be corrected.
+    Unreadable,
+    /// Those, too, whose die garbage-collects while no other die of the row does.
+    Blocked,
 }
 
 fn page() -> String {

@@ -64,6 +64,13 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
         ("bus_busy_ns", flash.bus_busy_ns),
         ("link_busy_ns", kernel.link().busy_ns()),
     ];
+    if let Some(counts) = translation.rebuilds() {
+        list.extend([
+            ("reads_rebuilt", counts.blocked),
+            ("unreadable_pages_rebuilt", counts.unreadable),
+            ("pages_read_to_rebuild", counts.read),
+        ]);
+    }
     if let Some((counts, expected)) = translation.replication() {
         list.extend(of_replication(&counts, expected));
     }

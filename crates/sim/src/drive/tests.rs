@@ -4,6 +4,7 @@ mod buffered;
 mod cleaning;
 mod lifetime;
 mod link;
+mod parity;
 mod random_drives;
 mod replication;
 mod uflip_profiles;

@@ -8,12 +8,14 @@
 //!
 //! Invariant: between two calls no garbage collection is left to be queued.
 
+use super::rebuild::{RebuildCounts, Rebuilder};
 use super::replication::{CopyPlaced, ReplicationCounts, Replicator};
 use super::request::HostRequest;
+use super::rotation::Rotation;
 use crate::config::{DeferGc, DriveConfig};
 use crate::event::Ticket;
 use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, Watch};
-use crate::ids::{CallSlot, DieId, Lpn, PlaneId, RequestSlot};
+use crate::ids::{CallSlot, DieId, Lpn, PlaneId, RequestSlot, TurnId};
 use crate::kernel::Kernel;
 use crate::nand::{Correction, Defer, Gc, Geometry, Operation, Owner, Program, Read, Work};
 use flashlane_base::{Instant, Seed};
@@ -26,6 +28,10 @@ pub(super) struct Translation {
     correction: Option<Correction>,
     /// Where mapping units have copies.
     replicator: Option<Replicator>,
+    /// Where reads are rebuilt from parity.
+    rebuilder: Option<Rebuilder>,
+    /// Where the dies of a row take turns to garbage-collect.
+    rotation: Option<Rotation>,
     read_retries: u64,
     unit_bytes: u64,
     units_per_page: u32,
@@ -36,6 +42,7 @@ pub(super) struct Translation {
     moves_in_runs: bool,
     // Empty lists, kept to spare their allocation.
     due_gc: Vec<GcWork>,
+    turn: Vec<GcWork>,
     placed: Vec<Placed>,
 }
 
@@ -70,6 +77,8 @@ impl Translation {
             ftl,
             correction: Correction::new(config, seed),
             replicator: Replicator::new(config, geometry, seed),
+            rebuilder: Rebuilder::new(config),
+            rotation: Rotation::new(config, geometry),
             read_retries: 0,
             unit_bytes: geometry.unit_bytes,
             units_per_page: geometry.units_per_page,
@@ -81,6 +90,7 @@ impl Translation {
             },
             moves_in_runs: config.flash.cache_mode && geometry.has_superblocks(),
             due_gc: Vec::new(),
+            turn: Vec::new(),
             placed: Vec::new(),
         })
     }
@@ -158,6 +168,9 @@ impl Translation {
         let (owner, class) = (Owner::Request(slot), Class::HostRead);
         if let Some(replicator) = &mut self.replicator {
             return replicator.read(kernel, &self.ftl, owner, plane, read);
+        }
+        if let Some(rebuilder) = &mut self.rebuilder {
+            return rebuilder.read(kernel, &self.ftl, &mut self.correction, owner, plane, read);
         }
         kernel.enqueue(Operation { work: Work::Read(read), owner, class, defer: Defer::No, plane });
     }
@@ -334,6 +347,13 @@ impl Translation {
         }
         let plane = program.map(|program| program.plane);
         let host = GcFor { owner: Owner::None, class: Class::HostWrite, defer: Defer::No };
+        if due.iter().any(|gc| gc.first) {
+            // What waits for its turn was done before, and goes first.
+            self.rotate(kernel, |rotation, turn| {
+                rotation.skip(due[0].plane, turn);
+                None
+            });
+        }
         let deferred = GcFor { defer: self.defer, ..host };
         for gc in due.iter().filter(|gc| gc.first) {
             // Other planes are merged along with the unit's own, for the same write: that is not put off.
@@ -344,9 +364,43 @@ impl Translation {
         if let Some(program) = program {
             kernel.enqueue(program);
         }
-        due.iter().filter(|gc| !gc.first).for_each(|gc| self.enqueue_gc(kernel, gc, deferred));
+        due.retain(|gc| !gc.first);
+        match self.rotation {
+            None => due.iter().for_each(|gc| self.enqueue_gc(kernel, gc, deferred)),
+            Some(_) => self.rotate(kernel, |rotation, turn| rotation.add(&due, turn)),
+        }
         due.clear();
         self.due_gc = due;
+    }
+
+    // Parity.
+
+    /// The counts of rebuilt reads, where there are any.
+    pub(super) fn rebuilds(&self) -> Option<RebuildCounts> {
+        self.rebuilder.as_ref().map(Rebuilder::counts)
+    }
+
+    /// GC of a die has ended, and the next one of its row has its turn.
+    pub(super) fn end_of_turn(&mut self, kernel: &mut Kernel<HostRequest>, id: TurnId) {
+        self.rotate(kernel, |rotation, turn| rotation.next(id, turn));
+    }
+
+    /// Queues the GC that has its turn after a change of the rotation, where GC rotates.
+    fn rotate(
+        &mut self,
+        kernel: &mut Kernel<HostRequest>,
+        change: impl FnOnce(&mut Rotation, &mut Vec<GcWork>) -> Option<TurnId>,
+    ) {
+        let Some(rotation) = &mut self.rotation else { return };
+        let mut turn = std::mem::take(&mut self.turn);
+        let reported = change(rotation, &mut turn);
+        for (at, gc) in turn.iter().enumerate() {
+            let is_last = at + 1 == turn.len();
+            let owner = reported.filter(|_| is_last).map_or(Owner::None, Owner::Turn);
+            self.enqueue_gc(kernel, gc, GcFor { owner, class: Class::HostWrite, defer: Defer::No });
+        }
+        turn.clear();
+        self.turn = turn;
     }
 
     // Replication.
@@ -357,13 +411,16 @@ impl Translation {
         Some((replicator.counts(), replicator.expected_extra_writes()))
     }
 
-    /// An operation of an access that several dies may answer, or of a copy, has ended. Returns the operation as its owner
-    /// knows it, where it is the first answer.
+    /// An operation of an access that several dies may answer, of a copy, or of a rebuilt read has ended. Returns the
+    /// operation as its owner knows it, where it is the first answer, or completes the read.
     pub(super) fn finished(
         &mut self,
         kernel: &mut Kernel<HostRequest>,
         operation: &Operation,
     ) -> Option<Operation> {
+        if let (Owner::Rebuild(_), Some(rebuilder)) = (operation.owner, &mut self.rebuilder) {
+            return rebuilder.finished(kernel, &self.ftl, &mut self.correction, operation);
+        }
         let replicator = self.replicator.as_mut().expect("only its operations are finished here");
         replicator.finished(kernel, &mut self.ftl, operation)
     }
@@ -406,8 +463,14 @@ impl Translation {
         }
     }
 
-    /// Power is cut: what replication had under way is lost.
+    /// Power is cut: what replication, rebuilt reads and GC had under way is lost.
     pub(super) fn cut_power(&mut self, now: Instant) {
+        if let Some(rebuilder) = &mut self.rebuilder {
+            rebuilder.cut_power();
+        }
+        if let Some(rotation) = &mut self.rotation {
+            rotation.cut_power();
+        }
         if let Some(replicator) = &mut self.replicator {
             replicator.cut_power(&mut self.ftl, now);
         }
@@ -429,7 +492,9 @@ impl Translation {
     fn enqueue_gc(&self, kernel: &mut Kernel<HostRequest>, gc: &GcWork, gc_for: GcFor) {
         let GcWork { plane, planes, mut moves, filled, erases, step, .. } = *gc;
         if self.moves_in_runs {
-            self.enqueue_moves(kernel, plane, planes, std::mem::take(&mut moves), gc_for);
+            // The end of GC is that of what follows its moves.
+            let owner = if let Owner::Turn(_) = gc_for.owner { Owner::None } else { gc_for.owner };
+            self.enqueue_moves(kernel, plane, planes, std::mem::take(&mut moves), GcFor { owner, ..gc_for });
             if step && filled + erases == 0 {
                 return;
             }

@@ -17,7 +17,7 @@ use super::scheme::Scheme;
 use super::{FtlCounters, GcWork, NoRoom, Placed};
 use crate::config::DriveConfig;
 use crate::divisor::Divisor;
-use crate::ids::{Lpn, PlaneId, Ppn};
+use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
 use crate::nand::Geometry;
 use flashlane_base::Seed;
 use flashlane_policy::allocation::Allocation;
@@ -144,6 +144,15 @@ impl PageMapped {
             None => Some(plane),
             Some(superblocks) => Some(superblocks.place(plane, self.number_in_block(ppn)).0),
         }
+    }
+
+    /// Appends the planes of the other pages in the row of mapping unit `lpn`, as far as they are written.
+    pub fn rest_of_row(&self, lpn: Lpn, planes: &mut Vec<PlaneId>) {
+        let (Some(superblocks), Some(ppn)) = (&self.superblocks, self.map.get(lpn)) else { return };
+        let (plane, block) = (self.plane_at(ppn), BlockId(self.per_block.of(ppn.0) % self.geometry.blocks));
+        let open = self.planes[plane.index()].open.iter().find(|open| open.block == block);
+        let written = open.map_or(self.geometry.data_units, |open| open.written);
+        superblocks.rest_of_row(plane, self.number_in_block(ppn), written, planes);
     }
 
     /// The plane of a physical number.

@@ -1,6 +1,6 @@
 //! Operations on flash: kind, plane and owner.
 
-use crate::ids::{BufferSlot, CallSlot, Lpn, PlaneId, RequestSlot};
+use crate::ids::{BufferSlot, CallSlot, Lpn, PlaneId, RebuildSlot, RequestSlot, TurnId};
 use flashlane_policy::scheduling::Class;
 
 /// What an operation is done for.
@@ -18,6 +18,10 @@ pub enum Owner {
     Readahead,
     /// An access to a mapping unit that may have copies.
     Call(CallSlot),
+    /// A read of a row's page, from which another one is rebuilt.
+    Rebuild(RebuildSlot),
+    /// The end of garbage collection that takes turns with that of other dies.
+    Turn(TurnId),
     /// A copy of a mapping unit, written beside what the host asks for.
     Copy,
     /// Garbage collection of an idle die, which may be resumed.

@@ -164,6 +164,58 @@ fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
 }
 
 #[test]
+fn refusal_of_parity_reads_names_the_unsuitable_setting() {
+    const PARITY: [(&str, &str); 5] = [
+        ("mapping.parity", "3"),
+        ("mapping.policy", "write-order"),
+        ("mapping.chunk", "2KiB"),
+        ("flash.copyback", "false"),
+        ("capacity", "2GiB"),
+    ];
+    const ROTATE: (&str, &str) = ("cleaning.rotate", "true");
+    assert!(drive("he-4g", &[&PARITY[..], &[ROTATE, ("mapping.rebuild", "blocked")]].concat()).is_ok());
+    for (with_parity, settings, field, reason) in [
+        (
+            false,
+            vec![("mapping.rebuild", "blocked")],
+            "mapping.rebuild",
+            "it is 'blocked'; allowed without mapping.parity: only 'none'",
+        ),
+        (false, vec![("mapping.rebuild", "all")], "mapping.rebuild", "there is no value 'all'"),
+        (false, vec![ROTATE], "cleaning.rotate", "it is true; allowed without mapping.parity: only false"),
+        (
+            true,
+            vec![("flash.channels", "1"), ("flash.blocks", "32768")],
+            "mapping.parity",
+            "it is 3, and 4 do not divide 1 channels",
+        ),
+        (
+            true,
+            vec![ROTATE, ("cleaning.pacing", "proportional")],
+            "cleaning.rotate",
+            "it is true; allowed with cleaning.pacing 'proportional'",
+        ),
+        (
+            true,
+            vec![ROTATE, ("cleaning.low", "0%")],
+            "cleaning.low",
+            "it keeps 1 of 8192 blocks of a plane free; allowed with cleaning.rotate: at least 2",
+        ),
+        (
+            true,
+            vec![ROTATE, ("cleaning.defer", "behind-host")],
+            "cleaning.defer",
+            "it says when all GC that is due runs; allowed with cleaning.rotate: only 'no'",
+        ),
+    ] {
+        let common = if with_parity { &PARITY[..] } else { &[] };
+        let error = drive("he-4g", &[common, &settings].concat()).err().expect("it is refused");
+        assert_eq!(error.field.as_deref(), Some(field), "{settings:?}: {error}");
+        assert!(error.reason.starts_with(reason), "{settings:?}: {error}, expected: {reason}");
+    }
+}
+
+#[test]
 fn refusal_of_block_mapping_names_the_unsuitable_setting() {
     let options = "mapping.translation_options";
     for (scheme, given, field) in [

@@ -51,6 +51,37 @@ fn every_drive_that_replicates_keeps_the_laws() {
     assert!(accepted > DRIVES / 10, "only {accepted} of {} profiles were drives", DRIVES / 2);
 }
 
+#[test]
+fn every_drive_that_rebuilds_keeps_the_laws() {
+    let accepted = (0..DRIVES).map(|nth| 2 * nth).filter(|&seed| holds(seed, &rebuilt(seed))).count() as u64;
+    // Some have a single channel.
+    assert!(accepted > DRIVES / 10, "only {accepted} of {DRIVES} profiles were drives");
+}
+
+/// What gives a random drive of even seed parity, reads rebuilt from it, and mostly GC in turns.
+fn rebuilt(seed: u64) -> Vec<(String, String)> {
+    let mut random = Seed(seed).derive("rebuild").source();
+    let mut all = superblocks(seed);
+    let text = profile(&mut Seed(seed).derive("profile").source());
+    let number = |key: &str| -> u64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+        let digits: String = line.unwrap().chars().filter(char::is_ascii_digit).collect();
+        digits.parse().unwrap()
+    };
+    // What was drawn, less the share of parity.
+    let (capacity, channels, sector) = (number("capacity"), number("channels"), number("sector"));
+    let capacity = capacity / channels * (channels - 1) / sector * sector;
+    all.push(("capacity".into(), format!("{}B", capacity.max(sector))));
+    let rebuild = pick(&mut random, &["unreadable", "blocked", "blocked"]);
+    all.push(("mapping.rebuild".into(), rebuild.into()));
+    if random.chance(0.7) {
+        all.extend(
+            [("cleaning.rotate", "true"), ("cleaning.defer", "no")].map(|(k, v)| (k.into(), v.into())),
+        );
+    }
+    all
+}
+
 /// What lets a random drive replicate.
 fn replicated(seed: u64) -> Vec<(String, String)> {
     let mut random = Seed(seed).derive("replication").source();

@@ -10,8 +10,7 @@
 //! a unit to its plane. The price of parity: of `n + 1` pages one is parity, for moved pages too, and the least that can be
 //! erased grows by as much.
 //!
-//! Not modelled: the parity of an incomplete row is in the controller, which is assumed to keep it over a power cut, and a
-//! page that cannot be corrected is reported as unreadable instead of being reconstructed from its row.
+//! Not modelled: the parity of an incomplete row is in the controller, which is assumed to keep it over a power cut.
 
 use crate::ftl::GcWork;
 use crate::ids::PlaneId;
@@ -92,6 +91,21 @@ impl Superblocks {
         (self.plane(plane, spot.channel, spot.of_die), parity)
     }
 
+    /// Appends the planes from which the data page with this number can be rebuilt, where the first `written` data pages of
+    /// its superblock are written: those of the other pages of its row. The parity of an incomplete row is in the controller.
+    pub(super) fn rest_of_row(&self, plane: PlaneId, unit: u32, written: u32, planes: &mut Vec<PlaneId>) {
+        if self.row == 1 {
+            return;
+        }
+        debug_assert!(self.units == 1 && unit < written, "with parity a flash page is one written unit");
+        let first = unit - unit % self.protected;
+        for other in first..(first + self.protected).min(written) {
+            let (data, parity) = self.place(plane, other);
+            planes.extend((other != unit).then_some(data));
+            planes.extend(parity);
+        }
+    }
+
     /// Whether the data page with this number, and the parity of its row, are programmed along with pages of higher
     /// numbers: the rest of its flash page, and those beside it on further planes of the die.
     pub(super) fn waits_for_group(&self, unit: u32) -> bool {
@@ -154,6 +168,36 @@ mod tests {
             parity_of[(parity.index() - 18) / 4] += 1;
         }
         assert_eq!(parity_of, [4; 4]);
+    }
+
+    #[test]
+    fn page_is_rebuilt_from_the_rest_of_its_row() {
+        let superblocks = Superblocks {
+            protected: 3,
+            row: 4,
+            planes: 2,
+            units: 1,
+            channel_planes: 4,
+            channel_groups: 2,
+            moved: vec![0; 8],
+        };
+        for written in 1..=24 {
+            // The plain model: the planes of each row, in the order of writing.
+            let mut rows = vec![Vec::new(); 8];
+            for unit in 0..written {
+                let (data, parity) = superblocks.place(PlaneId(1), unit);
+                rows[unit as usize / 3].push(data);
+                rows[unit as usize / 3].extend(parity);
+            }
+            for unit in 0..written {
+                let mut rest = Vec::new();
+                superblocks.rest_of_row(PlaneId(1), unit, written, &mut rest);
+                let own = superblocks.place(PlaneId(1), unit).0;
+                let mut expected = rows[unit as usize / 3].clone();
+                expected.retain(|plane| *plane != own);
+                assert_eq!(rest, expected, "unit {unit} of {written}");
+            }
+        }
     }
 
     #[test]

@@ -20,6 +20,12 @@ pub(super) fn policies(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
     require(!maps_blocks, "cleaning.pacing", || {
         format!("it is '{}'; allowed where whole blocks are mapped and merged: only 'watermark'", gc.pacing)
     })?;
+    require(!gc.rotate, "cleaning.rotate", || {
+        format!(
+            "it is true; allowed with cleaning.pacing '{}', which spreads the moves over the writes: only false",
+            gc.pacing
+        )
+    })?;
     require(gc.defer == DeferGc::No, "cleaning.defer", || {
         format!(
             "it says when the GC of a whole victim runs; allowed with cleaning.pacing '{}', which spreads the moves over \

@@ -1,7 +1,7 @@
 //! Blocks that are garbage-collected together, over channels for parity or over the planes of a die: allowed settings.
 
 use crate::config::refusal::{Refusal, range, require};
-use crate::config::{DriveConfig, LevelName, Placement};
+use crate::config::{DeferGc, DriveConfig, LevelName, Placement, Rebuilding};
 use crate::nand::Geometry;
 use flashlane_base::units::exact_bytes;
 
@@ -19,8 +19,32 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
                 "it is {protected}, and {row} do not divide {channels} channels; allowed: a number that does with one more"
             )
         })?;
-    } else if !cleaning.multi_plane {
-        return Ok(());
+    } else {
+        require(mapping.rebuild == Rebuilding::None, "mapping.rebuild", || {
+            let given = if mapping.rebuild == Rebuilding::Blocked { "blocked" } else { "unreadable" };
+            format!(
+                "it is '{given}'; allowed without mapping.parity: only 'none', since a page is rebuilt from its row"
+            )
+        })?;
+        require(!cleaning.rotate, "cleaning.rotate", || {
+            "it is true; allowed without mapping.parity: only false, since it is the dies of a row that take turns".into()
+        })?;
+        if !cleaning.multi_plane {
+            return Ok(());
+        }
+    }
+    if cleaning.rotate {
+        require(cleaning.defer == DeferGc::No, "cleaning.defer", || {
+            "it says when all GC that is due runs; allowed with cleaning.rotate: only 'no'".into()
+        })?;
+        let low = Geometry::new(config).low_blocks;
+        require(low >= 2, "cleaning.low", || {
+            format!(
+                "it keeps {low} of {} blocks of a plane free; allowed with cleaning.rotate: at least 2, half of which may wait \
+                 for their erase",
+                flash.blocks
+            )
+        })?;
     }
     let with = if mapping.parity.is_some() { "mapping.parity" } else { "cleaning.multi_plane" };
     let only = |holds, field, given: &str, allowed: &str| {
