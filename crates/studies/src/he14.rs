@@ -3,7 +3,8 @@
 //!
 //! Page replication in the translation layer of `he-4g` (tables 1 and 2), under transactions that were recorded on
 //! PostgreSQL: a fragmented drive without and with replication, and the same drive as new. Beside the paper's figures, the
-//! study compares replication with today's remedies for blocked accesses: paced GC and suspended programs and erases.
+//! study compares replication with today's remedies for blocked accesses: paced GC, suspended programs and erases, and
+//! reads that are rebuilt from parity.
 //! Figure 7 needs real drives and is not studied yet.
 
 mod fig4;
@@ -40,19 +41,19 @@ pub(crate) const STUDY: Study = Study {
         SharedMeasurement {
             name: "runs-tpc-c",
             figures: OF_RUNS,
-            weight: 14,
+            weight: method::WEIGHT,
             measure: |lab| method::all(lab, &method::TPC_C),
         },
         SharedMeasurement {
             name: "runs-tpc-b",
             figures: OF_RUNS,
-            weight: 14,
+            weight: method::WEIGHT,
             measure: |lab| method::all(lab, &method::TPC_B),
         },
         SharedMeasurement {
             name: "runs-tm-1",
             figures: OF_RUNS,
-            weight: 14,
+            weight: method::WEIGHT,
             measure: |lab| method::all(lab, &method::TM_1),
         },
     ],

@@ -43,6 +43,16 @@ const PREEMPTIBLE: (&str, &str) = ("cleaning.preemptible", "true");
 /// Time that suspending and resuming costs, as in the profiles of today's drives.
 const SUSPEND: (&str, &str) = ("flash.suspend", "20us");
 
+/// Three pages and one with their parity in each row over the chips, and all but the 10% of the rows that are reserved.
+const PARITY: (&str, &str) = ("mapping.parity", "3");
+const OF_ROWS: (&str, &str) = ("capacity", "2764MiB");
+/// What parity requires.
+const IN_ORDER: (&str, &str) = ("mapping.policy", "write-order");
+const OVER_BUS: (&str, &str) = ("flash.copyback", "false");
+/// Chips of a row garbage-collect in turns, and pages of the one that does are rebuilt from the others.
+const REBUILD: (&str, &str) = ("mapping.rebuild", "blocked");
+const ROTATE: (&str, &str) = ("cleaning.rotate", "true");
+
 /// The recorded transactions of a benchmark.
 pub(super) struct Workload {
     /// Its name in the paper.
@@ -96,9 +106,14 @@ pub(super) const SUSPENDED: &str = "suspend";
 pub(super) const WITH_PACED: &str = "paced GC";
 pub(super) const PACED_SUSPENDED: &str = "paced GC and suspend";
 pub(super) const PACED_PBLRU: &str = "paced GC and replication";
+pub(super) const WITH_PARITY: &str = "parity";
+pub(super) const REBUILT: &str = "reads rebuilt from parity";
 pub(super) const SUSPENDED_PBLRU: &str = "suspend and replication";
 
-const FORMS: [Form; 13] = [
+/// The weight of a workload's runs among a study's measurements.
+pub(super) const WEIGHT: u32 = FORMS.len() as u32;
+
+const FORMS: [Form; 15] = [
     form(RESTORED, &[DATABASE, ("initial.state", "full")]),
     form(WITHOUT, &[WHOLE, FRAGMENTED]),
     form(PBLRU, &[LESS, FRAGMENTED, REPLICATED]),
@@ -110,6 +125,8 @@ const FORMS: [Form; 13] = [
     form(SUSPENDED, &[LESS, FRAGMENTED, READ_FIRST, SUSPEND]),
     form(WITH_PACED, &[LESS, FRAGMENTED, PACED]),
     form(PACED_SUSPENDED, &[LESS, FRAGMENTED, PACED, READ_FIRST, SUSPEND]),
+    form(WITH_PARITY, &[OF_ROWS, FRAGMENTED, PARITY, IN_ORDER, OVER_BUS]),
+    form(REBUILT, &[OF_ROWS, FRAGMENTED, PARITY, IN_ORDER, OVER_BUS, REBUILD, ROTATE]),
     form(PACED_PBLRU, &[LESS, FRAGMENTED, PACED, REPLICATED]),
     form(SUSPENDED_PBLRU, &[LESS, FRAGMENTED, READ_FIRST, SUSPEND, REPLICATED]),
 ];
@@ -216,7 +233,6 @@ pub(super) fn all(lab: &mut Lab<'_>, workload: &Workload) -> Result<serde_json::
         runs.insert(form.name, one(lab, workload, form.settings, form.pool)?);
         lab.advance(1.0)?;
     }
-    lab.part(14 - FORMS.len() as u32);
     Ok(serde_json::to_value(runs).expect("numbers with names are a value"))
 }
 
