@@ -194,6 +194,12 @@ mod tests {
     }
 
     #[test]
+    fn workspace_obeys_the_table() {
+        let root = crate::root().unwrap();
+        check(&root).unwrap();
+    }
+
+    #[test]
     fn table_has_no_cycle() {
         for (at, (name, allowed)) in ALLOWED.iter().enumerate() {
             for used in *allowed {
