@@ -157,23 +157,25 @@ impl View<'_> {
         self.patches.iter().map(|patch| patch.level).max()
     }
 
-    /// Returns the merge of `inputs` with all patches of `level`'s newest run that they overlap, or into a new run where the
-    /// level has none. A patch whose last key is the first of its neighbour goes with it.
+    /// Returns the merge of `inputs` with the newest run of `level`, or into a new run where the level has none; with all
+    /// patches of that run that they overlap, and all that lie between them and the result in the order of age. Those may be
+    /// there where another policy shaped the tree, and where versions of one key end a patch and begin the next.
     fn into_level(&self, mut inputs: Vec<usize>, level: u8) -> Choice {
         let newest = self.runs(level).into_iter().next().unwrap_or_default();
+        let run = newest.first().map_or(u64::MAX, |&nth| self.patches[nth].run);
+        let result = (level, std::cmp::Reverse(run));
         loop {
             let (first, last) = self.hull(&inputs);
-            let is_neighbour = |nth: usize| {
+            let lies_between = |nth: usize| {
                 let patch = &self.patches[nth];
-                let of_run =
-                    inputs.iter().map(|&nth| &self.patches[nth]).filter(|input| input.age() == patch.age());
-                of_run.into_iter().any(|input| patch.overlaps(input.first, input.last))
+                inputs.iter().map(|&nth| &self.patches[nth]).any(|input| {
+                    let is_newer = patch.age() < input.age();
+                    patch.overlaps(input.first, input.last) && is_newer != (patch.age() < result)
+                })
             };
-            let is_added = |nth: usize| {
-                newest.contains(&nth) && self.patches[nth].overlaps(first, last) || is_neighbour(nth)
-            };
+            let is_joined = |nth: usize| newest.contains(&nth) && self.patches[nth].overlaps(first, last);
             let others = (0..self.patches.len()).filter(|nth| !inputs.contains(nth));
-            let added: Vec<usize> = others.filter(|&nth| is_added(nth)).collect();
+            let added: Vec<usize> = others.filter(|&nth| is_joined(nth) || lies_between(nth)).collect();
             if added.is_empty() {
                 break;
             }
@@ -182,6 +184,12 @@ impl View<'_> {
         inputs.sort_unstable();
         let joins = newest.iter().any(|nth| !inputs.contains(nth));
         Choice { inputs, level, joins }
+    }
+
+    /// Returns the merge of all runs of a level into one, where it has several.
+    fn into_one_run(&self, level: u8) -> Option<Choice> {
+        let runs = self.runs(level);
+        (runs.len() > 1).then(|| Choice { inputs: runs.concat(), level, joins: false })
     }
 
     /// Returns the merge of the patch of a level that has the fewest bytes below it, into the next level.

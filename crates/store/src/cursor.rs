@@ -84,6 +84,13 @@ impl Cursor {
         Some(entry)
     }
 
+    /// Drops entries below `key` that were read.
+    pub(crate) fn skip_to(&mut self, key: &[u8]) {
+        while self.peek().is_some_and(|entry| *entry.key < *key) {
+            self.pop();
+        }
+    }
+
     /// Returns the next read, if one is due; it then counts as in flight.
     pub(crate) fn start_read(&mut self) -> Option<Wanted> {
         if self.reading_to.is_some() || self.buffered_bytes > self.chunk_bytes / 2 {

@@ -96,6 +96,8 @@ pub(crate) struct Log<L> {
     /// Where records begin in `pending`.
     starts: VecDeque<u64>,
     in_flight: Option<InFlight>,
+    /// What an earlier opening wrote may stand in a volatile cache: a flush precedes the first write.
+    needs_flush: bool,
     last_request: u64,
     failure: Option<Failure>,
     /// Bytes of pages written since the log was opened.
@@ -113,7 +115,6 @@ impl<L: DataDevice> Log<L> {
             epoch,
             next_page,
             written_to: next_page,
-            // What was read may stand in a volatile cache: the first write is preceded by a flush.
             durable_to: tail,
             wanted_durable_to: tail,
             tail,
@@ -122,6 +123,7 @@ impl<L: DataDevice> Log<L> {
             pending: Vec::new(),
             starts: VecDeque::new(),
             in_flight: None,
+            needs_flush: true,
             last_request: 0,
             failure: None,
             written_bytes: 0,
@@ -222,7 +224,7 @@ impl<L: DataDevice> Log<L> {
         // A ring that fills up waits for the tail to be recorded; where no record is pending an empty page does that.
         let is_tight = self.use_of_ring() > 0.5;
         let is_tail_volatile = self.written_tail > self.durable_tail && self.written_to > self.durable_to;
-        if is_wanted || is_tight && is_tail_volatile {
+        if is_wanted || is_tight && is_tail_volatile || self.needs_flush && !self.pending.is_empty() {
             self.submit(Request::flush(0), None, 0);
         } else if !self.pending.is_empty() || is_tight && self.tail > self.written_tail {
             self.write_group();
@@ -324,7 +326,7 @@ impl<L: DataDevice> Log<L> {
             return self.failure.is_some();
         }
         match ended.request.operation {
-            Operation::Flush => self.durable_to = self.written_to,
+            Operation::Flush => (self.durable_to, self.needs_flush) = (self.written_to, false),
             _ => {
                 self.written_bytes += ended.request.length_bytes;
                 self.written_to += ended.pages;

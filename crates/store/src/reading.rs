@@ -355,6 +355,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             scan.structure = Some(structure);
         }
         for nth in 0..scan.cursors.len() {
+            // Older versions of a key that is done may begin the next patch of a run.
+            scan.cursors[nth].skip_to(&scan.position);
             let Some(wanted) = scan.cursors[nth].start_read() else { continue };
             let purpose = Purpose::Scan { scan: scan.pending.ticket, cursor: nth, structure };
             if !self.read_block(wanted.block, wanted.range, purpose) {

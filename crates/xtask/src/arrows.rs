@@ -24,6 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("block", &["base", "device"]),
     ("block-trial", &["base", "device", "device-testing", "block"]),
     ("store", &["base", "device", "policy", "block"]),
+    ("store-trial", &["base", "device", "device-testing", "policy", "store"]),
     ("open", &["base", "result", "device", "policy", "sim", "host", "layer", "block"]),
     ("workload", &["base"]),
     ("trace", &["base", "files"]),
@@ -88,7 +89,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "report",
         ],
     ),
-    ("xtask", &["base", "block-trial", "replicated-trial", "fuzzing"]),
+    ("xtask", &["base", "block-trial", "replicated-trial", "store-trial", "fuzzing"]),
 ];
 
 /// The relevant part of `cargo metadata`.

@@ -1,9 +1,10 @@
-//! Deep trials of the block layer and of replication: millions of power cuts, on new seeds.
+//! Deep trials of the block layer, of the store and of replication: millions of power cuts, on new seeds.
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use flashlane_block_trial as blocks;
 use flashlane_replicated_trial as replicated;
+use flashlane_store_trial as store;
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::Read;
@@ -20,6 +21,8 @@ pub enum Subject {
     Blocks,
     /// The layer `replicated` over a drive with a write cache
     Replicated,
+    /// The key-value store over lanes and a disk in memory
+    Store,
 }
 
 /// Runs trials from seed `first` on (a random one if not given) until `trials` trials or `cuts` power cuts are done.
@@ -42,6 +45,12 @@ pub fn run(subject: Subject, first: Option<u64>, trials: Option<u64>, cuts: u64)
             println!("trials of the layer 'replicated' from seed {first} on");
             let of = |tally: &replicated::Tally| tally.cuts;
             let (tally, done) = trials_of("replicated ", replicated::trial_of_seed, of, first, trials, cuts)?;
+            println!("{done} trials, {tally}");
+        }
+        Subject::Store => {
+            println!("trials of the store from seed {first} on");
+            let of = |tally: &store::Tally| tally.cuts;
+            let (tally, done) = trials_of("store ", store::trial_of_seed, of, first, trials, cuts)?;
             println!("{done} trials, {tally}");
         }
     }

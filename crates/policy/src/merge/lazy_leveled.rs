@@ -35,7 +35,8 @@ impl Merge for LazyLeveled {
         if last + 1 < LEVELS && view.level_bytes(last) as f64 > target {
             return view.least_overlapping(last);
         }
-        view.dense_tombstones(self.shared.tombstones)
+        // Another policy may have left several runs.
+        view.into_one_run(last).or_else(|| view.dense_tombstones(self.shared.tombstones))
     }
 
     fn level_0_patches_max(&self) -> u32 {

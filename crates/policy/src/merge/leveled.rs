@@ -45,7 +45,10 @@ impl Merge for Leveled {
         match full.first() {
             Some((_, 0)) => Some(view.into_level(view.runs(0).concat(), 1)),
             Some(&(_, level)) => view.least_overlapping(level),
-            None => view.dense_tombstones(self.shared.tombstones),
+            // Another policy may have left several runs.
+            None => (1..LEVELS)
+                .find_map(|level| view.into_one_run(level))
+                .or_else(|| view.dense_tombstones(self.shared.tombstones)),
         }
     }
 

@@ -157,6 +157,20 @@ fn policy_keeps_the_order_of_versions_and_ends() {
 }
 
 #[test]
+fn policy_takes_over_the_shape_of_another() {
+    for seed in 0..12 {
+        let (mut model, mut random) = (Model::default(), Seed(seed).source());
+        for step in 0..12 {
+            let name = REGISTRY[random.below(REGISTRY.len() as u64) as usize].name;
+            let mut policy = build(name);
+            let flushes = random.below(12);
+            (0..flushes).for_each(|_| model.flush(&mut random, 0.3));
+            model.merge(policy.as_mut(), &format!("seed {seed}, step {step}, {name}"));
+        }
+    }
+}
+
+#[test]
 fn shape_is_that_of_the_policy() {
     let shape = |name: &str| {
         let (mut policy, mut model, mut random) = (build(name), Model::default(), Seed(5).source());

@@ -1,12 +1,19 @@
 //! Pages of the log as bytes.
+//!
+//! The payload is *whitened*: combined with a stream of numbers that follows from a hash of the payload, which the header
+//! holds. A page that a power cut tore may be written anew later, with other records, and be torn again: its sectors are then
+//! a mixture of two writes. If both had bytes in common (zeros at the end, or a value that was written again), the mixture
+//! could be the first page as a whole, and a write would come back after the store was opened without it. Whitened pages
+//! with other records, or of another number or epoch, differ in every sector, so the checksum refuses every mixture.
 
 use crate::bytes::Reader;
+use crate::filter::hash_key;
 use crate::log::LogLayout;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"flashlog");
 /// Version of the format that this program writes, and the newest that it reads.
 pub(super) const VERSION: u32 = 1;
-const HEADER_BYTES: u64 = 72;
+const HEADER_BYTES: u64 = 80;
 const NO_RECORD: u32 = u32::MAX;
 
 /// The header of a page.
@@ -41,16 +48,19 @@ impl Page {
         }
         header.extend_from_slice(&(payload.len() as u32).to_le_bytes());
         header.extend_from_slice(&self.first_record.unwrap_or(NO_RECORD).to_le_bytes());
+        let key = hash_key(&header) ^ hash_key(payload);
+        header.extend_from_slice(&key.to_le_bytes());
         debug_assert_eq!(header.len() as u64, HEADER_BYTES);
         let (head, rest) = out.split_at_mut(header.len());
         head.copy_from_slice(&header);
         rest[..payload.len()].copy_from_slice(payload);
+        whiten(key, rest);
         let checksum = crc32c::crc32c(out);
         out[8..12].copy_from_slice(&checksum.to_le_bytes());
     }
 
     /// Reads a page of the store with this id. `None` where it is none, or was torn or damaged.
-    pub(super) fn decode(bytes: &[u8], store: u128) -> Option<(Self, &[u8])> {
+    pub(super) fn decode(bytes: &[u8], store: u128) -> Option<(Self, Vec<u8>)> {
         let mut reader = Reader::new(bytes);
         if reader.u64()? != MAGIC {
             return None;
@@ -63,12 +73,30 @@ impl Page {
         let page_store = reader.u128()?;
         let [epoch, number, tail, durable_before] =
             [reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?];
-        let (used, first_record) = (reader.u32()?, reader.u32()?);
-        let payload = reader.take(used.into())?;
+        let (used, first_record, key) = (reader.u32()?, reader.u32()?, reader.u64()?);
+        let mut payload = reader.rest().to_vec();
+        if used as usize > payload.len() {
+            return None;
+        }
+        whiten(key, &mut payload);
+        payload.truncate(used as usize);
         let first_record = (first_record != NO_RECORD).then_some(first_record);
         let is_sound =
             first_record.is_none_or(|first| first <= used) && tail <= number && durable_before <= number;
         let page = Self { store, epoch, number, tail, durable_before, first_record };
         (page_store == store && is_sound).then_some((page, payload))
+    }
+}
+
+/// Combines bytes with the stream of this key; a second time restores them. Numbers as SplitMix64 makes them.
+fn whiten(key: u64, bytes: &mut [u8]) {
+    let mut state = key;
+    for piece in bytes.chunks_mut(8) {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let word = (z ^ (z >> 31)).to_le_bytes();
+        piece.iter_mut().zip(word).for_each(|(byte, own)| *byte ^= own);
     }
 }

@@ -186,7 +186,8 @@ fn read_records<L: DataDevice>(
         let damaged = || OpenError::LogDamaged { device: name.clone(), page: number, durable_to: number + 1 };
         let buffer = read_slots(device, layout, number % layout.pages, 1);
         let buffer = buffer.ok_or(OpenError::LogUnreadable { device: name.clone(), page: number })?;
-        let (page, mut payload) = Page::decode(buffer.as_slice(), config.store).ok_or_else(damaged)?;
+        let (page, payload) = Page::decode(buffer.as_slice(), config.store).ok_or_else(damaged)?;
+        let mut payload = &payload[..];
         if page.epoch != epoch {
             // The power was cut within the record before.
             partial.clear();

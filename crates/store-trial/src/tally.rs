@@ -1,0 +1,50 @@
+//! Counts of what trials did.
+
+/// Counts of what a trial did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Power cuts of both devices, each followed by an opening and a comparison.
+    pub cuts: u64,
+    /// Entries compared.
+    pub entries_compared: u64,
+    /// Writes that succeeded.
+    pub writes: u64,
+    /// Gets that succeeded.
+    pub gets: u64,
+    /// Scans that succeeded.
+    pub scans: u64,
+    /// Merges that completed.
+    pub merges: u64,
+    /// Writes that were refused since the device was full.
+    pub full: u64,
+    /// Operations that failed on devices with faults.
+    pub failures: u64,
+    /// Times that the store was opened again and the trial continued.
+    pub restarts: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.cuts += other.cuts;
+        self.entries_compared += other.entries_compared;
+        self.writes += other.writes;
+        self.gets += other.gets;
+        self.scans += other.scans;
+        self.merges += other.merges;
+        self.full += other.full;
+        self.failures += other.failures;
+        self.restarts += other.restarts;
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { cuts, entries_compared, writes, gets, scans, merges, full, failures, restarts } = self;
+        write!(
+            f,
+            "{cuts} power cuts, {restarts} restarts: no acknowledged write lost, no batch halved\n{writes} writes, {gets} gets, \
+             {scans} scans, {merges} merges, {full} refusals of a full device, {failures} lawful failures, \
+             {entries_compared} entries compared"
+        )
+    }
+}

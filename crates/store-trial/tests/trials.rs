@@ -1,0 +1,18 @@
+//! A few trials, so that a change that breaks a promise is seen at once; `cargo xtask sim store` runs millions of cuts.
+
+use flashlane_store_trial::{Tally, trial_of_seed};
+
+#[test]
+fn store_keeps_its_promises_through_power_cuts() {
+    let mut tally = Tally::default();
+    for seed in 0..12 {
+        println!("seed {seed}");
+        tally += trial_of_seed(seed);
+    }
+    println!("{tally}");
+    let Tally { cuts, writes, gets, scans, merges, restarts, .. } = tally;
+    assert!(
+        cuts > 2000 && writes > 500 && gets > 200 && scans > 20 && merges > 50 && restarts > 10,
+        "{tally:?}"
+    );
+}
