@@ -69,7 +69,7 @@ impl Trial {
             assert_eq!(settled, found, "merges change what is stored");
             copy = again;
         }
-        if !self.is_failing && self.random.chance(0.02) {
+        if !self.is_failing && self.random.chance(0.006) {
             self.replace(copy);
         }
     }

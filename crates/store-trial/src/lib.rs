@@ -56,7 +56,7 @@ fn options(random: &mut Random) -> StoreOptions {
 /// Where a promise is broken: the message names the promise. The caller names the seed.
 pub fn trial_of_seed(seed: u64) -> Tally {
     let mut random = Seed(seed).derive("store trial").source();
-    let (lanes, units) = [(1, 100), (2, 56), (4, 28), (7, 18)][random.below(4) as usize];
+    let (lanes, units) = [(1, 100), (2, 26), (4, 16), (7, 18)][random.below(4) as usize];
     let slices = 1 + random.below(3) as u32;
     let device = MemoryLanes::new(lanes, units, UNIT_BYTES, SECTOR_BYTES, Seed(seed));
     let log = MemoryDisk::new((24 + random.below(24)) * 4096, SECTOR_BYTES, Seed(seed));
@@ -66,7 +66,7 @@ pub fn trial_of_seed(seed: u64) -> Tally {
     let is_failing = random.chance(0.25);
     if is_failing {
         let (device, log) = store.into_devices();
-        let faults = MemoryFaults { unit_fails: 0.02 * random.unit(), read_fails: 0.03 * random.unit() };
+        let faults = MemoryFaults { unit_fails: 0.02 * random.unit(), read_fails: 0.2 * random.unit() };
         store = Store::open(device.with_faults(faults), log, options(&mut random)).unwrap_or_else(|_| {
             // A footer that cannot be read; there is none in an empty store.
             panic!("an empty store is opened")
@@ -92,8 +92,8 @@ impl Trial {
         match self.random.below(100) {
             0..30 => self.write(),
             30..42 => self.get(),
-            42..46 => self.snapshot(),
-            46..50 => self.scan(),
+            42..45 => self.snapshot(),
+            45..50 => self.scan(),
             50 => self.store.flush(),
             51 => {
                 self.model.now_ms += self.random.below(100);
@@ -188,6 +188,9 @@ impl Trial {
         if let Some(nth) = idle.filter(|_| self.model.snapshots.len() > 3 || self.random.chance(0.3)) {
             let seen = self.model.snapshots.remove(nth);
             return self.store.release(seen.snapshot);
+        }
+        if self.random.chance(0.3) {
+            self.settle();
         }
         let states: Option<Vec<Map>> = self.model.slices.iter().map(SliceModel::settled).collect();
         if let Some(states) = states {

@@ -12,7 +12,7 @@ fn store_keeps_its_promises_through_power_cuts() {
     println!("{tally}");
     let Tally { cuts, writes, gets, scans, merges, restarts, .. } = tally;
     assert!(
-        cuts > 2000 && writes > 500 && gets > 200 && scans > 20 && merges > 50 && restarts > 10,
+        cuts > 2000 && writes > 500 && gets > 200 && scans > 50 && merges > 50 && restarts > 10,
         "{tally:?}"
     );
 }
