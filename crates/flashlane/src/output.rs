@@ -6,9 +6,8 @@ use crate::terminal::printable;
 use anyhow::anyhow;
 use flashlane_measure::statistics::Sample;
 use flashlane_open::Target;
-use flashlane_report::{Report, ReportError, Samples, write_all};
-use flashlane_result::Machine;
-use serde::Serialize;
+use flashlane_report::{Report, ReportError, Reportable, Samples, write_all};
+use flashlane_result::{Machine, OnDevice};
 use serde_json::Value;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
@@ -53,14 +52,10 @@ pub fn make_directory(dir: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Returns a result as JSON. That of a real device includes drive, system and date.
-pub fn value(result: &impl Serialize, target: &Target) -> Result<Value, Failure> {
-    let mut value = serde_json::to_value(result).map_err(Failure::failed)?;
-    if let Some(real) = target.real() {
-        let machine = Machine { date: Some(flashlane_host::date()), ..real.identity().clone() };
-        value["machine"] = serde_json::to_value(machine).map_err(Failure::failed)?;
-    }
-    Ok(value)
+/// Adds drive, system and date to the result of a real device.
+pub fn add_machine(result: &mut impl OnDevice, target: &Target) {
+    *result.machine_mut() =
+        target.real().map(|real| Machine { date: Some(flashlane_host::date()), ..real.identity().clone() });
 }
 
 /// Returns single requests as columns.
@@ -76,8 +71,12 @@ pub fn samples(samples: &[Sample]) -> Result<Samples, Failure> {
 }
 
 /// Prints a result and writes its files.
-pub fn deliver(options: &OutputOptions, result: &Value, samples: Option<&Samples>) -> Result<(), Failure> {
-    deliver_report(options, &Report::read(result.clone()).map_err(Failure::failed)?, samples)
+pub fn deliver(
+    options: &OutputOptions,
+    result: &impl Reportable,
+    samples: Option<&Samples>,
+) -> Result<(), Failure> {
+    deliver_report(options, &Report::of(result), samples)
 }
 
 /// Prints a result that is already a report, and writes its files.

@@ -11,6 +11,9 @@ use std::io::{IsTerminal, stderr};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// Receives the share of a measurement that is done, if known; breaking ends the measurement.
+pub type ShareWatch<'a> = &'a mut dyn FnMut(Option<f64>) -> ControlFlow<()>;
+
 /// Shows the current activity and its progress until dropped.
 pub struct Meter {
     state: Arc<Mutex<State>>,

@@ -11,7 +11,7 @@ use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, SafetyOptions, SweepOptions};
 use crate::output;
 use crate::preflight::preflight;
-use crate::progress::Meter;
+use crate::progress::{Meter, ShareWatch};
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
@@ -19,16 +19,11 @@ use flashlane_device::spec::Spec;
 use flashlane_open::Target;
 use flashlane_result::sweep::{PointStatus, SweepResult};
 use flashlane_sweep::{
-    About, Grid, Key, METRICS, Metric, Options, Planned, PointError, Progress, Store, SweepOutcome, Task,
-    fingerprint, fingerprint_of, result_of, run,
+    About, Grid, Key, METRICS, Metric, Options, Planned, PointError, PointResult, Progress, Store,
+    SweepOutcome, Task, fingerprint, fingerprint_of, result_of, run,
 };
 use repeat::{REPETITIONS, is_random, repetitions};
-use serde_json::Value;
-use std::ops::ControlFlow;
 use std::path::Path;
-
-/// Receives the share done of a point, if known; breaking ends the point.
-pub type Watch<'a> = &'a mut dyn FnMut(Option<f64>) -> ControlFlow<()>;
 
 /// The measurement of a command at a point.
 pub trait Experiment: Sync {
@@ -67,7 +62,12 @@ pub trait Experiment: Sync {
     /// Returns everything that the result of a point depends on, except program and device.
     fn definition(&self, plan: &Self::Plan) -> String;
     /// Measures a point, with the result of a run alone. The caller ignores the result if `watch` broke.
-    fn measure(&self, target: &Target, plan: &Self::Plan, watch: Watch<'_>) -> Result<Value, Failure>;
+    fn measure(
+        &self,
+        target: &Target,
+        plan: &Self::Plan,
+        watch: ShareWatch<'_>,
+    ) -> Result<PointResult, Failure>;
 }
 
 /// The settings of a point for its command.
@@ -138,8 +138,9 @@ pub fn call(
         seed: experiment.seed().0,
         is_exact,
     };
-    let result = result_of(about, &grid, &swept.outcomes, y);
-    output::deliver(out, &output::value(&result, target)?, None)?;
+    let mut result = result_of(about, &grid, &swept.outcomes, y);
+    output::add_machine(&mut result, target);
+    output::deliver(out, &result, None)?;
     Ok(report_outcome(&result, &swept, out.out.as_deref().filter(|_| store.is_some())))
 }
 
@@ -323,15 +324,10 @@ fn report_outcome(result: &SweepResult, swept: &SweepOutcome, out: Option<&Path>
     let bad = result.rows.iter().filter(|row| row.status != PointStatus::Measured);
     let (count, first) = (bad.clone().count(), bad.into_iter().next());
     let Some(first) = first else { return Status::Done };
-    let settings: Vec<String> = first
-        .point
-        .iter()
-        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
-        .collect();
     notify(&format!(
         "{count} of {} points were not measured completely; the first is {}: {}",
         result.rows.len(),
-        settings.join(","),
+        first.point,
         first.reason.as_deref().unwrap_or("unknown reason")
     ));
     Status::Failed

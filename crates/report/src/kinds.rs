@@ -1,6 +1,6 @@
-//! The kinds of result, a file each; a new kind is one file and one line of [`KINDS`].
+//! The kinds of result, a file each; a new kind is one file and one line of [`READERS`].
 //!
-//! [`read`] parses the JSON into the type of its kind once; the document uses that type's fields.
+//! Each file implements [`Reportable`] for the type of its kind. [`read`] parses the JSON of a file into that type once.
 
 mod over_time;
 mod probe;
@@ -20,34 +20,60 @@ mod uflip_plan;
 use crate::ReportError;
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::format::{capitalised, exact, plain_name, plain_value};
+use flashlane_result::probe::ProbeResult;
+use flashlane_result::replay::ReplayResult;
+use flashlane_result::run::{RunResult, RunsResult};
+use flashlane_result::score::Score;
+use flashlane_result::sdf::{SdfBenchResult, SdfResult};
+use flashlane_result::study::StudyResult;
+use flashlane_result::sweep::SweepResult;
+use flashlane_result::trace::TraceResult;
+use flashlane_result::transactions::TransactionsResult;
+use flashlane_result::uflip::UflipResult;
+use flashlane_result::uflip_plan::UflipPlan;
 use flashlane_result::{Common, ReadError, Warning};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A kind of result: its schema and its conversion to a document.
-pub(crate) struct Kind {
+/// A kind of result that can be shown.
+pub trait Reportable: flashlane_result::Kind {
+    /// Returns the content of its report, from the fields of the kind; the common ones are added to it.
+    #[doc(hidden)]
+    fn content(&self) -> Content;
+}
+
+/// Content of a report.
+#[derive(Debug)]
+pub struct Content(pub(crate) Document);
+
+/// The reader of a kind's files.
+pub(crate) struct Reader {
     pub schema: &'static str,
-    pub read: fn(&Value) -> Result<Document, ReadError>,
+    read: fn(&Value) -> Result<Document, ReadError>,
+}
+
+const fn reader<T: Reportable>() -> Reader {
+    Reader { schema: T::SCHEMA, read: |json| Ok(document(&flashlane_result::read::<T>(json)?)) }
 }
 
 /// A number of a `T` in a table: the field's name, its title, and its value.
 type Number<T, V> = (&'static str, &'static str, fn(&T) -> V);
 
-/// All kinds of result.
-pub(crate) const KINDS: &[Kind] = &[
-    probe::KIND,
-    run::KIND,
-    runs::KIND,
-    replay::KIND,
-    study::KIND,
-    score::KIND,
-    sweep::KIND,
-    trace::KIND,
-    transactions::KIND,
-    uflip::KIND,
-    uflip_plan::KIND,
-    sdf::STATUS,
-    sdf::BENCH,
+/// The readers of all kinds.
+pub(crate) const READERS: &[Reader] = &[
+    reader::<ProbeResult>(),
+    reader::<RunResult>(),
+    reader::<RunsResult>(),
+    reader::<ReplayResult>(),
+    reader::<StudyResult>(),
+    reader::<Score>(),
+    reader::<SweepResult>(),
+    reader::<TraceResult>(),
+    reader::<TransactionsResult>(),
+    reader::<UflipResult>(),
+    reader::<UflipPlan>(),
+    reader::<SdfResult>(),
+    reader::<SdfBenchResult>(),
 ];
 
 /// The field that identifies the kind of a result.
@@ -57,34 +83,30 @@ struct Head {
     schema: Value,
 }
 
-/// Converts a result to a document.
+/// Reads the JSON of a result.
 pub(crate) fn read(json: &Value) -> Result<Document, ReportError> {
     let Head { schema } = flashlane_result::read(json)?;
-    match KINDS.iter().find(|kind| schema == kind.schema) {
+    match READERS.iter().find(|kind| schema == kind.schema) {
         Some(kind) => Ok((kind.read)(json)?),
         None => {
             let given =
                 if schema.is_null() { "of the result is missing and".to_owned() } else { schema.to_string() };
-            let known: Vec<&str> = KINDS.iter().map(|kind| kind.schema).collect();
+            let known: Vec<&str> = READERS.iter().map(|kind| kind.schema).collect();
             Err(ReportError::Schema { given, known: known.join(", ") })
         }
     }
 }
 
-/// Reads a result of type `T`. `document` converts the fields of the kind; the common ones are added here.
-fn document<T: flashlane_result::Kind>(
-    json: &Value,
-    document: fn(&T) -> Document,
-) -> Result<Document, ReadError> {
-    let result: T = flashlane_result::read(json)?;
-    let mut document = document(&result);
+/// Converts a result to a document.
+pub(crate) fn document(result: &impl Reportable) -> Document {
+    let Content(mut document) = result.content();
     let Common { warnings, partial, figures, machine } = result.common();
     // For real devices only: the drive and the system.
     document.tables.extend(machine.and_then(|machine| field_table("Machine", &fields(machine))));
     document.partial = partial.map(str::to_owned);
     document.warnings = warnings.to_vec();
     document.figures = figures.to_vec();
-    Ok(document)
+    document
 }
 
 /// Warnings about verification.

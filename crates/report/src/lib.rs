@@ -1,8 +1,8 @@
 //! Renders results for a terminal, as CSV, as SVG, and as one self-contained page.
 //!
-//! A result is JSON (`flashlane.probe/1`, `flashlane.run/1`, `flashlane.study/1` …) and complete. [`Report::read`]
-//! reads it once into the types of `flashlane_result` and converts it to one document (`kinds`), which all output
-//! formats render.
+//! A result is complete. [`Report::of`] takes one of the types of `flashlane_result`, and [`Report::read`] the JSON of one
+//! (`flashlane.probe/1`, `flashlane.run/1`, `flashlane.study/1` …), which it reads once into these types. Either is
+//! converted to one document (`kinds`), which all output formats render.
 
 mod csv;
 mod directory;
@@ -19,6 +19,7 @@ mod text;
 mod write;
 
 pub use csv::csv_line;
+pub use kinds::{Content, Reportable};
 pub use samples::{Samples, Values};
 pub use svg::{svg, svg_of_width};
 pub use write::{check_place, write_all, write_page};
@@ -115,7 +116,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads a result.
+    /// Reads the JSON of a result.
     ///
     /// # Errors
     /// [`ReportError::Schema`] where its schema is unknown; [`ReportError::Field`] with the first field that
@@ -124,7 +125,13 @@ impl Report {
         Ok(Self { document: kinds::read(&json)?, json })
     }
 
-    /// Returns the result as given.
+    /// Returns the report of a result.
+    pub fn of(result: &impl Reportable) -> Self {
+        let json = serde_json::to_value(result).expect("all names of a result are text");
+        Self { document: kinds::document(result), json }
+    }
+
+    /// Returns the result as JSON.
     pub fn json(&self) -> &Value {
         &self.json
     }

@@ -54,7 +54,13 @@ pub struct Common<'a> {
     pub machine: Option<&'a Machine>,
 }
 
-/// Implements [`Kind`] for a type with the fields `warnings`, `partial`, `figures` and `machine`.
+/// A kind of result that is measured on a device, which may be real.
+pub trait OnDevice: Kind {
+    /// Returns the drive and the system of a real device; `None` of a simulated one.
+    fn machine_mut(&mut self) -> &mut Option<Machine>;
+}
+
+/// Implements [`Kind`] and [`OnDevice`] for a type with the fields `warnings`, `partial`, `figures` and `machine`.
 macro_rules! kind {
     ($type:ty, $schema:expr) => {
         impl $crate::Kind for $type {
@@ -69,6 +75,20 @@ macro_rules! kind {
                 }
             }
         }
+
+        $crate::on_device!($type);
     };
 }
 pub(crate) use kind;
+
+/// Implements [`OnDevice`] for a type with the field `machine`.
+macro_rules! on_device {
+    ($type:ty) => {
+        impl $crate::OnDevice for $type {
+            fn machine_mut(&mut self) -> &mut Option<$crate::Machine> {
+                &mut self.machine
+            }
+        }
+    };
+}
+pub(crate) use on_device;

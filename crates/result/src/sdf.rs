@@ -225,3 +225,6 @@ impl Kind for SdfBenchResult {
         }
     }
 }
+
+crate::on_device!(SdfResult);
+crate::on_device!(SdfBenchResult);

@@ -1,9 +1,10 @@
 //! `flashlane.sweep/1`: one command at every point of a grid.
 
+use crate::ordered::Ordered;
 use crate::{Figure, Machine, Warning};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Value of [`SweepResult::schema`].
 pub const SWEEP_SCHEMA: &str = "flashlane.sweep/1";
@@ -80,11 +81,45 @@ pub enum PointStatus {
     NotRun,
 }
 
+/// The settings of a point: the swept keys, in the order given, with their values as given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PointSettings(pub Ordered<String>);
+
+impl PointSettings {
+    /// Returns the value of a key.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the settings without these keys.
+    pub fn without(&self, keys: &[&str]) -> Self {
+        self.0.0.iter().filter(|(name, _)| !keys.contains(&name.as_str())).cloned().collect()
+    }
+}
+
+impl FromIterator<(String, String)> for PointSettings {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(settings: I) -> Self {
+        Self(Ordered(settings.into_iter().collect()))
+    }
+}
+
+/// As one types them: `buffer.size=1MiB,workload.depth=4`.
+impl fmt::Display for PointSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (key, value)) in self.0.0.iter().enumerate() {
+            let comma = if at > 0 { "," } else { "" };
+            write!(f, "{comma}{key}={value}")?;
+        }
+        Ok(())
+    }
+}
+
 /// A point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointRow {
-    /// Its settings: key to value.
-    pub point: Map<String, Value>,
+    /// Its settings.
+    pub point: PointSettings,
     /// How it ended.
     pub status: PointStatus,
     /// Why it was not measured; `null` if it was.
@@ -229,8 +264,8 @@ pub struct Compared {
 pub struct Knee {
     /// The key of the depth.
     pub key: String,
-    /// The values of the other keys.
-    pub point: Map<String, Value>,
+    /// The settings of the other keys.
+    pub point: PointSettings,
     /// The depth.
     pub depth: f64,
     /// Requests per second at the knee.

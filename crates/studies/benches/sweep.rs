@@ -134,7 +134,7 @@ fn sweep(tasks: &[Planned<DriveConfig>], workload: &Workload, jobs: usize) -> Ve
         let options = flashlane_measure::Options { samples: 0, watch: None };
         let run = flashlane_measure::run(&mut drive, workload, options);
         let run = run.map_err(|error| PointError::Failed(error.to_string()))?;
-        serde_json::to_value(RunResult::from(&run)).map_err(|error| PointError::Failed(error.to_string()))
+        Ok(RunResult::from(&run).into())
     };
     run(tasks, &options, measure).outcomes
 }

@@ -1,8 +1,7 @@
 //! The latency distribution of a point, from the figure of its result: the share of requests in each bin of latency,
 //! with the same bins in all results.
 
-use serde::Deserialize;
-use serde_json::Value;
+use flashlane_result::Figure;
 use std::collections::BTreeMap;
 
 /// The share of requests of each bin, in percent, by the bits of the bin's middle in us, which have the same order.
@@ -15,26 +14,14 @@ const FIGURE: &str = "latency-distribution";
 /// The name of the curve that is not of accesses.
 const FLUSHES: &str = "flushes";
 
-#[derive(Deserialize)]
-struct Drawn {
-    series: Vec<DrawnSeries>,
-}
-
-#[derive(Deserialize)]
-struct DrawnSeries {
-    #[serde(default)]
-    name: String,
-    points: Vec<(f64, f64)>,
-}
-
 impl Distribution {
-    /// Reads the distribution over all accesses (without flushes) of a point's result; `None` without such a figure.
-    pub(crate) fn of(result: &Value) -> Option<Self> {
-        let figure = result["figures"].as_array()?.iter().find(|figure| figure["id"] == FIGURE)?;
+    /// Returns the distribution over all accesses (without flushes) from the figures of a point's result; `None` without
+    /// such a figure.
+    pub(crate) fn of(figures: &[Figure]) -> Option<Self> {
+        let figure = figures.iter().find(|figure| figure.id == FIGURE)?;
         let mut bins = BTreeMap::new();
-        let series = Drawn::deserialize(figure).ok()?.series.into_iter();
-        let accesses = series.filter(|series| series.name != FLUSHES);
-        for (middle_us, percent) in accesses.flat_map(|series| series.points) {
+        let accesses = figure.series.iter().filter(|series| series.name != FLUSHES);
+        for &(middle_us, percent) in accesses.flat_map(|series| &series.points) {
             if middle_us > 0.0 {
                 *bins.entry(middle_us.to_bits()).or_insert(0.0) += percent;
             }
@@ -62,24 +49,35 @@ impl Distribution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use flashlane_result::Series;
+
+    fn figure(id: &str, series: &[(&str, &[(f64, f64)])]) -> Figure {
+        let series = series.iter().map(|(name, points)| Series {
+            name: (*name).into(),
+            points: points.to_vec(),
+            ..Series::default()
+        });
+        Figure { id: id.into(), series: series.collect(), ..Figure::default() }
+    }
 
     #[test]
     fn bins_of_all_operations_are_added() {
-        let result = json!({ "figures": [
-            { "id": "other", "series": [] },
-            { "id": "latency-distribution", "series": [
-                { "name": "reads", "points": [[1.0, 25.0], [10.0, 25.0]] },
-                { "name": "writes", "points": [[10.0, 0.0], [100.0, 50.0]] },
-                { "name": "flushes", "points": [[1000.0, 100.0]] },
-            ] },
-        ] });
-        let one = Distribution::of(&result).unwrap();
+        let figures = [
+            figure("other", &[]),
+            figure(
+                FIGURE,
+                &[
+                    ("reads", &[(1.0, 25.0), (10.0, 25.0)]),
+                    ("writes", &[(10.0, 0.0), (100.0, 50.0)]),
+                    ("flushes", &[(1000.0, 100.0)]),
+                ],
+            ),
+        ];
+        let one = Distribution::of(&figures).unwrap();
         assert_eq!(Distribution::cumulative([&one].into_iter()), [(1.0, 25.0), (10.0, 50.0), (100.0, 100.0)]);
-        let other = json!({ "figures": [{ "id": "latency-distribution", "series": [{ "points": [[10.0, 100.0]] }] }] });
-        let other = Distribution::of(&other).unwrap();
+        let other = Distribution::of(&[figure(FIGURE, &[("reads", &[(10.0, 100.0)])])]).unwrap();
         let mean = Distribution::cumulative([&one, &other].into_iter());
         assert_eq!(mean, [(1.0, 12.5), (10.0, 75.0), (100.0, 100.0)]);
-        assert_eq!(Distribution::of(&json!({})), None);
+        assert_eq!(Distribution::of(&[]), None);
     }
 }

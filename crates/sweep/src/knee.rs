@@ -7,8 +7,7 @@
 
 use crate::grid::{DEPTHS, Grid, SEED};
 use flashlane_base::requests_needed;
-use flashlane_result::sweep::{Knee, PointRow};
-use serde_json::{Map, Value};
+use flashlane_result::sweep::{Knee, PointRow, PointSettings};
 
 /// The share of the highest throughput that is enough.
 const ENOUGH: f64 = 0.95;
@@ -18,13 +17,9 @@ pub(crate) fn knees(grid: &Grid, rows: &[PointRow]) -> Vec<Knee> {
     let Some(depth) = grid.depth_key() else { return Vec::new() };
     let key = &grid.keys()[depth];
     let Some((_, numbers)) = &key.numbers else { return Vec::new() };
-    let others = |row: &PointRow| -> Map<String, Value> {
-        let settings = row.point.iter().filter(|(name, _)| **name != key.name && *name != SEED);
-        settings.map(|(name, value)| (name.clone(), value.clone())).collect()
-    };
-    let mut curves: Vec<(Map<String, Value>, Curve<'_>)> = Vec::new();
+    let mut curves: Vec<(PointSettings, Curve<'_>)> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
-        let (point, depth) = (others(row), numbers[grid.places(at)[depth]]);
+        let (point, depth) = (row.point.without(&[&key.name, SEED]), numbers[grid.places(at)[depth]]);
         match curves.iter_mut().find(|(known, _)| *known == point) {
             Some((_, curve)) => curve.push((depth, row)),
             None => curves.push((point, vec![(depth, row)])),
@@ -36,7 +31,7 @@ pub(crate) fn knees(grid: &Grid, rows: &[PointRow]) -> Vec<Knee> {
 /// Rows by their depth.
 type Curve<'a> = Vec<(f64, &'a PointRow)>;
 
-fn knee(key: &str, point: Map<String, Value>, curve: &[(f64, &PointRow)]) -> Option<Knee> {
+fn knee(key: &str, point: PointSettings, curve: &[(f64, &PointRow)]) -> Option<Knee> {
     let mut depths: Vec<f64> = curve.iter().map(|(depth, _)| *depth).collect();
     depths.sort_by(f64::total_cmp);
     depths.dedup();

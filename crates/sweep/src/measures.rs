@@ -1,80 +1,73 @@
 //! The measures of a point: read from the result of its run, and averaged over its repetitions.
 
 use crate::compare::half_width;
+use crate::point::PointResult;
 use flashlane_base::Latency;
-use flashlane_result::Warning;
 use flashlane_result::run::CounterRow;
 use flashlane_result::sweep::Measures;
-use flashlane_result::transactions::RestartRow;
-use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The fields that a sweep reads from the result of a run, or of another command with some of the same fields.
-#[derive(Deserialize)]
-pub(crate) struct Measured {
-    #[serde(alias = "transactions")]
-    requests: Option<u64>,
-    elapsed_s: f64,
-    iops: Option<f64>,
-    bandwidth_bytes_per_s: Option<f64>,
-    #[serde(alias = "response_ns")]
-    latency_ns: Option<Latency>,
-    #[serde(alias = "hit_share")]
-    pool_hit_share: Option<f64>,
-    transactions_per_s: Option<f64>,
-    restarts: Option<RestartRow>,
-    #[serde(default)]
-    characteristics: MeasuredCharacteristics,
-    device: MeasuredDevice,
-    pub(crate) warnings: Vec<Warning>,
-    pub(crate) partial: Option<String>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-struct MeasuredCharacteristics {
-    sr_ms: Option<f64>,
-    rr_ms: Option<f64>,
-    sw_ms: Option<f64>,
-    rw_ms: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct MeasuredDevice {
-    counters: CounterRow,
-}
-
-impl From<&Measured> for Measures {
-    fn from(result: &Measured) -> Self {
-        let latency = result.latency_ns.filter(|_| result.requests.is_some_and(|requests| requests > 0));
-        let MeasuredCharacteristics { sr_ms, rr_ms, sw_ms, rw_ms } = result.characteristics;
-        let counters = &result.device.counters;
-        let count = |name: &str| counters.counts.get(name).copied();
-        let hits = count("buffer_read_hits").zip(count("buffer_writes_absorbed")).map(|(a, b)| a + b);
-        let pages = count("host_pages_read").zip(count("host_pages_written")).map(|(a, b)| a + b);
-        Self {
-            requests: result.requests,
-            elapsed_s: Some(result.elapsed_s),
-            mean_ns: latency.map(|l| l.mean),
-            p50_ns: latency.map(|l| l.p50),
-            p90_ns: latency.map(|l| l.p90),
-            p99_ns: latency.map(|l| l.p99),
-            p999_ns: latency.map(|l| l.p999),
-            max_ns: latency.map(|l| l.max),
-            iops: result.iops,
-            bandwidth_bytes_per_s: result.bandwidth_bytes_per_s,
-            write_amplification: counters.write_amplification,
-            blocks_erased: count("blocks_erased"),
-            buffer_hit_share: hits
-                .zip(pages.filter(|&pages| pages > 0))
-                .map(|(hits, pages)| hits as f64 / pages as f64),
-            transactions_per_s: result.transactions_per_s,
-            restarts: result.restarts.map(|restarts| restarts.all),
-            pool_hit_share: result.pool_hit_share,
-            sr_ms,
-            rr_ms,
-            sw_ms,
-            rw_ms,
+impl From<&PointResult> for Measures {
+    fn from(result: &PointResult) -> Self {
+        match result {
+            PointResult::Run(run) => Self {
+                elapsed_s: Some(run.elapsed_s),
+                iops: Some(run.iops),
+                bandwidth_bytes_per_s: Some(run.bandwidth_bytes_per_s),
+                ..of_requests(run.requests, &run.latency_ns, &run.device.counters)
+            },
+            PointResult::Replay(replay) => Self {
+                elapsed_s: Some(replay.elapsed_s),
+                iops: Some(replay.iops),
+                bandwidth_bytes_per_s: Some(replay.bandwidth_bytes_per_s),
+                ..of_requests(replay.requests, &replay.latency_ns, &replay.device.counters)
+            },
+            PointResult::Transactions(result) => Self {
+                elapsed_s: Some(result.elapsed_s),
+                transactions_per_s: Some(result.transactions_per_s),
+                restarts: Some(result.restarts.all),
+                pool_hit_share: result.hit_share,
+                ..of_requests(result.transactions, &result.response_ns, &result.device.counters)
+            },
+            PointResult::Uflip(uflip) => Self {
+                elapsed_s: Some(uflip.elapsed_s),
+                sr_ms: uflip.characteristics.sr_ms,
+                rr_ms: uflip.characteristics.rr_ms,
+                sw_ms: uflip.characteristics.sw_ms,
+                rw_ms: uflip.characteristics.rw_ms,
+                ..of_device(&uflip.device.counters)
+            },
         }
+    }
+}
+
+/// Returns the measures of requests, or of transactions, and those of the device.
+fn of_requests(requests: u64, latency: &Latency, counters: &CounterRow) -> Measures {
+    let latency = (requests > 0).then_some(latency);
+    Measures {
+        requests: Some(requests),
+        mean_ns: latency.map(|l| l.mean),
+        p50_ns: latency.map(|l| l.p50),
+        p90_ns: latency.map(|l| l.p90),
+        p99_ns: latency.map(|l| l.p99),
+        p999_ns: latency.map(|l| l.p999),
+        max_ns: latency.map(|l| l.max),
+        ..of_device(counters)
+    }
+}
+
+/// Returns the measures from the counters of the device.
+fn of_device(counters: &CounterRow) -> Measures {
+    let count = |name: &str| counters.counts.get(name).copied();
+    let hits = count("buffer_read_hits").zip(count("buffer_writes_absorbed")).map(|(a, b)| a + b);
+    let pages = count("host_pages_read").zip(count("host_pages_written")).map(|(a, b)| a + b);
+    Measures {
+        write_amplification: counters.write_amplification,
+        blocks_erased: count("blocks_erased"),
+        buffer_hit_share: hits
+            .zip(pages.filter(|&pages| pages > 0))
+            .map(|(hits, pages)| hits as f64 / pages as f64),
+        ..Measures::default()
     }
 }
 

@@ -1,11 +1,9 @@
 //! The outcome of a point: once, and over its repetitions.
 
 use crate::distribution::Distribution;
-use crate::measures::Measured;
-use flashlane_result::Warning;
+use crate::point::PointResult;
 use flashlane_result::sweep::{Measures, PointStatus};
-use serde::Deserialize;
-use serde_json::Value;
+use flashlane_result::{Common, Warning};
 
 /// The outcome of a measurement of a point.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,13 +26,16 @@ impl Outcome {
         Self { status: PointStatus::NotRun, reason: None, measures, warnings, distribution: None }
     }
 
-    /// Reads the outcome from a point's result; `None` where that is not a measurement.
-    pub(crate) fn of(result: &Value) -> Option<Self> {
-        let measured = Measured::deserialize(result).ok()?;
-        let measures = Measures::from(&measured);
-        let status = if measured.partial.is_some() { PointStatus::Partial } else { PointStatus::Measured };
-        let Measured { partial: reason, warnings, .. } = measured;
-        Some(Self { status, reason, measures, warnings, distribution: Distribution::of(result) })
+    /// Returns the outcome of a point with this result.
+    pub(crate) fn of(result: &PointResult) -> Self {
+        let Common { warnings, partial, figures, .. } = result.common();
+        Self {
+            status: if partial.is_some() { PointStatus::Partial } else { PointStatus::Measured },
+            reason: partial.map(str::to_owned),
+            measures: Measures::from(result),
+            warnings: warnings.to_vec(),
+            distribution: Distribution::of(figures),
+        }
     }
 
     /// Returns whether it has measures.

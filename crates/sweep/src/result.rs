@@ -74,7 +74,7 @@ fn point_row(grid: &Grid, at: usize, repetitions: &[&Outcome], seed: u64) -> Poi
         measures: outcome.measures.clone(),
     };
     PointRow {
-        point: settings.map(|(key, value)| (key.to_owned(), value.into())).collect(),
+        point: settings.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
         status,
         reason,
         compared: None,

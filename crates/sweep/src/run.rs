@@ -2,8 +2,8 @@
 
 use crate::outcome::Outcome;
 use crate::parallel::in_parallel;
+use crate::point::PointResult;
 use crate::store::{Loaded, Store};
-use serde_json::Value;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -70,13 +70,13 @@ const PARTS: f64 = 1e6;
 /// Measures every task that is not refused, `options.jobs` at a time. The outcomes are in the tasks' order. A refused
 /// task has a reason in place of a plan.
 ///
-/// `measure` takes a plan and a watch to call with the share of the point that is done; it returns the point's result,
-/// in the schema of its command. A point with a partial result counts as measured, since it would be partial every
+/// `measure` takes a plan and a watch to call with the share of the point that is done; it returns the point's
+/// result. A point with a partial result counts as measured, since it would be partial every
 /// time.
 pub fn run<T: Sync>(
     tasks: &[Planned<T>],
     options: &Options<'_>,
-    measure: impl Fn(&T, &mut dyn FnMut(Option<f64>) -> ControlFlow<()>) -> Result<Value, PointError> + Sync,
+    measure: impl Fn(&T, &mut dyn FnMut(Option<f64>) -> ControlFlow<()>) -> Result<PointResult, PointError> + Sync,
 ) -> SweepOutcome {
     let mut damaged = Vec::new();
     let known: Vec<Option<Outcome>> = tasks
@@ -112,9 +112,9 @@ fn stored<T>(store: &Store, task: &Task<T>, damaged: &mut Vec<(PathBuf, String)>
     let (file, reason) = match store.load(&task.name, &task.definition) {
         Loaded::Nothing => return None,
         Loaded::Damaged { file, reason } => (file, reason),
-        Loaded::Result(result) => match Outcome::of(&result) {
-            Some(outcome) => return Some(outcome),
-            None => (store.file(&task.name, &task.definition), "it holds no measurement".to_owned()),
+        Loaded::Result(json) => match PointResult::read(&json) {
+            Ok(result) => return Some(Outcome::of(&result)),
+            Err(reason) => (store.file(&task.name, &task.definition), reason),
         },
     };
     damaged.push((file, reason));
@@ -134,7 +134,7 @@ impl Workers<'_> {
     fn measured<T>(
         &self,
         task: &Task<T>,
-        measure: &impl Fn(&T, &mut dyn FnMut(Option<f64>) -> ControlFlow<()>) -> Result<Value, PointError>,
+        measure: &impl Fn(&T, &mut dyn FnMut(Option<f64>) -> ControlFlow<()>) -> Result<PointResult, PointError>,
     ) -> Outcome {
         if self.report_progress().is_break() {
             return Outcome::not_run();
@@ -155,12 +155,13 @@ impl Workers<'_> {
             Err(PointError::Failed(reason)) => return Outcome::failed(reason),
         };
         advance(1.0);
+        let json = |result| serde_json::to_value(result).expect("all names of a result are text");
         if let Some(Err(error)) =
-            self.options.store.map(|store| store.save(&task.name, &task.definition, &result))
+            self.options.store.map(|store| store.save(&task.name, &task.definition, &json(&result)))
         {
             self.store_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
-        Outcome::of(&result).unwrap_or_else(|| Outcome::failed("its result is of no measurement".into()))
+        Outcome::of(&result)
     }
 
     fn report_progress(&self) -> ControlFlow<()> {

@@ -5,7 +5,6 @@ use flashlane_base::units::Quantity;
 use flashlane_result::run::RunResult;
 use flashlane_result::sweep::{Measures, PointStatus, Standing, SweepResult, Verdict};
 use proptest::prelude::*;
-use serde_json::Value;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -191,7 +190,7 @@ impl Small {
         Self { grid, tasks, measured: AtomicUsize::new(0), stop_after: usize::MAX }
     }
 
-    fn measure(&self, settings: &[(String, String)]) -> Result<Value, PointError> {
+    fn measure(&self, settings: &[(String, String)]) -> Result<PointResult, PointError> {
         if self.measured.fetch_add(1, Ordering::Relaxed) >= self.stop_after {
             return Err(PointError::Stopped);
         }
@@ -200,7 +199,7 @@ impl Small {
         let workload = flashlane_workload::Workload::parse("mixed,depth=8,requests=300,area=4MiB").unwrap();
         let run =
             flashlane_measure::run(&mut drive, &workload, flashlane_measure::Options::default()).unwrap();
-        Ok(serde_json::to_value(RunResult::from(&run)).unwrap())
+        Ok(RunResult::from(&run).into())
     }
 
     fn sweep(&self, jobs: usize, store: Option<&Store>) -> (String, SweepOutcome) {
@@ -250,6 +249,29 @@ fn stopped_sweep_resumes() {
     let nothing = Small::new(&GRID);
     assert_eq!(nothing.sweep(2, Some(&store)).0, whole);
     assert_eq!(nothing.measured.into_inner(), 0);
+}
+
+#[test]
+fn stored_result_of_another_kind_is_measured_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let small = Small::new(&["buffer.size=32KiB,64KiB"]);
+    for (task, json) in small.tasks.iter().flatten().zip([
+        serde_json::json!({ "schema": "flashlane.probe/1" }),
+        serde_json::json!({ "schema": "flashlane.run/1", "device": {} }),
+    ]) {
+        store.save(&task.name, &task.definition, &json).unwrap();
+    }
+    let (_, swept) = small.sweep(1, Some(&store));
+    let reasons: Vec<&str> = swept.damaged.iter().map(|(_, reason)| reason.as_str()).collect();
+    assert_eq!(
+        reasons,
+        [
+            "its schema is \"flashlane.probe/1\", which is not of a command that is swept",
+            "its field device.name is missing",
+        ]
+    );
+    assert_eq!((swept.reused, small.measured.into_inner()), (0, 2));
 }
 
 #[test]

@@ -20,8 +20,7 @@ use flashlane_probe::{
     Effort, Medium, Options, ProbeError, ProbeResult, Progress, add_fragmented as add_fragmented_rate,
     sustained_elsewhere,
 };
-use flashlane_report::Samples;
-use serde_json::Value;
+use flashlane_report::{Reportable, Samples};
 
 /// Infer the internal structure of a drive from its timing
 #[derive(Debug, clap::Args)]
@@ -108,7 +107,8 @@ fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
         }
     }
     let samples = samples(&measurements)?;
-    deliver(arguments, &output::value(&result, target)?, Some(&samples), result.partial.as_deref())
+    output::add_machine(&mut result, target);
+    deliver(arguments, &result, Some(&samples))
 }
 
 /// Returns single measurements as columns.
@@ -236,19 +236,17 @@ fn score_random(arguments: &Arguments, drives: u64) -> Result<Status, Failure> {
         !flashlane_host::interrupted()
     });
     drop(meter);
-    let result = serde_json::to_value(&score).map_err(Failure::failed)?;
-    deliver(arguments, &result, None, score.partial.as_deref())
+    deliver(arguments, &score, None)
 }
 
 /// Prints and saves a result. A partial one counts as failed.
 fn deliver(
     arguments: &Arguments,
-    result: &Value,
+    result: &impl Reportable,
     samples: Option<&Samples>,
-    partial: Option<&str>,
 ) -> Result<Status, Failure> {
     output::deliver(&arguments.output, result, samples)?;
-    Ok(match partial {
+    Ok(match result.common().partial {
         None => Status::Done,
         Some(reason) => {
             notify(&format!("{reason}; the result is partial"));

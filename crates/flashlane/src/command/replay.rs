@@ -105,14 +105,14 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let mut watch = |share| meter.watch(share);
     let opened = plan.open(target, safety, writes)?;
     let requests = Requests::Opened(Box::new(trace), side_by_side);
-    let (replay, result) = plan.measure(opened, requests, Options::default().samples, &mut watch)?;
+    let (replay, mut result) = plan.measure(opened, requests, Options::default().samples, &mut watch)?;
     drop(meter);
     let measured = replay.requests + replay.flushes;
     if let Some(reason) = result.partial.as_ref().filter(|_| measured == 0) {
         return Err(Failure::failed(anyhow!("{target}: {reason}; nothing was measured")));
     }
-    let value = output::value(&result, target)?;
-    output::deliver(&arguments.output, &value, Some(&output::samples(&replay.samples)?))?;
+    output::add_machine(&mut result, target);
+    output::deliver(&arguments.output, &result, Some(&output::samples(&replay.samples)?))?;
     Ok(match result.partial {
         None => Status::Done,
         Some(reason) => {

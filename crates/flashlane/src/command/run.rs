@@ -4,7 +4,7 @@ use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
 use crate::preflight::preflight;
-use crate::progress::Meter;
+use crate::progress::{Meter, ShareWatch};
 use crate::sweep::{self, Settings};
 use crate::workload::{PATTERN, WorkloadSource};
 use crate::{harness, output};
@@ -16,9 +16,8 @@ use flashlane_measure::{Interruption, MeasureError, Options, Progress, Run, run,
 use flashlane_open::Target;
 use flashlane_result::Warning;
 use flashlane_result::run::{RunResult, RunsResult};
-use flashlane_sweep::fingerprint;
+use flashlane_sweep::{PointResult, fingerprint};
 use flashlane_workload::{KEYS, NAMED, Scope, Workload};
-use serde_json::Value;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
@@ -122,9 +121,10 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     });
     let partial = partial.or(unmeasured.map(|failure| failure.reason()));
     let failed: Vec<String> = measured.iter().filter_map(|(_, result)| mismatches(target, result)).collect();
-    if let ([_], [(run, result)]) = (&stages[..], &measured[..]) {
+    if let ([_], [(run, result)]) = (&stages[..], &mut measured[..]) {
         let samples = output::samples(&run.samples)?;
-        output::deliver(&arguments.output, &output::value(result, target)?, Some(&samples))?;
+        output::add_machine(result, target);
+        output::deliver(&arguments.output, result, Some(&samples))?;
     } else {
         let made = measured.len();
         let results = measured.into_iter().map(|(_, result)| result).collect();
@@ -132,7 +132,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         if made < stages.len() {
             results.partial = results.partial.or_else(|| partial.clone());
         }
-        output::deliver(&arguments.output, &output::value(&results, target)?, None)?;
+        output::add_machine(&mut results, target);
+        output::deliver(&arguments.output, &results, None)?;
     }
     failed.iter().chain(&partial).for_each(|reason| notify(reason));
     Ok(if failed.is_empty() && partial.is_none() { Status::Done } else { Status::Failed })
@@ -301,16 +302,17 @@ impl sweep::Experiment for Experiment<'_> {
         &self,
         target: &Target,
         workload: &Workload,
-        watch: sweep::Watch<'_>,
-    ) -> Result<Value, Failure> {
+        watch: ShareWatch<'_>,
+    ) -> Result<PointResult, Failure> {
         let mut watch = |progress: &Progress| watch(progress.share());
         // Samples of single requests are only for the output of one run, hence 0.
         let stages = std::slice::from_ref(workload);
         devices::check_workloads(target, &self.arguments.safety, stages)?;
-        let measured = measure(target, stages, &self.arguments.safety, 0, &mut watch)?;
-        if let Some(reason) = mismatches(target, &measured[0].1) {
-            return Err(Failure::failed(anyhow!("{reason}")));
+        let mut measured = measure(target, stages, &self.arguments.safety, 0, &mut watch)?;
+        let (_, result) = measured.swap_remove(0);
+        match mismatches(target, &result) {
+            None => Ok(result.into()),
+            Some(reason) => Err(Failure::failed(anyhow!("{reason}"))),
         }
-        serde_json::to_value(&measured[0].1).map_err(Failure::failed)
     }
 }

@@ -73,8 +73,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         notify(&format!("some measurements could not be saved for resuming: {error}"));
     }
     let study = studied.result;
-    let result = serde_json::to_value(&study).map_err(Failure::failed)?;
-    output::deliver(&arguments.output, &result, None)?;
+    output::deliver(&arguments.output, &study, None)?;
     Ok(verdict(&study, arguments.output.out.as_deref()))
 }
 

@@ -173,7 +173,6 @@ fn info(arguments: &InfoArguments) -> Result<Status, Failure> {
     let summary = trace.summary();
     let partial = trace.finish().err().map(|error| error.to_string());
     let result = result(&name, &summary, &portrait, partial.clone());
-    let result = serde_json::to_value(result).map_err(Failure::failed)?;
     output::deliver(&arguments.output, &result, None)?;
     Ok(match partial {
         None => Status::Done,

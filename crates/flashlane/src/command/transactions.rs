@@ -7,7 +7,7 @@ use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, SafetyOptions, SweepOptions, device, seed};
 use crate::preflight::preflight;
-use crate::progress::Meter;
+use crate::progress::{Meter, ShareWatch};
 use crate::{harness, output};
 use anyhow::anyhow;
 use flashlane_base::Seed;
@@ -18,7 +18,6 @@ use flashlane_result::transactions::TransactionsResult;
 use flashlane_trace::is_standard_input;
 use flashlane_transactions::{Header, Recording, Repeated, Setup, Survey, run};
 use plan::PlanOptions;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Run recorded transactions of a database on a device: throughput, response times and restarts
@@ -122,7 +121,7 @@ impl Recorded {
         target: &Target,
         safety: &SafetyOptions,
         setup: &Setup,
-        watch: &mut dyn FnMut(Option<f64>) -> ControlFlow<()>,
+        watch: ShareWatch<'_>,
     ) -> Result<TransactionsResult, Failure> {
         let opening =
             Opening { safety, writes: self.survey.writes > 0, depth: setup.clients.into(), seed: setup.seed };
@@ -156,11 +155,12 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let meter = Meter::new(format!("running transactions on {target}"));
     let result = recorded.measure(target, safety, &setup, &mut |share| meter.watch(share));
     drop(meter);
-    let result = result?;
+    let mut result = result?;
     if let Some(reason) = result.partial.as_ref().filter(|_| result.transactions == 0) {
         return Err(Failure::failed(anyhow!("{target}: {reason}; nothing was measured")));
     }
-    output::deliver(&arguments.output, &output::value(&result, target)?, None)?;
+    output::add_machine(&mut result, target);
+    output::deliver(&arguments.output, &result, None)?;
     Ok(match result.partial {
         None => Status::Done,
         Some(reason) => {

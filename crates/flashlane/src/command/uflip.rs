@@ -124,14 +124,14 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     };
     let measured = arguments.measure(target, arguments.seed, arguments.output.out.as_deref(), &mut watch);
     drop(meter);
-    let (outcome, journal) = measured?;
-    let mut result = output::value(&outcome.result, target)?;
-    if arguments.serial
-        && let Some(path) = target.path()
+    let (mut outcome, journal) = measured?;
+    output::add_machine(&mut outcome.result, target);
+    if let Some((machine, path)) = outcome.result.machine.as_mut().zip(target.path())
+        && arguments.serial
     {
-        result["machine"]["serial"] = flashlane_host::serial(path).into();
+        machine.serial = flashlane_host::serial(path);
     }
-    output::deliver(&arguments.output, &result, Some(&samples(&outcome)?))?;
+    output::deliver(&arguments.output, &outcome.result, Some(&samples(&outcome)?))?;
     // The result now contains everything in the journal.
     if let Some(journal) = journal {
         std::fs::remove_file(&journal)

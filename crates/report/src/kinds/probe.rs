@@ -1,14 +1,18 @@
 //! `flashlane.probe/1`: structure of a drive, with confidences and recommendations.
 
 use super::tail::{shown, with_reason};
-use super::{Kind, document, named, part_table, scalar};
+use super::{Content, Reportable, named, part_table, scalar};
 use crate::document::{Advice, Cell, Column, Document, Fact, Row, Table, Tone};
 use crate::format::{exact, percent, plain_name, plain_value};
 use flashlane_result::feature::Feature;
-use flashlane_result::probe::{Finding, PROBE_SCHEMA, ProbeResult, Recommendation, Status};
+use flashlane_result::probe::{Finding, ProbeResult, Recommendation, Status};
 use serde_json::{Map, Value};
 
-pub(super) const KIND: Kind = Kind { schema: PROBE_SCHEMA, read: |json| document(json, of) };
+impl Reportable for ProbeResult {
+    fn content(&self) -> Content {
+        Content(of(self))
+    }
+}
 
 /// Returns the ids of the figures that show a finding.
 fn shown_by(feature: Feature) -> &'static [&'static str] {

@@ -3,13 +3,17 @@
 use super::over_time::{Slice, over_time};
 use super::run::{counter_table, device_table, harness, latency_table, mean, mean_flush, nonzero, time_cell};
 use super::tail::{p99_fact, shown, with_reason};
-use super::{Kind, caution, document, fact, field_table, fields, named, part_table, scalar};
+use super::{Content, Reportable, caution, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
 use crate::format::{number, plain_value, time_ns};
 use flashlane_base::Latency;
-use flashlane_result::replay::{REPLAY_SCHEMA, ReplayResult, SliceRow};
+use flashlane_result::replay::{ReplayResult, SliceRow};
 
-pub(super) const KIND: Kind = Kind { schema: REPLAY_SCHEMA, read: |json| document(json, of) };
+impl Reportable for ReplayResult {
+    fn content(&self) -> Content {
+        Content(of(self))
+    }
+}
 
 fn of(result: &ReplayResult) -> Document {
     let latency = &result.latency_ns;

@@ -1,17 +1,23 @@
 //! `flashlane.run/1`: one workload on one device.
 
 use super::tail::{p99_fact, shown, why_not, with_reason};
-use super::{Kind, Number, caution, document, fact, field_table, fields, named, part_table, scalar, verdict};
+use super::{
+    Content, Number, Reportable, caution, fact, field_table, fields, named, part_table, scalar, verdict,
+};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
 use crate::format::{capitalised, exact, number, time_ns};
 use flashlane_base::Latency;
 use flashlane_result::run::{
-    ConfidenceRow, CounterRow, DeviceRow, JobRow, OperationRow, RUN_SCHEMA, RunResult, VerifiedRow, plural,
+    ConfidenceRow, CounterRow, DeviceRow, JobRow, OperationRow, RunResult, VerifiedRow, plural,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-pub(super) const KIND: Kind = Kind { schema: RUN_SCHEMA, read: |json| document(json, of) };
+impl Reportable for RunResult {
+    fn content(&self) -> Content {
+        Content(of(self))
+    }
+}
 
 /// The statistics of a latency, with their titles.
 const STATISTICS: &[Number<Latency, f64>] = &[

@@ -1,12 +1,16 @@
 //! `flashlane.runs/1`: several runs, one after the other, on one device.
 
 use super::tail::{shown, with_reason};
-use super::{Kind, caution, document, named, part_table, scalar, verdict};
+use super::{Content, Reportable, caution, named, part_table, scalar, verdict};
 use crate::document::{Column, Document};
-use flashlane_result::run::{RUNS_SCHEMA, RunResult, RunsResult};
+use flashlane_result::run::{RunResult, RunsResult};
 use serde_json::{Map, Value};
 
-pub(super) const KIND: Kind = Kind { schema: RUNS_SCHEMA, read: |json| document(json, of) };
+impl Reportable for RunsResult {
+    fn content(&self) -> Content {
+        Content(of(self))
+    }
+}
 
 fn of(result: &RunsResult) -> Document {
     let runs = (1..).zip(&result.runs).map(run);

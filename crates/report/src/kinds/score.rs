@@ -1,11 +1,15 @@
 //! `flashlane.score/1`: accuracy of the probe on drives of known structure.
 
-use super::{Kind, cell, document};
+use super::{Content, Reportable, cell};
 use crate::document::{Cell, Column, Document, Row, Table, Tone};
 use crate::format::{percent, plain_value};
-use flashlane_result::score::{Mistake, SCORE_SCHEMA, Score, Tally};
+use flashlane_result::score::{Mistake, Score, Tally};
 
-pub(super) const KIND: Kind = Kind { schema: SCORE_SCHEMA, read: |json| document(json, of) };
+impl Reportable for Score {
+    fn content(&self) -> Content {
+        Content(of(self))
+    }
+}
 
 fn of(score: &Score) -> Document {
     let mut tables = vec![feature_table(score)];

@@ -1,16 +1,23 @@
 //! `flashlane.sdf/1` and `flashlane.sdf_bench/1`: a device that stores blocks, and the speed of puts and gets.
 
 use super::tail::{shown, with_reason};
-use super::{Kind, cell, document, fact, field_table, fields, named, part_table, scalar};
+use super::{Content, Reportable, cell, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Column, Document, Fact, Row, Table, Tone};
 use crate::format::{capitalised, plain_value};
-use flashlane_result::sdf::{
-    LaneRow, PhaseRow, SDF_BENCH_SCHEMA, SDF_SCHEMA, SdfBenchResult, SdfResult, UnreadableRow,
-};
+use flashlane_result::sdf::{LaneRow, PhaseRow, SdfBenchResult, SdfResult, UnreadableRow};
 use serde_json::{Map, Value};
 
-pub(super) const STATUS: Kind = Kind { schema: SDF_SCHEMA, read: |json| document(json, status) };
-pub(super) const BENCH: Kind = Kind { schema: SDF_BENCH_SCHEMA, read: |json| document(json, bench) };
+impl Reportable for SdfResult {
+    fn content(&self) -> Content {
+        Content(status(self))
+    }
+}
+
+impl Reportable for SdfBenchResult {
+    fn content(&self) -> Content {
+        Content(bench(self))
+    }
+}
 
 fn status(result: &SdfResult) -> Document {
     let facts = [

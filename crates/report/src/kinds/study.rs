@@ -1,11 +1,15 @@
 //! `flashlane.study/1`: a paper's published numbers and measured ones.
 
-use super::{Kind, cell, document};
+use super::{Content, Reportable, cell};
 use crate::document::{Cell, Column, Document, Row, Table, Tone};
 use crate::format::unit;
-use flashlane_result::study::{self, STUDY_SCHEMA, StudyResult, Verdict};
+use flashlane_result::study::{self, StudyResult, Verdict};
 
-pub(super) const KIND: Kind = Kind { schema: STUDY_SCHEMA, read: |json| document(json, of) };
+impl Reportable for StudyResult {
+    fn content(&self) -> Content {
+        Content(of(self))
+    }
+}
 
 fn of(result: &StudyResult) -> Document {
     let all = result.rows.len();

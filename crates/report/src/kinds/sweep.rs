@@ -3,13 +3,17 @@
 mod verdict;
 
 use super::tail::{shown, with_reason};
-use super::{Kind, document, scalar};
+use super::{Content, Reportable, scalar};
 use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
 use crate::format::{exact, plain_value};
-use flashlane_result::sweep::{Measures, PointRow, PointStatus, SWEEP_SCHEMA, SweepResult};
-use serde_json::{Map, Value};
+use flashlane_result::sweep::{Measures, PointRow, PointStatus, SweepResult};
+use serde_json::Value;
 
-pub(super) const KIND: Kind = Kind { schema: SWEEP_SCHEMA, read: |json| document(json, of) };
+impl Reportable for SweepResult {
+    fn content(&self) -> Content {
+        Content(of(self))
+    }
+}
 
 /// A measure in the table.
 struct Measure {
@@ -73,11 +77,6 @@ fn of(result: &SweepResult) -> Document {
     }
 }
 
-/// Formats the settings of a point in one line.
-fn settings(point: &Map<String, Value>) -> String {
-    point.iter().map(|(key, value)| format!("{key}={}", exact(value))).collect::<Vec<_>>().join(",")
-}
-
 fn table(result: &SweepResult) -> Table {
     let rows = &result.rows;
     // Measures without any value are omitted, such as flash counters of a real drive.
@@ -116,7 +115,7 @@ fn table(result: &SweepResult) -> Table {
         };
         let keys = result.keys.iter();
         let mut cells: Vec<Cell> =
-            keys.map(|key| Cell::text(row.point.get(&key.key).map(exact).unwrap_or_default())).collect();
+            keys.map(|key| Cell::text(row.point.get(&key.key).unwrap_or_default())).collect();
         cells.extend(with_status.then(|| status(row.status)));
         cells.extend(with_comparison.then(|| verdict::standing(result, row)));
         cells.extend(measures.iter().map(measure_cell));
@@ -157,7 +156,7 @@ mod tests {
                 "p99_ns": 2e6, "p50_ns": 1e3, "write_amplification": null })
         };
         json!({
-            "schema": SWEEP_SCHEMA, "command": "run", "device": "sim:x", "workload": "random-write", "seed": 0,
+            "schema": "flashlane.sweep/1", "command": "run", "device": "sim:x", "workload": "random-write", "seed": 0,
             "keys": [{ "key": "buffer.size", "values": ["1MiB", "2MiB", "3B"], "numbers": [1, 2, 3], "unit": "B" }],
             "rows": [
                 row("1MiB", json!(250e3), "measured", Value::Null),

@@ -2,13 +2,17 @@
 
 use super::run::time_cell;
 use super::tail::{shown, why_not};
-use super::{Kind, Number, cell, document, fact, field_table, fields, named, part_table, scalar};
+use super::{Content, Number, Reportable, cell, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Row, Table};
 use crate::format::capitalised;
 use flashlane_base::Latency;
-use flashlane_result::trace::{RefusalRow, SizeRow, TRACE_SCHEMA, TraceDeviceRow, TraceResult};
+use flashlane_result::trace::{RefusalRow, SizeRow, TraceDeviceRow, TraceResult};
 
-pub(super) const KIND: Kind = Kind { schema: TRACE_SCHEMA, read: |json| document(json, of) };
+impl Reportable for TraceResult {
+    fn content(&self) -> Content {
+        Content(of(self))
+    }
+}
 
 /// The statistics of times, with their titles.
 const STATISTICS: &[Number<Latency, f64>] = &[

@@ -3,15 +3,19 @@
 use super::over_time::{Slice, over_time};
 use super::run::{counter_table, device_table, harness, mean, nonzero, statistics_table, time_cell};
 use super::tail::{p99_fact, shown, why_not};
-use super::{Kind, document, fact, field_table, fields, named, part_table, scalar};
+use super::{Content, Reportable, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::format::{capitalised, plain_value};
 use flashlane_result::run::{OperationRow, plural};
-use flashlane_result::transactions::{TRANSACTIONS_SCHEMA, TransactionsResult, TransactionsSliceRow};
+use flashlane_result::transactions::{TransactionsResult, TransactionsSliceRow};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-pub(super) const KIND: Kind = Kind { schema: TRANSACTIONS_SCHEMA, read: |json| document(json, of) };
+impl Reportable for TransactionsResult {
+    fn content(&self) -> Content {
+        Content(of(self))
+    }
+}
 
 fn of(result: &TransactionsResult) -> Document {
     let response = &result.response_ns;

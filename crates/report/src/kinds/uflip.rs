@@ -1,17 +1,21 @@
 //! `flashlane.uflip/1`: results of the nine micro-benchmarks of uFLIP (CIDR 2009) on one device.
 
 use super::run::{device_table, harness};
-use super::{Kind, cell, document, fact, field_table, fields, part_table, scalar};
+use super::{Content, Reportable, cell, fact, field_table, fields, part_table, scalar};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table, Tone};
 use crate::format::{capitalised, exact, number, percent, plain_value, time_ns};
 use crate::sample_runs::Run;
 use flashlane_base::units::format_bytes;
 use flashlane_result::uflip::{
-    BaselinePhases, Benchmark, Characteristics, Hint, RunRow, UFLIP_SCHEMA, UflipResult, Verdict,
+    BaselinePhases, Benchmark, Characteristics, Hint, RunRow, UflipResult, Verdict,
 };
 use serde_json::Value;
 
-pub(super) const KIND: Kind = Kind { schema: UFLIP_SCHEMA, read: |json| document(json, of) };
+impl Reportable for UflipResult {
+    fn content(&self) -> Content {
+        Content(of(self))
+    }
+}
 
 /// A column of the key characteristics: title, CSV key and value.
 type Characteristic = (&'static str, &'static str, fn(&Characteristics) -> Value);
@@ -265,7 +269,7 @@ mod tests {
         };
         let reach = json!({ "limit": 8.0, "rises_at": 16.0, "cost": 2.0, "unlimited": false });
         json!({
-            "schema": UFLIP_SCHEMA, "version": "0.1.0",
+            "schema": "flashlane.uflip/1", "version": "0.1.0",
             "device": { "name": "sim:mtron-like", "capacity_bytes": 1 << 30, "read_unit_bytes": 512,
                 "write_unit_bytes": 512, "depth": 1, "simulated": true, "counters": { "write_amplification": null } },
             "mode": "quick", "seed": 0, "area_bytes": 1 << 30, "bound": 0.1,

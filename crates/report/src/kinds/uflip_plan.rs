@@ -1,11 +1,15 @@
 //! `flashlane.uflip-plan/1`: the I/O that uFLIP would issue to a device.
 
-use super::{Kind, Number, cell, document, fact, scalar};
+use super::{Content, Number, Reportable, cell, fact, scalar};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::format::{capitalised, number, percent, time_ns};
-use flashlane_result::uflip_plan::{Estimate, UFLIP_PLAN_SCHEMA, UflipPlan};
+use flashlane_result::uflip_plan::{Estimate, UflipPlan};
 
-pub(super) const KIND: Kind = Kind { schema: UFLIP_PLAN_SCHEMA, read: |json| document(json, of) };
+impl Reportable for UflipPlan {
+    fn content(&self) -> Content {
+        Content(of(self))
+    }
+}
 
 /// Columns for each micro-benchmark: field, title and value.
 const COUNTS: &[Number<Estimate, u64>] = &[

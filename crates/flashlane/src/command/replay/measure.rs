@@ -6,14 +6,11 @@ use crate::device::{self as devices, Opened, Opening};
 use crate::failure::Failure;
 use crate::harness;
 use crate::options::SafetyOptions;
+use crate::progress::ShareWatch;
 use flashlane_measure::{Options, Pace, Progress, Replay, replay};
 use flashlane_open::Target;
 use flashlane_result::replay::ReplayResult;
 use flashlane_trace::Record;
-use std::ops::ControlFlow;
-
-/// Receives the share done, if known; breaking ends the replay.
-type Watch<'a> = &'a mut dyn FnMut(Option<f64>) -> ControlFlow<()>;
 
 impl ReplayPlan {
     /// Opens the device for the replay; `writes` is whether the trace changes its data.
@@ -36,7 +33,7 @@ impl ReplayPlan {
         opened: Opened,
         requests: Requests<'_>,
         samples: usize,
-        watch: Watch<'_>,
+        watch: ShareWatch<'_>,
     ) -> Result<(Replay, ReplayResult), Failure> {
         let ((replay, mut result), notes) = match requests {
             Requests::Buffered(Buffered { records, notes }) => {
@@ -69,7 +66,7 @@ impl ReplayPlan {
         records: impl Iterator<Item = Record>,
         share: &dyn Fn(u64) -> Option<f64>,
         samples: usize,
-        watch: Watch<'_>,
+        watch: ShareWatch<'_>,
     ) -> Result<(Replay, ReplayResult), Failure> {
         let mut watch = |progress: &Progress| {
             let of_limit = self.limit.map(|limit| progress.requests as f64 / limit.max(1) as f64);

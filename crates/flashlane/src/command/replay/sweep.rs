@@ -8,15 +8,15 @@ use super::plan::{BeyondName, PaceName, PlanOptions, ReplayPlan, UnalignedName, 
 use super::recording::{Buffered, Recording, Requests};
 use crate::failure::{Failure, Status};
 use crate::options::positive_count;
+use crate::progress::ShareWatch;
 use crate::sweep::{self, Settings};
 use anyhow::anyhow;
 use clap::ValueEnum;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_open::Target;
-use flashlane_sweep::fingerprint_of;
+use flashlane_sweep::{PointResult, fingerprint_of};
 use flashlane_trace::{SideBySide, files};
-use serde_json::Value;
 use std::io;
 
 struct Experiment<'a> {
@@ -149,13 +149,18 @@ impl sweep::Experiment for Experiment<'_> {
         )
     }
 
-    fn measure(&self, target: &Target, plan: &ReplayPlan, watch: sweep::Watch<'_>) -> Result<Value, Failure> {
+    fn measure(
+        &self,
+        target: &Target,
+        plan: &ReplayPlan,
+        watch: ShareWatch<'_>,
+    ) -> Result<PointResult, Failure> {
         let requests = match &self.buffered {
             Some(buffered) => Requests::Buffered(buffered),
             None => Requests::Opened(Box::new(self.recording.open()?), self.side_by_side.clone()),
         };
         let opened = plan.open(target, &self.arguments.safety, self.changes)?;
         let (_, result) = plan.measure(opened, requests, 0, watch)?;
-        serde_json::to_value(&result).map_err(Failure::failed)
+        Ok(result.into())
     }
 }

@@ -94,7 +94,7 @@ pub fn call(
         }
     }
     let left = status_result(&blocks);
-    let result = SdfBenchResult {
+    let mut result = SdfBenchResult {
         schema: SDF_BENCH_SCHEMA.into(),
         device: left.device,
         format: left.format,
@@ -117,7 +117,8 @@ pub fn call(
         phases,
         machine: None,
     };
-    output::deliver(output, &output::value(&result, target)?, None)?;
+    output::add_machine(&mut result, target);
+    output::deliver(output, &result, None)?;
     Ok(match partial {
         None => Status::Done,
         Some(reason) => {

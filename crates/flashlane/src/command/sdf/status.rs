@@ -28,7 +28,8 @@ pub fn format(target: &Target, output: &OutputOptions, safety: &SafetyOptions) -
         Division::Kept => format!("kept as it was: {shape}"),
         Division::New => format!("new: {shape}"),
     });
-    output::deliver(output, &output::value(&result, target)?, None)?;
+    output::add_machine(&mut result, target);
+    output::deliver(output, &result, None)?;
     Ok(Status::Done)
 }
 
@@ -38,7 +39,8 @@ pub fn status(target: &Target, output: &OutputOptions) -> Result<Status, Failure
     let blocks = open(target, BlockAccess::Read)?;
     let mut result = status_result(&blocks);
     add_verdict(&mut result, &Verdict::new(target, &blocks, None));
-    output::deliver(output, &output::value(&result, target)?, None)?;
+    output::add_machine(&mut result, target);
+    output::deliver(output, &result, None)?;
     Ok(Status::Done)
 }
 
@@ -124,7 +126,8 @@ pub fn fsck(
     result.blocks_checked = Some(checked);
     result.unreadable = Some(unreadable);
     result.partial = partial.map(str::to_owned);
-    output::deliver(output, &output::value(&result, target)?, None)?;
+    output::add_machine(&mut result, target);
+    output::deliver(output, &result, None)?;
     Ok(if verdict.is_sound { Status::Done } else { Status::Failed })
 }
 

@@ -4,15 +4,15 @@ use super::plan::{self, PaceName, PlanOptions};
 use super::{Arguments, Recorded};
 use crate::failure::{Failure, Status};
 use crate::options::positive_count;
+use crate::progress::ShareWatch;
 use crate::sweep::{self, Settings};
 use anyhow::anyhow;
 use clap::ValueEnum;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_open::Target;
-use flashlane_sweep::fingerprint_of;
+use flashlane_sweep::{PointResult, fingerprint_of};
 use flashlane_transactions::Setup;
-use serde_json::Value;
 
 struct Experiment<'a> {
     arguments: &'a Arguments,
@@ -129,9 +129,9 @@ impl sweep::Experiment for Experiment<'_> {
         format!("{} {:016x}\n{setup:?}", self.recorded.path.display(), self.fingerprint)
     }
 
-    fn measure(&self, target: &Target, setup: &Setup, watch: sweep::Watch<'_>) -> Result<Value, Failure> {
+    fn measure(&self, target: &Target, setup: &Setup, watch: ShareWatch<'_>) -> Result<PointResult, Failure> {
         self.recorded.check(target, &self.arguments.safety, setup)?;
         let result = self.recorded.measure(target, &self.arguments.safety, setup, watch)?;
-        serde_json::to_value(&result).map_err(Failure::failed)
+        Ok(result.into())
     }
 }

@@ -60,7 +60,6 @@ pub(super) fn call(arguments: &Arguments, target: &Target) -> Result<Status, Fai
         warnings: opened.warnings,
         partial: None,
     };
-    let result = serde_json::to_value(result).map_err(Failure::failed)?;
     output::deliver(&arguments.output, &result, None)?;
     Ok(Status::Done)
 }

@@ -2,14 +2,15 @@
 
 use super::Arguments;
 use crate::failure::{Failure, Status};
-use crate::sweep::{self, Settings, Watch};
+use crate::progress::ShareWatch;
+use crate::sweep::{self, Settings};
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_open::Target;
+use flashlane_sweep::PointResult;
 use flashlane_uflip::Progress;
-use serde_json::Value;
 
 pub(super) fn call(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
     sweep::call(Experiment(arguments), spec, &arguments.sweep, &arguments.safety, &arguments.output)
@@ -78,9 +79,9 @@ impl sweep::Experiment for Experiment<'_> {
         format!("{} {}", self.subject(), seed.0)
     }
 
-    fn measure(&self, target: &Target, seed: &Seed, watch: Watch<'_>) -> Result<Value, Failure> {
+    fn measure(&self, target: &Target, seed: &Seed, watch: ShareWatch<'_>) -> Result<PointResult, Failure> {
         let mut report = |progress: &Progress| watch(Some(progress.share));
         let (outcome, _) = self.0.measure(target, *seed, None, &mut report)?;
-        serde_json::to_value(&outcome.result).map_err(Failure::failed)
+        Ok(outcome.result.into())
     }
 }

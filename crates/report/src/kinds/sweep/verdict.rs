@@ -1,6 +1,6 @@
 //! The result of a sweep in a sentence: which points differ, and the knee of a depth. `docs/sweeps.md` has the rules.
 
-use super::{MEASURES, scalar, settings};
+use super::{MEASURES, scalar};
 use crate::document::{Cell, Tone};
 use crate::format::{capitalised, exact, plain_value, time_ns};
 use flashlane_result::sweep::{
@@ -56,7 +56,7 @@ fn compared(comparison: &Comparison, rows: &[PointRow]) -> Option<String> {
     let others = if worse.len() == 1 { "the other point is" } else { "the others are" };
     let by = by(least, most);
     let title = capitalised(title);
-    let with = settings(&best.point);
+    let with = &best.point;
     Some(match comparison.verdict {
         Verdict::NoDifference => {
             let alike = standing(Standing::NoDifference);
@@ -76,7 +76,7 @@ fn compared(comparison: &Comparison, rows: &[PointRow]) -> Option<String> {
             let open = standing(Standing::TooFewRepetitions);
             let apart = apart(open.iter().map(|(_, difference)| *difference).fold(0.0, f64::max));
             let points = match &open[..] {
-                [(one, _)] => format!("{with} and {}", settings(&one.point)),
+                [(one, _)] => format!("{with} and {}", one.point),
                 more if more.len() + 1 == rows.len() => "the points".into(),
                 more => format!("{with} and {} other points", more.len()),
             };
@@ -90,7 +90,7 @@ fn compared(comparison: &Comparison, rows: &[PointRow]) -> Option<String> {
         Verdict::SeveralBest => {
             let is_alike = |of: Compared| matches!(of.standing, Standing::Best | Standing::NoDifference);
             let alike = rows.iter().filter(|row| row.compared.is_some_and(is_alike));
-            let alike: Vec<String> = alike.map(|row| settings(&row.point)).collect();
+            let alike: Vec<String> = alike.map(|row| row.point.to_string()).collect();
             let named = match alike.len() {
                 ..=NAMED => list(&alike),
                 more => {
@@ -139,7 +139,7 @@ fn list(names: &[String]) -> String {
 
 /// Describes the depth beyond which more gains little.
 fn knee(knee: &Knee) -> String {
-    let point = settings(&knee.point);
+    let point = knee.point.to_string();
     let of = if point.is_empty() { String::new() } else { format!("With {point}: ") };
     let depth = plain_value("", &scalar(knee.depth));
     let (iops, share_of_best) = (plain_value("iops", &scalar(knee.iops)), share(knee.share));
