@@ -13,10 +13,10 @@ pub enum Class {
     HostRead,
     /// A read ahead of the host.
     Readahead,
-    /// A write of the host's data.
-    HostWrite,
-    /// Cleaning that the host does not wait for.
-    Cleaning,
+    /// A program of the host's data; also the reads, GC and erases that it waits for.
+    Write,
+    /// GC of an idle die, which no write waits for.
+    IdleGc,
 }
 
 /// The number of ranks.
@@ -36,7 +36,7 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry { name: "fifo", summary: "first come, first served", is_random: false, build: fifo::build },
     Entry {
         name: "read-first",
-        summary: "host reads, then readahead, writes, cleaning",
+        summary: "host reads, then readahead, writes, GC of idle dies",
         is_random: false,
         build: read_first::build,
     },
@@ -63,7 +63,7 @@ mod tests {
     fn rank_is_below_the_number_of_ranks() {
         for entry in REGISTRY {
             let policy = FAMILY.build(entry.name, &Options::default()).unwrap();
-            for class in [Class::HostRead, Class::Readahead, Class::HostWrite, Class::Cleaning] {
+            for class in [Class::HostRead, Class::Readahead, Class::Write, Class::IdleGc] {
                 assert!(policy.rank(class) < RANKS, "{}: {class:?}", entry.name);
             }
         }

@@ -10,7 +10,7 @@ pub(crate) type Waiter = (RequestSlot, u32);
 
 enum State {
     Pending(Vec<Waiter>),
-    /// Being prefetched, but overwritten since: only for reads that already wait for it.
+    /// Being read ahead, but overwritten since: only for reads that already wait for it.
     Stale(Vec<Waiter>),
     Ready,
 }
@@ -66,7 +66,7 @@ impl ReadCache {
     }
 
     /// Notes that `lpn` is being fetched. The oldest page gives way to it, if it is ready, or if no request waits for it and
-    /// `cancel` takes back its prefetch; false, and nothing noted, where it is still coming.
+    /// `cancel` takes back its readahead; false, and nothing noted, where it is still coming.
     pub(crate) fn fetch(&mut self, lpn: Lpn, mut cancel: impl FnMut(Lpn) -> bool) -> bool {
         while self.order.len() >= self.capacity {
             let oldest = self.order[0];
@@ -121,7 +121,7 @@ mod tests {
     fn oldest_page_gives_way_if_ready_or_cancelled() {
         let mut cache = ReadCache::new(2);
         assert!(cache.fetch(Lpn(1), |_| false) && cache.fetch(Lpn(2), |_| false));
-        assert!(!cache.fetch(Lpn(3), |oldest| oldest != Lpn(1)), "its prefetch has begun");
+        assert!(!cache.fetch(Lpn(3), |oldest| oldest != Lpn(1)), "its readahead has begun");
         cache.look_up(Lpn(1), (RequestSlot(1), 4096));
         assert!(!cache.fetch(Lpn(3), |_| true), "a request waits for it");
         cache.fetched(Lpn(1));

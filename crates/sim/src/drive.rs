@@ -19,7 +19,7 @@ mod write;
 
 use crate::config::{DriveConfig, InitialState};
 use crate::event::Ticket;
-use crate::ftl::{Watch, unwatched};
+use crate::ftl::{StopCheck, never_stop};
 use crate::host::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLock, Transfer};
 use crate::ids::{CallSlot, DieId, Lpn, RequestSlot};
 use crate::kernel::{self, FrontEnd, Kernel};
@@ -90,14 +90,14 @@ impl Drive {
     /// # Panics
     /// Where the profile has lanes: it is an [`Sdf`](crate::Sdf)'s.
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
-        Self::watched(config, seed, &mut unwatched).expect("nothing stops it")
+        Self::watched(config, seed, &mut never_stop).expect("nothing stops it")
     }
 
     /// The same; nothing where `watch` breaks while the drive is prepared, which takes time in proportion to its mapping units.
     ///
     /// # Panics
     /// As [`Drive::new`].
-    pub fn watched(config: &DriveConfig, seed: Seed, watch: Watch<'_>) -> Option<Self> {
+    pub fn watched(config: &DriveConfig, seed: Seed, watch: StopCheck<'_>) -> Option<Self> {
         assert!(config.lanes.is_none(), "a profile with [lanes] is that of an Sdf");
         let geometry = Geometry::new(config);
         let translation = Translation::new(config, &geometry, seed, watch)?;
@@ -202,7 +202,7 @@ impl Drive {
         }
     }
 
-    /// Serves a read, and prefetches what may be read next.
+    /// Serves a read, and reads ahead of the host.
     fn read(&mut self, slot: RequestSlot) {
         let request = self.kernel.request(slot).request();
         let Volatile { reads, writes, .. } = &mut self.volatile;
@@ -214,32 +214,33 @@ impl Drive {
         }
     }
 
-    /// Prefetches what may be read after `request`.
+    /// Reads mapping units from flash that the host may ask for after `request`.
     fn read_ahead(&mut self, request: &Request) {
         let Volatile { reads, writes, .. } = &mut self.volatile;
-        let (to_fetch, cancelled) = reads.prefetches(&mut self.kernel, request, writes, &self.translation);
+        let (to_fetch, cancelled) =
+            reads.units_to_read_ahead(&mut self.kernel, request, writes, &self.translation);
         if self.volatile.lock.is_some() {
             (0..cancelled).for_each(|_| self.unlock(LockMode::Read));
         }
         for &lpn in &to_fetch {
             let lock = &mut self.volatile.lock;
-            if lock.as_mut().is_none_or(|lock| lock.enter(LockMode::Read, LockOwner::Prefetch(lpn))) {
-                self.prefetch(lpn);
+            if lock.as_mut().is_none_or(|lock| lock.enter(LockMode::Read, LockOwner::Readahead(lpn))) {
+                self.start_readahead(lpn);
             }
         }
         self.volatile.reads.recycle(to_fetch);
     }
 
     /// Reads a mapping unit ahead of the host.
-    fn prefetch(&mut self, lpn: Lpn) {
-        if !self.volatile.reads.prefetch(&mut self.kernel, &mut self.translation, lpn) {
-            self.prefetched(lpn);
+    fn start_readahead(&mut self, lpn: Lpn) {
+        if !self.volatile.reads.start_readahead(&mut self.kernel, &mut self.translation, lpn) {
+            self.readahead_done(lpn);
         }
     }
 
-    /// A prefetched mapping unit has been read.
-    fn prefetched(&mut self, lpn: Lpn) {
-        self.volatile.reads.prefetched(&mut self.kernel, lpn);
+    /// A mapping unit has been read ahead of the host.
+    fn readahead_done(&mut self, lpn: Lpn) {
+        self.volatile.reads.readahead_done(&mut self.kernel, lpn);
         if self.volatile.lock.is_some() {
             self.unlock(LockMode::Read);
         }
@@ -259,13 +260,13 @@ impl Drive {
         }
     }
 
-    /// Releases the read/write lock and continues the requests and prefetches that it is granted to.
+    /// Releases the read/write lock and continues the requests and the readahead that it is granted to.
     fn unlock(&mut self, mode: LockMode) {
         let Some(lock) = &mut self.volatile.lock else { unreachable!("without a lock no request holds it") };
         let granted = lock.leave(mode);
         for &owner in &granted {
             match owner {
-                LockOwner::Prefetch(lpn) => self.prefetch(lpn),
+                LockOwner::Readahead(lpn) => self.start_readahead(lpn),
                 LockOwner::Request(slot) => match self.kernel.request(slot).request().operation {
                     Operation::Read => self.read(slot),
                     _ => self.receive(slot),
@@ -279,10 +280,10 @@ impl Drive {
 
     /// Does what follows from a finished flash operation of `die`.
     #[inline]
-    fn follow(&mut self, die: DieId, operation: &FlashOperation) {
+    fn flash_operation_finished(&mut self, die: DieId, operation: &FlashOperation) {
         if let Owner::Call(_) | Owner::Copy | Owner::Rebuild(_) = operation.owner {
             if let Some(answer) = self.translation.finished(&mut self.kernel, operation) {
-                self.follow(die, &answer);
+                self.flash_operation_finished(die, &answer);
             }
             return;
         }
@@ -302,7 +303,7 @@ impl Drive {
             (Owner::RequestFill(slot), Work::Read(read)) => {
                 writes.program(kernel, translation, read.lpn, Owner::Request(slot));
             }
-            (Owner::Readahead, Work::Read(read)) => self.prefetched(read.lpn),
+            (Owner::Readahead, Work::Read(read)) => self.readahead_done(read.lpn),
             (Owner::IdleGc, _) => self.collect_idle(die),
             (Owner::Turn(turn), _) => translation.end_of_turn(kernel, turn),
             (Owner::None, _) => {}
@@ -375,7 +376,7 @@ impl FrontEnd for Drive {
 
     #[inline]
     fn flash_finished(&mut self, die: DieId, finished: &[FlashOperation]) {
-        finished.iter().for_each(|operation| self.follow(die, operation));
+        finished.iter().for_each(|operation| self.flash_operation_finished(die, operation));
         if let Some(idle_dies) = &mut self.volatile.idle_dies {
             idle_dies.watch(&mut self.kernel, die);
         }
@@ -402,8 +403,8 @@ impl FrontEnd for Drive {
         self.volatile.writes.drain(&mut self.kernel, &mut self.translation);
     }
 
-    fn acknowledged(&mut self, slot: RequestSlot) {
-        self.volatile.writes.acknowledged(&mut self.kernel, slot);
+    fn buffer_latency_over(&mut self, slot: RequestSlot) {
+        self.volatile.writes.complete_buffered(&mut self.kernel, slot);
     }
 }
 

@@ -22,8 +22,8 @@ pub enum Event {
     DieIdle(DieId),
     /// The host has been idle for the time after which the buffer is drained.
     HostIdle,
-    /// The firmware has acknowledged this buffered write.
-    Acknowledged(RequestSlot),
+    /// The time that the firmware takes to acknowledge this buffered write is over.
+    BufferLatencyOver(RequestSlot),
     /// The host has handled the completion of this request.
     Returned(RequestSlot),
     /// This access has gone unanswered for the time after which the next copy is asked.
@@ -58,7 +58,7 @@ impl EventQueue {
             Event::Bus(channel) => (2, channel.0),
             Event::DieIdle(die) => (3, die.0),
             Event::HostIdle => (4, 0),
-            Event::Acknowledged(slot) => (5, slot.0),
+            Event::BufferLatencyOver(slot) => (5, slot.0),
             Event::Returned(slot) => (6, slot.0),
             Event::Overdue(call) => (7, call.0),
             Event::CopyDue(die) => (8, die.0),
@@ -91,7 +91,7 @@ impl EventQueue {
             2 => Event::Bus(ChannelId(index)),
             3 => Event::DieIdle(DieId(index)),
             4 => Event::HostIdle,
-            5 => Event::Acknowledged(RequestSlot(index)),
+            5 => Event::BufferLatencyOver(RequestSlot(index)),
             6 => Event::Returned(RequestSlot(index)),
             7 => Event::Overdue(CallSlot(index)),
             _ => Event::CopyDue(DieId(index)),

@@ -14,7 +14,7 @@ pub(crate) mod schemes;
 mod table;
 
 pub(crate) use placement::UNITS_BETWEEN_STOP_CHECKS;
-pub use placement::{FtlCounters, GcWork, NoRoom, Placed, Watch, unwatched};
+pub use placement::{FtlCounters, GcWork, NoRoom, Placed, StopCheck, never_stop};
 
 use crate::config::DriveConfig;
 use crate::ids::{Lpn, PlaneId};
@@ -54,7 +54,7 @@ impl Ftl {
     }
 
     /// Puts a fresh drive into its profile's initial state. Where `watch` breaks, it is in none.
-    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
+    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed, watch: StopCheck<'_>) -> ControlFlow<()> {
         each!(self, layer => layer.prepare(config, seed, watch))
     }
 

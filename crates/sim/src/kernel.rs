@@ -151,8 +151,8 @@ pub(crate) trait FrontEnd {
     /// The host has been idle for the time after which the drive does something.
     fn host_idle(&mut self) {}
 
-    /// The firmware has acknowledged a buffered write.
-    fn acknowledged(&mut self, _slot: RequestSlot) {
+    /// The time that the firmware takes to acknowledge a buffered write is over.
+    fn buffer_latency_over(&mut self, _slot: RequestSlot) {
         unreachable!("only buffered writes are acknowledged")
     }
 }
@@ -164,7 +164,7 @@ const BUS: u64 = 2 << 60;
 const DIE_IDLE: u64 = 3 << 60;
 const LINK: u64 = 4 << 60;
 const HOST_IDLE: u64 = 5 << 60;
-const ACKNOWLEDGED: u64 = 6 << 60;
+const BUFFER_LATENCY_OVER: u64 = 6 << 60;
 const RETURNED: u64 = 7 << 60;
 const OVERDUE: u64 = 8 << 60;
 const COPY_DUE: u64 = 9 << 60;
@@ -302,12 +302,12 @@ impl<S> Kernel<S> {
         self.flash.promote_gc(self.flash.die_of(plane));
     }
 
-    /// Gives the prefetch of a mapping unit, where it waits at the die of `plane`, the rank of a host read.
+    /// Gives the readahead of a mapping unit, where it waits at the die of `plane`, the rank of a host read.
     pub(crate) fn promote_readahead(&mut self, plane: PlaneId, lpn: Lpn) {
         self.flash.promote_readahead(plane, lpn, self.now, &mut self.live.events);
     }
 
-    /// Takes back the prefetch of a mapping unit, where it waits at the die of `plane`. Returns false where none waits there.
+    /// Takes back the readahead of a mapping unit, where it waits at the die of `plane`. Returns false where none waits there.
     pub(crate) fn cancel_readahead(&mut self, plane: PlaneId, lpn: Lpn) -> bool {
         self.flash.cancel_readahead(plane, lpn)
     }
@@ -329,8 +329,8 @@ impl<S> Kernel<S> {
         self.writes
     }
 
-    /// A buffered write is acknowledged: its completion is on the way, and a power cut could lose it.
-    pub(crate) fn acknowledge(&mut self, slot: RequestSlot) {
+    /// Counts a buffered write that is acknowledged, whose completion is on the way: a power cut could lose it.
+    pub(crate) fn count_volatile_write(&mut self, slot: RequestSlot) {
         let request = &mut self.live.requests[slot];
         debug_assert!(request.is_volatile_write() && !request.counted);
         request.counted = true;
@@ -454,14 +454,14 @@ fn step<F: FrontEnd>(front: &mut F) {
             kernel.advance(time, ARRAY | u64::from(die.0));
             let mut finished = std::mem::take(&mut kernel.finished);
             kernel.flash.array_done(die, ticket, time, &mut kernel.live.events, &mut finished);
-            follow(front, die, finished);
+            hand_over_finished(front, die, finished);
         }
         Event::Bus(channel) => {
             kernel.advance(time, BUS | u64::from(channel.0));
             let mut finished = std::mem::take(&mut kernel.finished);
             kernel.flash.bus_done(channel, time, &mut kernel.live.events, &mut finished);
             match finished.first().map(|operation| kernel.flash.die_of(operation.plane)) {
-                Some(die) => follow(front, die, finished),
+                Some(die) => hand_over_finished(front, die, finished),
                 None => kernel.finished = finished,
             }
         }
@@ -477,9 +477,9 @@ fn step<F: FrontEnd>(front: &mut F) {
                 front.host_idle();
             }
         }
-        Event::Acknowledged(slot) => {
-            kernel.advance(time, ACKNOWLEDGED | u64::from(slot.0));
-            front.acknowledged(slot);
+        Event::BufferLatencyOver(slot) => {
+            kernel.advance(time, BUFFER_LATENCY_OVER | u64::from(slot.0));
+            front.buffer_latency_over(slot);
         }
         Event::Returned(slot) => {
             kernel.advance(time, RETURNED | u64::from(slot.0));
@@ -496,8 +496,9 @@ fn step<F: FrontEnd>(front: &mut F) {
     }
 }
 
+/// Hands finished flash operations of `die` to the front end.
 #[inline]
-fn follow<F: FrontEnd>(front: &mut F, die: DieId, mut finished: Vec<FlashOperation>) {
+fn hand_over_finished<F: FrontEnd>(front: &mut F, die: DieId, mut finished: Vec<FlashOperation>) {
     front.flash_finished(die, &finished);
     finished.clear();
     front.kernel().finished = finished;

@@ -23,7 +23,7 @@ mod slab;
 
 pub use config::DriveConfig;
 pub use drive::Drive;
-pub use ftl::Watch;
+pub use ftl::StopCheck;
 pub use nand::Geometry;
 pub use profile::ConfigError;
 pub use room::MakeError;
@@ -35,7 +35,7 @@ use flashlane_device::Device;
 /// The drive that a profile describes, of either kind, under the name that results give it. Requires: `config` was
 /// loaded, and so validated, by [`profile::load`] or [`profile::parse`].
 pub fn device(config: &DriveConfig, seed: Seed, name: String) -> Box<dyn Device> {
-    let made = made(config, seed, name, &mut ftl::unwatched);
+    let made = made(config, seed, name, &mut ftl::never_stop);
     made.expect("nothing stops it")
 }
 
@@ -47,13 +47,13 @@ pub fn device_watched(
     config: &DriveConfig,
     seed: Seed,
     name: String,
-    watch: Watch<'_>,
+    watch: StopCheck<'_>,
 ) -> Result<Box<dyn Device>, MakeError> {
     room::check(config)?;
     made(config, seed, name, watch).ok_or(MakeError::Stopped)
 }
 
-fn made(config: &DriveConfig, seed: Seed, name: String, watch: Watch<'_>) -> Option<Box<dyn Device>> {
+fn made(config: &DriveConfig, seed: Seed, name: String, watch: StopCheck<'_>) -> Option<Box<dyn Device>> {
     Some(match config.lanes {
         None => Box::new(Drive::watched(config, seed, watch)?.named(name)),
         Some(_) => Box::new(Sdf::new(config, seed).named(name)),

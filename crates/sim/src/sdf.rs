@@ -151,7 +151,7 @@ impl FrontEnd for Sdf {
 
     #[inline]
     fn flash_finished(&mut self, _: DieId, finished: &[FlashOperation]) {
-        finished.iter().for_each(|operation| self.follow(operation));
+        finished.iter().for_each(|operation| self.flash_operation_finished(operation));
     }
 }
 

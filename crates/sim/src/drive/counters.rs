@@ -55,7 +55,7 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
         ("buffer_drains_on_all_packages", drains.drains_on_all),
         ("buffer_drain_ns", drains.ns),
         ("buffer_drain_on_all_packages_ns", drains.ns_on_all),
-        ("readahead_pages_fetched", reads.prefetched),
+        ("readahead_pages_fetched", reads.read_ahead),
         ("readahead_page_hits", reads.cache_hits),
         ("read_write_exclusion_waits", *lock_waits),
         ("multi_plane_operations", flash.multi_plane),

@@ -6,8 +6,8 @@
 //! Invariant: a mapping unit in the cache is not older than the last write or trim that reached the drive before it was
 //! asked for; [`ReadPath::forget`] sees to it.
 //!
-//! A prefetch for which a request of the host waits has the rank of a host read from then on: otherwise a steady stream
-//! of host reads would keep the request waiting for ever. For the same reason a prefetch that has not begun is cancelled when
+//! A readahead for which a request of the host waits has the rank of a host read from then on: otherwise a steady stream
+//! of host reads would keep the request waiting for ever. For the same reason a readahead that has not begun is cancelled when
 //! its place in the cache is needed for another stream: those that a scan leaves behind would fill the cache for ever.
 
 use super::request::{Delivery, HostRequest, pieces_of};
@@ -30,7 +30,7 @@ pub(super) struct ReadCounts {
     pub(super) units: u64,
     pub(super) buffer_hits: u64,
     pub(super) cache_hits: u64,
-    pub(super) prefetched: u64,
+    pub(super) read_ahead: u64,
     pub(super) unreadable: u64,
 }
 
@@ -64,7 +64,7 @@ impl ReadPath {
         self.counts
     }
 
-    /// Whether anything is ever prefetched.
+    /// Whether anything is ever read ahead.
     #[inline]
     pub(super) fn has_readahead(&self) -> bool {
         self.readahead.is_some()
@@ -75,7 +75,7 @@ impl ReadPath {
         self.counts.reads += 1;
     }
 
-    /// Whether any mapping unit of a read has to be read from flash and is not being prefetched.
+    /// Whether any mapping unit of a read has to be read from flash and is not being read ahead.
     pub(super) fn needs_flash(
         &self,
         request: &Request,
@@ -169,10 +169,10 @@ impl ReadPath {
         kernel.request_mut(slot).units_read(read.units)
     }
 
-    /// Asks the readahead policy what to prefetch after a read. Returns those mapping units that are not on their way
-    /// already, for which [`ReadPath::recycle`] takes back the list, and the number of waiting prefetches that were
+    /// Asks the readahead policy what to read from flash after a read. Returns those mapping units that are not on their way
+    /// already, for which [`ReadPath::recycle`] takes back the list, and the number of waiting reads ahead that were
     /// cancelled for want of room in the cache.
-    pub(super) fn prefetches(
+    pub(super) fn units_to_read_ahead(
         &mut self,
         kernel: &mut Kernel<HostRequest>,
         request: &Request,
@@ -203,19 +203,19 @@ impl ReadPath {
             }
             to_fetch.push(lpn);
         }
-        self.counts.prefetched += to_fetch.len() as u64;
-        self.counts.prefetched -= cancelled as u64;
+        self.counts.read_ahead += to_fetch.len() as u64;
+        self.counts.read_ahead -= cancelled as u64;
         (to_fetch, cancelled)
     }
 
-    /// Takes back the list of [`ReadPath::prefetches`].
+    /// Takes back the list of [`ReadPath::units_to_read_ahead`].
     pub(super) fn recycle(&mut self, mut to_fetch: Vec<Lpn>) {
         to_fetch.clear();
         self.to_fetch = to_fetch;
     }
 
     /// Reads a mapping unit ahead of the host. Returns false where it was trimmed since it was chosen.
-    pub(super) fn prefetch(
+    pub(super) fn start_readahead(
         &self,
         kernel: &mut Kernel<HostRequest>,
         translation: &mut Translation,
@@ -228,8 +228,8 @@ impl ReadPath {
         true
     }
 
-    /// A prefetched mapping unit has been read: the reads that wait for it get it.
-    pub(super) fn prefetched(&mut self, kernel: &mut Kernel<HostRequest>, lpn: Lpn) {
+    /// A mapping unit has been read ahead: the reads that wait for it get it.
+    pub(super) fn readahead_done(&mut self, kernel: &mut Kernel<HostRequest>, lpn: Lpn) {
         let Some((_, cache)) = &mut self.readahead else { return };
         for (slot, bytes) in cache.fetched(lpn) {
             self.delivery.deliver(kernel, slot, 1, u64::from(bytes));

@@ -12,7 +12,7 @@
 //! Price: a rebuilt page takes as many reads as the row has others. An incomplete row has its parity in the controller: the
 //! pages that are not written yet are not read.
 //!
-//! Only host reads of whole or partial mapping units are rebuilt; prefetches and the reads of partial writes wait.
+//! Only host reads of whole or partial mapping units are rebuilt; readahead and the reads of partial writes wait.
 //!
 //! Invariant: a rebuild stays until all flash reads of its own have ended, and is answered then, once.
 

@@ -123,7 +123,7 @@ impl DriveRequest {
     }
 
     /// Buffered → acknowledged.
-    pub(super) fn acknowledge(&mut self) {
+    pub(super) fn end_buffering(&mut self) {
         debug_assert!(matches!(self.state(), State::Buffered { .. }), "{:?}", self.state());
         self.change(State::Acknowledged);
     }

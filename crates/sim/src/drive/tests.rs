@@ -219,7 +219,7 @@ fn mechanisms_do_what_they_are_for() {
 }
 
 #[test]
-fn reads_of_prefetched_units_are_not_starved_by_other_reads() {
+fn reads_of_units_read_ahead_are_not_starved() {
     let settings = [
         ("capacity", "256MiB"),
         ("flash.channels", "2"),
@@ -244,7 +244,7 @@ fn reads_of_prefetched_units_are_not_starved_by_other_reads() {
 }
 
 #[test]
-fn prefetches_that_a_scan_leaves_behind_do_not_block_the_next_scan() {
+fn readahead_left_by_a_scan_does_not_block_the_next_one() {
     let settings =
         [("capacity", "2GiB"), ("flash.blocks", "40"), ("flash.pages", "96"), ("initial.state", "full")];
     let mut drive = Drive::new(&config("nvme-tlc", &settings), Seed(1));
@@ -263,7 +263,7 @@ fn prefetches_that_a_scan_leaves_behind_do_not_block_the_next_scan() {
         drive.counters().get("readahead_pages_fetched").unwrap() - before
     };
     let (first, second) = (scan(), scan());
-    assert!(second * 100 > first * 99, "{first} units are prefetched, then {second}");
+    assert!(second * 100 > first * 99, "{first} units are read ahead, then {second}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::request::HostRequest;
 use super::rotation::Rotation;
 use crate::config::{DeferGc, DriveConfig};
 use crate::event::Ticket;
-use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, Watch};
+use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, StopCheck};
 use crate::ids::{CallSlot, DieId, Lpn, PlaneId, RequestSlot, TurnId};
 use crate::kernel::Kernel;
 use crate::nand::{Correction, Defer, Gc, Geometry, Operation, Owner, Program, Read, Work};
@@ -67,7 +67,7 @@ impl Translation {
         config: &DriveConfig,
         geometry: &Geometry,
         seed: Seed,
-        watch: Watch<'_>,
+        watch: StopCheck<'_>,
     ) -> Option<Self> {
         let mut ftl = Ftl::new(config, seed);
         if ftl.prepare(config, seed, watch).is_break() {
@@ -185,7 +185,7 @@ impl Translation {
         bytes: u64,
     ) {
         self.access(kernel, plane);
-        kernel.enqueue(Operation::read(owner, Class::HostWrite, plane, lpn, bytes));
+        kernel.enqueue(Operation::read(owner, Class::Write, plane, lpn, bytes));
     }
 
     /// Reads a mapping unit ahead of the host.
@@ -323,7 +323,7 @@ impl Translation {
             fills_block: place.fills_block,
             waits_for_group: place.waits_for_group && may_wait,
         };
-        let (work, class) = (Work::Program(program), Class::HostWrite);
+        let (work, class) = (Work::Program(program), Class::Write);
         Operation { work, owner, class, defer: Defer::No, plane: place.plane }
     }
 
@@ -346,7 +346,7 @@ impl Translation {
             due.iter().for_each(|gc| kernel.promote_gc(gc.plane));
         }
         let plane = program.map(|program| program.plane);
-        let host = GcFor { owner: Owner::None, class: Class::HostWrite, defer: Defer::No };
+        let host = GcFor { owner: Owner::None, class: Class::Write, defer: Defer::No };
         if due.iter().any(|gc| gc.first) {
             // What waits for its turn was done before, and goes first.
             self.rotate(kernel, |rotation, turn| {
@@ -397,7 +397,7 @@ impl Translation {
         for (at, gc) in turn.iter().enumerate() {
             let is_last = at + 1 == turn.len();
             let owner = reported.filter(|_| is_last).map_or(Owner::None, Owner::Turn);
-            self.enqueue_gc(kernel, gc, GcFor { owner, class: Class::HostWrite, defer: Defer::No });
+            self.enqueue_gc(kernel, gc, GcFor { owner, class: Class::Write, defer: Defer::No });
         }
         turn.clear();
         self.turn = turn;
@@ -483,7 +483,7 @@ impl Translation {
         for plane in die.0 * planes..(die.0 + 1) * planes {
             self.ftl.collect_idle(PlaneId(plane), &mut due);
         }
-        let idle = GcFor { owner: Owner::IdleGc, class: Class::Cleaning, defer: Defer::No };
+        let idle = GcFor { owner: Owner::IdleGc, class: Class::IdleGc, defer: Defer::No };
         due.drain(..).for_each(|gc| self.enqueue_gc(kernel, &gc, idle));
         self.due_gc = due;
     }

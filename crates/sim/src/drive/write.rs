@@ -1,9 +1,9 @@
 //! The way of a write: over the link, into the buffer or past it, to flash. Trims and flushes, too.
 //!
 //! ```text
-//! store ─┬─ into the buffer: admit … acknowledge ──> completion
-//!        │                            drain: fill what is missing, program, release the slot
-//!        └─ past the buffer: write_bypassing: fill what is missing, program … durable ──> completion
+//! store ─┬─ into the buffer: admit … acknowledge … complete_buffered ──> completion
+//!        │                   drain: write_unit (read missing parts), program … drained: release the slot
+//!        └─ past the buffer: write_bypassing: write_unit (read missing parts), program … programmed ──> completion
 //! ```
 //!
 //! The states of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns
@@ -47,7 +47,7 @@ pub(super) struct WritePath {
     buffer: Option<WriteBuffer>,
     /// Which writes go to the buffer.
     admit: Admit,
-    /// How long the buffer takes to acknowledge one of them.
+    /// How long an acknowledged write takes to complete.
     latency: Duration,
     /// Writes that wait for room in the buffer, first come first.
     stalled: VecDeque<RequestSlot>,
@@ -188,19 +188,19 @@ impl WritePath {
         true
     }
 
-    /// All of a write's mapping units are in the buffer.
+    /// Acknowledges a write of which the buffer has all mapping units: it completes after the buffer's latency.
     fn acknowledge(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
-        kernel.acknowledge(slot);
-        kernel.request_mut(slot).acknowledge();
+        kernel.count_volatile_write(slot);
+        kernel.request_mut(slot).end_buffering();
         if self.latency.is_zero() {
-            self.acknowledged(kernel, slot);
+            self.complete_buffered(kernel, slot);
         } else {
-            kernel.schedule_after(self.latency, Event::Acknowledged(slot));
+            kernel.schedule_after(self.latency, Event::BufferLatencyOver(slot));
         }
     }
 
-    /// The buffer has acknowledged a write.
-    pub(super) fn acknowledged(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
+    /// Completes an acknowledged write.
+    pub(super) fn complete_buffered(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
         self.delivery.written(kernel, slot, 1);
     }
 

@@ -72,12 +72,12 @@ pub struct FtlCounters {
 }
 
 /// Called from time to time during long preparations; says whether to continue.
-pub type Watch<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
+pub type StopCheck<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
 
-/// A [`Watch`] that never breaks.
-pub fn unwatched() -> ControlFlow<()> {
+/// A [`StopCheck`] that never breaks.
+pub fn never_stop() -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Units prepared from one call of the [`Watch`] to the next: some milliseconds.
+/// Units prepared from one call of the [`StopCheck`] to the next: some milliseconds.
 pub(crate) const UNITS_BETWEEN_STOP_CHECKS: u32 = 1 << 16;

@@ -2,7 +2,7 @@
 //!
 //! chen11 (section 5.2) measures the effect (sequential writes fall by a factor of 4.5 beside a random reader) and
 //! names candidates: shared engines, a lock-protected mapping table, pipelines that run in one direction. A lock
-//! that is granted in order of arrival has the same effect, whichever it is. Prefetched pages are read from flash like
+//! that is granted in order of arrival has the same effect, whichever it is. Pages of readahead are read from flash like
 //! others and take the lock, too.
 //!
 //! Invariants: all holders have one mode; waiting owners are granted in order of arrival; every grant is released once.
@@ -24,8 +24,8 @@ pub(crate) enum LockMode {
 pub(crate) enum LockOwner {
     /// A host request.
     Request(RequestSlot),
-    /// A mapping unit that is prefetched.
-    Prefetch(Lpn),
+    /// A mapping unit that is read ahead of the host.
+    Readahead(Lpn),
 }
 
 /// The lock and the queue before it.
@@ -102,13 +102,13 @@ mod tests {
     fn readers_share_and_later_readers_wait_behind_a_writer() {
         let mut lock = ReadWriteLock::default();
         let request = |slot| LockOwner::Request(RequestSlot(slot));
-        let prefetch = |lpn| LockOwner::Prefetch(Lpn(lpn));
-        assert!(lock.enter(LockMode::Read, request(0)) && lock.enter(LockMode::Read, prefetch(1)));
+        let readahead = |lpn| LockOwner::Readahead(Lpn(lpn));
+        assert!(lock.enter(LockMode::Read, request(0)) && lock.enter(LockMode::Read, readahead(1)));
         assert!(!lock.enter(LockMode::Write, request(2)));
-        assert!(!lock.enter(LockMode::Read, prefetch(3)));
-        assert_eq!(lock.waits(), 1, "prefetched units are not counted");
+        assert!(!lock.enter(LockMode::Read, readahead(3)));
+        assert_eq!(lock.waits(), 1, "readahead is not counted");
         assert!(lock.leave(LockMode::Read).is_empty());
         assert_eq!(lock.leave(LockMode::Read), [request(2)]);
-        assert_eq!(lock.leave(LockMode::Write), [prefetch(3)]);
+        assert_eq!(lock.leave(LockMode::Write), [readahead(3)]);
     }
 }

@@ -156,13 +156,13 @@ impl FlashArray {
         each!(mut self, scheduler => scheduler.promote_gc(die));
     }
 
-    /// Gives the prefetch of a mapping unit, where it waits at the die of `plane`, the rank of a host read.
+    /// Gives the readahead of a mapping unit, where it waits at the die of `plane`, the rank of a host read.
     pub fn promote_readahead(&mut self, plane: PlaneId, lpn: Lpn, now: Instant, events: &mut EventQueue) {
         let die = self.die_of(plane);
         each!(mut self, scheduler => scheduler.promote_readahead(die, lpn, now, events));
     }
 
-    /// Takes back the prefetch of a mapping unit, where it waits at the die of `plane`. Returns false where none waits there.
+    /// Takes back the readahead of a mapping unit, where it waits at the die of `plane`. Returns false where none waits there.
     pub fn cancel_readahead(&mut self, plane: PlaneId, lpn: Lpn) -> bool {
         let die = self.die_of(plane);
         each!(mut self, scheduler => scheduler.cancel_readahead(die, lpn))

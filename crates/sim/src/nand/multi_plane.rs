@@ -7,7 +7,7 @@
 //! of the host's reads.
 //!
 //! Invariants: an operation is in the list of its kind and plane while it is in its queue, in the same order; only the
-//! first of a list is taken out, but for a prefetch that is promoted.
+//! first of a list is taken out, except for a readahead that is promoted.
 
 use super::operation::{Gc, Operation, Program, Read, Work};
 use super::queue::{OpSlot, Operations, Queue};

@@ -14,7 +14,7 @@ pub enum Owner {
     DrainFill(BufferSlot),
     /// The rest of a mapping unit of which the request in this slot writes a part.
     RequestFill(RequestSlot),
-    /// A mapping unit that is prefetched into the read cache.
+    /// A mapping unit that is read ahead, into the read cache.
     Readahead,
     /// An access to a mapping unit that may have copies.
     Call(CallSlot),
@@ -125,7 +125,7 @@ impl Operation {
     /// The program of a mapping unit for the host.
     pub fn program(owner: Owner, plane: PlaneId, lpn: Lpn, bus_bytes: u64) -> Self {
         let program = Program { lpn, units: 1, bus_bytes, fills_block: false, waits_for_group: false };
-        Self { work: Work::Program(program), owner, class: Class::HostWrite, defer: Defer::No, plane }
+        Self { work: Work::Program(program), owner, class: Class::Write, defer: Defer::No, plane }
     }
 
     /// Whether the operation is a read.

@@ -140,8 +140,8 @@ impl Queued {
         Some(op)
     }
 
-    /// Takes the prefetch of a mapping unit out of a queue, where it waits there.
-    fn take_prefetch(&mut self, id: QueueId, lpn: Lpn) -> Option<OpSlot> {
+    /// Takes the readahead of a mapping unit out of a queue, where it waits there.
+    fn take_readahead(&mut self, id: QueueId, lpn: Lpn) -> Option<OpSlot> {
         let queue = &mut self.dies[id.die.index()].queues[id.rank];
         let (mut previous, mut op) = (OpSlot::NONE, queue.first());
         while op.is_some() {
@@ -386,7 +386,7 @@ impl Queued {
         if operation.defer == Defer::BehindHost && state.has_waiting(DEFERRED) {
             self.push_front(QueueId { die, rank: DEFERRED }, op);
         } else if self.rules.gc.preemptible && state.has_waiting(rank) {
-            if operation.class == Class::Cleaning {
+            if operation.class == Class::IdleGc {
                 state.paused.push(&mut self.ops, op);
             } else {
                 self.push_front(QueueId { die, rank }, op);
@@ -556,7 +556,7 @@ impl Scheduler for Queued {
         if from == to {
             return;
         }
-        let Some(op) = self.take_prefetch(QueueId { die, rank: from }, lpn) else { return };
+        let Some(op) = self.take_readahead(QueueId { die, rank: from }, lpn) else { return };
         self.ops[op].operation.class = Class::HostRead;
         self.push_back(QueueId { die, rank: to }, op);
         self.suspend(die, now);
@@ -565,7 +565,7 @@ impl Scheduler for Queued {
 
     fn cancel_readahead(&mut self, die: DieId, lpn: Lpn) -> bool {
         let rank = self.rank(Class::Readahead);
-        let Some(op) = self.take_prefetch(QueueId { die, rank }, lpn) else { return false };
+        let Some(op) = self.take_readahead(QueueId { die, rank }, lpn) else { return false };
         self.ops.remove(op);
         true
     }

@@ -12,7 +12,7 @@ pub(super) fn ranks(config: &DriveConfig) -> [usize; 4] {
     let scheduling = &config.scheduling;
     let policy = config.policies.scheduling.build(&scheduling.policy, &scheduling.options.options());
     let policy = policy.expect("validation built every policy once");
-    [Class::HostRead, Class::Readahead, Class::HostWrite, Class::Cleaning].map(|class| policy.rank(class))
+    [Class::HostRead, Class::Readahead, Class::Write, Class::IdleGc].map(|class| policy.rank(class))
 }
 
 /// A scheduler. Every operation that is enqueued ends once; those with an owner are appended to `finished` then.
@@ -55,12 +55,12 @@ pub(super) trait Scheduler {
     /// Ends the deferral of a die's GC behind the host: it goes before operations that are queued from now on.
     fn promote_gc(&mut self, _die: DieId) {}
 
-    /// Gives the prefetch of a mapping unit, where it waits at `die`, the rank of a host read. Schedulers without ranks
+    /// Gives the readahead of a mapping unit, where it waits at `die`, the rank of a host read. Schedulers without ranks
     /// have nothing to do.
     fn promote_readahead(&mut self, _die: DieId, _lpn: Lpn, _now: Instant, _events: &mut EventQueue) {}
 
-    /// Takes back the prefetch of a mapping unit, where it waits at `die`. Returns false where none waits there: it may have
-    /// begun. Schedulers without ranks starve no prefetch, so they take none back.
+    /// Takes back the readahead of a mapping unit, where it waits at `die`. Returns false where none waits there: it may have
+    /// begun. Schedulers without ranks starve no readahead, so they take none back.
     fn cancel_readahead(&mut self, _die: DieId, _lpn: Lpn) -> bool {
         false
     }

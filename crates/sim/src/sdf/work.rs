@@ -136,7 +136,7 @@ impl Sdf {
         let bytes = u64::from(shape.planes_at_once) * shape.page_bytes;
         for plane in (first..first + shape.planes).step_by(shape.planes_at_once as usize) {
             let work = program(row, shape.planes_at_once, bytes);
-            self.kernel.enqueue(operation(work, Owner::Request(slot), Class::HostWrite, PlaneId(plane)));
+            self.kernel.enqueue(operation(work, Owner::Request(slot), Class::Write, PlaneId(plane)));
         }
         self.write_on(slot);
     }
@@ -148,7 +148,7 @@ impl Sdf {
         let unit = self.kernel.request(slot).state.unit;
         let at = PlaneId(lane * shape.planes + plane);
         let failing = program(row, 1, shape.page_bytes);
-        self.kernel.enqueue(operation(failing, Owner::None, Class::HostWrite, at));
+        self.kernel.enqueue(operation(failing, Owner::None, Class::Write, at));
         let Ok(erases) = self.engines[lane as usize].replace(unit, plane) else {
             let write = self.kernel.request_mut(slot);
             write.fail(Failure::BadUnit);
@@ -161,7 +161,7 @@ impl Sdf {
         };
         let moved = Work::Gc(Gc { moves: row, summaries: 0, erases, planes: 1, paced: false });
         self.counts.pages_saved += u64::from(row);
-        self.kernel.enqueue(operation(moved, Owner::None, Class::HostWrite, at));
+        self.kernel.enqueue(operation(moved, Owner::None, Class::Write, at));
         true
     }
 
@@ -182,14 +182,14 @@ impl Sdf {
             let erases = *times.iter().max().expect("a chunk is never empty");
             let plane = PlaneId(lane * shape.planes + index as u32 * shape.planes_at_once);
             let (work, owner) = (Work::Erase(erases), Owner::Request(slot));
-            self.kernel.enqueue(operation(work, owner, Class::HostWrite, plane));
+            self.kernel.enqueue(operation(work, owner, Class::Write, plane));
         }
         self.erased = times;
     }
 
     /// Does what follows from a finished flash operation.
     #[inline]
-    pub(super) fn follow(&mut self, operation: &FlashOperation) {
+    pub(super) fn flash_operation_finished(&mut self, operation: &FlashOperation) {
         let Owner::Request(slot) = operation.owner else { unreachable!("only requests wait for flash here") };
         match operation.work {
             Work::Read(read) => {

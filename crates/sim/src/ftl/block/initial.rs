@@ -6,7 +6,7 @@
 
 use super::{BlockMapped, GcWork};
 use crate::config::{DriveConfig, InitialState};
-use crate::ftl::{UNITS_BETWEEN_STOP_CHECKS, Watch};
+use crate::ftl::{StopCheck, UNITS_BETWEEN_STOP_CHECKS};
 use crate::ids::{Lpn, PlaneId};
 use flashlane_base::Seed;
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ const LONGEST_WRITE_BYTES: u64 = 128 << 10;
 
 impl BlockMapped {
     /// Puts a fresh drive into an initial state.
-    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
+    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed, watch: StopCheck<'_>) -> ControlFlow<()> {
         match config.initial.state {
             InitialState::Fresh => {}
             InitialState::Full => self.fill(watch)?,
@@ -38,7 +38,7 @@ impl BlockMapped {
     }
 
     /// Gives every erase unit its data block, with all of its mapping units.
-    pub(super) fn fill(&mut self, watch: Watch<'_>) -> ControlFlow<()> {
+    pub(super) fn fill(&mut self, watch: StopCheck<'_>) -> ControlFlow<()> {
         let units_between_checks = (UNITS_BETWEEN_STOP_CHECKS / self.store.geometry.data_units).max(1);
         for plane in (0..self.store.geometry.planes).map(PlaneId) {
             for erase_unit in 0..self.store.erase_units_per_plane {
@@ -51,7 +51,7 @@ impl BlockMapped {
         ControlFlow::Continue(())
     }
 
-    fn scatter(&mut self, seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
+    fn scatter(&mut self, seed: Seed, watch: StopCheck<'_>) -> ControlFlow<()> {
         let g = &self.store.geometry;
         let log_blocks = u64::from(self.scheme.log_blocks());
         let log_units = log_blocks * u64::from(g.planes) * u64::from(g.data_units);
@@ -76,7 +76,7 @@ impl BlockMapped {
     }
 
     /// Runs idle GC on every plane until none is left.
-    fn merge_idle(&mut self, watch: Watch<'_>) -> ControlFlow<()> {
+    fn merge_idle(&mut self, watch: StopCheck<'_>) -> ControlFlow<()> {
         if !self.has_idle_gc() {
             return ControlFlow::Continue(());
         }

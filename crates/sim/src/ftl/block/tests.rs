@@ -173,7 +173,7 @@ fn the_fullest_drive_takes_every_write() {
         let geometry = Geometry::new(&config);
         config.flash.blocks = schemes::of(&config, &geometry).least_blocks_per_plane(&geometry) as u32;
         let mut ftl = mapped(&config);
-        assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
+        assert!(ftl.fill(&mut crate::ftl::never_stop).is_continue());
         let mut model = (0..ftl.store.geometry.logical_units).collect();
         assert_eq!(exercise(&mut ftl, 8_000, &mut model, 4), 0, "{scheme:?}");
     }
@@ -187,7 +187,7 @@ fn a_worn_out_drive_refuses_writes_and_keeps_what_it_holds() {
                 [("flash.endurance", "20"), ("flash.endurance_spread", "30%"), ("cleaning.high", high)];
             let config = config(scheme, &worn);
             let mut ftl = mapped(&config);
-            assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
+            assert!(ftl.fill(&mut crate::ftl::never_stop).is_continue());
             let mut model = (0..ftl.store.geometry.logical_units).collect();
             let refused = exercise(&mut ftl, 60_000, &mut model, 5);
             assert!(refused > 0 && ftl.counters().worn_out_blocks > 0, "{scheme:?}");
@@ -203,7 +203,7 @@ fn every_initial_state_can_be_had() {
             for capacity in ["512B", "40KiB", "7MiB"] {
                 let config = config(scheme, &[("capacity", capacity), ("initial.state", state)]);
                 let mut ftl = mapped(&config);
-                assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
+                assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::never_stop).is_continue());
                 let pages = 0..ftl.store.geometry.logical_units;
                 assert!(pages.into_iter().all(|lpn| ftl.plane_of(Lpn(lpn)).is_some() == (state != "fresh")));
                 assert_eq!(ftl.counters(), FtlCounters::default());
@@ -217,7 +217,7 @@ fn every_initial_state_can_be_had() {
 fn merges(scheme: &[(&str, &str)], offsets: impl IntoIterator<Item = u32>) -> FtlCounters {
     let config = config(scheme, &[("flash.channels", "1"), ("flash.planes", "1"), ("capacity", "1MiB")]);
     let mut ftl = mapped(&config);
-    assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
+    assert!(ftl.fill(&mut crate::ftl::never_stop).is_continue());
     for lpn in offsets {
         ftl.place(Lpn(lpn), &mut Vec::new()).unwrap();
     }
@@ -269,7 +269,7 @@ fn a_page_costs_the_merge_of_its_whole_unit() {
     // Four planes of 15 pages each: a page of each of nine units, wherever it is in the unit.
     let counters = |scheme| {
         let mut ftl = mapped(&config(scheme, &[("mapping.translation_options.stripe", "4")]));
-        assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
+        assert!(ftl.fill(&mut crate::ftl::never_stop).is_continue());
         for unit in 0..9 {
             ftl.place(Lpn(unit * 60 + 7 + unit), &mut Vec::new()).unwrap();
         }
@@ -293,7 +293,7 @@ fn merging_a_log_in_steps_costs_the_same_in_all() {
         let config =
             config(&scheme, &[("flash.channels", "1"), ("flash.planes", "1"), ("capacity", "1900KiB")]);
         let mut ftl = mapped(&config);
-        assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
+        assert!(ftl.fill(&mut crate::ftl::never_stop).is_continue());
         let (mut most, mut due) = (0, Vec::new());
         let mut random = Seed(2).source();
         let mut free = 0;

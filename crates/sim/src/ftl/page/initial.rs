@@ -9,7 +9,7 @@
 use super::PageMapped;
 use crate::config::{DriveConfig, InitialState};
 use crate::ftl::blocks::Open;
-use crate::ftl::{UNITS_BETWEEN_STOP_CHECKS, Watch};
+use crate::ftl::{StopCheck, UNITS_BETWEEN_STOP_CHECKS};
 use crate::ids::{Lpn, PlaneId, Ppn};
 use flashlane_base::Seed;
 use flashlane_policy::cleaning::View;
@@ -23,7 +23,7 @@ const SAMPLE_OVERWRITES: u64 = 6;
 
 impl PageMapped {
     /// Puts a fresh drive into an initial state.
-    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
+    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed, watch: StopCheck<'_>) -> ControlFlow<()> {
         match config.initial.state {
             InitialState::Fresh => {}
             InitialState::Full => self.fill(watch)?,
@@ -36,7 +36,7 @@ impl PageMapped {
         ControlFlow::Continue(())
     }
 
-    fn fill(&mut self, watch: Watch<'_>) -> ControlFlow<()> {
+    fn fill(&mut self, watch: StopCheck<'_>) -> ControlFlow<()> {
         let (mut placed, mut due) = (Vec::new(), Vec::new());
         let (mut next, mut look) = (0, 0);
         while next < self.geometry.logical_units {
@@ -54,7 +54,7 @@ impl PageMapped {
     }
 
     /// Fills the blocks of every plane as `sample` says (valid pages of a block, oldest first).
-    fn scatter(&mut self, sample: &[u16], seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
+    fn scatter(&mut self, sample: &[u16], seed: Seed, watch: StopCheck<'_>) -> ControlFlow<()> {
         let quotas = self.quotas(watch)?;
         let mut fills = Vec::with_capacity(quotas.len());
         for plane in (0..self.geometry.planes).map(PlaneId) {
@@ -93,7 +93,7 @@ impl PageMapped {
     }
 
     /// How many logical pages each plane gets.
-    fn quotas(&mut self, watch: Watch<'_>) -> ControlFlow<(), Vec<u32>> {
+    fn quotas(&mut self, watch: StopCheck<'_>) -> ControlFlow<(), Vec<u32>> {
         let geometry = self.geometry.clone();
         let chunk_units = u64::from(geometry.chunk_units);
         let most = (geometry.blocks - geometry.factory_bad_per_plane - geometry.low_blocks - 2)
@@ -223,7 +223,7 @@ fn sample(
     config: &DriveConfig,
     full: &crate::nand::Geometry,
     seed: Seed,
-    watch: Watch<'_>,
+    watch: StopCheck<'_>,
 ) -> ControlFlow<(), Vec<u16>> {
     let mut small = config.clone();
     small.flash.channels = 1;

@@ -211,13 +211,13 @@ fn the_fragmented_state_is_the_one_that_overwriting_leads_to() {
         };
         config.initial.state = InitialState::Full;
         let mut written = PageMapped::new(&config, Seed(1));
-        assert!(written.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
+        assert!(written.prepare(&config, Seed(1), &mut crate::ftl::never_stop).is_continue());
         let pages = u64::from(written.geometry.logical_units);
         amplification(&mut written, pages * 8);
         let steady = amplification(&mut written, pages);
         config.initial.state = InitialState::Fragmented;
         let mut prepared = PageMapped::new(&config, Seed(1));
-        assert!(prepared.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
+        assert!(prepared.prepare(&config, Seed(1), &mut crate::ftl::never_stop).is_continue());
         check(&prepared);
         let at_once = amplification(&mut prepared, pages);
         assert!(
@@ -257,7 +257,7 @@ fn the_smallest_drives_can_be_prepared() {
         for capacity in ["512B", "4KiB", "40KiB"] {
             let config = config(&[("capacity", capacity), ("initial.state", state)]);
             let mut ftl = PageMapped::new(&config, Seed(1));
-            assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
+            assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::never_stop).is_continue());
             assert!((0..ftl.geometry.logical_units).all(|lpn| ftl.plane_of(Lpn(lpn)).is_some()));
             check(&ftl);
         }
@@ -310,7 +310,7 @@ impl Allocation for Counted {
 fn long_run_requests_one_plane_per_page_despite_gc() {
     let config = config(&[("capacity", "13MiB"), ("initial.state", "full")]);
     let mut ftl = PageMapped::new(&config, Seed(1));
-    assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
+    assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::never_stop).is_continue());
     let asked = Arc::new(AtomicU64::new(0));
     let array = ftl.geometry.array(&config.mapping.order, Seed(1));
     let allocation =
@@ -357,7 +357,7 @@ fn paced_cleaning_never_runs_out_of_room() {
         settings.push(("capacity", &capacity));
         let config = of_profile("ssd-s", &settings);
         let mut ftl = PageMapped::new(&config, Seed(seed));
-        assert!(ftl.prepare(&config, Seed(seed), &mut crate::ftl::unwatched).is_continue());
+        assert!(ftl.prepare(&config, Seed(seed), &mut crate::ftl::never_stop).is_continue());
         let mut due = Vec::new();
         let all = u64::from(ftl.geometry.logical_units);
         for write in 0..(all * 20).min(20_000) {
@@ -412,7 +412,7 @@ fn victim_is_cleaned_in_steps_of_whole_flash_pages() {
     let config =
         of_profile("nvme-tlc", &[("capacity", "20MiB"), ("flash.page", "16KiB"), ("initial.state", "full")]);
     let mut ftl = PageMapped::new(&config, Seed(1));
-    assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
+    assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::never_stop).is_continue());
     let (mut random, mut due, mut erases) = (Seed(5).source(), Vec::new(), 0);
     let pages = u64::from(ftl.geometry.logical_units);
     for _ in 0..20 * pages {

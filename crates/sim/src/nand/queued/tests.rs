@@ -41,7 +41,7 @@ fn every_interrupted_gc_of_an_idle_die_completes() {
     let (mut now, mut events, die) = (Instant::ZERO, EventQueue::default(), DieId(0));
     for plane in (0..planes).map(PlaneId) {
         let work = Work::Gc(Gc { moves: 3, summaries: 0, erases: 1, planes: 1, paced: false });
-        let (owner, class) = (Owner::IdleGc, Class::Cleaning);
+        let (owner, class) = (Owner::IdleGc, Class::IdleGc);
         flash.enqueue(Operation { work, owner, class, defer: Defer::No, plane }, now, &mut events);
     }
     // Each read interrupts the GC of one plane.
@@ -66,7 +66,7 @@ fn only_reads_of_others_than_gc_are_counted() {
     let mut flash = one_die("1");
     let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
     for (owner, reads) in [(Owner::None, 0), (Owner::IdleGc, 0), (Owner::Readahead, 1)] {
-        let read = Operation::read(owner, Class::Cleaning, PlaneId(0), Lpn(0), 4096);
+        let read = Operation::read(owner, Class::IdleGc, PlaneId(0), Lpn(0), 4096);
         flash.enqueue(read, now, &mut events);
         run_until_finished(&mut flash, &mut now, &mut events);
         assert_eq!(flash.media.counters().reads, reads, "{owner:?}");
