@@ -1,6 +1,16 @@
 //! The block layer: immutable blocks under 64-bit ids, with calls that queue an operation and return at once.
 //!
 //! # From `put` to the device
+//! ```text
+//! Blocks::put            refuses it, or finds a lane (admit_put)
+//! Engine::put            block table: start_put; sequence number and checksums
+//! Scheduler::queue_write lane queue
+//! Scheduler::start_write unit table: least_worn, start_write; header and footer; Port::submit
+//!   … the device writes …
+//! Scheduler::write_ended unit table: write_completed
+//! Engine::write_ended    block table: put_completed; completions: finish
+//! Blocks::reap           returns it
+//! ```
 //! [`Blocks::put`] checks that the operation is admissible and hands it to the **engine** (`engine`), which knows what each
 //! block is doing. The engine gives the block a sequence number, computes its checksums and queues it on a lane. The
 //! **scheduler** (`scheduler`) takes it from the **lane's queue** (`lane`) when the lane has room, chooses an erased unit

@@ -17,7 +17,7 @@ use crate::chunks::Chunks;
 use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange};
 use crate::error::LayerError;
 use crate::label::label;
-use crate::state::StateRequest;
+use crate::state::StateOptions;
 use crate::undo::Undo;
 use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{
@@ -40,7 +40,7 @@ pub(crate) const ENTRY: Entry = Entry {
 struct InMemory;
 
 impl Plan for InMemory {
-    fn prepare(&self, inner: Stack, _: StateRequest) -> Result<Prepared, LayerError> {
+    fn prepare(&self, inner: Stack, _: StateOptions) -> Result<Prepared, LayerError> {
         match inner {
             Stack::Timing(device) => Ok(Prepared::new(StateChange::None, |seed| {
                 Ok(Stack::Data(Box::new(Backed::new(device).seeded(seed))))

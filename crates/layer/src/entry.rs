@@ -6,7 +6,7 @@
 
 use crate::error::LayerError;
 use crate::options::{OptionHelp, Options};
-use crate::state::{StateRequest, StateSettings};
+use crate::state::{StateOptions, StateSettings};
 use flashlane_base::Seed;
 use flashlane_device::{DataDevice, Device, Profile};
 use std::fmt;
@@ -83,7 +83,7 @@ impl Stack {
 /// The parsed and checked settings of a layer.
 pub(crate) trait Plan: fmt::Debug + Send + Sync {
     /// Reads what the layer needs from `inner`. MUST NOT write.
-    fn prepare(&self, inner: Stack, request: StateRequest) -> Result<Prepared, LayerError>;
+    fn prepare(&self, inner: Stack, state: StateOptions) -> Result<Prepared, LayerError>;
 
     /// Returns the settings for the stored state. The default is for layers without one.
     fn state_settings(&self) -> StateSettings {
@@ -113,8 +113,8 @@ impl Layer {
     ///
     /// # Errors
     /// [`LayerError`] where the layer cannot be put over `inner`.
-    pub fn prepare(&self, inner: Stack, request: StateRequest) -> Result<Prepared, LayerError> {
-        self.plan.prepare(inner, request)
+    pub fn prepare(&self, inner: Stack, state: StateOptions) -> Result<Prepared, LayerError> {
+        self.plan.prepare(inner, state)
     }
 
     /// Puts the layer over `inner`. Its randomness MUST depend on `seed` and the settings only, not on the location of
@@ -123,7 +123,7 @@ impl Layer {
     /// # Errors
     /// [`LayerError`] where the layer cannot be put over `inner`.
     pub fn build(&self, inner: Stack, seed: Seed) -> Result<Stack, LayerError> {
-        self.prepare(inner, StateRequest::default())?.finish(seed)
+        self.prepare(inner, StateOptions::default())?.finish(seed)
     }
 }
 

@@ -16,7 +16,7 @@ pub use faults::{Fault, Faults, Rate};
 use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange};
 use crate::error::LayerError;
 use crate::label::label;
-use crate::state::StateRequest;
+use crate::state::StateOptions;
 use faults::KINDS;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
@@ -35,7 +35,7 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 impl Plan for Faults {
-    fn prepare(&self, inner: Stack, _: StateRequest) -> Result<Prepared, LayerError> {
+    fn prepare(&self, inner: Stack, _: StateOptions) -> Result<Prepared, LayerError> {
         let faults = self.clone();
         Ok(Prepared::new(StateChange::None, move |seed| {
             Ok(match inner {

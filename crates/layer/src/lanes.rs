@@ -13,6 +13,23 @@
 //! Opening writes nothing. Damaged records are rewritten with the first accepted write or erase, or by
 //! [`Lanes::repair`]; a device with foreign data in the location of a record opens only read-only (`ours`).
 //!
+//! # The path of a write, by file
+//! ```text
+//! device     submit_with
+//! requests   accept: check it, submit its data to the device below (`pending` has what is in flight)
+//! device     reap ─> requests: process, when the data is durable
+//! table      the record of the unit changes, its sector is due
+//! records    write_sectors ─> sector_ended
+//! requests   complete
+//! ```
+//! An erase begins at the table.
+//!
+//! # The path of opening, by file
+//! `settings` compares the spec with the device. `divide` formats it; or `open` reads superblocks and table (`disk` has their
+//! bytes, `layout` their locations) with one request at a time (`blocking`). If records are damaged, `search` looks for the
+//! superblock's copy at an earlier end, and `recover` and `recovered` derive records from the heads of units (`heads`); `flaw`
+//! and `ours` distinguish damage from foreign data.
+//!
 //! Every write is durable when it completes, requested or not. The request to the device below uses the caller's buffer: no data
 //! is copied. The layout on the device is in `docs/layout.md`.
 

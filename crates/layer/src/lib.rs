@@ -26,4 +26,4 @@ pub use lanes::{Lanes, LanesError};
 pub use options::OptionHelp;
 pub use registry::{LAYERS, keeping_bytes, layer};
 pub use replicated::Replicated;
-pub use state::{Format, Repair, StateRequest, StateSettings};
+pub use state::{Format, Repair, StateOptions, StateSettings};

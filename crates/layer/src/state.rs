@@ -1,4 +1,4 @@
-//! Requests and settings for the state that a layer stores on a device.
+//! Options and settings for the state that a layer stores on a device.
 
 /// Selects the damaged records of a stored state that a repair writes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub enum Format {
     Always,
 }
 
-/// A caller's request for the stored state of layers. A setting in the spec takes precedence.
+/// A caller's options for the state that layers store. A setting in the spec takes precedence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StateRequest {
+pub struct StateOptions {
     /// Whether to write a new state. Default: only on a simulated device without one, which has nothing to lose.
     pub format: Option<Format>,
     /// Whether and how to repair an existing state.

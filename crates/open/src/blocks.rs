@@ -7,7 +7,7 @@ use crate::target::{IntoTarget, Target};
 use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, BlockStore, Blocks, FormatError};
 use flashlane_device::{DataDevice, Profile};
-use flashlane_layer::{Format, Repair, StateChange, StateRequest};
+use flashlane_layer::{Format, Repair, StateChange, StateOptions};
 
 /// Blocks on a device of any kind, for calls that do not wait.
 pub type AnyBlocks = Blocks<Box<dyn DataDevice>>;
@@ -117,8 +117,8 @@ impl OpenOptions {
     ) -> Result<AnyBlocks, BlocksError> {
         let opening =
             self.clone().destroy_data(access == BlockAccess::Write).keeps_blocks(true).allow_page_cache(true);
-        let request = StateRequest { repair, check_erased: true, ..StateRequest::default() };
-        let (opened, _) = opening.open_requested::<BlocksError>(target, request, &|_| Ok(()))?;
+        let state = StateOptions { repair, check_erased: true, ..StateOptions::default() };
+        let (opened, _) = opening.open_with_state::<BlocksError>(target, state, &|_| Ok(()))?;
         Ok(Blocks::open(opened.device, options)?)
     }
 
@@ -162,15 +162,15 @@ impl OpenOptions {
             && !is_new
             && !settings.has_shape
             && settings.format != Some(Format::Always);
-        let request = match may_keep {
-            true => StateRequest {
+        let state = match may_keep {
+            true => StateOptions {
                 format: Some(Format::IfAbsent),
                 repair: Some(Repair::Overwrite),
                 check_erased: true,
             },
-            false => StateRequest { format: Some(Format::Always), ..StateRequest::default() },
+            false => StateOptions { format: Some(Format::Always), ..StateOptions::default() },
         };
-        let (opened, change) = self.open_requested(target, request, accept)?;
+        let (opened, change) = self.open_with_state(target, state, accept)?;
         // `accept` was not called for a device that stores no state.
         accept(opened.device.profile())?;
         let division = match change {

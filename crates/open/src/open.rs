@@ -6,7 +6,7 @@ use crate::stack::{self, Accept, Built};
 use crate::target::{IntoTarget, Target};
 use flashlane_device::{DataDevice, Device, Interleaved, Profile};
 use flashlane_host::{CreateError, Doubt};
-use flashlane_layer::{Backed, Stack, StateChange, StateRequest};
+use flashlane_layer::{Backed, Stack, StateChange, StateOptions};
 use std::fmt;
 
 /// A device that is ready for requests.
@@ -31,7 +31,8 @@ impl OpenOptions {
     /// [`OpenError`] says what failed and what is allowed; nothing was written.
     pub fn open(&self, device: impl IntoTarget) -> Result<Opened<dyn Device>, OpenError> {
         let target = device.into_target(&self.policies)?;
-        let Built { stack, warnings, .. } = self.build::<OpenError>(&target, self.request(), &|_| Ok(()))?;
+        let Built { stack, warnings, .. } =
+            self.build::<OpenError>(&target, self.state_options(), &|_| Ok(()))?;
         let device = stack.into_device();
         let device = if device.profile().lanes > 1 { Box::new(Interleaved::new(device)) } else { device };
         Ok(Opened { device, warnings })
@@ -57,20 +58,19 @@ impl OpenOptions {
         accept: &dyn Fn(&Profile) -> Result<(), E>,
     ) -> Result<Opened<dyn DataDevice>, E> {
         let target = device.into_target(&self.policies)?;
-        Ok(self.open_requested(&target, self.request(), accept)?.0)
+        Ok(self.open_with_state(&target, self.state_options(), accept)?.0)
     }
 
-    /// Opens as [`open_data_if`](Self::open_data_if) does, with a request to the layer that stores a state. Also
-    /// returns what the layer wrote of that state.
-    pub(crate) fn open_requested<E: From<OpenError>>(
+    /// Opens as [`open_data_if`](Self::open_data_if) does, with options for the state that a layer stores on the device.
+    /// Also returns what the layer wrote of that state.
+    pub(crate) fn open_with_state<E: From<OpenError>>(
         &self,
         target: &Target,
-        request: StateRequest,
+        state: StateOptions,
         accept: Accept<'_, E>,
     ) -> Result<(Opened<dyn DataDevice>, StateChange), E> {
-        let request =
-            StateRequest { check_erased: request.check_erased && !target.is_simulated(), ..request };
-        let Built { stack, warnings, change } = self.build(target, request, accept)?;
+        let state = StateOptions { check_erased: state.check_erased && !target.is_simulated(), ..state };
+        let Built { stack, warnings, change } = self.build(target, state, accept)?;
         let device = match stack {
             Stack::Data(device) => device,
             Stack::Timing(device) => Box::new(Backed::new(device)),
@@ -78,18 +78,18 @@ impl OpenOptions {
         Ok((Opened { device, warnings }, change))
     }
 
-    /// Returns the request of these options to the layer that stores a state.
-    fn request(&self) -> StateRequest {
-        StateRequest { check_erased: self.check_erased, ..StateRequest::default() }
+    /// Returns the options for the state that a layer stores on the device.
+    fn state_options(&self) -> StateOptions {
+        StateOptions { check_erased: self.check_erased, ..StateOptions::default() }
     }
 
     fn build<E: From<OpenError>>(
         &self,
         target: &Target,
-        request: StateRequest,
+        state: StateOptions,
         accept: Accept<'_, E>,
     ) -> Result<Built, E> {
-        self.creating(target, |options| stack::build(target, options, request, accept))
+        self.creating(target, |options| stack::build(target, options, state, accept))
     }
 
     /// Calls `open` with options for the file that [`create`](Self::create) makes, or with `self` where no file is

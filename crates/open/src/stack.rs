@@ -3,11 +3,11 @@
 use crate::error::OpenError;
 use crate::options::OpenOptions;
 use crate::own::{block_ranges, own_data};
-use crate::target::{Kind, Real, Simulated, Target};
+use crate::target::{Real, Resolved, Simulated, Target};
 use flashlane_device::spec::Spec;
 use flashlane_device::{Lane, OneLane, Profile};
 use flashlane_host::{Access, Doubt, OwnData, ZonedError, ZonedOptions};
-use flashlane_layer::{Format, Stack, StateChange, StateRequest};
+use flashlane_layer::{Format, Stack, StateChange, StateOptions};
 use std::ops::ControlFlow;
 
 /// Called with the profile of a layer before it writes its state to the device.
@@ -22,22 +22,22 @@ pub(crate) struct Built {
     pub change: StateChange,
 }
 
-/// Builds the device of `target`. `request` goes to the layer that stores a state, if there is one.
+/// Builds the device of `target`. `state` goes to the layer that stores a state, if there is one.
 pub(crate) fn build<E: From<OpenError>>(
     target: &Target,
     options: &OpenOptions,
-    request: StateRequest,
+    state: StateOptions,
     accept: Accept<'_, E>,
 ) -> Result<Built, E> {
-    let (layer, inner) = match &target.kind {
-        Kind::Simulated(drive) => return Ok(simulated(drive, options)?),
-        Kind::Real(device) => return Ok(real(device, options)?),
-        Kind::Layered { layer, inner } => (layer, inner),
+    let (layer, inner) = match &target.resolved {
+        Resolved::Simulated(drive) => return Ok(simulated(drive, options)?),
+        Resolved::Real(device) => return Ok(real(device, options)?),
+        Resolved::Layered { layer, inner } => (layer, inner),
     };
-    let Built { stack, warnings, change } = build(inner, options, request, accept)?;
+    let Built { stack, warnings, change } = build(inner, options, state, accept)?;
     // A new file has no state to lose.
-    let format = request.format.or(options.is_new.then_some(Format::Always));
-    let prepared = layer.prepare(stack, StateRequest { format, ..request }).map_err(OpenError::Layer)?;
+    let format = state.format.or(options.is_new.then_some(Format::Always));
+    let prepared = layer.prepare(stack, StateOptions { format, ..state }).map_err(OpenError::Layer)?;
     if let Some(profile) = prepared.change().profile() {
         accept(profile)?;
     }

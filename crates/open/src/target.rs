@@ -20,12 +20,12 @@ use std::sync::OnceLock;
 #[derive(Clone, Debug)]
 pub struct Target {
     spec: Spec,
-    pub(crate) kind: Kind,
+    pub(crate) resolved: Resolved,
 }
 
-/// The type of a target.
+/// The device that a spec names.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum Resolved {
     /// A simulated drive.
     Simulated(Simulated),
     /// A file, a block device or a zoned drive.
@@ -81,8 +81,8 @@ impl Target {
     pub fn resolve(spec: &Spec, policies: &Policies) -> Result<Self, OpenError> {
         let real =
             |path: &Path, zoned| Box::new(Real { path: path.into(), zoned, identity: OnceLock::new() });
-        let kind = match spec {
-            Spec::Path(path) => Kind::Real(real(path, None)),
+        let resolved = match spec {
+            Spec::Path(path) => Resolved::Real(real(path, None)),
             Spec::Simulated { profile, overrides, lane } => {
                 let config = Box::new(config_named(profile, overrides, policies)?);
                 if let Some(lane) = lane.filter(|&lane| lane >= config.lane_count()) {
@@ -90,20 +90,20 @@ impl Target {
                 }
                 let whole =
                     Spec::Simulated { profile: profile.clone(), overrides: overrides.clone(), lane: None };
-                Kind::Simulated(Simulated { config, lane: *lane, name: whole.to_string() })
+                Resolved::Simulated(Simulated { config, lane: *lane, name: whole.to_string() })
             }
             Spec::Layer { name, inner, options } if name == ZONED => {
                 let Spec::Path(path) = &**inner else {
                     return Err(OpenError::ZonedOver { inner: inner.to_string() });
                 };
-                Kind::Real(real(path, Some(ZonedSettings::read(options)?)))
+                Resolved::Real(real(path, Some(ZonedSettings::read(options)?)))
             }
             Spec::Layer { name, inner, options } => {
                 let inner = Box::new(Self::resolve(inner, policies)?);
-                Kind::Layered { layer: flashlane_layer::layer(name, options).map_err(and_zoned)?, inner }
+                Resolved::Layered { layer: flashlane_layer::layer(name, options).map_err(and_zoned)?, inner }
             }
         };
-        Ok(Self { spec: spec.clone(), kind })
+        Ok(Self { spec: spec.clone(), resolved })
     }
 
     /// Returns the spec that was resolved.
@@ -113,10 +113,10 @@ impl Target {
 
     /// Returns the real device below all layers, or `None` where the device is simulated.
     pub fn real(&self) -> Option<&Real> {
-        match &self.kind {
-            Kind::Simulated(_) => None,
-            Kind::Real(real) => Some(real),
-            Kind::Layered { inner, .. } => inner.real(),
+        match &self.resolved {
+            Resolved::Simulated(_) => None,
+            Resolved::Real(real) => Some(real),
+            Resolved::Layered { inner, .. } => inner.real(),
         }
     }
 
@@ -132,47 +132,47 @@ impl Target {
 
     /// Returns the configuration of the simulated drive, or `None` where the device is real.
     pub fn config(&self) -> Option<&DriveConfig> {
-        match &self.kind {
-            Kind::Simulated(simulated) => Some(&simulated.config),
-            Kind::Real(_) => None,
-            Kind::Layered { inner, .. } => inner.config(),
+        match &self.resolved {
+            Resolved::Simulated(simulated) => Some(&simulated.config),
+            Resolved::Real(_) => None,
+            Resolved::Layered { inner, .. } => inner.config(),
         }
     }
 
     /// Returns whether there are layers over the drive.
     pub fn is_layered(&self) -> bool {
-        matches!(self.kind, Kind::Layered { .. })
+        matches!(self.resolved, Resolved::Layered { .. })
     }
 
     /// Returns the capabilities of the device.
     pub fn capabilities(&self) -> Capabilities {
-        match &self.kind {
-            Kind::Simulated(simulated) => {
+        match &self.resolved {
+            Resolved::Simulated(simulated) => {
                 Capabilities { erase_units: simulated.config.lanes.is_some(), ..Capabilities::default() }
             }
-            Kind::Real(real) => {
+            Resolved::Real(real) => {
                 Capabilities { erase_units: real.zoned.is_some(), bytes: true, stored_state: false }
             }
-            Kind::Layered { layer, inner } => layer.entry().adds.over(inner.capabilities()),
+            Resolved::Layered { layer, inner } => layer.entry().adds.over(inner.capabilities()),
         }
     }
 
     /// Returns the capacity of a simulated drive, or `None` where only the open device can report it.
     pub fn capacity_bytes(&self) -> Option<u64> {
-        match &self.kind {
-            Kind::Simulated(simulated) => Some(simulated.config.capacity.0),
-            Kind::Real(_) => None,
-            Kind::Layered { layer, .. } if layer.entry().adds.erase_units => None,
-            Kind::Layered { inner, .. } => inner.capacity_bytes(),
+        match &self.resolved {
+            Resolved::Simulated(simulated) => Some(simulated.config.capacity.0),
+            Resolved::Real(_) => None,
+            Resolved::Layered { layer, .. } if layer.entry().adds.erase_units => None,
+            Resolved::Layered { inner, .. } => inner.capacity_bytes(),
         }
     }
 
     /// Returns the settings for the state that a layer stores on the device.
     pub fn state_settings(&self) -> StateSettings {
-        match &self.kind {
-            Kind::Layered { layer, .. } if layer.entry().adds.stored_state => layer.state_settings(),
-            Kind::Layered { inner, .. } => inner.state_settings(),
-            Kind::Simulated(_) | Kind::Real(_) => StateSettings::default(),
+        match &self.resolved {
+            Resolved::Layered { layer, .. } if layer.entry().adds.stored_state => layer.state_settings(),
+            Resolved::Layered { inner, .. } => inner.state_settings(),
+            Resolved::Simulated(_) | Resolved::Real(_) => StateSettings::default(),
         }
     }
 

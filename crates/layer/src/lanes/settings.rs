@@ -10,7 +10,7 @@ use super::{Lanes, NAME};
 use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange};
 use crate::error::LayerError;
 use crate::options::{OptionHelp, Options};
-use crate::state::{Format, Repair, StateRequest, StateSettings};
+use crate::state::{Format, Repair, StateOptions, StateSettings};
 use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
 use flashlane_device::{DataDevice, Device};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) const ENTRY: Entry = Entry {
     read: |options| Ok(Arc::new(Settings::read(options)?)),
 };
 
-/// The parsed settings: a partial shape, and the request for the state on the device.
+/// The parsed settings: a partial shape, and the options for the state on the device.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     lanes: Option<u32>,
@@ -55,11 +55,11 @@ struct Settings {
 }
 
 impl Plan for Settings {
-    fn prepare(&self, inner: Stack, request: StateRequest) -> Result<Prepared, LayerError> {
+    fn prepare(&self, inner: Stack, state: StateOptions) -> Result<Prepared, LayerError> {
         let Stack::Data(mut device) = inner else {
             return Err(LayerError::NeedsBytes { key: NAME, device: inner.profile().name.clone() });
         };
-        let settings = self.or(request);
+        let settings = self.or(state);
         let finished = |lanes| Ok(Stack::Data(Box::new(lanes)));
         if settings.divides(&mut device) {
             let shape = settings.shape();
@@ -120,12 +120,12 @@ impl Settings {
         })
     }
 
-    /// Returns these settings, completed by a caller's request.
-    fn or(self, request: StateRequest) -> Self {
+    /// Returns these settings, completed by a caller's options.
+    fn or(self, state: StateOptions) -> Self {
         Self {
-            format: self.format.or(request.format),
-            repair: self.repair.or(request.repair),
-            check_erased: self.check_erased.or(Some(request.check_erased)),
+            format: self.format.or(state.format),
+            repair: self.repair.or(state.repair),
+            check_erased: self.check_erased.or(Some(state.check_erased)),
             ..self
         }
     }

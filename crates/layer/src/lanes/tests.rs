@@ -10,7 +10,7 @@ use crate::Backed;
 use crate::entry::{Stack, StateChange};
 use crate::error::LayerError;
 use crate::registry::layer;
-use crate::state::{Format, StateRequest};
+use crate::state::{Format, StateOptions};
 use flashlane_base::Random;
 use flashlane_device::{Completion, Device, NullDevice, Operation, Request, Rule, SubmitError, Unit};
 use flashlane_device_testing::conformance;
@@ -395,7 +395,7 @@ fn real_device_is_formatted_only_on_request() {
 #[test]
 fn preparing_writes_nothing_and_finishing_writes() {
     let request =
-        StateRequest { format: Some(Format::IfAbsent), repair: Some(Repair::Overwrite), check_erased: true };
+        StateOptions { format: Some(Format::IfAbsent), repair: Some(Repair::Overwrite), check_erased: true };
     let settings = [("channels", "2"), ("unit", "8KiB"), ("read-unit", "512B"), ("write-unit", "4KiB")];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let small = layer("lanes", &settings).expect("they are settings");
@@ -537,7 +537,7 @@ proptest! {
         let below = || Stack::Data(Box::new(memory(device * 4096)));
         let lanes = layer("lanes", &settings);
         let made = lanes.clone().and_then(|lanes| lanes.build(below(), Seed(1)));
-        let planned = lanes.and_then(|lanes| lanes.prepare(below(), StateRequest::default()));
+        let planned = lanes.and_then(|lanes| lanes.prepare(below(), StateOptions::default()));
         let planned = planned.map(|planned| planned.change().clone());
         prop_assert_eq!(planned, made.map(|stack| StateChange::New(stack.profile().clone())));
     }

@@ -5,7 +5,7 @@ use super::{Bytes, Replicated, Timing};
 use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange};
 use crate::error::LayerError;
 use crate::options::{OptionHelp, Options};
-use crate::state::StateRequest;
+use crate::state::StateOptions;
 use flashlane_base::Duration;
 use flashlane_base::units::{
     exact_bytes, parse_bytes, parse_count, parse_duration, parse_share, typed_duration,
@@ -271,7 +271,7 @@ impl fmt::Display for Settings {
 }
 
 impl Plan for Settings {
-    fn prepare(&self, inner: Stack, _: StateRequest) -> Result<Prepared, LayerError> {
+    fn prepare(&self, inner: Stack, _: StateOptions) -> Result<Prepared, LayerError> {
         self.layout(inner.profile())?;
         let settings = self.clone();
         Ok(Prepared::new(StateChange::None, move |seed| {
