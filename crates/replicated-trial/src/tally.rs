@@ -28,10 +28,10 @@ impl Tally {
     /// Adds the counters of a layer that is closed.
     pub(crate) fn count(&mut self, counters: &Counters) {
         let get = |name: &str| counters.get(name).unwrap_or(0);
-        self.by_copy += get("writes_completed_by_copy");
-        self.copies += get("extra_writes_by_writes") + get("extra_writes_by_reads");
-        self.hits += get("replicated_page_hits");
-        self.evicted += get("replicated_copies_evicted");
+        self.by_copy += get("writes_answered_by_copies");
+        self.copies += get("copies_written");
+        self.hits += get("accesses_of_replicated_pages");
+        self.evicted += get("copies_evicted");
     }
 }
 

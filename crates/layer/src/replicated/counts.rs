@@ -3,7 +3,7 @@
 use flashlane_base::Duration;
 
 /// Calls by the number of I/Os that each took; the last counts all larger ones (he14, table 3).
-pub(super) type Calls = [u64; 4];
+pub(super) type Calls = [u64; 3];
 
 /// The counts so far.
 #[derive(Clone, Debug, Default)]
@@ -30,33 +30,31 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// Returns the counts by name; those that a drive with replication has too have the same names there.
     pub fn list(&self) -> Vec<(&'static str, u64)> {
-        let [read_1, read_2, read_3, read_more] = self.reads;
-        let [write_1, write_2, write_3, write_more] = self.writes;
+        let (reads, writes) = (self.reads, self.writes);
         vec![
-            ("rread_1", read_1),
-            ("rread_2", read_2),
-            ("rread_3", read_3),
-            ("rread_more", read_more),
-            ("rwrite_1", write_1),
-            ("rwrite_2", write_2),
-            ("rwrite_3", write_3),
-            ("rwrite_more", write_more),
-            ("extra_writes_by_reads", self.extra_by_reads),
-            ("extra_writes_by_writes", self.extra_by_writes),
-            ("extra_writes_expected", self.extra_expected.round() as u64),
-            ("replicated_page_hits", self.hits),
-            ("replicated_copies_evicted", self.evictions),
-            ("replicated_copies_failed", self.copies_failed),
-            ("blocked_accesses", self.blocked),
-            ("writes_completed_by_copy", self.by_copy),
+            ("reads_of_one_copy", reads[0]),
+            ("reads_of_two_copies", reads[1]),
+            ("reads_of_more_copies", reads[2]),
+            ("writes_of_one_copy", writes[0]),
+            ("writes_of_two_copies", writes[1]),
+            ("writes_of_more_copies", writes[2]),
+            ("writes_answered_by_copies", self.by_copy),
+            ("accesses_of_replicated_pages", self.hits),
+            ("accesses_blocked", self.blocked),
+            ("copies_written", self.extra_by_writes + self.extra_by_reads),
+            ("copies_written_for_reads", self.extra_by_reads),
+            ("copies_expected", self.extra_expected.round() as u64),
+            ("copies_evicted", self.evictions),
+            ("copies_failed", self.copies_failed),
+            ("copies_interference_ns", self.interference.as_ns()),
             ("home_writes_lost", self.homes_lost),
-            ("interference_ns", self.interference.as_ns()),
         ]
     }
 }
 
 /// Counts a call that took `ios` I/Os.
 pub(super) fn count_call(calls: &mut Calls, ios: u32) {
-    calls[(ios.clamp(1, 4) - 1) as usize] += 1;
+    calls[(ios.clamp(1, 3) - 1) as usize] += 1;
 }

@@ -54,9 +54,8 @@ impl<B: Below> Device for Replicated<B> {
     }
 
     fn counters(&self) -> Counters {
-        let mut counters = self.below.device().counters();
-        counters.0.extend(self.counts.list());
-        counters
+        // A drive below that replicates too has counters of the same names: the sum counts both.
+        self.below.device().counters().plus(&Counters(self.counts.list()))
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {

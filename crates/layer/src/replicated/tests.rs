@@ -83,17 +83,17 @@ fn blocked_write_completes_by_its_copy() {
     let mut rig = Rig::new(late_once(is_write));
     let latency = rig.write(3, 7).unwrap();
     assert!((D..D * 2).contains(&latency), "{latency}");
-    assert_eq!((rig.count("rwrite_2"), rig.count("writes_completed_by_copy")), (1, 1));
+    assert_eq!((rig.count("writes_of_two_copies"), rig.count("writes_answered_by_copies")), (1, 1));
     // The home is not written: the copy is read.
     let (value, latency) = rig.read(3).unwrap();
     assert!(value == 7 && latency < D, "{value}, {latency}");
-    assert_eq!((rig.count("rread_1"), rig.count("replicated_page_hits")), (1, 1));
+    assert_eq!((rig.count("reads_of_one_copy"), rig.count("accesses_of_replicated_pages")), (1, 1));
     // A flush waits for the home. A later write ends the copies.
     let latency = rig.flush().unwrap();
     assert!(latency > LATE / 2, "{latency}");
     rig.write(3, 8).unwrap();
     assert_eq!(rig.read(3).unwrap().0, 8);
-    assert_eq!((rig.count("rwrite_1"), rig.count("extra_writes_by_writes")), (1, 1));
+    assert_eq!((rig.count("writes_of_one_copy"), rig.count("copies_written")), (1, 1));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn blocked_write_takes_as_many_places_as_are_blocked() {
     });
     let latency = rig.write(0, 1).unwrap();
     assert!((D * 3..D * 4).contains(&latency), "{latency}");
-    assert_eq!((rig.count("rwrite_more"), rig.count("extra_writes_by_writes")), (1, 3));
+    assert_eq!((rig.count("writes_of_more_copies"), rig.count("copies_written")), (1, 3));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn durable_write_waits_for_its_home() {
     let mut rig = Rig::new(late_once(is_write));
     let latency = rig.write_as(Request::write(0, 0, PAGE).durable(), 1).unwrap();
     assert!(latency >= LATE, "{latency}");
-    assert_eq!(rig.count("extra_writes_by_writes"), 0);
+    assert_eq!(rig.count("copies_written"), 0);
 }
 
 #[test]
@@ -136,9 +136,9 @@ fn blocked_reads_are_replicated_above_the_threshold() {
     // One of three accesses is blocked: more than 30%.
     let (value, latency) = rig.read(5).unwrap();
     assert!(value == 2 && latency >= LATE, "there is no copy yet: {latency}");
-    assert_eq!((rig.count("blocked_accesses"), rig.count("extra_writes_by_reads")), (1, 0));
+    assert_eq!((rig.count("accesses_blocked"), rig.count("copies_written_for_reads")), (1, 0));
     rig.wait(Duration::from_ms(1));
-    assert_eq!((rig.count("extra_writes_by_reads"), rig.count("extra_writes_expected")), (1, 1));
+    assert_eq!((rig.count("copies_written_for_reads"), rig.count("copies_expected")), (1, 1));
     assert!(rig.layer.groups.readable(5).count() == 1);
     assert_eq!(rig.read(5).unwrap().0, 2);
     // Another page, blocked once in five accesses.
@@ -148,7 +148,7 @@ fn blocked_reads_are_replicated_above_the_threshold() {
     }
     rig.read(5).unwrap();
     rig.wait(Duration::from_ms(1));
-    assert_eq!((rig.count("blocked_accesses"), rig.count("extra_writes_by_reads")), (1, 0));
+    assert_eq!((rig.count("accesses_blocked"), rig.count("copies_written_for_reads")), (1, 0));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn blocked_read_is_answered_by_a_copy() {
     rig.wait(LATE * 2);
     let (value, latency) = rig.read(2).unwrap();
     assert!(value == 9 && (D..D * 2).contains(&latency), "{value}, {latency}");
-    assert_eq!(rig.count("rread_2"), 1);
+    assert_eq!(rig.count("reads_of_two_copies"), 1);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn failed_copy_fails_no_request() {
         (if is_slot(request) { Duration::ZERO } else { LATE }, fails.then_some(IO_ERROR))
     });
     assert_eq!(rig.write(1, 1).map(|latency| latency / (D * 4).as_ns()), Ok(Duration::from_ns(1)));
-    assert_eq!((rig.count("replicated_copies_failed"), rig.count("writes_completed_by_copy")), (3, 1));
+    assert_eq!((rig.count("copies_failed"), rig.count("writes_answered_by_copies")), (3, 1));
     // With every copy failing, the home completes the write.
     let mut rig = Rig::new(|request| match is_slot(request) {
         true => (Duration::ZERO, Some(IO_ERROR)),
@@ -268,10 +268,11 @@ fn slot_that_is_read_is_not_written() {
     // The copy gives way to that of page 1, whose slot it would have.
     let latency = rig.write_as(Request::write(0, page_bytes, page_bytes), 2).unwrap();
     assert!(latency >= Duration::from_ms(3), "{latency}");
-    assert_eq!((rig.count("replicated_copies_evicted"), rig.count("extra_writes_by_writes")), (1, 1));
+    let for_writes = |rig: &Rig| rig.count("copies_written") - rig.count("copies_written_for_reads");
+    assert_eq!((rig.count("copies_evicted"), for_writes(&rig)), (1, 1));
     rig.layer.reap(Instant::FAR, &mut Vec::new());
     assert_eq!(rig.layer.take_buffer(read.id).unwrap().as_slice()[0], 1);
     // Without a reader the slot is taken.
     rig.write_as(Request::write(0, page_bytes, page_bytes), 3).unwrap();
-    assert_eq!(rig.count("extra_writes_by_writes"), 2);
+    assert_eq!(for_writes(&rig), 2);
 }

@@ -114,8 +114,8 @@ fn faults_below_never_return_other_bytes() {
             run.reap();
         }
         let count = |name| run.layer.counters().get(name).unwrap_or(0);
-        assert!(run.failed > 50 && count("writes_completed_by_copy") > 50, "seed {seed}");
-        assert!(count("replicated_copies_failed") > 10 && count("replicated_page_hits") > 100, "seed {seed}");
+        assert!(run.failed > 50 && count("writes_answered_by_copies") > 50, "seed {seed}");
+        assert!(count("copies_failed") > 10 && count("accesses_of_replicated_pages") > 100, "seed {seed}");
         compared += run.compared;
     }
     assert!(compared > 10_000, "{compared}");
