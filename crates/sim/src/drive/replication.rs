@@ -357,10 +357,8 @@ impl Replicator {
                 self.time(kernel, slot);
                 None
             }
-            Kind::Write { .. } if !kernel.flash().is_collecting(home) => {
-                self.time(kernel, slot);
-                None
-            }
+            // GC that begins later is queued behind this write: it will not be blocked any more.
+            Kind::Write { .. } if !kernel.flash().is_collecting(home) => None,
             Kind::Write { blocked, .. } => {
                 if !std::mem::replace(blocked, true) {
                     self.history.record(lpn.0, home.0, Access::Write, true);
