@@ -11,6 +11,9 @@
 //! bounds what they take. With small entries of at most `m` bytes and groups of `g`, less than `m` is left in a stretch, so
 //! there are at most `small / (g - m) + 1` of them, and one more for each large entry, which leaves a stretch begun.
 
+#[cfg(test)]
+mod tests;
+
 use crate::entry::Version;
 use crate::filter::{Filter, filter_bytes, hash_key};
 use crate::footer::{Fields, Origin, PatchFooter, TRAILER_BYTES};

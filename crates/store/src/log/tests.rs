@@ -1,1 +1,160 @@
-//! Tests of the log.
+//! Tests of the log on a disk in memory whose cache loses sectors in any mixture.
+
+use super::*;
+use crate::entry::{Body, Entry, Version};
+use crate::error::OpenError;
+use flashlane_base::Seed;
+use flashlane_device::Device;
+use flashlane_device_testing::MemoryDisk;
+
+fn config() -> LogConfig {
+    LogConfig { store: 9, bounds: vec![Vec::new(), b"m".to_vec()] }
+}
+
+fn create(pages: u64, seed: u64) -> Log<MemoryDisk> {
+    let mut disk = MemoryDisk::new((2 + pages) * 4096, 512, Seed(seed));
+    let layout = LogLayout::new(disk.profile(), &config()).expect("the disk has pages");
+    write_header(&mut disk, &layout, &config()).expect("the disk is sound");
+    Log::new(disk, layout, 9, &Recovered::empty())
+}
+
+fn open(mut disk: MemoryDisk) -> Result<(Log<MemoryDisk>, Vec<Record>), OpenError> {
+    let (found, layout) = read_header(&mut disk)?;
+    assert_eq!(found, config());
+    let recovered = recover(&mut disk, &layout, &found)?;
+    Ok((Log::new(disk, layout, 9, &recovered), recovered.records))
+}
+
+fn after_a_power_cut(log: &Log<MemoryDisk>) -> MemoryDisk {
+    let mut disk = log.device().clone();
+    disk.cut_power().expect("its power can be cut");
+    disk.reap(disk.now(), &mut Vec::new());
+    disk
+}
+
+fn record(sequence: u64, bytes: u64) -> Vec<u8> {
+    let version = Version { sequence, expiry_ms: 0, body: Body::Value(vec![sequence as u8; bytes as usize]) };
+    Record::encode(1, sequence, &[Entry { key: sequence.to_be_bytes().to_vec(), version }])
+}
+
+/// Waits until everything is written, and durable where that was requested.
+fn settle(log: &mut Log<MemoryDisk>) {
+    log.dispatch();
+    while !log.is_idle() {
+        log.step(Instant::FAR);
+        log.dispatch();
+    }
+}
+
+#[test]
+fn log_returns_the_first_records_after_power_cuts() {
+    for seed in 0..60 {
+        let mut random = Seed(seed).source();
+        let mut log = create(40, seed);
+        // The page of each record, with its number; those before the tail are freed.
+        let (mut written, mut next): (Vec<(u64, u64, u64)>, u64) = (Vec::new(), 1);
+        for _ in 0..120 {
+            let bytes = if random.chance(0.1) { random.below(20_000) } else { random.below(600) };
+            let encoded = record(next, bytes);
+            if log.has_room(encoded.len() as u64) {
+                let level = [Durability::Memory, Durability::Device][random.below(2) as usize];
+                let pages = log.append(&encoded, level);
+                written.push((next, pages.start, pages.end));
+                next += 1;
+            }
+            log.dispatch();
+            if random.chance(0.6) {
+                log.step(Instant::FAR);
+                log.dispatch();
+            }
+            if random.chance(0.2) {
+                log.want_durable(log.written_to());
+                settle(&mut log);
+                let most =
+                    written.iter().map(|record| record.1).filter(|&page| page <= log.durable_to()).max();
+                let tail = most.unwrap_or(0).saturating_sub(random.below(4)).max(log.tail);
+                log.free_below(tail.min(log.durable_to()));
+            }
+            let (copy, found) =
+                open(after_a_power_cut(&log)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            let found: Vec<u64> = found.iter().map(|record| record.sequence).collect();
+            let needed = written.iter().filter(|record| record.1 >= log.tail && record.2 <= log.durable_to());
+            for (sequence, ..) in needed {
+                assert!(
+                    found.contains(sequence),
+                    "seed {seed}: record {sequence} was durable, and {found:?} are found"
+                );
+            }
+            assert!(found.windows(2).all(|pair| pair[0] + 1 == pair[1]), "seed {seed}: {found:?} has gaps");
+            assert!(found.last().is_none_or(|&last| last < next), "seed {seed}: {found:?} beyond {next}");
+            if random.chance(0.1) {
+                next = found.last().map_or(next, |last| last + 1);
+                written.retain(|record| record.0 < next && found.contains(&record.0));
+                log = copy;
+            }
+        }
+    }
+}
+
+/// A log with three groups, of which all are durable.
+fn three_groups() -> Log<MemoryDisk> {
+    let mut log = create(40, 1);
+    for sequence in 1..=3 {
+        log.append(&record(sequence, 5000), Durability::Device);
+        settle(&mut log);
+    }
+    assert_eq!((log.durable_to(), log.written_to()), (6, 6));
+    log
+}
+
+fn opened_with_damage(page: u64) -> Result<Vec<u64>, OpenError> {
+    let log = three_groups();
+    let mut disk = log.device().clone();
+    disk.bytes_mut()[(2 + page as usize) * 4096 + 1000] ^= 1;
+    open(disk).map(|(_, found)| found.iter().map(|record| record.sequence).collect())
+}
+
+#[test]
+fn damage_before_the_tail_end_is_loud() {
+    for page in 0..4 {
+        let error = opened_with_damage(page).expect_err("a durable page is damaged");
+        assert!(
+            matches!(error, OpenError::LogDamaged { page: own, durable_to: 4, .. } if own == page),
+            "{error}"
+        );
+    }
+    // Nothing says that the last group was durable: it could have been torn.
+    assert_eq!(opened_with_damage(4), Ok(vec![1, 2]));
+    assert_eq!(opened_with_damage(5), Ok(vec![1, 2]));
+}
+
+#[test]
+fn second_copy_of_the_header_is_enough() {
+    let mut disk = three_groups().into_device();
+    disk.bytes_mut()[30] ^= 1;
+    assert_eq!(open(disk.clone()).map(|(_, found)| found.len()), Ok(3));
+    disk.bytes_mut()[4096 + 30] ^= 1;
+    assert!(matches!(open(disk).map(drop), Err(OpenError::LogHeaderDamaged { .. })));
+    let none = MemoryDisk::new(1 << 20, 512, Seed(1));
+    assert!(matches!(open(none).map(drop), Err(OpenError::NoLog { .. })));
+}
+
+#[test]
+fn ring_is_used_again_where_it_is_freed() {
+    let (mut log, mut random) = (create(24, 3), Seed(3).source());
+    for sequence in 1..400 {
+        let encoded = record(sequence, random.below(9000));
+        while !log.has_room(encoded.len() as u64) {
+            log.want_durable(log.written_to());
+            settle(&mut log);
+            log.free_below(log.durable_to());
+            settle(&mut log);
+        }
+        log.append(&encoded, Durability::Device);
+        log.dispatch();
+    }
+    settle(&mut log);
+    assert!(log.written_to() > 300, "{} pages were written", log.written_to());
+    let (_, found) = open(log.into_device()).expect("a closed log is opened");
+    assert_eq!(found.last().map(|record| record.sequence), Some(399));
+}
