@@ -57,6 +57,8 @@ pub struct View<'a> {
     pub patches: &'a [Patch<'a>],
     /// Most bytes of a patch.
     pub patch_bytes: u64,
+    /// Blocks that a merge may write where few are left; `None` where there are enough.
+    pub scarce_blocks: Option<u64>,
 }
 
 /// A merge.
@@ -198,6 +200,19 @@ impl View<'_> {
         let choices = of_level.map(|nth| self.into_level(vec![nth], level + 1));
         let bytes = |choice: &Choice| choice.inputs.iter().map(|&nth| self.patches[nth].bytes).sum::<u64>();
         choices.min_by_key(|choice| (bytes(choice), choice.inputs.clone()))
+    }
+
+    /// Where blocks are scarce, returns a merge that may give some back: of the uppermost level with the next one, or of the
+    /// runs of the deepest. Repeated, everything comes to be in one run.
+    fn reclaim(&self) -> Option<Choice> {
+        let blocks = self.scarce_blocks?;
+        let (upper, deepest) = (self.patches.first()?.level, self.deepest()?);
+        let choice = match upper < deepest || upper == 0 {
+            true => self.into_level(self.runs(upper).concat(), upper + 1),
+            false => self.into_one_run(deepest)?,
+        };
+        // A merge writes as many patches as it reads at most, and one that its parts do not fill.
+        (choice.inputs.len() as u64 + 1 <= blocks).then_some(choice)
     }
 
     /// Returns a merge that drops tombstones: of a patch that consists of them by more than `share`. One with nothing older

@@ -44,7 +44,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             return;
         }
         let patches = slice.levels.for_policy(self.snapshots.oldest());
-        let view = View { patches: &patches, patch_bytes: self.shape.block_bytes };
+        let scarce_blocks = self.is_space_scarce().then(|| self.spare_blocks());
+        let view = View { patches: &patches, patch_bytes: self.shape.block_bytes, scarce_blocks };
         let Some(choice) = self.policy.choose(view) else {
             self.slices[nth].in_shape = Some(self.slices[nth].structure);
             return;

@@ -20,6 +20,7 @@ const ENTRY_MEMORY_BYTES: u64 = 128;
 pub(crate) struct Container {
     entries: BTreeMap<Vec<u8>, Vec<Version>>,
     size: Size,
+    tombstones: u64,
     /// The log's pages with its records.
     pages: Option<std::ops::Range<u64>>,
 }
@@ -37,6 +38,11 @@ impl Container {
     /// The log's page behind its last record.
     pub(crate) fn end_page(&self) -> u64 {
         self.pages.as_ref().map_or(0, |pages| pages.end)
+    }
+
+    /// Returns whether it has tombstones.
+    pub(crate) fn has_tombstones(&self) -> bool {
+        self.tombstones > 0
     }
 
     /// Bytes of its entries.
@@ -68,11 +74,13 @@ impl Container {
         let mut removed = Vec::new();
         for Entry { key, version } in entries {
             self.size.add(shape, &key, &version);
+            self.tombstones += u64::from(version.body.is_tombstone());
             let versions = self.entries.entry(key.clone()).or_default();
             debug_assert!(versions.first().is_none_or(|newest| newest.sequence <= version.sequence));
             versions.insert(0, version);
             for version in snapshots.prune(versions, |version| version.sequence) {
                 self.size.remove(shape, &key, &version);
+                self.tombstones -= u64::from(version.body.is_tombstone());
                 removed.push(version);
             }
         }

@@ -328,6 +328,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     pub(crate) fn pump(&mut self) {
         self.log_progress();
         self.admit_writes();
+        self.relieve_space();
         self.flush_containers();
         self.compact();
         self.free_log();

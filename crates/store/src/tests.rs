@@ -175,3 +175,81 @@ fn waiting_calls_store_and_return() {
     let page = store.scan(b"", None, 10).unwrap();
     assert_eq!((page.items.len(), page.items[0].value_bytes, page.next), (1, 200_000, None));
 }
+
+#[test]
+fn full_device_reads_and_deletes_and_takes_values_again() {
+    for seed in 0..6 {
+        let mut store = create(2, 40, 2, seed);
+        let mut random = Seed(seed).source();
+        let mut model = BTreeMap::new();
+        let number = |nth: u64| [&[(nth * 97) as u8][..], &nth.to_be_bytes()].concat();
+        let full = (0..).find(|&nth| {
+            let value = vec![random.bits() as u8; 700];
+            let mut batch = Batch::default();
+            batch.put(number(nth), value.clone());
+            match write(&mut store, batch) {
+                Ok(_) => drop(model.insert(number(nth), value)),
+                Err(WriteError::Full { .. }) => store.settle(),
+                Err(error) => panic!("seed {seed}: {error}"),
+            }
+            // Merges may have given space back.
+            let mut batch = Batch::default();
+            batch.put(number(nth), vec![0; 700]);
+            model.contains_key(&number(nth))
+                == matches!(write(&mut store, batch), Err(WriteError::Full { .. }))
+        });
+        let full = full.expect("the device is filled");
+        assert!(full > 200, "seed {seed}: full after {full} values");
+        for nth in 0..full {
+            let mut batch = Batch::default();
+            batch.delete(number(nth));
+            write(&mut store, batch)
+                .unwrap_or_else(|error| panic!("seed {seed}: a delete is refused: {error}"));
+        }
+        assert_eq!(get(&mut store, &number(1)), None);
+        let mut accepted = 0;
+        for nth in 0..400 {
+            let mut batch = Batch::default();
+            batch.put(number(nth), vec![1; 700]);
+            match write(&mut store, batch) {
+                Ok(_) => accepted += 1,
+                Err(_) => store.settle(),
+            }
+        }
+        assert!(
+            accepted > 150,
+            "seed {seed}: {accepted} values are taken once the keys are deleted: {:?}",
+            store.status()
+        );
+    }
+}
+
+#[test]
+fn two_runs_of_one_seed_are_equal() {
+    let run = || {
+        let (mut store, mut random) = (create(4, 60, 3, 9), Seed(9).source());
+        let mut history = Vec::new();
+        for _ in 0..800 {
+            let mut batch = Batch::default();
+            batch.put(key(&mut random, 200), value(&mut random));
+            let level =
+                [Durability::Memory, Durability::System, Durability::Device][random.below(3) as usize];
+            let _ = store.write(batch, level);
+            store.get(&key(&mut random, 200), None);
+            let mut out = Vec::new();
+            store.reap(store.now() + flashlane_base::Duration::from_us(20), &mut out);
+            history.extend(
+                out.into_iter().map(|finished| (finished.ticket, finished.submitted, finished.completed)),
+            );
+        }
+        store.settle();
+        let counters = store.status().counters;
+        let (mut device, mut log) = store.into_devices();
+        let lanes: Vec<Vec<u8>> =
+            (0..4).map(|lane| device.lane_mut(flashlane_device::Lane(lane)).to_vec()).collect();
+        (history, counters, lanes, log.bytes_mut().to_vec())
+    };
+    let (first, second) = (run(), run());
+    assert!(first.1.merges > 3 && first.0.len() > 1000, "{:?}", first.1);
+    assert!(first == second, "two runs of one seed differ");
+}

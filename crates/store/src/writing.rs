@@ -20,8 +20,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Pieces of a write that are being stored at once.
 const PIECES_IN_FLIGHT: usize = 4;
-/// Blocks that are kept free for deletes.
-const DELETE_RESERVE_BLOCKS: u64 = 2;
 
 /// Writes that have not completed.
 #[derive(Debug, Default)]
@@ -34,6 +32,8 @@ pub(crate) struct Writes {
     device: VecDeque<Logged>,
     /// Writes whose pieces are being stored.
     pieces: BTreeMap<Ticket, PieceWrite>,
+    /// A value was refused since blocks are scarce.
+    wants_space: bool,
     pub(crate) pacer: Pacer,
 }
 
@@ -164,16 +164,45 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if fits { Ok(()) } else { Err(WriteError::BatchTooLarge { given_bytes, most_bytes }) }
     }
 
-    fn check_room(&self, entries: &[Entry], pieces: u64) -> Result<(), WriteError> {
+    fn check_room(&mut self, entries: &[Entry], pieces: u64) -> Result<(), WriteError> {
         let is_delete = entries.iter().all(|entry| entry.version.body.is_tombstone());
-        let reserve = if is_delete { DELETE_RESERVE_BLOCKS } else { self.options.reserve_blocks };
-        // Each container that has entries, and this one's, will need a block.
-        let containers = self.slices.iter().filter(|slice| !slice.container.is_empty()).count() as u64 + 1;
         let blocks_free = self.spare_blocks();
-        if blocks_free < reserve + containers + pieces {
+        let is_full = match is_delete {
+            // Where a merge runs it gives blocks back, and deletes wait for them.
+            true => blocks_free == 0 && self.slices.iter().all(|slice| slice.merge.is_none()),
+            false => blocks_free < self.options.reserve_blocks + self.containers() + pieces,
+        };
+        if is_full {
+            self.writes.wants_space = true;
+            self.pump();
             return Err(WriteError::Full { blocks_free });
         }
         Ok(())
+    }
+
+    /// Blocks that the containers will need, and one more.
+    fn containers(&self) -> u64 {
+        self.slices.iter().filter(|slice| !slice.container.is_empty()).count() as u64 + 1
+    }
+
+    /// Returns whether values are refused, as blocks are scarce.
+    pub(crate) fn is_space_scarce(&self) -> bool {
+        self.spare_blocks() < self.options.reserve_blocks + self.containers()
+    }
+
+    /// Where a value was refused, writes the containers with tombstones, so that merges give space back.
+    pub(crate) fn relieve_space(&mut self) {
+        if !std::mem::take(&mut self.writes.wants_space) {
+            return;
+        }
+        for nth in 0..self.slices.len() {
+            let slice = &mut self.slices[nth];
+            // The policy is asked again: blocks are scarce now.
+            slice.in_shape = None;
+            if slice.container.has_tombstones() && slice.frozen.is_empty() {
+                self.freeze(nth);
+            }
+        }
     }
 
     // Pieces.

@@ -36,7 +36,9 @@ impl Merge for LazyLeveled {
             return view.least_overlapping(last);
         }
         // Another policy may have left several runs.
-        view.into_one_run(last).or_else(|| view.dense_tombstones(self.shared.tombstones))
+        view.into_one_run(last)
+            .or_else(|| view.dense_tombstones(self.shared.tombstones))
+            .or_else(|| view.reclaim())
     }
 
     fn level_0_patches_max(&self) -> u32 {

@@ -48,7 +48,8 @@ impl Merge for Leveled {
             // Another policy may have left several runs.
             None => (1..LEVELS)
                 .find_map(|level| view.into_one_run(level))
-                .or_else(|| view.dense_tombstones(self.shared.tombstones)),
+                .or_else(|| view.dense_tombstones(self.shared.tombstones))
+                .or_else(|| view.reclaim()),
         }
     }
 

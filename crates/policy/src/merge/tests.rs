@@ -22,6 +22,7 @@ struct Model {
     truth: BTreeMap<Vec<u8>, (u64, bool)>,
     version: u64,
     run: u64,
+    scarce_blocks: Option<u64>,
 }
 
 impl Model {
@@ -121,7 +122,8 @@ impl Model {
     fn merge(&mut self, policy: &mut dyn Merge, context: &str) -> u32 {
         for merges in 0..1000 {
             let patches = self.patches();
-            let view = View { patches: &patches, patch_bytes: PATCH as u64 };
+            let view =
+                View { patches: &patches, patch_bytes: PATCH as u64, scarce_blocks: self.scarce_blocks };
             let Some(choice) = policy.choose(view) else { return merges };
             assert_eq!(view.legality(&choice), Ok(()), "{context}: {choice:?} of {patches:?}");
             self.apply(&choice);
@@ -179,7 +181,7 @@ fn shape_is_that_of_the_policy() {
             model.merge(policy.as_mut(), name);
         }
         let patches = model.patches();
-        let view = View { patches: &patches, patch_bytes: PATCH as u64 };
+        let view = View { patches: &patches, patch_bytes: PATCH as u64, scarce_blocks: None };
         (0..LEVELS).map(|level| view.runs(level).len()).collect::<Vec<_>>()
     };
     let leveled = shape("leveled");
@@ -208,6 +210,22 @@ fn tombstones_leave_a_tree_that_is_deleted() {
 }
 
 #[test]
+fn scarce_blocks_bring_everything_into_one_run() {
+    for entry in REGISTRY {
+        let (mut policy, mut model, mut random) = (build(entry.name), Model::default(), Seed(8).source());
+        for _ in 0..30 {
+            model.flush(&mut random, 0.1);
+            model.merge(policy.as_mut(), entry.name);
+        }
+        model.scarce_blocks = Some(1000);
+        model.merge(policy.as_mut(), entry.name);
+        let runs: std::collections::BTreeSet<_> =
+            model.patches.iter().map(|patch| (patch.level, patch.run)).collect();
+        assert_eq!(runs.len(), 1, "{}: {runs:?}", entry.name);
+    }
+}
+
+#[test]
 fn illegal_choices_are_named() {
     let patch =
         |level, run, first, last| Patch { level, run, first, last, bytes: 1, entries: 1, tombstones: 0 };
@@ -217,7 +235,7 @@ fn illegal_choices_are_named() {
         patch(1, 1, b"a", b"f"),
         patch(1, 1, b"n", b"p"),
     ];
-    let view = View { patches: &patches, patch_bytes: 1 };
+    let view = View { patches: &patches, patch_bytes: 1, scarce_blocks: None };
     let legality =
         |inputs: &[usize], level, joins| view.legality(&Choice { inputs: inputs.to_vec(), level, joins });
     assert_eq!(legality(&[], 1, true), Err(Illegal::Inputs));

@@ -26,7 +26,7 @@ impl Merge for Tiered {
                 return Some(Choice { inputs, level: (level + 1).min(LEVELS - 1), joins: false });
             }
         }
-        view.dense_tombstones(self.shared.tombstones)
+        view.dense_tombstones(self.shared.tombstones).or_else(|| view.reclaim())
     }
 
     fn level_0_patches_max(&self) -> u32 {
