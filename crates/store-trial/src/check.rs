@@ -50,7 +50,7 @@ impl Trial {
         // The copy works on, and loses its power once more.
         if self.random.chance(0.2) {
             let steps = self.random.below(30);
-            if self.random.chance(0.3) {
+            if self.random.chance(0.8) {
                 copy.flush();
             }
             for _ in 0..steps {

@@ -80,6 +80,10 @@ pub(crate) struct Core<D, L> {
     pub(crate) now_ms: u64,
     /// Requests to the block layer.
     routes: BTreeMap<BlockTicket, Purpose>,
+    /// Whether anything may be written: from the first accepted write on.
+    may_change: bool,
+    /// Blocks that an opening found not to count, with their slices; they are deleted when changes are allowed.
+    pub(crate) found_dead: Vec<(u32, u64)>,
     /// Pieces that no entry refers to once the log is durable below a page.
     pub(crate) freed_pieces: Vec<(u64, u64)>,
     finished: Vec<Finished>,
@@ -166,6 +170,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             next_number: 1,
             now_ms: 0,
             routes: BTreeMap::new(),
+            may_change: false,
+            found_dead: Vec::new(),
             freed_pieces: Vec::new(),
             finished: Vec::new(),
             held: BTreeMap::new(),
@@ -324,15 +330,27 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     // The loop.
 
+    /// Allows changes of the devices: an opening writes nothing, the first accepted write does what it left to do.
+    pub(crate) fn allow_changes(&mut self) {
+        if std::mem::replace(&mut self.may_change, true) {
+            return;
+        }
+        for (slice, id) in std::mem::take(&mut self.found_dead) {
+            self.delete_block(id, Some(slice));
+        }
+    }
+
     /// Starts everything that can start.
     pub(crate) fn pump(&mut self) {
         self.log_progress();
-        self.admit_writes();
-        self.relieve_space();
-        self.flush_containers();
-        self.compact();
-        self.free_log();
-        self.log.dispatch();
+        if self.may_change {
+            self.admit_writes();
+            self.relieve_space();
+            self.flush_containers();
+            self.compact();
+            self.free_log();
+            self.log.dispatch();
+        }
         self.finish_held();
     }
 

@@ -1,6 +1,9 @@
 //! Opening a store: the patches that count are found from what each says of itself, and the log is replayed. There is no
 //! manifest.
 //!
+//! Opening writes nothing. What it finds not to count is deleted from the first accepted write on, and only then are replayed
+//! containers written and patches merged.
+//!
 //! # Which patches count
 //! A merge `M` reads *inputs* and writes *outputs*; each output names `M`, its number, whether it is the last, and the inputs.
 //! Inputs are deleted when all outputs are durable. So `M` is **complete** if all its outputs are there, or one of its inputs
@@ -216,7 +219,7 @@ fn dead_patches(patches: &BTreeMap<u64, Fields>) -> Result<BTreeSet<u64>, OpenEr
 }
 
 impl<D: DataDevice, L: DataDevice> Core<D, L> {
-    /// Installs the patches that count, and deletes the others. Returns the pieces that are stored.
+    /// Installs the patches that count, and notes the others to be deleted. Returns the pieces that are stored.
     fn install(&mut self, footers: BTreeMap<u64, Footer>) -> Result<BTreeSet<u64>, OpenError> {
         let mut pieces = BTreeSet::new();
         let mut patches = BTreeMap::new();
@@ -228,7 +231,6 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         let fields = patches.iter().map(|(&id, patch)| (id, patch.fields.clone())).collect();
         let dead = dead_patches(&fields)?;
-        let is_read_only = self.blocks.device().profile().read_only;
         for (id, patch) in patches {
             let PatchFooter { fields, .. } = &patch;
             let number = fields.slice;
@@ -250,14 +252,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             let slice = &mut self.slices[number as usize];
             if dead.contains(&id) {
                 slice.undeleted.insert(id);
+                self.found_dead.push((number, id));
             } else {
                 slice.levels.replace(&[], [Arc::new(Patch::new(id, patch))]);
-            }
-        }
-        for number in 0..self.slices.len() {
-            let undeleted: Vec<u64> = self.slices[number].undeleted.iter().copied().collect();
-            for id in undeleted.into_iter().filter(|_| !is_read_only) {
-                self.delete_block(id, Some(number as u32));
             }
         }
         Ok(pieces)
@@ -278,11 +275,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    /// Deletes pieces that no entry refers to, once the log that says so is durable.
+    /// Notes the pieces to be deleted that no entry refers to, once the log that says so is durable.
     fn delete_unknown(&mut self, pieces: &BTreeSet<u64>) {
-        if self.blocks.device().profile().read_only {
-            return;
-        }
         let known = self.known_pieces();
         let page = self.log.position();
         self.freed_pieces.extend(pieces.difference(&known).map(|&piece| (page, piece)));

@@ -6,6 +6,7 @@
 //! - A batch is visible and stored as a whole. After a power cut the store holds exactly the first `n` writes, by their
 //!   numbers, for an `n` not below that of any write that completed as durable.
 //! - Writes in flight together have no order among them, but that their numbers say.
+//! - Opening writes nothing. Blocks that it finds not to count are deleted from the first accepted write on.
 //! - A read at a snapshot sees the writes up to the snapshot's number; a scan without one sees those up to its submission.
 //! - The memory of containers, indexes, filters, waiting writes and buffers of merges is bounded by one option. Where it is
 //!   used up, writes complete later, by a formula (see `pacing`), and at last are refused as busy.
@@ -104,7 +105,7 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         Ok(Self { core: recovery::create(device, log, store, slices, options)? })
     }
 
-    /// Opens the store on two devices. Blocks that do not count any more are deleted, unless the device is read-only.
+    /// Opens the store on two devices. Nothing is written before the first accepted write or [`flush`](Self::flush).
     ///
     /// # Errors
     /// [`OpenError`] where there is none, or a part of it is lost.
@@ -164,6 +165,7 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
 
     /// Begins to write all containers as patches.
     pub fn flush(&mut self) {
+        self.core.allow_changes();
         (0..self.core.slices.len()).for_each(|slice| self.core.freeze(slice));
         self.core.pump();
     }

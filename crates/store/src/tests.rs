@@ -5,6 +5,7 @@ use crate::options::{Slices, StoreOptions};
 use crate::store::Store;
 use crate::{Durability, KeyValueStore, WriteError};
 use flashlane_base::{Instant, Random, Seed};
+use flashlane_device::Device;
 use flashlane_device_testing::{MemoryDisk, MemoryLanes};
 use std::collections::BTreeMap;
 
@@ -252,4 +253,44 @@ fn two_runs_of_one_seed_are_equal() {
     let (first, second) = (run(), run());
     assert!(first.1.merges > 3 && first.0.len() > 1000, "{:?}", first.1);
     assert!(first == second, "two runs of one seed differ");
+}
+
+/// Returns everything that the devices hold.
+fn bytes_of(store: &TestStore) -> (Vec<Vec<u8>>, Vec<u8>) {
+    let (mut device, mut log) = (store.blocks().device().clone(), store.log_device().clone());
+    let lanes = (0..4).map(|lane| device.lane_mut(flashlane_device::Lane(lane)).to_vec()).collect();
+    (lanes, log.bytes_mut().to_vec())
+}
+
+#[test]
+fn opening_writes_nothing_until_the_first_write() {
+    let mut random = Seed(4).source();
+    let mut store = create(4, 80, 2, 4);
+    let mut dead = 0;
+    for _ in 0..400 {
+        let mut batch = Batch::default();
+        batch.put(key(&mut random, 100), value(&mut random));
+        write(&mut store, batch).expect("there is room");
+        store.step(Instant::FAR);
+        let (mut device, mut log) = (store.blocks().device().clone(), store.log_device().clone());
+        device.cut_power().expect("its power can be cut");
+        log.cut_power().expect("its power can be cut");
+        device.reap(device.now(), &mut Vec::new());
+        log.reap(log.now(), &mut Vec::new());
+        let mut copy = Store::open(device, log, options()).expect("the store is opened");
+        let before = bytes_of(&copy);
+        let found = all(&mut copy, None, &mut random);
+        copy.settle();
+        assert!(bytes_of(&copy) == before, "opening and reading changes the devices");
+        let stored = copy.blocks().list().count();
+        let mut batch = Batch::default();
+        batch.put("a", "b");
+        write(&mut copy, batch).expect("there is room");
+        copy.settle();
+        dead += usize::from(copy.blocks().list().count() < stored);
+        let (mut expected, now) = (found, all(&mut copy, None, &mut random));
+        expected.insert(b"a".to_vec(), b"b".to_vec());
+        assert!(now == expected, "what the first write deletes was not dead");
+    }
+    assert!(dead > 20, "{dead} openings found blocks to delete");
 }
