@@ -139,6 +139,8 @@ impl Drive {
         self.translation.wear_spread()
     }
 
+    // Requests on their way in, in this order: issued, arrived, received.
+
     /// The host issues a command, which may have to wait for the link.
     fn issue(&mut self, slot: RequestSlot) {
         if self.volatile.commands.issue(slot, self.kernel.link()) {

@@ -184,7 +184,7 @@ impl Translation {
         lpn: Lpn,
         bytes: u64,
     ) {
-        self.access(kernel, plane);
+        self.note_access(kernel, plane);
         kernel.enqueue(Operation::read(owner, Class::Write, plane, lpn, bytes));
     }
 
@@ -196,12 +196,12 @@ impl Translation {
         plane: PlaneId,
         lpn: Lpn,
     ) {
-        self.access(kernel, plane);
+        self.note_access(kernel, plane);
         kernel.enqueue(Operation::read(Owner::Readahead, class, plane, lpn, self.unit_bytes));
     }
 
-    /// Tells replication of an access that it does not serve.
-    fn access(&mut self, kernel: &Kernel<HostRequest>, plane: PlaneId) {
+    /// Reports an access to replication that it does not serve.
+    fn note_access(&mut self, kernel: &Kernel<HostRequest>, plane: PlaneId) {
         if let Some(replicator) = &mut self.replicator {
             replicator.access(kernel.flash().die_of(plane), kernel.now());
         }
@@ -230,7 +230,7 @@ impl Translation {
             self.enqueue_with_gc(kernel, None);
             return Err(NoRoom);
         };
-        let mut program = self.programming(owner, lpn, place, may_wait);
+        let mut program = self.program_operation(owner, lpn, place, may_wait);
         if let Some(replicator) = &mut self.replicator {
             program = replicator.write(kernel, &mut self.ftl, program);
         }
@@ -284,7 +284,7 @@ impl Translation {
             units.start += placed.len() as u32;
             placed.clear();
             if let Some(place) = last {
-                let program = self.programming(owner, Lpn(units.start), place, false);
+                let program = self.program_operation(owner, Lpn(units.start), place, false);
                 self.enqueue_with_gc(kernel, Some(program));
                 self.enqueue_parity(kernel, place, false);
                 units.start += 1;
@@ -302,20 +302,20 @@ impl Translation {
         if kernel.flash().joins_programs() {
             let Some(&place) = places.first() else { return };
             debug_assert!(places.iter().all(|place| place.parity.is_none()), "parity refuses copyback");
-            let Work::Program(unit) = self.programming(owner, first, place, false).work else { return };
+            let Work::Program(unit) = self.program_operation(owner, first, place, false).work else { return };
             let places = places.iter().map(|place| (place.plane, place.fills_block));
             let (flash, now, events) = kernel.flash_mut();
             return flash.enqueue_run(owner, unit, places, now, events);
         }
         for (lpn, &place) in (first.0..).map(Lpn).zip(places) {
-            kernel.enqueue(self.programming(owner, lpn, place, false));
+            kernel.enqueue(self.program_operation(owner, lpn, place, false));
             self.enqueue_parity(kernel, place, false);
         }
     }
 
-    /// The flash operation that puts a mapping unit in its place.
+    /// Returns the flash operation that programs a mapping unit in its place.
     #[inline]
-    fn programming(&self, owner: Owner, lpn: Lpn, place: Placed, may_wait: bool) -> Operation {
+    fn program_operation(&self, owner: Owner, lpn: Lpn, place: Placed, may_wait: bool) -> Operation {
         let program = Program {
             lpn,
             units: 1,
@@ -332,7 +332,7 @@ impl Translation {
     fn enqueue_parity(&self, kernel: &mut Kernel<HostRequest>, place: Placed, may_wait: bool) {
         if let Some(plane) = place.parity {
             let parity = Placed { plane, fills_block: false, ..place };
-            kernel.enqueue(self.programming(Owner::None, Lpn(0), parity, may_wait));
+            kernel.enqueue(self.program_operation(Owner::None, Lpn(0), parity, may_wait));
         }
     }
 
@@ -456,7 +456,7 @@ impl Translation {
         let Some(replicator) = &mut self.replicator else { return };
         if let Some(copy) = replicator.next_copy(kernel, &mut self.ftl, die, &mut self.due_gc) {
             let CopyPlaced { place, lpn } = copy;
-            let program = self.programming(Owner::Copy, lpn, place, false);
+            let program = self.program_operation(Owner::Copy, lpn, place, false);
             self.enqueue_placed(kernel, program, place, false);
         } else {
             self.enqueue_with_gc(kernel, None);

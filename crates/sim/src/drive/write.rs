@@ -1,11 +1,14 @@
-//! The way of a write: over the link, into the buffer or past it, to flash. Trims and flushes, too.
+//! The path of a write: over the link, into the buffer or past it, to flash. Trims and flushes, too.
 //!
 //! ```text
+//! Drive::submit ─> issue ─> command_arrived ─> receive … the link … received
 //! store ─┬─ into the buffer: admit … acknowledge … complete_buffered ──> completion
 //!        │                   drain: write_unit (read missing parts), program … drained: release the slot
 //!        └─ past the buffer: write_bypassing: write_unit (read missing parts), program … programmed ──> completion
+//! program: Translation::program ─> Ftl::place, Kernel::enqueue … the flash array … Drive::flash_operation_finished
 //! ```
 //!
+//! "…" is time. The functions of [`Drive`](super::Drive) are in `drive`, all others of the first two paths here.
 //! The states of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns
 //! the buffer and the requests that wait for it; it uses the kernel for time, link and flash, and the translation for
 //! places.
