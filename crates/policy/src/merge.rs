@@ -162,7 +162,7 @@ impl View<'_> {
     /// Returns the merge of `inputs` with the newest run of `level`, or into a new run where the level has none; with all
     /// patches of that run that they overlap, and all that lie between them and the result in the order of age. Those may be
     /// there where another policy shaped the tree, and where versions of one key end a patch and begin the next.
-    fn into_level(&self, mut inputs: Vec<usize>, level: u8) -> Choice {
+    fn merge_into_level(&self, mut inputs: Vec<usize>, level: u8) -> Choice {
         let newest = self.runs(level).into_iter().next().unwrap_or_default();
         let run = newest.first().map_or(u64::MAX, |&nth| self.patches[nth].run);
         let result = (level, std::cmp::Reverse(run));
@@ -189,7 +189,7 @@ impl View<'_> {
     }
 
     /// Returns the merge of all runs of a level into one, where it has several.
-    fn into_one_run(&self, level: u8) -> Option<Choice> {
+    fn merge_into_one_run(&self, level: u8) -> Option<Choice> {
         let runs = self.runs(level);
         (runs.len() > 1).then(|| Choice { inputs: runs.concat(), level, joins: false })
     }
@@ -197,7 +197,7 @@ impl View<'_> {
     /// Returns the merge of the patch of a level that has the fewest bytes below it, into the next level.
     fn least_overlapping(&self, level: u8) -> Option<Choice> {
         let of_level = (0..self.patches.len()).filter(|&nth| self.patches[nth].level == level);
-        let choices = of_level.map(|nth| self.into_level(vec![nth], level + 1));
+        let choices = of_level.map(|nth| self.merge_into_level(vec![nth], level + 1));
         let bytes = |choice: &Choice| choice.inputs.iter().map(|&nth| self.patches[nth].bytes).sum::<u64>();
         choices.min_by_key(|choice| (bytes(choice), choice.inputs.clone()))
     }
@@ -208,11 +208,11 @@ impl View<'_> {
         let blocks = self.scarce_blocks?;
         let (upper, deepest) = (self.patches.first()?.level, self.deepest()?);
         let choice = match upper < deepest || upper == 0 {
-            true => self.into_level(self.runs(upper).concat(), upper + 1),
-            false => self.into_one_run(deepest)?,
+            true => self.merge_into_level(self.runs(upper).concat(), upper + 1),
+            false => self.merge_into_one_run(deepest)?,
         };
         // A merge writes as many patches as it reads at most, and one that its parts do not fill.
-        (choice.inputs.len() as u64 + 1 <= blocks).then_some(choice)
+        ((choice.inputs.len() as u64) < blocks).then_some(choice)
     }
 
     /// Returns a merge that drops tombstones: of a patch that consists of them by more than `share`. One with nothing older
@@ -231,7 +231,7 @@ impl View<'_> {
                     self.patches.iter().filter(|other| other.level == patch.level).map(|other| other.run);
                 Choice { inputs: vec![nth], level: patch.level, joins: newest.max() == Some(patch.run) }
             } else if patch.level + 1 < LEVELS {
-                self.into_level(vec![nth], patch.level + 1)
+                self.merge_into_level(vec![nth], patch.level + 1)
             } else {
                 return None;
             };

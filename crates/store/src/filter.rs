@@ -106,8 +106,9 @@ mod tests {
 
     #[test]
     fn filter_passes_one_absent_key_in_a_hundred() {
+        type KeyOf = Box<dyn Fn(u64) -> Vec<u8>>;
         let seed = Seed(3);
-        let shapes: [(&str, Box<dyn Fn(u64) -> Vec<u8>>); 4] = [
+        let shapes: [(&str, KeyOf); 4] = [
             ("numbers", Box::new(|nth| nth.to_be_bytes().to_vec())),
             ("text", Box::new(|nth| format!("user{nth:012}").into_bytes())),
             ("long", Box::new(|nth| format!("{}{nth}", "x".repeat(200)).into_bytes())),

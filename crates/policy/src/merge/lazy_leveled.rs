@@ -25,7 +25,7 @@ impl Merge for LazyLeveled {
                 let mut inputs = runs.concat();
                 inputs.sort_unstable();
                 return Some(match level + 1 == last {
-                    true => view.into_level(inputs, last),
+                    true => view.merge_into_level(inputs, last),
                     false => Choice { inputs, level: level + 1, joins: false },
                 });
             }
@@ -36,7 +36,7 @@ impl Merge for LazyLeveled {
             return view.least_overlapping(last);
         }
         // Another policy may have left several runs.
-        view.into_one_run(last)
+        view.merge_into_one_run(last)
             .or_else(|| view.dense_tombstones(self.shared.tombstones))
             .or_else(|| view.reclaim())
     }

@@ -43,11 +43,11 @@ impl Merge for Leveled {
         // The highest score first; of equal ones the upper level.
         full.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         match full.first() {
-            Some((_, 0)) => Some(view.into_level(view.runs(0).concat(), 1)),
+            Some((_, 0)) => Some(view.merge_into_level(view.runs(0).concat(), 1)),
             Some(&(_, level)) => view.least_overlapping(level),
             // Another policy may have left several runs.
             None => (1..LEVELS)
-                .find_map(|level| view.into_one_run(level))
+                .find_map(|level| view.merge_into_one_run(level))
                 .or_else(|| view.dense_tombstones(self.shared.tombstones))
                 .or_else(|| view.reclaim()),
         }

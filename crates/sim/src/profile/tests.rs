@@ -209,7 +209,7 @@ fn refusal_of_parity_reads_names_the_unsuitable_setting() {
         ),
     ] {
         let common = if with_parity { &PARITY[..] } else { &[] };
-        let error = drive("he-4g", &[common, &settings].concat()).err().expect("it is refused");
+        let error = drive("he-4g", &[common, &settings].concat()).expect_err("it is refused");
         assert_eq!(error.field.as_deref(), Some(field), "{settings:?}: {error}");
         assert!(error.reason.starts_with(reason), "{settings:?}: {error}, expected: {reason}");
     }
