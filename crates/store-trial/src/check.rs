@@ -32,7 +32,9 @@ impl Trial {
         let found: Vec<_> = page.items.iter().filter(|item| is_lasting(&item.key)).collect();
         let lasting: Vec<_> = expected.iter().filter(|(key, _)| is_lasting(key)).collect();
         if page.next.is_none() {
-            assert_eq!(found.len(), lasting.len(), "a scan from {start:?} to the end");
+            let missing: Vec<_> =
+                lasting.iter().filter(|(key, _)| found.iter().all(|item| item.key != **key)).collect();
+            assert_eq!(found.len(), lasting.len(), "a scan from {start:?} to the end lacks {missing:?}");
         }
         for (item, (key, value)) in found.iter().zip(&lasting) {
             assert_eq!(&&item.key, key, "keys of a scan from {start:?} of {items} items");

@@ -89,13 +89,13 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             if merge.writing.len() >= self.options.merge_writes as usize || !merge.unplaced.is_empty() {
                 break;
             }
-            let (blocks, next_number) = (&self.blocks, &mut self.next_number);
+            let (blocks, payloads, next_number) = (&self.blocks, &mut self.payloads, &mut self.next_number);
             let mut context = Context {
                 shape: self.shape,
                 store: self.store,
                 now_ms: self.now_ms,
                 snapshots: &self.snapshots,
-                payload: &mut || blocks.payload(),
+                payload: &mut || payloads.pop().unwrap_or_else(|| blocks.payload()),
                 number: &mut || {
                     *next_number += 1;
                     *next_number - 1

@@ -90,7 +90,8 @@ pub(crate) struct Core<D, L> {
     /// Operations whose completion is delayed, by time.
     held: BTreeMap<(Instant, Ticket), (Pending, Outcome)>,
     next_ticket: u64,
-    payloads: Vec<Payload>,
+    /// Buffers of blocks, for later ones.
+    pub(crate) payloads: Vec<Payload>,
     is_blocks_turn: bool,
 }
 

@@ -71,6 +71,9 @@ struct Scan {
     bytes_max: u64,
     bytes: u64,
     cursors: Vec<Cursor>,
+    /// The key that is being gathered, with its newest version so far: where versions of it exceed a patch, older ones
+    /// begin the next.
+    gathering: Option<(Vec<u8>, Option<Version>)>,
     /// The slice's structure for which the cursors were made.
     structure: Option<u64>,
     page: Page,
@@ -268,6 +271,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             bytes_max: limits.1,
             bytes: 0,
             cursors: Vec::new(),
+            gathering: None,
             structure: None,
             page: Page::default(),
         };
@@ -316,7 +320,11 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 return;
             }
             let slice = &self.slices[scan.slice as usize];
-            let Some((key, version)) = next_entry(&mut scan, slice.containers()) else {
+            let is_found = gather(&mut scan, slice.containers());
+            if is_found && scan.cursors.iter().any(Cursor::is_waiting) {
+                continue;
+            }
+            let Some((key, version)) = scan.gathering.take() else {
                 // The slice is done. Reads of its cursors that are in flight are not needed.
                 let next = scan.slice as usize + 1;
                 let is_last = next == self.slices.len()
@@ -353,6 +361,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             let chunks = (SCAN_GROUPS * self.shape.group_bytes, SCAN_BYTES_MAX);
             scan.cursors = slice.levels.cursors(&scan.position, scan.end.as_deref(), chunks);
             scan.structure = Some(structure);
+            scan.gathering = None;
         }
         for nth in 0..scan.cursors.len() {
             // Older versions of a key that is done may begin the next patch of a run.
@@ -377,30 +386,32 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 }
 
-/// Takes the next key of a scan, with the newest version that it sees; `None` at the end of the slice or of the scan.
-#[allow(clippy::type_complexity)]
-fn next_entry<'a>(
-    scan: &mut Scan,
-    containers: impl Iterator<Item = &'a Container>,
-) -> Option<(Vec<u8>, Option<Version>)> {
-    let in_memory: Vec<(&[u8], &Version)> =
-        containers.filter_map(|container| container.range(&scan.position, scan.sequence).next()).collect();
-    let stored = scan.cursors.iter().filter_map(Cursor::peek).map(|entry| &entry.key[..]);
-    let key = in_memory.iter().map(|(key, _)| *key).chain(stored).min()?.to_vec();
-    if scan.end.as_ref().is_some_and(|end| key >= *end) {
-        return None;
+/// Gathers the versions of the next key of a scan, as far as they are read. Returns whether there is one before the end of the
+/// slice or of the scan.
+fn gather<'a>(scan: &mut Scan, containers: impl Iterator<Item = &'a Container>) -> bool {
+    if scan.gathering.is_none() {
+        let in_memory: Vec<(&[u8], &Version)> = containers
+            .filter_map(|container| container.range(&scan.position, scan.sequence).next())
+            .collect();
+        let stored = scan.cursors.iter().filter_map(Cursor::peek).map(|entry| &entry.key[..]);
+        let Some(key) = in_memory.iter().map(|(key, _)| *key).chain(stored).min() else { return false };
+        if scan.end.as_ref().is_some_and(|end| *key >= **end) {
+            return false;
+        }
+        let newest = in_memory.iter().find(|(own, _)| *own == key).map(|(_, version)| (*version).clone());
+        scan.gathering = Some((key.to_vec(), newest));
     }
-    let mut newest = in_memory.iter().find(|(own, _)| *own == key).map(|(_, version)| (*version).clone());
+    let Some((key, newest)) = &mut scan.gathering else { unreachable!("a key is being gathered") };
     for cursor in &mut scan.cursors {
-        while cursor.peek().is_some_and(|entry| entry.key == key) {
+        while cursor.peek().is_some_and(|entry| entry.key == *key) {
             let version = cursor.pop().expect("an entry was seen").version;
             let is_newer = newest.as_ref().is_none_or(|newest| newest.sequence < version.sequence);
             if version.sequence <= scan.sequence && is_newer {
-                newest = Some(version);
+                *newest = Some(version);
             }
         }
     }
-    Some((key, newest))
+    true
 }
 
 fn item(key: Vec<u8>, version: Version) -> Option<Item> {
