@@ -13,7 +13,7 @@
 //! The delay D is the paper's threshold for detecting an internal activity (table 1). The firmware knows the state of its
 //! chips (section 4.1), so that an access which merely waits for others of the host is not blocked.
 //!
-//! A *call* is an access that may be answered from several dies: the first answer counts, later ones are dropped.
+//! A *call* (`call`) is an access that may be answered from several dies: the first answer counts, later ones are dropped.
 //!
 //! Durability: a write is answered once one copy is on flash. Every copy carries, beside its data, the number of its mapping
 //! unit and of the write, so that recovery finds the newest one; here [`Replicator::cut_power`] does that, and then forgets
@@ -25,6 +25,8 @@
 //! - a copy can be read only once its mapping unit's own place is programmed;
 //! - a timer that is not the last one that was started has no effect.
 
+mod call;
+
 use super::request::HostRequest;
 use crate::config::DriveConfig;
 use crate::event::{Event, Ticket};
@@ -33,6 +35,7 @@ use crate::ids::{CallSlot, DieId, Lpn, PlaneId};
 use crate::kernel::Kernel;
 use crate::nand::{Defer, Geometry, Operation, Owner, Program, Read, Timing, Work};
 use crate::slab::Slab;
+use call::{Call, Kind};
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_policy::scheduling::Class;
 use flashlane_replication::{Access, Candidate, ExtraWrites, Groups, History, Shape, Slot, take_best};
@@ -54,44 +57,6 @@ pub(super) struct ReplicationCounts {
     pub(super) evicted: u64,
     /// Time that copies were being written while other accesses waited for their die.
     pub(super) interference: Duration,
-}
-
-/// What a call does.
-#[derive(Debug)]
-enum Kind {
-    Read {
-        read: Read,
-        /// Where it can still be asked for.
-        places: Vec<Candidate>,
-        /// Whether it is replicated once it is read.
-        replicates: bool,
-    },
-    Write {
-        /// Whether it was blocked.
-        blocked: bool,
-        /// Its copies, queued or written, and whether each is on flash.
-        copies: Vec<(Slot, bool)>,
-    },
-}
-
-/// An access that may be answered from several dies.
-#[derive(Debug)]
-struct Call {
-    lpn: Lpn,
-    /// The die of its own place.
-    die: DieId,
-    /// Whose access it is.
-    owner: Owner,
-    kind: Kind,
-    /// Reads of flash, or the program of its own place, that have not ended.
-    under_way: u32,
-    /// Flash operations so far, those of its copies included.
-    operations: u32,
-    answered: bool,
-    /// The timer of its delay.
-    timer: Ticket,
-    /// Its place in the order of all calls.
-    number: u64,
 }
 
 /// What a die does beside the accesses of the host.
