@@ -121,19 +121,22 @@ fn device_that_holds_a_loop_image_is_in_use() {
 
 #[test]
 fn disjoint_part_of_the_same_image_is_free() {
-    let Some(drive) = Loop::new(16 << 20, |_| Ok(())) else { return };
-    let file = drive.file.to_str().unwrap();
-    let part = |offset: &str| attach(&["--offset", offset, "--sizelimit", "4194304", file]);
-    run("losetup", &["-d", drive.device.to_str().unwrap()]).unwrap();
-    let (first, second) = (part("0").unwrap(), part("8388608").unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let image = folder.path().join("image");
+    fs::File::create(&image).unwrap().set_len(16 << 20).unwrap();
+    let part =
+        |offset: &str| attach(&["--offset", offset, "--sizelimit", "4194304", image.to_str().unwrap()]);
+    let first = match part("0") {
+        Ok(device) => device,
+        Err(e) => return println!("skipped: no loop device here: {e}"),
+    };
+    let second = part("8388608").unwrap();
     let open = OpenOptions::destroy(&second).open().map(drop);
     let overlapping = part("10485760").unwrap();
     let found = findings(Path::new(&second));
     for device in [&first, &second, &overlapping] {
         run("losetup", &["-d", device]).unwrap();
     }
-    // The drop of `drive` detaches it.
-    run("losetup", &[drive.device.to_str().unwrap(), file]).unwrap();
     assert!(open.is_ok(), "{open:?}");
     assert!(presents(&found, overlapping.trim_start_matches("/dev/")), "{found:?}");
 }
