@@ -24,6 +24,9 @@ use flashlane_workload::Access;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+/// How often a transaction's pause doubles: by then it is a second, even if the longest wait is a nanosecond.
+const PAUSE_DOUBLINGS_MOST: u32 = 30;
+
 pub(crate) struct Clients<'s, 'w, S> {
     source: &'s mut S,
     page_bytes: u64,
@@ -69,6 +72,8 @@ struct One {
     step: Duration,
     /// Number of its current or last wait for a lock.
     wait: u64,
+    /// How often the transaction waited too long for a lock.
+    long_waits: u32,
     /// Clients that wait for the page that it reads.
     followers: Vec<u32>,
 }
@@ -247,7 +252,7 @@ impl<'s, 'w, S: Source> Clients<'s, 'w, S> {
         one.step = cpu / accesses;
         one.first_step = cpu - one.step * (accesses - 1);
         (one.began, one.age) = (began, self.begun);
-        (one.next, one.state) = (0, State::Lock);
+        (one.next, one.state, one.long_waits) = (0, State::Lock, 0);
         self.begun += 1;
         true
     }
@@ -317,14 +322,22 @@ impl<'s, 'w, S: Source> Clients<'s, 'w, S> {
         }
     }
 
-    /// Begins the transaction of a client, which waits for a lock, anew.
+    /// Begins the transaction of a client, which waits for a lock, anew: at once, but after a pause that doubles each time
+    /// if it waits too long again. Without pauses, transactions that never commit could use the pages of a small pool so
+    /// often that none of these ever leaves it for the page that the oldest transaction needs.
     fn restart(&mut self, client: u32, reason: Restart, now: Instant) {
         self.record.restarted(reason);
         self.release(client, now);
         let one = &mut self.clients[client as usize];
         (one.next, one.state) = (0, State::Lock);
-        let step = one.first_step;
-        self.enter(client, now + step);
+        let mut at = now + one.first_step;
+        if reason == Restart::LockWait {
+            if one.long_waits > 0 {
+                at += self.lock_wait * (1 << (one.long_waits - 1).min(PAUSE_DOUBLINGS_MOST));
+            }
+            one.long_waits += 1;
+        }
+        self.enter(client, at);
     }
 
     /// Returns whether the transaction of a client began before those of all others.
