@@ -11,8 +11,8 @@ use std::io::Read;
 use std::ops::AddAssign;
 use std::panic::catch_unwind;
 
-/// Trials per batch.
-const BATCH: u64 = 512;
+/// Trials per batch: few, as one trial of the store has hundreds of power cuts.
+const BATCH: u64 = 16;
 
 /// The subject of trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
