@@ -4,19 +4,15 @@
 //! each of its sectors holds the new bytes or those that were durable before, in any mixture. A write in flight leaves, sector
 //! by sector, the old bytes, the new ones or random ones. A clone is an independent device that behaves the same from then on.
 
-use crate::memory::MemoryFaults;
-use flashlane_base::{Duration, Instant, Random, Seed};
+use crate::memory::{IO_ERROR, MemoryFaults};
+use crate::queue::{InFlight, Queue};
+use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{
     AtRisk, Buffer, Completion, DataDevice, Device, Failure, Operation, Profile, Request, RequestId,
     SubmitError,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-
-/// EIO, which Linux reports for a failed request.
-const IO_ERROR: i32 = 5;
-/// Longest time of a request.
-const LONGEST: Duration = Duration::from_us(100);
 
 /// A disk in memory.
 #[derive(Clone, Debug)]
@@ -28,22 +24,9 @@ pub struct MemoryDisk {
     durable: BTreeMap<u64, Box<[u8]>>,
     /// Sectors whose bytes are not durable.
     cached: BTreeSet<u64>,
-    now: Instant,
+    queue: Queue,
     random: Random,
     faults: MemoryFaults,
-    accepted: u64,
-    in_flight: BTreeMap<(Instant, u64), InFlight>,
-    returned: BTreeMap<RequestId, Buffer>,
-    /// Completions of requests that a power cut ended, for the next reap.
-    cut_off: Vec<Completion>,
-}
-
-#[derive(Clone, Debug)]
-struct InFlight {
-    request: Request,
-    submitted: Instant,
-    outcome: Result<(), Failure>,
-    buffer: Option<Buffer>,
 }
 
 impl MemoryDisk {
@@ -71,13 +54,9 @@ impl MemoryDisk {
             bytes: vec![0; capacity_bytes as usize],
             durable: BTreeMap::new(),
             cached: BTreeSet::new(),
-            now: Instant::ZERO,
+            queue: Queue::default(),
             random: seed.derive("memory disk").source(),
             faults: MemoryFaults::default(),
-            accepted: 0,
-            in_flight: BTreeMap::new(),
-            returned: BTreeMap::new(),
-            cut_off: Vec::new(),
         }
     }
 
@@ -109,7 +88,7 @@ impl MemoryDisk {
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
         let refused = match self.profile.check(&request) {
             Err(error) => Some(error),
-            Ok(()) if self.in_flight.len() >= self.profile.depth as usize => {
+            Ok(()) if self.queue.len() >= self.profile.depth as usize => {
                 Some(SubmitError::Full { depth: self.profile.depth })
             }
             Ok(()) if request.operation == Operation::Trim => {
@@ -125,28 +104,19 @@ impl MemoryDisk {
             Operation::Write if self.random.chance(self.faults.unit_fails) => Err(Failure::Os(IO_ERROR)),
             _ => Ok(()),
         };
-        let duration = Duration::from_ns(1 + self.random.below(LONGEST.as_ns()));
-        // A flush completes after all requests in flight.
-        let after = match (request.operation, self.in_flight.last_key_value()) {
-            (Operation::Flush, Some((&(last, _), _))) => last,
-            _ => self.now,
-        };
-        let in_flight = InFlight { request, submitted: self.now, outcome, buffer };
-        self.in_flight.insert((after.max(self.now) + duration, self.accepted), in_flight);
-        self.accepted += 1;
-        self.returned.remove(&request.id);
+        self.queue.push(request, outcome, buffer, &mut self.random);
         Ok(())
     }
 
-    fn finish(&mut self, ended: InFlight) -> Completion {
+    fn finish(&mut self, mut ended: InFlight) -> Completion {
         if ended.outcome.is_err() {
             self.tear(&ended);
         }
-        let InFlight { request, submitted, outcome, mut buffer } = ended;
+        let InFlight { request, outcome, buffer, .. } = &mut ended;
         let span = request.offset_bytes as usize..(request.offset_bytes + request.length_bytes) as usize;
-        match (request.operation, outcome, &mut buffer) {
+        match (request.operation, outcome, buffer) {
             (Operation::Write, Ok(()), Some(buffer)) => {
-                for sector in self.sectors(&request) {
+                for sector in self.sectors(request) {
                     if request.durable {
                         self.cached.remove(&sector);
                         self.durable.remove(&sector);
@@ -165,10 +135,7 @@ impl MemoryDisk {
             }
             _ => {}
         }
-        if let Some(buffer) = buffer {
-            self.returned.insert(request.id, buffer);
-        }
-        Completion { id: request.id, submitted, completed: self.now, outcome }
+        self.queue.complete(ended)
     }
 
     /// Leaves the sectors of a write with a mixture of old, new and random bytes.
@@ -194,7 +161,7 @@ impl Device for MemoryDisk {
     }
 
     fn now(&self) -> Instant {
-        self.now
+        self.queue.now()
     }
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
@@ -202,23 +169,12 @@ impl Device for MemoryDisk {
     }
 
     fn next_event(&self) -> Option<Instant> {
-        if !self.cut_off.is_empty() {
-            return Some(self.now);
-        }
-        Some(self.in_flight.first_key_value().map_or(Instant::FAR, |(&(time, _), _)| time.max(self.now)))
+        Some(self.queue.next_event())
     }
 
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
-        if !self.cut_off.is_empty() {
-            return out.append(&mut self.cut_off);
-        }
-        match self.in_flight.first_key_value().map(|(&(time, _), _)| time) {
-            None if until == Instant::FAR => return,
-            None => self.now = self.now.max(until),
-            Some(next) => self.now = self.now.max(next.min(until)),
-        }
-        while let Some(entry) = self.in_flight.first_entry().filter(|entry| entry.key().0 <= self.now) {
-            let ended = entry.remove();
+        self.queue.advance(until, out);
+        while let Some(ended) = self.queue.next_due() {
             out.push(self.finish(ended));
         }
     }
@@ -238,11 +194,8 @@ impl Device for MemoryDisk {
                 self.bytes[span].copy_from_slice(&durable);
             }
         }
-        for (_, cut) in std::mem::take(&mut self.in_flight) {
+        for cut in self.queue.cut_power() {
             self.tear(&cut);
-            let (InFlight { request, submitted, .. }, completed) = (cut, self.now);
-            let outcome = Err(Failure::DeviceLost);
-            self.cut_off.push(Completion { id: request.id, submitted, completed, outcome });
         }
         Some(lost)
     }
@@ -255,7 +208,7 @@ impl DataDevice for MemoryDisk {
     }
 
     fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
-        self.returned.remove(&id)
+        self.queue.take_buffer(id)
     }
 }
 

@@ -11,6 +11,7 @@
 pub mod conformance;
 mod disk;
 mod memory;
+mod queue;
 
 pub use disk::MemoryDisk;
 pub use memory::{MemoryFaults, MemoryLanes};

@@ -4,12 +4,12 @@
 //! power cut a write or erase in flight is complete, not begun, or torn: any mixture of the old bytes, the new ones and
 //! random ones. A clone is an independent device that behaves the same from then on.
 
-use flashlane_base::{Duration, Instant, Random, Seed};
+use crate::queue::{InFlight, Queue};
+use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{
     AtRisk, Buffer, Completion, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
     SubmitError, Unit, Units,
 };
-use std::collections::BTreeMap;
 
 /// Probabilities of failure per request, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,28 +26,13 @@ pub struct MemoryLanes {
     profile: Profile,
     units: Units,
     bytes: Vec<u8>,
-    now: Instant,
+    queue: Queue,
     random: Random,
     faults: MemoryFaults,
-    accepted: u64,
-    in_flight: BTreeMap<(Instant, u64), InFlight>,
-    returned: BTreeMap<RequestId, Buffer>,
-    /// Completions of requests that a power cut ended, for the next reap.
-    cut_off: Vec<Completion>,
-}
-
-#[derive(Clone, Debug)]
-struct InFlight {
-    request: Request,
-    submitted: Instant,
-    outcome: Result<(), Failure>,
-    buffer: Option<Buffer>,
 }
 
 /// EIO, which Linux reports for a failed request.
-const IO_ERROR: i32 = 5;
-/// Longest time of a request.
-const LONGEST: Duration = Duration::from_us(100);
+pub(crate) const IO_ERROR: i32 = 5;
 
 impl MemoryLanes {
     /// Creates `lanes` lanes of `units` erased units of `unit_bytes`, which is the write unit too.
@@ -73,13 +58,9 @@ impl MemoryLanes {
             units: Units::new(&profile),
             bytes: vec![0; (profile.capacity_bytes * u64::from(lanes)) as usize],
             profile,
-            now: Instant::ZERO,
+            queue: Queue::default(),
             random: seed.derive("memory lanes").source(),
             faults: MemoryFaults::default(),
-            accepted: 0,
-            in_flight: BTreeMap::new(),
-            returned: BTreeMap::new(),
-            cut_off: Vec::new(),
         }
     }
 
@@ -112,16 +93,7 @@ impl MemoryLanes {
             }
             _ => Ok(()),
         };
-        let duration = Duration::from_ns(1 + self.random.below(LONGEST.as_ns()));
-        let in_flight = InFlight { request, submitted: self.now, outcome, buffer };
-        // A flush completes after all requests in flight.
-        let after = match (request.operation, self.in_flight.last_key_value()) {
-            (Operation::Flush, Some((&(last, _), _))) => last,
-            _ => self.now,
-        };
-        self.in_flight.insert((after.max(self.now) + duration, self.accepted), in_flight);
-        self.accepted += 1;
-        self.returned.remove(&request.id);
+        self.queue.push(request, outcome, buffer, &mut self.random);
         Ok(())
     }
 
@@ -131,7 +103,7 @@ impl MemoryLanes {
             return Err(SubmitError::Unsupported { operation: Operation::Trim });
         }
         self.units.admit(request).map_err(|rule| request.refused_by(rule))?;
-        if self.in_flight.len() >= self.profile.depth as usize {
+        if self.queue.len() >= self.profile.depth as usize {
             return Err(SubmitError::Full { depth: self.profile.depth });
         }
         Ok(())
@@ -142,14 +114,14 @@ impl MemoryLanes {
         from as usize..(from + request.length_bytes) as usize
     }
 
-    fn finish(&mut self, ended: InFlight) -> Completion {
+    fn finish(&mut self, mut ended: InFlight) -> Completion {
         if ended.outcome == Err(Failure::Os(IO_ERROR)) {
             self.tear(&ended);
         }
-        let InFlight { request, submitted, outcome, mut buffer } = ended;
-        self.units.ended(&request, &outcome);
-        let span = self.span(&request);
-        match (request.operation, outcome, &mut buffer) {
+        let InFlight { request, outcome, buffer, .. } = &mut ended;
+        self.units.ended(request, outcome);
+        let span = self.span(request);
+        match (request.operation, outcome, buffer) {
             (Operation::Erase, Ok(()), _) => self.bytes[span].fill(0),
             (Operation::Write, Ok(()), Some(buffer)) => self.bytes[span].copy_from_slice(buffer.as_slice()),
             (Operation::Read, Ok(()), Some(buffer)) => {
@@ -157,10 +129,7 @@ impl MemoryLanes {
             }
             _ => {}
         }
-        if let Some(buffer) = buffer {
-            self.returned.insert(request.id, buffer);
-        }
-        Completion { id: request.id, submitted, completed: self.now, outcome }
+        self.queue.complete(ended)
     }
 
     /// Leaves the range of a write or erase with a mixture of old, new and random bytes.
@@ -188,7 +157,7 @@ impl Device for MemoryLanes {
     }
 
     fn now(&self) -> Instant {
-        self.now
+        self.queue.now()
     }
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
@@ -196,24 +165,12 @@ impl Device for MemoryLanes {
     }
 
     fn next_event(&self) -> Option<Instant> {
-        if !self.cut_off.is_empty() {
-            return Some(self.now);
-        }
-        Some(self.in_flight.first_key_value().map_or(Instant::FAR, |(&(time, _), _)| time.max(self.now)))
+        Some(self.queue.next_event())
     }
 
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
-        if !self.cut_off.is_empty() {
-            return out.append(&mut self.cut_off);
-        }
-        let next = self.in_flight.first_key_value().map(|(&(time, _), _)| time);
-        match next {
-            None if until == Instant::FAR => return,
-            None => self.now = self.now.max(until),
-            Some(next) => self.now = self.now.max(next.min(until)),
-        }
-        while let Some(entry) = self.in_flight.first_entry().filter(|entry| entry.key().0 <= self.now) {
-            let ended = entry.remove();
+        self.queue.advance(until, out);
+        while let Some(ended) = self.queue.next_due() {
             out.push(self.finish(ended));
         }
     }
@@ -227,8 +184,8 @@ impl Device for MemoryLanes {
     }
 
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
-        for (_, cut) in std::mem::take(&mut self.in_flight) {
-            let InFlight { request, submitted, .. } = cut;
+        for cut in self.queue.cut_power() {
+            let request = cut.request;
             let index = request.offset_bytes / self.profile.erase_unit_bytes;
             let changes = matches!(request.operation, Operation::Write | Operation::Erase);
             match (self.random.below(4), self.units.get(request.lane, index)) {
@@ -243,8 +200,6 @@ impl Device for MemoryLanes {
                     self.units.ended(&request, &Err(Failure::DeviceLost));
                 }
             }
-            let (completed, outcome) = (self.now, Err(Failure::DeviceLost));
-            self.cut_off.push(Completion { id: request.id, submitted, completed, outcome });
         }
         Some(Vec::new())
     }
@@ -257,7 +212,7 @@ impl DataDevice for MemoryLanes {
     }
 
     fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
-        self.returned.remove(&id)
+        self.queue.take_buffer(id)
     }
 }
 
