@@ -1,7 +1,7 @@
 //! Size of the page of a full uFLIP result, time to its first plot, and time per zoom step.
 //!
-//! `cargo bench -p flashlane-report --bench page`, with `-- DIR` to keep the page; `cargo test` runs it on a small
-//! page. Browser figures need a Chromium, and are wall-clock times, as a reader waits.
+//! `cargo bench -p flashlane-report --bench page`, with `-- DIR` to keep the page; `cargo test --benches` runs it on a
+//! small page. Browser figures need a Chromium, and are wall-clock times, as a reader waits.
 
 #[path = "../tests/support/browser.rs"]
 mod browser;

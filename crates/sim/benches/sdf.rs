@@ -1,7 +1,7 @@
 //! Software-defined flash: what `sdf` does with one synchronous client a lane (sdf14, table 4 and figures 7 and 8), and
 //! how fast it is simulated, in flash pages a second of user CPU.
 //!
-//! `cargo bench -p flashlane-sim --bench sdf`; `cargo test` runs it small, so that it cannot rot.
+//! `cargo bench -p flashlane-sim --bench sdf`; `cargo test --benches` runs it small, so that it cannot rot.
 
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Device, Lane, Request, UnitState};

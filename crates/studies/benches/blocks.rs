@@ -1,7 +1,7 @@
 //! The block layer on the simulated SDF of the paper: its share of the device's bandwidth and capacity, the requests that
 //! it needs in flight, and the time of recovery. All but the last line are virtual time, the same on every machine.
 //!
-//! `cargo bench -p flashlane-studies --bench blocks`; `cargo test` runs it small.
+//! `cargo bench -p flashlane-studies --bench blocks`; `cargo test --benches` runs it small.
 
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_block::load::{self, Load};

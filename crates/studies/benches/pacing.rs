@@ -1,7 +1,7 @@
 //! The cost of GC for the host's writes, in virtual time: `nvme-tlc` in the state after random overwrites, 4 KiB random
 //! writes at depth 8, with the profile's pacing and with whole victims at a watermark.
 //!
-//! `cargo bench --bench pacing`; `cargo test` runs it small.
+//! `cargo bench --bench pacing`; `cargo test --benches` runs it small.
 
 use flashlane_base::Seed;
 use flashlane_measure::{Options, run};

@@ -3,7 +3,7 @@
 //! The traces that come with the SSD extension for DiskSim are used where available, in a folder `shared/data` beside
 //! the repository; without them the studies skip what needs them, with a warning.
 //!
-//! `cargo bench --bench papers`; `cargo test` measures one figure in its quick form.
+//! `cargo bench --bench papers`; `cargo test --benches` measures one figure in its quick form.
 
 use flashlane_studies::{Options, REGISTRY, Row, StudyResult, Value, Verdict, run};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The score of detecting start-up and period on random drives: one line per figure.
 //!
 //! `cargo bench --bench phases`, and `-- N` for another number of drives than 200, `-- N SEED` for other drives;
-//! `cargo test` runs it small.
+//! `cargo test --benches` runs it small.
 
 mod process;
 

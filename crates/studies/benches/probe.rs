@@ -1,6 +1,6 @@
 //! The duration of the probe, and its score: one line per figure.
 //!
-//! `cargo bench --bench probe`; `cargo test` runs each figure small. The file to be probed is
+//! `cargo bench --bench probe`; `cargo test --benches` runs each figure small. The file to be probed is
 //! made below the system's folder for temporary files; `FLASHLANE_BENCH_DIR` names another, on a disk.
 
 mod process;

@@ -4,7 +4,7 @@
 //! The trace is the IOzone trace of the SSD extension for DiskSim where available, in a folder `shared/data` beside the
 //! repository, else one generated here after its statistics.
 //!
-//! `cargo bench --bench replay`; `cargo test` replays a small part.
+//! `cargo bench --bench replay`; `cargo test --benches` replays a small part.
 
 mod process;
 

@@ -1,7 +1,7 @@
 //! How fast the simulator is: one line per figure, in simulated requests per second of user CPU on one core, the
 //! measuring loop with every latency recorded included.
 //!
-//! `cargo bench --bench simulator`; `cargo test` runs each figure small.
+//! `cargo bench --bench simulator`; `cargo test --benches` runs each figure small.
 
 mod process;
 

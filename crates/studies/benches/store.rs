@@ -1,8 +1,8 @@
 //! The store on the simulated SDF of the paper: gets and writes beside what the device can do, in virtual time, the same on
 //! every machine.
 //!
-//! `cargo bench -p flashlane-studies --bench store`; `cargo test` runs it small. The log is on a device that takes no time:
-//! the paper has it on another drive.
+//! `cargo bench -p flashlane-studies --bench store`; `cargo test --benches` runs it small. The log is on a device that
+//! takes no time: the paper has it on another drive.
 
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{DataDevice, Device, NullDevice};

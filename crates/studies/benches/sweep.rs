@@ -7,7 +7,7 @@
 //! down. Where other load keeps the cores busy all the time the ratios are meaningless; the user CPU of both, printed with
 //! them, still shows whether concurrent runs cost more than sequential ones.
 //!
-//! `cargo bench --bench sweep`; `cargo test` runs it small.
+//! `cargo bench --bench sweep`; `cargo test --benches` runs it small.
 
 mod process;
 

@@ -1,8 +1,8 @@
 //! Duration of uFLIP: the paper's whole grid on a simulated drive, its figures in their quick form, and a quick row of a
 //! file.
 //!
-//! `cargo bench --bench uflip`; `cargo test` runs each small. The file is created below the system's folder for temporary
-//! files; `FLASHLANE_BENCH_DIR` names another, on a disk.
+//! `cargo bench --bench uflip`; `cargo test --benches` runs each small. The file is created below the system's folder
+//! for temporary files; `FLASHLANE_BENCH_DIR` names another, on a disk.
 
 mod process;
 

@@ -2,7 +2,8 @@
 //! that a long trace takes.
 //!
 //! `cargo bench -p flashlane-trace --bench parse [BYTES]`: with a number, such as `10GB`, a DiskSim trace of that size
-//! is generated and read, and the peak memory of the process is printed. `cargo test` runs all of it on small traces.
+//! is generated and read, and the peak memory of the process is printed. `cargo test --benches` runs all of it on small
+//! traces.
 
 use flashlane_base::units::{format_bytes, parse_bytes};
 use flashlane_base::{Duration, Instant, Operation, Seed};
