@@ -5,14 +5,15 @@ use super::*;
 #[test]
 fn a_preparation_stops_where_its_watch_breaks() {
     use std::ops::ControlFlow;
-    for (name, state) in [
-        ("msr-32g", "full"),
-        ("msr-32g", "fragmented"),
-        ("mtron-like", "full"),
-        ("mtron-like", "fragmented"),
-        ("nvme-tlc", "fragmented"),
-    ] {
-        let config = config(name, &[("initial.state", state)]);
+    // A sixteenth of each drive.
+    let msr = ("msr-32g", "128", "1797046272B");
+    let mtron = ("mtron-like", "488", "1GB");
+    let nvme = ("nvme-tlc", "86", "62512805376B");
+    for ((name, blocks, capacity), state) in
+        [(msr, "full"), (msr, "fragmented"), (mtron, "full"), (mtron, "fragmented"), (nvme, "fragmented")]
+    {
+        let smaller = [("initial.state", state), ("flash.blocks", blocks), ("capacity", capacity)];
+        let config = config(name, &smaller);
         let looks = |at_most: u32| {
             let mut looks = 0;
             let mut watch = || {
