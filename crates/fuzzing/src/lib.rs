@@ -50,6 +50,7 @@ pub fn target(name: &str) -> &'static Target {
 mod tests {
     use super::*;
     use flashlane_base::Seed;
+    use rayon::prelude::*;
     use std::panic::catch_unwind;
 
     /// Inputs per target; about ten microseconds each.
@@ -61,13 +62,13 @@ mod tests {
             for seed in target.seeds {
                 (target.body)(seed.as_bytes());
             }
-            for nth in 0..BUDGET {
+            (0..BUDGET).into_par_iter().for_each(|nth| {
                 let mut random = Seed(1).derive_nth(target.name, nth).source();
                 let input = mutate::input(target.seeds, &mut random);
                 if catch_unwind(|| (target.body)(&input)).is_err() {
                     panic!("{} breaks on input {nth}: {:?}", target.name, String::from_utf8_lossy(&input));
                 }
-            }
+            });
         }
     }
 
