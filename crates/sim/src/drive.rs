@@ -139,7 +139,7 @@ impl Drive {
         self.translation.wear_spread()
     }
 
-    // Requests on their way in, in this order: issued, arrived, received.
+    // Requests on their way in, in this order: issued, arrived, transferred.
 
     /// The host issues a command, which may have to wait for the link.
     fn issue(&mut self, slot: RequestSlot) {
@@ -154,23 +154,23 @@ impl Drive {
             Operation::Read => self.read_arrived(slot),
             Operation::Write => {
                 if self.may_enter(LockMode::Write, slot) {
-                    self.receive(slot);
+                    self.start_write(slot);
                 }
             }
-            Operation::Trim | Operation::Flush => self.delivery.receive(&mut self.kernel, slot, 0),
+            Operation::Trim | Operation::Flush => self.delivery.transfer_in(&mut self.kernel, slot, 0),
             Operation::Erase => unreachable!("the profile has no erase unit: submit refused it"),
         }
     }
 
     /// A write may send its data.
-    fn receive(&mut self, slot: RequestSlot) {
+    fn start_write(&mut self, slot: RequestSlot) {
         let Request { offset_bytes, length_bytes, .. } = self.kernel.request(slot).request();
         self.translation.prefetch_place(self.lpn_at(offset_bytes));
-        self.delivery.receive(&mut self.kernel, slot, length_bytes);
+        self.delivery.transfer_in(&mut self.kernel, slot, length_bytes);
     }
 
     /// A command, with its data if it has any, has crossed the link.
-    fn received(&mut self, slot: RequestSlot) {
+    fn transferred(&mut self, slot: RequestSlot) {
         let request = self.kernel.request(slot).request();
         let unit_bytes = self.delivery.unit_bytes;
         match request.operation {
@@ -271,7 +271,7 @@ impl Drive {
                 LockOwner::Readahead(lpn) => self.start_readahead(lpn),
                 LockOwner::Request(slot) => match self.kernel.request(slot).request().operation {
                     Operation::Read => self.read(slot),
-                    _ => self.receive(slot),
+                    _ => self.start_write(slot),
                 },
             }
         }
@@ -367,8 +367,8 @@ impl FrontEnd for Drive {
     fn transferred(&mut self, transfer: Transfer) {
         let slot = transfer.request;
         match transfer.direction {
-            Direction::Out => self.delivery.done(&mut self.kernel, slot, transfer.units),
-            Direction::In => self.received(slot),
+            Direction::Out => self.delivery.units_done(&mut self.kernel, slot, transfer.units),
+            Direction::In => self.transferred(slot),
         }
         self.volatile.commands.transfer_ended();
         while let Some(slot) = self.volatile.commands.next(self.kernel.link()) {

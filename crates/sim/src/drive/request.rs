@@ -221,7 +221,7 @@ pub(super) struct Delivery {
 impl Delivery {
     /// Sends a command over the link, with `bytes` of data.
     #[inline]
-    pub(super) fn receive(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, bytes: u64) {
+    pub(super) fn transfer_in(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, bytes: u64) {
         let request = kernel.request_mut(slot);
         request.start_transfer();
         let start = request.request().offset_bytes % self.unit_bytes;
@@ -251,18 +251,18 @@ impl Delivery {
 
     /// Mapping units of a write are durable, or all of it is acknowledged.
     #[inline]
-    pub(super) fn written(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, units: u32) {
+    pub(super) fn write_units_done(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, units: u32) {
         if self.completions_wait && kernel.request(slot).is_rest(units) {
             // The completion stands for these units, but carries no data.
             kernel.send(Transfer { request: slot, units, direction: Direction::Out }, 0, 0);
         } else {
-            self.done(kernel, slot, units);
+            self.units_done(kernel, slot, units);
         }
     }
 
     /// Mapping units of a request are done; with the last of them it completes.
     #[inline]
-    pub(super) fn done(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, units: u32) {
+    pub(super) fn units_done(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, units: u32) {
         if kernel.request_mut(slot).units_done(units) {
             kernel.complete(slot);
         }

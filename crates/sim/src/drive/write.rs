@@ -1,7 +1,7 @@
 //! The path of a write: over the link, into the buffer or past it, to flash. Trims and flushes, too.
 //!
 //! ```text
-//! Drive::submit ─> issue ─> command_arrived ─> receive … the link … received
+//! Drive::submit ─> issue ─> command_arrived ─> start_write … the link … transferred
 //! store ─┬─ into the buffer: admit … acknowledge … complete_buffered ──> completion
 //!        │                   drain: write_unit (read missing parts), program … drained: release the slot
 //!        └─ past the buffer: write_bypassing: write_unit (read missing parts), program … programmed ──> completion
@@ -204,7 +204,7 @@ impl WritePath {
 
     /// Completes an acknowledged write.
     pub(super) fn complete_buffered(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
-        self.delivery.written(kernel, slot, 1);
+        self.delivery.write_units_done(kernel, slot, 1);
     }
 
     // From the buffer to flash.
@@ -344,7 +344,7 @@ impl WritePath {
         if !self.bypassed.is_empty() {
             self.bypass_completed(kernel, program.lpn, slot);
         }
-        self.delivery.written(kernel, slot, program.units);
+        self.delivery.write_units_done(kernel, slot, program.units);
     }
 
     /// A write that may have bypassed a buffered mapping unit is durable there, or failed.
@@ -409,7 +409,7 @@ impl WritePath {
             Owner::Request(slot) => {
                 self.bypass_completed(kernel, lpn, slot);
                 kernel.request_mut(slot).fail(Failure::WornOut);
-                self.delivery.done(kernel, slot, 1);
+                self.delivery.units_done(kernel, slot, 1);
             }
             Owner::Drain(slot) => {
                 self.counts.lost += 1;
