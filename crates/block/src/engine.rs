@@ -14,7 +14,7 @@ use crate::options::BlockOptions;
 use crate::payload::{Data, Payload};
 use crate::placement::Placement;
 use crate::rebuild::Parts;
-use crate::room::Limits;
+use crate::room::SuperblockLimits;
 use crate::scheduler::{EraseFailure, Event, Scheduler};
 use crate::status::Counts;
 use crate::superblock::SuperblockStore;
@@ -136,8 +136,11 @@ impl<D: DataDevice> Engine<D> {
         self.superblocks.recorded_floor().max(self.blocks.highest().unwrap_or(0))
     }
 
-    fn limits(&self) -> Limits {
-        Limits { recorded_below: self.recorded_below(), superblock_units: self.superblocks.units_needed() }
+    fn limits(&self) -> SuperblockLimits {
+        SuperblockLimits {
+            recorded_below: self.recorded_below(),
+            superblock_units: self.superblocks.units_needed(),
+        }
     }
 
     // Operations. The caller has checked that they are admissible.

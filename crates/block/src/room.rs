@@ -7,7 +7,7 @@ use crate::units::UnitTable;
 
 /// What the durable superblock allows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct SuperblockLimits {
     /// Ids below this are recorded as given out, whatever is erased.
     pub(crate) recorded_below: u64,
     /// Units that blocks must leave for the superblock.
@@ -69,7 +69,7 @@ impl<'a> Room<'a> {
 
     /// Returns whether a block may take an erased unit. Those for the next superblock have to be there after a power cut
     /// too, when blocks whose delete had not completed are back.
-    pub(crate) fn may_block_take_unit(&self, limits: Limits) -> bool {
+    pub(crate) fn may_block_take_unit(&self, limits: SuperblockLimits) -> bool {
         let copies: usize = self.lanes.iter().map(LaneQueue::waiting_superblocks).sum();
         let kept = limits.superblock_units as usize + copies;
         let erased = self.units.all_erased();

@@ -16,7 +16,7 @@ use crate::layout::{Layout, UnitAddress};
 use crate::operation::{BlockRead, InFlight, Write};
 use crate::options::BlockOptions;
 use crate::port::{Port, Submitted};
-use crate::room::{Limits, Room};
+use crate::room::{Room, SuperblockLimits};
 use crate::units::{Cause, State, UnitTable};
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Lane, Request};
@@ -207,7 +207,7 @@ impl<D: DataDevice> Scheduler<D> {
     // Requests.
 
     /// Hands over to the device what may go now. Operations that it refuses end as events.
-    pub(crate) fn dispatch(&mut self, lane: u32, limits: Limits) {
+    pub(crate) fn dispatch(&mut self, lane: u32, limits: SuperblockLimits) {
         let at = lane as usize;
         while let Some(read) = self.lanes[at].pop_read() {
             if !self.start_read(read) {
@@ -262,16 +262,16 @@ impl<D: DataDevice> Scheduler<D> {
     }
 
     /// Starts the first write of a lane. Returns whether the next request may be tried.
-    fn start_write(&mut self, lane: u32, limits: Limits) -> bool {
+    fn start_write(&mut self, lane: u32, limits: SuperblockLimits) -> bool {
         let at = lane as usize;
         let first = self.lanes[at].first_write().expect("a write waits");
-        let is_held_back = first.is_block() && !self.room().may_block_take_unit(limits);
+        let superblock_needs_unit = first.is_block() && !self.room().may_block_take_unit(limits);
         let unit = match first {
-            Write::Block(_) if is_held_back => None,
+            Write::Block(_) if superblock_needs_unit => None,
             Write::Block(_) => self.units.least_worn(lane),
             Write::Superblock(copy) => self.units.nearest_to(copy.region, lane),
         };
-        let Some(address) = unit else { return self.wait_for_unit(lane, is_held_back, limits) };
+        let Some(address) = unit else { return self.wait_for_unit(lane, superblock_needs_unit, limits) };
         if !self.port.has_room() {
             self.waits_for_other_lane = true;
             return false;
@@ -306,14 +306,14 @@ impl<D: DataDevice> Scheduler<D> {
 
     /// The first write of a lane has no unit: it waits for an erase, or ends where no unit will be erased. Returns whether
     /// the next request may be tried.
-    fn wait_for_unit(&mut self, lane: u32, is_held_back: bool, limits: Limits) -> bool {
+    fn wait_for_unit(&mut self, lane: u32, superblock_needs_unit: bool, limits: SuperblockLimits) -> bool {
         let first = self.lanes[lane as usize].first_write_mut().expect("a write waits");
         // A copy of the superblock must not wait for a unit that is erased only after it.
         let has_dirty = match first {
             Write::Block(_) => self.units.has_dirty(lane),
             Write::Superblock(_) => self.units.next_erasable(lane, limits.recorded_below).is_some(),
         };
-        if is_held_back || has_dirty || self.units.is_erasing(lane) {
+        if superblock_needs_unit || has_dirty || self.units.is_erasing(lane) {
             if let Write::Block(block) = first {
                 self.writes_that_waited += u64::from(!block.has_waited);
                 block.has_waited = true;
@@ -321,7 +321,7 @@ impl<D: DataDevice> Scheduler<D> {
             if !self.units.is_erasing(lane) {
                 self.start_erase(lane, limits);
             }
-            self.waits_for_other_lane |= is_held_back;
+            self.waits_for_other_lane |= superblock_needs_unit;
             return false;
         }
         let write = self.lanes[lane as usize].pop_write().expect("a write waits");
@@ -331,7 +331,7 @@ impl<D: DataDevice> Scheduler<D> {
     }
 
     /// Erases a unit of a lane, if one may be erased. Returns whether the next request may be tried.
-    pub(crate) fn start_erase(&mut self, lane: u32, limits: Limits) -> bool {
+    pub(crate) fn start_erase(&mut self, lane: u32, limits: SuperblockLimits) -> bool {
         loop {
             let Some(address) = self.units.next_erasable(lane, limits.recorded_below) else {
                 self.waits_for_other_lane |= self.units.has_dirty(lane);
