@@ -142,10 +142,9 @@ impl Superblocks {
 mod tests {
     use super::*;
 
-    #[test]
-    fn row_has_a_page_per_channel_and_parity_rotates() {
-        // Channels of two dies with two planes; three channels and one with parity.
-        let superblocks = Superblocks {
+    /// Channels of two dies with two planes; three channels and one with parity.
+    fn superblocks() -> Superblocks {
+        Superblocks {
             protected: 3,
             row: 4,
             planes: 2,
@@ -153,7 +152,12 @@ mod tests {
             channel_planes: 4,
             channel_groups: 2,
             moved: vec![0; 8],
-        };
+        }
+    }
+
+    #[test]
+    fn row_has_a_page_per_channel_and_parity_rotates() {
+        let superblocks = superblocks();
         let mut parity_of = [0; 4];
         for row in 0..16 {
             // The second dies of channels 4 to 7.
@@ -172,15 +176,7 @@ mod tests {
 
     #[test]
     fn page_is_rebuilt_from_the_rest_of_its_row() {
-        let superblocks = Superblocks {
-            protected: 3,
-            row: 4,
-            planes: 2,
-            units: 1,
-            channel_planes: 4,
-            channel_groups: 2,
-            moved: vec![0; 8],
-        };
+        let superblocks = superblocks();
         for written in 1..=24 {
             // The plain model: the planes of each row, in the order of writing.
             let mut rows = vec![Vec::new(); 8];
