@@ -355,6 +355,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.finish_held();
     }
 
+    /// Returns whether nothing is in flight, and nothing can start.
+    pub(crate) fn is_idle(&mut self) -> bool {
+        self.pump();
+        self.blocks.is_idle() && self.log.is_idle() && self.held.is_empty()
+    }
+
     /// Lets the devices work until something completes, at most until `until`. Returns false where nothing can happen.
     pub(crate) fn step(&mut self, until: Instant) -> bool {
         self.pump();

@@ -13,6 +13,20 @@ pub enum CreateError {
     /// The blocks could not be formatted.
     #[error(transparent)]
     Blocks(#[from] FormatError),
+    /// The device is too small to take a value.
+    #[error(
+        "'{device}' has room for {blocks} blocks, and a store needs at least {least} (slices: {slices}): some are kept for merges"
+    )]
+    DeviceTooSmall {
+        /// The device's name.
+        device: String,
+        /// Blocks for which it has room.
+        blocks: u64,
+        /// Fewest blocks.
+        least: u64,
+        /// Slices of the store.
+        slices: u64,
+    },
     /// The log's device has erase units.
     #[error("'{device}' has erase units, and a log needs a device or file without them")]
     LogHasEraseUnits {

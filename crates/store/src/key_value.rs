@@ -2,17 +2,21 @@
 //!
 //! A thin loop over [`Store`], for programs that do one thing at a time.
 
+use crate::entries::Entries;
 use crate::error::{CreateError, OpenError, ReadFailure, WriteError, WriteFailure};
+use crate::loader::Loader;
 use crate::log::Durability;
-use crate::operation::{Batch, Outcome, Page, Ticket};
+use crate::operation::{Batch, Outcome, Page};
 use crate::options::{Slices, StoreOptions};
 use crate::store::{Status, Store};
 use flashlane_base::Instant;
 use flashlane_device::DataDevice;
 
-/// Keys and values, with calls that return when a value is stored or read. Every write is durable when it returns.
+/// Keys and values, with calls that return when a value is stored or read. Every write is durable when it returns, unless
+/// [`with_durability`](Self::with_durability) chooses less.
 pub struct KeyValueStore<D, L> {
     store: Store<D, L>,
+    durability: Durability,
 }
 
 /// Why a call failed.
@@ -46,6 +50,11 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
         Ok(Store::open(device, log, StoreOptions::default())?.into())
     }
 
+    /// Chooses how safe writes are when they return.
+    pub fn with_durability(self, durability: Durability) -> Self {
+        Self { durability, ..self }
+    }
+
     /// Stores a value.
     ///
     /// # Errors
@@ -71,13 +80,19 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
     /// # Errors
     /// [`StoreError::Write`] and [`StoreError::WriteFailed`].
     pub fn write(&mut self, batch: Batch) -> Result<(), StoreError> {
+        let mut has_settled = false;
         let ticket = loop {
-            match self.store.write(batch.clone(), Durability::Device) {
+            match self.store.write(batch.clone(), self.durability) {
                 Err(WriteError::Busy { .. }) if self.store.step(Instant::FAR) => {}
+                // Merges that the refusal began may give space back.
+                Err(WriteError::Full { .. }) if !has_settled => {
+                    self.store.settle();
+                    has_settled = true;
+                }
                 answer => break answer?,
             }
         };
-        match self.outcome(ticket) {
+        match self.store.outcome(ticket) {
             Outcome::Write(result) => Ok(result.map(drop)?),
             other => unreachable!("a write ends as one, not as {other:?}"),
         }
@@ -89,7 +104,7 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
     /// [`StoreError::Read`].
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let ticket = self.store.get(key, None);
-        match self.outcome(ticket) {
+        match self.store.outcome(ticket) {
             Outcome::Get(result) => Ok(result?),
             other => unreachable!("a get ends as one, not as {other:?}"),
         }
@@ -101,19 +116,40 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
     /// [`StoreError::Read`].
     pub fn scan(&mut self, start: &[u8], end: Option<&[u8]>, items_max: u64) -> Result<Page, StoreError> {
         let ticket = self.store.scan(start, end, items_max, u64::MAX, None);
-        match self.outcome(ticket) {
+        match self.store.outcome(ticket) {
             Outcome::Scan(result) => Ok(result?),
             other => unreachable!("a scan ends as one, not as {other:?}"),
         }
     }
 
-    fn outcome(&mut self, ticket: Ticket) -> Outcome {
-        self.store.wait(ticket).expect("an accepted operation completes").outcome
+    /// Returns whether a key has a value, which is not read if it is long.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`].
+    pub fn contains(&mut self, key: &[u8]) -> Result<bool, StoreError> {
+        let after = [key, &[0]].concat();
+        Ok(!self.scan(key, Some(&after), 1)?.items.is_empty())
+    }
+
+    /// Returns the entries from `start` on and below `end` one after the other, in the order of keys, as of now. Values that
+    /// are stored in pieces are read if `with_values`, and otherwise left out.
+    pub fn entries(&mut self, start: &[u8], end: Option<&[u8]>, with_values: bool) -> Entries<'_, D, L> {
+        Entries::new(&mut self.store, start, end, with_values)
+    }
+
+    /// Begins to store many pairs at once.
+    pub fn loader(&mut self) -> Loader<'_, D, L> {
+        Loader::new(&mut self.store, self.durability)
     }
 
     /// Returns the state of the store.
     pub fn status(&self) -> Status {
         self.store.status()
+    }
+
+    /// Returns the store for calls that do not wait, between those that do.
+    pub fn store(&mut self) -> &mut Store<D, L> {
+        &mut self.store
     }
 
     /// Returns the store for calls that do not wait.
@@ -124,6 +160,6 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
 
 impl<D: DataDevice, L: DataDevice> From<Store<D, L>> for KeyValueStore<D, L> {
     fn from(store: Store<D, L>) -> Self {
-        Self { store }
+        Self { store, durability: Durability::default() }
     }
 }

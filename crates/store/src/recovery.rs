@@ -37,9 +37,10 @@
 use crate::core::{Core, Parts, shape_of};
 use crate::error::{CreateError, OpenError};
 use crate::footer::{Fields, Footer, FooterError, Origin, PatchFooter, VERSION};
-use crate::log::{Log, LogConfig, LogLayout, Recovered, read_header, recover, write_header};
+use crate::log::{Log, LogConfig, Recovered, read_header, recover, write_header};
 use crate::options::{Slices, StoreOptions};
 use crate::patch::Patch;
+use crate::requirements::{Requirements, log_layout};
 use flashlane_base::Instant;
 use flashlane_block::{BlockInfo, Blocks, Layout, Outcome, Ticket};
 use flashlane_device::DataDevice;
@@ -50,8 +51,6 @@ use std::sync::Arc;
 const TAIL_BYTES: u64 = 32 << 10;
 /// Reads in flight on each lane.
 const READS_PER_LANE: u64 = 4;
-/// Pages of the ring beside four blocks.
-const RING_PAGES_MIN: u64 = 16;
 
 /// Formats both devices.
 pub(crate) fn create<D: DataDevice, L: DataDevice>(
@@ -61,32 +60,15 @@ pub(crate) fn create<D: DataDevice, L: DataDevice>(
     slices: Slices,
     options: StoreOptions,
 ) -> Result<Core<D, L>, CreateError> {
+    Requirements::new(device.profile(), &slices, &options)?;
     let layout = Layout::new(device.profile()).map_err(flashlane_block::FormatError::Unsuitable)?;
     let shape = shape_of(layout.block_bytes(), layout.granule_bytes, &slices.bounds)?;
-    slices.check(shape.key_bytes_max())?;
-    let profile = log.profile().clone();
-    if profile.erase_unit_bytes > 0 {
-        return Err(CreateError::LogHasEraseUnits { device: profile.name });
-    }
     let config = LogConfig { store, bounds: slices.bounds };
-    let log_layout = LogLayout::new(&profile, &config);
-    let least_pages = |page_bytes: u64| RING_PAGES_MIN + (4 * shape.block_bytes).div_ceil(page_bytes);
-    let log_layout = match log_layout {
-        Some(layout) if layout.pages >= least_pages(layout.page_bytes) => layout,
-        found => {
-            let page_bytes = found.map_or(4096, |layout| layout.page_bytes);
-            let header_bytes = found.map_or(0, |layout| profile.capacity_bytes - layout.pages * page_bytes);
-            let least_bytes = least_pages(page_bytes) * page_bytes + header_bytes;
-            return Err(CreateError::LogTooSmall {
-                device: profile.name,
-                given_bytes: profile.capacity_bytes,
-                least_bytes,
-            });
-        }
-    };
+    let log_layout = log_layout(log.profile(), &config, shape.block_bytes)?;
+    let name = log.profile().name.clone();
     let blocks = Blocks::format(device, store, options.blocks)?;
     write_header(&mut log, &log_layout, &config)
-        .map_err(|reason| CreateError::Log { device: profile.name.clone(), reason })?;
+        .map_err(|reason| CreateError::Log { device: name, reason })?;
     let log = Log::new(log, log_layout, store, &Recovered::empty());
     Ok(Core::new(Parts { blocks, log, store, bounds: config.bounds }, shape, options)?)
 }

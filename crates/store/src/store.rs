@@ -16,10 +16,10 @@ use crate::core::Core;
 use crate::counters::Counters;
 use crate::error::{CreateError, OpenError, WriteError};
 use crate::log::Durability;
-use crate::operation::{Batch, Finished, Snapshot, Ticket};
+use crate::operation::{Batch, Finished, Outcome, Snapshot, Ticket};
 use crate::options::{Slices, StoreOptions};
 use crate::recovery;
-use flashlane_base::Instant;
+use flashlane_base::{Duration, Instant};
 use flashlane_block::Blocks;
 use flashlane_device::DataDevice;
 
@@ -183,6 +183,13 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         self.core.step(until)
     }
 
+    /// Lets the devices work until something completes, for at most `longest`. Returns false at once where nothing is in
+    /// flight, whatever the time.
+    pub fn step_for(&mut self, longest: Duration) -> bool {
+        let until = self.now() + longest;
+        !self.core.is_idle() && self.core.step(until)
+    }
+
     /// Waits for one operation; others that complete meanwhile are kept for [`reap`](Self::reap). `None` where no operation
     /// with this ticket is pending.
     pub fn wait(&mut self, ticket: Ticket) -> Option<Finished> {
@@ -194,6 +201,11 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
                 return None;
             }
         }
+    }
+
+    /// Waits for an operation that is pending.
+    pub(crate) fn outcome(&mut self, ticket: Ticket) -> Outcome {
+        self.wait(ticket).expect("an accepted operation completes").outcome
     }
 
     /// Waits until nothing is in flight: operations have completed, and merges that were due are done.

@@ -48,6 +48,11 @@ impl LogConfig {
         out
     }
 
+    /// Returns the pages of a copy.
+    fn pages(&self, page_bytes: u64) -> u64 {
+        (self.encode().len() as u64).div_ceil(page_bytes)
+    }
+
     fn decode(bytes: &[u8]) -> Header {
         Self::parse(bytes).unwrap_or(Header::Unreadable)
     }
@@ -88,12 +93,17 @@ impl LogLayout {
     /// Returns the layout of a device with this profile for this configuration; `None` where it has too few pages.
     pub(crate) fn new(profile: &Profile, config: &LogConfig) -> Option<Self> {
         let page_bytes = page_bytes(profile);
-        let header_pages = (config.encode().len() as u64).div_ceil(page_bytes);
+        let header_pages = config.pages(page_bytes);
         if header_pages > HEADER_PAGES_MAX {
             return None;
         }
         let pages = (profile.capacity_bytes / page_bytes).checked_sub(2 * header_pages)?;
         Some(Self { page_bytes, header_pages, pages })
+    }
+
+    /// Returns the bytes of both copies of the header of a log with slices of these first keys.
+    pub(crate) fn header_bytes(page_bytes: u64, bounds: &[Vec<u8>]) -> u64 {
+        2 * LogConfig { store: 0, bounds: bounds.to_vec() }.pages(page_bytes) * page_bytes
     }
 
     /// Returns the offset of a slot of the ring.

@@ -1,0 +1,195 @@
+//! Stores many pairs with many writes in flight, for programs that load data.
+//!
+//! Writes in flight have no order among them, so a key that is in flight is not written again before it has completed: of
+//! several pairs with one key the last one counts. [`Loader::stored`] counts the pairs from the first one on of which none is
+//! missing, so that after a power cut a program goes on from a number that it has reported.
+//!
+//! Invariants: pair `n` is counted by `stored`, in `ahead`, or in flight; `ahead` has no number up to `stored`.
+
+use crate::error::WriteError;
+use crate::key_value::StoreError;
+use crate::log::Durability;
+use crate::operation::{Batch, Finished, Outcome, Ticket};
+use crate::store::Store;
+use flashlane_base::{Duration, Instant};
+use flashlane_device::DataDevice;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most writes in flight: enough for groups of the log that take as long as the device's flush.
+const IN_FLIGHT: usize = 4096;
+
+/// Longest wait of a call that waits for all.
+const LONGEST: Duration = Duration::from_s(1);
+
+/// Loads pairs into a store.
+pub struct Loader<'a, D: DataDevice, L: DataDevice> {
+    store: &'a mut Store<D, L>,
+    durability: Durability,
+    /// Numbers and keys of the writes in flight.
+    in_flight: BTreeMap<Ticket, (u64, Vec<u8>)>,
+    keys: BTreeSet<Vec<u8>>,
+    /// Pairs that were taken.
+    taken: u64,
+    stored: u64,
+    /// Numbers of stored pairs behind one that is not.
+    ahead: BTreeSet<u64>,
+    /// Nothing has been in flight since the last refusal.
+    is_idle: bool,
+    finished: Vec<Finished>,
+}
+
+impl<'a, D: DataDevice, L: DataDevice> Loader<'a, D, L> {
+    /// Begins to load. Pairs count as stored once they are as safe as `durability` says.
+    pub fn new(store: &'a mut Store<D, L>, durability: Durability) -> Self {
+        Self {
+            store,
+            durability,
+            in_flight: BTreeMap::new(),
+            keys: BTreeSet::new(),
+            taken: 0,
+            stored: 0,
+            ahead: BTreeSet::new(),
+            is_idle: false,
+            finished: Vec::new(),
+        }
+    }
+
+    /// Hands a pair over. Returns false where it was not taken since earlier ones have to complete, or merges to make room:
+    /// [`wait`](Self::wait), then offer it again.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`]: this pair is refused, and others may be taken.
+    pub fn offer(&mut self, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
+        if self.in_flight.len() >= IN_FLIGHT || self.keys.contains(key) {
+            return Ok(false);
+        }
+        let mut batch = Batch::default();
+        batch.put(key, value);
+        match self.store.write(batch, self.durability) {
+            Ok(ticket) => {
+                self.is_idle = false;
+                self.taken += 1;
+                self.in_flight.insert(ticket, (self.taken, key.to_vec()));
+                self.keys.insert(key.to_vec());
+                Ok(true)
+            }
+            // Merges may give space back, until nothing is in flight any more.
+            Err(WriteError::Busy { .. } | WriteError::Full { .. }) if !self.is_idle => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lets the devices work until a write completes, for at most `longest`. Returns false where nothing is in flight.
+    ///
+    /// # Errors
+    /// [`StoreError::WriteFailed`]: a pair that was taken is not stored.
+    pub fn wait(&mut self, longest: Duration) -> Result<bool, StoreError> {
+        self.is_idle = !self.store.step_for(longest);
+        self.store.reap(Instant::ZERO, &mut self.finished);
+        for finished in self.finished.drain(..) {
+            let (number, key) = self.in_flight.remove(&finished.ticket).expect("a write of the loader");
+            self.keys.remove(&key);
+            let Outcome::Write(result) = finished.outcome else { unreachable!("only writes are in flight") };
+            result?;
+            self.ahead.insert(number);
+        }
+        while self.ahead.remove(&(self.stored + 1)) {
+            self.stored += 1;
+        }
+        debug_assert_eq!(self.stored + (self.ahead.len() + self.in_flight.len()) as u64, self.taken);
+        Ok(!self.is_idle)
+    }
+
+    /// Returns the number of pairs that are stored, from the first one on without a gap.
+    pub fn stored(&self) -> u64 {
+        self.stored
+    }
+
+    /// Returns whether every pair that was taken is stored.
+    pub fn is_done(&self) -> bool {
+        self.stored == self.taken
+    }
+
+    /// Waits until every pair that was taken is stored, and returns their number.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn finish(mut self) -> Result<u64, StoreError> {
+        while !self.is_done() {
+            self.wait(LONGEST)?;
+        }
+        Ok(self.stored)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{KeyValueStore, Slices, StoreOptions};
+    use flashlane_base::Seed;
+    use flashlane_device::Device;
+    use flashlane_device_testing::{MemoryDisk, MemoryLanes};
+
+    fn store(units: u64) -> Store<MemoryLanes, MemoryDisk> {
+        let device = MemoryLanes::new(4, units, 8192, 512, Seed(1));
+        let log = MemoryDisk::new(256 << 10, 512, Seed(1));
+        Store::create(device, log, 1, Slices::even(4), StoreOptions::default()).expect("the devices suit")
+    }
+
+    fn load(
+        loader: &mut Loader<'_, MemoryLanes, MemoryDisk>,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<(), StoreError> {
+        while !loader.offer(key, value)? {
+            loader.wait(LONGEST)?;
+        }
+        Ok(())
+    }
+
+    /// A value in pieces takes longer than the small one that follows it.
+    #[test]
+    fn last_pair_of_a_key_counts() {
+        let mut store = store(64);
+        let mut loader = Loader::new(&mut store, Durability::Device);
+        for nth in 0..40_u8 {
+            load(&mut loader, b"key", &vec![nth; if nth % 2 == 0 { 20_000 } else { 10 }]).unwrap();
+        }
+        assert_eq!(loader.finish(), Ok(40));
+        assert_eq!(KeyValueStore::from(store).get(b"key"), Ok(Some(vec![39; 10])));
+    }
+
+    #[test]
+    fn stored_pairs_survive_a_power_cut() {
+        let mut store = store(64);
+        let mut loader = Loader::new(&mut store, Durability::Device);
+        for nth in 0..500_u32 {
+            load(&mut loader, &nth.to_be_bytes(), &[7; 300]).unwrap();
+        }
+        for _ in 0..20 {
+            loader.wait(LONGEST).unwrap();
+        }
+        let stored = loader.stored();
+        assert!((1..=500).contains(&stored), "{stored} are stored");
+        let (mut device, mut log) = (store.blocks().device().clone(), store.log_device().clone());
+        device.cut_power().expect("it has power");
+        log.cut_power().expect("it has power");
+        let mut store = KeyValueStore::open(device, log).expect("the store is there");
+        for nth in 0..stored as u32 {
+            assert_eq!(store.get(&nth.to_be_bytes()), Ok(Some(vec![7; 300])), "pair {nth} of {stored}");
+        }
+    }
+
+    #[test]
+    fn full_device_refuses_a_pair_and_keeps_the_others() {
+        let mut store = store(16);
+        let mut loader = Loader::new(&mut store, Durability::Device);
+        let refused = (0..10_000_u32)
+            .find_map(|nth| Some((nth, load(&mut loader, &nth.to_be_bytes(), &[7; 700]).err()?)));
+        let (nth, error) = refused.expect("the device fills up");
+        assert!(matches!(error, StoreError::Write(WriteError::Full { .. })), "{error}");
+        assert_eq!(loader.finish(), Ok(u64::from(nth)));
+        let mut store = KeyValueStore::from(store);
+        assert_eq!(store.entries(b"", None, true).count(), nth as usize);
+    }
+}

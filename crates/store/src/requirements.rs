@@ -1,0 +1,125 @@
+//! What a store needs of its two devices, known before either is written.
+
+use crate::core::shape_of;
+use crate::error::CreateError;
+use crate::log::{LogConfig, LogLayout};
+use crate::options::{Slices, StoreOptions};
+use flashlane_block::{FormatError, Layout};
+use flashlane_device::Profile;
+
+/// Pages of the log's ring beside four blocks.
+const RING_PAGES_MIN: u64 = 16;
+/// Page of a log on a device with smaller units.
+const LOG_PAGE_BYTES: u64 = 4096;
+
+/// Room that a store needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requirements {
+    /// Bytes of a block of the device.
+    pub block_bytes: u64,
+    /// Blocks that the device can hold.
+    pub blocks: u64,
+    /// Bytes of a log in which the containers of all slices fill up before the log is half full. A smaller one works, and
+    /// writes smaller patches.
+    pub log_bytes: u64,
+}
+
+impl Requirements {
+    /// Returns what a store with these slices needs beside a device with this profile.
+    ///
+    /// # Errors
+    /// [`CreateError`] where the device cannot hold the store.
+    pub fn new(device: &Profile, slices: &Slices, options: &StoreOptions) -> Result<Self, CreateError> {
+        let layout = Layout::new(device).map_err(FormatError::Unsuitable)?;
+        let shape = shape_of(layout.block_bytes(), layout.granule_bytes, &slices.bounds)?;
+        slices.check(shape.key_bytes_max())?;
+        let (blocks, count) = (layout.all_units() - Layout::RESERVED_UNITS, slices.bounds.len() as u64);
+        // Writing admits a value only above the reserve, and a block for each container and one more.
+        let least = options.reserve_blocks + count + 1;
+        if blocks < least {
+            let device = device.name.clone();
+            return Err(CreateError::DeviceTooSmall { device, blocks, least, slices: count });
+        }
+        let ring_pages = RING_PAGES_MIN + ((4 + 2 * count) * shape.block_bytes).div_ceil(LOG_PAGE_BYTES);
+        let header = LogLayout::header_bytes(LOG_PAGE_BYTES, &slices.bounds);
+        Ok(Self { block_bytes: shape.block_bytes, blocks, log_bytes: ring_pages * LOG_PAGE_BYTES + header })
+    }
+
+    /// Checks that a device can hold the log of the store.
+    ///
+    /// # Errors
+    /// [`CreateError::LogHasEraseUnits`] and [`CreateError::LogTooSmall`].
+    pub fn check_log(&self, log: &Profile, slices: &Slices) -> Result<(), CreateError> {
+        let config = LogConfig { store: 0, bounds: slices.bounds.clone() };
+        log_layout(log, &config, self.block_bytes).map(drop)
+    }
+}
+
+/// Returns the layout of a log on a device with this profile.
+pub(crate) fn log_layout(
+    profile: &Profile,
+    config: &LogConfig,
+    block_bytes: u64,
+) -> Result<LogLayout, CreateError> {
+    if profile.erase_unit_bytes > 0 {
+        return Err(CreateError::LogHasEraseUnits { device: profile.name.clone() });
+    }
+    let least_pages = |page_bytes: u64| RING_PAGES_MIN + (4 * block_bytes).div_ceil(page_bytes);
+    match LogLayout::new(profile, config) {
+        Some(layout) if layout.pages >= least_pages(layout.page_bytes) => Ok(layout),
+        found => {
+            let page_bytes = found.map_or(LOG_PAGE_BYTES, |layout| layout.page_bytes);
+            let header_bytes = LogLayout::header_bytes(page_bytes, &config.bounds);
+            Err(CreateError::LogTooSmall {
+                device: profile.name.clone(),
+                given_bytes: profile.capacity_bytes,
+                least_bytes: least_pages(page_bytes) * page_bytes + header_bytes,
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Store;
+    use flashlane_base::Seed;
+    use flashlane_device::Device;
+    use flashlane_device_testing::{MemoryDisk, MemoryLanes};
+
+    #[test]
+    fn required_log_suits_and_least_log_is_named_exactly() {
+        let device = || MemoryLanes::new(4, 64, 8192, 512, Seed(1));
+        let (slices, options) = (Slices::even(4), StoreOptions::default());
+        let needs = Requirements::new(device().profile(), &slices, &options).unwrap();
+        let create = |bytes: u64| {
+            let log = MemoryDisk::new(bytes, 512, Seed(1));
+            let checked = needs.check_log(log.profile(), &slices);
+            let created = Store::create(device(), log, 1, slices.clone(), options.clone()).map(drop);
+            assert_eq!(checked, created, "a log of {bytes} bytes");
+            created
+        };
+        create(needs.log_bytes).unwrap();
+        let Err(CreateError::LogTooSmall { least_bytes, .. }) = create(8192) else {
+            panic!("a log of 8 KiB")
+        };
+        create(least_bytes).unwrap();
+        let too_small = create(least_bytes - 4096);
+        assert!(matches!(too_small, Err(CreateError::LogTooSmall { .. })), "{too_small:?}");
+    }
+
+    #[test]
+    fn device_without_room_for_values_is_refused() {
+        let options = StoreOptions { reserve_blocks: 24, ..StoreOptions::default() };
+        let of = |units: u64, slices: u32| {
+            let device = MemoryLanes::new(1, units, 8192, 512, Seed(1));
+            Requirements::new(device.profile(), &Slices::even(slices), &options).map(|needs| needs.blocks)
+        };
+        assert_eq!(of(4 + 24 + 2, 1), Ok(26));
+        let refused = |blocks: u64, least: u64, slices: u64| {
+            Err(CreateError::DeviceTooSmall { device: "memory lanes".into(), blocks, least, slices })
+        };
+        assert_eq!(of(4 + 24 + 1, 1), refused(25, 26, 1));
+        assert_eq!(of(4 + 24 + 2, 3), refused(26, 28, 3));
+    }
+}
