@@ -13,7 +13,7 @@
 //! | `zoned` | a zoned block device, whose zones are erase units |
 //! | `record` | recordings through the kernel's tracing: a block device's requests, a PostgreSQL's page accesses |
 //! | `identity`, `clock`, `interrupt` | the machine's description in a result; time; Ctrl-C |
-//! | `ticker` | periodic display in the background |
+//! | `ticker`, `readable` | periodic display in the background; waiting for input |
 //! | `written` | the share of a device that was never written; virtual disks |
 
 // Real time, threads and system calls are allowed in this crate only.
@@ -34,6 +34,7 @@ mod memory;
 mod open;
 mod open_error;
 mod ram;
+mod readable;
 mod record;
 mod signature;
 mod target;
@@ -55,6 +56,7 @@ pub use interrupt::{Uninterruptible, catch_interrupts, interrupted};
 pub use open::{Access, OpenOptions, OwnData};
 pub use open_error::OpenError;
 pub use ram::machine_memory_bytes;
+pub use readable::is_readable;
 pub use record::{
     Accessed, Database, Ended, Events, PageAccess, PageCounts, PageName, PageTransaction, PageTransactions,
     PagesRecorded, PostgresError, PostgresRecorder, RecordError, Recorded, Recorder, Relation, Undo, Until,

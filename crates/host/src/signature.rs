@@ -39,13 +39,14 @@ impl fmt::Display for Signature {
 impl Signature {
     /// Returns whether this is data stored by Flashlane.
     pub(crate) fn is_own(&self) -> bool {
-        [OWN_LANES, OWN_BLOCKS].contains(&self.what.as_str())
+        [OWN_LANES, OWN_BLOCKS, OWN_LOG].contains(&self.what.as_str())
     }
 }
 
 /// Names of our own formats.
 const OWN_LANES: &str = "Flashlane lanes";
 const OWN_BLOCKS: &str = "Flashlane blocks";
+const OWN_LOG: &str = "log of a Flashlane store";
 
 /// Length of the searched range at either end: lanes may begin their whole-MiB units at 1 MiB, where the header of the
 /// first unit is read.
@@ -357,13 +358,18 @@ fn elf(ends: &Ends) -> Option<Signature> {
     (header.starts_with(b"\x7fELF") && sane).then(|| plain("ELF program", 0))
 }
 
-/// Flashlane's own data: the superblock of lanes at either end, or a header (of a block or of the blocks' superblock)
-/// where a unit may begin. Deleted blocks match too, because deletion moves no bytes.
+/// Flashlane's own data: the superblock of lanes at either end, the header of a store's log, or a header (of a block or of
+/// the blocks' superblock) where a unit may begin. Deleted blocks match too, because deletion moves no bytes.
 fn own(ends: &Ends) -> Option<Signature> {
     const LANES: &[u8] = b"flashlane lanes\0";
+    const LOG: &[u8] = b"flashkvh";
     let copy = (ends.length_bytes / OWN_STEP_BYTES * OWN_STEP_BYTES).checked_sub(OWN_STEP_BYTES);
     if let Some(at) = [Some(0), copy].into_iter().flatten().find(|&at| ends.has(at, LANES)) {
         return Some(plain(OWN_LANES, at));
+    }
+    // The second copy of a short header.
+    if let Some(at) = [0, OWN_STEP_BYTES].into_iter().find(|&at| ends.has(at, LOG)) {
+        return Some(plain(OWN_LOG, at));
     }
     let is_header = |at: &u64| {
         let head = ends.bytes(*at, UnitHead::BYTES).and_then(UnitHead::decode);
