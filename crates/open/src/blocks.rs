@@ -182,7 +182,7 @@ impl OpenOptions {
 }
 
 /// Refuses a target whose settings would change its lanes before they are known to hold blocks.
-fn target_of_blocks(target: &Target) -> Result<(), BlocksError> {
+pub(crate) fn target_of_blocks(target: &Target) -> Result<(), BlocksError> {
     let settings = target.state_settings();
     if settings.format == Some(Format::Always) {
         return Err(BlocksError::FormatInSpec { spec: target.to_string() });

@@ -19,6 +19,7 @@ mod options;
 mod own;
 mod profile;
 mod stack;
+mod stores;
 mod target;
 mod zoned;
 
@@ -27,4 +28,5 @@ pub use error::OpenError;
 pub use open::{Opened, create};
 pub use options::OpenOptions;
 pub use profile::{PROFILE_BYTES_MAX, config_named, is_profile_file, profile_fields, profile_text};
+pub use stores::{AnyKeyValueStore, AnyStore, NewStore, StoreSpecError, log_beside};
 pub use target::{IntoTarget, Real, Target};

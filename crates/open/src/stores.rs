@@ -1,0 +1,238 @@
+//! A key-value store on the devices of two specs, opened or created in one call.
+
+use crate::blocks::{BlockAccess, BlocksError, formatting, target_of_blocks};
+use crate::error::OpenError;
+use crate::open::{Opened, create};
+use crate::options::OpenOptions;
+use crate::target::{IntoTarget, Target};
+use flashlane_device::spec::Spec;
+use flashlane_device::{DataDevice, Device, Profile};
+use flashlane_layer::StateOptions;
+use flashlane_store::{CreateError, KeyValueStore, Requirements, Slices, Store, StoreOptions};
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+/// A store on devices of any kind, for calls that do not wait.
+pub type AnyStore = Store<Box<dyn DataDevice>, Box<dyn DataDevice>>;
+
+/// A store on devices of any kind.
+pub type AnyKeyValueStore = KeyValueStore<Box<dyn DataDevice>, Box<dyn DataDevice>>;
+
+/// Why a store could not be opened or created. Where opening failed, nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreSpecError {
+    /// The device, or the blocks on it, cannot be used.
+    #[error(transparent)]
+    Device(#[from] BlocksError),
+    /// The device of the log cannot be opened.
+    #[error("the log cannot be opened: {0}")]
+    Log(OpenError),
+    /// The devices hold no store, or a part of it is lost.
+    #[error(transparent)]
+    Open(#[from] flashlane_store::OpenError),
+    /// The devices cannot hold a store, or a write failed.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    /// The device and the log are one.
+    #[error("'{spec}' is the device of the store, and its log needs another device or file")]
+    LogOnDevice {
+        /// The spec of the log.
+        spec: String,
+    },
+    /// The log is simulated, and the device is not.
+    #[error("the log '{spec}' is simulated, and would be lost with the writes in it: name a device or file")]
+    LogInMemory {
+        /// The spec of the log.
+        spec: String,
+    },
+    /// No log is named, and none can stand beside the device.
+    #[error("'{spec}' is no regular file beside which a log could stand: name the device or file of the log")]
+    NoLogNamed {
+        /// The spec of the device.
+        spec: String,
+    },
+    /// Creating was not allowed to overwrite a real log.
+    #[error("a log on '{spec}' loses all data on it: allow that by destroy_data(true), or name a new file")]
+    LogNotAllowed {
+        /// The spec of the log.
+        spec: String,
+    },
+}
+
+impl From<OpenError> for StoreSpecError {
+    fn from(error: OpenError) -> Self {
+        Self::Device(error.into())
+    }
+}
+
+/// What a store is created with.
+#[derive(Clone, Debug)]
+pub struct NewStore {
+    /// The parts of the keys.
+    pub slices: Slices,
+    /// Bytes of a log that is a new file; as [`Requirements::log_bytes`] says unless given.
+    pub log_bytes: Option<u64>,
+    /// Path of the log's device, repeated, where it looks used and may be overwritten.
+    pub log_really: Option<PathBuf>,
+    /// Options of this opening.
+    pub options: StoreOptions,
+}
+
+impl Default for NewStore {
+    /// One slice, and a new file as the log.
+    fn default() -> Self {
+        let options = StoreOptions::default();
+        Self { slices: Slices::even(1), log_bytes: None, log_really: None, options }
+    }
+}
+
+/// Returns the spec of the log that stands beside a device unless another is named: for a file, the file with `.log` behind
+/// its name; for a simulated device, a simulated drive.
+///
+/// # Errors
+/// [`StoreSpecError::NoLogNamed`] for a block device.
+pub fn log_beside(device: &Target) -> Result<Spec, StoreSpecError> {
+    let Some(path) = device.path() else {
+        return Ok("backed(sim:ssd-s)".parse().expect("the spec is well-formed"));
+    };
+    let is_file = path.metadata().map_or(!path.starts_with("/dev"), |data| data.is_file());
+    if !is_file {
+        return Err(StoreSpecError::NoLogNamed { spec: device.to_string() });
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(".log");
+    Ok(Spec::Path(name.into()))
+}
+
+/// Removes a file that was created unless it is kept.
+struct NewFile {
+    path: PathBuf,
+    is_kept: bool,
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // The first error is reported even where the file cannot be removed.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Opens the store on `device` with its log on `log`. Devices that hold anything else are refused and not written, so
+    /// this does not require [`destroy_data`](Self::destroy_data).
+    ///
+    /// # Errors
+    /// [`StoreSpecError`] says what failed.
+    pub fn open_store(
+        &self,
+        device: impl IntoTarget,
+        log: impl IntoTarget,
+        access: BlockAccess,
+        options: StoreOptions,
+    ) -> Result<AnyStore, StoreSpecError> {
+        let (target, log) = self.targets(device, log)?;
+        target_of_blocks(&target)?;
+        let opening =
+            self.clone().destroy_data(access == BlockAccess::Write).keeps_blocks(true).allow_page_cache(true);
+        let state = StateOptions { check_erased: true, ..StateOptions::default() };
+        let (opened, _) = opening.open_with_state::<BlocksError>(&target, state, &|_| Ok(()))?;
+        let opened_log = opening.open_data(&log).map_err(StoreSpecError::Log)?;
+        Ok(Store::open(opened.device, opened_log.device, options)?)
+    }
+
+    /// Formats `device` and `log` to hold an empty store. A device with lanes keeps them unless its spec gives another
+    /// shape. All data on real devices is lost, which requires [`destroy_data`](Self::destroy_data); a file of
+    /// [`create`](Self::create) is new, as is a log that is a file and does not exist. What this created is removed where
+    /// it fails, and devices that cannot hold the store are not changed.
+    ///
+    /// # Errors
+    /// [`StoreSpecError`] says what failed.
+    pub fn create_store(
+        &self,
+        device: impl IntoTarget,
+        log: impl IntoTarget,
+        new: NewStore,
+    ) -> Result<AnyStore, StoreSpecError> {
+        let (target, log) = self.targets(device, log)?;
+        if !target.is_simulated() && !self.destroy_data && !self.is_new && self.create_bytes.is_none() {
+            return Err(BlocksError::NotAllowed { spec: target.to_string() }.into());
+        }
+        if log.path().is_some_and(Path::exists) && !self.destroy_data {
+            return Err(StoreSpecError::LogNotAllowed { spec: log.to_string() });
+        }
+        if log.capabilities().erase_units {
+            return Err(CreateError::LogHasEraseUnits { device: log.to_string() }.into());
+        }
+        self.creating(&target, |options| {
+            let opened_log: RefCell<Option<(Opened<dyn DataDevice>, Option<NewFile>)>> = RefCell::default();
+            // The last moment at which nothing is written.
+            let accept = |profile: &Profile| -> Result<(), StoreSpecError> {
+                let mut opened = opened_log.borrow_mut();
+                if opened.is_none() {
+                    *opened = Some(self.open_new_log(&log, profile, &new)?);
+                }
+                Ok(())
+            };
+            let opening = options.clone().allow_page_cache(true);
+            let (opened, _) = opening.open_to_format::<StoreSpecError>(&target, &accept)?;
+            let (log, mut file) = opened_log.take().expect("the device was accepted");
+            let seed = match target.is_simulated() {
+                true => self.seed,
+                false => flashlane_host::fresh_seed().map_err(OpenError::Random)?,
+            };
+            let NewStore { slices, options, .. } = new.clone();
+            let store = Store::create(opened.device, log.device, formatting(seed), slices, options)?;
+            if let Some(file) = &mut file {
+                file.is_kept = true;
+            }
+            Ok(store)
+        })
+    }
+
+    /// Opens the log of a store that is created on a device with this profile, after creating its file where there is none.
+    fn open_new_log(
+        &self,
+        log: &Target,
+        device: &Profile,
+        new: &NewStore,
+    ) -> Result<(Opened<dyn DataDevice>, Option<NewFile>), StoreSpecError> {
+        let needs = Requirements::new(device, &new.slices, &new.options)?;
+        let file = match log.path().filter(|path| !path.exists()) {
+            None => None,
+            Some(path) => {
+                let bytes = new.log_bytes.unwrap_or(needs.log_bytes);
+                let go_on = |_| !flashlane_host::interrupted();
+                create(log, bytes, go_on).map_err(StoreSpecError::Log)?;
+                Some(NewFile { path: path.into(), is_kept: false })
+            }
+        };
+        let really = new.log_really.clone();
+        let opening = Self { really, is_new: file.is_some(), create_bytes: None, ..self.clone() };
+        let opened = opening.destroy_data(true).allow_page_cache(true).open_data(log);
+        let opened = opened.map_err(StoreSpecError::Log)?;
+        needs.check_log(opened.device.profile(), &new.slices)?;
+        Ok((opened, file))
+    }
+
+    fn targets(
+        &self,
+        device: impl IntoTarget,
+        log: impl IntoTarget,
+    ) -> Result<(Target, Target), StoreSpecError> {
+        let target = device.into_target(&self.policies)?;
+        let log = log.into_target(&self.policies).map_err(StoreSpecError::Log)?;
+        let real = |target: &Target| {
+            let path = target.path()?;
+            path.canonicalize().or_else(|_| std::path::absolute(path)).ok()
+        };
+        if real(&target).is_some_and(|path| real(&log) == Some(path)) {
+            return Err(StoreSpecError::LogOnDevice { spec: log.to_string() });
+        }
+        if !target.is_simulated() && log.is_simulated() {
+            return Err(StoreSpecError::LogInMemory { spec: log.to_string() });
+        }
+        Ok((target, log))
+    }
+}
