@@ -1,7 +1,7 @@
 //! The commands and the help text of the program.
 
 use crate::command::{
-    completions, man, probe, profile, replay, report, run, sdf, study, trace, transactions, uflip,
+    completions, man, probe, profile, replay, report, run, sdf, store, study, trace, transactions, uflip,
 };
 use clap::{Parser, Subcommand};
 
@@ -26,6 +26,7 @@ Examples:
   flashlane replay sim:msr-32g,initial.state=full iozone.trace.xz --out iozone
   flashlane study chen11/fig3 --out fig3
   flashlane sdf bench sim:sdf
+  flashlane store create 'lanes(./flash,channels=8)' --create 1GiB
 
 Exit status: 0 done, 1 failed, interrupted, or a verdict missed, 2 unusable arguments.";
 
@@ -37,6 +38,7 @@ pub enum Command {
     Replay(replay::Arguments),
     Transactions(transactions::Arguments),
     Sdf(sdf::Arguments),
+    Store(store::Arguments),
     Study(study::Arguments),
     Trace(trace::Arguments),
     Profile(profile::Arguments),

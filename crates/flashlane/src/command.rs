@@ -8,6 +8,7 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod sdf;
+pub mod store;
 pub mod study;
 pub mod trace;
 pub mod transactions;
@@ -29,6 +30,7 @@ pub fn call(command: Command) -> Result<Status, Failure> {
         Command::Replay(arguments) => replay::call(&arguments),
         Command::Transactions(arguments) => transactions::call(&arguments),
         Command::Sdf(arguments) => sdf::call(&arguments),
+        Command::Store(arguments) => store::call(&arguments),
         Command::Study(arguments) => study::call(&arguments),
         Command::Trace(arguments) => trace::call(&arguments),
         Command::Profile(arguments) => profile::call(&arguments),
@@ -42,6 +44,7 @@ pub fn call(command: Command) -> Result<Status, Failure> {
 fn handles_interrupt(command: &Command) -> bool {
     match command {
         Command::Sdf(arguments) => arguments.handles_interrupt(),
+        Command::Store(arguments) => arguments.handles_interrupt(),
         Command::Profile(_) | Command::Report(_) | Command::Completions(_) | Command::Man(_) => false,
         Command::Probe(_)
         | Command::Uflip(_)

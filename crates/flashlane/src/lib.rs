@@ -16,10 +16,11 @@
 //! | drive it request by request | [`Device`], [`Request`], [`Completion`] |
 //! | run a workload on it | [`Workload`], [`run`] |
 //! | store blocks on software-defined flash, a file or a zoned drive | [`OpenOptions::format_blocks`], [`BlockStore`]; [`Blocks`] for many in flight |
+//! | keep keys and values | [`OpenOptions::create_store`], [`AnyKeyValueStore`]; [`store`] for calls that do not wait |
 //! | simulate a drive with your own policy | [`Policies`], [`OpenOptions::policies`] |
 //!
 //! The underlying crates are re-exported as modules. `default-features = false` drops the dependencies of the command
-//! line. `examples/` has three programs to start from.
+//! line. `examples/` has four programs to start from.
 //!
 //! A real device is opened read-only, unless [`OpenOptions::destroy_data`] allows all data on it to be lost.
 
@@ -31,7 +32,9 @@ pub use flashlane_device::{
     SubmitError,
 };
 pub use flashlane_measure::{MeasureError, Options, Run, run};
-pub use flashlane_open::{BlockAccess, BlocksError, OpenError, OpenOptions, Opened};
+pub use flashlane_open::{
+    AnyKeyValueStore, BlockAccess, BlocksError, NewStore, OpenError, OpenOptions, Opened, StoreSpecError,
+};
 pub use flashlane_policy::Policies;
 pub use flashlane_workload::Workload;
 
@@ -44,6 +47,7 @@ pub use flashlane_measure as measure;
 pub use flashlane_policy as policy;
 pub use flashlane_result as result;
 pub use flashlane_sim as sim;
+pub use flashlane_store as store;
 pub use flashlane_trace as trace;
 pub use flashlane_workload as workload;
 
@@ -75,6 +79,8 @@ mod documents {
     mod profiles {}
     #[doc = include_str!("../../../docs/sdf.md")]
     mod sdf {}
+    #[doc = include_str!("../../../docs/store.md")]
+    mod store {}
     #[doc = include_str!("../../../docs/sweeps.md")]
     mod sweeps {}
     #[doc = include_str!("../../../docs/traces.md")]

@@ -2,6 +2,8 @@
 
 #[path = "../examples/simulate_drive.rs"]
 mod simulate_drive;
+#[path = "../examples/store.rs"]
+mod store;
 #[path = "../examples/store_blocks.rs"]
 mod store_blocks;
 #[path = "../examples/write_policy.rs"]
@@ -10,6 +12,11 @@ mod write_policy;
 #[test]
 fn blocks_are_stored_and_read() {
     store_blocks::main().unwrap();
+}
+
+#[test]
+fn pairs_are_stored_and_read() {
+    store::main().unwrap();
 }
 
 #[test]

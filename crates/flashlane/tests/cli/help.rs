@@ -3,7 +3,8 @@
 use crate::program::{done, flashlane, text};
 use std::fs;
 
-const COMMANDS: [&str; 8] = ["probe", "run", "replay", "transactions", "study", "profile", "report", "trace"];
+const COMMANDS: [&str; 9] =
+    ["probe", "run", "replay", "transactions", "store", "study", "profile", "report", "trace"];
 
 #[test]
 fn every_command_has_help_with_examples() {

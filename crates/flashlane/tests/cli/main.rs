@@ -18,6 +18,7 @@ mod sdf_damage;
 mod sdf_foreign;
 mod sdf_guard;
 mod snapshots;
+mod store;
 mod stored;
 mod sweeps;
 mod traces;

@@ -59,8 +59,19 @@ fn messages(file: &Path) -> String {
 #[test]
 fn messages_name_only_options_of_their_command() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let names =
-        ["probe", "uflip", "run", "replay", "transactions", "study", "trace", "sdf", "report", "profile"];
+    let names = [
+        "probe",
+        "uflip",
+        "run",
+        "replay",
+        "transactions",
+        "study",
+        "trace",
+        "sdf",
+        "store",
+        "report",
+        "profile",
+    ];
     let known: BTreeMap<&str, BTreeSet<String>> = names.map(|name| (name, options(name))).into();
     let mut wrong = Vec::new();
     for file in sources(&src) {

@@ -1,0 +1,315 @@
+//! `flashlane store`: keys and values on a device that exposes its erase units, with a log beside it.
+
+mod device;
+mod entries;
+mod import;
+mod keys;
+mod stat;
+
+use crate::device as devices;
+use crate::failure::{Failure, Status};
+use crate::options::{self, Format, ReallyOption, SafetyOptions};
+use device::{Place, not_created};
+use flashlane_base::units::parse_bytes;
+use flashlane_device::spec::Spec;
+use flashlane_open::log_beside;
+use flashlane_store::{Durability, Slices};
+use flashlane_trace::is_standard_output;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Keep keys and values on software-defined flash: create, put, get, rm, scan, import, stat
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  flashlane store create 'lanes(./flash,channels=8)' --create 1GiB
+  flashlane store put 'lanes(./flash)' greeting --value hello
+  flashlane store get 'lanes(./flash)' greeting
+  flashlane store put 'lanes(./flash)' photos/1 photo.jpg
+  flashlane store scan 'lanes(./flash)' --prefix photos/
+  flashlane store import 'lanes(./flash)' pairs.tsv
+  flashlane store stat 'lanes(./flash)'
+
+A store has its log on a second device or file: --log LOG, or else FILE.log beside the file of DEVICE. A simulated device
+keeps nothing after the command: 'import' tries a store on one. docs/store.md describes durability and limits.";
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Format a device and a log for a store; all data on both is lost
+    Create {
+        #[command(flatten)]
+        place: PlaceOptions,
+        #[command(flatten)]
+        slices: SliceOptions,
+        #[command(flatten)]
+        safety: CreateOptions,
+        /// Output format
+        #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+        format: Format,
+    },
+    /// Store a value under a key, in place of an earlier one
+    Put {
+        #[command(flatten)]
+        place: PlaceOptions,
+        /// Key
+        key: OsString,
+        /// File with the value; - for standard input
+        #[arg(required_unless_present = "value", value_name = "FILE")]
+        file: Option<PathBuf>,
+        /// The value itself, instead of FILE
+        #[arg(long, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
+        value: Option<OsString>,
+        #[command(flatten)]
+        durability: DurabilityOption,
+    },
+    /// Write the value of a key to standard output or a file
+    Get {
+        #[command(flatten)]
+        place: PlaceOptions,
+        /// Key
+        key: OsString,
+        /// New file to write instead of standard output; - for standard output
+        #[arg(long, value_name = "FILE", alias = "out")]
+        output: Option<PathBuf>,
+    },
+    /// Delete keys
+    Rm {
+        #[command(flatten)]
+        place: PlaceOptions,
+        /// Keys
+        #[arg(required = true, value_name = "KEY")]
+        keys: Vec<OsString>,
+        #[command(flatten)]
+        durability: DurabilityOption,
+    },
+    /// List keys in order, one a line, in the form that 'import' reads
+    Scan {
+        #[command(flatten)]
+        place: PlaceOptions,
+        /// Begin with this key, or the next one
+        #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+        from: Option<OsString>,
+        /// End before this key
+        #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+        to: Option<OsString>,
+        /// Only keys that begin with this
+        #[arg(long, value_name = "PREFIX", allow_hyphen_values = true)]
+        prefix: Option<OsString>,
+        /// Keys at most
+        #[arg(long, value_name = "N", value_parser = options::positive_count)]
+        limit: Option<u64>,
+        /// Add a tab and the value to each key
+        #[arg(long)]
+        values: bool,
+    },
+    /// Store a pair from each line: the key, a tab, the value
+    #[command(after_help = IMPORT_HELP)]
+    Import {
+        #[command(flatten)]
+        place: PlaceOptions,
+        /// File of pairs; - for standard input
+        file: PathBuf,
+        /// Print the number of stored lines, each time that it grows: no line up to there is missing
+        #[arg(long)]
+        acknowledge: bool,
+        #[command(flatten)]
+        durability: DurabilityOption,
+    },
+    /// Show patches, space, memory and damage
+    Stat {
+        #[command(flatten)]
+        place: PlaceOptions,
+        /// Also count keys and their bytes, by reading all of them
+        #[arg(long)]
+        count: bool,
+        /// Output format
+        #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+        format: Format,
+    },
+}
+
+const IMPORT_HELP: &str = "\
+In keys and values \\\\ is a backslash, \\t a tab, \\n a line feed, \\r a carriage return, \\xNN a
+byte and \\uNNNN a character: 'flashlane store scan DEVICE --values' writes this form. Of several
+lines with one key the last one counts. After Ctrl-C or a refused line, the lines before it are
+stored; to go on, import the file again.";
+
+/// The two devices of a store.
+#[derive(Debug, clap::Args)]
+struct PlaceOptions {
+    /// Software-defined flash: lanes(FILE,…), lanes(/dev/…), zoned(/dev/…), or simulated (sim:sdf)
+    #[arg(value_parser = options::device)]
+    device: Spec,
+    /// Device or file of the log, without erase units; default: FILE.log beside the file of DEVICE
+    #[arg(long, value_name = "LOG", value_parser = options::device)]
+    log: Option<Spec>,
+}
+
+/// How the keys are parted.
+#[derive(Debug, clap::Args)]
+struct SliceOptions {
+    /// Part the keys evenly by their first two bytes into N slices, which are merged at the same time; default: 1
+    #[arg(long, value_name = "N", value_parser = slices)]
+    slices: Option<u32>,
+    /// Instead, begin a slice at each KEY: --split g --split n makes three
+    #[arg(long, value_name = "KEY", conflicts_with = "slices", allow_hyphen_values = true)]
+    split: Vec<OsString>,
+}
+
+impl SliceOptions {
+    fn slices(&self) -> Slices {
+        let mut bounds = vec![Vec::new()];
+        match self.slices {
+            Some(count) => return Slices::even(count),
+            None => bounds.extend(self.split.iter().map(|key| key.as_bytes().to_vec())),
+        }
+        Slices { bounds }
+    }
+}
+
+/// Permissions and sizes of a new store.
+#[derive(Debug, clap::Args)]
+struct CreateOptions {
+    /// Bytes of a log that is a new file; default: room for all that is in memory, twice
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    log_size: Option<u64>,
+    /// Allow DEVICE and LOG to be overwritten; all data on them may be lost
+    #[arg(long, help_heading = "Real drives")]
+    destroy_data: bool,
+    #[command(flatten)]
+    repeated: ReallyOption,
+    /// The same for the device or file of the log
+    #[arg(long, value_name = "PATH", requires = "destroy_data", help_heading = "Real drives")]
+    really_log: Option<PathBuf>,
+    /// Create DEVICE first, as a new file of this size filled with random data, and allow it to be overwritten
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Real drives")]
+    create: Option<u64>,
+}
+
+impl CreateOptions {
+    /// Returns the permissions for the device.
+    fn safety(&self) -> SafetyOptions {
+        SafetyOptions {
+            destroy_data: self.destroy_data,
+            repeated: self.repeated.clone(),
+            create: self.create,
+            allow_page_cache: true,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct DurabilityOption {
+    /// How safe the write is when the command ends
+    #[arg(long, value_enum, default_value_t, value_name = "LEVEL")]
+    durability: Level,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Level {
+    /// It is in memory and on its way to the log
+    Memory,
+    /// The log's device has completed the write, and may lose it with its power
+    System,
+    /// No power cut takes it: the log's device has flushed it
+    #[default]
+    Device,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::System => "system",
+            Self::Device => "device",
+        }
+    }
+}
+
+impl From<Level> for Durability {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Memory => Self::Memory,
+            Level::System => Self::System,
+            Level::Device => Self::Device,
+        }
+    }
+}
+
+/// Parses a number of slices.
+fn slices(text: &str) -> Result<u32, String> {
+    let count = u32::try_from(options::positive_count(text)?).ok().filter(|&count| count <= 1 << 16);
+    count.ok_or_else(|| format!("allowed: 1 to {}", 1 << 16))
+}
+
+/// Returns the file to create; `None` for standard output.
+fn new_file(output: &Option<PathBuf>) -> Option<&Path> {
+    output.as_deref().filter(|path| !is_standard_output(path))
+}
+
+impl Action {
+    fn place(&self) -> &PlaceOptions {
+        match self {
+            Self::Create { place, .. }
+            | Self::Put { place, .. }
+            | Self::Get { place, .. }
+            | Self::Rm { place, .. }
+            | Self::Scan { place, .. }
+            | Self::Import { place, .. }
+            | Self::Stat { place, .. } => place,
+        }
+    }
+}
+
+impl Arguments {
+    /// Returns whether Ctrl-C lets the command report or clean up. Puts and deletes are atomic and need neither.
+    pub fn handles_interrupt(&self) -> bool {
+        match &self.action {
+            Action::Import { .. } | Action::Create { .. } => true,
+            // Remove a partial file.
+            Action::Get { output, .. } => new_file(output).is_some(),
+            Action::Stat { count, .. } => *count,
+            Action::Put { .. } | Action::Rm { .. } | Action::Scan { .. } => false,
+        }
+    }
+}
+
+pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
+    let PlaceOptions { device, log } = arguments.action.place();
+    let device = devices::resolve(device)?;
+    let log = match log {
+        Some(log) => log.clone(),
+        None => log_beside(&device).map_err(|error| not_created(&device, error))?,
+    };
+    let place = &Place { log: devices::resolve(&log)?, device };
+    match &arguments.action {
+        Action::Create { slices, safety, format, .. } => {
+            stat::create(place, slices.slices(), safety, *format)
+        }
+        Action::Put { key, file, value, durability, .. } => {
+            let value = match (value, file) {
+                (Some(value), _) => keys::Value::Given(value.as_bytes()),
+                (None, file) => keys::Value::File(file.as_deref().expect("one of both is required")),
+            };
+            keys::put(place, key.as_bytes(), value, durability.durability)
+        }
+        Action::Get { key, output, .. } => keys::get(place, key.as_bytes(), new_file(output)),
+        Action::Rm { keys, durability, .. } => keys::remove(place, keys, durability.durability),
+        Action::Scan { from, to, prefix, limit, values, .. } => {
+            let bytes = |key: &Option<OsString>| key.as_ref().map(|key| key.as_bytes().to_vec());
+            let range = entries::Range { from: bytes(from), to: bytes(to), prefix: bytes(prefix) };
+            entries::scan(place, &range, limit.unwrap_or(u64::MAX), *values)
+        }
+        Action::Import { file, acknowledge, durability, .. } => {
+            import::import(place, file, durability.durability, *acknowledge)
+        }
+        Action::Stat { count, format, .. } => stat::stat(place, *count, *format),
+    }
+}

@@ -1,0 +1,201 @@
+//! Opens and creates the store on two devices, read-only unless the command writes.
+
+use super::{CreateOptions, Level};
+use crate::failure::{Failure, Status};
+use crate::preflight::{consent, create as create_file};
+use crate::suggest::quoted;
+use anyhow::anyhow;
+use flashlane_block::{BlockOptions, OpenError as BlockOpenError};
+use flashlane_host::OpenError as HostError;
+use flashlane_layer::{LanesError, LayerError};
+use flashlane_open::{
+    AnyKeyValueStore, BlockAccess, BlocksError, NewStore, OpenError, OpenOptions, StoreSpecError, Target,
+};
+use flashlane_store::{
+    CreateError, OpenError as StoreOpenError, Slices, StoreError, StoreOptions, WriteError,
+};
+
+/// The device of a store and that of its log.
+#[derive(Debug)]
+pub struct Place {
+    pub device: Target,
+    pub log: Target,
+}
+
+impl Place {
+    /// Returns the arguments that name both, to be copied.
+    fn named(&self) -> String {
+        let device = quoted(&self.device.to_string());
+        let is_beside = flashlane_open::log_beside(&self.device).is_ok_and(|log| log == *self.log.spec());
+        if is_beside { device } else { format!("{device} --log {}", quoted(&self.log.to_string())) }
+    }
+}
+
+/// Opens the store for reading. Reading works without a superblock of the blocks.
+pub fn open(place: &Place) -> Result<AnyKeyValueStore, Failure> {
+    let blocks = BlockOptions { without_superblock: true, ..BlockOptions::default() };
+    open_with(place, BlockAccess::Read, StoreOptions { blocks, ..StoreOptions::default() })
+}
+
+/// Opens the store for writing, which requires no consent. Devices with other data are refused.
+pub fn open_to_write(place: &Place, level: Level) -> Result<AnyKeyValueStore, Failure> {
+    let store = open_with(place, BlockAccess::Write, StoreOptions::default())?;
+    Ok(store.with_durability(level.into()))
+}
+
+fn open_with(place: &Place, access: BlockAccess, options: StoreOptions) -> Result<AnyKeyValueStore, Failure> {
+    if place.device.is_simulated() {
+        return Err(Failure::unusable(anyhow!(
+            "'{}' is simulated and keeps nothing between commands; use 'flashlane store import', which creates a store on it \
+             first",
+            place.device
+        )));
+    }
+    if !place.device.capabilities().erase_units {
+        let device = &place.device;
+        return Err(Failure::unusable(anyhow!(
+            "'{device}' has no erase units, and a store needs them: lanes({device}) divides a file or block device into \
+             such"
+        )));
+    }
+    let opened = OpenOptions::new().open_store(&place.device, &place.log, access, options);
+    Ok(opened.map_err(|error| not_opened(place, error))?.into())
+}
+
+/// Creates an empty store. Devices that cannot hold it are not changed.
+pub fn create(place: &Place, slices: Slices, safety: &CreateOptions) -> Result<AnyKeyValueStore, Failure> {
+    let device = &safety.safety();
+    consent(&place.device, device, "creating a store", "")?;
+    if place.log.path().is_some_and(|path| path.exists()) {
+        // A new device is no leave to overwrite an earlier log.
+        let log = crate::options::SafetyOptions { create: None, ..device.clone() };
+        consent(&place.log, &log, "creating the log of a store", "name a new file with --log")?;
+    }
+    create_file(&place.device, device)?;
+    let created = create_on(place, slices, safety);
+    if let (Err(Failure { status: Status::Unusable, .. }), Some(_)) = (&created, safety.create) {
+        // The file was created for this. A failed removal changes nothing about the refusal.
+        let _ = place.device.path().map(std::fs::remove_file);
+    }
+    created
+}
+
+fn create_on(place: &Place, slices: Slices, safety: &CreateOptions) -> Result<AnyKeyValueStore, Failure> {
+    let mut options = OpenOptions::new().destroy_data(true).newly_made(safety.create.is_some());
+    if let Some(path) = &safety.repeated.really {
+        options = options.really(path);
+    }
+    let new = NewStore {
+        slices,
+        log_bytes: safety.log_size,
+        log_really: safety.really_log.clone(),
+        ..NewStore::default()
+    };
+    let created = options.create_store(&place.device, &place.log, new);
+    Ok(created.map_err(|error| not_created(&place.device, error))?.into())
+}
+
+/// Creates a store on simulated devices, to be tried.
+pub fn create_simulated(place: &Place, level: Level) -> Result<AnyKeyValueStore, Failure> {
+    let created = OpenOptions::new().create_store(&place.device, &place.log, NewStore::default());
+    let store = AnyKeyValueStore::from(created.map_err(|error| not_created(&place.device, error))?);
+    Ok(store.with_durability(level.into()))
+}
+
+/// Returns why a store was not created.
+pub fn not_created(device: &Target, error: StoreSpecError) -> Failure {
+    match error {
+        StoreSpecError::NoLogNamed { .. } => Failure::unusable(anyhow!(
+            "'{device}' is no regular file, beside which a log could stand: --log LOG names the device or file of the log"
+        )),
+        StoreSpecError::Log(OpenError::Real { error: error @ HostError::Refused { .. }, path }) => {
+            Failure::unusable(anyhow!(
+                "{}\nif that data may be lost: --destroy-data --really-log {}",
+                error.found(),
+                quoted(&path.to_string_lossy())
+            ))
+        }
+        StoreSpecError::Log(error) => of_log(error),
+        StoreSpecError::Device(BlocksError::Device(error)) => error.into(),
+        StoreSpecError::Create(error @ (CreateError::Log { .. } | CreateError::Blocks(_)))
+            if !matches!(error, CreateError::Blocks(flashlane_block::FormatError::Unsuitable(_))) =>
+        {
+            Failure::failed(error)
+        }
+        error => Failure::unusable(error),
+    }
+}
+
+/// Returns why the device of a log was not opened.
+fn of_log(error: OpenError) -> Failure {
+    let failure = Failure::from(error);
+    let reason = anyhow!("the log cannot be opened: {}", failure.reason());
+    match failure.status {
+        Status::Failed => Failure::failed(reason),
+        _ => Failure::unusable(reason),
+    }
+}
+
+fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
+    let Place { device, log } = place;
+    let created = || format!("'flashlane store create {} --create SIZE' creates a new store", place.named());
+    match error {
+        StoreSpecError::Log(OpenError::Real { error: HostError::NotFound { .. }, .. }) => {
+            Failure::unusable(anyhow!(
+                "there is no log '{log}', and no store without it: --log LOG names it where it has another place"
+            ))
+        }
+        StoreSpecError::Log(OpenError::Real { error: error @ HostError::Refused { .. }, .. }) => {
+            Failure::unusable(anyhow!("{}\nit is not opened as the log of a store", error.found()))
+        }
+        StoreSpecError::Log(error) => of_log(error),
+        StoreSpecError::Device(BlocksError::Device(OpenError::Real { error, path })) => match error {
+            HostError::NotFound { .. } if !path.starts_with("/dev") => {
+                Failure::unusable(anyhow!("{error}; {}", created()))
+            }
+            HostError::Refused { .. } => {
+                Failure::unusable(anyhow!("{}\nit is not opened as the device of a store", error.found()))
+            }
+            error => OpenError::Real { error, path }.into(),
+        },
+        StoreSpecError::Device(BlocksError::Device(OpenError::Layer(LayerError::Lanes(
+            LanesError::NotFormatted { .. },
+        )))) => no_store(place, &"it is not divided into lanes"),
+        StoreSpecError::Device(BlocksError::Device(error)) => error.into(),
+        StoreSpecError::Device(BlocksError::FormatInSpec { .. }) => Failure::unusable(anyhow!(
+            "'{device}' sets format=yes, which destroys all data on it: only 'flashlane store create' accepts it"
+        )),
+        StoreSpecError::Open(StoreOpenError::Blocks(error)) => match error {
+            BlockOpenError::Device { .. } | BlockOpenError::Unreadable { .. } => Failure::failed(error),
+            BlockOpenError::NoSuperblock { unreadable: 1.., .. } => Failure::failed(error),
+            BlockOpenError::NotFormatted { .. } => no_store(place, &error),
+            error => Failure::unusable(error),
+        },
+        StoreSpecError::Open(
+            error @ (StoreOpenError::LogDamaged { .. }
+            | StoreOpenError::LogUnreadable { .. }
+            | StoreOpenError::LogHeaderDamaged { .. }
+            | StoreOpenError::Block { .. }
+            | StoreOpenError::MissingOutput { .. }),
+        ) => Failure::failed(error),
+        error => Failure::unusable(error),
+    }
+}
+
+fn no_store(place: &Place, error: &dyn std::fmt::Display) -> Failure {
+    Failure::unusable(anyhow!(
+        "'{}' holds no store ({error}). If the data on it may be lost, 'flashlane store create {} --destroy-data' creates one",
+        place.device,
+        place.named()
+    ))
+}
+
+/// Returns why a call of an open store failed.
+pub fn failed(error: StoreError) -> Failure {
+    match error {
+        StoreError::Write(WriteError::KeyTooLong { .. } | WriteError::BatchTooLarge { .. }) => {
+            Failure::unusable(error)
+        }
+        error => Failure::failed(error),
+    }
+}

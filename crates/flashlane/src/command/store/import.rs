@@ -1,0 +1,225 @@
+//! Stores the pairs of a file or of standard input, with many writes in flight.
+
+use super::Level;
+use super::device::{Place, create_simulated, failed, open_to_write};
+use super::stat::counted;
+use crate::failure::{Failure, Status, notify};
+use crate::output::print;
+use crate::progress::Meter;
+use anyhow::{Context, anyhow};
+use flashlane_base::Duration;
+use flashlane_base::units::exact_bytes;
+use flashlane_device::DataDevice;
+use flashlane_store::Loader;
+use flashlane_store::text::parse_pair;
+use flashlane_trace::is_standard_input;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// Longest wait between two checks for Ctrl-C.
+const WAIT: Duration = Duration::from_ms(50);
+/// Bytes of a read.
+const READ_BYTES: usize = 256 << 10;
+/// Longest line: a mistaken path (a device, a dump) must not exhaust memory.
+const LINE_BYTES_MAX: usize = 256 << 20;
+/// Lines between two looks at the completed writes.
+const LINES_PER_LOOK: u64 = 64;
+
+/// What the input holds next.
+enum Found {
+    Line(Vec<u8>),
+    /// Another program writes it, and has not yet.
+    NotYet,
+    End,
+}
+
+/// The lines of a file.
+struct Lines {
+    file: File,
+    /// Bytes of the file; `None` where another program writes them.
+    length_bytes: Option<u64>,
+    read_bytes: u64,
+    buffer: Vec<u8>,
+    /// Bytes of `buffer` that are used, and that have no line feed behind these.
+    used: usize,
+    searched: usize,
+    is_at_end: bool,
+}
+
+impl Lines {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        let file = match is_standard_input(path) {
+            true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
+            false => File::open(path).with_context(|| format!("cannot open '{}'", path.display()))?,
+        };
+        let length_bytes = file.metadata().ok().filter(|data| data.is_file()).map(|data| data.len());
+        Ok(Self {
+            file,
+            length_bytes,
+            read_bytes: 0,
+            buffer: Vec::new(),
+            used: 0,
+            searched: 0,
+            is_at_end: false,
+        })
+    }
+
+    fn next(&mut self) -> anyhow::Result<Found> {
+        loop {
+            if let Some(at) = self.buffer[self.searched..].iter().position(|&byte| byte == b'\n') {
+                let end = self.searched + at;
+                let line = self.buffer[self.used..end].to_vec();
+                (self.used, self.searched) = (end + 1, end + 1);
+                return Ok(Found::Line(line));
+            }
+            self.buffer.drain(..self.used);
+            (self.used, self.searched) = (0, self.buffer.len());
+            if self.is_at_end {
+                let last = std::mem::take(&mut self.buffer);
+                self.searched = 0;
+                return Ok(if last.is_empty() { Found::End } else { Found::Line(last) });
+            }
+            if self.buffer.len() > LINE_BYTES_MAX {
+                return Err(anyhow!(
+                    "it is longer than {}; 'flashlane store put' stores a long value",
+                    exact_bytes(LINE_BYTES_MAX as u64)
+                ));
+            }
+            if !flashlane_host::is_readable(&self.file, std::time::Duration::from_nanos(WAIT.as_ns()))? {
+                return Ok(Found::NotYet);
+            }
+            let length = self.buffer.len();
+            self.buffer.resize(length + READ_BYTES, 0);
+            let more = self.file.read(&mut self.buffer[length..])?;
+            self.buffer.truncate(length + more);
+            self.read_bytes += more as u64;
+            self.is_at_end = more == 0;
+        }
+    }
+
+    fn share(&self) -> Option<f64> {
+        let unread = self.buffer.len() - self.used;
+        self.length_bytes.map(|length| (self.read_bytes - unread as u64) as f64 / length.max(1) as f64)
+    }
+}
+
+/// Prints the number of stored lines where it has grown, if asked for.
+struct Acknowledged {
+    is_printed: bool,
+    last: u64,
+}
+
+impl Acknowledged {
+    fn set(&mut self, stored: u64) -> Result<(), Failure> {
+        if self.is_printed && stored > self.last {
+            self.last = stored;
+            print(&format!("{stored}\n"))?;
+        }
+        Ok(())
+    }
+}
+
+/// How an import ended, and why.
+enum Ended {
+    Done,
+    Stopped,
+    /// At this line.
+    Refused(u64, anyhow::Error),
+}
+
+/// Stores a pair from each line. On a simulated device, creates a store first.
+pub fn import(place: &Place, path: &Path, level: Level, acknowledge: bool) -> Result<Status, Failure> {
+    let mut lines = Lines::open(path).map_err(Failure::unusable)?;
+    let mut store = match place.device.is_simulated() {
+        true => create_simulated(place, level)?,
+        false => open_to_write(place, level)?,
+    };
+    let name =
+        if is_standard_input(path) { "standard input".to_owned() } else { format!("'{}'", path.display()) };
+    let meter = Meter::new(format!("storing the lines of {name}"));
+    let mut acknowledged = Acknowledged { is_printed: acknowledge, last: 0 };
+    let mut loader = store.loader();
+    let ended = load(&mut lines, &mut loader, &meter, &mut acknowledged)?;
+    while !loader.is_done() && !flashlane_host::interrupted() {
+        wait(&mut loader)?;
+        acknowledged.set(loader.stored())?;
+    }
+    let stored = loader.stored();
+    let is_stopped = matches!(ended, Ended::Stopped) || !loader.is_done();
+    meter.say("merging");
+    meter.set(None);
+    // The log is written, and merges that are due end.
+    while !flashlane_host::interrupted() && store.store().step_for(WAIT) {}
+    drop(meter);
+    let lines = counted(stored, "line");
+    let refused = |error: anyhow::Error| match stored {
+        0 => Failure::unusable(error),
+        _ => Failure::failed(error),
+    };
+    match ended {
+        Ended::Refused(number, error) => Err(refused(
+            error.context(format!("line {number} of {name} is not stored; stored before it: {lines}")),
+        )),
+        _ if is_stopped => {
+            notify(&format!("stopped; {lines} stored from the first on, durability: {}", level.name()));
+            Ok(Status::Failed)
+        }
+        _ => {
+            let written = store.status().counters.write_amplification();
+            print(&format!(
+                "{lines} stored, durability: {}; bytes written per byte of keys and values: {written:.2}\n",
+                level.name()
+            ))?;
+            Ok(Status::Done)
+        }
+    }
+}
+
+/// Hands all lines over.
+fn load<D: DataDevice, L: DataDevice>(
+    lines: &mut Lines,
+    loader: &mut Loader<'_, D, L>,
+    meter: &Meter,
+    acknowledged: &mut Acknowledged,
+) -> Result<Ended, Failure> {
+    let mut number = 0;
+    loop {
+        number += 1;
+        let (key, value) = loop {
+            if meter.watch(lines.share()).is_break() {
+                return Ok(Ended::Stopped);
+            }
+            match lines.next() {
+                Err(error) => return Ok(Ended::Refused(number, error)),
+                Ok(Found::End) => return Ok(Ended::Done),
+                Ok(Found::Line(line)) => match parse_pair(&line) {
+                    Ok(pair) => break pair,
+                    Err(error) => return Ok(Ended::Refused(number, error.into())),
+                },
+                Ok(Found::NotYet) => wait(loader)?,
+            }
+            acknowledged.set(loader.stored())?;
+        };
+        loop {
+            match loader.offer(&key, &value) {
+                Ok(true) => break,
+                Ok(false) => wait(loader)?,
+                Err(error) => return Ok(Ended::Refused(number, error.into())),
+            }
+            acknowledged.set(loader.stored())?;
+            if flashlane_host::interrupted() {
+                return Ok(Ended::Stopped);
+            }
+        }
+        if number % LINES_PER_LOOK == 0 {
+            loader.wait(Duration::ZERO).map_err(failed)?;
+            acknowledged.set(loader.stored())?;
+        }
+    }
+}
+
+fn wait<D: DataDevice, L: DataDevice>(loader: &mut Loader<'_, D, L>) -> Result<(), Failure> {
+    loader.wait(WAIT).map_err(failed).map(drop)
+}

@@ -1,0 +1,167 @@
+//! The state of a store, also after its creation.
+
+use super::CreateOptions;
+use super::device::{Place, create as create_store, failed, open};
+use crate::command::sdf::Verdict;
+use crate::failure::{Failure, Status};
+use crate::options::Format;
+use crate::output::{json, print};
+use crate::progress::Meter;
+use flashlane_base::units::exact_bytes;
+use flashlane_device::Device;
+use flashlane_open::AnyKeyValueStore;
+use flashlane_report::csv_line;
+use flashlane_store::text::escape;
+use flashlane_store::{SliceStatus, Slices};
+use serde_json::{Value, json};
+
+/// Formats a count: `1 key`, `2 keys`.
+pub fn counted(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Creates a store and shows it.
+pub fn create(
+    place: &Place,
+    slices: Slices,
+    safety: &CreateOptions,
+    format: Format,
+) -> Result<Status, Failure> {
+    let mut store = create_store(place, slices, safety)?;
+    show(place, &mut store, None, format)
+}
+
+/// Shows a store.
+pub fn stat(place: &Place, count: bool, format: Format) -> Result<Status, Failure> {
+    let mut store = open(place)?;
+    let counts = match count {
+        true => match Counts::of(place, &mut store)? {
+            None => return Err(Failure::failed(anyhow::anyhow!("stopped; nothing was counted"))),
+            counts => counts,
+        },
+        false => None,
+    };
+    show(place, &mut store, counts, format)
+}
+
+/// Keys and bytes of a store, counted.
+struct Counts {
+    keys: u64,
+    key_bytes: u64,
+    value_bytes: u64,
+}
+
+impl Counts {
+    /// Counts by reading all keys; `None` after Ctrl-C.
+    fn of(place: &Place, store: &mut AnyKeyValueStore) -> Result<Option<Self>, Failure> {
+        let _meter = Meter::new(format!("counting the keys of {}", place.device));
+        let mut counts = Self { keys: 0, key_bytes: 0, value_bytes: 0 };
+        for item in store.entries(b"", None, false) {
+            let item = item.map_err(failed)?;
+            counts.keys += 1;
+            counts.key_bytes += item.key.len() as u64;
+            counts.value_bytes += item.value_bytes;
+            if flashlane_host::interrupted() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(counts))
+    }
+}
+
+fn show(
+    place: &Place,
+    store: &mut AnyKeyValueStore,
+    counts: Option<Counts>,
+    format: Format,
+) -> Result<Status, Failure> {
+    let status = store.status();
+    let store = store.store();
+    let blocks = store.blocks();
+    let verdict = Verdict::new(&place.device, blocks, None);
+    let block_bytes = blocks.block_bytes();
+    let sum = |of: fn(&SliceStatus) -> u64| status.slices.iter().map(of).sum::<u64>();
+    let levels = status.slices.iter().map(|slice| slice.patches.len()).max().unwrap_or(0);
+    let of_level =
+        |level: usize| status.slices.iter().filter_map(|slice| slice.patches.get(level)).sum::<u64>();
+    let patches: Vec<u64> = (0..levels).map(of_level).collect();
+    let mut facts: Vec<(&str, Value, String)> = Vec::new();
+    let mut count = |name: &'static str, label: &'static str, value: u64| {
+        facts.push((name, value.into(), format!("{label}\t{value}")))
+    };
+    if let Some(counts) = &counts {
+        count("keys", "Keys", counts.keys);
+        count("key_bytes", "Bytes of keys", counts.key_bytes);
+        count("value_bytes", "Bytes of values", counts.value_bytes);
+    }
+    count("writes", "Writes so far", status.last_sequence);
+    count("entries", "Entries in patches", sum(|slice| slice.entries));
+    count("tombstones", "Of these, deletes", sum(|slice| slice.tombstones));
+    let mut bytes = |name: &'static str, label: &'static str, value: u64| {
+        facts.push((name, value.into(), format!("{label}\t{}", exact_bytes(value))));
+    };
+    bytes("entry_bytes", "Bytes in patches", sum(|slice| slice.entry_bytes));
+    bytes("container_bytes", "Bytes in the log only", sum(|slice| slice.container_bytes));
+    bytes("free_bytes", "Free", status.blocks_free * block_bytes);
+    bytes("index_memory_bytes", "Memory of indexes and filters", status.index_memory_bytes);
+    bytes("container_memory_bytes", "Memory of containers", status.container_memory_bytes);
+    bytes("block_bytes", "Block", block_bytes);
+    bytes("log_bytes", "Log", store.log_device().profile().capacity_bytes);
+    let list = patches.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let list = if list.is_empty() { "none".to_owned() } else { list };
+    facts.push(("patches", patches.into(), format!("Patches by level, from 0\t{list}")));
+    facts.push(("blocks_free", status.blocks_free.into(), format!("Blocks free\t{}", status.blocks_free)));
+    facts.push(("log_used", status.log_used.into(), format!("Log in use\t{:.0}%", 100.0 * status.log_used)));
+    let id = format!("{:032x}", status.store);
+    facts.push(("store", id.clone().into(), format!("Store\t{id}")));
+    let text = match format {
+        Format::Text => {
+            let lines = facts.iter().map(|(_, _, line)| {
+                let (label, value) = line.split_once('\t').expect("a fact has a label");
+                format!("{label:<32}{value}\n")
+            });
+            let slices = status.slices.iter().map(|slice| {
+                let patches: u64 = slice.patches.iter().sum();
+                let merging = if slice.is_merging { ", merging" } else { "" };
+                let first = format!("Slice from '{}'", escape(&slice.lower));
+                format!(
+                    "{first:<32}{}, {} entries{merging}\n",
+                    counted(patches, "patch").replace("patchs", "patches"),
+                    slice.entries
+                )
+            });
+            format!("Verdict: {}\n{}{}", verdict.text, lines.collect::<String>(), slices.collect::<String>())
+        }
+        Format::Csv => facts.iter().fold(csv_line(["name", "value"]), |text, (name, value, _)| {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            text + &csv_line([*name, value.as_str()])
+        }),
+        Format::Json => {
+            let slices: Vec<Value> = status.slices.iter().map(slice_row).collect();
+            let mut fields = json!({
+                "schema": "flashlane.store/1",
+                "verdict": verdict.text,
+                "sound": verdict.is_sound,
+                "device": place.device.to_string(),
+                "log": place.log.to_string(),
+                "slices": slices,
+            });
+            let object = fields.as_object_mut().expect("it is an object");
+            object.extend(facts.into_iter().map(|(name, value, _)| (name.to_owned(), value)));
+            json(&fields)
+        }
+    };
+    print(&text)?;
+    Ok(Status::Done)
+}
+
+fn slice_row(slice: &SliceStatus) -> Value {
+    json!({
+        "first_key": escape(&slice.lower),
+        "patches": slice.patches,
+        "entries": slice.entries,
+        "tombstones": slice.tombstones,
+        "entry_bytes": slice.entry_bytes,
+        "container_bytes": slice.container_bytes,
+    })
+}

@@ -1,0 +1,293 @@
+//! A key-value store on a file that is divided into lanes, with its log in a file beside it.
+
+use crate::endings::interrupt;
+use crate::program::{command, done, flashlane, json, refused, text};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// A file with lanes and a store on it, and its spec.
+struct Kept {
+    dir: tempfile::TempDir,
+    spec: String,
+}
+
+impl Kept {
+    /// One with blocks of 48 KiB or a little less.
+    fn new(size: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let spec = format!("lanes({})", dir.path().join("flash").display());
+        let shape = spec.replace(')', ",channels=4,unit=64KiB,read-unit=4KiB)");
+        let shown = done(&["store", "create", &shape, "--create", size]);
+        assert!(shown.starts_with("Verdict: sound"), "{shown}");
+        Self { dir, spec }
+    }
+
+    fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    fn store(&self, action: &str, more: &[&str]) -> String {
+        done(&[&["store", action, &self.spec], more].concat())
+    }
+
+    fn refused(&self, status: i32, action: &str, more: &[&str], parts: &[&str]) {
+        refused(status, &[&["store", action, &self.spec], more].concat(), parts);
+    }
+
+    fn value(&self, key: &str) -> Vec<u8> {
+        let output = command(&["store", "get", &self.spec, key]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    }
+
+    fn bytes(&self) -> [Vec<u8>; 2] {
+        ["flash", "flash.log"].map(|name| fs::read(self.dir.path().join(name)).unwrap())
+    }
+
+    /// Keys and values of a scan, as lines.
+    fn lines(&self) -> Vec<String> {
+        self.store("scan", &["--values"]).lines().map(str::to_owned).collect()
+    }
+}
+
+fn pair(nth: usize) -> String {
+    format!("key{nth:06}\tvalue {nth}")
+}
+
+#[test]
+fn store_keeps_data_for_its_whole_life() {
+    let kept = Kept::new("8MiB");
+    assert_eq!(
+        kept.store("put", &["greeting", "--value", "hello"]),
+        "greeting: 5 bytes stored, durability: device\n"
+    );
+    assert_eq!(kept.value("greeting"), b"hello");
+    kept.store("put", &["greeting", "--value", "good day", "--durability", "memory"]);
+    assert_eq!(kept.value("greeting"), b"good day");
+    // A value of several blocks, and bytes of any kind.
+    let large: Vec<u8> = (0..300_000_u32).map(|nth| (nth % 251) as u8).collect();
+    let path = kept.file("large", &large);
+    kept.store("put", &["large\t\u{1b}[2J", text(&path)]);
+    assert_eq!(kept.value("large\t\u{1b}[2J"), large);
+    let lines: Vec<String> = (0..10_000).map(pair).collect();
+    let pairs = kept.file("pairs", lines.join("\n"));
+    let stored = kept.store("import", &[text(&pairs)]);
+    assert!(stored.starts_with("10000 lines stored, durability: device; "), "{stored}");
+    assert_eq!(kept.store("scan", &["--prefix", "key", "--values"]).lines().collect::<Vec<_>>(), lines);
+    let some = kept.store("scan", &["--from", "key000009", "--to", "key000020", "--limit", "3"]);
+    assert_eq!(some, "key000009\nkey000010\nkey000011\n");
+    // Control characters do not reach the terminal, and can be read back.
+    assert_eq!(kept.store("scan", &["--prefix", "large"]), "large\\t\\u001b[2J\n");
+    let stat = json(&["store", "stat", &kept.spec, "--count"]);
+    assert_eq!((&stat["schema"], &stat["keys"]), (&"flashlane.store/1".into(), &10_002.into()));
+    assert_eq!(kept.store("rm", &["greeting", "key000000"]), "2 keys deleted, durability: device\n");
+    kept.refused(1, "get", &["greeting"], &["no key 'greeting'"]);
+    kept.refused(
+        1,
+        "rm",
+        &["greeting", "key000001"],
+        &["not deleted: greeting (no such key); deleted: key000001"],
+    );
+    assert_eq!(kept.lines().len(), 9_999);
+    // A scan is the input of an import.
+    let other = Kept::new("8MiB");
+    let all = other.file("all", kept.lines().join("\n"));
+    other.store("import", &[text(&all)]);
+    assert_eq!(other.lines(), kept.lines());
+    assert_eq!(other.value("large\t\u{1b}[2J"), large);
+    let out = kept.dir.path().join("out");
+    kept.store("get", &["key000002", "--output", text(&out)]);
+    assert_eq!(fs::read(&out).unwrap(), b"value 2");
+    kept.refused(2, "get", &["key000002", "--output", text(&out)], &["cannot create", "exists"]);
+}
+
+#[test]
+fn reading_a_store_changes_nothing() {
+    let kept = Kept::new("4MiB");
+    kept.store("put", &["key", "--value", "value"]);
+    let before = kept.bytes();
+    kept.store("get", &["key"]);
+    kept.store("scan", &[]);
+    kept.store("stat", &["--count"]);
+    kept.refused(1, "get", &["other"], &["no key"]);
+    kept.refused(1, "rm", &["other"], &["no such key"]);
+    let long = "k".repeat(5000);
+    kept.refused(2, "put", &[&long, "--value", "x"], &["the key has", "at most"]);
+    assert!(kept.bytes() == before, "the store was written");
+}
+
+#[test]
+fn lines_that_were_acknowledged_survive_a_kill() {
+    let kept = Kept::new("16MiB");
+    for round in 0..3 {
+        let mut import = command(&["store", "import", &kept.spec, "-", "--acknowledge"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = import.stdin.take().unwrap();
+        let lines = BufReader::new(import.stdout.take().unwrap()).lines();
+        let writer = std::thread::spawn(move || {
+            // Ends by a closed pipe.
+            (0..)
+                .map(|nth| format!("r{round}{}\n", pair(nth)))
+                .take_while(|line| input.write_all(line.as_bytes()).is_ok())
+                .count()
+        });
+        let mut acknowledged = 0;
+        for line in lines {
+            acknowledged = line.unwrap().parse::<usize>().unwrap();
+            if acknowledged > 3000 {
+                import.kill().unwrap();
+            }
+        }
+        import.wait().unwrap();
+        assert!(writer.join().unwrap() > 3000);
+        let found = kept.store("scan", &["--prefix", &format!("r{round}"), "--values"]);
+        let found: Vec<&str> = found.lines().collect();
+        assert!(found.len() >= acknowledged && acknowledged > 3000, "{acknowledged}, found {}", found.len());
+        for (nth, line) in found.iter().enumerate() {
+            assert_eq!(*line, format!("r{round}{}", pair(nth)));
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_ends_an_import_that_waits_for_input() {
+    let kept = Kept::new("4MiB");
+    let mut import = command(&["store", "import", &kept.spec, "-", "--acknowledge"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = import.stdin.take().unwrap();
+    input.write_all(b"a\t1\nb\t2\n").unwrap();
+    let mut lines = BufReader::new(import.stdout.take().unwrap()).lines();
+    while lines.next().unwrap().unwrap() != "2" {}
+    interrupt(&import);
+    let ended = import.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert_eq!(said, "flashlane: stopped; 2 lines stored from the first on, durability: device\n");
+    drop(input);
+    assert_eq!(kept.lines(), ["a\t1", "b\t2"]);
+}
+
+#[test]
+fn malformed_line_is_named_and_those_before_it_are_stored() {
+    let kept = Kept::new("4MiB");
+    let file = kept.file("pairs", "a\t1\nb\t2\nc:\\dir\t3\nd\t4\n");
+    kept.refused(
+        1,
+        "import",
+        &[text(&file)],
+        &["line 3 of", "'\\d' at byte 3 is no escape", "stored before it: 2 lines"],
+    );
+    assert_eq!(kept.lines(), ["a\t1", "b\t2"]);
+    let file = kept.file("pairs", "nothing");
+    kept.refused(2, "import", &[text(&file)], &["line 1 of", "no tab ends the key"]);
+}
+
+#[test]
+fn full_store_stays_readable_and_rm_gives_space_back() {
+    let kept = Kept::new("4MiB");
+    let value = kept.file("value", vec![7; 20_000]);
+    let mut model = BTreeMap::new();
+    let full = (0..1000).find_map(|nth| {
+        let key = format!("key{nth:04}");
+        let ended = flashlane(&["store", "put", &kept.spec, &key, text(&value)]);
+        match ended.status {
+            0 => drop(model.insert(key, nth)),
+            _ => return Some(ended),
+        }
+        None
+    });
+    let full = full.expect("the device fills up");
+    assert_eq!(full.status, 1, "{}", full.stderr);
+    assert!(full.stderr.contains("the device is full") && full.stderr.contains("delete keys to make room"));
+    let keys: Vec<String> = kept.store("scan", &[]).lines().map(str::to_owned).collect();
+    assert_eq!(keys, model.keys().cloned().collect::<Vec<_>>());
+    assert!(keys.len() > 20, "{} keys", keys.len());
+    for key in &keys {
+        assert_eq!(kept.value(key), vec![7; 20_000], "{key}");
+    }
+    let gone: Vec<&str> = keys.iter().step_by(2).map(String::as_str).collect();
+    kept.store("rm", &gone);
+    for key in &gone[..gone.len() / 2] {
+        kept.store("put", &[key, text(&value)]);
+    }
+    assert_eq!(kept.store("scan", &[]).lines().count(), keys.len() - gone.len() + gone.len() / 2);
+}
+
+#[test]
+fn foreign_data_is_refused_and_unchanged() {
+    let kept = Kept::new("4MiB");
+    kept.store("put", &["key", "--value", "value"]);
+    let log = kept.dir.path().join("flash.log");
+    let before = kept.bytes();
+    // The log is somebody's data.
+    let run = ["run", text(&log), "random-write,requests=10", "--destroy-data", "--allow-page-cache"];
+    refused(2, &run, &["log of a Flashlane store (at byte 0)", "--really"]);
+    kept.refused(2, "create", &[], &["--destroy-data"]);
+    kept.refused(2, "create", &["--destroy-data"], &["log of a Flashlane store", "--really-log"]);
+    let device = kept.dir.path().join("flash");
+    kept.refused(2, "create", &["--create", "4MiB"], &["--destroy-data is required", "--log"]);
+    // A foreign log, and the log of another store.
+    let archive = kept.file("archive", [vec![0; 257], b"ustar\0".to_vec(), vec![0; 1 << 20]].concat());
+    let length = fs::metadata(&archive).unwrap().len() / 4096 * 4096;
+    fs::File::options().write(true).open(&archive).unwrap().set_len(length).unwrap();
+    let content = fs::read(&archive).unwrap();
+    let put = ["key", "--value", "x", "--log"];
+    kept.refused(
+        2,
+        "put",
+        &[&put[..], &[text(&archive)]].concat(),
+        &["tar archive", "not opened as the log"],
+    );
+    assert!(fs::read(&archive).unwrap() == content);
+    let other = Kept::new("4MiB");
+    let others = other.dir.path().join("flash.log");
+    kept.refused(
+        2,
+        "put",
+        &[&put[..], &[text(&others)]].concat(),
+        &["the log is that of store", "belong together"],
+    );
+    kept.refused(2, "put", &[&put[..], &[text(&device)]].concat(), &["needs another device or file"]);
+    // Blocks without a store.
+    let blocks = kept.dir.path().join("blocks");
+    let spec = format!("lanes({},channels=4,unit=64KiB)", text(&blocks));
+    done(&["sdf", "format", &spec, "--create", "4MiB", "--allow-page-cache"]);
+    refused(2, &["store", "get", &spec, "key"], &["there is no log", "--log"]);
+    assert!(kept.bytes() == before, "the store was written");
+    assert_eq!(kept.value("key"), b"value");
+    let really = ["--destroy-data", "--really-log", text(&log)];
+    kept.store("create", &really);
+    assert_eq!(kept.store("scan", &[]), "");
+}
+
+#[test]
+fn refused_creation_leaves_no_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = format!("lanes({},channels=1,unit=64KiB)", dir.path().join("flash").display());
+    refused(2, &["store", "create", &spec, "--create", "1MiB"], &["room for 11 blocks", "at least 26"]);
+    let log = ["--create", "4MiB", "--log-size", "64KiB"];
+    refused(2, &[&["store", "create", &spec][..], &log].concat(), &["64 KiB", "needs at least"]);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "files are left behind");
+}
+
+#[test]
+fn simulated_store_is_tried_by_an_import() {
+    let dir = tempfile::tempdir().unwrap();
+    let pairs = dir.path().join("pairs");
+    fs::write(&pairs, (0..1000).map(|nth| pair(nth) + "\n").collect::<String>()).unwrap();
+    let stored = done(&["store", "import", "backed(sim:sdf)", text(&pairs)]);
+    assert!(stored.starts_with("1000 lines stored, durability: device"), "{stored}");
+    refused(2, &["store", "put", "sim:sdf", "key", "--value", "x"], &["keeps nothing", "store import"]);
+}
