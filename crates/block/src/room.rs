@@ -29,10 +29,14 @@ impl<'a> Room<'a> {
 
     /// Returns the lane for a block, among those with room for a write.
     pub(crate) fn lane_for_block(&self, placement: Placement, id: u64) -> Option<u32> {
-        placement.lane(id, self.layout.lanes, |lane| LaneLoad {
-            room: self.of_lane(lane),
-            load_bytes: self.lanes[lane as usize].load_bytes(),
-            erased: self.units.erased(lane),
+        placement.lane(id, self.layout.lanes, |lane| {
+            let queue = &self.lanes[lane as usize];
+            LaneLoad {
+                room: self.of_lane(lane),
+                load_units: (queue.load_bytes() + self.layout.unit_bytes / 2) / self.layout.unit_bytes,
+                blocks: self.units.blocks(lane) + queue.waiting_writes() as u64,
+                erased: self.units.erased(lane),
+            }
         })
     }
 

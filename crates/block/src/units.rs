@@ -51,6 +51,13 @@ pub(crate) enum State {
     Damaged,
 }
 
+impl State {
+    /// Returns whether the unit holds or is given a block that is not deleted.
+    fn has_block(self) -> bool {
+        matches!(self, Self::Writing(Holds::Block(_)) | Self::Live(Holds::Block(_)))
+    }
+}
+
 /// Content of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holds {
@@ -82,6 +89,8 @@ struct LaneIndex {
     dirty: VecDeque<u32>,
     /// Number of `Erasing` units.
     erasing: u32,
+    /// Number of units that hold or are given a block that is not deleted.
+    blocks: u64,
 }
 
 /// State of every erase unit.
@@ -133,7 +142,9 @@ impl UnitTable {
 
     fn set(&mut self, address: UnitAddress, state: State) {
         let index = self.index(address);
-        self.states[index] = state;
+        let previous = std::mem::replace(&mut self.states[index], state);
+        let blocks = &mut self.lane(address).blocks;
+        *blocks = *blocks + u64::from(state.has_block()) - u64::from(previous.has_block());
     }
 
     /// Queues a unit to be erased, before the others of its lane with `is_first`.
@@ -389,6 +400,11 @@ impl UnitTable {
         self.lanes[lane as usize].erased.len()
     }
 
+    /// Returns the number of units of a lane that hold or are given a block that is not deleted.
+    pub(crate) fn blocks(&self, lane: u32) -> u64 {
+        self.lanes[lane as usize].blocks
+    }
+
     /// Returns whether an erase is in flight on a lane.
     pub(crate) fn is_erasing(&self, lane: u32) -> bool {
         self.lanes[lane as usize].erasing > 0
@@ -477,6 +493,7 @@ impl UnitTable {
                 index.erasing as usize,
                 "on lane {lane}"
             );
+            assert_eq!(all(lane, State::has_block) as u64, index.blocks, "blocks on lane {lane}");
             deleting += all(lane, |state| matches!(state, State::Deleting(_)));
             leftovers += all(lane, |state| matches!(state, State::Torn | State::Superseded));
         }
