@@ -287,6 +287,12 @@ impl<D: DataDevice> Blocks<D> {
         self.engine.reuse(data);
     }
 
+    /// Sets whether a block will be deleted soon, as the input of a merge: [`Placement::LeastLoaded`](crate::Placement) then
+    /// spreads the other blocks evenly. It changes nothing else, and nothing where the block is not stored.
+    pub fn set_expiring(&mut self, id: u64, is_expiring: bool) {
+        self.engine.set_expiring(id, is_expiring);
+    }
+
     /// Deletes a block: from now on it cannot be read. The operation [completes](crate::Outcome::Delete) when its unit is
     /// erased; until then a power cut may bring the block back.
     ///

@@ -203,6 +203,13 @@ impl<D: DataDevice> Engine<D> {
         pending.ticket
     }
 
+    /// Sets whether a block, if it is stored, will be deleted soon.
+    pub(crate) fn set_expiring(&mut self, id: u64, is_expiring: bool) {
+        if let Some(block) = self.blocks.get(id) {
+            self.scheduler.set_expiring(block.address, is_expiring);
+        }
+    }
+
     /// Keeps the buffer of a get for later ones.
     pub(crate) fn reuse(&mut self, data: Data) {
         self.scheduler.reuse(data.into_buffer());

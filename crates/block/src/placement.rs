@@ -20,7 +20,7 @@ pub(crate) struct LaneLoad {
     pub(crate) room: u64,
     /// Bytes that wait or are in flight, in units, rounded: a short read that happens to be in flight counts as nothing.
     pub(crate) load_units: u64,
-    /// Blocks that are stored, or will be when the writes that wait have ended.
+    /// Blocks that are stored and stay, or will be stored when the writes that wait have ended.
     pub(crate) blocks: u64,
     /// Units that can be written without an erase.
     pub(crate) erased: usize,

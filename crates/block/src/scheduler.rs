@@ -149,6 +149,10 @@ impl<D: DataDevice> Scheduler<D> {
         self.units.delete(address, id, has_readers);
     }
 
+    pub(crate) fn set_expiring(&mut self, address: UnitAddress, is_expiring: bool) {
+        self.units.set_expiring(address, is_expiring);
+    }
+
     pub(crate) fn last_reader_left(&mut self, address: UnitAddress) {
         self.units.last_reader_left(address);
     }

@@ -106,6 +106,8 @@ pub(crate) struct UnitTable {
     stale_copies: BTreeMap<UnitAddress, u64>,
     /// Units found damaged and not erased since, those whose erase failed among them.
     damaged: BTreeSet<UnitAddress>,
+    /// `Live` units whose blocks will be deleted soon.
+    expiring: BTreeSet<UnitAddress>,
     /// Number of `Deleting` units.
     deleting: u64,
     /// Number of `Torn` and `Superseded` units.
@@ -122,6 +124,7 @@ impl UnitTable {
             failed_once: BTreeSet::new(),
             stale_copies: BTreeMap::new(),
             damaged: BTreeSet::new(),
+            expiring: BTreeSet::new(),
             deleting: 0,
             leftovers: 0,
         }
@@ -145,6 +148,7 @@ impl UnitTable {
         let previous = std::mem::replace(&mut self.states[index], state);
         let blocks = &mut self.lane(address).blocks;
         *blocks = *blocks + u64::from(state.has_block()) - u64::from(previous.has_block());
+        self.expiring.remove(&address);
     }
 
     /// Queues a unit to be erased, before the others of its lane with `is_first`.
@@ -400,9 +404,21 @@ impl UnitTable {
         self.lanes[lane as usize].erased.len()
     }
 
-    /// Returns the number of units of a lane that hold or are given a block that is not deleted.
+    /// Returns the number of units of a lane that hold or are given a block that is not deleted and will not be soon.
     pub(crate) fn blocks(&self, lane: u32) -> u64 {
-        self.lanes[lane as usize].blocks
+        let first = |lane| UnitAddress { lane, unit: 0 };
+        self.lanes[lane as usize].blocks - self.expiring.range(first(lane)..first(lane + 1)).count() as u64
+    }
+
+    /// Sets whether the block in a unit will be deleted soon.
+    pub(crate) fn set_expiring(&mut self, address: UnitAddress, is_expiring: bool) {
+        let state = self.state(address);
+        assert!(matches!(state, State::Live(Holds::Block(_))), "{address:?} expires as {state:?}");
+        if is_expiring {
+            self.expiring.insert(address);
+        } else {
+            self.expiring.remove(&address);
+        }
     }
 
     /// Returns whether an erase is in flight on a lane.
@@ -497,6 +513,8 @@ impl UnitTable {
             deleting += all(lane, |state| matches!(state, State::Deleting(_)));
             leftovers += all(lane, |state| matches!(state, State::Torn | State::Superseded));
         }
+        let is_live = |&address: &UnitAddress| matches!(self.state(address), State::Live(Holds::Block(_)));
+        assert!(self.expiring.iter().all(is_live), "expiring units: {:?}", self.expiring);
         assert_eq!((deleting as u64, leftovers as u64), (self.deleting, self.leftovers));
     }
 }

@@ -69,6 +69,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             run: joined.unwrap_or(number),
             stale: slice.undeleted.iter().copied().collect(),
         };
+        // Outputs are placed as if the inputs were gone, so that what stays is evenly spread over the lanes.
+        inputs.iter().for_each(|patch| self.blocks.set_expiring(patch.id, true));
         let merge = Merge::new(plan, inputs, slice.levels.patches(), self.options.merge_chunk_bytes);
         slice.merge = Some(Box::new(merge));
     }
@@ -204,6 +206,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         slice.in_shape = Some(slice.structure);
         // A later merge of the inputs must not be taken for this one's completion.
         slice.undeleted.extend(&outputs);
+        merge.inputs.iter().for_each(|patch| self.blocks.set_expiring(patch.id, false));
         outputs.into_iter().for_each(|id| self.delete_block(id, Some(number as u32)));
     }
 }
