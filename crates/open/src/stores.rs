@@ -104,6 +104,9 @@ pub fn log_beside(device: &Target) -> Result<Spec, StoreSpecError> {
     Ok(Spec::Path(name.into()))
 }
 
+/// The log of a store that is being created, with its file if that is new.
+type NewLog = (Opened<dyn DataDevice>, Option<NewFile>);
+
 /// Removes a file that was created unless it is kept.
 struct NewFile {
     path: PathBuf,
@@ -166,7 +169,7 @@ impl OpenOptions {
             return Err(CreateError::LogHasEraseUnits { device: log.to_string() }.into());
         }
         self.creating(&target, |options| {
-            let opened_log: RefCell<Option<(Opened<dyn DataDevice>, Option<NewFile>)>> = RefCell::default();
+            let opened_log: RefCell<Option<NewLog>> = RefCell::default();
             // The last moment at which nothing is written.
             let accept = |profile: &Profile| -> Result<(), StoreSpecError> {
                 let mut opened = opened_log.borrow_mut();
@@ -192,12 +195,7 @@ impl OpenOptions {
     }
 
     /// Opens the log of a store that is created on a device with this profile, after creating its file where there is none.
-    fn open_new_log(
-        &self,
-        log: &Target,
-        device: &Profile,
-        new: &NewStore,
-    ) -> Result<(Opened<dyn DataDevice>, Option<NewFile>), StoreSpecError> {
+    fn open_new_log(&self, log: &Target, device: &Profile, new: &NewStore) -> Result<NewLog, StoreSpecError> {
         let needs = Requirements::new(device, &new.slices, &new.options)?;
         let file = match log.path().filter(|path| !path.exists()) {
             None => None,
