@@ -9,9 +9,13 @@ use flashlane::{BlockAccess, OpenOptions};
 use std::error::Error;
 use std::path::PathBuf;
 
-/// Runs the example.
+/// Runs the example on the path that is given.
 pub fn main() -> Result<(), Box<dyn Error>> {
-    let given = std::env::args().nth(1).filter(|argument| !argument.starts_with('-')).map(PathBuf::from);
+    run(std::env::args().nth(1).filter(|argument| !argument.starts_with('-')).map(PathBuf::from))
+}
+
+/// Runs the example on this path, or on temporary files.
+pub fn run(given: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
     let is_temporary = given.is_none();
     let name = format!("flashlane-example-{}", std::process::id());
     let path = given.unwrap_or_else(|| std::env::temp_dir().join(name));

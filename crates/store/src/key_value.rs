@@ -80,14 +80,16 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
     /// # Errors
     /// [`StoreError::Write`] and [`StoreError::WriteFailed`].
     pub fn write(&mut self, batch: Batch) -> Result<(), StoreError> {
-        let mut has_settled = false;
+        let mut free_before = None;
         let ticket = loop {
             match self.store.write(batch.clone(), self.durability) {
                 Err(WriteError::Busy { .. }) if self.store.step(Instant::FAR) => {}
-                // Merges that the refusal began may give space back.
-                Err(WriteError::Full { .. }) if !has_settled => {
+                // Each refusal begins merges, as long as they give space back.
+                Err(WriteError::Full { blocks_free })
+                    if free_before.is_none_or(|before| blocks_free > before) =>
+                {
                     self.store.settle();
-                    has_settled = true;
+                    free_before = Some(blocks_free);
                 }
                 answer => break answer?,
             }

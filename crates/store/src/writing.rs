@@ -171,7 +171,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let is_full = match is_delete {
             // Where a merge runs it gives blocks back, and deletes wait for them.
             true => blocks_free == 0 && self.slices.iter().all(|slice| slice.merge.is_none()),
-            false => blocks_free < self.options.reserve_blocks + self.containers() + pieces,
+            // Writes that wait were admitted, and need blocks too.
+            false => {
+                blocks_free < self.options.reserve_blocks + self.containers() + self.waiting_blocks() + pieces
+            }
         };
         if is_full {
             self.writes.wants_space = true;
@@ -179,6 +182,11 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             return Err(WriteError::Full { blocks_free });
         }
         Ok(())
+    }
+
+    /// Blocks that the writes in queues will need.
+    fn waiting_blocks(&self) -> u64 {
+        self.writes.waiting_bytes.div_ceil(self.shape.block_bytes)
     }
 
     /// Blocks that the containers will need, and one more.

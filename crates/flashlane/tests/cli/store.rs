@@ -219,10 +219,13 @@ fn full_store_stays_readable_and_rm_gives_space_back() {
     }
     let gone: Vec<&str> = keys.iter().step_by(2).map(String::as_str).collect();
     kept.store("rm", &gone);
-    for key in &gone[..gone.len() / 2] {
-        kept.store("put", &[key, text(&value)]);
-    }
-    assert_eq!(kept.store("scan", &[]).lines().count(), keys.len() - gone.len() + gone.len() / 2);
+    // How much comes back at once depends on the merges that have room.
+    let again = gone
+        .iter()
+        .take_while(|key| flashlane(&["store", "put", &kept.spec, key, text(&value)]).status == 0)
+        .count();
+    assert!(again > 0, "no value is taken after {} of {} keys were deleted", gone.len(), keys.len());
+    assert_eq!(kept.store("scan", &[]).lines().count(), keys.len() - gone.len() + again);
 }
 
 #[test]

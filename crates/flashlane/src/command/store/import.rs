@@ -142,10 +142,12 @@ pub fn import(place: &Place, path: &Path, level: Level, acknowledge: bool) -> Re
     let mut acknowledged = Acknowledged { is_printed: acknowledge, last: 0 };
     let mut loader = store.loader();
     let ended = load(&mut lines, &mut loader, &meter, &mut acknowledged)?;
-    while !loader.is_done() && !flashlane_host::interrupted() {
-        wait(&mut loader)?;
+    // On a full device writes that were taken may wait for room that nothing gives back.
+    while !loader.is_done() && !flashlane_host::interrupted() && wait(&mut loader)? {
         acknowledged.set(loader.stored())?;
     }
+    acknowledged.set(loader.stored())?;
+    let is_stuck = !loader.is_done() && !flashlane_host::interrupted();
     let stored = loader.stored();
     let is_stopped = matches!(ended, Ended::Stopped) || !loader.is_done();
     meter.say("merging");
@@ -162,6 +164,9 @@ pub fn import(place: &Place, path: &Path, level: Level, acknowledge: bool) -> Re
         Ended::Refused(number, error) => Err(refused(
             error.context(format!("line {number} of {name} is not stored; stored before it: {lines}")),
         )),
+        _ if is_stuck => Err(refused(anyhow!(
+            "the device is full: the lines behind the first {stored} wait for room; delete keys to make room"
+        ))),
         _ if is_stopped => {
             notify(&format!("stopped; {lines} stored from the first on, durability: {}", level.name()));
             Ok(Status::Failed)
@@ -198,14 +203,14 @@ fn load<D: DataDevice, L: DataDevice>(
                     Ok(pair) => break pair,
                     Err(error) => return Ok(Ended::Refused(number, error.into())),
                 },
-                Ok(Found::NotYet) => wait(loader)?,
+                Ok(Found::NotYet) => drop(wait(loader)?),
             }
             acknowledged.set(loader.stored())?;
         };
         loop {
             match loader.offer(&key, &value) {
                 Ok(true) => break,
-                Ok(false) => wait(loader)?,
+                Ok(false) => drop(wait(loader)?),
                 Err(error) => return Ok(Ended::Refused(number, error.into())),
             }
             acknowledged.set(loader.stored())?;
@@ -220,6 +225,6 @@ fn load<D: DataDevice, L: DataDevice>(
     }
 }
 
-fn wait<D: DataDevice, L: DataDevice>(loader: &mut Loader<'_, D, L>) -> Result<(), Failure> {
-    loader.wait(WAIT).map_err(failed).map(drop)
+fn wait<D: DataDevice, L: DataDevice>(loader: &mut Loader<'_, D, L>) -> Result<bool, Failure> {
+    loader.wait(WAIT).map_err(failed)
 }

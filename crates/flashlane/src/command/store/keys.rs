@@ -95,7 +95,11 @@ pub fn remove(place: &Place, keys: &[OsString], level: Level) -> Result<Status, 
         };
         match result {
             Ok(()) => deleted.push(escape(key)),
-            Err(error) => kept.push(format!("{} ({error})", escape(key))),
+            Err(error) => {
+                // The next one would fail likewise.
+                kept.push(format!("{} and those behind it ({error})", escape(key)));
+                break;
+            }
         }
     }
     store.store().settle();
