@@ -125,20 +125,14 @@ fn reading_a_store_changes_nothing() {
 fn lines_that_were_acknowledged_survive_a_kill() {
     let kept = Kept::new("16MiB");
     for round in 0..3 {
+        let lines: String = (0..200_000).map(|nth| format!("r{round}{}\n", pair(nth))).collect();
+        let input = fs::File::open(kept.file("pairs", lines)).unwrap();
         let mut import = command(&["store", "import", &kept.spec, "-", "--acknowledge"])
-            .stdin(Stdio::piped())
+            .stdin(input)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut input = import.stdin.take().unwrap();
         let lines = BufReader::new(import.stdout.take().unwrap()).lines();
-        let writer = std::thread::spawn(move || {
-            // Ends by a closed pipe.
-            (0..)
-                .map(|nth| format!("r{round}{}\n", pair(nth)))
-                .take_while(|line| input.write_all(line.as_bytes()).is_ok())
-                .count()
-        });
         let mut acknowledged = 0;
         for line in lines {
             acknowledged = line.unwrap().parse::<usize>().unwrap();
@@ -146,8 +140,8 @@ fn lines_that_were_acknowledged_survive_a_kill() {
                 import.kill().unwrap();
             }
         }
-        import.wait().unwrap();
-        assert!(writer.join().unwrap() > 3000);
+        let killed = import.wait().unwrap();
+        assert!(!killed.success(), "it ended before it could be killed");
         let found = kept.store("scan", &["--prefix", &format!("r{round}"), "--values"]);
         let found: Vec<&str> = found.lines().collect();
         assert!(found.len() >= acknowledged && acknowledged > 3000, "{acknowledged}, found {}", found.len());
