@@ -396,10 +396,13 @@ impl<D: DataDevice> Engine<D> {
         match write {
             Write::Block(BlockWrite { pending, payload, sequence, checksums, .. }) => {
                 let block = StoredBlock::new(address, payload.len(), sequence, checksums);
-                if let Some(older) = self.blocks.put_completed(pending.id, block) {
-                    self.scheduler.release(older);
-                }
+                let older = self.blocks.put_completed(pending.id, block);
                 self.finish(pending, Outcome::Put(Ok(()), payload));
+                if let Some(older) = older {
+                    // A repaired block may have come from another lane, where nothing else would begin the erase.
+                    self.scheduler.release(older);
+                    self.dispatch(older.lane);
+                }
             }
             Write::Superblock(_) => self.superblock_copy_ended(Ok(address)),
         }
