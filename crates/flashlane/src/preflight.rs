@@ -1,7 +1,7 @@
 //! Checks and preparations before a measurement: consent to overwrite the device, the directory of `--out`, the file of
 //! `--create`.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Status};
 use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
 use crate::progress::Meter;
@@ -61,6 +61,22 @@ fn described(real: &Real) -> String {
     ];
     let words: Vec<String> = words.into_iter().flatten().collect();
     if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+}
+
+/// Creates the file of `--create`, if given, and calls `make` for it. Where that finds the arguments unusable, removes the
+/// file again.
+pub fn creating<T>(
+    target: &Target,
+    safety: &SafetyOptions,
+    make: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    create(target, safety)?;
+    let made = make();
+    if let (Err(Failure { status: Status::Unusable, .. }), Some(_)) = (&made, safety.create) {
+        // The file was created for this. A failed removal changes nothing about the refusal.
+        let _ = target.path().map(std::fs::remove_file);
+    }
+    made
 }
 
 /// Creates the file of `--create`, if given.

@@ -1,9 +1,9 @@
 //! Opens, formats and repairs the device of a block store, read-only unless the command writes.
 
 use crate::device::{self as devices, OpenedBytes, Opening};
-use crate::failure::{Failure, Status};
+use crate::failure::Failure;
 use crate::options::SafetyOptions;
-use crate::preflight::{consent, create};
+use crate::preflight::{consent, creating};
 use crate::suggest::quoted;
 use anyhow::anyhow;
 use flashlane_base::Seed;
@@ -163,13 +163,7 @@ pub fn format(
     accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     consent(target, safety, "formatting", "")?;
-    create(target, safety)?;
-    let formatted = format_made(target, safety, seed, options, accept);
-    if let (Err(Failure { status: Status::Unusable, .. }), Some(_)) = (&formatted, safety.create) {
-        // The file was created for this. A failed removal changes nothing about the refusal.
-        let _ = target.path().map(std::fs::remove_file);
-    }
-    formatted
+    creating(target, safety, || format_made(target, safety, seed, options, accept))
 }
 
 fn format_made(

@@ -2,7 +2,7 @@
 
 use super::{CreateOptions, Level};
 use crate::failure::{Failure, Status};
-use crate::preflight::{consent, create as create_file};
+use crate::preflight::{consent, creating};
 use crate::suggest::quoted;
 use anyhow::anyhow;
 use flashlane_block::{BlockOptions, OpenError as BlockOpenError};
@@ -71,13 +71,7 @@ pub fn create(place: &Place, slices: Slices, safety: &CreateOptions) -> Result<A
         let log = crate::options::SafetyOptions { create: None, ..device.clone() };
         consent(&place.log, &log, "creating the log of a store", "name a new file with --log")?;
     }
-    create_file(&place.device, device)?;
-    let created = create_on(place, slices, safety);
-    if let (Err(Failure { status: Status::Unusable, .. }), Some(_)) = (&created, safety.create) {
-        // The file was created for this. A failed removal changes nothing about the refusal.
-        let _ = place.device.path().map(std::fs::remove_file);
-    }
-    created
+    creating(&place.device, device, || create_on(place, slices, safety))
 }
 
 fn create_on(place: &Place, slices: Slices, safety: &CreateOptions) -> Result<AnyKeyValueStore, Failure> {
