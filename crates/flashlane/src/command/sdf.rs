@@ -17,7 +17,7 @@ use flashlane_device::spec::Spec;
 use flashlane_trace::is_standard_output;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-pub use verdict::Verdict;
+pub use verdict::{Verdict, counted};
 
 /// Store blocks on software-defined flash: format, put, get, delete, check, measure
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@
 
 use super::Level;
 use super::device::{Place, create_simulated, failed, open_to_write};
-use super::stat::counted;
+use crate::command::sdf::counted;
 use crate::failure::{Failure, Status, notify};
 use crate::output::print;
 use crate::progress::Meter;
@@ -155,7 +155,7 @@ pub fn import(place: &Place, path: &Path, level: Level, acknowledge: bool) -> Re
     // The log is written, and merges that are due end.
     while !flashlane_host::interrupted() && store.store().step_for(WAIT) {}
     drop(meter);
-    let lines = counted(stored, "line");
+    let lines = counted(stored, "line", "lines");
     let refused = |error: anyhow::Error| match stored {
         0 => Failure::unusable(error),
         _ => Failure::failed(error),

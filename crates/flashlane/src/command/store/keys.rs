@@ -2,7 +2,7 @@
 
 use super::Level;
 use super::device::{Place, failed, open, open_to_write};
-use super::stat::counted;
+use crate::command::sdf::counted;
 use crate::failure::{Failure, Status, notify};
 use crate::output::print;
 use anyhow::{Context, anyhow};
@@ -31,7 +31,7 @@ pub fn put(place: &Place, key: &[u8], value: Value<'_>, level: Level) -> Result<
     store.put(key, &value).map_err(failed)?;
     // The log is written, and merges that are due end.
     store.store().settle();
-    let bytes = counted(value.len() as u64, "byte");
+    let bytes = counted(value.len() as u64, "byte", "bytes");
     print(&format!("{}: {bytes} stored, durability: {}\n", escape(key), level.name()))?;
     Ok(Status::Done)
 }
@@ -104,7 +104,11 @@ pub fn remove(place: &Place, keys: &[OsString], level: Level) -> Result<Status, 
     }
     store.store().settle();
     if !deleted.is_empty() {
-        print(&format!("{} deleted, durability: {}\n", counted(deleted.len() as u64, "key"), level.name()))?;
+        print(&format!(
+            "{} deleted, durability: {}\n",
+            counted(deleted.len() as u64, "key", "keys"),
+            level.name()
+        ))?;
     }
     if kept.is_empty() {
         return Ok(Status::Done);

@@ -2,7 +2,7 @@
 
 use super::CreateOptions;
 use super::device::{Place, create as create_store, failed, open};
-use crate::command::sdf::Verdict;
+use crate::command::sdf::{Verdict, counted};
 use crate::failure::{Failure, Status};
 use crate::options::Format;
 use crate::output::{json, print};
@@ -14,11 +14,6 @@ use flashlane_report::csv_line;
 use flashlane_store::text::escape;
 use flashlane_store::{SliceStatus, Slices};
 use serde_json::{Value, json};
-
-/// Formats a count: `1 key`, `2 keys`.
-pub fn counted(count: u64, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
-}
 
 /// Creates a store and shows it.
 pub fn create(
@@ -85,9 +80,10 @@ fn show(
     let of_level =
         |level: usize| status.slices.iter().filter_map(|slice| slice.patches.get(level)).sum::<u64>();
     let patches: Vec<u64> = (0..levels).map(of_level).collect();
-    let mut facts: Vec<(&str, Value, String)> = Vec::new();
+    // Field, label and value of each, the value for results and for people.
+    let mut facts: Vec<(&str, &str, Value, String)> = Vec::new();
     let mut count = |name: &'static str, label: &'static str, value: u64| {
-        facts.push((name, value.into(), format!("{label}\t{value}")))
+        facts.push((name, label, value.into(), value.to_string()))
     };
     if let Some(counts) = &counts {
         count("keys", "Keys", counts.keys);
@@ -98,7 +94,7 @@ fn show(
     count("entries", "Entries in patches", sum(|slice| slice.entries));
     count("tombstones", "Of these, deletes", sum(|slice| slice.tombstones));
     let mut bytes = |name: &'static str, label: &'static str, value: u64| {
-        facts.push((name, value.into(), format!("{label}\t{}", exact_bytes(value))));
+        facts.push((name, label, value.into(), exact_bytes(value)));
     };
     bytes("entry_bytes", "Bytes in patches", sum(|slice| slice.entry_bytes));
     bytes("container_bytes", "Bytes in the log only", sum(|slice| slice.container_bytes));
@@ -109,30 +105,28 @@ fn show(
     bytes("log_bytes", "Log", store.log_device().profile().capacity_bytes);
     let list = patches.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     let list = if list.is_empty() { "none".to_owned() } else { list };
-    facts.push(("patches", patches.into(), format!("Patches by level, from 0\t{list}")));
-    facts.push(("blocks_free", status.blocks_free.into(), format!("Blocks free\t{}", status.blocks_free)));
-    facts.push(("log_used", status.log_used.into(), format!("Log in use\t{:.0}%", 100.0 * status.log_used)));
+    facts.push(("patches", "Patches by level, from 0", patches.into(), list));
+    facts.push(("blocks_free", "Blocks free", status.blocks_free.into(), status.blocks_free.to_string()));
+    let log_used = format!("{:.0}%", 100.0 * status.log_used);
+    facts.push(("log_used", "Log in use", status.log_used.into(), log_used));
     let id = format!("{:032x}", status.store);
-    facts.push(("store", id.clone().into(), format!("Store\t{id}")));
+    facts.push(("store", "Store", id.clone().into(), id));
     let text = match format {
         Format::Text => {
-            let lines = facts.iter().map(|(_, _, line)| {
-                let (label, value) = line.split_once('\t').expect("a fact has a label");
-                format!("{label:<32}{value}\n")
-            });
+            let lines = facts.iter().map(|(_, label, _, value)| format!("{label:<32}{value}\n"));
             let slices = status.slices.iter().map(|slice| {
                 let patches: u64 = slice.patches.iter().sum();
                 let merging = if slice.is_merging { ", merging" } else { "" };
                 let first = format!("Slice from '{}'", escape(&slice.lower));
                 format!(
                     "{first:<32}{}, {} entries{merging}\n",
-                    counted(patches, "patch").replace("patchs", "patches"),
+                    counted(patches, "patch", "patches"),
                     slice.entries
                 )
             });
             format!("Verdict: {}\n{}{}", verdict.text, lines.collect::<String>(), slices.collect::<String>())
         }
-        Format::Csv => facts.iter().fold(csv_line(["name", "value"]), |text, (name, value, _)| {
+        Format::Csv => facts.iter().fold(csv_line(["name", "value"]), |text, (name, _, value, _)| {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             text + &csv_line([*name, value.as_str()])
         }),
@@ -147,7 +141,7 @@ fn show(
                 "slices": slices,
             });
             let object = fields.as_object_mut().expect("it is an object");
-            object.extend(facts.into_iter().map(|(name, value, _)| (name.to_owned(), value)));
+            object.extend(facts.into_iter().map(|(name, _, value, _)| (name.to_owned(), value)));
             json(&fields)
         }
     };
