@@ -115,8 +115,7 @@ impl OpenOptions {
         options: BlockOptions,
         repair: Option<Repair>,
     ) -> Result<AnyBlocks, BlocksError> {
-        let opening =
-            self.clone().destroy_data(access == BlockAccess::Write).keeps_blocks(true).allow_page_cache(true);
+        let opening = self.keeping_blocks(access);
         let state = StateOptions { repair, check_erased: true, ..StateOptions::default() };
         let (opened, _) = opening.open_with_state::<BlocksError>(target, state, &|_| Ok(()))?;
         Ok(Blocks::open(opened.device, options)?)
@@ -137,12 +136,23 @@ impl OpenOptions {
             let opening = options.clone().allow_page_cache(true);
             let (opened, _) = opening.open_to_format::<BlocksError>(&target, &|_| Ok(()))?;
             // The id of this formatting must differ from those of earlier ones, whose blocks may remain on the device.
-            let seed = match target.is_simulated() {
-                true => self.seed,
-                false => flashlane_host::fresh_seed().map_err(OpenError::Random)?,
-            };
-            Ok(BlockStore::format(opened.device, formatting(seed))?)
+            Ok(BlockStore::format(opened.device, self.new_formatting(&target)?)?)
         })
+    }
+
+    /// Returns options that open a device among whose blocks `access` reads or writes.
+    pub(crate) fn keeping_blocks(&self, access: BlockAccess) -> Self {
+        self.clone().destroy_data(access == BlockAccess::Write).keeps_blocks(true).allow_page_cache(true)
+    }
+
+    /// Returns the id of a new formatting of `target`: by the seed where it is simulated, and otherwise one that no earlier
+    /// formatting had.
+    pub(crate) fn new_formatting(&self, target: &Target) -> Result<u128, OpenError> {
+        let seed = match target.is_simulated() {
+            true => self.seed,
+            false => flashlane_host::fresh_seed().map_err(OpenError::Random)?,
+        };
+        Ok(formatting(seed))
     }
 
     /// Opens a device to format. A real device with lanes keeps them where its spec gives no shape: damaged lane

@@ -1,6 +1,6 @@
 //! A key-value store on the devices of two specs, opened or created in one call.
 
-use crate::blocks::{BlockAccess, BlocksError, formatting, target_of_blocks};
+use crate::blocks::{BlockAccess, BlocksError, target_of_blocks};
 use crate::error::OpenError;
 use crate::open::{Opened, create};
 use crate::options::OpenOptions;
@@ -137,8 +137,7 @@ impl OpenOptions {
     ) -> Result<AnyStore, StoreSpecError> {
         let (target, log) = self.targets(device, log)?;
         target_of_blocks(&target)?;
-        let opening =
-            self.clone().destroy_data(access == BlockAccess::Write).keeps_blocks(true).allow_page_cache(true);
+        let opening = self.keeping_blocks(access);
         let state = StateOptions { check_erased: true, ..StateOptions::default() };
         let (opened, _) = opening.open_with_state::<BlocksError>(&target, state, &|_| Ok(()))?;
         let opened_log = opening.open_data(&log).map_err(StoreSpecError::Log)?;
@@ -181,12 +180,9 @@ impl OpenOptions {
             let opening = options.clone().allow_page_cache(true);
             let (opened, _) = opening.open_to_format::<StoreSpecError>(&target, &accept)?;
             let (log, mut file) = opened_log.take().expect("the device was accepted");
-            let seed = match target.is_simulated() {
-                true => self.seed,
-                false => flashlane_host::fresh_seed().map_err(OpenError::Random)?,
-            };
             let NewStore { slices, options, .. } = new.clone();
-            let store = Store::create(opened.device, log.device, formatting(seed), slices, options)?;
+            let id = self.new_formatting(&target)?;
+            let store = Store::create(opened.device, log.device, id, slices, options)?;
             if let Some(file) = &mut file {
                 file.is_kept = true;
             }
