@@ -146,7 +146,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             .zip(0..)
             .map(|((lower, upper), number)| Slice::new(number, lower.clone(), upper))
             .collect();
-        let least_bytes = Self::memory_bytes_min(&shape, slices.len() as u64, &options);
+        let least_bytes = Self::memory_bytes_min(&shape, &options);
         if options.memory_bytes < least_bytes {
             return Err(OptionsError::Memory {
                 given_bytes: options.memory_bytes,
@@ -183,7 +183,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     /// Two containers and the buffers of one merge.
-    fn memory_bytes_min(shape: &Shape, _slices: u64, options: &StoreOptions) -> u64 {
+    fn memory_bytes_min(shape: &Shape, options: &StoreOptions) -> u64 {
         (4 + u64::from(options.merge_writes)) * shape.block_bytes
     }
 
