@@ -29,17 +29,18 @@
 
 mod header;
 mod page;
+mod queue;
 mod recover;
 #[cfg(test)]
 mod tests;
 
 use crate::log::page::{Page, payload_bytes};
+use crate::log::queue::Queue;
 pub(crate) use header::{LogConfig, LogLayout, read_header, write_header};
 pub(crate) use recover::{Record, Recovered, recover};
 
 use flashlane_base::{Instant, Operation};
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Request, RequestId};
-use std::collections::VecDeque;
 
 /// Most pages of a group.
 const GROUP_PAGES: u64 = 1024;
@@ -92,9 +93,9 @@ pub(crate) struct Log<L> {
     /// The tail that a durable page records.
     durable_tail: u64,
     /// Records that are in no page yet: they begin with the next page.
-    pending: Vec<u8>,
-    /// Where records begin in `pending`.
-    starts: VecDeque<u64>,
+    pending: Queue,
+    /// The buffer of the last write, for the next one.
+    buffer: Option<Buffer>,
     in_flight: Option<InFlight>,
     /// What an earlier opening wrote may stand in a volatile cache: a flush precedes the first write.
     needs_flush: bool,
@@ -120,8 +121,8 @@ impl<L: DataDevice> Log<L> {
             tail,
             written_tail: tail,
             durable_tail: tail,
-            pending: Vec::new(),
-            starts: VecDeque::new(),
+            pending: Queue::default(),
+            buffer: None,
             in_flight: None,
             needs_flush: true,
             last_request: 0,
@@ -167,7 +168,7 @@ impl<L: DataDevice> Log<L> {
 
     /// Returns the number of the page in which the next record begins.
     pub(crate) fn position(&self) -> u64 {
-        self.next_page + self.pending.len() as u64 / payload_bytes(&self.layout)
+        self.next_page + self.pending.len() / payload_bytes(&self.layout)
     }
 
     /// Returns the share of the ring that is in use.
@@ -177,12 +178,12 @@ impl<L: DataDevice> Log<L> {
 
     /// Returns the page behind those that all records take.
     fn end(&self) -> u64 {
-        self.next_page + (self.pending.len() as u64).div_ceil(payload_bytes(&self.layout))
+        self.next_page + (self.pending.len()).div_ceil(payload_bytes(&self.layout))
     }
 
     /// Returns whether a record of `bytes` has room in the ring.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
-        let pending = self.pending.len() as u64 + bytes;
+        let pending = self.pending.len() + bytes;
         let end = self.next_page + pending.div_ceil(payload_bytes(&self.layout));
         end - self.durable_tail + SPARE_PAGES <= self.layout.pages
     }
@@ -191,8 +192,7 @@ impl<L: DataDevice> Log<L> {
     pub(crate) fn append(&mut self, record: &[u8], durability: Durability) -> std::ops::Range<u64> {
         assert!(self.has_room(record.len() as u64), "a record of {} bytes has no room", record.len());
         let first = self.position();
-        self.starts.push_back(self.pending.len() as u64);
-        self.pending.extend_from_slice(record);
+        self.pending.push(record);
         let end = self.end();
         if durability == Durability::Device {
             self.wanted_durable_to = end;
@@ -234,35 +234,28 @@ impl<L: DataDevice> Log<L> {
     fn write_group(&mut self) {
         let payload = payload_bytes(&self.layout);
         let to_end_of_ring = self.layout.pages - self.next_page % self.layout.pages;
-        let all = (self.pending.len() as u64).div_ceil(payload).max(1);
+        let all = (self.pending.len()).div_ceil(payload).max(1);
         // The ring holds what is pending, but for the pages that wait for the tail.
         let free = self.durable_tail + self.layout.pages - self.next_page;
         let pages = all.min(GROUP_PAGES).min(to_end_of_ring).min(free);
         assert!(pages > 0, "page {} would overwrite one that is needed", self.next_page);
-        let taken = (pages * payload).min(self.pending.len() as u64) as usize;
-        let mut buffer = Buffer::zeroed((pages * self.layout.page_bytes) as usize);
+        let length = (pages * self.layout.page_bytes) as usize;
+        let reused = self.buffer.take().filter(|buffer| buffer.len() == length);
+        let mut buffer = reused.unwrap_or_else(|| Buffer::zeroed(length));
         let slots = buffer.as_mut_slice().chunks_mut(self.layout.page_bytes as usize);
-        for (slot, nth) in slots.zip(0..) {
-            let from = (nth * payload).min(taken as u64);
-            let part = &self.pending[from as usize..taken.min((from + payload) as usize)];
-            let end = from + part.len() as u64;
-            let first_record =
-                self.starts.front().filter(|&&start| start < end).map(|start| (start - from) as u32);
-            while self.starts.front().is_some_and(|&start| start < end) {
-                self.starts.pop_front();
-            }
-            let page = Page {
-                store: self.store,
-                epoch: self.epoch,
-                number: self.next_page + nth,
-                tail: self.tail,
-                durable_before: self.durable_to,
-                first_record,
-            };
-            page.encode(part, slot);
+        for (slot, number) in slots.zip(self.next_page..) {
+            self.pending.take(payload, |part, first_record| {
+                let page = Page {
+                    store: self.store,
+                    epoch: self.epoch,
+                    number,
+                    tail: self.tail,
+                    durable_before: self.durable_to,
+                    first_record,
+                };
+                page.encode(part, slot);
+            });
         }
-        self.pending.drain(..taken);
-        self.starts.iter_mut().for_each(|start| *start -= taken as u64);
         let slot = self.next_page % self.layout.pages;
         let is_durable = self.written_to == self.durable_to;
         let request = Request {
@@ -325,6 +318,7 @@ impl<L: DataDevice> Log<L> {
             self.resubmit(buffer);
             return self.failure.is_some();
         }
+        self.buffer = buffer;
         match ended.request.operation {
             Operation::Flush => (self.durable_to, self.needs_flush) = (self.written_to, false),
             _ => {

@@ -36,7 +36,7 @@ pub(super) fn payload_bytes(layout: &LogLayout) -> u64 {
 }
 
 impl Page {
-    /// Fills `out`, a whole page of zeros, with the header and `payload`.
+    /// Fills `out`, a whole page, with the header and `payload`.
     pub(super) fn encode(&self, payload: &[u8], out: &mut [u8]) {
         let mut header = Vec::with_capacity(HEADER_BYTES as usize);
         header.extend_from_slice(&MAGIC.to_le_bytes());
@@ -53,7 +53,9 @@ impl Page {
         debug_assert_eq!(header.len() as u64, HEADER_BYTES);
         let (head, rest) = out.split_at_mut(header.len());
         head.copy_from_slice(&header);
-        rest[..payload.len()].copy_from_slice(payload);
+        let (used, unused) = rest.split_at_mut(payload.len());
+        used.copy_from_slice(payload);
+        unused.fill(0);
         whiten(key, rest);
         let checksum = crc32c::crc32c(out);
         out[8..12].copy_from_slice(&checksum.to_le_bytes());
@@ -91,12 +93,16 @@ impl Page {
 /// Combines bytes with the stream of this key; a second time restores them. Numbers as SplitMix64 makes them.
 fn whiten(key: u64, bytes: &mut [u8]) {
     let mut state = key;
-    for piece in bytes.chunks_mut(8) {
+    let mut next = || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let word = (z ^ (z >> 31)).to_le_bytes();
-        piece.iter_mut().zip(word).for_each(|(byte, own)| *byte ^= own);
+        z ^ (z >> 31)
+    };
+    let (pieces, rest) = bytes.as_chunks_mut();
+    for piece in pieces {
+        *piece = (u64::from_le_bytes(*piece) ^ next()).to_le_bytes();
     }
+    rest.iter_mut().zip(next().to_le_bytes()).for_each(|(byte, own)| *byte ^= own);
 }
