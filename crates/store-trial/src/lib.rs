@@ -25,12 +25,16 @@ const UNIT_BYTES: u64 = 4096;
 const SECTOR_BYTES: u64 = 512;
 /// Keys of a slice.
 const KEYS: u64 = 40;
+/// Keys of a slice where they come in their order.
+const KEYS_IN_ORDER: u64 = 400;
 
 struct Trial {
     store: TrialStore,
     model: Model,
     random: Random,
     is_failing: bool,
+    /// Where keys come in their order: how many have come.
+    ascending: Option<u64>,
     tally: Tally,
     next_cut_seed: u64,
 }
@@ -73,7 +77,9 @@ pub fn trial_of_seed(seed: u64) -> Tally {
         });
     }
     let model = Model { slices: vec![SliceModel::default(); slices as usize], ..Model::default() };
-    let mut trial = Trial { store, model, random, is_failing, tally: Tally::default(), next_cut_seed: seed };
+    let ascending = random.chance(0.3).then_some(0);
+    let mut trial =
+        Trial { store, model, random, is_failing, ascending, tally: Tally::default(), next_cut_seed: seed };
     let steps = 100 + trial.random.below(500);
     for _ in 0..steps {
         if trial.store.status().log_used > 1.0 {
@@ -109,9 +115,17 @@ impl Trial {
     /// Returns a key of a slice: bounds part keys evenly by their first two bytes.
     fn key(&mut self, slice: usize) -> Vec<u8> {
         let count = self.model.slices.len() as u64;
-        let number = self.random.below(KEYS);
+        let (number, keys) = match &mut self.ascending {
+            // A few steps back now and then, so that some patches overlap.
+            Some(next) if self.random.chance(0.7) => {
+                *next += 1;
+                ((*next + self.random.below(4)) % KEYS_IN_ORDER, KEYS_IN_ORDER)
+            }
+            Some(next) => (self.random.below(*next + 1) % KEYS_IN_ORDER, KEYS_IN_ORDER),
+            None => (self.random.below(KEYS), KEYS),
+        };
         let first =
-            ((slice as u64 * 65536).div_ceil(count) + number * (65536 / count / KEYS)).min(65535) as u16;
+            ((slice as u64 * 65536).div_ceil(count) + number * (65536 / count / keys)).min(65535) as u16;
         let mut key = first.to_be_bytes().to_vec();
         key.extend(vec![b'k'; (number % 7 * 5) as usize]);
         key

@@ -36,7 +36,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     fn begin_merge(&mut self, nth: usize) {
         let slice = &self.slices[nth];
-        if slice.in_shape == Some(slice.structure) {
+        if slice.in_shape == Some(slice.structure) || slice.is_placing() {
             return;
         }
         let running = self.slices.iter().filter(|slice| slice.merge.is_some()).count() as u64;
@@ -56,8 +56,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if self.spare_blocks() < inputs.len() as u64 + 1 {
             return;
         }
-        let runs = patches.iter().filter(|patch| patch.level == choice.level).map(|patch| patch.run);
-        let joined = runs.max().filter(|_| choice.joins);
+        let joined = slice.levels.newest_run(choice.level).filter(|_| choice.joins);
         let number = self.allocate_number();
         let slice = &mut self.slices[nth];
         let plan = Plan {

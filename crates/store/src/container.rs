@@ -103,6 +103,12 @@ impl Container {
         keys.filter_map(move |(key, versions)| Some((&key[..], newest(versions, sequence)?)))
     }
 
+    /// Its first and last key. Requires: it has entries.
+    pub(crate) fn ends(&self) -> (&[u8], &[u8]) {
+        let (first, last) = (self.entries.first_key_value(), self.entries.last_key_value());
+        (first.expect("it has entries").0, last.expect("it has entries").0)
+    }
+
     /// Pieces that its entries refer to.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = u64> + '_ {
         self.entries.values().flatten().flat_map(|version| version.body.pieces().iter().copied())

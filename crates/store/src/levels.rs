@@ -7,6 +7,7 @@
 //!   snapshots need of one key exceed a patch.
 
 use crate::cursor::Cursor;
+use crate::footer::Fields;
 use crate::patch::{Age, Patch};
 use flashlane_policy::merge;
 use std::ops::Range;
@@ -91,24 +92,22 @@ impl Levels {
             // A single entry may be the tombstone that carries the record of a merge with no other result.
             if is_needed || fields.entries == 1 { 0 } else { fields.tombstones }
         };
-        let patch = |patch| {
-            let tombstones = of(patch);
-            let Patch { fields, .. } = &**patch;
-            merge::Patch {
-                level: fields.level,
-                run: fields.run,
-                first: &fields.first,
-                last: &fields.last,
-                bytes: fields.entry_bytes,
-                entries: fields.entries,
-                tombstones,
-            }
-        };
-        self.patches.iter().map(patch).collect()
+        self.patches.iter().map(|patch| seen_by_policy(&patch.fields, of(patch))).collect()
+    }
+
+    /// Returns the newest run of a level.
+    pub(crate) fn newest_run(&self, level: u8) -> Option<u64> {
+        self.patches.iter().filter(|patch| patch.fields.level == level).map(|patch| patch.fields.run).max()
     }
 
     /// Returns the number of patches in level 0.
     pub(crate) fn level_0_patches(&self) -> u32 {
         self.patches.iter().take_while(|patch| patch.fields.level == 0).count() as u32
     }
+}
+
+/// Returns a patch as policies see it.
+pub(crate) fn seen_by_policy(fields: &Fields, tombstones: u64) -> merge::Patch<'_> {
+    let Fields { level, run, first, last, entry_bytes, entries, .. } = fields;
+    merge::Patch { level: *level, run: *run, first, last, bytes: *entry_bytes, entries: *entries, tombstones }
 }

@@ -7,6 +7,8 @@
 //! - A patch is written only when the records of its container are durable in the log. So after a power cut the log and the
 //!   patches hold the same writes from the first to the last: nothing is in a patch that is not below the end of the log.
 //! - A container's records are freed in the log when its patch is installed.
+//! - A patch that is written below level 0 overlaps no patch and no container that was frozen before it, and from its placement
+//!   to its installation the slice has no merge: what it was compared with is all that there is then.
 //! - `undeleted` holds every block that was superseded, or whose put failed, and whose erase is not confirmed: a power cut may
 //!   bring it back. Outputs of merges list them (see `recovery`).
 
@@ -14,10 +16,12 @@ use crate::builder::{Shape, Size};
 use crate::container::Container;
 use crate::entry::{Entry, Version};
 use crate::filter::hash_key;
-use crate::levels::Levels;
+use crate::footer::{Fields, PatchFooter};
+use crate::levels::{Levels, seen_by_policy};
 use crate::merging::Merge;
 use crate::operation::QueuedWrite;
 use crate::patch::Patch;
+use flashlane_policy::merge;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -36,9 +40,21 @@ pub(crate) enum Flush {
     /// Its records are not durable, or there was no block for it.
     Waiting,
     /// Its patch is being written.
-    Writing(Box<crate::footer::PatchFooter>),
+    Writing(Box<PatchFooter>),
     /// Its patch is durable, and earlier ones are not.
     Written(Arc<Patch>),
+}
+
+impl Frozen {
+    /// Returns what its patch says of itself if that is on its way to a level below 0.
+    fn placed(&self) -> Option<&Fields> {
+        let fields = match &self.state {
+            Flush::Waiting => return None,
+            Flush::Writing(footer) => &footer.fields,
+            Flush::Written(patch) => &patch.fields,
+        };
+        (fields.level > 0).then_some(fields)
+    }
 }
 
 /// A range of keys.
@@ -95,6 +111,36 @@ impl Slice {
         self.structure += 1;
     }
 
+    /// Returns whether a patch is on its way to a level below 0.
+    pub(crate) fn is_placing(&self) -> bool {
+        self.frozen.iter().any(|frozen| frozen.placed().is_some())
+    }
+
+    /// Returns level and run of the patch of the `nth` frozen container: below level 0 only where `policy` says so, and it overlaps
+    /// nothing that is older.
+    pub(crate) fn place(&self, nth: usize, policy: &dyn merge::Merge, patch_bytes: u64) -> (u8, u64) {
+        let Frozen { container, creation, .. } = &self.frozen[nth];
+        let (first, last) = container.ends();
+        let overlaps = |ends: (&[u8], &[u8])| ends.0 <= last && first <= ends.1;
+        let older = self.frozen.iter().take(nth);
+        let overlaps_older = older.clone().any(|older| overlaps(older.container.ends()))
+            || self.levels.patches().iter().any(|patch| overlaps((&patch.fields.first, &patch.fields.last)));
+        if self.merge.is_some() || overlaps_older {
+            return (0, *creation);
+        }
+        // Those on their way count as if they were there.
+        let mut patches = self.levels.for_policy(None);
+        patches.extend(older.filter_map(Frozen::placed).map(|fields| seen_by_policy(fields, 0)));
+        let view = merge::View { patches: &patches, patch_bytes, scarce_blocks: None };
+        match policy.level_without_overlap(view, container.entry_bytes()) {
+            0 => (0, *creation),
+            level => {
+                let runs = patches.iter().filter(|patch| patch.level == level).map(|patch| patch.run);
+                (level, runs.max().unwrap_or(*creation))
+            }
+        }
+    }
+
     /// The frozen container with this creation number is durable as a patch. Installs all patches whose turn it is.
     pub(crate) fn flushed(&mut self, creation: u64, id: u64) {
         let frozen = self.frozen.iter_mut().find(|frozen| frozen.creation == creation);
@@ -107,6 +153,7 @@ impl Slice {
             let Some(Frozen { state: Flush::Written(patch), .. }) = self.frozen.pop_front() else {
                 unreachable!()
             };
+            assert!(patch.fields.level == 0 || self.merge.is_none(), "a merge began beside a placed patch");
             self.levels.replace(&[], [patch]);
             self.structure += 1;
         }

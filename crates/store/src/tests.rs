@@ -95,6 +95,38 @@ fn value(random: &mut Random) -> Vec<u8> {
 }
 
 #[test]
+fn data_in_the_order_of_its_keys_is_written_once() {
+    let mut store = create(4, 200, 2, 1);
+    let (mut model, mut random) = (BTreeMap::new(), Seed(1).source());
+    for number in 0..2000_u16 {
+        // Two slices are filled side by side.
+        let own = [&(number / 2 + (number % 2) * 40_000).to_be_bytes()[..], b"key"].concat();
+        let mut batch = Batch::default();
+        batch.put(own.clone(), vec![number as u8; 400]);
+        write(&mut store, batch).expect("there is room");
+        model.insert(own, vec![number as u8; 400]);
+    }
+    store.flush();
+    store.settle();
+    let counters = store.status().counters;
+    assert!(counters.merges == 0 && counters.flushes > 100, "{counters:?}");
+    assert_eq!(all(&mut store, None, &mut random), model);
+    let (device, log) = store.into_devices();
+    let mut store = Store::open(device, log, options()).expect("a closed store is opened");
+    assert_eq!(all(&mut store, None, &mut random), model);
+    for _ in 0..2000 {
+        let nth = random.below(model.len() as u64) as usize;
+        let own = model.keys().nth(nth).expect("it is there").clone();
+        let mut batch = Batch::default();
+        batch.put(own.clone(), vec![7; 300]);
+        write(&mut store, batch).expect("merges give space back");
+        model.insert(own, vec![7; 300]);
+    }
+    assert!(store.status().counters.merges > 10);
+    assert_eq!(all(&mut store, None, &mut random), model);
+}
+
+#[test]
 fn store_returns_what_was_written() {
     for seed in 0..8 {
         let mut store = create(4, 80, 1 + (seed % 4) as u32, seed);

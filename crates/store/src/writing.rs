@@ -452,14 +452,15 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let (payload, id) = (self.take_payload(), self.blocks.next_id());
         let own = &self.slices[slice];
         let frozen = &own.frozen[nth];
+        let (level, run) = own.place(nth, &*self.policy, self.shape.block_bytes);
         assert!(frozen.container.end_page() <= self.log.durable_to(), "a patch overtakes the log");
         let creation = frozen.creation;
         let head = Head {
             slice: own.number,
             lower: own.lower.clone(),
             upper: own.upper.clone(),
-            level: 0,
-            run: creation,
+            level,
+            run,
             creation,
             origin: Origin::Container,
             stale: Vec::new(),

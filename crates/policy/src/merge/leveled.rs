@@ -3,7 +3,8 @@
 //! After LevelDB (`doc/impl.md`, "Compactions") and RocksDB's leveled compaction: a level's score is its size over its
 //! target, the highest score goes first, and of a level below 0 the patch with the fewest bytes below it (RocksDB's
 //! `kMinOverlappingRatio`). Write amplification is up to the factor a level, space amplification about `1 + 1/factor`, and a
-//! get looks into one patch a level and those of level 0.
+//! get looks into one patch a level and those of level 0. A new patch that overlaps no other goes to the first level that has
+//! room for it, which costs no merge.
 
 use super::{Choice, LEVELS, Merge, Shared, View};
 use crate::{OptionError, Options};
@@ -25,13 +26,15 @@ impl Leveled {
         let trigger = f64::from(self.shared.trigger);
         match level {
             0 => view.patches.iter().filter(|patch| patch.level == 0).count() as f64 / trigger,
-            _ => {
-                // Level 1 takes what level 0 gives it at once.
-                let target = trigger * view.patch_bytes as f64 * (self.factor as f64).powi(level.into())
-                    / self.factor as f64;
-                view.level_bytes(level) as f64 / target
-            }
+            _ => view.level_bytes(level) as f64 / self.target_bytes(view, level),
         }
+    }
+
+    /// Returns the size of a level below 0 from which on it is merged into the next one.
+    fn target_bytes(&self, view: View<'_>, level: u8) -> f64 {
+        // Level 1 takes what level 0 gives it at once.
+        let first = f64::from(self.shared.trigger) * view.patch_bytes as f64;
+        first * (self.factor as f64).powi(i32::from(level) - 1)
     }
 }
 
@@ -51,6 +54,12 @@ impl Merge for Leveled {
                 .or_else(|| view.dense_tombstones(self.shared.tombstones))
                 .or_else(|| view.reclaim()),
         }
+    }
+
+    fn level_without_overlap(&self, view: View<'_>, bytes: u64) -> u8 {
+        let has_room =
+            |level: &u8| (view.level_bytes(*level) + bytes) as f64 <= self.target_bytes(view, *level);
+        (1..LEVELS).find(has_room).unwrap_or(0)
     }
 
     fn level_0_patches_max(&self) -> u32 {

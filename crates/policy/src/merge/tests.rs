@@ -71,6 +71,27 @@ impl Model {
         self.sort();
     }
 
+    /// Adds a patch with keys from `number` on, which stands where the policy says if it overlaps no other.
+    fn flush_in_order(&mut self, number: u64, policy: &dyn Merge) {
+        let key = |number: u64| format!("{number:08}").into_bytes();
+        let keys: Vec<Vec<u8>> = (number..number + PATCH as u64).map(key).collect();
+        self.version += 1;
+        let entries: BTreeMap<_, _> = keys.iter().map(|key| (key.clone(), (self.version, false))).collect();
+        self.truth.extend(entries.clone());
+        self.run += 1;
+        let patches = self.patches();
+        let view = View { patches: &patches, patch_bytes: PATCH as u64, scarce_blocks: None };
+        let (first, last) = (&keys[0], &keys[PATCH - 1]);
+        let level = match patches.iter().any(|patch| patch.overlaps(first, last)) {
+            true => 0,
+            false => policy.level_without_overlap(view, PATCH as u64),
+        };
+        let runs = patches.iter().filter(|patch| patch.level == level).map(|patch| patch.run);
+        let run = if level == 0 { self.run } else { runs.max().unwrap_or(self.run) };
+        self.patches.push(Stored { level, run, entries });
+        self.sort();
+    }
+
     /// Applies a merge, as the store does it.
     fn apply(&mut self, choice: &Choice) {
         let level = choice.level;
@@ -168,6 +189,37 @@ fn policy_takes_over_the_shape_of_another() {
             let flushes = random.below(12);
             (0..flushes).for_each(|_| model.flush(&mut random, 0.3));
             model.merge(policy.as_mut(), &format!("seed {seed}, step {step}, {name}"));
+        }
+    }
+}
+
+#[test]
+fn leveled_needs_no_merge_for_data_in_order() {
+    let (mut policy, mut model) = (build("leveled"), Model::default());
+    for nth in 0..500 {
+        model.flush_in_order(nth * PATCH as u64, policy.as_ref());
+        assert_eq!(model.merge(policy.as_mut(), "in order"), 0, "{nth} patches");
+    }
+    let patches = model.patches();
+    let view = View { patches: &patches, patch_bytes: PATCH as u64, scarce_blocks: None };
+    let sizes: Vec<u64> = (0..5).map(|level| view.level_bytes(level) / PATCH as u64).collect();
+    assert_eq!(sizes, [0, 4, 32, 256, 208]);
+}
+
+#[test]
+fn order_is_kept_where_some_data_comes_in_order() {
+    for (entry, seed) in REGISTRY.iter().flat_map(|entry| (0..6).map(move |seed| (entry, seed))) {
+        let (mut policy, mut model) = (build(entry.name), Model::default());
+        let mut random = Seed(seed).source();
+        for step in 0..100 {
+            match random.below(3) {
+                0 => model.flush(&mut random, 0.2),
+                // Some overlap what is there.
+                _ => model.flush_in_order(random.below(2000), policy.as_ref()),
+            }
+            let context = format!("{}, seed {seed}, step {step}", entry.name);
+            model.check(&context);
+            model.merge(policy.as_mut(), &context);
         }
     }
 }
