@@ -173,7 +173,7 @@ fn read_all(store: &mut TrialStore, snapshot: Option<Snapshot>) -> Found {
                 None => {
                     let ticket = store.get(&item.key, snapshot);
                     match store.wait(ticket).expect("a get completes").outcome {
-                        Outcome::Get(Ok(Some(value))) => value,
+                        Outcome::Get(Ok(Some(value))) => value.bytes,
                         other => panic!("after a power cut a get of {:?} returns {other:?}", item.key),
                     }
                 }

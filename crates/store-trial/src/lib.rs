@@ -271,7 +271,7 @@ impl Trial {
                 Outcome::Get(result) => {
                     let get = self.model.gets.remove(&finished.ticket).expect("a get that was submitted");
                     match result {
-                        Ok(found) => self.check_get(&get, found),
+                        Ok(found) => self.check_get(&get, found.map(|found| found.bytes)),
                         Err(failure) => self.expect_failing(&failure),
                     }
                 }

@@ -227,7 +227,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             Outcome::Write(Ok(_)) => self.counters.writes += 1,
             Outcome::Get(Ok(value)) => {
                 self.counters.gets += 1;
-                self.counters.user_bytes_read += value.as_ref().map_or(0, |value| value.len() as u64);
+                self.counters.user_bytes_read += value.as_ref().map_or(0, |value| value.bytes.len() as u64);
             }
             Outcome::Scan(Ok(page)) => {
                 self.counters.user_bytes_read += page.items.iter().map(|item| item.value_bytes).sum::<u64>();

@@ -53,7 +53,7 @@ impl<'a, D: DataDevice, L: DataDevice> Entries<'a, D, L> {
         }
         let ticket = self.store.get(&item.key, Some(self.snapshot));
         match self.store.outcome(ticket) {
-            Outcome::Get(value) => Ok(Item { value: value?, ..item }),
+            Outcome::Get(value) => Ok(Item { value: value?.map(|value| value.bytes), ..item }),
             other => unreachable!("a get ends as one, not as {other:?}"),
         }
     }

@@ -89,6 +89,11 @@ impl Version {
         self.body.is_tombstone() || self.is_expired(now_ms)
     }
 
+    /// Returns when it expires.
+    pub(crate) fn expires(&self) -> Option<u64> {
+        (self.expiry_ms != 0).then_some(self.expiry_ms)
+    }
+
     pub(crate) fn is_expired(&self, now_ms: u64) -> bool {
         self.expiry_ms != 0 && self.expiry_ms <= now_ms
     }

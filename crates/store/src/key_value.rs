@@ -107,7 +107,7 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let ticket = self.store.get(key, None);
         match self.store.outcome(ticket) {
-            Outcome::Get(result) => Ok(result?),
+            Outcome::Get(result) => Ok(result?.map(|value| value.bytes)),
             other => unreachable!("a get ends as one, not as {other:?}"),
         }
     }

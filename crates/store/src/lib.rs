@@ -49,7 +49,7 @@ pub use error::{CreateError, OpenError, OptionsError, ReadFailure, WriteError, W
 pub use key_value::{KeyValueStore, StoreError};
 pub use loader::Loader;
 pub use log::Durability;
-pub use operation::{Batch, Finished, Item, Outcome, Page, Snapshot, Ticket};
+pub use operation::{Batch, Finished, Item, Outcome, Page, Snapshot, Ticket, Value};
 pub use options::{Slices, StoreOptions};
 pub use requirements::Requirements;
 pub use store::{SliceStatus, Status, Store};

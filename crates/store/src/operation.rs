@@ -39,9 +39,18 @@ pub enum Outcome {
     /// Of a write: its number, which is above those of all writes before it.
     Write(Result<u64, WriteFailure>),
     /// Of a get: the value, if there is one.
-    Get(Result<Option<Vec<u8>>, ReadFailure>),
+    Get(Result<Option<Value>, ReadFailure>),
     /// Of a scan: entries in the order of keys.
     Scan(Result<Page, ReadFailure>),
+}
+
+/// A value that a get found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// When it expires, in milliseconds of the calendar; `None` for never.
+    pub expiry_ms: Option<u64>,
 }
 
 /// Entries that a scan found.
@@ -62,6 +71,8 @@ pub struct Item {
     pub value: Option<Vec<u8>>,
     /// Bytes of the value.
     pub value_bytes: u64,
+    /// When the value expires, in milliseconds of the calendar; `None` for never.
+    pub expiry_ms: Option<u64>,
 }
 
 /// Operations that become visible, and durable, together. Their keys lie in one slice. Of several operations on one key the

@@ -10,7 +10,7 @@ use crate::core::{Core, Purpose};
 use crate::cursor::Cursor;
 use crate::entry::{Body, EntryRef, Malformed, Version};
 use crate::error::ReadFailure;
-use crate::operation::{Item, Outcome, Page, Pending, Snapshot, Ticket};
+use crate::operation::{Item, Outcome, Page, Pending, Snapshot, Ticket, Value};
 use crate::patch::Patch;
 use flashlane_block::{Data, GetFailure};
 use flashlane_device::DataDevice;
@@ -50,6 +50,7 @@ struct Get {
 struct PiecesRead {
     ids: Vec<u64>,
     bytes: Vec<u8>,
+    expiry_ms: Option<u64>,
     next: usize,
     in_flight: usize,
     failure: Option<ReadFailure>,
@@ -168,9 +169,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Completes a get that found this version, or reads its pieces.
     fn resolve(&mut self, mut get: Get, version: Option<Version>) {
         let version = version.filter(|version| !version.is_absent(self.now_ms));
+        let expiry_ms = version.as_ref().and_then(Version::expires);
         match version.map(|version| version.body) {
             None | Some(Body::Tombstone) => self.finish(get.pending, Outcome::Get(Ok(None))),
-            Some(Body::Value(value)) => self.finish(get.pending, Outcome::Get(Ok(Some(value)))),
+            Some(Body::Value(bytes)) => {
+                self.finish(get.pending, Outcome::Get(Ok(Some(Value { bytes, expiry_ms }))));
+            }
             Some(Body::Pieces { value_bytes, ids, tail }) => {
                 let mut bytes = vec![0; value_bytes as usize];
                 let before_tail = bytes.len() - tail.len();
@@ -178,7 +182,15 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 // What is found now stays while the value is read.
                 let snapshot = get.sequence.min(self.last_sequence);
                 self.snapshots.add(snapshot);
-                get.value = Some(PiecesRead { ids, bytes, next: 0, in_flight: 0, failure: None, snapshot });
+                get.value = Some(PiecesRead {
+                    ids,
+                    bytes,
+                    expiry_ms,
+                    next: 0,
+                    in_flight: 0,
+                    failure: None,
+                    snapshot,
+                });
                 let ticket = get.pending.ticket;
                 self.reads.gets.insert(ticket, get);
                 self.read_pieces(ticket);
@@ -243,7 +255,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let value = get.value.take().expect("it was found");
         self.snapshots.release(value.snapshot);
         match value.failure {
-            None => self.finish(get.pending, Outcome::Get(Ok(Some(value.bytes)))),
+            None => {
+                let PiecesRead { bytes, expiry_ms, .. } = value;
+                self.finish(get.pending, Outcome::Get(Ok(Some(Value { bytes, expiry_ms }))));
+            }
             Some(ReadFailure::Missing { id }) => self.restart(get, id),
             Some(failure) => self.finish(get.pending, Outcome::Get(Err(failure))),
         }
@@ -415,9 +430,12 @@ fn gather<'a>(scan: &mut Scan, containers: impl Iterator<Item = &'a Container>) 
 }
 
 fn item(key: Vec<u8>, version: Version) -> Option<Item> {
+    let expiry_ms = version.expires();
     match version.body {
-        Body::Value(value) => Some(Item { key, value_bytes: value.len() as u64, value: Some(value) }),
-        Body::Pieces { value_bytes, .. } => Some(Item { key, value: None, value_bytes }),
+        Body::Value(value) => {
+            Some(Item { key, value_bytes: value.len() as u64, value: Some(value), expiry_ms })
+        }
+        Body::Pieces { value_bytes, .. } => Some(Item { key, value: None, value_bytes, expiry_ms }),
         Body::Tombstone => None,
     }
 }

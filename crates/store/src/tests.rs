@@ -38,7 +38,7 @@ fn write(store: &mut TestStore, batch: Batch) -> Result<u64, WriteError> {
 fn get(store: &mut TestStore, key: &[u8]) -> Option<Vec<u8>> {
     let ticket = store.get(key, None);
     match store.wait(ticket).expect("a get completes").outcome {
-        Outcome::Get(result) => result.expect("the devices are sound"),
+        Outcome::Get(result) => result.expect("the devices are sound").map(|value| value.bytes),
         other => panic!("{other:?}"),
     }
 }
@@ -63,7 +63,7 @@ fn all(
                 None => {
                     let ticket = store.get(&item.key, snapshot);
                     match store.wait(ticket).expect("a get completes").outcome {
-                        Outcome::Get(Ok(Some(value))) => value,
+                        Outcome::Get(Ok(Some(value))) => value.bytes,
                         other => panic!("{other:?}"),
                     }
                 }
@@ -325,4 +325,73 @@ fn opening_writes_nothing_until_the_first_write() {
         assert!(now == expected, "what the first write deletes was not dead");
     }
     assert!(dead > 20, "{dead} openings found blocks to delete");
+}
+
+/// One value is in memory, one in a patch, one in pieces: a get and a scan say when each expires.
+#[test]
+fn reads_return_when_values_expire() {
+    let mut store = create(4, 64, 1, 1);
+    for (key, bytes, expiry_ms) in [("a", 10, 700), ("b", 20_000, 800), ("c", 10, 0)] {
+        let mut batch = Batch::default();
+        match expiry_ms {
+            0 => batch.put(key, vec![1; bytes]),
+            _ => batch.put_until(key, vec![1; bytes], expiry_ms),
+        };
+        write(&mut store, batch).expect("there is room");
+    }
+    for now_ms in [0, 699, 700, 800] {
+        store.set_time(now_ms);
+        for (key, expiry_ms) in [("a", Some(700)), ("b", Some(800)), ("c", None)] {
+            let ticket = store.get(key.as_bytes(), None);
+            let Outcome::Get(Ok(found)) = store.wait(ticket).expect("it completes").outcome else { panic!() };
+            let is_there = expiry_ms.is_none_or(|expiry_ms| now_ms < expiry_ms);
+            assert_eq!(
+                found.map(|found| found.expiry_ms),
+                is_there.then_some(expiry_ms),
+                "{key} at {now_ms}"
+            );
+        }
+        let ticket = store.scan(b"", None, u64::MAX, u64::MAX, None);
+        let Outcome::Scan(Ok(page)) = store.wait(ticket).expect("it completes").outcome else { panic!() };
+        let expiries: Vec<Option<u64>> = page.items.iter().map(|item| item.expiry_ms).collect();
+        let later = [Some(700), Some(800), None].into_iter();
+        let expected: Vec<_> =
+            later.filter(|expiry: &Option<u64>| expiry.is_none_or(|expiry_ms| now_ms < expiry_ms)).collect();
+        assert_eq!(expiries, expected, "at {now_ms}");
+        store.flush();
+        store.settle();
+    }
+}
+
+/// Writes wait for memory here, and still get their numbers in the order of their submission.
+#[test]
+fn writes_to_a_slice_are_numbered_in_order() {
+    let mut store = create(4, 64, 1, 1);
+    assert!(store.inline_bytes_max() >= 3200, "no value is stored in pieces");
+    let (mut tickets, mut sequences) = (Vec::new(), BTreeMap::new());
+    let mut out = Vec::new();
+    let note = |out: &mut Vec<crate::Finished>, sequences: &mut BTreeMap<crate::Ticket, u64>| {
+        for finished in out.drain(..) {
+            let Outcome::Write(Ok(sequence)) = finished.outcome else { panic!("{finished:?}") };
+            sequences.insert(finished.ticket, sequence);
+        }
+    };
+    for nth in 0..2000_u32 {
+        loop {
+            let mut batch = Batch::default();
+            batch.put((nth % 7).to_be_bytes(), vec![nth as u8; (nth % 5) as usize * 800]);
+            match store.write(batch, Durability::Device) {
+                Ok(ticket) => break tickets.push(ticket),
+                Err(WriteError::Busy { .. }) => drop(store.step(Instant::FAR)),
+                Err(error) => panic!("{error}"),
+            }
+            store.reap(Instant::ZERO, &mut out);
+            note(&mut out, &mut sequences);
+        }
+    }
+    store.settle();
+    store.reap(Instant::ZERO, &mut out);
+    note(&mut out, &mut sequences);
+    let numbers: Vec<u64> = tickets.iter().map(|ticket| sequences[ticket]).collect();
+    assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
 }

@@ -149,7 +149,9 @@ fn random_gets<D: DataDevice, L: DataDevice>(
     while !waiting.is_empty() {
         store.reap(Instant::FAR, &mut out);
         for finished in out.drain(..) {
-            assert!(matches!(&finished.outcome, Outcome::Get(Ok(Some(value))) if value.len() == VALUE_BYTES));
+            assert!(
+                matches!(&finished.outcome, Outcome::Get(Ok(Some(value))) if value.bytes.len() == VALUE_BYTES)
+            );
             let slice = waiting.remove(&finished.ticket).expect("a get of the bench");
             let nth = slice as usize;
             in_flight[nth] -= 1;
