@@ -53,6 +53,12 @@ pub fn date() -> String {
     humantime::format_rfc3339_seconds(time::SystemTime::now()).to_string()
 }
 
+/// Returns the calendar time: milliseconds since 1970, UTC.
+pub fn calendar_ms() -> u64 {
+    let since = time::SystemTime::now().duration_since(time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
