@@ -25,6 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("block-trial", &["base", "device", "device-testing", "block"]),
     ("store", &["base", "device", "policy", "block"]),
     ("store-trial", &["base", "device", "device-testing", "policy", "store"]),
+    ("store-server", &["base", "device", "host", "store"]),
     ("open", &["base", "result", "device", "policy", "sim", "host", "layer", "block", "store"]),
     ("workload", &["base"]),
     ("trace", &["base", "files"]),

@@ -1,0 +1,125 @@
+//! The keys that commands work on now.
+//!
+//! A *cell* is a key with commands that wait for it or writes in flight. It knows the key's newest value, so a command sees
+//! the writes before it at once, though the store may not have numbered them yet. Commands enter the queues of all their keys
+//! when they arrive; one is *granted* a key when it is first in the queue and the value is loaded, or not needed. It runs when
+//! all its keys are granted, at once and alone: every command is atomic, and commands on a key run in the order of arrival.
+//!
+//! Invariants: a cell exists while it has commands or writes, and no longer; the first command of a queue is granted unless the
+//! value is being loaded or a long one is being written; a value that is known is that of the last command that ran.
+
+use crate::value::Entry;
+use flashlane_store::Ticket;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+/// A key.
+pub type Key = Rc<[u8]>;
+
+/// Number of a command that runs or waits.
+pub type CommandId = u32;
+
+/// What is known of a key's value.
+#[derive(Clone, Debug, Default)]
+pub enum State {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// The value, if there is one.
+    Known(Option<Entry>),
+    /// It could not be read.
+    Failed(String),
+}
+
+/// A key with commands or writes.
+#[derive(Debug, Default)]
+pub struct Cell {
+    /// The value after the last command that ran.
+    pub state: State,
+    /// Commands that wait for the key, in the order of arrival.
+    pub queue: VecDeque<CommandId>,
+    /// The first command has the key.
+    pub is_granted: bool,
+    /// The value is being read.
+    pub is_loading: bool,
+    /// Writes that the store has not completed.
+    pub writes: u32,
+    /// The last of these.
+    pub last_write: Option<Ticket>,
+    /// Writes in flight that the store may number late: no other may begin.
+    pub long_writes: u32,
+}
+
+impl Cell {
+    /// Returns whether nothing needs the cell.
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.writes == 0 && !self.is_loading
+    }
+
+    /// Returns whether a command can run at once that needs the value or not.
+    pub fn is_free(&self, needs_value: bool) -> bool {
+        self.queue.is_empty()
+            && self.long_writes == 0
+            && !self.is_loading
+            && (!needs_value || !matches!(self.state, State::Unknown))
+    }
+}
+
+/// All cells.
+pub type Cells = BTreeMap<Key, Cell>;
+
+/// The keys of a command that runs: their values, and what it changes.
+pub struct Keys<'a> {
+    cells: &'a Cells,
+    changes: BTreeMap<Key, Option<Entry>>,
+    now_ms: u64,
+}
+
+impl<'a> Keys<'a> {
+    /// Begins without changes.
+    pub fn new(cells: &'a Cells, now_ms: u64) -> Self {
+        Self { cells, changes: BTreeMap::new(), now_ms }
+    }
+
+    /// Returns the time in milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+
+    /// Returns the value of a key that the command has loaded.
+    pub fn get(&self, key: &[u8]) -> Option<&Entry> {
+        let entry = match self.changes.get(key) {
+            Some(entry) => entry.as_ref(),
+            None => match self.cells.get(key).map(|cell| &cell.state) {
+                Some(State::Known(entry)) => entry.as_ref(),
+                other => unreachable!("a command reads a key that it has loaded, not {other:?}"),
+            },
+        };
+        entry.filter(|entry| !entry.is_expired(self.now_ms))
+    }
+
+    /// Sets a value.
+    pub fn put(&mut self, key: &[u8], entry: Entry) {
+        let expired = entry.is_expired(self.now_ms);
+        self.change(key, if expired { None } else { Some(entry) });
+    }
+
+    /// Removes a key. Returns whether it was there.
+    pub fn remove(&mut self, key: &[u8]) -> bool {
+        let is_there = self.get(key).is_some();
+        if is_there {
+            self.change(key, None);
+        }
+        is_there
+    }
+
+    fn change(&mut self, key: &[u8], entry: Option<Entry>) {
+        let (key, _) = self.cells.get_key_value(key).expect("a command changes its own keys");
+        self.changes.insert(key.clone(), entry);
+    }
+
+    /// Returns the changes.
+    pub fn into_changes(self) -> BTreeMap<Key, Option<Entry>> {
+        self.changes
+    }
+}

@@ -1,0 +1,399 @@
+//! Tests of the engine on devices in memory.
+
+use super::*;
+use flashlane_base::Seed;
+use flashlane_device::Device;
+use flashlane_device_testing::{MemoryDisk, MemoryLanes};
+use flashlane_store::{Durability, Slices, StoreOptions};
+
+type TestEngine = Engine<MemoryLanes, MemoryDisk>;
+
+fn engine_with(slices: u32, options: ServerOptions) -> TestEngine {
+    let device = MemoryLanes::new(4, 64, 64 << 10, 512, Seed(1));
+    let log = MemoryDisk::new(1 << 20, 512, Seed(1));
+    let store = Store::create(device, log, 1, Slices::even(slices), StoreOptions::default());
+    let mut engine = Engine::new(store.expect("the devices suit"), options);
+    engine.set_time(1_000_000);
+    engine
+}
+
+/// Without a cache, so that every read of an idle key is one of the store.
+fn engine() -> TestEngine {
+    engine_with(1, without_cache())
+}
+
+fn without_cache() -> ServerOptions {
+    let limits = crate::Limits { cache_bytes: 0, ..crate::Limits::default() };
+    ServerOptions { limits, ..ServerOptions::default() }
+}
+
+fn connect(engine: &mut TestEngine) -> ClientId {
+    engine.connect(None).expect("there is room")
+}
+
+/// Sends inline commands, a line each, and returns the replies, `|` for each line end.
+fn call(engine: &mut TestEngine, client: ClientId, commands: &str) -> String {
+    let mut input = commands.as_bytes();
+    let mut replies = Vec::new();
+    let input_with_end = [input, b"\n"].concat();
+    input = &input_with_end;
+    while !input.is_empty() || engine.is_busy() {
+        let used = engine.feed(client, input);
+        input = &input[used..];
+        engine.step(Duration::from_ms(1));
+        take(engine, client, &mut replies);
+        if engine.output(client).is_none() {
+            break;
+        }
+    }
+    take(engine, client, &mut replies);
+    String::from_utf8_lossy(&replies).trim_end().replace("\r\n", "|")
+}
+
+fn take(engine: &mut TestEngine, client: ClientId, replies: &mut Vec<u8>) {
+    let output = engine.output(client).unwrap_or_default().to_vec();
+    engine.take(client, output.len());
+    replies.extend(output);
+}
+
+#[track_caller]
+fn expect(engine: &mut TestEngine, client: ClientId, commands: &str, replies: &str) {
+    assert_eq!(call(engine, client, commands), replies, "{commands}");
+}
+
+#[test]
+fn pipelined_commands_on_a_key_run_in_order() {
+    let mut engine = engine();
+    let client = connect(&mut engine);
+    let pipeline = "SET a 1\nGET a\nINCR a\nSET b x\nAPPEND a 5\nGET a\nDEL a\nGET a\nGET b\nSET a 9\nGET a";
+    expect(&mut engine, client, pipeline, "+OK|$1|1|:2|+OK|:2|$2|25|:1|$-1|$1|x|+OK|$1|9");
+    assert!(engine.cells.is_empty() && engine.writes.is_empty(), "nothing is kept");
+}
+
+#[test]
+fn cache_answers_without_the_store() {
+    for (options, reads) in [(ServerOptions::default(), 0), (without_cache(), 5)] {
+        let mut engine = engine_with(1, options);
+        let client = connect(&mut engine);
+        expect(&mut engine, client, "SET a 1 PX 500\nDEL b", "+OK|:0");
+        let before = engine.store.status().counters.gets;
+        for _ in 0..5 {
+            expect(&mut engine, client, "GET a", "$1|1");
+        }
+        assert_eq!(engine.store.status().counters.gets - before, reads);
+        expect(
+            &mut engine,
+            client,
+            "INCR a\nGET a\nDEL a\nGET a\nSETNX a 7\nGET a",
+            ":2|$1|2|:1|$-1|:1|$1|7",
+        );
+        expect(&mut engine, client, "SET a 1 PX 500\nSET b 2\nFLUSHALL\nMGET a b", "+OK|+OK|+OK|*2|$-1|$-1");
+        expect(&mut engine, client, "SET a 1 PX 500", "+OK");
+        engine.set_time(1_000_500);
+        expect(&mut engine, client, "GET a\nINCR a", "$-1|:1");
+    }
+}
+
+#[test]
+fn increments_of_many_clients_are_not_lost() {
+    let mut engine = engine();
+    let clients: Vec<ClientId> = (0..20).map(|_| connect(&mut engine)).collect();
+    for _ in 0..25 {
+        for client in &clients {
+            assert_eq!(engine.feed(*client, b"INCR n\nHINCRBY h f 2\n"), 21);
+        }
+    }
+    while engine.is_busy() {
+        engine.step(Duration::from_ms(1));
+    }
+    for client in &clients {
+        let replies = engine_replies(&engine, *client);
+        assert_eq!(replies.matches(':').count(), 50, "{replies}");
+    }
+    let last = connect(&mut engine);
+    expect(&mut engine, last, "GET n\nHGET h f", "$3|500|$4|1000");
+}
+
+fn engine_replies(engine: &TestEngine, client: ClientId) -> String {
+    String::from_utf8_lossy(engine.output(client).unwrap()).trim_end().replace("\r\n", "|")
+}
+
+/// A reply means that its write is durable, and so is what it read.
+#[test]
+fn acknowledged_writes_survive_a_power_cut() {
+    let mut engine =
+        engine_with(1, ServerOptions { durability: Durability::Device, ..ServerOptions::default() });
+    let (writer, reader) = (connect(&mut engine), connect(&mut engine));
+    let mut acknowledged = 0;
+    for nth in 0..200 {
+        engine.feed(writer, format!("SET key {nth}\nSET other{nth} {nth}\n").as_bytes());
+        engine.feed(reader, b"GET key\n");
+        engine.step(Duration::from_us(20));
+        let mut replies = Vec::new();
+        take(&mut engine, writer, &mut replies);
+        acknowledged += String::from_utf8_lossy(&replies).matches("+OK").count();
+        if nth % 10 != 9 {
+            continue;
+        }
+        let (mut device, mut log) =
+            (engine.store.blocks().device().clone(), engine.store.log_device().clone());
+        let mut lost = Vec::new();
+        device.cut_power().expect("it has power");
+        device.reap(device.now(), &mut lost);
+        log.cut_power().expect("it has power");
+        log.reap(log.now(), &mut lost);
+        let mut replies = Vec::new();
+        take(&mut engine, reader, &mut replies);
+        let text = String::from_utf8_lossy(&replies).into_owned();
+        let read: Option<u64> = text.lines().filter_map(|line| line.parse().ok()).next_back();
+        let store = Store::open(device, log, StoreOptions::default()).expect("the store is there");
+        let mut after = Engine::new(store, ServerOptions::default());
+        let client = connect(&mut after);
+        for other in 0..acknowledged / 2 {
+            let digits = other.to_string();
+            expect(&mut after, client, &format!("GET other{other}"), &format!("${}|{digits}", digits.len()));
+        }
+        if let Some(read) = read {
+            let reply = call(&mut after, client, "GET key");
+            let found: u64 = reply.rsplit('|').next().unwrap().parse().expect("a value was read before");
+            assert!(found >= read, "{read} was read, and {found} is left");
+        }
+    }
+    assert!(acknowledged > 100, "{acknowledged} writes were acknowledged");
+}
+
+#[test]
+fn long_and_short_values_of_a_key_keep_their_order() {
+    let mut engine = engine();
+    let client = connect(&mut engine);
+    let long = "x".repeat(60_000);
+    for _ in 0..5 {
+        let pipeline =
+            format!("SET a {long}\nSTRLEN a\nSET a short\nGET a\nSET a {long}\nAPPEND a y\nSTRLEN a");
+        expect(&mut engine, client, &pipeline, "+OK|:60000|+OK|$5|short|+OK|:60001|:60001");
+    }
+    expect(&mut engine, client, "STRLEN a", ":60001");
+}
+
+#[test]
+fn transactions_run_as_a_whole() {
+    let mut engine = engine();
+    let (a, b) = (connect(&mut engine), connect(&mut engine));
+    let queued = "+OK|+QUEUED|+QUEUED|+QUEUED|*3|+OK|:2|$1|2";
+    expect(&mut engine, a, "MULTI\nSET n 1\nINCR n\nGET n\nEXEC", queued);
+    expect(
+        &mut engine,
+        a,
+        "MULTI\nSET n 5\nDISCARD\nGET n\nEXEC",
+        "+OK|+QUEUED|+OK|$1|2|-ERR EXEC without MULTI",
+    );
+    let refused = "+OK|-ERR wrong number of arguments for 'get' command|-EXECABORT Transaction discarded because of previous errors.";
+    expect(&mut engine, a, "MULTI\nGET\nEXEC", refused);
+    expect(&mut engine, a, "WATCH n\nMULTI\nSET n 7", "+OK|+OK|+QUEUED");
+    expect(&mut engine, b, "SET n 3", "+OK");
+    expect(&mut engine, a, "EXEC\nGET n", "*-1|$1|3");
+    expect(&mut engine, a, "WATCH n\nMULTI\nINCR n\nEXEC", "+OK|+OK|+QUEUED|*1|:4");
+    // A command that fails does not undo the others.
+    let failed = "+OK|+QUEUED|+QUEUED|+QUEUED|*3|+OK|-WRONGTYPE Operation against a key holding the wrong kind of value|:5";
+    expect(&mut engine, a, "MULTI\nSET s x\nHGET s f\nINCR n\nEXEC", failed);
+    assert!(engine.watches.is_empty() && engine.watchers.is_empty());
+}
+
+#[test]
+fn transaction_over_slices_is_refused() {
+    let mut engine = engine_with(4, ServerOptions::default());
+    let client = connect(&mut engine);
+    let replies = call(
+        &mut engine,
+        client,
+        "MULTI\nSET \"\\x01\" a\nSET \"\\xf0\" b\nEXEC\nMSET \"\\x01\" a \"\\xf0\" b\nDBSIZE",
+    );
+    let refusal =
+        "-CROSSSLOT the keys of this request lie in several slices of the store, and are changed in one only";
+    assert_eq!(replies, format!("+OK|+QUEUED|+QUEUED|{refusal}|+OK|:2"));
+}
+
+#[test]
+fn keys_expire_and_report_when() {
+    let mut engine = engine();
+    let client = connect(&mut engine);
+    expect(
+        &mut engine,
+        client,
+        "SET a 1 PX 500\nPTTL a\nSET b 1 EX 10\nPEXPIRETIME b\nTTL c\nSET c 1\nTTL c",
+        "+OK|:500|+OK|:1010000|:-2|+OK|:-1",
+    );
+    engine.set_time(1_000_499);
+    expect(&mut engine, client, "GET a\nSET a 2 KEEPTTL\nPTTL a", "$1|1|+OK|:1");
+    engine.set_time(1_000_500);
+    expect(&mut engine, client, "GET a\nEXISTS a b c\nDBSIZE\nEXPIRE b -1\nDBSIZE", "$-1|:2|:2|:1|:1");
+    expect(&mut engine, client, "PEXPIREAT c 1000600\nPERSIST c\nPERSIST c\nPTTL c", ":1|:1|:0|:-1");
+}
+
+#[test]
+fn scan_returns_each_key_once_and_ends() {
+    let mut engine = engine_with(4, ServerOptions::default());
+    let client = connect(&mut engine);
+    for nth in 0..300 {
+        call(
+            &mut engine,
+            client,
+            &format!("SET key{nth} {}", "v".repeat(if nth % 50 == 0 { 60_000 } else { 10 })),
+        );
+    }
+    call(&mut engine, client, "HSET hash f v");
+    let (mut cursor, mut found, mut calls) = ("0".to_owned(), BTreeSet::new(), 0);
+    loop {
+        let reply = call(&mut engine, client, &format!("SCAN {cursor} COUNT 7 MATCH k* TYPE string"));
+        let lines: Vec<&str> = reply.split('|').collect();
+        cursor = lines[2].to_owned();
+        let keys = lines[3..].iter().filter(|line| line.starts_with("key"));
+        keys.for_each(|key| assert!(found.insert(key.to_string()), "{key} comes twice"));
+        // Other clients change keys meanwhile.
+        call(&mut engine, client, &format!("SET key-new{calls} x\nDEL key-new{}", calls - 1));
+        calls += 1;
+        if cursor == "0" {
+            break;
+        }
+    }
+    let kept = found.iter().filter(|key| !key.starts_with("key-")).count();
+    assert_eq!(kept, 300);
+    assert!((300 / 7..100).contains(&calls), "{calls} calls");
+    expect(&mut engine, client, "SCAN 0 TYPE hash COUNT 1000", "*2|$1|0|*1|$4|hash");
+    assert!(call(&mut engine, client, "SCAN 12345").starts_with("-ERR invalid cursor"));
+    let keys = call(&mut engine, client, "KEYS key29?");
+    assert_eq!(keys.matches("key29").count(), 10);
+    expect(
+        &mut engine,
+        client,
+        "FLUSHALL\nDBSIZE\nRANDOMKEY\nSET a 1\nRANDOMKEY\nDBSIZE",
+        "+OK|:0|$-1|+OK|$1|a|:1",
+    );
+}
+
+#[test]
+fn client_without_password_may_do_nothing() {
+    let mut engine =
+        engine_with(1, ServerOptions { password: Some(b"secret".to_vec()), ..ServerOptions::default() });
+    let client = connect(&mut engine);
+    let replies =
+        call(&mut engine, client, "GET a\nNOSUCH\nHELLO 3\nAUTH wrong\nCONFIG GET *\nAUTH secret\nGET a");
+    let lines: Vec<&str> = replies.split('|').collect();
+    let no_auth = "-NOAUTH Authentication required.";
+    assert_eq!(lines[..2], [no_auth, no_auth]);
+    assert!(lines[2].starts_with("-NOAUTH HELLO must be called"));
+    assert_eq!(lines[3], "-WRONGPASS invalid username-password pair or user is disabled.");
+    assert_eq!(lines[4..], [no_auth, "+OK", "$-1"]);
+    let client = connect(&mut engine);
+    assert!(call(&mut engine, client, "HELLO 3 AUTH default secret").starts_with("%7|"));
+}
+
+#[test]
+fn handshakes_of_clients_are_answered() {
+    let mut engine = engine();
+    let client = connect(&mut engine);
+    expect(
+        &mut engine,
+        client,
+        "CLIENT SETINFO LIB-NAME redis-py\nCLIENT SETINFO lib-ver 8.1.0\nCLIENT SETNAME me\nCLIENT GETNAME",
+        "+OK|+OK|+OK|$2|me",
+    );
+    expect(
+        &mut engine,
+        client,
+        "CONFIG GET save\nCONFIG GET appendonly",
+        "*2|$4|save|$0||*2|$10|appendonly|$3|yes",
+    );
+    let hello = call(&mut engine, client, "HELLO 3");
+    assert!(hello.starts_with("%7|$6|server|$5|redis|$7|version|$6|7.0.15|$5|proto|:3|"), "{hello}");
+    expect(
+        &mut engine,
+        client,
+        "GET none\nHSET h a 1\nHGETALL h\nCONFIG GET save",
+        "_|:1|%1|$1|a|$1|1|%1|$4|save|$0",
+    );
+    expect(
+        &mut engine,
+        client,
+        "HELLO 4\nHELLO 2",
+        "-NOPROTO unsupported protocol version|*14|$6|server|$5|redis|$7|version|$6|7.0.15|$5|proto|:2|$2|id|:1|$4|mode|$10|standalone|$4|role|$6|master|$7|modules|*0",
+    );
+    let unknown = "-ERR unknown command 'LPUSH', with args beginning with: 'a' 'b' ";
+    expect(&mut engine, client, "LPUSH a b\nPING", &format!("{unknown}|+PONG"));
+    let list = call(&mut engine, client, "CLIENT LIST");
+    assert!(list.contains("name=me") && list.contains("lib-name=redis-py lib-ver=8.1.0"), "{list}");
+    assert!(call(&mut engine, client, "INFO everything").contains("latency_percentiles_usec_get:p50="));
+    expect(&mut engine, client, "QUIT\nPING", "+OK");
+    assert!(engine.output(client).is_none(), "the connection ends");
+}
+
+#[test]
+fn client_that_does_not_read_takes_bounded_memory() {
+    let limits = crate::Limits { output_bytes_max: 10_000, requests_max: 50, ..crate::Limits::default() };
+    let mut engine = engine_with(1, ServerOptions { limits, ..ServerOptions::default() });
+    let (greedy, other) = (connect(&mut engine), connect(&mut engine));
+    call(&mut engine, other, &format!("SET a {}", "v".repeat(1000)));
+    let requests = b"GET a\n".repeat(10_000);
+    let mut used = 0;
+    for _ in 0..1000 {
+        used += engine.feed(greedy, &requests[used..]);
+        engine.step(Duration::from_ms(1));
+    }
+    assert!(used < 1000, "{used} bytes of requests were read");
+    assert!(engine.server().memory_bytes < 200_000, "{}", engine.server().memory_bytes);
+    expect(&mut engine, other, "PING", "+PONG");
+}
+
+#[test]
+fn greediest_client_is_closed_where_memory_ends() {
+    let limits = crate::Limits { memory_bytes: 100_000, ..crate::Limits::default() };
+    let mut engine = engine_with(1, ServerOptions { limits, ..ServerOptions::default() });
+    let (greedy, other) = (connect(&mut engine), connect(&mut engine));
+    engine.feed(other, b"*2\r\n$4\r\nECHO\r\n$100\r\nabc");
+    for _ in 0..100 {
+        engine.feed(greedy, b"*2\r\n$4\r\nECHO\r\n$1000000\r\n");
+        engine.feed(greedy, &[0; 2000]);
+    }
+    assert!(engine.output(greedy).is_none(), "it is closed");
+    assert!(engine.output(other).is_some());
+    assert_eq!(engine.server().clients_evicted, 1);
+}
+
+#[test]
+fn protocol_error_ends_the_connection() {
+    let mut engine = engine();
+    let client = connect(&mut engine);
+    engine.feed(client, b"*1\r\n$4\r\nPING\r\n*1\r\n:4\r\nPING\r\n");
+    let mut replies = Vec::new();
+    take(&mut engine, client, &mut replies);
+    assert_eq!(String::from_utf8_lossy(&replies), "+PONG\r\n-ERR Protocol error: expected '$', got ':'\r\n");
+    assert!(engine.output(client).is_none());
+}
+
+/// Writes come faster than the devices take them, and are put off instead of refused.
+#[test]
+fn busy_store_delays_commands_in_their_order() {
+    let device = MemoryLanes::new(4, 256, 8192, 512, Seed(1));
+    let log = MemoryDisk::new(256 << 10, 512, Seed(1));
+    let options = StoreOptions { memory_bytes: 128 << 10, ..StoreOptions::default() };
+    let store = Store::create(device, log, 1, Slices::even(1), options).expect("the devices suit");
+    let mut engine = Engine::new(store, ServerOptions::default());
+    let clients: Vec<ClientId> = (0..8).map(|_| connect(&mut engine)).collect();
+    let mut was_busy = false;
+    for nth in 0..40 {
+        for client in &clients {
+            let command = format!("SET key {}{nth:02}\nINCR n\n", "v".repeat(2000));
+            assert_eq!(engine.feed(*client, command.as_bytes()), command.len());
+        }
+        was_busy |= !engine.unsent.is_empty();
+    }
+    while engine.is_busy() {
+        engine.step(Duration::from_ms(1));
+    }
+    assert!(was_busy, "the store was never busy");
+    let last = connect(&mut engine);
+    expect(&mut engine, last, "GET n\nGETRANGE key -2 -1", "$3|320|$2|39");
+    for client in clients {
+        assert!(!engine_replies(&engine, client).contains('-'), "every write is accepted");
+    }
+}

@@ -1,0 +1,162 @@
+//! MULTI, EXEC and WATCH.
+
+use super::{Engine, Waiting, Watch};
+use crate::cells::{Key, Keys};
+use crate::clients::{ClientId, Session, SlotId, Transaction};
+use crate::commands::{CommandError, Kind, Spec, Verb};
+use crate::engine::run::Work;
+use crate::protocol::Request;
+use crate::reply::Reply;
+use crate::value::Entry;
+use flashlane_device::DataDevice;
+use std::collections::BTreeMap;
+
+/// Bytes of memory of a watched key beside its own.
+const WATCH_BYTES: usize = 128;
+
+impl<D: DataDevice, L: DataDevice> Engine<D, L> {
+    /// Carries out a command of a transaction.
+    pub(super) fn transact(&mut self, slot: SlotId, verb: Verb, request: &Request) {
+        let session = &mut self.clients.get_mut(&slot.client).expect("the client has just called").session;
+        let refuse = |text: &str| Err(CommandError::Other(text.into()));
+        let result = match (verb, session.transaction.is_some()) {
+            (Verb::Multi, true) => refuse("ERR MULTI calls can not be nested"),
+            (Verb::Multi, false) => {
+                session.transaction = Some(Transaction::default());
+                Ok("OK")
+            }
+            (Verb::Exec, false) => refuse("ERR EXEC without MULTI"),
+            (Verb::Discard, false) => refuse("ERR DISCARD without MULTI"),
+            (Verb::Watch, true) => refuse("ERR WATCH inside MULTI is not allowed"),
+            (Verb::Watch, false) => {
+                self.watch(slot.client, request);
+                Ok("OK")
+            }
+            (Verb::Unwatch | Verb::Discard, _) => {
+                if verb == Verb::Discard {
+                    session.transaction = None;
+                }
+                if let Some(watch) = session.take_watch() {
+                    self.forget_watch(watch);
+                }
+                Ok("OK")
+            }
+            (Verb::Exec, true) => {
+                let transaction = session.transaction.take().expect("it was seen");
+                let watch = session.take_watch();
+                if !transaction.is_refused {
+                    return self
+                        .admit(Waiting::Command(slot, Work::Transaction(transaction.commands, watch)));
+                }
+                if let Some(watch) = watch {
+                    self.forget_watch(watch);
+                }
+                refuse("EXECABORT Transaction discarded because of previous errors.")
+            }
+        };
+        match result {
+            Ok(status) => self.answer(slot, |reply| reply.simple(status)),
+            Err(error) => self.answer(slot, |reply| reply.error(error)),
+        }
+    }
+
+    /// Adds a command to the transaction of its connection.
+    pub(super) fn collect(&mut self, slot: SlotId, spec: &'static Spec, request: Request) {
+        if matches!(spec.kind, Kind::Keyspace(_)) {
+            self.refuse_transaction(slot.client);
+            let name = spec.name.to_uppercase();
+            return self
+                .answer(slot, |reply| reply.error(format!("ERR {name} inside MULTI is not supported")));
+        }
+        let session = &mut self.clients.get_mut(&slot.client).expect("the client has just called").session;
+        let transaction = session.transaction.as_mut().expect("the client is in one");
+        transaction.bytes += request.memory_bytes();
+        transaction.commands.push((spec, request));
+        self.answer(slot, |reply| reply.simple("QUEUED"));
+    }
+
+    /// A command was refused: where the client is in a transaction, it will not run.
+    pub(super) fn refuse_transaction(&mut self, client: ClientId) {
+        let client = self.clients.get_mut(&client).expect("the client has just called");
+        if let Some(transaction) = &mut client.session.transaction {
+            transaction.is_refused = true;
+        }
+    }
+
+    /// Runs the commands of a transaction. Returns their changes.
+    pub(super) fn run_transaction(
+        &mut self,
+        slot: SlotId,
+        commands: &[(&'static Spec, Request)],
+        watch: Option<u64>,
+        reply: &mut Reply,
+    ) -> BTreeMap<Key, Option<Entry>> {
+        let is_broken = watch.is_some_and(|watch| self.forget_watch(watch));
+        if is_broken {
+            reply.null_array();
+            return BTreeMap::new();
+        }
+        // A client that has gone has sent EXEC before.
+        let mut client = self.clients.remove(&slot.client);
+        let mut gone = Session::default();
+        reply.array(commands.len());
+        let cells = std::mem::take(&mut self.cells);
+        let mut keys = Keys::new(&cells, self.server.now_ms);
+        for (spec, request) in commands {
+            let before = reply.len();
+            let result = match &spec.kind {
+                Kind::Keys(_, function) | Kind::Atomic(function) => function(&mut keys, request, reply),
+                Kind::Session(function) => {
+                    let session = client.as_mut().map_or(&mut gone, |client| &mut client.session);
+                    self.with_context(session, |context| function(context, request, reply))
+                }
+                _ => unreachable!("{} is not collected", spec.name),
+            };
+            if let Err(error) = result {
+                reply.truncate(before);
+                reply.error(error);
+            }
+        }
+        let changes = keys.into_changes();
+        self.cells = cells;
+        if let Some(client) = client {
+            self.clients.insert(slot.client, client);
+        }
+        changes
+    }
+
+    fn watch(&mut self, client: ClientId, request: &Request) {
+        let session = &mut self.clients.get_mut(&client).expect("the client has just called").session;
+        let id = *session.watch.get_or_insert_with(|| {
+            self.next_watch += 1;
+            self.next_watch
+        });
+        let watch = self.watches.entry(id).or_insert_with(Watch::default);
+        for key in request.args(1).map(Key::from) {
+            if watch.keys.insert(key.clone()) {
+                session.watch_bytes += key.len() + WATCH_BYTES;
+                self.watchers.entry(key).or_default().push(id);
+            }
+        }
+    }
+
+    /// Forgets watched keys. Returns whether one was changed.
+    pub(super) fn forget_watch(&mut self, id: u64) -> bool {
+        let Some(watch) = self.watches.remove(&id) else { return false };
+        for key in &watch.keys {
+            let watchers = self.watchers.get_mut(key).expect("a watched key has watchers");
+            watchers.retain(|own| *own != id);
+            if watchers.is_empty() {
+                self.watchers.remove(key);
+            }
+        }
+        watch.is_broken
+    }
+
+    /// Notes that a key was changed.
+    pub(crate) fn break_watches(&mut self, key: &Key) {
+        for id in self.watchers.get(key).into_iter().flatten() {
+            self.watches.get_mut(id).expect("a watcher is there").is_broken = true;
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! A server of the store that every Redis client can talk to: RESP2 and RESP3, over TCP and Unix sockets.
+//!
+//! [`Engine`] runs commands on a store, without sockets, threads or clocks, so a run on simulated devices repeats; `network`
+//! connects it to clients. Both share one thread, which waits for the devices and the sockets in turn. `docs/store.md` lists
+//! the commands, and what differs from Redis.
+
+mod cache;
+mod cells;
+mod clients;
+mod commands;
+mod engine;
+mod glob;
+mod info;
+mod jobs;
+mod limits;
+mod network;
+mod protocol;
+mod reply;
+mod server_state;
+mod value;
+
+pub use clients::ClientId;
+pub use engine::Engine;
+pub use limits::Limits;
+pub use network::{Address, ListenError, Server};
+pub use protocol::{Parser, ProtocolError, Request, RequestLimits};
+pub use server_state::{ServerOptions, ServerState};

@@ -1,0 +1,404 @@
+//! Sockets: reads requests, writes replies.
+//!
+//! One thread waits for the devices and for the sockets in turn: while the store has requests in flight it waits for these, at
+//! most [`DEVICE_WAIT`], and only looks at the sockets; otherwise it waits for the sockets.
+//!
+//! A client that does not take its replies is not read from, so its replies take no more memory than those to what was read.
+//!
+//! Invariant: `readable` has the clients from which bytes may have come, and that have room for requests.
+
+use crate::clients::ClientId;
+use crate::engine::Engine;
+use crate::server_state::{ServerOptions, ServerState};
+use flashlane_base::Duration;
+use flashlane_device::DataDevice;
+use flashlane_store::Store;
+use mio::event::Event;
+use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use mio::{Events, Interest, Poll, Token};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time;
+
+/// Longest wait for the devices before sockets are looked at.
+const DEVICE_WAIT: Duration = Duration::from_us(50);
+/// Longest wait for sockets before the end of the server is looked for.
+const SOCKET_WAIT: time::Duration = time::Duration::from_millis(50);
+/// Bytes of a read.
+const READ_BYTES: usize = 64 << 10;
+/// Time in which requests that were read are answered when the server ends, and in which the store then comes to rest.
+const ANSWER_MS: u64 = 500;
+const REST_MS: u64 = 300;
+/// Open files that are not clients: devices, sockets, what libraries open.
+const OTHER_FILES: u64 = 128;
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A TCP port.
+    Tcp(SocketAddr),
+    /// A Unix socket, which only the user of the server can reach.
+    Unix(PathBuf),
+}
+
+/// Why a server cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Others could reach it, and no password protects it.
+    #[error("{address} can be reached from other machines, which requires a password; 127.0.0.1 cannot")]
+    NoPassword {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The system refuses it.
+    #[error("cannot listen on {address}: {error}")]
+    Refused {
+        /// The address, or the path.
+        address: String,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, PathBuf),
+}
+
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// A client's socket.
+struct Connection {
+    stream: Stream,
+    /// Bytes that were read, and for whose requests there was no room.
+    input: Vec<u8>,
+    /// The socket may have more bytes.
+    may_read: bool,
+    /// The client sends no more than the socket has.
+    is_read_closed: bool,
+    /// The socket may take more bytes.
+    may_write: bool,
+}
+
+/// A server: an engine with its sockets.
+pub struct Server<D: DataDevice, L: DataDevice> {
+    engine: Engine<D, L>,
+    poll: Poll,
+    listeners: Vec<Listener>,
+    connections: BTreeMap<ClientId, Connection>,
+    readable: BTreeSet<ClientId>,
+    buffer: Vec<u8>,
+}
+
+impl Stream {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(bytes),
+            Self::Unix(stream) => stream.read(bytes),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        match self {
+            Self::Tcp(stream) => poll.registry().register(stream, token, interest),
+            Self::Unix(stream) => poll.registry().register(stream, token, interest),
+        }
+    }
+}
+
+impl Listener {
+    fn bind(address: &Address, has_password: bool) -> Result<Self, ListenError> {
+        let refused = |address: String| move |error| ListenError::Refused { address, error };
+        match address {
+            Address::Tcp(address) if !address.ip().is_loopback() && !has_password => {
+                Err(ListenError::NoPassword { address: *address })
+            }
+            Address::Tcp(address) => {
+                let bound = TcpListener::bind(*address).map_err(refused(address.to_string()))?;
+                Ok(Self::Tcp(bound))
+            }
+            Address::Unix(path) => {
+                let error = refused(format!("'{}'", path.display()));
+                let bound = flashlane_host::private_socket(path).and_then(|socket| {
+                    socket.set_nonblocking(true)?;
+                    Ok(UnixListener::from_std(socket))
+                });
+                Ok(Self::Unix(bound.map_err(error)?, path.clone()))
+            }
+        }
+    }
+
+    fn accept(&mut self) -> io::Result<(Stream, Option<SocketAddr>)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, address) = listener.accept()?;
+                stream.set_nodelay(true)?;
+                Ok((Stream::Tcp(stream), Some(address)))
+            }
+            Self::Unix(listener, _) => Ok((Stream::Unix(listener.accept()?.0), None)),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Self::Unix(_, path) = self {
+            // The next server replaces one that could not be removed.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl<D: DataDevice, L: DataDevice> Server<D, L> {
+    /// Listens on addresses. A store is served once [`run`](Self::run) is called.
+    ///
+    /// # Errors
+    /// [`ListenError`] where one cannot be listened on.
+    pub fn bind(
+        store: Store<D, L>,
+        addresses: &[Address],
+        mut options: ServerOptions,
+    ) -> Result<Self, ListenError> {
+        let system = |error| ListenError::Refused { address: "any address".into(), error };
+        let mut poll = Poll::new().map_err(system)?;
+        let mut listeners = Vec::new();
+        for (nth, address) in addresses.iter().enumerate() {
+            let mut listener = Listener::bind(address, options.password.is_some())?;
+            let token = Token(nth);
+            let registered = match &mut listener {
+                Listener::Tcp(listener) => poll.registry().register(listener, token, Interest::READABLE),
+                Listener::Unix(listener, _) => poll.registry().register(listener, token, Interest::READABLE),
+            };
+            registered.map_err(system)?;
+            listeners.push(listener);
+        }
+        // Room for an event of each source, once.
+        poll.poll(&mut Events::with_capacity(1), Some(time::Duration::ZERO)).map_err(system)?;
+        let limits = &mut options.limits;
+        let files = flashlane_host::allow_open_files(limits.clients_max as u64 + OTHER_FILES);
+        limits.clients_max = limits.clients_max.min(files.saturating_sub(OTHER_FILES).max(1) as usize);
+        let port = listeners.iter().find_map(|listener| match listener {
+            Listener::Tcp(listener) => listener.local_addr().ok().map(|address| address.port()),
+            Listener::Unix(..) => None,
+        });
+        options.port = port.unwrap_or(0);
+        Ok(Self {
+            engine: Engine::new(store, options),
+            poll,
+            listeners,
+            connections: BTreeMap::new(),
+            readable: BTreeSet::new(),
+            buffer: vec![0; READ_BYTES],
+        })
+    }
+
+    /// Returns where the server listens: with the ports that the system chose.
+    pub fn addresses(&self) -> Vec<Address> {
+        let of = |listener: &Listener| match listener {
+            Listener::Tcp(listener) => listener.local_addr().ok().map(Address::Tcp),
+            Listener::Unix(_, path) => Some(Address::Unix(path.clone())),
+        };
+        self.listeners.iter().filter_map(of).collect()
+    }
+
+    /// Returns the state of the server.
+    pub fn state(&self) -> &ServerState {
+        self.engine.server()
+    }
+
+    /// Serves clients until `go_on` returns false, which is asked every few milliseconds, or a client calls SHUTDOWN. Requests
+    /// that were read by then are answered, and it returns within a second.
+    ///
+    /// # Errors
+    /// The system's error where it cannot wait for sockets.
+    pub fn run(&mut self, mut go_on: impl FnMut() -> bool) -> io::Result<()> {
+        let mut events = Events::with_capacity(1024);
+        while go_on() && !self.engine.server().is_stopping {
+            let is_busy = self.turn();
+            let wait = if is_busy || !self.readable.is_empty() { time::Duration::ZERO } else { SOCKET_WAIT };
+            self.wait(&mut events, wait)?;
+            self.read_all();
+        }
+        self.listeners.clear();
+        self.readable.clear();
+        let begun = flashlane_host::calendar_ms();
+        let since = || flashlane_host::calendar_ms().saturating_sub(begun);
+        while since() < ANSWER_MS && (self.engine.is_busy() || self.has_output()) {
+            let is_busy = self.turn();
+            if !is_busy {
+                self.wait(&mut events, time::Duration::from_millis(1))?;
+            }
+            self.readable.clear();
+        }
+        // Writes that are acknowledged from memory reach the log.
+        while since() < ANSWER_MS + REST_MS && self.engine.step(DEVICE_WAIT) {}
+        Ok(())
+    }
+
+    fn has_output(&self) -> bool {
+        self.connections.keys().any(|id| self.engine.output(*id).is_some_and(|output| !output.is_empty()))
+    }
+
+    /// Lets the store work, and writes the replies that are ready.
+    fn turn(&mut self) -> bool {
+        self.engine.set_time(flashlane_host::calendar_ms());
+        let is_busy = self.engine.step(DEVICE_WAIT);
+        for id in self.engine.take_touched() {
+            self.write(id);
+        }
+        is_busy
+    }
+
+    fn wait(&mut self, events: &mut Events, longest: time::Duration) -> io::Result<()> {
+        match self.poll.poll(events, Some(longest)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        for event in &*events {
+            self.note(event);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, event: &Event) {
+        // Clients are numbered from 1 on.
+        let token = event.token().0;
+        if token < FIRST_CLIENT {
+            return self.accept(token);
+        }
+        let id = (token - FIRST_CLIENT) as ClientId;
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        if event.is_readable() || event.is_read_closed() {
+            connection.may_read = true;
+            connection.is_read_closed |= event.is_read_closed();
+            self.readable.insert(id);
+        }
+        if event.is_writable() {
+            connection.may_write = true;
+            self.write(id);
+        }
+    }
+
+    fn accept(&mut self, nth: usize) {
+        let Some(listener) = self.listeners.get_mut(nth) else { return };
+        loop {
+            let (mut stream, address) = match listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                // Too many open files: clients wait until the next one connects.
+                Err(_) => return,
+            };
+            let Some(id) = self.engine.connect(address) else {
+                // The client may be gone already.
+                let _ = stream.write(b"-ERR max number of clients reached\r\n");
+                continue;
+            };
+            if stream.register(&self.poll, Token(FIRST_CLIENT + id as usize)).is_err() {
+                self.engine.disconnect(id);
+                continue;
+            }
+            let connection = Connection {
+                stream,
+                input: Vec::new(),
+                may_read: true,
+                is_read_closed: false,
+                may_write: true,
+            };
+            self.connections.insert(id, connection);
+            self.readable.insert(id);
+        }
+    }
+
+    /// Reads from the clients that have sent something, once from each.
+    fn read_all(&mut self) {
+        for id in std::mem::take(&mut self.readable) {
+            if self.read(id) {
+                self.readable.insert(id);
+            }
+        }
+    }
+
+    /// Reads from a client once. Returns whether it may have more, and room for it.
+    fn read(&mut self, id: ClientId) -> bool {
+        let Some(connection) = self.connections.get_mut(&id) else { return false };
+        if !connection.input.is_empty() {
+            let used = self.engine.feed(id, &connection.input);
+            connection.input.drain(..used);
+            if !connection.input.is_empty() {
+                return false;
+            }
+        }
+        if !connection.may_read || !self.engine.has_room(id) {
+            return false;
+        }
+        match connection.stream.read(&mut self.buffer) {
+            Ok(0) => {
+                connection.may_read = false;
+                self.engine.end_input(id);
+                false
+            }
+            Ok(bytes) => {
+                let used = self.engine.feed(id, &self.buffer[..bytes]);
+                connection.input.extend_from_slice(&self.buffer[used..bytes]);
+                // A read that did not fill the buffer has emptied the socket, and the next bytes are an event.
+                connection.may_read = bytes == self.buffer.len() || connection.is_read_closed;
+                connection.input.is_empty() && connection.may_read
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                connection.may_read = false;
+                false
+            }
+            Err(_) => {
+                self.close(id);
+                false
+            }
+        }
+    }
+
+    /// Writes the replies that a client has, as far as its socket takes them.
+    fn write(&mut self, id: ClientId) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        while connection.may_write {
+            let Some(output) = self.engine.output(id) else { return self.close(id) };
+            if output.is_empty() {
+                break;
+            }
+            match connection.stream.write(output) {
+                Ok(bytes) => self.engine.take(id, bytes),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => connection.may_write = false,
+                Err(_) => return self.close(id),
+            }
+        }
+        if self.engine.output(id).is_none() {
+            return self.close(id);
+        }
+        if (connection.may_read || !connection.input.is_empty()) && self.engine.has_room(id) {
+            self.readable.insert(id);
+        }
+    }
+
+    fn close(&mut self, id: ClientId) {
+        self.engine.disconnect(id);
+        self.connections.remove(&id);
+        self.readable.remove(&id);
+    }
+}
+
+/// Token of client 0; listeners have those below.
+const FIRST_CLIENT: usize = 1 << 10;
