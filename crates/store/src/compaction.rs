@@ -6,7 +6,7 @@
 //! - Inputs are deleted only when all outputs are durable. From then on they are `undeleted` until the erase is confirmed.
 
 use crate::core::{Core, Purpose};
-use crate::cursor::Cursor;
+use crate::cursor::{Bounds, Cursor};
 use crate::merging::{Context, Merge, Output, Plan};
 use crate::patch::Patch;
 use flashlane_block::{Data, GetFailure, Payload, PutFailure};
@@ -122,7 +122,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             return;
         }
         for nth in 0..merge.cursors.len() {
-            let Some(wanted) = merge.cursors[nth].start_read() else { continue };
+            let Some(wanted) = merge.cursors[nth].start_read(Bounds::NONE) else { continue };
             self.counters.merge_bytes_read += wanted.range.end - wanted.range.start;
             let purpose = Purpose::MergeRead { slice: merge.plan.slice, cursor: nth };
             if !self.read_block(wanted.block, wanted.range, purpose) {

@@ -27,6 +27,18 @@ pub(crate) struct Cursor {
     from: Vec<u8>,
 }
 
+/// What is wanted of a cursor at most; more than nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    pub(crate) entries: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Bounds {
+    /// Everything.
+    pub(crate) const NONE: Self = Self { entries: u64::MAX, bytes: u64::MAX };
+}
+
 /// A read that a cursor asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
@@ -74,6 +86,21 @@ impl Cursor {
         self.entries.is_empty() && !self.patches.is_empty()
     }
 
+    /// Returns whether versions of `key`, the last entry's, may come with the next read: only the next patch can begin with it.
+    pub(crate) fn may_go_on(&self, key: &[u8]) -> bool {
+        let next = self.patches.front().filter(|_| self.entries.is_empty() && self.group == 0);
+        next.is_some_and(|patch| *patch.fields.first == *key)
+    }
+
+    /// Returns a key below which there are no more entries; `None` at the end.
+    pub(crate) fn bound(&self) -> Option<Vec<u8>> {
+        if let Some(entry) = self.peek() {
+            return Some(entry.key.to_vec());
+        }
+        let patch = self.patches.front()?;
+        Some(patch.index.bound_of(self.group, &patch.fields.first))
+    }
+
     pub(crate) fn peek(&self) -> Option<&Entry> {
         self.entries.front()
     }
@@ -91,13 +118,16 @@ impl Cursor {
         }
     }
 
-    /// Returns the next read, if one is due; it then counts as in flight.
-    pub(crate) fn start_read(&mut self) -> Option<Wanted> {
-        if self.reading_to.is_some() || self.buffered_bytes > self.chunk_bytes / 2 {
+    /// Returns the next read, if one is due; it then counts as in flight. It reads no more than is left of the wanted entries and
+    /// bytes, as far as groups allow.
+    pub(crate) fn start_read(&mut self, wanted: Bounds) -> Option<Wanted> {
+        let left_bytes = wanted.bytes.saturating_sub(self.buffered_bytes);
+        let is_enough = left_bytes == 0 || self.entries.len() as u64 >= wanted.entries;
+        if self.reading_to.is_some() || is_enough || self.buffered_bytes > self.chunk_bytes / 2 {
             return None;
         }
         let patch = self.patches.front()?;
-        let end = patch.index.groups_within(self.group, self.chunk_bytes);
+        let end = patch.index.groups_within(self.group, self.chunk_bytes.min(left_bytes));
         self.reading_to = Some(end);
         self.chunk_bytes = (2 * self.chunk_bytes).min(self.chunk_bytes_max);
         Some(Wanted { block: patch.id, range: patch.index.range(self.group..end) })

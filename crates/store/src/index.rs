@@ -94,6 +94,16 @@ impl Index {
         low
     }
 
+    /// Returns the separator of a group, as a whole: no key of it or behind it is below, and all keys before it are. `first` is the
+    /// patch's first key.
+    pub(crate) fn bound_of(&self, group: usize, first: &[u8]) -> Vec<u8> {
+        if group == 0 {
+            first.to_vec()
+        } else {
+            [&first[..self.prefix_bytes], self.separator(group)].concat()
+        }
+    }
+
     /// Returns the bytes of the block that these groups take.
     pub(crate) fn range(&self, groups: std::ops::Range<usize>) -> std::ops::Range<u64> {
         self.offsets[groups.start].into()..self.offsets[groups.end].into()

@@ -7,7 +7,7 @@
 use crate::bytes::Reader;
 use crate::container::Container;
 use crate::core::{Core, Purpose};
-use crate::cursor::Cursor;
+use crate::cursor::{Bounds, Cursor};
 use crate::entry::{Body, EntryRef, Malformed, Version};
 use crate::error::ReadFailure;
 use crate::operation::{Item, Outcome, Page, Pending, Snapshot, Ticket, Value};
@@ -335,8 +335,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 return;
             }
             let slice = &self.slices[scan.slice as usize];
-            let is_found = gather(&mut scan, slice.containers());
-            if is_found && scan.cursors.iter().any(Cursor::is_waiting) {
+            gather(&mut scan, slice.containers());
+            let gathered = scan.gathering.as_ref();
+            if gathered.is_some_and(|(key, _)| scan.cursors.iter().any(|cursor| cursor.may_go_on(key))) {
                 continue;
             }
             let Some((key, version)) = scan.gathering.take() else {
@@ -362,8 +363,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             }
             let is_full = scan.page.items.len() as u64 >= scan.items_max || scan.bytes >= scan.bytes_max;
             if is_full {
-                let position = scan.position.clone();
-                return self.end_scan(scan, Ok(Some(position)));
+                let next = next_position(&scan, slice.containers());
+                return self.end_scan(scan, Ok(Some(next)));
             }
         }
     }
@@ -378,10 +379,15 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             scan.structure = Some(structure);
             scan.gathering = None;
         }
+        // What is read beyond the page is read again for the next one.
+        let left = Bounds {
+            entries: scan.items_max - scan.page.items.len() as u64,
+            bytes: scan.bytes_max.saturating_sub(scan.bytes).max(1),
+        };
         for nth in 0..scan.cursors.len() {
             // Older versions of a key that is done may begin the next patch of a run.
             scan.cursors[nth].skip_to(&scan.position);
-            let Some(wanted) = scan.cursors[nth].start_read() else { continue };
+            let Some(wanted) = scan.cursors[nth].start_read(left) else { continue };
             let purpose = Purpose::Scan { scan: scan.pending.ticket, cursor: nth, structure };
             if !self.read_block(wanted.block, wanted.range, purpose) {
                 return Err(ReadFailure::Missing { id: wanted.block });
@@ -401,17 +407,26 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 }
 
-/// Gathers the versions of the next key of a scan, as far as they are read. Returns whether there is one before the end of the
-/// slice or of the scan.
-fn gather<'a>(scan: &mut Scan, containers: impl Iterator<Item = &'a Container>) -> bool {
+/// Returns where a scan goes on: as far behind its position as is known to be empty, so that the groups before are not read again.
+fn next_position<'a>(scan: &Scan, containers: impl Iterator<Item = &'a Container>) -> Vec<u8> {
+    let in_memory = containers
+        .filter_map(|container| container.range(&scan.position, scan.sequence).next())
+        .map(|(key, _)| key.to_vec());
+    let next = in_memory.chain(scan.cursors.iter().filter_map(Cursor::bound)).min();
+    next.filter(|next| *next > scan.position).unwrap_or_else(|| scan.position.clone())
+}
+
+/// Gathers the versions of the next key of a scan, as far as they are read, if there is one before the end of the slice or of the
+/// scan.
+fn gather<'a>(scan: &mut Scan, containers: impl Iterator<Item = &'a Container>) {
     if scan.gathering.is_none() {
         let in_memory: Vec<(&[u8], &Version)> = containers
             .filter_map(|container| container.range(&scan.position, scan.sequence).next())
             .collect();
         let stored = scan.cursors.iter().filter_map(Cursor::peek).map(|entry| &entry.key[..]);
-        let Some(key) = in_memory.iter().map(|(key, _)| *key).chain(stored).min() else { return false };
+        let Some(key) = in_memory.iter().map(|(key, _)| *key).chain(stored).min() else { return };
         if scan.end.as_ref().is_some_and(|end| *key >= **end) {
-            return false;
+            return;
         }
         let newest = in_memory.iter().find(|(own, _)| *own == key).map(|(_, version)| (*version).clone());
         scan.gathering = Some((key.to_vec(), newest));
@@ -426,7 +441,6 @@ fn gather<'a>(scan: &mut Scan, containers: impl Iterator<Item = &'a Container>) 
             }
         }
     }
-    true
 }
 
 fn item(key: Vec<u8>, version: Version) -> Option<Item> {
