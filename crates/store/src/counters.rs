@@ -36,6 +36,24 @@ impl Counters {
         (written + self.merge_bytes_written) as f64 / self.user_bytes_written.max(1) as f64
     }
 
+    /// Returns what was counted since `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            writes: self.writes - before.writes,
+            user_bytes_written: self.user_bytes_written - before.user_bytes_written,
+            gets: self.gets - before.gets,
+            get_reads: self.get_reads - before.get_reads,
+            user_bytes_read: self.user_bytes_read - before.user_bytes_read,
+            log_bytes_written: self.log_bytes_written - before.log_bytes_written,
+            flush_bytes_written: self.flush_bytes_written - before.flush_bytes_written,
+            piece_bytes_written: self.piece_bytes_written - before.piece_bytes_written,
+            merge_bytes_read: self.merge_bytes_read - before.merge_bytes_read,
+            merge_bytes_written: self.merge_bytes_written - before.merge_bytes_written,
+            merges: self.merges - before.merges,
+            flushes: self.flushes - before.flushes,
+        }
+    }
+
     /// Reads of the device for each get.
     pub fn reads_per_get(&self) -> f64 {
         self.get_reads as f64 / self.gets.max(1) as f64

@@ -3,7 +3,7 @@
 //! A paper is a folder and a line in [`REGISTRY`]; each of its figures is a file with the paper's claim, the
 //! measurement, the published numbers and the tolerance. Every number is measured on a simulated drive of one of the
 //! profiles. [`score`] scores the probe, [`phase_score`] the detection of start-up and period, [`advice_score`] the
-//! probe's recommendations.
+//! probe's recommendations; [`store_load`] has the clients of a store.
 
 pub mod advice_score;
 mod chen11;
@@ -16,6 +16,7 @@ mod row;
 mod ruan12;
 pub mod score;
 mod sdf14;
+pub mod store_load;
 mod study;
 mod uflip09;
 mod workers;

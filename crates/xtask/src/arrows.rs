@@ -41,6 +41,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "result",
             "device",
             "sim",
+            "layer",
+            "store",
             "workload",
             "trace",
             "measure",
