@@ -14,6 +14,7 @@ mod phases;
 mod probe;
 mod replay;
 mod simulator;
+mod store;
 mod sweep;
 mod table;
 mod trace;
@@ -55,6 +56,13 @@ const FIGURES: &[&Figure] = &[
     &blocks::RECOVERY,
     &blocks::AGAINST_FIO,
     &blocks::CUTS,
+    &store::GETS,
+    &store::GETS_CONTINUOUS,
+    &store::WRITES,
+    &store::LONGEST_WRITE,
+    &store::OPENING,
+    &store::MEMORY,
+    &store::CUTS,
     &probe::TIME,
     &probe::CHUNK,
     &probe::CHUNK_WRONG,

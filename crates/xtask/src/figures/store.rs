@@ -1,0 +1,61 @@
+//! The key-value store on software-defined flash, in virtual time.
+
+use super::{Figure, Goal, number_after};
+
+const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench store";
+
+pub const GETS: Figure = Figure {
+    id: "store-gets",
+    what: "random gets of 512 KiB on `sim:sdf`, 8 slices, each a client that waits for batches of 44: percent of the link",
+    goal: Some(Goal::AtLeast(95.0, Some(99.0))),
+    command: COMMAND,
+    read: |output| number_after(output, "store-gets: 8 slices in batches of 44:"),
+};
+
+pub const GETS_CONTINUOUS: Figure = Figure {
+    id: "store-gets-continuous",
+    what: "the same where each client has 44 gets in flight always",
+    goal: None,
+    command: COMMAND,
+    read: |output| number_after(output, "store-gets: 8 slices continuously 44:"),
+};
+
+pub const WRITES: Figure = Figure {
+    id: "store-writes",
+    what: "random writes of 100 KB to 1 MB by 16 slices, one in flight each: MB/s that the device writes and reads, merges included",
+    goal: Some(Goal::AtLeast(900.0, Some(950.0))),
+    command: COMMAND,
+    read: |output| number_after(output, "store-writes: 16 slices: device"),
+};
+
+pub const LONGEST_WRITE: Figure = Figure {
+    id: "store-longest-write",
+    what: "the longest write of these, with 1 to 32 slices: ms",
+    goal: Some(Goal::AtMost(100.0, Some(20.0))),
+    command: COMMAND,
+    read: |output| number_after(output, "store-longest-write:"),
+};
+
+pub const OPENING: Figure = Figure {
+    id: "store-opening",
+    what: "opening 704 patches of 8 MiB (5.9 GB), with a log on a device that takes no time: ms",
+    goal: None,
+    command: COMMAND,
+    read: |output| number_after(output, "store-opening: 704 patches in"),
+};
+
+pub const MEMORY: Figure = Figure {
+    id: "store-memory",
+    what: "memory of indexes and filters a key, keys of 16 bytes and values of 1 KiB: bytes",
+    goal: Some(Goal::AtMost(24.0, Some(8.0))),
+    command: COMMAND,
+    read: |output| number_after(output, "store-memory:"),
+};
+
+pub const CUTS: Figure = Figure {
+    id: "store-cuts",
+    what: "power cuts of both devices after every completion of random runs, without an acknowledged write lost or a wrong answer",
+    goal: Some(Goal::AtLeast(1_000_000.0, Some(10_000_000.0))),
+    command: "cargo xtask sim store --first 1 --cuts 1000000",
+    read: |output| number_after(output, "trials,"),
+};
