@@ -7,9 +7,13 @@
 //!
 //! A choice is legal ([`View::legality`]) if it keeps this order: after the merge, of two patches with a common key, the one
 //! that is nearer to the front still holds the newer version.
+//!
+//! A merge writes its result before its inputs are deleted, so it needs free blocks. Policies need not care: where there are
+//! too few for a choice, a part of it is merged ([`View::within`]).
 
 mod lazy_leveled;
 mod leveled;
+mod part;
 #[cfg(test)]
 mod tests;
 mod tiered;
@@ -57,8 +61,8 @@ pub struct View<'a> {
     pub patches: &'a [Patch<'a>],
     /// Most bytes of a patch.
     pub patch_bytes: u64,
-    /// Blocks that a merge may write where few are left; `None` where there are enough.
-    pub scarce_blocks: Option<u64>,
+    /// Whether free blocks are scarce, so that merges should give some back.
+    pub is_space_scarce: bool,
 }
 
 /// A merge.
@@ -68,8 +72,18 @@ pub struct Choice {
     pub inputs: Vec<usize>,
     /// Level of the result.
     pub level: u8,
-    /// Whether the result joins the newest run of that level; otherwise it forms a newer one.
-    pub joins: bool,
+    /// Run of that level that the result joins; `None` where it forms a newer one.
+    pub run: Option<u64>,
+    /// Entries with this key and above stay in the runs of their inputs, in patches that are written anew; `None` where all
+    /// entries are merged.
+    pub until: Option<Vec<u8>>,
+}
+
+impl Choice {
+    /// A merge of all entries of these patches.
+    fn whole(inputs: Vec<usize>, level: u8, run: Option<u64>) -> Self {
+        Self { inputs, level, run, until: None }
+    }
 }
 
 /// The rule that a choice breaks.
@@ -87,6 +101,9 @@ pub enum Illegal {
     /// The result would overlap a patch of the run that it joins.
     #[error("the result overlaps patch {0} of its run")]
     Overlap(usize),
+    /// An input has no entry that is merged.
+    #[error("input {0} begins behind the entries that are merged")]
+    Until(usize),
     /// Versions of a key would change their order.
     #[error("input {0} and patch {1}, which stays, would change their order")]
     Order(usize, usize),
@@ -105,7 +122,7 @@ impl View<'_> {
     /// # Errors
     /// The first rule that is broken.
     pub fn legality(&self, choice: &Choice) -> Result<(), Illegal> {
-        let Choice { inputs, level, joins } = choice;
+        let Choice { inputs, level, run, until } = choice;
         let is_ascending = inputs.windows(2).all(|pair| pair[0] < pair[1]);
         if !is_ascending || inputs.last().is_none_or(|&last| last >= self.patches.len()) {
             return Err(Illegal::Inputs);
@@ -113,18 +130,19 @@ impl View<'_> {
         if *level >= LEVELS || inputs.iter().any(|&nth| self.patches[nth].level > *level) {
             return Err(Illegal::Level);
         }
-        let joined = self.patches.iter().filter(|patch| patch.level == *level).map(|patch| patch.run).max();
-        let run = match (joins, joined) {
-            (true, None) => return Err(Illegal::NoRun),
-            (true, Some(run)) => run,
-            (false, _) => u64::MAX,
-        };
-        let result = (*level, std::cmp::Reverse(run));
+        let is_merged = |patch: &Patch<'_>| until.as_ref().is_none_or(|until| patch.first < &until[..]);
+        if let Some(&nth) = inputs.iter().find(|&&nth| !is_merged(&self.patches[nth])) {
+            return Err(Illegal::Until(nth));
+        }
+        let result = (*level, std::cmp::Reverse(run.unwrap_or(u64::MAX)));
+        if run.is_some() && self.patches.iter().all(|patch| patch.age() != result) {
+            return Err(Illegal::NoRun);
+        }
         let (first, last) = self.hull(inputs);
-        for (other, patch) in
-            self.patches.iter().enumerate().filter(|(nth, _)| inputs.binary_search(nth).is_err())
-        {
-            if *joins && patch.age() == result && patch.overlaps(first, last) {
+        let others = self.patches.iter().enumerate().filter(|(nth, _)| inputs.binary_search(nth).is_err());
+        // Of a patch behind all that is merged no key is in the result.
+        for (other, patch) in others.filter(|(_, patch)| is_merged(patch)) {
+            if patch.age() == result && patch.overlaps(first, last) {
                 return Err(Illegal::Overlap(other));
             }
             for &nth in inputs {
@@ -184,14 +202,14 @@ impl View<'_> {
             inputs.extend(added);
         }
         inputs.sort_unstable();
-        let joins = newest.iter().any(|nth| !inputs.contains(nth));
-        Choice { inputs, level, joins }
+        let is_joined = newest.iter().any(|nth| !inputs.contains(nth));
+        Choice::whole(inputs, level, is_joined.then_some(run))
     }
 
     /// Returns the merge of all runs of a level into one, where it has several.
     fn merge_into_one_run(&self, level: u8) -> Option<Choice> {
         let runs = self.runs(level);
-        (runs.len() > 1).then(|| Choice { inputs: runs.concat(), level, joins: false })
+        (runs.len() > 1).then(|| Choice::whole(runs.concat(), level, None))
     }
 
     /// Returns the merge of the patch of a level that has the fewest bytes below it, into the next level.
@@ -203,16 +221,16 @@ impl View<'_> {
     }
 
     /// Where blocks are scarce, returns a merge that may give some back: of the uppermost level with the next one, or of the
-    /// runs of the deepest. Repeated, everything comes to be in one run.
+    /// runs of the deepest, or of patches of one run that are not full. Repeated, everything comes to be in one run.
     fn reclaim(&self) -> Option<Choice> {
-        let blocks = self.scarce_blocks?;
+        if !self.is_space_scarce {
+            return None;
+        }
         let (upper, deepest) = (self.patches.first()?.level, self.deepest()?);
-        let choice = match upper < deepest || upper == 0 {
-            true => self.merge_into_level(self.runs(upper).concat(), upper + 1),
-            false => self.merge_into_one_run(deepest)?,
-        };
-        // A merge writes as many patches as it reads at most, and one that its parts do not fill.
-        ((choice.inputs.len() as u64) < blocks).then_some(choice)
+        match upper < deepest || upper == 0 {
+            true => Some(self.merge_into_level(self.runs(upper).concat(), upper + 1)),
+            false => self.merge_into_one_run(deepest).or_else(|| self.merge_unfilled(deepest)),
+        }
     }
 
     /// Returns a merge that drops tombstones: of a patch that consists of them by more than `share`. One with nothing older
@@ -227,9 +245,7 @@ impl View<'_> {
             let below = self.patches.iter().filter(|other| other.age() > patch.age());
             let is_lowest = below.clone().all(|other| !other.overlaps(patch.first, patch.last));
             let choice = if is_lowest {
-                let newest =
-                    self.patches.iter().filter(|other| other.level == patch.level).map(|other| other.run);
-                Choice { inputs: vec![nth], level: patch.level, joins: newest.max() == Some(patch.run) }
+                Choice::whole(vec![nth], patch.level, Some(patch.run))
             } else if patch.level + 1 < LEVELS {
                 self.merge_into_level(vec![nth], patch.level + 1)
             } else {

@@ -126,7 +126,7 @@ impl Trial {
         self.model.gets.clear();
         self.model.scans.clear();
         self.model.snapshots.clear();
-        self.tally.merges += self.store.status().counters.merges;
+        self.tally.add(&self.store.status().counters);
         self.store = copy;
         self.tally.restarts += 1;
     }

@@ -49,7 +49,8 @@ fn options(random: &mut Random) -> StoreOptions {
         merge_options: Options::new([("trigger".into(), trigger)]),
         merge_chunk_bytes: 512 << random.below(4),
         merge_writes: 1 + random.below(3) as u32,
-        reserve_blocks: 20,
+        merge_blocks_max: [u64::MAX, 4, 4 + random.below(4)][random.below(3) as usize],
+        reserve_blocks: 12 + random.below(9),
         ..StoreOptions::default()
     }
 }
@@ -60,7 +61,8 @@ fn options(random: &mut Random) -> StoreOptions {
 /// Where a promise is broken: the message names the promise. The caller names the seed.
 pub fn trial_of_seed(seed: u64) -> Tally {
     let mut random = Seed(seed).derive("store trial").source();
-    let (lanes, units) = [(1, 100), (2, 26), (4, 16), (7, 18)][random.below(4) as usize];
+    // The last two are full soon.
+    let (lanes, units) = [(1, 100), (2, 26), (4, 16), (7, 18), (1, 32), (2, 15)][random.below(6) as usize];
     let slices = 1 + random.below(3) as u32;
     let device = MemoryLanes::new(lanes, units, UNIT_BYTES, SECTOR_BYTES, Seed(seed));
     let log = MemoryDisk::new((24 + random.below(24)) * 4096, SECTOR_BYTES, Seed(seed));
@@ -89,7 +91,7 @@ pub fn trial_of_seed(seed: u64) -> Tally {
     }
     trial.settle();
     trial.cut();
-    trial.tally.merges += trial.store.status().counters.merges;
+    trial.tally.add(&trial.store.status().counters);
     trial.tally
 }
 
@@ -318,7 +320,7 @@ impl Trial {
         if self.is_failing {
             return;
         }
-        self.tally.merges += self.store.status().counters.merges;
+        self.tally.add(&self.store.status().counters);
         let devices = (self.store.blocks().device().clone(), self.store.log_device().clone());
         let own = options(&mut self.random);
         self.store =

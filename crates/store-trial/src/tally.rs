@@ -1,5 +1,7 @@
 //! Counts of what trials did.
 
+use flashlane_store::Counters;
+
 /// Counts of what a trial did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -15,12 +17,22 @@ pub struct Tally {
     pub scans: u64,
     /// Merges that completed.
     pub merges: u64,
+    /// Those that were parts.
+    pub merge_parts: u64,
     /// Writes that were refused since the device was full.
     pub full: u64,
     /// Operations that failed on devices with faults.
     pub failures: u64,
     /// Times that the store was opened again and the trial continued.
     pub restarts: u64,
+}
+
+impl Tally {
+    /// Adds what a store counted.
+    pub(crate) fn add(&mut self, counters: &Counters) {
+        self.merges += counters.merges;
+        self.merge_parts += counters.merge_parts;
+    }
 }
 
 impl std::ops::AddAssign for Tally {
@@ -31,6 +43,7 @@ impl std::ops::AddAssign for Tally {
         self.gets += other.gets;
         self.scans += other.scans;
         self.merges += other.merges;
+        self.merge_parts += other.merge_parts;
         self.full += other.full;
         self.failures += other.failures;
         self.restarts += other.restarts;
@@ -39,11 +52,22 @@ impl std::ops::AddAssign for Tally {
 
 impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { cuts, entries_compared, writes, gets, scans, merges, full, failures, restarts } = self;
+        let Self {
+            cuts,
+            entries_compared,
+            writes,
+            gets,
+            scans,
+            merges,
+            merge_parts,
+            full,
+            failures,
+            restarts,
+        } = self;
         write!(
             f,
             "{cuts} power cuts, {restarts} restarts: no acknowledged write lost, no batch halved\n{writes} writes, {gets} gets, \
-             {scans} scans, {merges} merges, {full} refusals of a full device, {failures} lawful failures, \
+             {scans} scans, {merges} merges ({merge_parts} of them parts), {full} refusals of a full device, {failures} lawful failures, \
              {entries_compared} entries compared"
         )
     }

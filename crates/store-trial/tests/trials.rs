@@ -10,9 +10,16 @@ fn store_keeps_its_promises_through_power_cuts() {
         tally += trial_of_seed(seed);
     }
     println!("{tally}");
-    let Tally { cuts, writes, gets, scans, merges, restarts, .. } = tally;
+    let Tally { cuts, writes, gets, scans, merges, merge_parts, full, restarts, .. } = tally;
     assert!(
-        cuts > 2000 && writes > 500 && gets > 200 && scans > 50 && merges > 50 && restarts > 10,
+        cuts > 2000
+            && writes > 500
+            && gets > 200
+            && scans > 50
+            && merges > 50
+            && merge_parts > 10
+            && full > 10
+            && restarts > 10,
         "{tally:?}"
     );
 }

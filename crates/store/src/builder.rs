@@ -183,7 +183,8 @@ impl Builder {
         let pieces: u64 = versions.iter().map(|version| version.body.pieces().len() as u64).sum();
         let keys = self.first.len().max(key.len()) + key.len();
         let lists = self.reserved_lists + self.pieces.len() as u64 + pieces;
-        let end = self.at as u64 + self.shape.small_bytes() + bytes;
+        let length = versions.first().map_or(0, |version| version.encoded_bytes(key));
+        let end = if self.is_empty() { bytes } else { self.start_of(length as usize) as u64 + bytes };
         let index = self.index.len_bytes() + 16 + key.len() as u64;
         let filter = filter_bytes(self.hashes.len() as u64 + 1);
         let fields = Fields::bytes_max(self.shape.bounds_bytes, keys as u64, lists);
@@ -215,14 +216,11 @@ impl Builder {
 
     /// Begins a group where the key's first entry of `length` bytes does not belong to the one before.
     fn begin_key(&mut self, key: &[u8], length: usize) {
-        let group_bytes = self.shape.group_bytes as usize;
-        let stretch_end = (self.group_start / group_bytes + 1) * group_bytes;
         if self.is_empty() {
             self.index.push(0, None, key);
             self.first = key.to_vec();
-        } else if self.at + length > stretch_end {
-            let is_small = length as u64 <= self.shape.small_bytes();
-            let start = if is_small { self.at.max(stretch_end) } else { self.at };
+        } else if self.at + length > self.stretch_end() {
+            let start = self.start_of(length);
             assert!(start as u64 <= self.shape.block_bytes, "the groups of a patch exceed its block");
             self.payload.as_mut_slice()[self.at..start].fill(0);
             (self.at, self.group_start) = (start, start);
@@ -231,6 +229,19 @@ impl Builder {
         self.hashes.push(hash_key(key));
         self.last.clear();
         self.last.extend_from_slice(key);
+    }
+
+    /// Returns the end of the stretch in which the last group begins.
+    fn stretch_end(&self) -> usize {
+        let group_bytes = self.shape.group_bytes as usize;
+        (self.group_start / group_bytes + 1) * group_bytes
+    }
+
+    /// Returns where the next key begins, whose first entry has `length` bytes.
+    fn start_of(&self, length: usize) -> usize {
+        let is_small = length as u64 <= self.shape.small_bytes();
+        let crosses = self.at + length > self.stretch_end();
+        if is_small && crosses { self.at.max(self.stretch_end()) } else { self.at }
     }
 
     /// Ends the patch. Returns the block to be put, and what stays in memory of it. Requires: it has an entry.

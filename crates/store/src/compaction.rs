@@ -2,7 +2,9 @@
 //!
 //! Invariants:
 //! - A slice has at most one merge.
-//! - A merge begins only where blocks for all its outputs are free and not promised to others, so it can always end.
+//! - A merge begins only where blocks for all its outputs are free and not promised to others, so it can always end. Where they
+//!   are too few for what the policy chose, a part of it is merged (`flashlane_policy::merge`, `View::within`). While merges
+//!   run, [`MERGE_BLOCKS`] are left to them, which suffice for parts: so a full store always gives space back.
 //! - Inputs are deleted only when all outputs are durable. From then on they are `undeleted` until the erase is confirmed.
 
 use crate::core::{Core, Purpose};
@@ -12,7 +14,13 @@ use crate::patch::Patch;
 use flashlane_block::{Data, GetFailure, Payload, PutFailure};
 use flashlane_device::DataDevice;
 use flashlane_policy::merge::View;
+use std::cmp::Reverse;
 use std::sync::Arc;
+
+/// Blocks that the least part of a merge writes at most: two patches become three, and of one a rest stays.
+pub(crate) const PART_BLOCKS: u64 = 4;
+/// Blocks that containers leave to merges while any runs: enough also where values of half a block fill patches badly.
+pub(crate) const MERGE_BLOCKS: u64 = 2 * PART_BLOCKS;
 
 impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Begins the merges that are due, and goes on with those that run.
@@ -21,11 +29,31 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             return;
         }
         for slice in 0..self.slices.len() {
-            if self.slices[slice].merge.is_none() {
-                self.begin_merge(slice);
+            // Where one ends the next one begins at once: after this no merge runs only where none can.
+            for _ in 0..2 {
+                if self.slices[slice].merge.is_none() {
+                    self.begin_merge(slice);
+                }
+                self.run_merge(slice);
             }
-            self.run_merge(slice);
+            self.drop_tombstones(slice);
         }
+    }
+
+    /// Returns whether a merge runs.
+    pub(crate) fn is_merging(&self) -> bool {
+        self.slices.iter().any(|slice| slice.merge.is_some())
+    }
+
+    /// Free blocks that are not promised to merges that run.
+    pub(crate) fn unpromised_blocks(&self) -> u64 {
+        let merges = self.slices.iter().filter_map(|slice| slice.merge.as_ref());
+        self.blocks.free_blocks().saturating_sub(merges.map(|merge| merge.outputs_left()).sum())
+    }
+
+    /// Blocks that a merge may write: those that are spare, and those that containers leave to merges.
+    fn merge_blocks(&self) -> u64 {
+        self.spare_blocks().max(self.unpromised_blocks().min(MERGE_BLOCKS))
     }
 
     /// Merges that may run at once: their buffers take a quarter of the memory at most.
@@ -36,27 +64,36 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     fn begin_merge(&mut self, nth: usize) {
         let slice = &self.slices[nth];
-        if slice.in_shape == Some(slice.structure) || slice.is_placing() {
+        let asked = slice.in_shape.filter(|&(structure, _)| structure == slice.structure);
+        if slice.is_placing()
+            || asked.is_some_and(|(_, most)| most == u64::MAX || self.merge_blocks() <= most)
+        {
             return;
         }
         let running = self.slices.iter().filter(|slice| slice.merge.is_some()).count() as u64;
         if running >= self.merges_max() {
             return;
         }
-        let patches = slice.levels.for_policy(self.snapshots.oldest());
-        let scarce_blocks = self.is_space_scarce().then(|| self.spare_blocks());
-        let view = View { patches: &patches, patch_bytes: self.shape.block_bytes, scarce_blocks };
-        let Some(choice) = self.policy.choose(view) else {
-            self.slices[nth].in_shape = Some(self.slices[nth].structure);
+        let (blocks, patches) = (self.merge_blocks(), slice.levels.for_policy(self.snapshots.oldest()));
+        let is_space_scarce = self.is_space_scarce();
+        let view = View { patches: &patches, patch_bytes: self.shape.block_bytes, is_space_scarce };
+        let Some(whole) = self.policy.choose(view) else {
+            self.slices[nth].in_shape = Some((slice.structure, u64::MAX));
             return;
         };
-        assert_eq!(view.legality(&choice), Ok(()), "the policy '{}' chose {choice:?}", self.options.merge);
+        assert_eq!(view.legality(&whole), Ok(()), "the policy '{}' chose {whole:?}", self.options.merge);
+        let most = self.options.merge_blocks_max.min(slice.merge_blocks_max);
+        // Where there is no part so small, versions of one key fill several patches.
+        let part = view.within(whole.clone(), blocks.min(most));
+        let Some(choice) = part.or_else(|| view.within(whole.clone(), blocks)) else {
+            self.slices[nth].in_shape = Some((slice.structure, blocks));
+            return;
+        };
+        debug_assert_eq!(view.legality(&choice), Ok(()), "a part of a merge is {choice:?}");
+        let (outputs_max, is_part) = (view.blocks_written_max(&choice), choice != whole);
         let inputs: Vec<Arc<Patch>> =
             choice.inputs.iter().map(|&nth| slice.levels.patches()[nth].clone()).collect();
-        if self.spare_blocks() < inputs.len() as u64 + 1 {
-            return;
-        }
-        let joined = slice.levels.newest_run(choice.level).filter(|_| choice.joins);
+        self.counters.merge_parts += u64::from(is_part);
         let number = self.allocate_number();
         let slice = &mut self.slices[nth];
         let plan = Plan {
@@ -64,13 +101,16 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             lower: slice.lower.clone(),
             upper: slice.upper.clone(),
             number,
+            structure: slice.structure,
             level: choice.level,
-            run: joined.unwrap_or(number),
+            run: choice.run.unwrap_or(number),
+            until: choice.until,
             stale: slice.undeleted.iter().copied().collect(),
         };
         // Outputs are placed as if the inputs were gone, so that what stays is evenly spread over the lanes.
         inputs.iter().for_each(|patch| self.blocks.set_expiring(patch.id, true));
-        let merge = Merge::new(plan, inputs, slice.levels.patches(), self.options.merge_chunk_bytes);
+        let (all, chunk_bytes) = (slice.levels.patches(), self.options.merge_chunk_bytes);
+        let merge = Merge::new(plan, inputs, all, chunk_bytes, outputs_max);
         slice.merge = Some(Box::new(merge));
     }
 
@@ -84,6 +124,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             } else {
                 self.put_output(&mut merge, nth, payload);
             }
+        }
+        if !merge.unplaced.is_empty() && self.blocks.is_idle() {
+            return self.give_up_full(slice, *merge);
         }
         loop {
             self.read_for_merge(&mut merge);
@@ -190,19 +233,73 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         );
         let pieces: Vec<u64> = merge.freed_pieces().collect();
         let slice = &mut self.slices[number];
+        let result = (merge.plan.level, Reverse(merge.plan.run));
+        let is_rewrite = inputs.len() > 1 && merge.inputs.iter().all(|patch| patch.age() == result);
+        let is_in_vain = is_rewrite && merge.written.len() >= inputs.len();
+        let is_unchanged = slice.structure == merge.plan.structure;
         slice.levels.replace(&inputs, merge.written);
         slice.structure += 1;
+        slice.merge_blocks_max = u64::MAX;
+        if is_in_vain && is_unchanged {
+            // Patches of a run that were to become fewer did not. It is tried again when the slice has changed.
+            slice.in_shape = Some((slice.structure, u64::MAX));
+            slice.dense = Some(slice.structure);
+        }
         slice.undeleted.extend(&inputs);
         self.counters.merges += 1;
         inputs.into_iter().for_each(|id| self.delete_block(id, Some(number as u32)));
         pieces.into_iter().for_each(|id| self.delete_block(id, None));
     }
 
+    /// Gives a merge up for whose outputs there is no room, though blocks were promised: values of half a block fill patches
+    /// badly, and units go bad. A smaller part is tried next.
+    fn give_up_full(&mut self, number: usize, mut merge: Merge) {
+        for Output { nth, payload } in std::mem::take(&mut merge.unplaced) {
+            merge.writing.remove(&nth);
+            self.reuse_payload(payload);
+        }
+        assert!(
+            merge.writing.is_empty() && !merge.cursors.iter().any(Cursor::is_reading),
+            "an idle block layer has nothing in flight"
+        );
+        self.abort(number, &merge);
+        let slice = &mut self.slices[number];
+        slice.merge_blocks_max = merge.outputs_max / 2;
+        if slice.merge_blocks_max >= PART_BLOCKS {
+            slice.in_shape = None;
+        }
+    }
+
+    /// Deletes the patches of a slice that have nothing but tombstones above nothing older, among them those that only carry
+    /// the record of a merge: once every block that was superseded is erased, nothing can come back.
+    fn drop_tombstones(&mut self, number: usize) {
+        let slice = &mut self.slices[number];
+        if slice.merge.is_some() || !slice.undeleted.is_empty() || slice.pruned == Some(slice.structure) {
+            return;
+        }
+        slice.pruned = Some(slice.structure);
+        let patches = slice.levels.patches();
+        let is_useless = |patch: &&Arc<Patch>| {
+            let (own, age) = (&patch.fields, patch.age());
+            let overlaps = |other: &Patch| other.fields.first <= own.last && own.first <= other.fields.last;
+            let is_older = |other: &&Arc<Patch>| other.age() >= age && other.id != patch.id;
+            own.tombstones == own.entries && !patches.iter().filter(is_older).any(|other| overlaps(other))
+        };
+        let useless: Vec<u64> = patches.iter().filter(is_useless).map(|patch| patch.id).collect();
+        if useless.is_empty() {
+            return;
+        }
+        slice.levels.replace(&useless, []);
+        slice.structure += 1;
+        slice.undeleted.extend(&useless);
+        useless.into_iter().for_each(|id| self.delete_block(id, Some(number as u32)));
+    }
+
     /// Gives a merge up whose inputs could not be read. It is tried again when the slice has changed.
     fn abort(&mut self, number: usize, merge: &Merge) {
         let outputs: Vec<u64> = merge.written.iter().map(|patch| patch.id).collect();
         let slice = &mut self.slices[number];
-        slice.in_shape = Some(slice.structure);
+        slice.in_shape = Some((slice.structure, u64::MAX));
         // A later merge of the inputs must not be taken for this one's completion.
         slice.undeleted.extend(&outputs);
         merge.inputs.iter().for_each(|patch| self.blocks.set_expiring(patch.id, false));

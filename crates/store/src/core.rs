@@ -6,6 +6,7 @@
 
 use crate::builder::Shape;
 use crate::clocks::{self, Clock, Step};
+use crate::compaction::{MERGE_BLOCKS, PART_BLOCKS};
 use crate::counters::Counters;
 use crate::error::OptionsError;
 use crate::log::Log;
@@ -154,6 +155,15 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 block_bytes: shape.block_bytes,
                 least_bytes,
             });
+        }
+        let blocks_of_merges = [
+            ("merge_blocks_max", options.merge_blocks_max, PART_BLOCKS),
+            ("reserve_blocks", options.reserve_blocks, MERGE_BLOCKS + PART_BLOCKS),
+        ];
+        if let Some((option, given, least)) =
+            blocks_of_merges.into_iter().find(|(_, given, least)| given < least)
+        {
+            return Err(OptionsError::FewBlocks { option, given, least });
         }
         Ok(Self {
             blocks,
@@ -404,12 +414,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Blocks that are free and not needed for what has begun: outputs of merges, and frozen containers.
     pub(crate) fn spare_blocks(&self) -> u64 {
-        let merges =
-            self.slices.iter().filter_map(|slice| slice.merge.as_ref()).map(|merge| merge.outputs_left());
         let frozen = self.slices.iter().flat_map(|slice| &slice.frozen);
         let waiting =
             frozen.filter(|frozen| matches!(frozen.state, crate::slice::Flush::Waiting)).count() as u64;
-        self.blocks.free_blocks().saturating_sub(merges.sum::<u64>() + waiting)
+        self.unpromised_blocks().saturating_sub(waiting)
     }
 
     /// Every block that the store knows.

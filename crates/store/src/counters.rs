@@ -25,6 +25,8 @@ pub struct Counters {
     pub merge_bytes_written: u64,
     /// Merges that completed.
     pub merges: u64,
+    /// Those of them that were parts, as free blocks were too few for the whole.
+    pub merge_parts: u64,
     /// Patches written from containers.
     pub flushes: u64,
 }

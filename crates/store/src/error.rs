@@ -85,6 +85,16 @@ pub enum OptionsError {
         /// Fewest bytes.
         least_bytes: u64,
     },
+    /// Too few blocks are given to merges.
+    #[error("{option} is {given}, and at least {least} blocks are needed")]
+    FewBlocks {
+        /// Name of the option.
+        option: &'static str,
+        /// Its value.
+        given: u64,
+        /// The least value.
+        least: u64,
+    },
     /// The merge policy is unknown, or an option of it is refused.
     #[error(transparent)]
     Merge(#[from] flashlane_policy::OptionError),

@@ -95,11 +95,6 @@ impl Levels {
         self.patches.iter().map(|patch| seen_by_policy(&patch.fields, of(patch))).collect()
     }
 
-    /// Returns the newest run of a level.
-    pub(crate) fn newest_run(&self, level: u8) -> Option<u64> {
-        self.patches.iter().filter(|patch| patch.fields.level == level).map(|patch| patch.fields.run).max()
-    }
-
     /// Returns the number of patches in level 0.
     pub(crate) fn level_0_patches(&self) -> u32 {
         self.patches.iter().take_while(|patch| patch.fields.level == 0).count() as u32

@@ -4,7 +4,12 @@
 //! below. A value that has expired becomes a tombstone. Pieces of dropped versions are deleted when the merge is complete.
 //!
 //! A merge of which nothing is left writes one tombstone all the same: its patch carries the record of the merge, without
-//! which a power cut between the deletes of the inputs could bring back what a deleted one covered.
+//! which a power cut between the deletes of the inputs could bring back what a deleted one covered. Once they are erased the
+//! patch is deleted (`Core::drop_tombstones`).
+//!
+//! A merge may end before a key, where blocks are few: the entries of its inputs from that key on are the *rests*, which stay
+//! in the runs of their inputs. They are copied to patches of their own, as outputs of the merge, so that its inputs can be
+//! deleted as a whole.
 //!
 //! Work is bounded: a step merges the chunks that were read and no more, and few reads and writes are in flight, so that gets
 //! come between.
@@ -13,10 +18,11 @@ use crate::builder::{Builder, Head, Shape};
 use crate::cursor::Cursor;
 use crate::entry::{Body, Version};
 use crate::footer::{Origin, PatchFooter};
-use crate::patch::Patch;
+use crate::patch::{Age, Patch};
 use crate::snapshots::Snapshots;
 use flashlane_block::Payload;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// What the result of a merge is.
@@ -26,8 +32,12 @@ pub(crate) struct Plan {
     pub(crate) lower: Vec<u8>,
     pub(crate) upper: Vec<u8>,
     pub(crate) number: u64,
+    /// Structure of the slice when the merge began.
+    pub(crate) structure: u64,
     pub(crate) level: u8,
     pub(crate) run: u64,
+    /// Entries with this key and above stay in the runs of their inputs.
+    pub(crate) until: Option<Vec<u8>>,
     /// Blocks that are superseded and may come back.
     pub(crate) stale: Vec<u64>,
 }
@@ -39,6 +49,12 @@ pub(crate) struct Merge {
     pub(crate) inputs: Vec<Arc<Patch>>,
     /// One for each run, newest first.
     pub(crate) cursors: Vec<Cursor>,
+    /// Runs with rests, the next one first: each its cursor and its place in the order of age.
+    rests: VecDeque<(usize, Age)>,
+    /// The first of `rests` is being copied.
+    is_copying: bool,
+    /// Most outputs.
+    pub(crate) outputs_max: u64,
     /// First and last keys of patches that stay and may be older than an input.
     older: Vec<(Vec<u8>, Vec<u8>)>,
     /// The key whose versions are being gathered.
@@ -89,13 +105,23 @@ pub(crate) struct Output {
 }
 
 impl Merge {
-    pub(crate) fn new(plan: Plan, inputs: Vec<Arc<Patch>>, all: &[Arc<Patch>], chunk_bytes: u64) -> Self {
+    /// A merge of `inputs` that writes at most `outputs_max` patches; `all` are the patches of the slice.
+    pub(crate) fn new(
+        plan: Plan,
+        inputs: Vec<Arc<Patch>>,
+        all: &[Arc<Patch>],
+        chunk_bytes: u64,
+        outputs_max: u64,
+    ) -> Self {
         let newest = inputs.iter().map(|patch| patch.age()).min().expect("a merge has inputs");
         let is_input = |patch: &Patch| inputs.iter().any(|input| input.id == patch.id);
         let older = all.iter().filter(|patch| patch.age() >= newest && !is_input(patch));
         let older = older.map(|patch| (patch.fields.first.clone(), patch.fields.last.clone())).collect();
         let mut runs: BTreeMap<_, Vec<Arc<Patch>>> = BTreeMap::new();
         inputs.iter().for_each(|patch| runs.entry(patch.age()).or_default().push(patch.clone()));
+        let stays = |patch: &Patch| plan.until.as_ref().is_some_and(|until| patch.fields.last >= *until);
+        let rests = runs.iter().enumerate().filter(|(_, (_, run))| run.iter().any(|patch| stays(patch)));
+        let rests = rests.map(|(nth, (&age, _))| (nth, age)).collect();
         let cursors = runs
             .into_values()
             .map(|run| Cursor::new(run.into_iter(), &[], chunk_bytes, chunk_bytes))
@@ -104,6 +130,9 @@ impl Merge {
             plan,
             inputs,
             cursors,
+            rests,
+            is_copying: false,
+            outputs_max,
             older,
             key: None,
             versions: Vec::new(),
@@ -123,16 +152,12 @@ impl Merge {
 
     /// Returns whether all outputs are durable.
     pub(crate) fn is_complete(&self) -> bool {
-        self.is_ended && self.writing.is_empty()
+        self.is_ended && !self.is_aborted && self.writing.is_empty()
     }
 
     /// Returns the number of outputs that the merge may still begin.
     pub(crate) fn outputs_left(&self) -> u64 {
-        if self.is_ended {
-            0
-        } else {
-            (self.inputs.len() as u64 + 1).saturating_sub(self.outputs_begun.into())
-        }
+        if self.is_ended { 0 } else { self.outputs_max.saturating_sub(self.outputs_begun.into()) }
     }
 
     /// Returns the pieces that no entry of the outputs refers to any more. Requires: the merge is complete.
@@ -151,10 +176,17 @@ impl Merge {
             return Some(output);
         }
         loop {
-            if self.cursors.iter().any(Cursor::is_waiting) {
+            let sources = match self.rests.front() {
+                Some(&(nth, _)) if self.is_copying => nth..nth + 1,
+                _ => 0..self.cursors.len(),
+            };
+            if self.cursors[sources.clone()].iter().any(Cursor::is_waiting) {
                 return None;
             }
-            let next = self.cursors.iter().filter_map(Cursor::peek).map(|entry| &entry.key).min();
+            let next =
+                self.cursors[sources.clone()].iter().filter_map(Cursor::peek).map(|entry| &entry.key).min();
+            let until = self.plan.until.as_ref().filter(|_| !self.is_copying);
+            let next = next.filter(|next| until.is_none_or(|until| *next < until));
             if next != self.key.as_ref() {
                 let next = next.cloned();
                 if let Some(output) = self.end_key(context) {
@@ -162,8 +194,13 @@ impl Merge {
                 }
                 self.key = next;
             }
-            let Some(key) = &self.key else { return Some(self.end(context)) };
-            for cursor in &mut self.cursors {
+            let Some(key) = &self.key else {
+                match self.end_run(context) {
+                    Some(output) => return Some(output),
+                    None => continue,
+                }
+            };
+            for cursor in &mut self.cursors[sources] {
                 while cursor.peek().is_some_and(|entry| entry.key == *key) {
                     let version = cursor.pop().expect("an entry was seen").version;
                     self.versions.push(version);
@@ -177,9 +214,11 @@ impl Merge {
         let key = self.key.take()?;
         let mut versions = std::mem::take(&mut self.versions);
         // What the log brought back may stand in two patches.
-        versions.sort_by_key(|version| std::cmp::Reverse(version.sequence));
+        versions.sort_by_key(|version| Reverse(version.sequence));
         let newest = versions[0].sequence;
-        self.drop_versions(&mut versions, &key, context);
+        if !self.is_copying {
+            self.drop_versions(&mut versions, &key, context);
+        }
         if versions.is_empty() {
             self.dropped_key = Some((key, newest));
             return None;
@@ -232,13 +271,21 @@ impl Merge {
         }
     }
 
-    fn end(&mut self, context: &mut Context<'_>) -> Output {
-        if self.builder.is_none() {
+    /// Ends the result, or the rest that is being copied. Returns its last output, if it has one, and goes on with the next
+    /// rest, if there is one.
+    fn end_run(&mut self, context: &mut Context<'_>) -> Option<Output> {
+        let rests_left = self.rests.len() - usize::from(self.is_copying);
+        if rests_left == 0 && self.builder.is_none() && self.outputs_begun == 0 {
             let (key, sequence) = self.dropped_key.take().expect("an input has an entry");
             self.builder(context).push(&key, &Version { sequence, expiry_ms: 0, body: Body::Tombstone });
         }
-        self.is_ended = true;
-        self.end_output(true, context)
+        self.is_ended = rests_left == 0;
+        assert!(self.builder.is_some() || !self.is_ended, "the last output of a merge has entries");
+        let output = self.builder.is_some().then(|| self.end_output(self.is_ended, context));
+        if std::mem::replace(&mut self.is_copying, true) {
+            self.rests.pop_front();
+        }
+        output
     }
 
     fn end_output(&mut self, is_last: bool, context: &mut Context<'_>) -> Output {
@@ -246,13 +293,17 @@ impl Merge {
         let nth = self.outputs_begun;
         self.outputs_begun += 1;
         let plan = &self.plan;
+        let (level, run) = match self.rests.front() {
+            Some(&(_, (level, Reverse(run)))) if self.is_copying => (level, run),
+            _ => (plan.level, plan.run),
+        };
         let inputs = self.inputs.iter().map(|patch| patch.id).collect();
         let head = Head {
             slice: plan.slice,
             lower: plan.lower.clone(),
             upper: plan.upper.clone(),
-            level: plan.level,
-            run: plan.run,
+            level,
+            run,
             creation: (context.number)(),
             origin: Origin::Merge { number: plan.number, output: nth, is_last, inputs },
             stale: plan.stale.clone(),

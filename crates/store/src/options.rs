@@ -54,7 +54,9 @@ pub struct StoreOptions {
     pub merge_chunk_bytes: u64,
     /// Outputs of a merge that are written at once.
     pub merge_writes: u32,
-    /// Blocks that are kept free for merges: values are refused once fewer are left.
+    /// Blocks that a merge writes at most, where it can be done by parts; at least 4.
+    pub merge_blocks_max: u64,
+    /// Blocks that are kept free for merges: values are refused once fewer are left. At least 12.
     pub reserve_blocks: u64,
 }
 
@@ -67,6 +69,7 @@ impl Default for StoreOptions {
             merge_options: Options::default(),
             merge_chunk_bytes: 512 << 10,
             merge_writes: 2,
+            merge_blocks_max: u64::MAX,
             reserve_blocks: 24,
         }
     }

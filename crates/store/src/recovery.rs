@@ -20,6 +20,9 @@
 //!    (there is one, since every merge has an output and an output is deleted only for a later merge). When `M2` began, each
 //!    input of `M` was either erased, or undeleted and so is stale in `M2`'s outputs. By induction over the chain `M2` is
 //!    recognised first, so every input of `M` is gone or dead.
+//!    Outputs of a merge by parts are of several runs, and may be inputs of different merges: the argument is the same for each.
+//!    An output of tombstones alone may also be missing since it was deleted without a merge. That happens only while nothing
+//!    in the slice is undeleted: every input of `M` is erased, and so is what the output listed as stale.
 //! 2. *An incomplete merge is recognised.* None of its inputs was deleted, so none is erased. None is dead: only a complete
 //!    merge kills, one that read the input would be a second merge of the slice beside `M`, and stale blocks are no inputs of
 //!    a merge that began later. And not all its outputs are there, as that would make it complete.

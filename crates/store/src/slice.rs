@@ -72,8 +72,15 @@ pub(crate) struct Slice {
     /// Writes that wait for room.
     pub(crate) queue: VecDeque<QueuedWrite>,
     pub(crate) undeleted: BTreeSet<u64>,
-    /// The structure for which the policy had no merge, or one that failed.
-    pub(crate) in_shape: Option<u64>,
+    /// The structure for which the policy had no merge, or one that failed, and the most blocks with which no part of it could
+    /// begin.
+    pub(crate) in_shape: Option<(u64, u64)>,
+    /// Most blocks that a merge may write: less than all once one found no room.
+    pub(crate) merge_blocks_max: u64,
+    /// The structure that is as dense as merges make it: refused values do not begin another one.
+    pub(crate) dense: Option<u64>,
+    /// The structure for which useless tombstones were looked for.
+    pub(crate) pruned: Option<u64>,
     /// Grows with every change of the containers and patches that a scan reads, except for added entries.
     pub(crate) structure: u64,
 }
@@ -91,6 +98,9 @@ impl Slice {
             queue: VecDeque::new(),
             undeleted: BTreeSet::new(),
             in_shape: None,
+            merge_blocks_max: u64::MAX,
+            dense: None,
+            pruned: None,
             // Unique over all slices.
             structure: u64::from(number) << 40,
         }
@@ -125,13 +135,14 @@ impl Slice {
         let older = self.frozen.iter().take(nth);
         let overlaps_older = older.clone().any(|older| overlaps(older.container.ends()))
             || self.levels.patches().iter().any(|patch| overlaps((&patch.fields.first, &patch.fields.last)));
-        if self.merge.is_some() || overlaps_older {
+        // A patch of tombstones that was deleted may come back as long as it is not erased, and would then be newer.
+        if self.merge.is_some() || overlaps_older || !self.undeleted.is_empty() {
             return (0, *creation);
         }
         // Those on their way count as if they were there.
         let mut patches = self.levels.for_policy(None);
         patches.extend(older.filter_map(Frozen::placed).map(|fields| seen_by_policy(fields, 0)));
-        let view = merge::View { patches: &patches, patch_bytes, scarce_blocks: None };
+        let view = merge::View { patches: &patches, patch_bytes, is_space_scarce: false };
         match policy.level_without_overlap(view, container.entry_bytes()) {
             0 => (0, *creation),
             level => {

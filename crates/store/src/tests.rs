@@ -1,5 +1,7 @@
 //! Tests of the store on devices in memory: what it returns is compared with a map.
 
+mod space;
+
 use crate::operation::{Batch, Outcome};
 use crate::options::{Slices, StoreOptions};
 use crate::store::Store;

@@ -5,6 +5,7 @@
 //! that is stored in pieces waits until these are durable. Writes that are in flight together have no order among them.
 
 use crate::builder::{Head, Size};
+use crate::compaction::MERGE_BLOCKS;
 use crate::container::Container;
 use crate::core::{Core, Purpose};
 use crate::entry::{Body, Entry};
@@ -32,8 +33,10 @@ pub(crate) struct Writes {
     device: VecDeque<Logged>,
     /// Writes whose pieces are being stored.
     pieces: BTreeMap<Ticket, PieceWrite>,
-    /// A value was refused since blocks are scarce.
+    /// A write was refused since blocks are scarce.
     wants_space: bool,
+    /// Spare blocks that the last value would have needed, if it was refused.
+    wanted_blocks: u64,
     pub(crate) pacer: Pacer,
 }
 
@@ -168,20 +171,21 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     fn check_room(&mut self, entries: &[Entry], pieces: u64) -> Result<(), WriteError> {
         let is_delete = entries.iter().all(|entry| entry.version.body.is_tombstone());
         let blocks_free = self.spare_blocks();
-        let is_full = match is_delete {
-            // Where a merge runs it gives blocks back, and deletes wait for them.
-            true => blocks_free == 0 && self.slices.iter().all(|slice| slice.merge.is_none()),
-            // Writes that wait were admitted, and need blocks too.
-            false => {
-                blocks_free < self.options.reserve_blocks + self.containers() + self.waiting_blocks() + pieces
-            }
+        // Writes that wait were admitted, and need blocks too.
+        let needed = match is_delete {
+            true => 1 + self.waiting_blocks(),
+            false => self.options.reserve_blocks + self.containers() + self.waiting_blocks() + pieces,
         };
-        if is_full {
-            self.writes.wants_space = true;
-            self.pump();
-            return Err(WriteError::Full { blocks_free });
+        if !is_delete {
+            self.writes.wanted_blocks = if blocks_free < needed { needed } else { 0 };
         }
-        Ok(())
+        if blocks_free >= needed {
+            return Ok(());
+        }
+        self.writes.wants_space = true;
+        self.pump();
+        // Merges give blocks back, and deletes wait for them.
+        if is_delete && self.is_merging() { Ok(()) } else { Err(WriteError::Full { blocks_free }) }
     }
 
     /// Blocks that the writes in queues will need.
@@ -194,9 +198,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.slices.iter().filter(|slice| !slice.container.is_empty()).count() as u64 + 1
     }
 
-    /// Returns whether values are refused, as blocks are scarce.
+    /// Returns whether values are refused, or the last one was, as blocks are scarce.
     pub(crate) fn is_space_scarce(&self) -> bool {
-        self.spare_blocks() < self.options.reserve_blocks + self.containers()
+        let kept = self.options.reserve_blocks + self.containers();
+        self.spare_blocks() < kept.max(self.writes.wanted_blocks)
     }
 
     /// Where a value was refused, writes the containers with tombstones, so that merges give space back.
@@ -207,7 +212,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         for nth in 0..self.slices.len() {
             let slice = &mut self.slices[nth];
             // The policy is asked again: blocks are scarce now.
-            slice.in_shape = None;
+            if slice.dense != Some(slice.structure) {
+                slice.in_shape = None;
+            }
             if slice.container.has_tombstones() && slice.frozen.is_empty() {
                 self.freeze(nth);
             }
@@ -434,17 +441,18 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                     self.log.want_durable(end_page);
                     break;
                 }
-                let promised: u64 = self
-                    .slices
-                    .iter()
-                    .filter_map(|slice| slice.merge.as_ref())
-                    .map(|merge| merge.outputs_left())
-                    .sum();
-                if self.blocks.free_blocks() <= promised || !self.flush(slice, nth) {
+                if !self.may_flush() || !self.flush(slice, nth) {
                     return;
                 }
             }
         }
+    }
+
+    /// Returns whether there is a block for a container. The last ones are left to merges; where none runs none can begin, and
+    /// one container at a time may take them.
+    fn may_flush(&self) -> bool {
+        let free = self.unpromised_blocks();
+        free > MERGE_BLOCKS || (free > 0 && !self.is_merging() && self.flushes_in_flight() == 0)
     }
 
     /// Hands the patch of a frozen container over. Returns whether it was taken.

@@ -26,7 +26,7 @@ impl Merge for LazyLeveled {
                 inputs.sort_unstable();
                 return Some(match level + 1 == last {
                     true => view.merge_into_level(inputs, last),
-                    false => Choice { inputs, level: level + 1, joins: false },
+                    false => Choice::whole(inputs, level + 1, None),
                 });
             }
         }

@@ -22,7 +22,11 @@ struct Model {
     truth: BTreeMap<Vec<u8>, (u64, bool)>,
     version: u64,
     run: u64,
-    scarce_blocks: Option<u64>,
+    is_space_scarce: bool,
+    /// Blocks that a merge may write.
+    blocks: Option<u64>,
+    /// Merges that were done by parts.
+    parts: u32,
 }
 
 impl Model {
@@ -80,7 +84,7 @@ impl Model {
         self.truth.extend(entries.clone());
         self.run += 1;
         let patches = self.patches();
-        let view = View { patches: &patches, patch_bytes: PATCH as u64, scarce_blocks: None };
+        let view = View { patches: &patches, patch_bytes: PATCH as u64, is_space_scarce: false };
         let (first, last) = (&keys[0], &keys[PATCH - 1]);
         let level = match patches.iter().any(|patch| patch.overlaps(first, last)) {
             true => 0,
@@ -95,13 +99,18 @@ impl Model {
     /// Applies a merge, as the store does it.
     fn apply(&mut self, choice: &Choice) {
         let level = choice.level;
-        let joined = self.patches.iter().filter(|patch| patch.level == level).map(|patch| patch.run).max();
         self.run += 1;
-        let run = if choice.joins { joined.expect("a run to join") } else { self.run };
-        let mut merged = BTreeMap::new();
+        let run = choice.run.unwrap_or(self.run);
+        let is_merged = |key: &Vec<u8>| choice.until.as_ref().is_none_or(|until| key < until);
+        let (mut merged, mut rests) = (BTreeMap::new(), Vec::new());
         // The oldest first: newer versions replace older ones.
         for &nth in choice.inputs.iter().rev() {
-            merged.extend(self.patches[nth].entries.clone());
+            let (own, rest): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                self.patches[nth].entries.clone().into_iter().partition(|(key, _)| is_merged(key));
+            merged.extend(own);
+            if !rest.is_empty() {
+                rests.push(Stored { entries: rest, ..self.patches[nth].clone() });
+            }
         }
         let oldest = choice
             .inputs
@@ -123,6 +132,7 @@ impl Model {
             let entries = entries.by_ref().take(PATCH).collect();
             self.patches.push(Stored { level, run, entries });
         }
+        self.patches.extend(rests);
         self.sort();
     }
 
@@ -141,13 +151,29 @@ impl Model {
 
     /// Merges until the policy is content; returns the number of merges.
     fn merge(&mut self, policy: &mut dyn Merge, context: &str) -> u32 {
-        for merges in 0..1000 {
+        for merges in 0..10_000 {
             let patches = self.patches();
             let view =
-                View { patches: &patches, patch_bytes: PATCH as u64, scarce_blocks: self.scarce_blocks };
+                View { patches: &patches, patch_bytes: PATCH as u64, is_space_scarce: self.is_space_scarce };
             let Some(choice) = policy.choose(view) else { return merges };
             assert_eq!(view.legality(&choice), Ok(()), "{context}: {choice:?} of {patches:?}");
-            self.apply(&choice);
+            let blocks = self.blocks.unwrap_or(u64::MAX);
+            let Some(own) = view.within(choice.clone(), blocks) else {
+                let is_one_run = patches.iter().all(|patch| patch.age() == patches[0].age());
+                assert!(is_one_run, "{context}: {choice:?} has no part for {blocks} blocks");
+                return merges;
+            };
+            assert_eq!(
+                view.legality(&own),
+                Ok(()),
+                "{context}: {own:?}, a part of {choice:?} of {patches:?}"
+            );
+            let (before, most) = (patches.len() - own.inputs.len(), view.blocks_written_max(&own));
+            assert!(most <= blocks, "{context}: {own:?} may write {most} blocks, and {blocks} are free");
+            self.parts += u32::from(own != choice);
+            self.apply(&own);
+            let written = self.patches.len() - before;
+            assert!(written as u64 <= most, "{context}: {own:?} writes {written} blocks, and {most} at most");
             self.check(context);
         }
         panic!("{context}: merging does not end");
@@ -201,7 +227,7 @@ fn leveled_needs_no_merge_for_data_in_order() {
         assert_eq!(model.merge(policy.as_mut(), "in order"), 0, "{nth} patches");
     }
     let patches = model.patches();
-    let view = View { patches: &patches, patch_bytes: PATCH as u64, scarce_blocks: None };
+    let view = View { patches: &patches, patch_bytes: PATCH as u64, is_space_scarce: false };
     let sizes: Vec<u64> = (0..5).map(|level| view.level_bytes(level) / PATCH as u64).collect();
     assert_eq!(sizes, [0, 4, 32, 256, 208]);
 }
@@ -233,7 +259,7 @@ fn shape_is_that_of_the_policy() {
             model.merge(policy.as_mut(), name);
         }
         let patches = model.patches();
-        let view = View { patches: &patches, patch_bytes: PATCH as u64, scarce_blocks: None };
+        let view = View { patches: &patches, patch_bytes: PATCH as u64, is_space_scarce: false };
         (0..LEVELS).map(|level| view.runs(level).len()).collect::<Vec<_>>()
     };
     let leveled = shape("leveled");
@@ -269,11 +295,58 @@ fn scarce_blocks_bring_everything_into_one_run() {
             model.flush(&mut random, 0.1);
             model.merge(policy.as_mut(), entry.name);
         }
-        model.scarce_blocks = Some(1000);
+        model.is_space_scarce = true;
         model.merge(policy.as_mut(), entry.name);
         let runs: std::collections::BTreeSet<_> =
             model.patches.iter().map(|patch| (patch.level, patch.run)).collect();
         assert_eq!(runs.len(), 1, "{}: {runs:?}", entry.name);
+    }
+}
+
+#[test]
+fn parts_of_merges_do_what_the_whole_does() {
+    for (entry, seed) in REGISTRY.iter().flat_map(|entry| (0..4).map(move |seed| (entry, seed))) {
+        let (mut policy, mut model) = (build(entry.name), Model::default());
+        let mut random = Seed(seed).source();
+        model.is_space_scarce = seed % 2 == 0;
+        for step in 0..40 {
+            model.blocks = Some(4 + random.below(4));
+            model.flush(&mut random, [0.0, 0.3, 0.5, 0.8][seed as usize]);
+            model.merge(policy.as_mut(), &format!("{}, seed {seed}, step {step}", entry.name));
+        }
+        assert!(model.parts > 5, "{}, seed {seed}: {} parts", entry.name, model.parts);
+        // Everything is deleted, and what is left takes no more patches than its entries fill.
+        model.is_space_scarce = true;
+        let keys: Vec<Vec<u8>> = model.truth.keys().cloned().collect();
+        for keys in keys.chunks(PATCH) {
+            model.version += 1;
+            let entries: BTreeMap<_, _> =
+                keys.iter().map(|key| (key.clone(), (model.version, true))).collect();
+            model.truth.extend(entries.clone());
+            model.run += 1;
+            model.patches.push(Stored { level: 0, run: model.run, entries });
+            model.sort();
+            model.merge(policy.as_mut(), &format!("{}, seed {seed}, deletes", entry.name));
+        }
+        assert!(model.patches.is_empty(), "{}, seed {seed}: {:?}", entry.name, model.patches);
+    }
+}
+
+#[test]
+fn unfilled_patches_of_a_run_become_fewer() {
+    for entry in REGISTRY {
+        let (mut policy, mut model) = (build(entry.name), Model::default());
+        for nth in 0..40_u8 {
+            let entries: BTreeMap<_, _> = (0..2).map(|own| (vec![nth, own], (1, false))).collect();
+            model.truth.extend(entries.clone());
+            model.patches.push(Stored { level: LEVELS - 1, run: 1, entries });
+        }
+        (model.version, model.run) = (1, 1);
+        (model.is_space_scarce, model.blocks) = (true, Some(5));
+        model.merge(policy.as_mut(), entry.name);
+        // 80 entries, of which 8 fill a patch.
+        let patches = model.patches.len();
+        assert!((10..=14).contains(&patches), "{}: {patches} patches", entry.name);
     }
 }
 
@@ -287,18 +360,28 @@ fn illegal_choices_are_named() {
         patch(1, 1, b"a", b"f"),
         patch(1, 1, b"n", b"p"),
     ];
-    let view = View { patches: &patches, patch_bytes: 1, scarce_blocks: None };
-    let legality =
-        |inputs: &[usize], level, joins| view.legality(&Choice { inputs: inputs.to_vec(), level, joins });
-    assert_eq!(legality(&[], 1, true), Err(Illegal::Inputs));
-    assert_eq!(legality(&[0, 4], 1, true), Err(Illegal::Inputs));
-    assert_eq!(legality(&[2], 0, false), Err(Illegal::Level));
-    assert_eq!(legality(&[2], 2, true), Err(Illegal::NoRun));
-    assert_eq!(legality(&[1, 2], 1, true), Err(Illegal::Overlap(3)));
+    let view = View { patches: &patches, patch_bytes: 1, is_space_scarce: false };
+    let parted = |inputs: &[usize], level, run, until: Option<&str>| {
+        let until = until.map(|until| until.as_bytes().to_vec());
+        view.legality(&Choice { inputs: inputs.to_vec(), level, run, until })
+    };
+    let legality = |inputs: &[usize], level, run| parted(inputs, level, run, None);
+    assert_eq!(legality(&[], 1, Some(1)), Err(Illegal::Inputs));
+    assert_eq!(legality(&[0, 4], 1, Some(1)), Err(Illegal::Inputs));
+    assert_eq!(legality(&[2], 0, None), Err(Illegal::Level));
+    assert_eq!(legality(&[2], 2, Some(1)), Err(Illegal::NoRun));
+    assert_eq!(legality(&[1, 2], 1, Some(1)), Err(Illegal::Overlap(3)));
     // The newer patch of level 0 would fall below the older one.
-    assert_eq!(legality(&[0, 2], 1, true), Err(Illegal::Order(0, 1)));
-    assert_eq!(legality(&[1], 1, false), Ok(()));
-    assert_eq!(legality(&[0, 1, 2, 3], 1, true), Ok(()));
+    assert_eq!(legality(&[0, 2], 1, Some(1)), Err(Illegal::Order(0, 1)));
+    assert_eq!(legality(&[1], 1, None), Ok(()));
+    assert_eq!(legality(&[0, 1, 2, 3], 1, Some(1)), Ok(()));
+    // Patches behind the entries that are merged are not touched.
+    assert_eq!(parted(&[1, 2], 1, Some(1), Some("n")), Ok(()));
+    assert_eq!(parted(&[1, 2], 1, Some(1), Some("o")), Err(Illegal::Overlap(3)));
+    assert_eq!(parted(&[1, 2, 3], 1, Some(1), Some("n")), Err(Illegal::Until(3)));
+    assert_eq!(parted(&[0], 1, Some(1), Some("c")), Err(Illegal::Overlap(2)));
+    assert_eq!(parted(&[0, 2], 1, Some(1), Some("c")), Ok(()));
+    assert_eq!(parted(&[0, 2], 1, Some(1), Some("d")), Err(Illegal::Order(0, 1)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! After Cassandra's size-tiered compaction and RocksDB's universal one. Every entry is written once a level; a get looks
 //! into every run, and space amplification reaches the number of runs of the last level. A merge of large runs needs their
-//! size in free blocks.
+//! size in free blocks; where these are fewer, the two oldest runs are merged by parts ([`View::within`]).
 
 use super::{Choice, LEVELS, Merge, Shared, View};
 use crate::{OptionError, Options};
@@ -23,7 +23,7 @@ impl Merge for Tiered {
                 let mut inputs = runs.concat();
                 inputs.sort_unstable();
                 // The runs of the last level become one of the same level.
-                return Some(Choice { inputs, level: (level + 1).min(LEVELS - 1), joins: false });
+                return Some(Choice::whole(inputs, (level + 1).min(LEVELS - 1), None));
             }
         }
         view.dense_tombstones(self.shared.tombstones).or_else(|| view.reclaim())
