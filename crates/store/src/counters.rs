@@ -52,6 +52,7 @@ impl Counters {
             merge_bytes_read: self.merge_bytes_read - before.merge_bytes_read,
             merge_bytes_written: self.merge_bytes_written - before.merge_bytes_written,
             merges: self.merges - before.merges,
+            merge_parts: self.merge_parts - before.merge_parts,
             flushes: self.flushes - before.flushes,
         }
     }
