@@ -1,6 +1,7 @@
 //! The commands: a table with name, arity and keys of each, and a file for each group of them.
 
 mod connection;
+mod float;
 mod hashes;
 mod keys;
 mod server;
@@ -168,19 +169,6 @@ fn integer(text: &[u8]) -> Result<i64, CommandError> {
 
 fn is(argument: &[u8], word: &str) -> bool {
     argument.eq_ignore_ascii_case(word.as_bytes())
-}
-
-/// Parses a number with a fraction.
-fn float(text: &[u8]) -> Option<f64> {
-    let text = std::str::from_utf8(text).ok()?;
-    let number: f64 = text.parse().ok()?;
-    (!number.is_nan()).then_some(number)
-}
-
-/// Prints a sum as Redis does: without an exponent, and without zeros at the end.
-fn print_float(number: f64) -> String {
-    // Without the sign of a zero.
-    format!("{}", number + 0.0)
 }
 
 fn always(_: &Request) -> bool {

@@ -4,6 +4,7 @@ mod device;
 mod entries;
 mod import;
 mod keys;
+mod serve;
 mod stat;
 
 use crate::device as devices;
@@ -16,10 +17,11 @@ use flashlane_open::log_beside;
 use flashlane_store::{Durability, Slices};
 use flashlane_trace::is_standard_output;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Keep keys and values on software-defined flash: create, put, get, rm, scan, import, stat
+/// Keep keys and values on software-defined flash: create, put, get, rm, scan, import, serve, stat
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
@@ -36,9 +38,10 @@ Examples:
   flashlane store scan 'lanes(./flash)' --prefix photos/
   flashlane store import 'lanes(./flash)' pairs.tsv
   flashlane store stat 'lanes(./flash)'
+  flashlane store serve 'lanes(./flash)'
 
 A store has its log on a second device or file: --log LOG, or else FILE.log beside the file of DEVICE. A simulated device
-keeps nothing after the command: 'import' tries a store on one. docs/store.md describes durability and limits.";
+keeps nothing after the command: 'import' and 'serve' try a store on one. docs/store.md describes durability and limits.";
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
@@ -122,6 +125,16 @@ enum Action {
         #[command(flatten)]
         durability: DurabilityOption,
     },
+    /// Serve Redis clients until Ctrl-C
+    #[command(after_help = SERVE_HELP)]
+    Serve {
+        #[command(flatten)]
+        place: PlaceOptions,
+        #[command(flatten)]
+        serve: ServeOptions,
+        #[command(flatten)]
+        durability: DurabilityOption,
+    },
     /// Show patches, space, memory and damage
     Stat {
         #[command(flatten)]
@@ -140,6 +153,38 @@ In keys and values \\\\ is a backslash, \\t a tab, \\n a line feed, \\r a carria
 byte and \\uNNNN a character: 'flashlane store scan DEVICE --values' writes this form. Of several
 lines with one key the last one counts. After Ctrl-C or a refused line, the lines before it are
 stored; to go on, import the file again.";
+
+const SERVE_HELP: &str = "\
+Clients: redis-cli, and any library for Redis. Without --listen or --socket the server listens on
+127.0.0.1:6379. An address that other machines reach requires --password-file. A Unix socket can
+be reached by the user of the server only. docs/store.md lists the commands, and what differs from
+Redis. Ctrl-C, SIGTERM and the command SHUTDOWN end the server; nothing acknowledged is lost.";
+
+/// Where a server listens, and what clients may take of it.
+#[derive(Debug, clap::Args)]
+struct ServeOptions {
+    /// Listen on this address; may be repeated
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Vec<SocketAddr>,
+    /// Listen on this Unix socket
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Require the password in the first line of this file
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// Clients at most
+    #[arg(long, value_name = "N", value_parser = options::positive_count, default_value = "10000")]
+    clients: u64,
+    /// Memory of requests and replies of all clients; where they exceed it, the one that takes most is closed
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "256MiB")]
+    client_memory: u64,
+    /// Memory for values that were used lately
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "256MiB")]
+    cache: u64,
+    /// Longest request, and so longest value
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "64MiB")]
+    request_size: u64,
+}
 
 /// The two devices of a store.
 #[derive(Debug, clap::Args)]
@@ -207,7 +252,7 @@ impl CreateOptions {
 
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct DurabilityOption {
-    /// How safe the write is when the command ends
+    /// How safe a write is when it is acknowledged
     #[arg(long, value_enum, default_value_t, value_name = "LEVEL")]
     durability: Level,
 }
@@ -263,6 +308,7 @@ impl Action {
             | Self::Rm { place, .. }
             | Self::Scan { place, .. }
             | Self::Import { place, .. }
+            | Self::Serve { place, .. }
             | Self::Stat { place, .. } => place,
         }
     }
@@ -272,7 +318,7 @@ impl Arguments {
     /// Returns whether Ctrl-C lets the command report or clean up. Puts and deletes are atomic and need neither.
     pub fn handles_interrupt(&self) -> bool {
         match &self.action {
-            Action::Import { .. } | Action::Create { .. } => true,
+            Action::Import { .. } | Action::Create { .. } | Action::Serve { .. } => true,
             // Remove a partial file.
             Action::Get { output, .. } => new_file(output).is_some(),
             Action::Stat { count, .. } => *count,
@@ -310,6 +356,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         Action::Import { file, acknowledge, durability, .. } => {
             import::import(place, file, durability.durability, *acknowledge)
         }
+        Action::Serve { serve, durability, .. } => serve::serve(place, serve, durability.durability),
         Action::Stat { count, format, .. } => stat::stat(place, *count, *format),
     }
 }

@@ -17,6 +17,7 @@ mod sdf_bench;
 mod sdf_damage;
 mod sdf_foreign;
 mod sdf_guard;
+mod serve;
 mod snapshots;
 mod store;
 mod stored;

@@ -30,6 +30,7 @@ const COMMANDS: &[&[&str]] = &[
     &["store", "rm"],
     &["store", "scan"],
     &["store", "import"],
+    &["store", "serve"],
     &["store", "stat"],
     &["study"],
     &["trace"],

@@ -1,7 +1,7 @@
 //! Hashes. A hash is one value of the store, so that each command reads and writes all of it.
 
 use super::strings::STRING_BYTES_MAX;
-use super::{CommandError, Kind, Spec, always, float, integer, is, parse_integer, print_float};
+use super::{CommandError, Kind, Spec, always, float, integer, is, parse_integer};
 use crate::cells::Keys;
 use crate::glob;
 use crate::protocol::Request;
@@ -175,17 +175,12 @@ fn hincrby(keys: &mut Keys<'_>, request: &Request, reply: &mut Reply) -> Result<
 }
 
 fn hincrbyfloat(keys: &mut Keys<'_>, request: &Request, reply: &mut Reply) -> Result<(), CommandError> {
-    let by = float(request.arg(3)).ok_or(CommandError::NoFloat)?;
-    let wrong = || CommandError::Other("ERR hash value is not a float".into());
-    let old = match field(keys, request, request.arg(2))? {
-        None => 0.0,
-        Some(text) => float(text).ok_or_else(wrong)?,
-    };
-    let sum = old + by;
-    if !sum.is_finite() {
-        return Err(CommandError::NotFinite);
+    float::parse(request.arg(3)).ok_or(CommandError::NoFloat)?;
+    let old = field(keys, request, request.arg(2))?.unwrap_or(b"0");
+    if float::parse(old).is_none() {
+        return Err(CommandError::Other("ERR hash value is not a float".into()));
     }
-    let text = print_float(sum);
+    let text = float::sum(old, request.arg(3)).ok_or(CommandError::NotFinite)?;
     change(keys, request, |hash| hash.insert(request.arg(2).to_vec(), text.clone().into()))?;
     reply.bulk(text.as_bytes());
     Ok(())

@@ -1,6 +1,6 @@
 //! Strings.
 
-use super::{CommandError, Kind, Spec, always, float, integer, is, never, parse_integer, print_float};
+use super::{CommandError, Kind, Spec, always, float, integer, is, never, parse_integer};
 use crate::cells::Keys;
 use crate::protocol::Request;
 use crate::reply::Reply;
@@ -245,10 +245,11 @@ fn set_options(request: &Request, now_ms: u64) -> Result<SetOptions, CommandErro
     let mut options =
         SetOptions { condition: Condition::Always, expiry: NewExpiry::None, returns_old: false };
     let mut nth = 3;
-    let mut wrong_time = None;
+    let (mut timing, mut wrong_time) = (None, None);
     while nth < request.len() {
         let option = request.arg(nth);
-        let is_free = options.expiry == NewExpiry::None;
+        // The same option of expiry may come again, and the last one counts.
+        let is_free = timing.is_none_or(|timing: &[u8]| timing.eq_ignore_ascii_case(option));
         if is(option, "nx") && options.condition != Condition::Present {
             options.condition = Condition::Absent;
         } else if is(option, "xx") && options.condition != Condition::Absent {
@@ -256,6 +257,7 @@ fn set_options(request: &Request, now_ms: u64) -> Result<SetOptions, CommandErro
         } else if is(option, "get") {
             options.returns_old = true;
         } else if is(option, "keepttl") && is_free {
+            timing = Some(option);
             options.expiry = NewExpiry::Keep;
         } else {
             let number = (nth + 1 < request.len()).then(|| request.arg(nth + 1));
@@ -263,12 +265,10 @@ fn set_options(request: &Request, now_ms: u64) -> Result<SetOptions, CommandErro
                 Some(Err(CommandError::Syntax)) | None => return Err(CommandError::Syntax),
                 Some(_) if !is_free => return Err(CommandError::Syntax),
                 // Redis looks at the number when all options have been read.
-                Some(Err(error)) => {
-                    wrong_time = Some(error);
-                    options.expiry = NewExpiry::At(0);
-                }
-                Some(Ok(ms)) => options.expiry = NewExpiry::At(ms),
+                Some(Err(error)) => wrong_time = Some(error),
+                Some(Ok(ms)) => (options.expiry, wrong_time) = (NewExpiry::At(ms), None),
             }
+            timing = Some(option);
             nth += 1;
         }
         nth += 1;
@@ -491,15 +491,11 @@ fn add(
 }
 
 fn incrbyfloat(keys: &mut Keys<'_>, request: &Request, reply: &mut Reply) -> Result<(), CommandError> {
-    let old = match string(keys, request.arg(1))? {
-        None => 0.0,
-        Some(bytes) => float(bytes).ok_or(CommandError::NoFloat)?,
-    };
-    let sum = old + float(request.arg(2)).ok_or(CommandError::NoFloat)?;
-    if !sum.is_finite() {
-        return Err(CommandError::NotFinite);
+    let old = string(keys, request.arg(1))?.map_or(&b"0"[..], |bytes| bytes.as_slice());
+    for number in [old, request.arg(2)] {
+        float::parse(number).ok_or(CommandError::NoFloat)?;
     }
-    let text = print_float(sum);
+    let text = float::sum(old, request.arg(2)).ok_or(CommandError::NotFinite)?;
     replace(keys, request.arg(1), text.as_str());
     reply.bulk(text.as_bytes());
     Ok(())

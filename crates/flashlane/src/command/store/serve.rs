@@ -1,0 +1,90 @@
+//! Serves Redis clients.
+
+use super::device::{Place, create_simulated, open_to_write};
+use super::{Level, ServeOptions};
+use crate::failure::{Failure, Status};
+use crate::output::print;
+use anyhow::{Context, anyhow};
+use flashlane_base::units::exact_bytes;
+use flashlane_store_server::{Address, Limits, ListenError, Server, ServerOptions};
+use std::io::Read;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+/// Port of Redis.
+const PORT: u16 = 6379;
+/// Longest password.
+const PASSWORD_BYTES_MAX: u64 = 512;
+
+/// Serves a store until Ctrl-C. On a simulated device, creates a store first.
+pub fn serve(place: &Place, options: &ServeOptions, level: Level) -> Result<Status, Failure> {
+    let password = options.password_file.as_deref().map(password).transpose().map_err(Failure::unusable)?;
+    let mut addresses: Vec<Address> = options.listen.iter().copied().map(Address::Tcp).collect();
+    addresses.extend(options.socket.clone().map(Address::Unix));
+    if addresses.is_empty() {
+        addresses.push(Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT))));
+    }
+    if options.request_size > options.client_memory {
+        return Err(Failure::unusable(anyhow!(
+            "--request-size {} exceeds --client-memory {}: such a request would close its client",
+            exact_bytes(options.request_size),
+            exact_bytes(options.client_memory)
+        )));
+    }
+    let limits = Limits {
+        clients_max: options.clients as usize,
+        memory_bytes: options.client_memory as usize,
+        cache_bytes: options.cache as usize,
+        request_bytes_max: options.request_size,
+        ..Limits::default()
+    };
+    let store = match place.device.is_simulated() {
+        true => create_simulated(place, level)?,
+        false => open_to_write(place, level)?,
+    };
+    let seed = flashlane_host::fresh_seed().map_err(Failure::failed)?;
+    let options =
+        ServerOptions { durability: level.into(), password, limits, seed, ..ServerOptions::default() };
+    let mut server = Server::bind(store.into_store(), &addresses, options)
+        .map_err(|error| match error {
+            ListenError::NoPassword { .. } => anyhow!("{error}: set one with --password-file"),
+            ListenError::Refused { .. } => error.into(),
+        })
+        .map_err(Failure::unusable)?;
+    let named: Vec<String> = server.addresses().iter().map(name).collect();
+    print(&format!(
+        "serving {} on {}, durability: {}; Ctrl-C ends\n",
+        place.device,
+        named.join(", "),
+        level.name()
+    ))?;
+    server.run(|| !flashlane_host::interrupted()).map_err(Failure::failed)?;
+    let state = server.state();
+    let commands: u64 = state.commands.values().map(|stats| stats.latency_us.len()).sum();
+    print(&format!("served {} clients, {commands} commands\n", state.clients_total))?;
+    Ok(Status::Done)
+}
+
+fn name(address: &Address) -> String {
+    match address {
+        Address::Tcp(address) => address.to_string(),
+        Address::Unix(path) => path.display().to_string(),
+    }
+}
+
+/// Reads the password: the first line of a file.
+fn password(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let name = path.display();
+    let file = std::fs::File::open(path).with_context(|| format!("cannot open '{name}'"))?;
+    let mut bytes = Vec::new();
+    file.take(PASSWORD_BYTES_MAX + 2)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read '{name}'"))?;
+    let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    match line.len() as u64 {
+        0 => Err(anyhow!("the first line of '{name}' is empty, and a password is needed")),
+        1..=PASSWORD_BYTES_MAX => Ok(line.to_vec()),
+        _ => Err(anyhow!("the first line of '{name}' is longer than {PASSWORD_BYTES_MAX} bytes")),
+    }
+}

@@ -1,0 +1,262 @@
+//! `store serve`: clients of Redis, hostile clients, and what a kill leaves. Tests that need Debian's `redis-server` and
+//! `redis-tools` say on standard error that they were skipped where these are missing.
+
+mod against_redis;
+mod client;
+
+use crate::program::{command, done, refused, text};
+use client::Client;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A store on a file, and its server.
+struct Serving {
+    _dir: tempfile::TempDir,
+    device: String,
+    child: Child,
+    port: u16,
+}
+
+impl Serving {
+    fn new(arguments: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        let spec = format!("lanes({},channels=4,unit=256KiB)", path.display());
+        done(&["store", "create", &spec, "--create", "64MiB", "--log-size", "16MiB"]);
+        let device = format!("lanes({})", path.display());
+        let (child, port) = serve(&device, arguments);
+        Self { _dir: dir, device, child, port }
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(self.port)
+    }
+
+    /// Ends the server with a signal, and starts it again.
+    fn restart(&mut self, signal: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        self.child.wait().unwrap();
+        (self.child, self.port) = serve(&self.device, &[]);
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Starts a server. Returns it with its port, once it listens.
+fn serve(device: &str, arguments: &[&str]) -> (Child, u16) {
+    let listen = ["store", "serve", device, "--listen", "127.0.0.1:0"];
+    let mut child = command(&[&listen, arguments].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let port = line.split("127.0.0.1:").nth(1).and_then(|rest| rest.split(',').next()?.parse().ok());
+    let Some(port) = port else {
+        let output = child.wait_with_output().unwrap();
+        panic!("no port in '{line}': {}", String::from_utf8_lossy(&output.stderr));
+    };
+    (child, port)
+}
+
+/// Returns whether a program is installed; where it is not, says that the test is skipped.
+fn has(program: &str) -> bool {
+    let is_there = Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !is_there {
+        eprintln!("SKIPPED: {program} is not installed (Debian: redis-server, redis-tools)");
+    }
+    is_there
+}
+
+#[test]
+fn redis_cli_and_benchmark_run_on_it() {
+    if !has("redis-cli") || !has("redis-benchmark") {
+        return;
+    }
+    let serving = Serving::new(&["--durability", "system"]);
+    let port = serving.port.to_string();
+    let cli = |arguments: &[&str]| {
+        let output = Command::new("redis-cli").args(["-p", &port]).args(arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    assert_eq!(cli(&["set", "a", "1"]), "OK");
+    assert_eq!(cli(&["-3", "hset", "h", "f", "v"]), "1");
+    assert_eq!(cli(&["-3", "--json", "hgetall", "h"]), r#"{"f":"v"}"#);
+    assert!(cli(&["--bigkeys"]).contains("Sampled 2 keys in the keyspace!"));
+    assert!(cli(&["info"]).contains("write_amplification:"));
+    let output = Command::new("redis-benchmark")
+        .args([
+            "-p",
+            &port,
+            "-t",
+            "get,set,incr,mset,hset",
+            "-n",
+            "2000",
+            "-P",
+            "16",
+            "-r",
+            "500",
+            "-d",
+            "1000",
+            "--csv",
+        ])
+        .output()
+        .unwrap();
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && !errors.contains("WARNING"), "{text}{errors}");
+    assert_eq!(text.lines().count(), 6, "a line for each test: {text}");
+}
+
+#[test]
+fn acknowledged_writes_survive_kill_9() {
+    let mut serving = Serving::new(&[]);
+    for round in 0..3 {
+        let mut client = serving.client();
+        let mut acknowledged = 0;
+        let pipeline: Vec<String> = (0..200).map(|nth| format!("SET key{round}-{nth} {nth}")).collect();
+        for chunk in pipeline.chunks(20) {
+            chunk.iter().for_each(|line| client.send_line(line));
+            (0..10).for_each(|_| assert_eq!(client.read(), "+OK"));
+            acknowledged += 20;
+            // Ten are in flight.
+            if acknowledged >= 100 + 40 * round {
+                break;
+            }
+            (0..10).for_each(|_| assert_eq!(client.read(), "+OK"));
+        }
+        serving.restart("-KILL");
+        let mut client = serving.client();
+        for nth in 0..acknowledged - 10 {
+            assert_eq!(client.call(&format!("GET key{round}-{nth}")), format!("${nth}"));
+        }
+    }
+}
+
+#[test]
+fn signal_ends_the_server_within_a_second() {
+    let mut serving = Serving::new(&["--durability", "memory"]);
+    let mut client = serving.client();
+    (0..500).for_each(|nth| client.send_line(&format!("SET key{nth} {nth}")));
+    (0..500).for_each(|_| assert_eq!(client.read(), "+OK"));
+    // A client that is idle, and one that has sent half a command, hold nothing up.
+    let mut half = TcpStream::connect(("127.0.0.1", serving.port)).unwrap();
+    half.write_all(b"*2\r\n$3\r\nGE").unwrap();
+    serving.restart("-TERM");
+    assert_eq!(serving.client().call("DBSIZE"), ":500");
+    let mut client = serving.client();
+    client.send_line("SHUTDOWN");
+    assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn hostile_clients_hurt_no_other() {
+    let serving = Serving::new(&["--client-memory", "32MiB", "--request-size", "1MiB"]);
+    let connect = || {
+        let stream = TcpStream::connect(("127.0.0.1", serving.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    };
+    let mut good = serving.client();
+    let idle: Vec<TcpStream> = (0..1000).map(|_| connect()).collect();
+    for bomb in [
+        &b"*1048576\r\n$1048576\r\n"[..],
+        b"*2\r\n$3\r\nGET\r\n$999999999999\r\n",
+        b"*-5\r\n*99999999999999999999\r\n",
+        b"\xff\xfe\x00\r\n\"\r\n",
+        b"*1\r\n$4\r\nPI",
+    ] {
+        let mut client = connect();
+        client.write_all(bomb).unwrap();
+        assert_eq!(good.call("PING"), "+PONG");
+    }
+    // It asks for much and reads nothing: its requests end where the limits are.
+    good.send(&[b"SET".to_vec(), b"big".to_vec(), vec![b'x'; 100_000]]);
+    assert_eq!(good.read(), "+OK");
+    let mut greedy = connect();
+    greedy.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    let requests = b"GET big\r\n".repeat(2000);
+    let _ = (0..200).try_for_each(|_| greedy.write_all(&requests));
+    assert_eq!(good.call("STRLEN big"), ":100000");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", serving.child.id())).unwrap();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let resident_kib: u64 = resident.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(resident_kib < 300 << 10, "{resident_kib} KiB are resident");
+    drop(idle);
+}
+
+#[test]
+fn too_many_clients_are_refused() {
+    let serving = Serving::new(&["--clients", "2"]);
+    let (mut first, mut second) = (serving.client(), serving.client());
+    assert_eq!((first.call("PING"), second.call("PING")), ("+PONG".into(), "+PONG".into()));
+    assert_eq!(serving.client().read(), "-ERR max number of clients reached");
+}
+
+#[test]
+fn unix_socket_is_private_and_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("socket");
+    let mut serving = Serving::new(&["--socket", text(&socket)]);
+    let mut client = Client::connect_unix(&socket);
+    assert_eq!(client.call("PING"), "+PONG");
+    client.send_line("SHUTDOWN");
+    assert!(serving.child.wait().unwrap().success());
+    assert!(!socket.exists());
+}
+
+#[test]
+fn open_address_requires_a_password() {
+    let dir = tempfile::tempdir().unwrap();
+    let device = format!("lanes({},channels=4,unit=256KiB)", dir.path().join("data").display());
+    done(&["store", "create", &device, "--create", "64MiB", "--log-size", "16MiB"]);
+    let serve = ["store", "serve", &device, "--listen", "0.0.0.0:0"];
+    refused(2, &serve, &["0.0.0.0:0", "--password-file"]);
+    let file = dir.path().join("password");
+    std::fs::write(&file, "\n").unwrap();
+    let given = [&serve[..], &["--password-file", text(&file)]].concat();
+    refused(2, &given, &["is empty"]);
+    std::fs::write(&file, "secret\n").unwrap();
+    let (mut child, port) = super::serve::serve(&device, &["--password-file", text(&file)]);
+    let mut client = Client::connect(port);
+    assert_eq!(client.call("GET a"), "-NOAUTH Authentication required.");
+    assert_eq!(client.call("AUTH secret"), "+OK");
+    assert_eq!(client.call("GET a"), "_");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Strings are plain values of the store.
+#[test]
+fn commands_and_clients_share_values() {
+    let mut serving = Serving::new(&[]);
+    assert_eq!(serving.client().call("SET greeting hello"), "+OK");
+    serving.client().send_line("SHUTDOWN");
+    serving.child.wait().unwrap();
+    assert_eq!(done(&["store", "get", &serving.device, "greeting"]), "hello");
+    done(&["store", "put", &serving.device, "other", "--value", "there"]);
+    (serving.child, serving.port) = serve(&serving.device, &[]);
+    assert_eq!(serving.client().call("GET other"), "$there");
+}
+
+#[test]
+fn python_client_runs_on_it() {
+    let has_library = Command::new("python3").args(["-c", "import redis"]).stderr(Stdio::null()).status();
+    if !has_library.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: python3 with the package 'redis' is not installed");
+        return;
+    }
+    let serving = Serving::new(&[]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/serve/client.py");
+    let output = Command::new("python3").arg(script).arg(serving.port.to_string()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
