@@ -12,6 +12,7 @@ mod mutate;
 mod page_recording;
 mod profile_reader;
 mod result_file;
+mod server_requests;
 mod spec_grammar;
 mod trace_container;
 mod trace_reader;
@@ -39,6 +40,7 @@ pub const TARGETS: &[Target] = &[
     lanes_table::TARGET,
     block_headers::TARGET,
     result_file::TARGET,
+    server_requests::TARGET,
 ];
 
 /// Returns target `name`. Panics where there is none, which only a stub with a wrong name can cause.
