@@ -131,7 +131,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             self.next_watch += 1;
             self.next_watch
         });
-        let watch = self.watches.entry(id).or_insert_with(Watch::default);
+        let watch = self.watches.entry(id).or_default();
         for key in request.args(1).map(Key::from) {
             if watch.keys.insert(key.clone()) {
                 session.watch_bytes += key.len() + WATCH_BYTES;
