@@ -14,6 +14,7 @@ pub(crate) const TARGET: Target = Target {
         "partitioned-write,partitions=8,area=1GiB",
         "mixed,jobs=4,shared",
         "mixed,zipf=0.99,scatter=false,rate=20k/s,arrivals=poisson,fsync=8,fua,accesses=7",
+        "random-read,size=8k,precondition=mixed:1GiB",
         "random-read,pareto=20%,precondition=steady,verify + random-write,hotspot=20%:80%,scatter",
         "sequential-read,size=32k,turns=4,seed=3 + random-write,size=32k,turns=1,requests=5",
         "requests = 1_000\ntime = \"30s\"\nseed = 7\n\n[[job]]\npattern = \"random-read\"\nsize = \"4k\"\ndepth = 8\n",

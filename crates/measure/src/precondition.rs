@@ -7,21 +7,26 @@
 //! otherwise a simulated or small drive would be overwritten many times in its first round.
 //!
 //! For a workload that only reads, the writes are random, of its first job's size, over the whole device.
+//!
+//! Mixed preconditioning writes a given volume at random in requests of several sizes, as SNIA's IOPS test mixes block
+//! sizes in each of its rounds. Without it, a drive that was only ever written in requests of one size stays in a state
+//! that no use in practice leaves: its planes fill in step, and run GC together.
 
+use crate::closed_loop::watched_loop;
 use crate::engine::drive;
 use crate::recorder::Recorder;
 use crate::statistics::steady_state::{ROUNDS_MAX, Window};
-use crate::{Interruption, Options, Progress, Watch};
+use crate::{Interruption, MeasureError, Options, Progress, Watch};
 use flashlane_base::{Duration, Operation};
 use flashlane_device::{Device, Profile};
-use flashlane_workload::{Job, Mix, Pattern, Stop, Workload};
+use flashlane_workload::{Job, Mix, Pattern, Precondition, Stop, Workload};
 
 /// Result of preconditioning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Preconditioned {
     /// Bytes written sequentially.
     pub sequential_bytes: u64,
-    /// Bytes then written by the workload's own writes.
+    /// Bytes then written by the workload's own writes, or in mixed requests.
     pub written_bytes: u64,
     /// Writes per second in each round.
     pub rounds: Vec<f64>,
@@ -88,6 +93,45 @@ pub(crate) fn steady<D: Device + ?Sized>(
         }
     }
     (done, None)
+}
+
+/// Writes `bytes` at random to the whole device in requests of mixed sizes; also returns why it ended early, if it did.
+pub(crate) fn mixed<D: Device + ?Sized>(
+    device: &mut D,
+    bytes: u64,
+    workload: &Workload,
+    watch: &mut Option<Watch<'_>>,
+) -> (Preconditioned, Option<Interruption>) {
+    let profile = device.profile();
+    let (unit, capacity_bytes) = (profile.write_unit_bytes.max(1), profile.capacity_bytes);
+    let random = workload.seed.derive("mixed precondition").source();
+    let accesses = Precondition::mixed(bytes, capacity_bytes, unit, random);
+    let started = device.now();
+    let done = std::cell::Cell::new((0, 0, started));
+    let mut watch = watch.as_mut();
+    let stopped = || {
+        let (requests, _, last) = done.get();
+        let elapsed = last.since(started);
+        let progress =
+            Progress { requests, requests_wanted: None, elapsed, time_wanted: None, preconditions: true };
+        watch.as_mut().is_some_and(|watch| watch(&progress).is_break())
+    };
+    let ended = watched_loop(
+        device,
+        accesses,
+        DEPTH,
+        |access, completion| {
+            let (requests, bytes, last) = done.get();
+            done.set((requests + 1, bytes + access.length_bytes, last.max(completion.completed)));
+        },
+        stopped,
+    );
+    let interruption = match ended {
+        Err(MeasureError::Interrupted(interruption)) => Some(interruption),
+        Err(MeasureError::Unfit { unfit, .. }) => unreachable!("the requests fit the device: {unfit}"),
+        Ok(_) => None,
+    };
+    (Preconditioned { written_bytes: done.get().1, ..Preconditioned::default() }, interruption)
 }
 
 /// Returns the jobs of `workload` that write, without their reads and pauses; a random writer where there are none.

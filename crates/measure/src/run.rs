@@ -18,7 +18,7 @@ use crate::verify::{UNIT_MIN_BYTES, Verified, Verifying, unit_bytes};
 use crate::{Interruption, MeasureError, Options};
 use flashlane_base::{Duration, Histogram, Operation};
 use flashlane_device::{Counters, DataDevice, Device, Profile};
-use flashlane_workload::{Limits, Unfit, Workload};
+use flashlane_workload::{Limits, Precondition, Unfit, Workload};
 
 /// Result of a run.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub struct Run {
     pub failed: u64,
     /// Result of preconditioning, where the workload requires it.
     pub precondition: Option<Preconditioned>,
-    /// Whether the drive had been preconditioned, or had erased blocks, before measuring began.
+    /// Whether the drive had been preconditioned to a steady state, or had erased blocks, before measuring began.
     pub was_written: bool,
     /// Result of verification, where the workload requires it.
     pub verified: Option<Verified>,
@@ -183,10 +183,13 @@ fn preconditioned<D: Device + ?Sized>(
     workload: &Workload,
     options: &mut Options<'_>,
 ) -> (Option<Preconditioned>, Option<Interruption>) {
-    if workload.precondition.is_none() {
-        return (None, None);
-    }
-    let (done, ended) = precondition::steady(device, workload, &mut options.watch);
+    let (done, ended) = match workload.precondition {
+        None => return (None, None),
+        Some(Precondition::Steady) => precondition::steady(device, workload, &mut options.watch),
+        Some(Precondition::Mixed { bytes }) => {
+            precondition::mixed(device, bytes, workload, &mut options.watch)
+        }
+    };
     (Some(done), ended)
 }
 
@@ -222,7 +225,7 @@ fn measured<D: Device + ?Sized>(
         waited: ending.waited,
         failed: ending.failed,
         precondition: None,
-        was_written: workload.precondition.is_some() || cleaned_before,
+        was_written: workload.precondition == Some(Precondition::Steady) || cleaned_before,
         verified: None,
         partial: ending.interruption,
         profile,

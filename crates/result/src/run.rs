@@ -190,11 +190,11 @@ pub struct JobRow {
 pub struct PreconditionRow {
     /// Bytes written sequentially.
     pub sequential_bytes: u64,
-    /// Bytes then written by the workload's own writes.
+    /// Bytes then written by the workload's own writes, or in requests of mixed sizes.
     pub written_bytes: u64,
     /// Writes per second in each round.
     pub rounds_iops: Vec<f64>,
-    /// Whether the last five rounds meet SNIA's rule.
+    /// Whether the last five rounds meet SNIA's rule; false without rounds, as after mixed requests.
     pub steady: bool,
     /// Highest minus lowest of the last five rounds, as a share of their average; `null` for fewer.
     pub excursion: Option<f64>,

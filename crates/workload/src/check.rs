@@ -1,6 +1,6 @@
 //! The check of a workload against the limits of a device.
 
-use crate::{Job, Pattern, Workload};
+use crate::{Job, Pattern, Precondition, Workload};
 use flashlane_base::Operation;
 use flashlane_base::units::exact_bytes;
 use std::collections::BTreeSet;
@@ -86,12 +86,19 @@ impl Workload {
         if let Some(share) = stop.confidence.filter(|&s| !(s > 0.0 && s < 1.0)) {
             return Err(whole("confidence", format!("{}%", share * 100.0), "above 0% and below 100%"));
         }
-        if self.precondition.is_some() && limits.read_only {
-            return Err(whole("precondition", "steady".into(), "the device is open for reading only"));
-        }
-        if self.precondition.is_some() && limits.erase_units {
-            let allowed = "it writes anywhere, and the device has erase units, which are written in order";
-            return Err(whole("precondition", "steady".into(), allowed));
+        if let Some(precondition) = self.precondition {
+            let refused = |allowed: &str| Err(whole("precondition", precondition.to_string(), allowed));
+            if limits.read_only {
+                return refused("the device is open for reading only");
+            }
+            if limits.erase_units {
+                return refused(
+                    "it writes anywhere, and the device has erase units, which are written in order",
+                );
+            }
+            if precondition == (Precondition::Mixed { bytes: 0 }) {
+                return refused("a volume above 0");
+            }
         }
         if self.verify && !limits.keeps_bytes {
             let allowed =

@@ -1,7 +1,7 @@
 //! Workloads and jobs as plain data.
 
-use crate::Pattern;
-use flashlane_base::{Duration, Operation, Seed};
+use crate::{Access, Pattern};
+use flashlane_base::{Duration, Operation, Random, Seed};
 
 /// Jobs that run concurrently on one device, and the stop condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,42 @@ pub enum Precondition {
     /// Twice the capacity sequentially, then the workload's own writes at random until five rounds in a row meet
     /// SNIA's rule for a steady state.
     Steady,
+    /// Writes at random over the whole device, in requests whose sizes are drawn from [`Precondition::MIXED_SIZES`].
+    /// A drive that was only ever written in requests of one size fills its planes in step, and each request then waits
+    /// for the GC of all of them at once. Smaller requests end that for good.
+    Mixed {
+        /// The volume, above 0; rounded up to whole requests.
+        bytes: u64,
+    },
+}
+
+impl Precondition {
+    /// Sizes of mixed requests, as far as they are multiples of the device's write unit.
+    pub const MIXED_SIZES: [u64; 4] = [4 << 10, 16 << 10, 64 << 10, 256 << 10];
+
+    /// Returns mixed writes of `bytes` in all, rounded up to whole requests, to a device of `capacity_bytes` that
+    /// writes multiples of `unit_bytes`. Requires: `unit_bytes` is above 0 and at most `capacity_bytes`.
+    pub fn mixed(
+        bytes: u64,
+        capacity_bytes: u64,
+        unit_bytes: u64,
+        mut random: Random,
+    ) -> impl Iterator<Item = Access> {
+        let fits = |size: &u64| size.is_multiple_of(unit_bytes) && *size <= capacity_bytes;
+        let mut sizes: Vec<u64> = Self::MIXED_SIZES.into_iter().filter(fits).collect();
+        if sizes.is_empty() {
+            sizes.push(unit_bytes);
+        }
+        let mut left = bytes;
+        std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            let size = sizes[random.below(sizes.len() as u64) as usize];
+            left = left.saturating_sub(size);
+            Some(Access::write(random.below(capacity_bytes / size) * size, size))
+        })
+    }
 }
 
 /// The rate at which accesses of a job arrive, independent of completions.

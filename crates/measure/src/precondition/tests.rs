@@ -3,8 +3,9 @@
 use crate::tests::Scripted;
 use crate::{Doubt, Interruption, Options, Run, run};
 use flashlane_base::Operation;
+use flashlane_device::Request;
 use flashlane_result::run::RunResult;
-use flashlane_workload::Workload;
+use flashlane_workload::{Precondition, Workload};
 use std::ops::ControlFlow;
 
 fn preconditioned(device: &mut Scripted, text: &str) -> Run {
@@ -51,6 +52,54 @@ fn unsteady_device_is_reported() {
     assert_eq!((done.rounds.len(), done.is_steady()), (25, false), "{:?}", done.window);
     let doubt = result.doubts().into_iter().find(|doubt| matches!(doubt, Doubt::NotSteady { .. }));
     assert!(matches!(doubt, Some(Doubt::NotSteady { rounds: 25, slope, .. }) if slope < -0.1), "{doubt:?}");
+}
+
+#[test]
+fn mixed_preconditioning_writes_its_volume_in_all_sizes() {
+    let mut device = Scripted::new(8, 8, 10);
+    let result = preconditioned(&mut device, "random-read,requests=10,precondition=mixed:32MiB");
+    let (writes, reads): (Vec<&Request>, Vec<_>) =
+        device.log.iter().partition(|request| request.operation == Operation::Write);
+    let written_bytes: u64 = writes.iter().map(|request| request.length_bytes).sum();
+    assert!((32 << 20..(32 << 20) + (256 << 10)).contains(&written_bytes), "{written_bytes}");
+    for size in Precondition::MIXED_SIZES {
+        let share = writes.iter().filter(|request| request.length_bytes == size).count() * 100 / writes.len();
+        assert!((15..=35).contains(&share), "{share}% of {size} B");
+    }
+    assert!(writes.iter().all(|request| request.offset_bytes.is_multiple_of(request.length_bytes)));
+    assert!(writes.iter().any(|request| request.offset_bytes >= 48 << 20));
+    assert_eq!((reads.len(), result.requests), (10, 10));
+    let done = result.precondition.as_ref().expect("it was requested");
+    assert_eq!((done.sequential_bytes, done.written_bytes), (0, written_bytes));
+    assert!(!result.doubts().iter().any(|doubt| matches!(doubt, Doubt::NotSteady { .. })));
+    assert!(!result.was_written, "a part of the device may still be unwritten");
+}
+
+#[test]
+fn mixed_requests_are_multiples_of_the_write_unit() {
+    let mut device = Scripted::new(8, 8, 10);
+    device.profile.write_unit_bytes = 48 << 10;
+    preconditioned(&mut device, "random-write,size=48KiB,requests=1,precondition=mixed:1MiB");
+    assert!(device.log.iter().all(|request| request.length_bytes == 48 << 10), "no other size is possible");
+    let mut device = Scripted::new(8, 8, 10);
+    device.profile.write_unit_bytes = 16 << 10;
+    preconditioned(&mut device, "random-write,size=16KiB,requests=1,precondition=mixed:4MiB");
+    assert!(device.log.iter().all(|request| request.length_bytes.is_multiple_of(16 << 10)));
+    assert!(device.log.iter().any(|request| request.length_bytes == 64 << 10));
+}
+
+#[test]
+fn watch_stops_mixed_preconditioning() {
+    let mut device = Scripted::new(8, 8, 10);
+    let workload = Workload::parse("random-write,precondition=mixed:1GiB").unwrap();
+    let mut watch = |progress: &crate::Progress| {
+        assert!(progress.preconditions);
+        ControlFlow::Break(())
+    };
+    let options = Options { watch: Some(&mut watch), ..Options::default() };
+    let result = run(&mut device, &workload, options).unwrap();
+    assert_eq!((result.requests, result.partial), (0, Some(Interruption::Stopped)));
+    assert!(device.log.len() < 10_000, "{}", device.log.len());
 }
 
 #[test]

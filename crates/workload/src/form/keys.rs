@@ -211,7 +211,8 @@ pub const KEYS: &[Key] = &[
         "precondition",
         None,
         "steady",
-        "before measuring, write twice the capacity, then as the workload does until SNIA's rule holds",
+        "before measuring, write twice the capacity, then as the workload does until SNIA's rule holds; \
+         mixed:1GiB instead writes that much at random in requests of 4 KiB to 256 KiB",
         |d, v| set(&mut d.precondition, precondition(v)),
     ),
     Key::run(
@@ -347,7 +348,12 @@ fn precondition(value: &str) -> Result<Option<Precondition>, String> {
     match value {
         "steady" => Ok(Some(Precondition::Steady)),
         "none" => Ok(None),
-        _ => Err(format!("'{value}' is neither 'steady' nor 'none'")),
+        _ => match value.strip_prefix("mixed:").map(parse_bytes) {
+            Some(Ok(bytes @ 1..)) => Ok(Some(Precondition::Mixed { bytes })),
+            Some(Ok(0)) => Err("'mixed:0' writes nothing: a size above 0, as in mixed:1GiB".into()),
+            Some(Err(error)) => Err(text(error)),
+            None => Err(format!("'{value}' is neither 'steady' nor 'mixed:SIZE' nor 'none'")),
+        },
     }
 }
 

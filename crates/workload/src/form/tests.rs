@@ -135,7 +135,9 @@ fn inline_error_names_position_fault_and_alternative() {
         ("random-read,rate=5/s,turns=2", 13, &["'rate'", "'turns'"]),
         ("random-read,fsync=1", 13, &["for jobs that write"]),
         ("random-trim,fua", 13, &["for jobs that write"]),
-        ("random-read,precondition=full", 13, &["neither 'steady' nor 'none'"]),
+        ("random-read,precondition=full", 13, &["neither 'steady' nor 'mixed:SIZE' nor 'none'"]),
+        ("random-read,precondition=mixed:0", 13, &["above 0"]),
+        ("random-read,precondition=mixed:9", 13, &["mixed", "unit"]),
         ("random-read,reads=50%", 13, &["random-write,reads=70%"]),
         ("random-read,confidence=0%", 13, &["above 0%"]),
         ("random-read,seed=-1", 13, &["seed", "2^64"]),
@@ -406,6 +408,11 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
     prop::collection::vec(alike, 1..4).prop_map(|jobs| jobs.concat())
 }
 
+fn precondition() -> impl Strategy<Value = Option<Precondition>> {
+    let mixed = (1..1_u64 << 50).prop_map(|bytes| Precondition::Mixed { bytes });
+    prop::option::of(prop_oneof![Just(Precondition::Steady), mixed])
+}
+
 /// Removes names, which depend on the written form.
 fn nameless(mut workload: Workload) -> Workload {
     workload.jobs.iter_mut().for_each(|job| job.name.clear());
@@ -428,9 +435,8 @@ proptest! {
 
     #[test]
     fn workload_round_trips_through_its_text(
-        jobs in jobs(), seed in any::<u64>(), steady in any::<bool>(), verify in any::<bool>(),
+        jobs in jobs(), seed in any::<u64>(), precondition in precondition(), verify in any::<bool>(),
     ) {
-        let precondition = steady.then_some(Precondition::Steady);
         let workload = Workload { precondition, verify, ..Workload::new(jobs, Stop::after(7)).seed(Seed(seed)) };
         let text = workload.to_string();
         prop_assert_eq!(Workload::parse(&text).map(nameless), Ok(workload), "{}", text);

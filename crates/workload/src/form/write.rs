@@ -28,10 +28,17 @@ impl fmt::Display for Workload {
             write!(f, ",warmup={}", self.warmup_requests)?;
         }
         write!(f, ",seed={}", self.seed.0)?;
-        if self.precondition == Some(Precondition::Steady) {
-            f.write_str(",precondition=steady")?;
-        }
+        self.precondition.map_or(Ok(()), |precondition| write!(f, ",precondition={precondition}"))?;
         f.write_str(if self.verify { ",verify" } else { "" })
+    }
+}
+
+impl fmt::Display for Precondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Steady => f.write_str("steady"),
+            Self::Mixed { bytes } => write!(f, "mixed:{}", size(*bytes)),
+        }
     }
 }
 
