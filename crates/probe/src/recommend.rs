@@ -200,12 +200,12 @@ fn prepare_read_area(session: &mut Session<'_, '_>) -> Result<Option<Area>, Inte
     if !setup.may_write || session.state().is_written() {
         return Ok(None);
     }
-    let filled = session.area().length_bytes;
     let wanted = READ_AREA_BYTES.min(setup.capacity_bytes * 3 / 4) / FILL_BYTES * FILL_BYTES;
-    if wanted > filled {
-        session.bench().fill(filled, wanted - filled, FILL_BYTES)?;
-    }
-    Ok(Some(Area { offset_bytes: 0, length_bytes: wanted.max(filled) }))
+    let length_bytes = wanted.max(session.area().length_bytes);
+    // The part that was filled before is written again: a drive's cache holds what earlier experiments read there, which
+    // random reads would find.
+    session.bench().fill(0, length_bytes, FILL_BYTES)?;
+    Ok(Some(Area { offset_bytes: 0, length_bytes }))
 }
 
 fn whole(session: &Session<'_, '_>) -> Area {

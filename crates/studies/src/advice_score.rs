@@ -285,6 +285,13 @@ mod tests {
         assert!(reads == 0 && missed.len() <= 1, "{missed:#?}");
     }
 
+    /// The cache of random 183 holds an eighth of the area in which reads of a new drive are measured.
+    #[test]
+    fn random_reads_are_not_measured_in_the_cache() {
+        let missed = misses(&random(184, Seed(0))[183..]);
+        assert!(missed.is_empty(), "{missed:#?}");
+    }
+
     /// The recommendation of a scan must not depend on a cache with data of earlier cells.
     #[test]
     fn scans_are_not_measured_in_the_cache() {
