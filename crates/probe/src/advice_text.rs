@@ -65,7 +65,8 @@ pub(crate) fn reason(choice: &Choice, bound: Option<Duration>, area: Option<Area
 
 /// States the conditions of a rate of writes, and its limits.
 pub(crate) fn of_writes(writes: &Writes, capacity_bytes: u64) -> String {
-    let mut text = format!("; {} were written at random by then", format_bytes(writes.written_bytes));
+    let mut text =
+        format!("; {} were written at random in several sizes by then", format_bytes(writes.written_bytes));
     text += &match writes.buffer_bytes {
         Some(bytes) => format!(", against a write buffer of {}", format_bytes(bytes)),
         None => String::new(),

@@ -13,6 +13,7 @@ use flashlane_base::{Duration, Histogram, Instant, Seed};
 use flashlane_measure::Interruption;
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::{Access, Generator};
+use std::collections::BTreeMap;
 
 const SIZES: [u64; 4] = [4096, 16 * 1024, 64 * 1024, 256 * 1024];
 const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
@@ -48,8 +49,8 @@ pub(crate) struct Grid {
     pub(crate) cells: Vec<Cell>,
     pub(crate) largest: u64,
     pub(crate) deepest: u32,
-    /// Bytes that the cells wrote.
-    pub(crate) written_bytes: u64,
+    /// Bytes that the cells wrote, by request size.
+    pub(crate) written: BTreeMap<u64, u64>,
 }
 
 impl Grid {
@@ -73,7 +74,7 @@ impl Grid {
             cells: Vec::new(),
             largest: sizes.iter().copied().max().unwrap_or(unit),
             deepest: depths.iter().copied().max().unwrap_or(1),
-            written_bytes: 0,
+            written: BTreeMap::new(),
         };
         let mut cursor = 0;
         for &size in &sizes {
@@ -123,7 +124,7 @@ impl Grid {
             done.push((completion.completed, completion.latency()));
         })?;
         if self.load == Load::RandomWrite {
-            self.written_bytes += done.len() as u64 * size;
+            *self.written.entry(size).or_default() += done.len() as u64 * size;
         }
         // Where the time ended first, at least half of the completed requests count.
         let lead_in = lead_in.min(done.len() / 2);

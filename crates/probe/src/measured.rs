@@ -1,6 +1,6 @@
 //! What a measurement of one point gives.
 
-use flashlane_base::Histogram;
+use flashlane_base::{Histogram, Seed};
 use flashlane_device::Counters;
 use flashlane_measure::Run;
 use flashlane_measure::statistics::steady_state::Window;
@@ -78,8 +78,7 @@ impl Measured {
 
 /// Returns a workload as a line for `run`, without the default seed of 0.
 pub(crate) fn line(workload: &Workload) -> String {
-    let text = workload.to_string();
-    text.strip_suffix(",seed=0").unwrap_or(&text).to_owned()
+    workload.to_string().replacen(",seed=0", "", usize::from(workload.seed == Seed(0)))
 }
 
 /// Returns whether GC ran, where the device counts it.

@@ -16,6 +16,7 @@ use flashlane_base::Duration;
 use flashlane_measure::Interruption;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Finding, Rate, Recommendation, Status};
+use std::collections::BTreeMap;
 
 /// Part of a never written drive that is filled for the measurement of reads: several times a drive's cache.
 const READ_AREA_BYTES: u64 = 512 << 20;
@@ -57,7 +58,8 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
         budget: setup.budget,
         buffer_bytes,
         stale_bytes,
-        written_bytes: 0,
+        mixed_bytes: 0,
+        written: BTreeMap::new(),
         steady_since_bytes: 0,
     };
     let test_area = TestArea {
@@ -67,9 +69,7 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
     };
     let filled = session.is_filled().then_some(test_area.area);
     warn_of_random_writes(session);
-    let unit = session.bench().unit_bytes(true);
-    let size = setup.page_bytes.unwrap_or(writes::SIZE_BYTES).next_multiple_of(unit);
-    writes::precondition(session.bench(), &mut history, size)?;
+    writes::precondition(session.bench(), &mut history)?;
     let (mut grid, mut chosen) = choose_write(session, test_area, &mut history)?;
     let mut rates = None;
     for attempt in 1.. {
@@ -88,7 +88,7 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
         let burst = burst.filter(|burst| {
             burst.bandwidth_bytes_per_s > writes::BURST_GAIN * choice.measured.bandwidth_bytes_per_s
         });
-        rates = Some(writes::rates(&choice.measured, history, burst));
+        rates = Some(writes::rates(&choice.measured, &history, burst));
     }
     if let Some(mut recommendation) = report(session, &grid, chosen, filled) {
         if let Some(rates) = rates {
@@ -120,7 +120,7 @@ fn choose_write(
 ) -> Result<(Grid, Chosen), Interruption> {
     let page_bytes = session.setup().page_bytes;
     let mut grid = measure_grid(session, Load::RandomWrite, test_area, page_bytes)?;
-    history.written_bytes += grid.written_bytes;
+    grid.written.iter().for_each(|(&size, &bytes)| history.add(size, bytes));
     let mut confirm = |bench: &mut Bench<'_>, cell: &Cell| writes::once(bench, history, cell);
     let chosen = choose(session, &mut grid, &mut confirm)?;
     Ok((grid, chosen))

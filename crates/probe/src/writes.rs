@@ -2,12 +2,19 @@
 //!
 //! The probe's own experiments change the drive. They write and trim the same places repeatedly, which leaves whole
 //! blocks stale: until these are reclaimed, GC costs nothing, and the drive seems several times faster than it is. The
-//! stale data is at most what they wrote. So [`precondition`] first writes at least as much at random, and continues
-//! until five consecutive rounds meet SNIA's rule for a steady state. [`sustained`] then measures the chosen point in
-//! rounds until these meet the rule too; where the budget ends first, the result says so.
+//! stale data is at most what they wrote. So [`precondition`] first writes at least as much at random, in requests of
+//! mixed sizes, and continues until five consecutive rounds meet SNIA's rule for a steady state. [`sustained`] then
+//! measures the chosen point in rounds until these meet the rule too; where the budget ends first, the result says so.
 //!
 //! The point is chosen by short measurements, possibly before GC has to reclaim as much as is written. Where the point
 //! then sustains clearly less than they showed, it is chosen again in the new state.
+//!
+//! A drive that was only ever written in requests of one size fills its planes in step: they run GC at one time, for
+//! which a request waits once. Requests that reach only some of the planes end that for good: each plane then runs GC at
+//! a time of its own, and a request to many planes waits for one after the other. At the same write amplification the
+//! drive can be several times slower. Mixed use leaves a drive out of step, and so do the probe's experiments. So the
+//! workload line of a recommendation begins with the volume that the probe wrote in requests of other sizes
+//! ([`Precondition::Mixed`]), and a run of it on a new drive reaches the same state.
 //!
 //! This does not show the rate of a drive with much spare space after that is used up: whether GC ran is reported
 //! separately, where the drive counts it.
@@ -22,7 +29,8 @@ use flashlane_device::Device;
 use flashlane_measure::statistics::steady_state::{ROUNDS, ROUNDS_MAX, Window};
 use flashlane_measure::{Interruption, Run};
 use flashlane_result::probe::{Rate, Recommendation, Writes};
-use flashlane_workload::{Stop, Workload};
+use flashlane_workload::{Precondition, Stop, Workload};
+use std::collections::BTreeMap;
 
 /// Bytes of a measurement, within limits on its number of requests.
 const RUN_BYTES: u64 = 80 << 20;
@@ -30,8 +38,6 @@ const FEWEST: u64 = 1024;
 const MOST: u64 = 20_000;
 /// A round of preconditioning writes at most this fraction of the capacity, as with `precondition=steady`.
 const ROUND_PART: u64 = 4;
-/// Default size of preconditioning writes: in the middle of the compared sizes.
-pub(crate) const SIZE_BYTES: u64 = 64 << 10;
 /// Queue depth of preconditioning.
 const DEPTH: u32 = 32;
 /// Writes before a run counts, where the buffer size is unknown.
@@ -48,7 +54,7 @@ pub(crate) const CHOICES: usize = 3;
 pub(crate) const BURST_GAIN: f64 = 1.1;
 
 /// The probe's writes to the drive so far, and the write buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct WriteHistory {
     pub(crate) effort: Effort,
     /// Time limits on a device whose time is real.
@@ -57,13 +63,30 @@ pub(crate) struct WriteHistory {
     pub(crate) buffer_bytes: Option<u64>,
     /// Upper bound of the stale data left by the probe's other experiments.
     pub(crate) stale_bytes: u64,
-    /// Bytes written at random since.
-    pub(crate) written_bytes: u64,
+    /// Bytes written at random since in requests of mixed sizes.
+    pub(crate) mixed_bytes: u64,
+    /// Bytes written at random since in requests of one size, by that size.
+    pub(crate) written: BTreeMap<u64, u64>,
     /// Bytes that the probe had written and trimmed in total when [`sustained`] last ended.
     pub(crate) steady_since_bytes: u64,
 }
 
 impl WriteHistory {
+    /// Adds bytes that were written at random in requests of `size`.
+    pub(crate) fn add(&mut self, size: u64, bytes: u64) {
+        *self.written.entry(size).or_default() += bytes;
+    }
+
+    /// Returns the bytes written at random.
+    fn written_bytes(&self) -> u64 {
+        self.mixed_bytes + self.written.values().sum::<u64>()
+    }
+
+    /// Returns the bytes written at random in requests of `size`.
+    fn written_in(&self, size: u64) -> u64 {
+        self.written.get(&size).copied().unwrap_or_default()
+    }
+
     /// Returns the bytes to write before a run counts.
     pub(crate) fn lead_in_bytes(&self) -> u64 {
         match self.buffer_bytes {
@@ -75,7 +98,7 @@ impl WriteHistory {
 
     /// Returns whether the random writes exceed the stale data of the probe's other experiments.
     pub(crate) fn is_used_up(&self) -> bool {
-        self.written_bytes >= self.stale_bytes
+        self.written_bytes() >= self.stale_bytes
     }
 
     /// Returns how often the rounds of a measurement may be doubled until they are steady.
@@ -87,31 +110,26 @@ impl WriteHistory {
     }
 }
 
-/// Writes requests of `size` at random to the whole device until the stale data of the probe's experiments is used up
-/// and the rounds are steady, or the budget ends.
-pub(crate) fn precondition(
-    bench: &mut Bench<'_>,
-    history: &mut WriteHistory,
-    size: u64,
-) -> Result<(), Interruption> {
+/// Writes mixed requests at random to the whole device until the stale data of the probe's experiments is used up and
+/// the rounds are steady, or the budget ends.
+pub(crate) fn precondition(bench: &mut Bench<'_>, history: &mut WriteHistory) -> Result<(), Interruption> {
     let capacity_bytes = bench.device().profile().capacity_bytes;
+    let unit = bench.unit_bytes(true);
     let round_bytes = (capacity_bytes / ROUND_PART).min(RUN_BYTES.max(history.stale_bytes / ROUNDS as u64));
     let depth = bench.depth().min(DEPTH);
-    let requests = (round_bytes / size).max(FEWEST);
     let (start, mut rounds) = (bench.device().now(), Vec::new());
     while rounds.len() < ROUNDS_MAX {
-        let mut stop = Stop::after(requests);
-        if bench.is_real() {
-            let spent = bench.device().now().since(start);
-            if spent >= history.budget.precondition {
-                break;
-            }
-            stop.time = Some(history.budget.precondition / ROUNDS as u64);
+        if bench.is_real() && bench.device().now().since(start) >= history.budget.precondition {
+            break;
         }
-        let seed = Seed(bench.random().bits());
-        let run = bench.run(&Workload::new(vec![Load::RandomWrite.job(size, depth)], stop).seed(seed))?;
-        history.written_bytes += run.bytes();
-        rounds.push(run.bandwidth_bytes_per_s());
+        let random = Seed(bench.random().bits()).source();
+        let writes = Precondition::mixed(round_bytes, capacity_bytes, unit, random);
+        let (mut bytes, time) = (0, history.budget.precondition / ROUNDS as u64);
+        let took = bench.stream_until(writes, depth, Some(time), &mut |access, _| {
+            bytes += access.length_bytes;
+        })?;
+        history.mixed_bytes += bytes;
+        rounds.push(bytes as f64 / took.as_s_f64().max(1e-9));
         if history.is_used_up() && Window::of(&rounds).is_some_and(|window| window.is_steady()) {
             break;
         }
@@ -155,7 +173,9 @@ pub(crate) fn sustained(
     };
     let mut lead_in = history.lead_in_bytes().div_ceil(cell.size).max(u64::from(cell.depth));
     for doubled in 0.. {
-        let (mut rounds, warmup) = (Vec::new(), history.written_bytes / cell.size + lead_in);
+        let own_bytes = history.written_in(cell.size);
+        let mixed_bytes = history.written_bytes() - own_bytes;
+        let (mut rounds, warmup) = (Vec::new(), own_bytes / cell.size + lead_in);
         for _ in 0..ROUNDS {
             rounds.push(measure(bench, history, cell, requests, lead_in)?);
             lead_in = 0;
@@ -166,7 +186,8 @@ pub(crate) fn sustained(
         measured.steady = is_steady && history.is_used_up();
         let job = Load::RandomWrite.job(cell.size, cell.depth);
         // A repetition on a drive in its state before the probe has to write this volume first.
-        let line = Workload::single(job, measured.requests).warmup(warmup);
+        let precondition = (mixed_bytes > 0).then_some(Precondition::Mixed { bytes: mixed_bytes });
+        let line = Workload { precondition, ..Workload::single(job, measured.requests).warmup(warmup) };
         measured.workload = measured::line(&line);
         let enough = measured.steady
             && (history.effort != Effort::Full || is_worn(&measured, history, capacity_bytes));
@@ -193,13 +214,13 @@ fn measure(
     // With one seed, runs would write the same places again, and leave whole blocks stale.
     let seed = Seed(bench.random().bits());
     let run = bench.run(&Workload::new(vec![job], stop).warmup(lead_in).seed(seed))?;
-    history.written_bytes += (lead_in + run.requests) * cell.size;
+    history.add(cell.size, (lead_in + run.requests) * cell.size);
     Ok(run)
 }
 
 /// Returns whether the drive has no spare space left: GC runs, or the whole drive was overwritten at random.
 fn is_worn(measured: &Measured, history: &WriteHistory, capacity_bytes: u64) -> bool {
-    measured.cleaning.unwrap_or(history.written_bytes >= 2 * capacity_bytes)
+    measured.cleaning.unwrap_or(history.written_bytes() >= 2 * capacity_bytes)
 }
 
 /// Measures the rate into an empty buffer; `None` where there is no buffer.
@@ -222,7 +243,7 @@ pub(crate) fn burst(
     let seed = Seed(bench.random().bits());
     let run = bench.run(&workload.clone().seed(seed))?;
     let measured = Measured { workload: measured::line(&workload), ..Measured::from(&run) };
-    history.written_bytes += requests * cell.size;
+    history.add(cell.size, requests * cell.size);
     Ok(Some(Rate::from(&measured)))
 }
 
@@ -247,21 +268,23 @@ pub fn sustained_elsewhere(
         budget,
         buffer_bytes,
         stale_bytes: 0,
-        written_bytes: 0,
+        mixed_bytes: 0,
+        written: BTreeMap::new(),
         steady_since_bytes: 0,
     };
     let (size, depth) = (point.request_bytes, point.queue_depth);
     let cell = Cell { size, depth, rate: 0.0, p99_ns: 0.0, confirmed: None };
+    precondition(&mut bench, &mut history)?;
     sustained(&mut bench, &mut history, &cell, size).map(|measured| Rate::from(&measured))
 }
 
 /// Combines burst and sustained rates.
-pub(crate) fn rates(measured: &Measured, history: WriteHistory, burst: Option<Rate>) -> Writes {
+pub(crate) fn rates(measured: &Measured, history: &WriteHistory, burst: Option<Rate>) -> Writes {
     Writes {
         steady: measured.steady,
         cleaning: measured.cleaning,
         write_amplification: measured.write_amplification,
-        written_bytes: history.written_bytes,
+        written_bytes: history.written_bytes(),
         stale_bytes: history.stale_bytes,
         buffer_bytes: history.buffer_bytes.filter(|bytes| *bytes > 0),
         burst,
