@@ -377,7 +377,14 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         let (store, clients, now) = (&self.store, &self.clients, self.server.now);
         let status = || store.status();
         let lines = || clients.values().map(|client| client.session.line(now) + "\n").collect();
-        call(&mut Context { session, server: &mut self.server, status: &status, clients: &lines })
+        let lanes = || lane_lines(store);
+        call(&mut Context {
+            session,
+            server: &mut self.server,
+            status: &status,
+            lanes: &lanes,
+            clients: &lines,
+        })
     }
 
     /// Gives a request its reply, which leaves when its writes have ended.
@@ -410,4 +417,22 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             self.count_memory(id);
         }
     }
+}
+
+/// Returns blocks and wear of each lane of a store, for INFO.
+fn lane_lines<D: DataDevice, L: DataDevice>(store: &Store<D, L>) -> String {
+    let mut out = String::new();
+    for (nth, lane) in store.blocks().status().lanes.iter().enumerate() {
+        let erases = lane.erases.map(|(least, mean, most)| format!(",erases={least}/{mean:.1}/{most}"));
+        out += &format!(
+            "lane{nth}:blocks={},erased={},dirty={},bad={},damaged={}{}\r\n",
+            lane.blocks,
+            lane.erased,
+            lane.dirty,
+            lane.bad,
+            lane.damaged,
+            erases.unwrap_or_default()
+        );
+    }
+    out
 }

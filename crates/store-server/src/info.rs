@@ -25,7 +25,7 @@ const SECTIONS: &[(&str, bool, Section)] = &[
 ];
 
 /// Returns the sections that are named, or the usual ones.
-pub fn text(state: &ServerState, status: &Status, named: &[String]) -> String {
+pub fn text(state: &ServerState, status: &Status, lanes: &dyn Fn() -> String, named: &[String]) -> String {
     let is_all = named.iter().any(|name| name == "all" || name == "everything");
     let is_usual = named.is_empty() || named.iter().any(|name| name == "default");
     let mut out = String::new();
@@ -36,6 +36,11 @@ pub fn text(state: &ServerState, status: &Status, named: &[String]) -> String {
             let _ = write!(out, "{between}# {title}\r\n");
             section(state, status, &mut out);
         }
+    }
+    // Drives have many: they are printed where they are asked for.
+    if is_all || named.iter().any(|own| own == "lanes") {
+        let between = if out.is_empty() { "" } else { "\r\n" };
+        let _ = write!(out, "{between}# Lanes\r\n{}", lanes());
     }
     out
 }

@@ -30,7 +30,7 @@ pub static COMMANDS: &[Spec] = &[
 fn info(context: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Result<(), CommandError> {
     let sections: Vec<String> =
         request.args(1).map(|name| String::from_utf8_lossy(name).to_lowercase()).collect();
-    reply.verbatim(&info::text(context.server, &(context.status)(), &sections));
+    reply.verbatim(&info::text(context.server, &(context.status)(), context.lanes, &sections));
     Ok(())
 }
 

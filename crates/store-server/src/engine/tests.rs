@@ -322,7 +322,15 @@ fn handshakes_of_clients_are_answered() {
     expect(&mut engine, client, "LPUSH a b\nPING", &format!("{unknown}|+PONG"));
     let list = call(&mut engine, client, "CLIENT LIST");
     assert!(list.contains("name=me") && list.contains("lib-name=redis-py lib-ver=8.1.0"), "{list}");
-    assert!(call(&mut engine, client, "INFO everything").contains("latency_percentiles_usec_get:p50="));
+    let info = call(&mut engine, client, "INFO everything");
+    for line in [
+        "latency_percentiles_usec_get:p50=",
+        "write_amplification:",
+        "# Lanes|lane0:blocks=",
+        "lane3:blocks=",
+    ] {
+        assert!(info.contains(line), "{line} is missing: {info}");
+    }
     expect(&mut engine, client, "QUIT\nPING", "+OK");
     assert!(engine.output(client).is_none(), "the connection ends");
 }

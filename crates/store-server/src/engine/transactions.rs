@@ -1,6 +1,6 @@
 //! MULTI, EXEC and WATCH.
 
-use super::{Engine, Waiting, Watch};
+use super::{Engine, Waiting};
 use crate::cells::{Key, Keys};
 use crate::clients::{ClientId, Session, SlotId, Transaction};
 use crate::commands::{CommandError, Kind, Spec, Verb};
