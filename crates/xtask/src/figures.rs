@@ -63,6 +63,8 @@ const FIGURES: &[&Figure] = &[
     &store::OPENING,
     &store::MEMORY,
     &store::CUTS,
+    &store::SERVER_GET,
+    &store::SERVER_SET,
     &probe::TIME,
     &probe::CHUNK,
     &probe::CHUNK_WRONG,

@@ -1,8 +1,9 @@
-//! The key-value store on software-defined flash, in virtual time.
+//! The key-value store on software-defined flash, in virtual time, and its server beside Redis.
 
 use super::{Figure, Goal, number_after};
 
 const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench store";
+const SERVER: &str = "cargo bench -q -p flashlane-store-server";
 
 pub const GETS: Figure = Figure {
     id: "store-gets",
@@ -58,4 +59,20 @@ pub const CUTS: Figure = Figure {
     goal: Some(Goal::AtLeast(1_000_000.0, Some(10_000_000.0))),
     command: "cargo xtask sim store --first 1 --cuts 1000000",
     read: |output| number_after(output, "trials,"),
+};
+
+pub const SERVER_GET: Figure = Figure {
+    id: "server-get",
+    what: "`store serve`, redis-benchmark GET of 1 KB, pipelines of 16: requests a second over those of redis-server, in turn",
+    goal: Some(Goal::AtLeast(0.5, Some(1.0))),
+    command: SERVER,
+    read: |output| number_after(output, "get: median ratio"),
+};
+
+pub const SERVER_SET: Figure = Figure {
+    id: "server-set",
+    what: "the same for SET, durability `system` beside appendfsync everysec",
+    goal: Some(Goal::AtLeast(0.5, Some(1.0))),
+    command: SERVER,
+    read: |output| number_after(output, "set: median ratio"),
 };
