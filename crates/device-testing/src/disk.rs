@@ -101,6 +101,7 @@ impl MemoryDisk {
         }
         let outcome = match request.operation {
             Operation::Read if self.random.chance(self.faults.read_fails) => Err(Failure::Unreadable),
+            Operation::Flush if self.random.chance(self.faults.flush_fails) => Err(Failure::Os(IO_ERROR)),
             Operation::Write if self.random.chance(self.faults.unit_fails) => Err(Failure::Os(IO_ERROR)),
             _ => Ok(()),
         };
@@ -133,9 +134,29 @@ impl MemoryDisk {
                 self.cached.clear();
                 self.durable.clear();
             }
+            (Operation::Flush, Err(_), _) => drop(self.drop_cached()),
             _ => {}
         }
         self.queue.complete(ended)
+    }
+
+    /// Empties the cache: each sector in it becomes durable or is lost. Returns those that are lost.
+    fn drop_cached(&mut self) -> Vec<AtRisk> {
+        let mut lost = Vec::new();
+        for sector in std::mem::take(&mut self.cached) {
+            let durable = self.durable.remove(&sector).expect("a cached sector has durable bytes");
+            if self.random.chance(0.5) {
+                let span = self.span(sector);
+                lost.push(AtRisk {
+                    lane: Default::default(),
+                    offset_bytes: span.start as u64,
+                    length_bytes: span.len() as u64,
+                    since: 0,
+                });
+                self.bytes[span].copy_from_slice(&durable);
+            }
+        }
+        lost
     }
 
     /// Leaves the sectors of a write with a mixture of old, new and random bytes.
@@ -180,20 +201,7 @@ impl Device for MemoryDisk {
     }
 
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
-        let mut lost = Vec::new();
-        for sector in std::mem::take(&mut self.cached) {
-            let durable = self.durable.remove(&sector).expect("a cached sector has durable bytes");
-            if self.random.chance(0.5) {
-                let span = self.span(sector);
-                lost.push(AtRisk {
-                    lane: Default::default(),
-                    offset_bytes: span.start as u64,
-                    length_bytes: span.len() as u64,
-                    since: 0,
-                });
-                self.bytes[span].copy_from_slice(&durable);
-            }
-        }
+        let lost = self.drop_cached();
         for cut in self.queue.cut_power() {
             self.tear(&cut);
         }

@@ -18,6 +18,8 @@ pub struct MemoryFaults {
     pub unit_fails: f64,
     /// A read fails, once.
     pub read_fails: f64,
+    /// A flush fails, once; a disk drops parts of its cache then, as Linux does with pages that could not be written.
+    pub flush_fails: f64,
 }
 
 /// Lanes of erase units in memory.
@@ -234,7 +236,7 @@ mod tests {
     #[test]
     fn failing_memory_lanes_conform() {
         conformance::check_failing(&mut || {
-            let faults = MemoryFaults { unit_fails: 0.0, read_fails: 0.2 };
+            let faults = MemoryFaults { read_fails: 0.2, ..MemoryFaults::default() };
             Box::new(MemoryLanes::new(2, 16, 4096, 512, Seed(1)).with_faults(faults))
         });
     }

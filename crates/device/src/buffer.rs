@@ -73,6 +73,19 @@ impl Buffer {
         buffer
     }
 
+    /// Sets the length. Bytes behind the old one have any value.
+    ///
+    /// # Panics
+    /// Above the length that it was created with, rounded up to 4 KiB.
+    pub fn set_len(&mut self, length_bytes: usize) {
+        let most = match &self.memory {
+            Memory::Small(blocks) => size_of_val(&blocks[..]),
+            Memory::Huge { map, start } => map.len() - start,
+        };
+        assert!(length_bytes <= most, "{length_bytes} bytes do not fit into a buffer of {most}");
+        self.length_bytes = length_bytes;
+    }
+
     /// The data.
     pub fn as_slice(&self) -> &[u8] {
         match &self.memory {

@@ -135,7 +135,11 @@ impl<'a> Reader<'a> {
             let name = self.rest()[..word].to_owned();
             self.at += word + 1;
             let inner = Box::new(self.inner(depth + 1)?);
-            let options = self.settings(&[',', ')'])?;
+            let mut options = self.settings(&[',', ')']);
+            if let (Err(error), Spec::Path(_)) = (&mut options, &*inner) {
+                error.reason += &format!(", or, if the comma is part of a path, '{name}((PATH),KEY=VALUE)'");
+            }
+            let options = options?;
             if !self.eat(')') {
                 return Err(self.error(format!("the ')' that closes '{name}(' is missing")));
             }
@@ -287,6 +291,7 @@ mod tests {
             ("sim:ssd-s#x", 11, "lane"),
             ("backed(sim:ssd-s", 16, "')'"),
             ("backed(sim:ssd-s)x", 17, "nothing more"),
+            ("lanes(./a,b.img,channels=2)", 10, "'lanes((PATH),KEY=VALUE)'"),
         ] {
             let error = text.parse::<Spec>().unwrap_err();
             assert_eq!(error.position, position, "{error}");

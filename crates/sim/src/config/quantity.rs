@@ -53,8 +53,8 @@ macro_rules! quantity {
 }
 
 quantity! {
-    Bytes, "a size with its unit in quotes, like \"4KiB\"", units::parse_bytes;
-    Time, "a time with its unit in quotes, like \"25us\"", units::parse_duration;
-    Rate, "a rate with its unit in quotes, like \"40MB/s\"", units::parse_rate;
-    Share, "a share with its unit in quotes, like \"15%\"", units::parse_share;
+    Bytes, "a size with its unit, like \"4KiB\"", units::parse_bytes;
+    Time, "a time with its unit, like \"25us\"", units::parse_duration;
+    Rate, "a rate with its unit, like \"40MB/s\"", units::parse_rate;
+    Share, "a share with its unit, like \"15%\"", units::parse_share;
 }
