@@ -3,28 +3,30 @@
 use flashlane_base::{Duration, Instant};
 use std::time;
 
-/// CLOCK_MONOTONIC since the device was opened. Reading it costs no system call.
+/// CLOCK_MONOTONIC since its start, which for a real device is its opening. Reading it costs no system call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     began: time::Instant,
 }
 
 impl Clock {
     /// Longest delay of a timer (the kernel's timer slack and the exit from idle). The last part of a wait spins on the
     /// clock instead of sleeping.
-    pub(crate) const SPIN: Duration = Duration::from_us(80);
+    pub const SPIN: Duration = Duration::from_us(80);
 
-    pub(crate) fn start() -> Self {
+    /// Starts a clock at zero.
+    pub fn start() -> Self {
         Self { began: time::Instant::now() }
     }
 
+    /// Returns the time since the start.
     #[inline]
-    pub(crate) fn now(&self) -> Instant {
+    pub fn now(&self) -> Instant {
         Instant::from_ns(self.began.elapsed().as_nanos() as u64)
     }
 
     /// Returns when the clock has reached `until`.
-    pub(crate) fn wait_until(&self, until: Instant) {
+    pub fn wait_until(&self, until: Instant) {
         loop {
             let left = until.since(self.now());
             if left.is_zero() {
@@ -39,6 +41,13 @@ impl Clock {
     }
 }
 
+/// Lets the sleeps and waits of this thread end when asked. By default the kernel's timer slack delays them by up to 50 µs.
+pub fn end_sleeps_on_time() {
+    // Where the system refuses, sleeps end later, and spin less.
+    // SAFETY: the call takes numbers only, and changes a property of this thread.
+    _ = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
+}
+
 /// Runs `work` and returns its result and its duration on the monotonic clock.
 pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let clock = Clock::start();
@@ -46,11 +55,24 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (done, clock.now().since(Instant::ZERO))
 }
 
+/// Returns the CPU time that the calling thread has used.
+pub fn thread_cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
 /// Returns the date and time of day in UTC as RFC 3339: `2026-11-05T12:30:00Z`.
 ///
 /// Only for the header of a result: no measurement depends on it.
 pub fn date() -> String {
-    humantime::format_rfc3339_seconds(time::SystemTime::now()).to_string()
+    date_of(calendar_ms())
+}
+
+/// Returns a calendar time, in milliseconds since 1970, in the same form; in a year above 9999 as the last second before.
+pub fn date_of(calendar_ms: u64) -> String {
+    const LAST_S: u64 = 253_402_300_799;
+    let since = time::Duration::from_secs((calendar_ms / 1000).min(LAST_S));
+    humantime::format_rfc3339_seconds(time::UNIX_EPOCH + since).to_string()
 }
 
 /// Returns the calendar time: milliseconds since 1970, UTC.
@@ -70,6 +92,20 @@ mod tests {
         clock.wait_until(until);
         assert!(clock.now() >= until);
         clock.wait_until(Instant::ZERO);
+    }
+
+    #[test]
+    fn cpu_time_of_a_thread_grows_with_work_only() {
+        let before = thread_cpu_time();
+        std::thread::sleep(time::Duration::from_millis(50));
+        assert!(thread_cpu_time().saturating_sub(before) < Duration::from_ms(40), "it slept");
+        while thread_cpu_time().saturating_sub(before) < Duration::from_ms(50) {}
+    }
+
+    #[test]
+    fn date_of_any_time_has_four_digits_of_a_year() {
+        assert_eq!(date_of(1_767_225_599_999), "2025-12-31T23:59:59Z");
+        assert_eq!(date_of(u64::MAX), "9999-12-31T23:59:59Z");
     }
 
     #[test]

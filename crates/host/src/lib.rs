@@ -14,6 +14,7 @@
 //! | `record` | recordings through the kernel's tracing: a block device's requests, a PostgreSQL's page accesses |
 //! | `identity`, `clock`, `interrupt` | the machine's description in a result; time; Ctrl-C |
 //! | `ticker`, `readable` | periodic display in the background; waiting for input |
+//! | `sockets`, `listen` | sockets of a server, and its limits |
 //! | `written` | the share of a device that was never written; virtual disks |
 
 // Real time, threads and system calls are allowed in this crate only.
@@ -38,13 +39,14 @@ mod ram;
 mod readable;
 mod record;
 mod signature;
+mod sockets;
 mod target;
 mod ticker;
 mod usage;
 mod written;
 mod zoned;
 
-pub use clock::{calendar_ms, date, timed};
+pub use clock::{Clock, calendar_ms, date, date_of, end_sleeps_on_time, thread_cpu_time, timed};
 pub use create::{CreateError, create};
 pub use depth::{DEPTH_DEFAULT, DEPTH_MAX};
 pub use doubt::Doubt;
@@ -55,7 +57,7 @@ pub use finding::Finding;
 pub use identity::{identity, serial};
 pub use interrupt::{Uninterruptible, catch_interrupts, interrupted};
 pub use listen::{allow_open_files, private_socket};
-pub use open::{Access, OpenOptions, OwnData};
+pub use open::{Access, OpenOptions, OwnData, PageCache};
 pub use open_error::OpenError;
 pub use ram::machine_memory_bytes;
 pub use readable::is_readable;
@@ -64,6 +66,7 @@ pub use record::{
     PagesRecorded, PostgresError, PostgresRecorder, RecordError, Recorded, Recorder, Relation, Undo, Until,
 };
 pub use signature::Signature;
+pub use sockets::{Address, ListenError, Listener, Stream, wait_for_sockets};
 pub use ticker::Ticker;
 pub use written::{is_virtual, never_written_share};
 pub use zoned::{ZonedDevice, ZonedError, ZonedOptions};

@@ -33,6 +33,19 @@ pub enum Access {
     Destroy,
 }
 
+/// Use of the operating system's page cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PageCache {
+    /// Direct I/O; a target whose file system has none is refused.
+    #[default]
+    Bypass,
+    /// Direct I/O where the file system has it, and otherwise the page cache, which is a [`Doubt`].
+    Tolerate,
+    /// A write completes when the operating system has it, and outlives this process but no power cut; a durable write or a
+    /// flush completes when it is on the device. Nothing can be measured so.
+    Use,
+}
+
 /// What the caller knows about Flashlane blocks on a device to overwrite.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OwnData {
@@ -62,8 +75,8 @@ pub struct OpenOptions {
     pub depth: u32,
     /// The I/O engine.
     pub engine: EngineChoice,
-    /// Allows buffered I/O where the file system refuses direct I/O.
-    pub allow_page_cache: bool,
+    /// Whether I/O goes through the page cache.
+    pub page_cache: PageCache,
 }
 
 impl OpenOptions {
@@ -76,7 +89,7 @@ impl OpenOptions {
             own_data: OwnData::Unknown,
             depth: DEPTH_DEFAULT,
             engine: EngineChoice::Automatic,
-            allow_page_cache: false,
+            page_cache: PageCache::Bypass,
         }
     }
 
@@ -118,9 +131,9 @@ impl OpenOptions {
         let extent = target.extent(&file).map_err(|e| self.os("measure", e))?;
         let buffered = warnings.contains(&Doubt::PageCacheNotBypassed);
         let unit_bytes = match extent.unit_bytes {
-            0 if buffered => 512,
+            0 if buffered || self.page_cache == PageCache::Use => 512,
             // The file opened with O_DIRECT, but the file system reports that it uses the page cache.
-            0 if self.allow_page_cache => {
+            0 if self.page_cache == PageCache::Tolerate => {
                 warnings.push(Doubt::PageCacheNotBypassed);
                 512
             }
@@ -197,11 +210,14 @@ impl OpenOptions {
         findings
     }
 
-    /// Opens the target with direct I/O and, to write to a block device, exclusively.
+    /// Opens the target, with direct I/O unless the page cache is used, and, to write to a block device, exclusively.
     fn open_file(&self, target: &Target, warnings: &mut Vec<Doubt>) -> Result<File, OpenError> {
         let write = self.access == Access::Destroy;
         // O_NONBLOCK: the open must not hang if a pipe has replaced the target.
-        let mut flags = libc::O_DIRECT | libc::O_NOCTTY | libc::O_NONBLOCK;
+        let mut flags = libc::O_NOCTTY | libc::O_NONBLOCK;
+        if self.page_cache != PageCache::Use {
+            flags |= libc::O_DIRECT;
+        }
         if write && target.block {
             flags |= libc::O_EXCL;
         } else if !write {
@@ -217,7 +233,9 @@ impl OpenOptions {
             match error.raw_os_error() {
                 // Only the owner may open with O_NOATIME.
                 Some(libc::EPERM) if flags & libc::O_NOATIME != 0 => flags &= !libc::O_NOATIME,
-                Some(libc::EINVAL) if flags & libc::O_DIRECT != 0 && self.allow_page_cache => {
+                Some(libc::EINVAL)
+                    if flags & libc::O_DIRECT != 0 && self.page_cache == PageCache::Tolerate =>
+                {
                     flags &= !libc::O_DIRECT;
                     warnings.push(Doubt::PageCacheNotBypassed);
                 }

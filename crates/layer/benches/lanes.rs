@@ -20,7 +20,7 @@ use fio::{fio, median};
 use flashlane_base::units::{parse_bytes, parse_count};
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Buffer, DataDevice, Lane, Request};
-use flashlane_host::{FileDevice, OpenOptions, OwnData, create};
+use flashlane_host::{FileDevice, OpenOptions, OwnData, PageCache, create};
 use flashlane_layer::lanes::{Lanes, Shape};
 use std::path::Path;
 
@@ -81,7 +81,7 @@ fn open(path: &Path) -> FileDevice {
     // works.
     // Lanes of an earlier round may be overwritten.
     OpenOptions {
-        allow_page_cache: true,
+        page_cache: PageCache::Tolerate,
         own_data: OwnData::Preserved(Vec::new()),
         ..OpenOptions::destroy(path)
     }

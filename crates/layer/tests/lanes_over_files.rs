@@ -3,7 +3,7 @@
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Buffer, DataDevice, Device, Lane, Request, RequestId, UnitState};
 use flashlane_device_testing::conformance;
-use flashlane_host::{EngineChoice, FileDevice, OpenError, OpenOptions, OwnData};
+use flashlane_host::{EngineChoice, FileDevice, OpenError, OpenOptions, OwnData, PageCache};
 use flashlane_layer::lanes::{Damage, Lanes, LanesError, Shape};
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ fn scratch(length_bytes: u64) -> (tempfile::TempDir, PathBuf) {
 /// Options that allow the lanes on the file, which the tests keep or may overwrite.
 fn options(path: &Path, engine: EngineChoice) -> OpenOptions {
     let own_data = OwnData::Preserved(Vec::new());
-    OpenOptions { engine, allow_page_cache: true, own_data, ..OpenOptions::destroy(path) }
+    OpenOptions { engine, page_cache: PageCache::Tolerate, own_data, ..OpenOptions::destroy(path) }
 }
 
 fn file(path: &Path, engine: EngineChoice) -> FileDevice {

@@ -1,7 +1,7 @@
 //! Options of opening a device: seed, depth, and the permissions for a real one.
 
 use flashlane_base::Seed;
-use flashlane_host::DEPTH_DEFAULT;
+use flashlane_host::{DEPTH_DEFAULT, PageCache};
 use flashlane_policy::Policies;
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct OpenOptions {
     pub(crate) destroy_data: bool,
     pub(crate) really: Option<PathBuf>,
-    pub(crate) allow_page_cache: bool,
+    pub(crate) page_cache: PageCache,
     pub(crate) depth: u32,
     pub(crate) seed: Seed,
     pub(crate) policies: Policies,
@@ -26,7 +26,7 @@ impl Default for OpenOptions {
         Self {
             destroy_data: false,
             really: None,
-            allow_page_cache: false,
+            page_cache: PageCache::Bypass,
             depth: DEPTH_DEFAULT,
             seed: Seed(0),
             policies: Policies::default(),
@@ -57,7 +57,12 @@ impl OpenOptions {
 
     /// Allows buffered I/O where the file system does not support direct I/O: this measures memory, not the drive.
     pub fn allow_page_cache(self, allowed: bool) -> Self {
-        Self { allow_page_cache: allowed, ..self }
+        Self { page_cache: if allowed { PageCache::Tolerate } else { PageCache::Bypass }, ..self }
+    }
+
+    /// Opens a real device through the page cache ([`PageCache::Use`]).
+    pub(crate) fn through_page_cache(self) -> Self {
+        Self { page_cache: PageCache::Use, ..self }
     }
 
     /// Sets the number of requests in flight on a real device; the depth of a simulated one is set by its profile.

@@ -3,7 +3,7 @@
 use crate::target::Real;
 use flashlane_block::{BlockInfo, BlockOptions, Blocks, LaneStatus, OpenError as BlockOpenError};
 use flashlane_device::{DataDevice, Lane};
-use flashlane_host::{FileDevice, OpenOptions, OwnData, ZonedOptions};
+use flashlane_host::{FileDevice, OpenOptions, OwnData, PageCache, ZonedOptions};
 use flashlane_layer::Lanes;
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ pub(crate) fn block_ranges(device: &Real) -> Vec<Range<u64>> {
 }
 
 fn read_only(device: &Real) -> OpenOptions {
-    OpenOptions { allow_page_cache: true, ..OpenOptions::read_only(device.path()) }
+    OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::read_only(device.path()) }
 }
 
 /// Returns the lanes over a real device, opened read-only; `None` where they cannot be opened.
@@ -68,6 +68,9 @@ fn blocks_on<D: DataDevice>(device: D, what: &str) -> OwnData {
     ];
     let held: Vec<String> = held.into_iter().flatten().collect();
     match held.is_empty() {
+        true if blocks.has_log() => {
+            OwnData::Found(format!("{what} of a store, whose pairs may still be in its log"))
+        }
         true => OwnData::Preserved(Vec::new()),
         false => OwnData::Found(format!("{what} with {}", held.join(" and "))),
     }

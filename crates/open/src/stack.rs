@@ -91,7 +91,7 @@ fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
         really: options.really.clone(),
         own_data,
         depth: options.depth,
-        allow_page_cache: options.allow_page_cache,
+        page_cache: options.page_cache,
         ..flashlane_host::OpenOptions::read_only(path)
     };
     let refused = |error| OpenError::Real { path: path.into(), error };

@@ -140,7 +140,7 @@ impl OpenOptions {
         let opening = self.keeping_blocks(access);
         let state = StateOptions { check_erased: true, ..StateOptions::default() };
         let (opened, _) = opening.open_with_state::<BlocksError>(&target, state, &|_| Ok(()))?;
-        let opened_log = opening.open_data(&log).map_err(StoreSpecError::Log)?;
+        let opened_log = opening.through_page_cache().open_data(&log).map_err(StoreSpecError::Log)?;
         Ok(Store::open(opened.device, opened_log.device, options)?)
     }
 
@@ -204,7 +204,7 @@ impl OpenOptions {
         };
         let really = new.log_really.clone();
         let opening = Self { really, is_new: file.is_some(), create_bytes: None, ..self.clone() };
-        let opened = opening.destroy_data(true).allow_page_cache(true).open_data(log);
+        let opened = opening.destroy_data(true).through_page_cache().open_data(log);
         let opened = opened.map_err(StoreSpecError::Log)?;
         needs.check_log(opened.device.profile(), &new.slices)?;
         Ok((opened, file))

@@ -4,7 +4,7 @@
 use crate::files::{ENGINES, drain, open};
 use flashlane_device::{Buffer, DataDevice, Device, Failure, Request, RequestId, SubmitError};
 use flashlane_device_testing::conformance;
-use flashlane_host::{Access, Doubt, Finding, OpenError, OpenOptions, create, identity};
+use flashlane_host::{Access, Doubt, Finding, OpenError, OpenOptions, PageCache, create, identity};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -296,7 +296,7 @@ fn missing_direct_io_is_refused_unless_allowed() {
     let strict = OpenOptions::read_only(&path).open().err().map(|e| e.to_string());
     let mut laws = Vec::new();
     for engine in ENGINES {
-        let options = OpenOptions { engine, allow_page_cache: true, ..OpenOptions::destroy(&path) };
+        let options = OpenOptions { engine, page_cache: PageCache::Tolerate, ..OpenOptions::destroy(&path) };
         laws.push(std::panic::catch_unwind(|| {
             let device = open(&options);
             assert!(device.warnings().contains(&Doubt::PageCacheNotBypassed));

@@ -3,7 +3,7 @@
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{Buffer, Completion, DataDevice, Device, Request, RequestId, SubmitError};
 use flashlane_host::{
-    CreateError, Doubt, EngineChoice, FileDevice, OpenError, OpenOptions, create, identity,
+    CreateError, Doubt, EngineChoice, FileDevice, OpenError, OpenOptions, PageCache, create, identity,
 };
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -189,7 +189,7 @@ fn in_memory_file_has_a_doubt() {
     };
     let path = folder.path().join("file");
     std::fs::write(&path, vec![7; 1 << 16]).unwrap();
-    match (OpenOptions { allow_page_cache: true, ..OpenOptions::read_only(&path) }).open() {
+    match (OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::read_only(&path) }).open() {
         Ok(device) => {
             assert!(device.warnings().contains(&Doubt::InMemory { file_system: "tmpfs" }));
         }
@@ -198,6 +198,44 @@ fn in_memory_file_has_a_doubt() {
     // Kernels before 6.6 have no direct I/O on tmpfs.
     let strict = OpenOptions::read_only(&path).open();
     assert!(matches!(strict, Ok(_) | Err(OpenError::NoDirectIo { .. })));
+}
+
+/// Returns whether this process has opened a file with direct I/O.
+fn is_open_for_direct_io(path: &Path) -> bool {
+    let path = path.canonicalize().unwrap();
+    let numbers = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let own = numbers.filter(|number| std::fs::read_link(number.path()).is_ok_and(|link| link == path));
+    let mut flags = own.map(|number| {
+        let info = Path::new("/proc/self/fdinfo").join(number.file_name());
+        let text = std::fs::read_to_string(info).unwrap();
+        let octal = text.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim().to_owned();
+        i32::from_str_radix(&octal, 8).unwrap()
+    });
+    flags.any(|flags| flags & libc::O_DIRECT != 0)
+}
+
+#[test]
+fn page_cache_is_used_only_where_it_is_asked_for() {
+    let scratch = scratch(1 << 20);
+    let path = scratch.path();
+    if let Ok(direct) = OpenOptions::destroy(&path).open() {
+        assert!(is_open_for_direct_io(&path));
+        drop(direct);
+    }
+    let options = OpenOptions { page_cache: PageCache::Use, ..OpenOptions::destroy(&path) };
+    let mut device = open(&options);
+    assert!(!is_open_for_direct_io(&path));
+    assert!(!device.warnings().contains(&Doubt::PageCacheNotBypassed), "it was asked for");
+    for (id, durable) in [(1, false), (2, true)] {
+        let request = Request { durable, ..Request::write(id, id * 8192, 4096) };
+        device.submit_with(request, Buffer::from_slice(&[id as u8; 4096])).unwrap();
+        let mut out = Vec::new();
+        device.reap(Instant::FAR, &mut out);
+        assert_eq!(out[0].outcome, Ok(()));
+        assert!(
+            std::fs::read(&path).unwrap()[id as usize * 8192..][..4096].iter().all(|&byte| byte == id as u8)
+        );
+    }
 }
 
 #[test]

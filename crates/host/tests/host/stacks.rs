@@ -3,7 +3,7 @@
 
 use crate::blocks::{Loop, attach, findings, run, words};
 use crate::files::scratch;
-use flashlane_host::{Finding, OpenError, OpenOptions};
+use flashlane_host::{Finding, OpenError, OpenOptions, PageCache};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -251,7 +251,7 @@ fn path_through_another_root_opens_that_processs_file() {
         return println!("skipped: cannot mount in a namespace here");
     }
     let path = PathBuf::from(format!("/proc/{}/root{}/file", child.0.id(), at.display()));
-    let options = OpenOptions { allow_page_cache: true, ..OpenOptions::destroy(&path) };
+    let options = OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::destroy(&path) };
     let opened = options.open().map(|device| flashlane_device::Device::profile(&device).capacity_bytes);
     assert_eq!(opened.unwrap(), 131_072, "the file here has 65,536 bytes");
 }
