@@ -51,7 +51,11 @@ pub fn trial_of_seed(seed: u64) -> Tally {
     if random.chance(0.7) {
         return run_trial(device, &without_faults, Health::Sound, Seed(seed), steps);
     }
-    let faults = MemoryFaults { unit_fails: 0.03 * random.unit(), read_fails: 0.1 * random.unit() };
+    let faults = MemoryFaults {
+        unit_fails: 0.03 * random.unit(),
+        read_fails: 0.1 * random.unit(),
+        ..MemoryFaults::default()
+    };
     run_trial(device.with_faults(faults), &without_faults, Health::Failing, Seed(seed), steps)
 }
 

@@ -95,11 +95,24 @@ impl<D: DataDevice> Blocks<D> {
     /// # Errors
     /// [`FormatError`] where the device cannot hold blocks or its units cannot be written.
     pub fn format(device: D, format: u128, options: BlockOptions) -> Result<Self, FormatError> {
+        Self::format_as(device, format, options, false)
+    }
+
+    /// Formats a device as [`format`](Self::format) does, for blocks to which a log on another device belongs: the device is then in
+    /// use even where it has no block, and says so ([`has_log`](Self::has_log)).
+    ///
+    /// # Errors
+    /// As [`format`](Self::format).
+    pub fn format_with_log(device: D, format: u128, options: BlockOptions) -> Result<Self, FormatError> {
+        Self::format_as(device, format, options, true)
+    }
+
+    fn format_as(device: D, format: u128, options: BlockOptions, has_log: bool) -> Result<Self, FormatError> {
         let layout = Layout::new(device.profile()).map_err(FormatError::Unsuitable)?;
         if device.profile().read_only {
             return Err(FormatError::ReadOnly);
         }
-        let parts = Parts::to_format(&device, layout);
+        let parts = Parts::to_format(&device, layout, has_log);
         let mut engine = Engine::new(device, layout, format, &options, parts);
         waiting::format(&mut engine);
         match engine.superblocks().missing() {
@@ -129,6 +142,11 @@ impl<D: DataDevice> Blocks<D> {
     pub fn into_device(mut self) -> D {
         waiting::close(&mut self.engine);
         self.engine.into_device()
+    }
+
+    /// Returns whether a log on another device may belong to the blocks.
+    pub fn has_log(&self) -> bool {
+        self.engine.superblocks().has_log()
     }
 
     /// Returns the most bytes of user data in a block.
@@ -281,8 +299,7 @@ impl<D: DataDevice> Blocks<D> {
         Ok(self.engine.get(id, offset_bytes, length_bytes))
     }
 
-    /// Keeps the memory of what a get returned for later gets of the same length: the first use of fresh memory costs as much
-    /// as the read.
+    /// Keeps the memory of what a get returned for later gets: the first use of fresh memory costs as much as the read.
     pub fn reuse(&mut self, data: Data) {
         self.engine.reuse(data);
     }

@@ -61,6 +61,8 @@ pub struct Superblock {
     pub granule_bytes: u64,
     /// Fresh ids are at or above this one.
     pub id_floor: u64,
+    /// Whether a log on another device belongs to the blocks, so that the device may be in use without a block on it.
+    pub has_log: bool,
     /// Units taken out of use although the device does not report them as bad.
     pub retired: Vec<UnitAddress>,
 }
@@ -160,6 +162,7 @@ impl Header {
             Content::Superblock(superblock) => {
                 put(80, &superblock.id_floor.to_le_bytes());
                 put(88, &(superblock.retired.len() as u32).to_le_bytes());
+                put(92, &u32::from(superblock.has_log).to_le_bytes());
                 for (nth, address) in superblock.retired.iter().enumerate() {
                     put(RETIRED_AT + 8 * nth, &address.lane.to_le_bytes());
                     put(RETIRED_AT + 8 * nth + 4, &address.unit.to_le_bytes());
@@ -208,6 +211,10 @@ impl Header {
                 if count as usize > retired_max(layout) {
                     return out_of_range("count of retired units", count.into());
                 }
+                let has_log = u32_at(bytes, 92);
+                if has_log > 1 {
+                    return out_of_range("mark of a log", has_log.into());
+                }
                 let address_of = |nth: u32| {
                     let at = RETIRED_AT + 8 * nth as usize;
                     UnitAddress { lane: u32_at(bytes, at), unit: u32_at(bytes, at + 4) }
@@ -218,6 +225,7 @@ impl Header {
                     unit_bytes: shape.unit_bytes,
                     granule_bytes: shape.read_unit_bytes,
                     id_floor: u64_at(bytes, 80),
+                    has_log: has_log == 1,
                     retired: (0..count).map(address_of).collect(),
                 })
             }
@@ -267,6 +275,7 @@ mod tests {
             unit_bytes: 4096,
             granule_bytes: 512,
             id_floor: 100,
+            has_log: true,
             retired: vec![UnitAddress { lane: 0, unit: 2 }, UnitAddress { lane: 1, unit: 7 }],
         };
         Header { erases: None, content: Content::Superblock(superblock), ..block() }

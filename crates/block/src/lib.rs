@@ -24,6 +24,7 @@ mod options;
 mod payload;
 mod placement;
 mod port;
+mod read_buffers;
 mod rebuild;
 mod recovery;
 mod repair;

@@ -7,6 +7,7 @@
 
 use crate::layout::UnitAddress;
 use crate::operation::InFlight;
+use crate::read_buffers::ReadBuffers;
 use flashlane_base::Instant;
 use flashlane_device::{
     Buffer, Completion, DataDevice, Failure, Request, RequestId, Rule, SubmitError, Unit, UnitState,
@@ -19,8 +20,7 @@ pub(crate) struct Port<D> {
     in_flight: BTreeMap<RequestId, InFlight>,
     last_request: u64,
     is_lost: bool,
-    /// Buffers of finished reads.
-    read_buffers: Vec<Buffer>,
+    read_buffers: ReadBuffers,
 }
 
 /// What the device did with a request.
@@ -33,7 +33,8 @@ pub(crate) enum Submitted {
 
 impl<D: DataDevice> Port<D> {
     pub(crate) fn new(device: D) -> Self {
-        Self { device, in_flight: BTreeMap::new(), last_request: 0, is_lost: false, read_buffers: Vec::new() }
+        let (in_flight, read_buffers) = (BTreeMap::new(), ReadBuffers::default());
+        Self { device, in_flight, last_request: 0, is_lost: false, read_buffers }
     }
 
     pub(crate) fn device(&self) -> &D {
@@ -125,14 +126,13 @@ impl<D: DataDevice> Port<D> {
         Some((operation, self.device.take_buffer(completion.id)))
     }
 
-    /// Returns a buffer for a read: that of an earlier read of the same length where there is one.
+    /// Returns a buffer for a read.
     pub(crate) fn read_buffer(&mut self, length_bytes: u64) -> Buffer {
-        let reused = self.read_buffers.pop_if(|buffer| buffer.len() as u64 == length_bytes);
-        reused.unwrap_or_else(|| Buffer::zeroed(length_bytes as usize))
+        self.read_buffers.take(length_bytes as usize)
     }
 
-    /// Keeps a buffer for later reads of its length.
+    /// Keeps the buffer of a read for later ones.
     pub(crate) fn reuse(&mut self, buffer: Buffer) {
-        self.read_buffers.push(buffer);
+        self.read_buffers.keep(buffer);
     }
 }

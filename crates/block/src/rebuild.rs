@@ -20,8 +20,9 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// The parts for a device that is formatted: every unit that is not erased has to be.
-    pub(crate) fn to_format(device: &impl Device, layout: Layout) -> Self {
+    pub(crate) fn to_format(device: &impl Device, layout: Layout, has_log: bool) -> Self {
         let mut parts = Self::empty(layout);
+        parts.superblocks = SuperblockStore::new(has_log);
         for unit in 0..layout.units {
             for lane in 0..layout.lanes {
                 let address = UnitAddress { lane, unit };

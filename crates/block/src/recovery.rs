@@ -294,6 +294,8 @@ fn rebuilt_superblock<'a>(
     }
     let (format, _) = formats.into_iter().max_by_key(|(_, units)| *units)?;
     let Geometry { lanes, units, unit_bytes, granule_bytes } = given;
-    let superblock = Superblock { lanes, units, unit_bytes, granule_bytes, id_floor: 0, retired: Vec::new() };
+    // A log may belong to it: nothing here says that none does.
+    let (has_log, retired) = (true, Vec::new());
+    let superblock = Superblock { lanes, units, unit_bytes, granule_bytes, id_floor: 0, has_log, retired };
     Some(NewestSuperblock { format, sequence: 0, superblock, copies: Vec::new() })
 }

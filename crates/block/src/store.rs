@@ -171,14 +171,13 @@ impl<D: DataDevice> From<Blocks<D>> for BlockStore<D> {
 mod tests {
     use super::*;
     use flashlane_base::Seed;
-    use flashlane_device::Device;
-    use flashlane_device_testing::{MemoryFaults, MemoryLanes};
+    use flashlane_device_testing::{MemoryFaults, MemoryLanes, cycle_power};
     use std::collections::BTreeMap;
 
     /// Returns the blocks that a power cut leaves at this moment.
     fn after_a_power_cut(store: &BlockStore<MemoryLanes>) -> BlockStore<MemoryLanes> {
         let mut device = store.blocks.device().clone();
-        device.cut_power().expect("its power can be cut");
+        cycle_power(&mut device);
         BlockStore::open(device).expect("it was formatted")
     }
 
@@ -189,7 +188,7 @@ mod tests {
             let device = MemoryLanes::new(3, 10, 4096, 512, Seed(seed));
             // Half of the devices are sound.
             let unit_fails = if seed % 2 == 0 { 0.0 } else { 0.05 };
-            let device = device.with_faults(MemoryFaults { unit_fails, read_fails: 0.0 });
+            let device = device.with_faults(MemoryFaults { unit_fails, ..MemoryFaults::default() });
             let Ok(mut store) = BlockStore::format(device, 1) else { continue };
             let mut random = Seed(seed).derive("operations").source();
             let mut stored: BTreeMap<u64, Vec<u8>> = BTreeMap::new();

@@ -28,6 +28,8 @@ pub(crate) struct SuperblockStore {
     recorded_floor: u64,
     /// Units of the durable copies.
     copies: Vec<UnitAddress>,
+    /// Whether a log on another device belongs to the blocks.
+    has_log: bool,
     /// Units that failed without the device reporting them as bad.
     retired: BTreeSet<UnitAddress>,
     renewal: Option<Renewal>,
@@ -47,6 +49,11 @@ struct Renewal {
 }
 
 impl SuperblockStore {
+    /// The superblock of a device that is formatted.
+    pub(crate) fn new(has_log: bool) -> Self {
+        Self { has_log, ..Self::default() }
+    }
+
     /// The superblock as found on the device, with the units of its newest copies.
     pub(crate) fn found(superblock: Superblock, copies: Vec<UnitAddress>) -> Self {
         // A lost copy is replaced with the first write.
@@ -54,6 +61,7 @@ impl SuperblockStore {
         Self {
             recorded_floor: superblock.id_floor,
             copies,
+            has_log: superblock.has_log,
             retired: superblock.retired.into_iter().collect(),
             renewal: None,
             is_stale,
@@ -74,6 +82,10 @@ impl SuperblockStore {
     /// Returns the id floor that the durable copies record.
     pub(crate) fn recorded_floor(&self) -> u64 {
         self.recorded_floor
+    }
+
+    pub(crate) fn has_log(&self) -> bool {
+        self.has_log
     }
 
     pub(crate) fn retired(&self) -> &BTreeSet<UnitAddress> {
@@ -125,7 +137,8 @@ impl SuperblockStore {
         let mut retired: Vec<UnitAddress> = self.retired.iter().copied().collect();
         retired.truncate(retired_max(layout));
         let &Layout { lanes, units, unit_bytes, granule_bytes, .. } = layout;
-        let superblock = Superblock { lanes, units, unit_bytes, granule_bytes, id_floor: floor, retired };
+        let (id_floor, has_log) = (floor, self.has_log);
+        let superblock = Superblock { lanes, units, unit_bytes, granule_bytes, id_floor, has_log, retired };
         self.is_stale = false;
         self.renewal =
             Some(Renewal { floor, copies: targets.len(), unfinished: targets.len(), written: Vec::new() });
@@ -184,6 +197,7 @@ mod tests {
             unit_bytes: 4096,
             granule_bytes: 512,
             id_floor: 10,
+            has_log: true,
             retired: Vec::new(),
         };
         SuperblockStore::found(superblock, vec![at(0), at(7)])
@@ -196,6 +210,9 @@ mod tests {
         assert_eq!(store.units_needed(), 2);
         let writes = store.start_renewal(&LAYOUT, 20, 3, &[(0, Region::Front), (1, Region::Back)]);
         assert_eq!((writes.len(), store.units_needed(), store.recorded_floor()), (2, 0, 10));
+        let is_marked =
+            |(_, write): &(u32, Write)| matches!(write, Write::Superblock(write) if write.superblock.has_log);
+        assert!(writes.iter().all(is_marked), "a renewal keeps the mark of a log");
         assert_eq!(store.copy_ended(Ok(at(1))), None);
         assert_eq!((store.recorded_floor(), store.is_due(Some(10), 10)), (10, false));
         // The old copy that stays is the second one.
