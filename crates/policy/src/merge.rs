@@ -49,7 +49,7 @@ impl Patch<'_> {
     }
 
     /// Its place in the order of age: the lower one is newer.
-    fn age(&self) -> (u8, std::cmp::Reverse<u64>) {
+    pub fn age(&self) -> (u8, std::cmp::Reverse<u64>) {
         (self.level, std::cmp::Reverse(self.run))
     }
 }
@@ -156,6 +156,23 @@ impl View<'_> {
         Ok(())
     }
 
+    /// Returns level and run in which a new patch with keys from `first` to `last` may stand at once, where it overlaps no other
+    /// patch and `policy` names a level; a run of `None` is a new one. `None` where the patch begins at the top.
+    pub fn place(
+        self,
+        policy: &dyn Merge,
+        first: &[u8],
+        last: &[u8],
+        bytes: u64,
+    ) -> Option<(u8, Option<u64>)> {
+        if self.patches.iter().any(|patch| patch.overlaps(first, last)) {
+            return None;
+        }
+        let level = policy.level_without_overlap(self, bytes);
+        let newest = self.patches.iter().find(|patch| patch.level == level);
+        (level > 0).then(|| (level, newest.map(|patch| patch.run)))
+    }
+
     /// Returns the runs of a level, newest first, each with its patches.
     fn runs(&self, level: u8) -> Vec<Vec<usize>> {
         let mut runs: Vec<Vec<usize>> = Vec::new();
@@ -212,12 +229,26 @@ impl View<'_> {
         (runs.len() > 1).then(|| Choice::whole(runs.concat(), level, None))
     }
 
-    /// Returns the merge of the patch of a level that has the fewest bytes below it, into the next level.
-    fn least_overlapping(&self, level: u8) -> Option<Choice> {
-        let of_level = (0..self.patches.len()).filter(|&nth| self.patches[nth].level == level);
-        let choices = of_level.map(|nth| self.merge_into_level(vec![nth], level + 1));
-        let bytes = |choice: &Choice| choice.inputs.iter().map(|&nth| self.patches[nth].bytes).sum::<u64>();
-        choices.min_by_key(|choice| (bytes(choice), choice.inputs.clone()))
+    /// Returns the merge of neighbouring patches of a level, as many as have `bytes` and at least one, into the next level: those
+    /// with the fewest bytes below them. One merge of several patches reads and writes less than one for each, as only patches at
+    /// its ends are merged beyond their keys, and more of it can be done at once.
+    fn least_overlapping(&self, level: u8, bytes: u64) -> Option<Choice> {
+        let of_level: Vec<usize> =
+            (0..self.patches.len()).filter(|&nth| self.patches[nth].level == level).collect();
+        let (mut neighbours, mut to, mut sum) = (Vec::new(), 0, 0);
+        for from in 0..of_level.len() {
+            while to < of_level.len() && (sum < bytes || to == from) {
+                sum += self.patches[of_level[to]].bytes;
+                to += 1;
+            }
+            if sum >= bytes || from == 0 {
+                neighbours.push(&of_level[from..to]);
+            }
+            sum -= self.patches[of_level[from]].bytes;
+        }
+        let bytes_of = |inputs: &[usize]| inputs.iter().map(|&nth| self.patches[nth].bytes).sum::<u64>();
+        let choices = neighbours.into_iter().map(|inputs| self.merge_into_level(inputs.to_vec(), level + 1));
+        choices.min_by_key(|choice| (bytes_of(&choice.inputs), choice.inputs.clone()))
     }
 
     /// Where blocks are scarce, returns a merge that may give some back: of the uppermost level with the next one, or of the

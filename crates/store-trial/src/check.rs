@@ -3,8 +3,7 @@
 use crate::model::{Get, Map, Model, visible};
 use crate::{Found, Trial, TrialStore, options, readable};
 use flashlane_base::Instant;
-use flashlane_device::Device;
-use flashlane_device_testing::{MemoryDisk, MemoryFaults, MemoryLanes};
+use flashlane_device_testing::{MemoryDisk, MemoryFaults, MemoryLanes, cycle_power};
 use flashlane_store::{Outcome, Page, Snapshot, Store};
 
 impl Trial {
@@ -80,11 +79,8 @@ impl Trial {
     fn cut_devices(&mut self, device: MemoryLanes, log: MemoryDisk) -> Option<(TrialStore, Found)> {
         let none = MemoryFaults::default();
         let (mut device, mut log) = (device.with_faults(none), log.with_faults(none));
-        let mut ended = Vec::new();
-        device.cut_power().expect("its power can be cut");
-        device.reap(device.now(), &mut ended);
-        log.cut_power().expect("its power can be cut");
-        log.reap(log.now(), &mut ended);
+        cycle_power(&mut device);
+        cycle_power(&mut log);
         let own = options(&mut self.random);
         let mut copy = match Store::open(device, log, own) {
             Ok(copy) => copy,

@@ -72,7 +72,11 @@ pub fn trial_of_seed(seed: u64) -> Tally {
     let is_failing = random.chance(0.25);
     if is_failing {
         let (device, log) = store.into_devices();
-        let faults = MemoryFaults { unit_fails: 0.02 * random.unit(), read_fails: 0.2 * random.unit() };
+        let faults = MemoryFaults {
+            unit_fails: 0.02 * random.unit(),
+            read_fails: 0.2 * random.unit(),
+            ..MemoryFaults::default()
+        };
         store = Store::open(device.with_faults(faults), log, options(&mut random)).unwrap_or_else(|_| {
             // A footer that cannot be read; there is none in an empty store.
             panic!("an empty store is opened")

@@ -14,7 +14,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::entry::Version;
+use crate::entry::{EntryRef, Version};
 use crate::filter::{Filter, filter_bytes, hash_key};
 use crate::footer::{Fields, Origin, PatchFooter, TRAILER_BYTES};
 use crate::index::{IndexBuilder, shared_prefix};
@@ -177,13 +177,13 @@ impl Builder {
         self.entries == 0
     }
 
-    /// Returns whether these versions of a key, none of which is in the patch, fit behind its entries.
-    pub(crate) fn fits(&self, key: &[u8], versions: &[Version]) -> bool {
-        let bytes: u64 = versions.iter().map(|version| version.encoded_bytes(key)).sum();
-        let pieces: u64 = versions.iter().map(|version| version.body.pieces().len() as u64).sum();
+    /// Returns whether versions of a key, none of which is in the patch, fit behind its entries. Of each version the bytes of its
+    /// entry are given, and the number of its pieces.
+    pub(crate) fn fits(&self, key: &[u8], versions: impl Iterator<Item = (u64, u64)> + Clone) -> bool {
+        let length = versions.clone().next().map_or(0, |(bytes, _)| bytes);
+        let (bytes, pieces) = versions.fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
         let keys = self.first.len().max(key.len()) + key.len();
         let lists = self.reserved_lists + self.pieces.len() as u64 + pieces;
-        let length = versions.first().map_or(0, |version| version.encoded_bytes(key));
         let end = if self.is_empty() { bytes } else { self.start_of(length as usize) as u64 + bytes };
         let index = self.index.len_bytes() + 16 + key.len() as u64;
         let filter = filter_bytes(self.hashes.len() as u64 + 1);
@@ -196,22 +196,32 @@ impl Builder {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         version.encode(key, &mut scratch);
+        self.append(key, version.sequence, version.body.is_tombstone(), &scratch);
+        self.pieces.extend(version.body.pieces());
+        self.scratch = scratch;
+    }
+
+    /// Appends an entry of another patch. Requires: as [`push`](Self::push).
+    pub(crate) fn copy(&mut self, entry: EntryRef<'_>) {
+        self.append(entry.key, entry.sequence, entry.is_tombstone(), entry.bytes);
+        self.pieces.extend(entry.pieces());
+    }
+
+    fn append(&mut self, key: &[u8], sequence: u64, is_tombstone: bool, bytes: &[u8]) {
         let is_same_key = !self.is_empty() && self.last == key;
         debug_assert!(self.is_empty() || *self.last <= *key, "{key:?} comes behind {:?}", self.last);
         if !is_same_key {
-            self.begin_key(key, scratch.len());
+            self.begin_key(key, bytes.len());
         }
-        let end = self.at + scratch.len();
+        let end = self.at + bytes.len();
         assert!(end as u64 <= self.shape.block_bytes, "the entries of a patch exceed its block");
-        self.payload.as_mut_slice()[self.at..end].copy_from_slice(&scratch);
+        self.payload.as_mut_slice()[self.at..end].copy_from_slice(bytes);
         self.at = end;
         self.entries += 1;
-        self.tombstones += u64::from(version.body.is_tombstone());
-        self.entry_bytes += scratch.len() as u64;
+        self.tombstones += u64::from(is_tombstone);
+        self.entry_bytes += bytes.len() as u64;
         let (low, high) = self.sequences;
-        self.sequences = (low.min(version.sequence), high.max(version.sequence));
-        self.pieces.extend(version.body.pieces());
-        self.scratch = scratch;
+        self.sequences = (low.min(sequence), high.max(sequence));
     }
 
     /// Begins a group where the key's first entry of `length` bytes does not belong to the one before.

@@ -1,7 +1,7 @@
 //! Reading and writing of numbers in the formats on the device: little-endian, and variable-length (LEB128).
 
 /// Appends a number of variable length: seven bits a byte, the lowest first.
-pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -10,58 +10,67 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Returns the bytes that [`put_varint`] appends.
-pub(crate) fn varint_bytes(value: u64) -> u64 {
+pub fn varint_bytes(value: u64) -> u64 {
     u64::from((64 - (value | 1).leading_zeros()).div_ceil(7))
 }
 
 /// Appends bytes with their length before them.
-pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
 /// Reads fields one after the other; `None` where the bytes end before.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    /// Begins with the first byte.
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    /// Returns the bytes that are not read.
+    pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns whether all bytes are read.
+    pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    pub(crate) fn take(&mut self, length: u64) -> Option<&'a [u8]> {
+    /// Reads this number of bytes.
+    pub fn take(&mut self, length: u64) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(usize::try_from(length).ok()?)?;
         self.rest = rest;
         Some(taken)
     }
 
-    pub(crate) fn u8(&mut self) -> Option<u8> {
+    /// Reads a byte.
+    pub fn u8(&mut self) -> Option<u8> {
         Some(self.take(1)?[0])
     }
 
-    pub(crate) fn u32(&mut self) -> Option<u32> {
+    /// Reads a number of 4 bytes.
+    pub fn u32(&mut self) -> Option<u32> {
         Some(u32::from_le_bytes(self.take(4)?.try_into().expect("four bytes")))
     }
 
-    pub(crate) fn u64(&mut self) -> Option<u64> {
+    /// Reads a number of 8 bytes.
+    pub fn u64(&mut self) -> Option<u64> {
         Some(u64::from_le_bytes(self.take(8)?.try_into().expect("eight bytes")))
     }
 
-    pub(crate) fn u128(&mut self) -> Option<u128> {
+    /// Reads a number of 16 bytes.
+    pub fn u128(&mut self) -> Option<u128> {
         Some(u128::from_le_bytes(self.take(16)?.try_into().expect("sixteen bytes")))
     }
 
-    pub(crate) fn varint(&mut self) -> Option<u64> {
+    /// Reads what [`put_varint`] appends.
+    pub fn varint(&mut self) -> Option<u64> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;
@@ -78,13 +87,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads what [`put_bytes`] appends.
-    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.varint()?;
         self.take(length)
     }
 
     /// Reads a list of numbers with their count before them.
-    pub(crate) fn list(&mut self) -> Option<Vec<u64>> {
+    pub fn list(&mut self) -> Option<Vec<u64>> {
         let count = self.varint()?;
         // Each takes eight bytes: a false count does not take memory.
         if count > self.rest.len() as u64 / 8 {
@@ -95,7 +104,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Appends what [`Reader::list`] reads.
-pub(crate) fn put_list(out: &mut Vec<u8>, list: &[u64]) {
+pub fn put_list(out: &mut Vec<u8>, list: &[u64]) {
     put_varint(out, list.len() as u64);
     list.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
 }

@@ -5,10 +5,11 @@
 //! - A merge begins only where blocks for all its outputs are free and not promised to others, so it can always end. Where they
 //!   are too few for what the policy chose, a part of it is merged (`flashlane_policy::merge`, `View::within`). While merges
 //!   run, [`MERGE_BLOCKS`] are left to them, which suffice for parts: so a full store always gives space back.
+//! - The buffers of merges take a quarter of the memory at most, and each its share ([`Share`]).
 //! - Inputs are deleted only when all outputs are durable. From then on they are `undeleted` until the erase is confirmed.
 
 use crate::core::{Core, Purpose};
-use crate::cursor::{Bounds, Cursor};
+use crate::cursor::{Bounds, Cursor, Wanted};
 use crate::merging::{Context, Merge, Output, Plan};
 use crate::patch::Patch;
 use flashlane_block::{Data, GetFailure, Payload, PutFailure};
@@ -22,22 +23,43 @@ pub(crate) const PART_BLOCKS: u64 = 4;
 /// Blocks that containers leave to merges while any runs: enough also where values of half a block fill patches badly.
 pub(crate) const MERGE_BLOCKS: u64 = 2 * PART_BLOCKS;
 
+/// The part of their memory that each merge may take. Slices have equal shares, unless they are so many that merges could not do
+/// with these; then not all merge at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    pub(crate) bytes: u64,
+    /// Outputs that are written at once.
+    writes: usize,
+    /// Bytes of inputs that are held, including reads in flight, where more than the next entries of each run are read.
+    ahead_bytes: u64,
+    /// Patches of a run that are read at once. Read at one speed, `n` of them hold on average half of all but the first while
+    /// that one is consumed.
+    ahead_patches: usize,
+}
+
 impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Begins the merges that are due, and goes on with those that run.
     pub(crate) fn compact(&mut self) {
         if self.blocks.device().profile().read_only {
             return;
         }
-        for slice in 0..self.slices.len() {
-            // Where one ends the next one begins at once: after this no merge runs only where none can.
-            for _ in 0..2 {
-                if self.slices[slice].merge.is_none() {
-                    self.begin_merge(slice);
-                }
-                self.run_merge(slice);
-            }
-            self.drop_tombstones(slice);
+        (0..self.slices.len()).for_each(|slice| self.run_merge(slice));
+        // Slices that lag behind most go first: not all may merge at once.
+        let mut due: Vec<usize> = (0..self.slices.len()).filter(|&nth| self.may_be_due(nth)).collect();
+        due.sort_by_key(|&nth| Reverse(self.slices[nth].levels.level_0_patches()));
+        for slice in due {
+            self.begin_merge(slice);
+            self.run_merge(slice);
         }
+        (0..self.slices.len()).for_each(|slice| self.drop_tombstones(slice));
+    }
+
+    /// Returns whether a merge of a slice may begin, as far as is known without asking the policy.
+    fn may_be_due(&self, nth: usize) -> bool {
+        let slice = &self.slices[nth];
+        let asked = slice.in_shape.filter(|&(structure, _)| structure == slice.structure);
+        let is_in_vain = || asked.is_some_and(|(_, most)| most == u64::MAX || self.merge_blocks() <= most);
+        slice.merge.is_none() && !slice.is_placing() && !is_in_vain()
     }
 
     /// Returns whether a merge runs.
@@ -56,20 +78,31 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.spare_blocks().max(self.unpromised_blocks().min(MERGE_BLOCKS))
     }
 
+    /// Bytes of the output that a merge builds, and of those that it may always write.
+    fn least_share_bytes(&self) -> u64 {
+        (1 + u64::from(self.options.merge_writes)) * self.shape.block_bytes
+    }
+
     /// Merges that may run at once: their buffers take a quarter of the memory at most.
     fn merges_max(&self) -> u64 {
-        let buffers = (1 + u64::from(self.options.merge_writes)) * self.shape.block_bytes;
-        (self.options.memory_bytes / 4 / buffers).max(1)
+        (self.options.memory_bytes / 4 / self.least_share_bytes()).max(1)
+    }
+
+    /// Returns what each merge may take: beside what it always needs, halves for further outputs and for reading ahead.
+    pub(crate) fn merge_share(&self) -> Share {
+        let (block_bytes, least_bytes) = (self.shape.block_bytes, self.least_share_bytes());
+        let merges = self.merges_max().min(self.slices.len() as u64);
+        let bytes = (self.options.memory_bytes / 4 / merges).max(least_bytes);
+        let more_writes = (bytes - least_bytes) / 2 / block_bytes;
+        let ahead_bytes = bytes - least_bytes - more_writes * block_bytes;
+        let writes = u64::from(self.options.merge_writes) + more_writes;
+        let ahead_patches = 1 + (2 * ahead_bytes).div_ceil(block_bytes);
+        Share { bytes, writes: writes as usize, ahead_bytes, ahead_patches: ahead_patches as usize }
     }
 
     fn begin_merge(&mut self, nth: usize) {
         let slice = &self.slices[nth];
-        let asked = slice.in_shape.filter(|&(structure, _)| structure == slice.structure);
-        if slice.is_placing()
-            || asked.is_some_and(|(_, most)| most == u64::MAX || self.merge_blocks() <= most)
-        {
-            return;
-        }
+        assert!(slice.merge.is_none(), "slice {nth} has a merge");
         let running = self.slices.iter().filter(|slice| slice.merge.is_some()).count() as u64;
         if running >= self.merges_max() {
             return;
@@ -117,20 +150,19 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Goes on with a merge: starts reads, merges what was read, and puts outputs.
     fn run_merge(&mut self, slice: usize) {
         let Some(mut merge) = self.slices[slice].merge.take() else { return };
+        if merge.is_aborted {
+            self.discard_unplaced(&mut merge);
+        }
         for Output { nth, payload } in std::mem::take(&mut merge.unplaced) {
-            if merge.is_aborted {
-                merge.writing.remove(&nth);
-                self.reuse_payload(payload);
-            } else {
-                self.put_output(&mut merge, nth, payload);
-            }
+            self.put_output(&mut merge, nth, payload);
         }
         if !merge.unplaced.is_empty() && self.blocks.is_idle() {
             return self.give_up_full(slice, *merge);
         }
+        let share = self.merge_share();
         loop {
-            self.read_for_merge(&mut merge);
-            if merge.writing.len() >= self.options.merge_writes as usize || !merge.unplaced.is_empty() {
+            self.read_for_merge(&mut merge, share);
+            if merge.writing.len() >= share.writes || !merge.unplaced.is_empty() {
                 break;
             }
             let (blocks, payloads, next_number) = (&self.blocks, &mut self.payloads, &mut self.next_number);
@@ -145,7 +177,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                     *next_number - 1
                 },
             };
-            let Some(Output { nth, payload }) = merge.advance(&mut context) else { break };
+            let output = merge.advance(&mut context);
+            self.reuse_spent(&mut merge.cursors);
+            let Some(Output { nth, payload }) = output else { break };
             self.put_output(&mut merge, nth, payload);
         }
         if merge.is_complete() {
@@ -160,35 +194,55 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    fn read_for_merge(&mut self, merge: &mut Merge) {
-        if merge.is_aborted {
-            return;
-        }
+    fn read_for_merge(&mut self, merge: &mut Merge, share: Share) {
         for nth in 0..merge.cursors.len() {
-            let Some(wanted) = merge.cursors[nth].start_read(Bounds::NONE) else { continue };
-            self.counters.merge_bytes_read += wanted.range.end - wanted.range.start;
-            let purpose = Purpose::MergeRead { slice: merge.plan.slice, cursor: nth };
-            if !self.read_block(wanted.block, wanted.range, purpose) {
-                merge.cursors[nth].read_failed();
-                merge.is_aborted = true;
+            if merge.is_aborted {
                 return;
             }
+            if let Some(wanted) = merge.cursors[nth].start_read(Bounds::NONE) {
+                self.read_input(merge, nth, wanted);
+            }
+        }
+        // Of all runs the one whose entries end first is read ahead (forecasting: Knuth, The Art of Computer Programming,
+        // volume 3, section 5.4.6).
+        let chunk_bytes = self.options.merge_chunk_bytes;
+        while merge.held_bytes() + chunk_bytes <= share.ahead_bytes && !merge.is_aborted {
+            let ahead = merge.cursors.iter().enumerate().flat_map(|(cursor, own)| {
+                own.ahead(share.ahead_patches).map(move |(patch, key)| (key, cursor, patch))
+            });
+            let Some((_, cursor, patch)) = ahead.min() else { break };
+            let wanted = merge.cursors[cursor].start_read_ahead(patch);
+            self.read_input(merge, cursor, wanted);
         }
     }
 
-    pub(crate) fn merge_read(&mut self, slice: u32, cursor: usize, result: Result<Data, GetFailure>) {
+    /// Starts a read that is due.
+    fn read_input(&mut self, merge: &mut Merge, cursor: usize, wanted: Wanted) {
+        self.counters.merge_bytes_read += wanted.range.end - wanted.range.start;
+        let purpose = Purpose::MergeRead { slice: merge.plan.slice, cursor };
+        if !self.read_block(wanted.block, wanted.range, purpose) {
+            merge.cursors[cursor].read_failed(wanted.block);
+            merge.is_aborted = true;
+        }
+    }
+
+    pub(crate) fn merge_read(
+        &mut self,
+        slice: u32,
+        (cursor, block): (usize, u64),
+        result: Result<Data, GetFailure>,
+    ) {
         let merge = self.slices[slice as usize].merge.as_mut().expect("a merge waits for its reads");
-        match &result {
+        match result {
             Ok(data) => {
-                let is_sound = merge.cursors[cursor].read_ended(data.as_slice()).is_ok();
+                let is_sound = merge.cursors[cursor].read_ended(block, data).is_ok();
                 merge.is_aborted |= !is_sound;
             }
             Err(_) => {
-                merge.cursors[cursor].read_failed();
+                merge.cursors[cursor].read_failed(block);
                 merge.is_aborted = true;
             }
         }
-        self.reuse(result);
     }
 
     fn put_output(&mut self, merge: &mut Merge, nth: u32, payload: Payload) {
@@ -197,6 +251,14 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             Ok(ticket) => self.route(ticket, Purpose::MergeWrite { slice: merge.plan.slice, nth, id }),
             // Blocks were promised; units may have gone bad meanwhile. The next pump tries again.
             Err((_, payload)) => merge.unplaced.push(Output { nth, payload }),
+        }
+    }
+
+    /// Drops the outputs for which there is no block.
+    fn discard_unplaced(&mut self, merge: &mut Merge) {
+        for Output { nth, payload } in std::mem::take(&mut merge.unplaced) {
+            merge.writing.remove(&nth);
+            self.reuse_payload(payload);
         }
     }
 
@@ -254,10 +316,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Gives a merge up for whose outputs there is no room, though blocks were promised: values of half a block fill patches
     /// badly, and units go bad. A smaller part is tried next.
     fn give_up_full(&mut self, number: usize, mut merge: Merge) {
-        for Output { nth, payload } in std::mem::take(&mut merge.unplaced) {
-            merge.writing.remove(&nth);
-            self.reuse_payload(payload);
-        }
+        self.discard_unplaced(&mut merge);
         assert!(
             merge.writing.is_empty() && !merge.cursors.iter().any(Cursor::is_reading),
             "an idle block layer has nothing in flight"
@@ -281,9 +340,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let patches = slice.levels.patches();
         let is_useless = |patch: &&Arc<Patch>| {
             let (own, age) = (&patch.fields, patch.age());
-            let overlaps = |other: &Patch| other.fields.first <= own.last && own.first <= other.fields.last;
             let is_older = |other: &&Arc<Patch>| other.age() >= age && other.id != patch.id;
-            own.tombstones == own.entries && !patches.iter().filter(is_older).any(|other| overlaps(other))
+            own.tombstones == own.entries
+                && !patches.iter().filter(is_older).any(|other| other.overlaps(patch))
         };
         let useless: Vec<u64> = patches.iter().filter(is_useless).map(|patch| patch.id).collect();
         if useless.is_empty() {

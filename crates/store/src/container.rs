@@ -45,6 +45,11 @@ impl Container {
         self.tombstones > 0
     }
 
+    /// Number of its entries.
+    pub(crate) fn entries(&self) -> u64 {
+        self.size.entries()
+    }
+
     /// Bytes of its entries.
     pub(crate) fn entry_bytes(&self) -> u64 {
         self.size.entry_bytes()

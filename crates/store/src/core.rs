@@ -5,9 +5,11 @@
 //! the parts when a store is opened.
 
 use crate::builder::Shape;
+use crate::cache::GroupCache;
 use crate::clocks::{self, Clock, Step};
 use crate::compaction::{MERGE_BLOCKS, PART_BLOCKS};
 use crate::counters::Counters;
+use crate::cursor::Cursor;
 use crate::error::OptionsError;
 use crate::log::Log;
 use crate::operation::{Finished, Outcome, Pending, Ticket};
@@ -16,7 +18,7 @@ use crate::reading::Reads;
 use crate::slice::Slice;
 use crate::snapshots::Snapshots;
 use crate::writing::Writes;
-use flashlane_base::{Duration, Instant};
+use flashlane_base::Instant;
 use flashlane_block::{Blocks, Data, GetFailure, Outcome as BlockOutcome, Payload, Ticket as BlockTicket};
 use flashlane_device::{DataDevice, Device};
 use flashlane_policy::merge;
@@ -72,6 +74,7 @@ pub(crate) struct Core<D, L> {
     pub(crate) policy: Box<dyn merge::Merge>,
     pub(crate) writes: Writes,
     pub(crate) reads: Reads,
+    pub(crate) cache: GroupCache,
     pub(crate) counters: Counters,
     /// Number of the last write.
     pub(crate) last_sequence: u64,
@@ -88,8 +91,8 @@ pub(crate) struct Core<D, L> {
     /// Pieces that no entry refers to once the log is durable below a page.
     pub(crate) freed_pieces: Vec<(u64, u64)>,
     finished: Vec<Finished>,
-    /// Operations whose completion is delayed, by time.
-    held: BTreeMap<(Instant, Ticket), (Pending, Outcome)>,
+    /// When the next write whose acknowledgement is delayed completes, unless debt changes before.
+    next_due: Instant,
     next_ticket: u64,
     /// Buffers of blocks, for later ones.
     pub(crate) payloads: Vec<Payload>,
@@ -165,6 +168,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         {
             return Err(OptionsError::FewBlocks { option, given, least });
         }
+        let cache = GroupCache::new(if options.cache_reads { options.memory_bytes } else { 0 });
         Ok(Self {
             blocks,
             log,
@@ -176,6 +180,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             policy,
             writes: Writes::default(),
             reads: Reads::default(),
+            cache,
             counters: Counters::default(),
             last_sequence: 0,
             next_number: 1,
@@ -185,7 +190,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             found_dead: Vec::new(),
             freed_pieces: Vec::new(),
             finished: Vec::new(),
-            held: BTreeMap::new(),
+            next_due: Instant::FAR,
             next_ticket: 0,
             payloads: Vec::new(),
             is_blocks_turn: false,
@@ -247,22 +252,6 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.finished.push(Finished { ticket, submitted, completed: self.now(), outcome });
     }
 
-    /// Completes an operation after `delay`.
-    pub(crate) fn finish_after(&mut self, delay: Duration, pending: Pending, outcome: Outcome) {
-        if delay.is_zero() {
-            return self.finish(pending, outcome);
-        }
-        self.held.insert((self.now() + delay, pending.ticket), (pending, outcome));
-    }
-
-    fn finish_held(&mut self) {
-        let now = self.now();
-        while let Some(entry) = self.held.first_entry().filter(|entry| entry.key().0 <= now) {
-            let (pending, outcome) = entry.remove();
-            self.finish(pending, outcome);
-        }
-    }
-
     pub(crate) fn has_finished(&self) -> bool {
         !self.finished.is_empty()
     }
@@ -302,16 +291,16 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    fn block_ended(&mut self, ticket: BlockTicket, outcome: BlockOutcome) {
+    fn block_ended(&mut self, ticket: BlockTicket, block: u64, outcome: BlockOutcome) {
         let purpose = self.routes.remove(&ticket).expect("a request of the store");
         match (purpose, outcome) {
             (Purpose::Get(get), BlockOutcome::Get(result)) => self.get_read(get, result),
             (Purpose::GetPiece { get, nth }, BlockOutcome::Get(result)) => self.piece_read(get, nth, result),
             (Purpose::Scan { scan, cursor, structure }, BlockOutcome::Get(result)) => {
-                self.scan_read(scan, cursor, structure, result);
+                self.scan_read(scan, (cursor, block), structure, result);
             }
             (Purpose::MergeRead { slice, cursor }, BlockOutcome::Get(result)) => {
-                self.merge_read(slice, cursor, result);
+                self.merge_read(slice, (cursor, block), result);
             }
             (Purpose::MergeWrite { slice, nth, id }, BlockOutcome::Put(result, payload)) => {
                 self.merge_written(slice, nth, id, result, payload);
@@ -330,6 +319,13 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             }
             (purpose, outcome) => unreachable!("{purpose:?} ended as {outcome:?}"),
         }
+    }
+
+    /// Keeps the memory of what cursors have read and do not need any more.
+    pub(crate) fn reuse_spent(&mut self, cursors: &mut [Cursor]) {
+        let mut spent = Vec::new();
+        cursors.iter_mut().for_each(|cursor| cursor.take_spent(&mut spent));
+        spent.into_iter().for_each(|data| self.blocks.reuse(data));
     }
 
     /// Keeps the memory of what was read.
@@ -362,20 +358,22 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             self.free_log();
             self.log.dispatch();
         }
-        self.finish_held();
+        if !self.cache.is_empty() {
+            self.fit_cache();
+        }
+        self.next_due = self.finish_delayed();
     }
 
     /// Returns whether nothing is in flight, and nothing can start.
     pub(crate) fn is_idle(&mut self) -> bool {
         self.pump();
-        self.blocks.is_idle() && self.log.is_idle() && self.held.is_empty()
+        self.blocks.is_idle() && self.log.is_idle() && self.next_due == Instant::FAR
     }
 
     /// Lets the devices work until something completes, at most until `until`. Returns false where nothing can happen.
     pub(crate) fn step(&mut self, until: Instant) -> bool {
         self.pump();
-        let held = self.held.first_key_value().map_or(Instant::FAR, |(&(time, _), _)| time);
-        let wake = until.min(held);
+        let wake = until.min(self.next_due);
         let of = |device: &dyn Device, is_idle| Clock {
             now: device.now(),
             next_event: device.next_event(),
@@ -404,7 +402,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         // What completed at this time, and nothing later.
         self.blocks.reap(Instant::ZERO, &mut out);
         for finished in out {
-            self.block_ended(finished.ticket, finished.outcome);
+            self.block_ended(finished.ticket, finished.id, finished.outcome);
         }
     }
 

@@ -11,6 +11,8 @@ pub struct Counters {
     pub gets: u64,
     /// Reads of groups for gets.
     pub get_reads: u64,
+    /// Groups that gets found in the cache.
+    pub get_reads_cached: u64,
     /// Bytes of values that gets and scans returned.
     pub user_bytes_read: u64,
     /// Bytes written to the log.
@@ -45,6 +47,7 @@ impl Counters {
             user_bytes_written: self.user_bytes_written - before.user_bytes_written,
             gets: self.gets - before.gets,
             get_reads: self.get_reads - before.get_reads,
+            get_reads_cached: self.get_reads_cached - before.get_reads_cached,
             user_bytes_read: self.user_bytes_read - before.user_bytes_read,
             log_bytes_written: self.log_bytes_written - before.log_bytes_written,
             flush_bytes_written: self.flush_bytes_written - before.flush_bytes_written,

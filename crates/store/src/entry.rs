@@ -59,6 +59,13 @@ impl Body {
         }
     }
 
+    fn into_pieces(self) -> Vec<u64> {
+        match self {
+            Self::Pieces { ids, .. } => ids,
+            _ => Vec::new(),
+        }
+    }
+
     fn len_bytes(&self) -> u64 {
         match self {
             Self::Value(value) => value.len() as u64,
@@ -127,11 +134,40 @@ impl Version {
 /// An entry within bytes that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryRef<'a> {
+    /// All of the entry.
+    pub(crate) bytes: &'a [u8],
     pub(crate) key: &'a [u8],
     pub(crate) sequence: u64,
     expiry_ms: u64,
     kind: u8,
     body: &'a [u8],
+}
+
+/// Where an entry lies within bytes that were read, so that they are parsed once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Location {
+    start: u32,
+    key_start: u32,
+    body_start: u32,
+    end: u32,
+    sequence: u64,
+    expiry_ms: u64,
+    kind: u8,
+}
+
+impl Location {
+    /// Returns the entry. Requires: these are the bytes in which it was located.
+    pub(crate) fn within(self, bytes: &[u8]) -> EntryRef<'_> {
+        let slice = |from: u32, to: u32| &bytes[from as usize..to as usize];
+        EntryRef {
+            bytes: slice(self.start, self.end),
+            key: slice(self.key_start, self.body_start),
+            sequence: self.sequence,
+            expiry_ms: self.expiry_ms,
+            kind: self.kind,
+            body: slice(self.body_start, self.end),
+        }
+    }
 }
 
 impl<'a> EntryRef<'a> {
@@ -144,13 +180,15 @@ impl<'a> EntryRef<'a> {
     }
 
     fn parse(reader: &mut Reader<'a>) -> Option<Self> {
+        let all = reader.rest();
         let kind = reader.u8()?;
         let key_bytes = reader.varint()?;
         let sequence = reader.varint()?;
         let expiry_ms = if kind & EXPIRES == 0 { 0 } else { reader.varint()? };
         let body_bytes = reader.varint()?;
         let (key, body) = (reader.take(key_bytes)?, reader.take(body_bytes)?);
-        Some(Self { key, sequence, expiry_ms, kind: kind & !EXPIRES, body })
+        let bytes = &all[..all.len() - reader.rest().len()];
+        Some(Self { bytes, key, sequence, expiry_ms, kind: kind & !EXPIRES, body })
     }
 
     fn is_sound(&self) -> bool {
@@ -166,6 +204,36 @@ impl<'a> EntryRef<'a> {
         let mut reader = Reader::new(self.body);
         let (value_bytes, ids) = (reader.varint()?, reader.list()?);
         Some(Body::Pieces { value_bytes, ids, tail: reader.rest().to_vec() })
+    }
+
+    /// Returns where the entry lies in bytes at whose offset `end` it ends. Requires: they are at most 4 GiB.
+    pub(crate) fn location(&self, end: usize) -> Location {
+        let body_start = end - self.body.len();
+        Location {
+            start: (end - self.bytes.len()) as u32,
+            key_start: (body_start - self.key.len()) as u32,
+            body_start: body_start as u32,
+            end: end as u32,
+            sequence: self.sequence,
+            expiry_ms: self.expiry_ms,
+            kind: self.kind,
+        }
+    }
+
+    pub(crate) fn is_tombstone(&self) -> bool {
+        self.kind == TOMBSTONE
+    }
+
+    pub(crate) fn is_expired(&self, now_ms: u64) -> bool {
+        self.expiry_ms != 0 && self.expiry_ms <= now_ms
+    }
+
+    /// Returns the blocks that the entry refers to.
+    pub(crate) fn pieces(&self) -> Vec<u64> {
+        match self.kind {
+            PIECES => self.version().body.into_pieces(),
+            _ => Vec::new(),
+        }
     }
 
     /// Copies the entry's version.

@@ -15,7 +15,7 @@ pub enum CreateError {
     Blocks(#[from] FormatError),
     /// The device is too small to take a value.
     #[error(
-        "'{device}' has room for {blocks} blocks, and a store needs at least {least} (slices: {slices}): some are kept for merges"
+        "'{device}' has room for {blocks} blocks, and a store needs at least {least} (slices: {slices}), of which some are kept for merges: a larger device or smaller erase units would do"
     )]
     DeviceTooSmall {
         /// The device's name.

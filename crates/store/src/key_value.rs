@@ -80,9 +80,18 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
     /// # Errors
     /// [`StoreError::Write`] and [`StoreError::WriteFailed`].
     pub fn write(&mut self, batch: Batch) -> Result<(), StoreError> {
+        self.write_as(batch, self.durability)
+    }
+
+    /// Stores a batch as a whole, and returns when it is as safe as `durability` says. Writes that returned before are at least
+    /// as safe: a power cut takes none of them and leaves this one.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`] and [`StoreError::WriteFailed`].
+    pub fn write_as(&mut self, batch: Batch, durability: Durability) -> Result<(), StoreError> {
         let mut free_before = None;
         let ticket = loop {
-            match self.store.write(batch.clone(), self.durability) {
+            match self.store.write(batch.clone(), durability) {
                 Err(WriteError::Busy { .. }) if self.store.step(Instant::FAR) => {}
                 // Each refusal begins merges, as long as they give space back.
                 Err(WriteError::Full { blocks_free })
@@ -98,6 +107,31 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
             Outcome::Write(result) => Ok(result.map(drop)?),
             other => unreachable!("a write ends as one, not as {other:?}"),
         }
+    }
+
+    /// Removes keys in batches, each as large as is allowed and of one slice, so that a power cut may leave some. They need not
+    /// be there.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`] and [`StoreError::WriteFailed`].
+    pub fn delete_all(
+        &mut self,
+        keys: impl IntoIterator<Item = Vec<u8>>,
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        let bytes_max = self.store.inline_bytes_max();
+        let (mut batch, mut bytes, mut slice) = (Batch::default(), 0, 0);
+        for key in keys {
+            // A tombstone takes no more than this beside its key.
+            let own = (self.store.slice_of(&key), key.len() as u64 + 32);
+            if !batch.is_empty() && (own.0 != slice || bytes + own.1 > bytes_max) {
+                self.write_as(std::mem::take(&mut batch), durability)?;
+                bytes = 0;
+            }
+            (slice, bytes) = (own.0, bytes + own.1);
+            batch.delete(key);
+        }
+        if batch.is_empty() { Ok(()) } else { self.write_as(batch, durability) }
     }
 
     /// Returns the value of a key, if there is one.

@@ -84,25 +84,28 @@ impl Levels {
         self.runs.iter().map(cursor).filter(|cursor| !cursor.is_at_end()).collect()
     }
 
-    /// Returns the patches as policies see them. With `has_snapshots`, tombstones may be needed by a snapshot.
+    /// Returns the patches as policies see them. Tombstones that the oldest snapshot may need do not count.
     pub(crate) fn for_policy(&self, oldest_snapshot: Option<u64>) -> Vec<merge::Patch<'_>> {
-        let of = |patch: &'_ Arc<Patch>| {
-            let fields = &patch.fields;
+        let tombstones = |fields: &Fields| {
             let is_needed = oldest_snapshot.is_some_and(|oldest| oldest < fields.sequences.1);
             // A single entry may be the tombstone that carries the record of a merge with no other result.
             if is_needed || fields.entries == 1 { 0 } else { fields.tombstones }
         };
-        self.patches.iter().map(|patch| seen_by_policy(&patch.fields, of(patch))).collect()
+        let fields = self.patches.iter().map(|patch| &patch.fields);
+        let seen = fields.map(|fields| merge::Patch {
+            level: fields.level,
+            run: fields.run,
+            first: &fields.first,
+            last: &fields.last,
+            bytes: fields.entry_bytes,
+            entries: fields.entries,
+            tombstones: tombstones(fields),
+        });
+        seen.collect()
     }
 
     /// Returns the number of patches in level 0.
     pub(crate) fn level_0_patches(&self) -> u32 {
         self.patches.iter().take_while(|patch| patch.fields.level == 0).count() as u32
     }
-}
-
-/// Returns a patch as policies see it.
-pub(crate) fn seen_by_policy(fields: &Fields, tombstones: u64) -> merge::Patch<'_> {
-    let Fields { level, run, first, last, entry_bytes, entries, .. } = fields;
-    merge::Patch { level: *level, run: *run, first, last, bytes: *entry_bytes, entries: *entries, tombstones }
 }

@@ -126,8 +126,7 @@ mod tests {
     use super::*;
     use crate::{KeyValueStore, Slices, StoreOptions};
     use flashlane_base::Seed;
-    use flashlane_device::Device;
-    use flashlane_device_testing::{MemoryDisk, MemoryLanes};
+    use flashlane_device_testing::{MemoryDisk, MemoryLanes, cycle_power};
 
     fn store(units: u64) -> Store<MemoryLanes, MemoryDisk> {
         let device = MemoryLanes::new(4, units, 8192, 512, Seed(1));
@@ -165,14 +164,14 @@ mod tests {
         for nth in 0..500_u32 {
             load(&mut loader, &nth.to_be_bytes(), &[7; 300]).unwrap();
         }
-        for _ in 0..20 {
+        while loader.stored() == 0 {
             loader.wait(LONGEST).unwrap();
         }
         let stored = loader.stored();
         assert!((1..=500).contains(&stored), "{stored} are stored");
         let (mut device, mut log) = (store.blocks().device().clone(), store.log_device().clone());
-        device.cut_power().expect("it has power");
-        log.cut_power().expect("it has power");
+        cycle_power(&mut device);
+        cycle_power(&mut log);
         let mut store = KeyValueStore::open(device, log).expect("the store is there");
         for nth in 0..stored as u32 {
             assert_eq!(store.get(&nth.to_be_bytes()), Ok(Some(vec![7; 300])), "pair {nth} of {stored}");

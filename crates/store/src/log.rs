@@ -34,6 +34,7 @@ mod recover;
 #[cfg(test)]
 mod tests;
 
+use crate::entry::Entry;
 use crate::log::page::{Page, payload_bytes};
 use crate::log::queue::Queue;
 pub(crate) use header::{LogConfig, LogLayout, read_header, write_header};
@@ -46,7 +47,7 @@ use flashlane_device::{Buffer, Completion, DataDevice, Failure, Request, Request
 const GROUP_PAGES: u64 = 1024;
 /// Pages that are kept for recording the tail where records fill the ring.
 const SPARE_PAGES: u64 = 4;
-/// Attempts at a request before the log is given up.
+/// Attempts at a write before the log is given up.
 const ATTEMPTS: u32 = 3;
 
 /// How safe a write is when it completes.
@@ -54,7 +55,7 @@ const ATTEMPTS: u32 = 3;
 pub enum Durability {
     /// It is in memory. It goes to the log at once all the same.
     Memory,
-    /// The log's device has completed the write, and may lose it with its power.
+    /// The operating system or the log's device has it: only a power cut may take it.
     System,
     /// No power cut takes it: the log's device has flushed it.
     #[default]
@@ -178,7 +179,12 @@ impl<L: DataDevice> Log<L> {
 
     /// Returns the page behind those that all records take.
     fn end(&self) -> u64 {
-        self.next_page + (self.pending.len()).div_ceil(payload_bytes(&self.layout))
+        self.next_page + self.pending.len().div_ceil(payload_bytes(&self.layout))
+    }
+
+    /// Returns whether a page lies more than half a ring behind the end.
+    pub(crate) fn is_lagging(&self, page: u64) -> bool {
+        self.end() - page > self.layout.pages / 2
     }
 
     /// Returns whether a record of `bytes` has room in the ring.
@@ -188,11 +194,18 @@ impl<L: DataDevice> Log<L> {
         end - self.durable_tail + SPARE_PAGES <= self.layout.pages
     }
 
-    /// Appends a record. Returns the pages that it lies in. Requires: there is room for it.
-    pub(crate) fn append(&mut self, record: &[u8], durability: Durability) -> std::ops::Range<u64> {
-        assert!(self.has_room(record.len() as u64), "a record of {} bytes has no room", record.len());
+    /// Appends the record of a write. Returns the pages that it lies in. Requires: there is room for it.
+    pub(crate) fn append(
+        &mut self,
+        slice: u32,
+        sequence: u64,
+        entries: &[Entry],
+        durability: Durability,
+    ) -> std::ops::Range<u64> {
+        let bytes = Record::encoded_bytes(entries);
+        assert!(self.has_room(bytes), "a record of {bytes} bytes has no room");
         let first = self.position();
-        self.pending.push(record);
+        self.pending.push(|held| Record::encode(slice, sequence, entries, held));
         let end = self.end();
         if durability == Durability::Device {
             self.wanted_durable_to = end;
@@ -234,7 +247,7 @@ impl<L: DataDevice> Log<L> {
     fn write_group(&mut self) {
         let payload = payload_bytes(&self.layout);
         let to_end_of_ring = self.layout.pages - self.next_page % self.layout.pages;
-        let all = (self.pending.len()).div_ceil(payload).max(1);
+        let all = self.pending.len().div_ceil(payload).max(1);
         // The ring holds what is pending, but for the pages that wait for the tail.
         let free = self.durable_tail + self.layout.pages - self.next_page;
         let pages = all.min(GROUP_PAGES).min(to_end_of_ring).min(free);
@@ -308,7 +321,10 @@ impl<L: DataDevice> Log<L> {
             return false;
         };
         if let Err(failure) = completion.outcome {
-            if ended.attempts >= ATTEMPTS || failure == Failure::DeviceLost {
+            // A flush that failed may have lost what it was to make durable, and another one would not tell (Rebello et al.,
+            // "Can Applications Recover from fsync Failures?", ATC 2020).
+            let is_flush = ended.request.operation == Operation::Flush;
+            if is_flush || ended.attempts >= ATTEMPTS || failure == Failure::DeviceLost {
                 self.fail(failure);
                 return true;
             }
@@ -318,7 +334,8 @@ impl<L: DataDevice> Log<L> {
             self.resubmit(buffer);
             return self.failure.is_some();
         }
-        self.buffer = buffer;
+        // A flush has none.
+        self.buffer = buffer.or(self.buffer.take());
         match ended.request.operation {
             Operation::Flush => (self.durable_to, self.needs_flush) = (self.written_to, false),
             _ => {

@@ -2,6 +2,7 @@
 //!
 //! Of a key all versions are gathered, those that a snapshot needs are kept, and a tombstone goes where nothing older lies
 //! below. A value that has expired becomes a tombstone. Pieces of dropped versions are deleted when the merge is complete.
+//! An entry that is kept is copied once, from the bytes that were read to the output.
 //!
 //! A merge of which nothing is left writes one tombstone all the same: its patch carries the record of the merge, without
 //! which a power cut between the deletes of the inputs could bring back what a deleted one covered. Once they are erased the
@@ -15,8 +16,8 @@
 //! come between.
 
 use crate::builder::{Builder, Head, Shape};
-use crate::cursor::Cursor;
-use crate::entry::{Body, Version};
+use crate::cursor::{Cursor, Held};
+use crate::entry::{Body, EntryRef, Version};
 use crate::footer::{Origin, PatchFooter};
 use crate::patch::{Age, Patch};
 use crate::snapshots::Snapshots;
@@ -57,11 +58,10 @@ pub(crate) struct Merge {
     pub(crate) outputs_max: u64,
     /// First and last keys of patches that stay and may be older than an input.
     older: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The key whose versions are being gathered.
-    key: Option<Vec<u8>>,
-    versions: Vec<Version>,
-    /// Versions that wait for the next output.
-    carried: Option<(Vec<u8>, Vec<Version>)>,
+    /// Versions of the key that is being gathered.
+    versions: Vec<Merged>,
+    /// Versions of a key that wait for the next output.
+    carried: Option<Vec<Merged>>,
     builder: Option<Builder>,
     /// The last key that was dropped, and its newest sequence, while there is no output.
     dropped_key: Option<(Vec<u8>, u64)>,
@@ -74,9 +74,68 @@ pub(crate) struct Merge {
     pub(crate) written: Vec<Arc<Patch>>,
     dropped_pieces: BTreeSet<u64>,
     kept_pieces: BTreeSet<u64>,
+    /// Bytes of the entries that were taken from inputs.
+    merged_bytes: u64,
     is_ended: bool,
     /// A read failed: the outputs are deleted once none is being written.
     pub(crate) is_aborted: bool,
+}
+
+/// A version that is merged.
+#[derive(Debug)]
+enum Merged {
+    /// As it was read.
+    Read(Held),
+    /// A tombstone in the place of what was read, which has expired.
+    Expired(Held),
+}
+
+impl Merged {
+    /// Returns the entry that was read.
+    fn entry(&self) -> EntryRef<'_> {
+        match self {
+            Self::Read(held) | Self::Expired(held) => held.entry(),
+        }
+    }
+
+    fn key(&self) -> &[u8] {
+        self.entry().key
+    }
+
+    fn sequence(&self) -> u64 {
+        self.entry().sequence
+    }
+
+    fn is_tombstone(&self) -> bool {
+        matches!(self, Self::Expired(_)) || self.entry().is_tombstone()
+    }
+
+    /// Returns the blocks that the version refers to.
+    fn pieces(&self) -> Vec<u64> {
+        match self {
+            Self::Read(held) => held.entry().pieces(),
+            Self::Expired(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the bytes of its entry, and the number of its pieces.
+    fn size(&self) -> (u64, u64) {
+        match self {
+            Self::Read(held) => (held.entry().bytes.len() as u64, self.pieces().len() as u64),
+            Self::Expired(_) => (tombstone(self.sequence()).encoded_bytes(self.key()), 0),
+        }
+    }
+
+    fn append_to(&self, builder: &mut Builder) {
+        match self {
+            Self::Read(held) => builder.copy(held.entry()),
+            Self::Expired(_) => builder.push(self.key(), &tombstone(self.sequence())),
+        }
+    }
+}
+
+fn tombstone(sequence: u64) -> Version {
+    Version { sequence, expiry_ms: 0, body: Body::Tombstone }
 }
 
 impl std::fmt::Debug for Builder {
@@ -134,7 +193,6 @@ impl Merge {
             is_copying: false,
             outputs_max,
             older,
-            key: None,
             versions: Vec::new(),
             carried: None,
             builder: None,
@@ -145,6 +203,7 @@ impl Merge {
             written: Vec::new(),
             dropped_pieces: BTreeSet::new(),
             kept_pieces: BTreeSet::new(),
+            merged_bytes: 0,
             is_ended: false,
             is_aborted: false,
         }
@@ -153,6 +212,18 @@ impl Merge {
     /// Returns whether all outputs are durable.
     pub(crate) fn is_complete(&self) -> bool {
         self.is_ended && !self.is_aborted && self.writing.is_empty()
+    }
+
+    /// Returns the number of inputs in level 0, by the share of all entries that are merged.
+    pub(crate) fn level_0_patches_merged(&self) -> f64 {
+        let patches = self.inputs.iter().filter(|patch| patch.fields.level == 0).count();
+        let bytes: u64 = self.inputs.iter().map(|patch| patch.fields.entry_bytes).sum();
+        patches as f64 * self.merged_bytes as f64 / bytes as f64
+    }
+
+    /// Bytes of inputs that are read or being read, and not merged.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.cursors.iter().map(Cursor::held_bytes).sum()
     }
 
     /// Returns the number of outputs that the merge may still begin.
@@ -170,8 +241,8 @@ impl Merge {
         if self.is_ended || self.is_aborted {
             return None;
         }
-        if let Some((key, versions)) = self.carried.take()
-            && let Some(output) = self.place(key, versions, context)
+        if let Some(versions) = self.carried.take()
+            && let Some(output) = self.place(versions, context)
         {
             return Some(output);
         }
@@ -183,71 +254,77 @@ impl Merge {
             if self.cursors[sources.clone()].iter().any(Cursor::is_waiting) {
                 return None;
             }
-            let next =
-                self.cursors[sources.clone()].iter().filter_map(Cursor::peek).map(|entry| &entry.key).min();
-            let until = self.plan.until.as_ref().filter(|_| !self.is_copying);
-            let next = next.filter(|next| until.is_none_or(|until| *next < until));
-            if next != self.key.as_ref() {
-                let next = next.cloned();
-                if let Some(output) = self.end_key(context) {
-                    return Some(output);
-                }
-                self.key = next;
+            let keys = sources.clone().filter_map(|nth| Some((self.cursors[nth].peek()?.key, nth)));
+            let until = self.plan.until.as_deref().filter(|_| !self.is_copying);
+            // Of equal keys that of the newest run.
+            let next = keys.min().filter(|(next, _)| until.is_none_or(|until| *next < until));
+            let gathered = self.versions.first().map(Merged::key);
+            let is_other = gathered.is_some_and(|own| next.is_none_or(|(next, _)| next != own));
+            let next = next.map(|(_, nth)| nth);
+            if is_other && let Some(output) = self.end_key(context) {
+                return Some(output);
             }
-            let Some(key) = &self.key else {
+            let Some(first) = next else {
                 match self.end_run(context) {
                     Some(output) => return Some(output),
                     None => continue,
                 }
             };
-            for cursor in &mut self.cursors[sources] {
-                while cursor.peek().is_some_and(|entry| entry.key == *key) {
-                    let version = cursor.pop().expect("an entry was seen").version;
-                    self.versions.push(version);
-                }
+            self.gather(first..sources.end);
+        }
+    }
+
+    /// Takes the versions of the next key from these cursors, the first of which has it.
+    fn gather(&mut self, cursors: std::ops::Range<usize>) {
+        let newest = self.cursors[cursors.start].pop().expect("an entry was seen");
+        let key = newest.entry().key;
+        self.merged_bytes += newest.entry().bytes.len() as u64;
+        self.versions.push(Merged::Read(newest.clone()));
+        for cursor in &mut self.cursors[cursors] {
+            while cursor.peek().is_some_and(|entry| entry.key == key) {
+                let held = cursor.pop().expect("an entry was seen");
+                self.merged_bytes += held.entry().bytes.len() as u64;
+                self.versions.push(Merged::Read(held));
             }
         }
     }
 
     /// Ends the versions of a key. Returns an output where they do not fit into it any more.
     fn end_key(&mut self, context: &mut Context<'_>) -> Option<Output> {
-        let key = self.key.take()?;
         let mut versions = std::mem::take(&mut self.versions);
         // What the log brought back may stand in two patches.
-        versions.sort_by_key(|version| Reverse(version.sequence));
-        let newest = versions[0].sequence;
+        versions.sort_by_key(|version| Reverse(version.sequence()));
         if !self.is_copying {
-            self.drop_versions(&mut versions, &key, context);
+            self.drop_versions(&mut versions, context);
         }
         if versions.is_empty() {
-            self.dropped_key = Some((key, newest));
             return None;
         }
-        self.kept_pieces.extend(versions.iter().flat_map(|version| version.body.pieces()));
-        self.place(key, versions, context)
+        self.kept_pieces.extend(versions.iter().flat_map(Merged::pieces));
+        self.place(versions, context)
     }
 
     /// Appends versions of a key. Returns an output where they do not fit into it: they then wait for the next one. Versions
     /// that exceed a patch are parted over several.
-    fn place(
-        &mut self,
-        key: Vec<u8>,
-        mut versions: Vec<Version>,
-        context: &mut Context<'_>,
-    ) -> Option<Output> {
+    fn place(&mut self, mut versions: Vec<Merged>, context: &mut Context<'_>) -> Option<Output> {
         let builder = self.builder(context);
-        if !builder.fits(&key, &versions) {
+        let fits = |builder: &Builder, versions: &[Merged]| {
+            builder.fits(versions[0].key(), versions.iter().map(Merged::size))
+        };
+        if !fits(builder, &versions) {
             if builder.is_empty() {
                 let mut count = 1;
-                while builder.fits(&key, &versions[..count + 1]) {
+                while fits(builder, &versions[..count + 1]) {
                     count += 1;
                 }
-                versions.drain(..count).for_each(|version| builder.push(&key, &version));
+                versions.drain(..count).for_each(|version| version.append_to(builder));
             }
-            self.carried = Some((key, versions));
+            self.carried = Some(versions);
             return Some(self.end_output(false, context));
         }
-        versions.iter().for_each(|version| builder.push(&key, version));
+        versions.drain(..).for_each(|version| version.append_to(builder));
+        // Its memory serves the next key.
+        self.versions = versions;
         None
     }
 
@@ -257,17 +334,21 @@ impl Merge {
     }
 
     /// Removes the versions that nobody reads any more.
-    fn drop_versions(&mut self, versions: &mut Vec<Version>, key: &[u8], context: &Context<'_>) {
-        let removed = context.snapshots.prune(versions, |version| version.sequence);
-        self.dropped_pieces.extend(removed.iter().flat_map(|version| version.body.pieces()));
-        let newest = &mut versions[0];
-        if newest.is_expired(context.now_ms) {
-            self.dropped_pieces.extend(newest.body.pieces());
-            *newest = Version { expiry_ms: 0, body: Body::Tombstone, ..*newest };
+    fn drop_versions(&mut self, versions: &mut Vec<Merged>, context: &Context<'_>) {
+        let removed = context.snapshots.prune(versions, Merged::sequence);
+        self.dropped_pieces.extend(removed.iter().flat_map(Merged::pieces));
+        if let Merged::Read(newest) = &versions[0]
+            && newest.entry().is_expired(context.now_ms)
+        {
+            self.dropped_pieces.extend(newest.entry().pieces());
+            versions[0] = Merged::Expired(newest.clone());
         }
+        let key = versions[0].key();
         let is_covering = self.older.iter().any(|(first, last)| **first <= *key && *key <= **last);
-        while !is_covering && versions.last().is_some_and(|oldest| oldest.body.is_tombstone()) {
-            versions.pop();
+        while !is_covering && let Some(oldest) = versions.pop_if(|oldest| oldest.is_tombstone()) {
+            if versions.is_empty() {
+                self.dropped_key = Some((oldest.key().to_vec(), oldest.sequence()));
+            }
         }
     }
 
@@ -277,7 +358,7 @@ impl Merge {
         let rests_left = self.rests.len() - usize::from(self.is_copying);
         if rests_left == 0 && self.builder.is_none() && self.outputs_begun == 0 {
             let (key, sequence) = self.dropped_key.take().expect("an input has an entry");
-            self.builder(context).push(&key, &Version { sequence, expiry_ms: 0, body: Body::Tombstone });
+            self.builder(context).push(&key, &tombstone(sequence));
         }
         self.is_ended = rests_left == 0;
         assert!(self.builder.is_some() || !self.is_ended, "the last output of a merge has entries");

@@ -1,6 +1,7 @@
 //! Options of a store: those it is created with, and those of an opening.
 
 use crate::error::OptionsError;
+use flashlane_base::Duration;
 use flashlane_block::BlockOptions;
 use flashlane_policy::Options;
 
@@ -44,18 +45,22 @@ impl Slices {
 pub struct StoreOptions {
     /// Options of the block layer.
     pub blocks: BlockOptions,
-    /// Bytes of memory for containers, indexes, filters, waiting writes and buffers of merges.
+    /// Bytes of memory for containers, indexes, filters, waiting writes, buffers of merges, and the cache of reads.
     pub memory_bytes: u64,
+    /// Whether short values that gets read are kept in the memory that the others leave.
+    pub cache_reads: bool,
     /// Name of the merge policy.
     pub merge: String,
     /// Options of the merge policy.
     pub merge_options: Options,
     /// Bytes that a merge reads at once.
     pub merge_chunk_bytes: u64,
-    /// Outputs of a merge that are written at once.
+    /// Outputs of a merge that are written at once at least; more where the memory for merges allows.
     pub merge_writes: u32,
     /// Blocks that a merge writes at most, where it can be done by parts; at least 4.
     pub merge_blocks_max: u64,
+    /// Longest delay of the acknowledgement of a write where flushing and merging lag behind.
+    pub write_delay_max: Duration,
     /// Blocks that are kept free for merges: values are refused once fewer are left. At least 12.
     pub reserve_blocks: u64,
 }
@@ -65,11 +70,13 @@ impl Default for StoreOptions {
         Self {
             blocks: BlockOptions::default(),
             memory_bytes: 1 << 30,
+            cache_reads: true,
             merge: "leveled".into(),
             merge_options: Options::default(),
             merge_chunk_bytes: 512 << 10,
             merge_writes: 2,
             merge_blocks_max: u64::MAX,
+            write_delay_max: Duration::from_ms(100),
             reserve_blocks: 24,
         }
     }

@@ -1,50 +1,76 @@
 //! Back-pressure: acknowledgements of writes are delayed where flushing and merging lag behind.
 //!
-//! The *debt* says how far they lag, from 0 to 1: the most of the share of memory that containers use, of the log in use, and
-//! of level-0 patches that the merge policy allows. Up to [`FREE`] nothing is delayed. Above it, with `x` from 0 to 1 for the
-//! rest, writes are acknowledged at `1 / (SLOWEST * x²)` times the rate at which containers became patches lately: at
-//! `x = 0.5` as fast as they are drained, at the end four times slower. So writers settle where they are as fast as the
-//! device, and the stop at the limit of memory is not reached in steps of seconds.
+//! The *debt* of a write says how far they lag, from 0 to 1. It is the most of
+//! - the share of their memory that containers use, and the share of the log in use, which all slices have in common;
+//! - the patches of its slice that are not merged over those that the merge policy allows in level 0. They are those in
+//!   level 0, less what a merge that runs has done of them; the containers on their way there; and the open one, by how full
+//!   it is.
+//!
+//! All of these change by bytes, not by steps, and so does the delay. Up to [`FREE`] there is none. Above it a write waits for
+//! `longest * (debt - FREE) / (1 - FREE)`.
+//!
+//! Why this suffices: `n` writers that each wait for a write of `s` bytes write `n * s / delay` bytes a second. Debt grows by
+//! what that exceeds the rate `r` at which the device and the merges drain it, and shrinks where it falls short, so it settles
+//! where the delay is `n * s / r`. That is the shortest with which these writers can be served at that rate (Little's law), and
+//! no rate has to be measured: measured while writers are delayed, it would be the rate of the writers. As long as it is below
+//! `longest`, no write takes longer, and debt does not reach 1, where writes stop and wait for whole patches.
+//!
+//! The delay follows the debt while a write waits: it ends as soon as the write has waited for what the debt of that moment asks.
 
+use crate::core::Core;
+use crate::operation::{Outcome, Pending};
 use flashlane_base::{Duration, Instant};
+use flashlane_device::DataDevice;
 
 /// Debt without delay.
 const FREE: f64 = 0.5;
-/// Time for a byte at full debt, in multiples of the time it takes to drain.
-const SLOWEST: f64 = 4.0;
-/// Longest delay of an acknowledgement.
-const LONGEST: Duration = Duration::from_ms(50);
-/// Weight of the last patch in the drain rate.
-const WEIGHT: f64 = 0.1;
 
-/// Spreads acknowledgements over time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pacer {
-    /// Time in which a byte is drained, in nanoseconds; 0 while unknown.
-    ns_per_byte: f64,
-    last_flush: Instant,
-    /// When the last delayed acknowledgement is due.
-    last_due: Instant,
+/// A write that is as safe as it is to be, and not acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delayed {
+    since: Instant,
+    pending: Pending,
+    sequence: u64,
 }
 
-impl Pacer {
-    /// A container of `bytes` became a patch.
-    pub(crate) fn flushed(&mut self, now: Instant, bytes: u64) {
-        let own = now.since(self.last_flush).as_ns() as f64 / bytes as f64;
-        self.last_flush = now;
-        self.ns_per_byte = match self.ns_per_byte {
-            0.0 => own,
-            before => before + WEIGHT * (own - before),
-        };
+/// Returns the delay of the acknowledgement of a write with this debt.
+fn delay(debt: f64, longest: Duration) -> Duration {
+    let over = ((debt - FREE) / (1.0 - FREE)).clamp(0.0, 1.0);
+    Duration::from_ns((longest.as_ns() as f64 * over) as u64)
+}
+
+impl<D: DataDevice, L: DataDevice> Core<D, L> {
+    /// Acknowledges a write to a slice, once its delay is over.
+    pub(crate) fn acknowledge(&mut self, slice: u32, pending: Pending, sequence: u64) {
+        let since = self.now();
+        self.slices[slice as usize].delayed.push_back(Delayed { since, pending, sequence });
     }
 
-    /// Returns the delay of the acknowledgement of a write of `bytes`.
-    pub(crate) fn delay(&mut self, now: Instant, bytes: u64, debt: f64) -> Duration {
-        let over = ((debt - FREE) / (1.0 - FREE)).clamp(0.0, 1.0);
-        let own = Duration::from_ns((bytes as f64 * self.ns_per_byte * SLOWEST * over * over) as u64);
-        let due = (self.last_due.max(now) + own).min(now + LONGEST);
-        self.last_due = due;
-        due.since(now)
+    /// Completes the writes whose delay is over. Returns when that of the next one will be; [`Instant::FAR`] where there is none.
+    pub(crate) fn finish_delayed(&mut self) -> Instant {
+        let (now, mut next) = (self.now(), Instant::FAR);
+        if self.slices.iter().all(|slice| slice.delayed.is_empty()) {
+            return next;
+        }
+        let (common, patches_max) = (self.common_debt(), f64::from(self.policy.level_0_patches_max()));
+        for nth in 0..self.slices.len() {
+            let slice = &mut self.slices[nth];
+            let debt = common.max(slice.unmerged_patches(self.shape.block_bytes) / patches_max);
+            let delay = delay(debt, self.options.write_delay_max);
+            let over = slice.delayed.partition_point(|write| write.since + delay <= now);
+            let over: Vec<Delayed> = slice.delayed.drain(..over).collect();
+            next = slice.delayed.front().map_or(next, |write| next.min(write.since + delay));
+            for Delayed { pending, sequence, .. } in over {
+                self.finish(pending, Outcome::Write(Ok(sequence)));
+            }
+        }
+        next
+    }
+
+    /// Returns the share in use of the memory for containers or of the log, whichever is more.
+    fn common_debt(&self) -> f64 {
+        let memory = self.container_memory_bytes() as f64 / self.container_budget_bytes() as f64;
+        memory.max(self.log.use_of_ring())
     }
 }
 
@@ -53,23 +79,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn acknowledgements_follow_the_drain_rate() {
-        let mut pacer = Pacer::default();
-        let mut now = Instant::ZERO;
-        // A byte a nanosecond.
-        for _ in 0..100 {
-            now += Duration::from_us(1);
-            pacer.flushed(now, 1000);
+    fn delay_grows_with_debt_up_to_the_longest() {
+        let after = |debt: f64| delay(debt, Duration::from_ms(80)).as_ns() / 1_000_000;
+        assert_eq!([0.0, 0.5, 0.75, 1.0, 9.0].map(after), [0, 0, 40, 80, 80]);
+    }
+
+    #[test]
+    fn writers_settle_at_the_rate_that_is_drained() {
+        // Each step of a millisecond drains 200 of a capacity of 100,000 bytes; writers wait for writes of 1000 bytes.
+        for writers in [1, 4, 10, 15] {
+            let (mut used, mut longest) = (0.0_f64, 0.0_f64);
+            let mut due = vec![0.0; writers];
+            for now in 0..20_000 {
+                used = (used - 200.0).max(0.0);
+                for due in due.iter_mut().filter(|due| **due <= f64::from(now)) {
+                    used += 1000.0;
+                    let delay = delay(used / 100_000.0, Duration::from_ms(100)).as_ns() as f64 / 1e6;
+                    *due = f64::from(now) + delay.max(1.0);
+                    if now > 10_000 {
+                        longest = longest.max(delay);
+                    }
+                }
+                assert!(used < 100_000.0, "{writers} writers reach the limit");
+            }
+            let expected = writers as f64 * 5.0;
+            assert!(longest < 1.2 * expected + 1.0, "{writers} writers: {longest} instead of {expected} ms");
         }
-        let after = |debt: f64| {
-            let mut pacer = pacer;
-            let mut last = Duration::ZERO;
-            (0..10).for_each(|_| last = pacer.delay(now, 100, debt));
-            last.as_ns()
-        };
-        assert_eq!((after(0.0), after(0.5)), (0, 0));
-        assert!((999..=1001).contains(&after(0.75)), "{}", after(0.75));
-        assert!((3999..=4001).contains(&after(1.0)), "{}", after(1.0));
-        assert_eq!(pacer.delay(now, 1 << 40, 1.0), LONGEST);
     }
 }

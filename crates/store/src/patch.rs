@@ -28,6 +28,11 @@ impl Patch {
         (self.fields.level, Reverse(self.fields.run))
     }
 
+    /// Returns whether its first and last key enclose keys that those of another one enclose too.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        self.fields.first <= other.fields.last && other.fields.first <= self.fields.last
+    }
+
     /// Returns whether a key lies between its first and last.
     pub(crate) fn covers(&self, key: &[u8]) -> bool {
         *self.fields.first <= *key && *key <= *self.fields.last

@@ -1,7 +1,7 @@
 //! The path of a read.
 //!
 //! A get looks into the containers, then into the patches that may hold its key, from the newest to the oldest; each costs one
-//! read of the device, and the filters spare nearly all that do not hold it. A scan merges the containers with a cursor for
+//! read of the device unless the cache has the group, and the filters spare nearly all that do not hold it. A scan merges the containers with a cursor for
 //! each run. Both see the patches that were there when they looked; where a merge has deleted one meanwhile, they look again.
 
 use crate::bytes::Reader;
@@ -131,6 +131,11 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let Some(patch) = get.candidates.pop_front() else { return self.resolve(get, None) };
         let (ticket, id, range) = (get.pending.ticket, patch.id, patch.range_of(&get.key));
         get.reading = Some(patch);
+        if let Some(group) = self.cache.get(id, range.start) {
+            let found = find(group, &get.key, get.sequence);
+            self.counters.get_reads_cached += 1;
+            return self.found(get, found);
+        }
         if self.read_block(id, range, Purpose::Get(ticket)) {
             self.counters.get_reads += 1;
             self.reads.gets.insert(ticket, get);
@@ -152,15 +157,28 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     pub(crate) fn get_read(&mut self, ticket: Ticket, result: Result<Data, GetFailure>) {
         let get = self.reads.gets.remove(&ticket).expect("a get that reads");
         let patch = get.reading.clone().expect("a get reads a patch");
-        let found = match &result {
-            Err(failure) => Err(ReadFailure::Block(*failure)),
-            Ok(data) => find(data.as_slice(), &get.key, get.sequence).map_err(|Malformed| {
-                ReadFailure::Malformed { id: patch.id, offset_bytes: patch.range_of(&get.key).start }
-            }),
+        let data = match result {
+            Err(failure) => {
+                return self.finish(get.pending, Outcome::Get(Err(ReadFailure::Block(failure))));
+            }
+            Ok(data) => data,
         };
-        self.reuse(result);
+        self.fit_cache();
+        self.cache.insert(patch.id, patch.range_of(&get.key).start, data.as_slice());
+        let found = find(data.as_slice(), &get.key, get.sequence);
+        self.blocks.reuse(data);
+        self.found(get, found);
+    }
+
+    /// Goes on with a get whose patch holds this version of its key, or none.
+    fn found(&mut self, get: Get, found: Result<Option<Version>, Malformed>) {
         match found {
-            Err(failure) => self.finish(get.pending, Outcome::Get(Err(failure))),
+            Err(Malformed) => {
+                let patch = get.reading.as_ref().expect("a get reads a patch");
+                let offset_bytes = patch.range_of(&get.key).start;
+                let failure = ReadFailure::Malformed { id: patch.id, offset_bytes };
+                self.finish(get.pending, Outcome::Get(Err(failure)));
+            }
             Ok(Some(version)) => self.resolve(get, Some(version)),
             Ok(None) => self.read_candidate(get),
         }
@@ -297,7 +315,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     pub(crate) fn scan_read(
         &mut self,
         ticket: Ticket,
-        cursor: usize,
+        (cursor, block): (usize, u64),
         structure: u64,
         result: Result<Data, GetFailure>,
     ) {
@@ -308,16 +326,15 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             self.reads.scans.insert(ticket, scan);
             return;
         }
-        let read = match &result {
+        let read = match result {
             Ok(data) => scan.cursors[cursor]
-                .read_ended(data.as_slice())
+                .read_ended(block, data)
                 .map_err(|Malformed| ReadFailure::Malformed { id: 0, offset_bytes: 0 }),
             Err(failure) => {
-                scan.cursors[cursor].read_failed();
-                Err(ReadFailure::Block(*failure))
+                scan.cursors[cursor].read_failed(block);
+                Err(ReadFailure::Block(failure))
             }
         };
-        self.reuse(result);
         match read {
             Ok(()) => self.advance_scan(scan),
             Err(failure) => self.end_scan(scan, Err(failure)),
@@ -331,6 +348,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 return self.end_scan(scan, Err(failure));
             }
             if scan.cursors.iter().any(Cursor::is_waiting) {
+                self.reuse_spent(&mut scan.cursors);
                 self.reads.scans.insert(scan.pending.ticket, scan);
                 return;
             }
@@ -396,8 +414,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         Ok(())
     }
 
-    fn end_scan(&mut self, scan: Scan, result: Result<Option<Vec<u8>>, ReadFailure>) {
+    fn end_scan(&mut self, mut scan: Scan, result: Result<Option<Vec<u8>>, ReadFailure>) {
         self.snapshots.release(scan.sequence);
+        self.reuse_spent(&mut scan.cursors);
         let Scan { pending, mut page, .. } = scan;
         let outcome = result.map(|next| {
             page.next = next;
@@ -423,7 +442,7 @@ fn gather<'a>(scan: &mut Scan, containers: impl Iterator<Item = &'a Container>) 
         let in_memory: Vec<(&[u8], &Version)> = containers
             .filter_map(|container| container.range(&scan.position, scan.sequence).next())
             .collect();
-        let stored = scan.cursors.iter().filter_map(Cursor::peek).map(|entry| &entry.key[..]);
+        let stored = scan.cursors.iter().filter_map(Cursor::peek).map(|entry| entry.key);
         let Some(key) = in_memory.iter().map(|(key, _)| *key).chain(stored).min() else { return };
         if scan.end.as_ref().is_some_and(|end| *key >= **end) {
             return;
@@ -434,10 +453,11 @@ fn gather<'a>(scan: &mut Scan, containers: impl Iterator<Item = &'a Container>) 
     let Some((key, newest)) = &mut scan.gathering else { unreachable!("a key is being gathered") };
     for cursor in &mut scan.cursors {
         while cursor.peek().is_some_and(|entry| entry.key == *key) {
-            let version = cursor.pop().expect("an entry was seen").version;
-            let is_newer = newest.as_ref().is_none_or(|newest| newest.sequence < version.sequence);
-            if version.sequence <= scan.sequence && is_newer {
-                *newest = Some(version);
+            let held = cursor.pop().expect("an entry was seen");
+            let entry = held.entry();
+            let is_newer = newest.as_ref().is_none_or(|newest| newest.sequence < entry.sequence);
+            if entry.sequence <= scan.sequence && is_newer {
+                *newest = Some(entry.version());
             }
         }
     }

@@ -69,7 +69,7 @@ pub(crate) fn create<D: DataDevice, L: DataDevice>(
     let config = LogConfig { store, bounds: slices.bounds };
     let log_layout = log_layout(log.profile(), &config, shape.block_bytes)?;
     let name = log.profile().name.clone();
-    let blocks = Blocks::format(device, store, options.blocks)?;
+    let blocks = Blocks::format_with_log(device, store, options.blocks)?;
     write_header(&mut log, &log_layout, &config)
         .map_err(|reason| CreateError::Log { device: name, reason })?;
     let log = Log::new(log, log_layout, store, &Recovered::empty());

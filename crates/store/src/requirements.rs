@@ -19,8 +19,8 @@ pub struct Requirements {
     pub block_bytes: u64,
     /// Blocks that the device can hold.
     pub blocks: u64,
-    /// Bytes of a log in which the containers of all slices fill up before the log is half full. A smaller one works, and
-    /// writes smaller patches.
+    /// Bytes of a log of which half holds a full container of each slice, and another one that is on its way to the device: up
+    /// to there it slows no writer (`pacing.rs`). A smaller one works, writes smaller patches, and slows writers earlier.
     pub log_bytes: u64,
 }
 
@@ -40,7 +40,7 @@ impl Requirements {
             let device = device.name.clone();
             return Err(CreateError::DeviceTooSmall { device, blocks, least, slices: count });
         }
-        let ring_pages = RING_PAGES_MIN + ((4 + 2 * count) * shape.block_bytes).div_ceil(LOG_PAGE_BYTES);
+        let ring_pages = RING_PAGES_MIN + (4 * (1 + count) * shape.block_bytes).div_ceil(LOG_PAGE_BYTES);
         let header = LogLayout::header_bytes(LOG_PAGE_BYTES, &slices.bounds);
         Ok(Self { block_bytes: shape.block_bytes, blocks, log_bytes: ring_pages * LOG_PAGE_BYTES + header })
     }

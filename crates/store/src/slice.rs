@@ -16,10 +16,11 @@ use crate::builder::{Shape, Size};
 use crate::container::Container;
 use crate::entry::{Entry, Version};
 use crate::filter::hash_key;
-use crate::footer::{Fields, PatchFooter};
-use crate::levels::{Levels, seen_by_policy};
+use crate::footer::PatchFooter;
+use crate::levels::Levels;
 use crate::merging::Merge;
 use crate::operation::QueuedWrite;
+use crate::pacing::Delayed;
 use crate::patch::Patch;
 use flashlane_policy::merge;
 use std::collections::{BTreeSet, VecDeque};
@@ -46,14 +47,20 @@ pub(crate) enum Flush {
 }
 
 impl Frozen {
-    /// Returns what its patch says of itself if that is on its way to a level below 0.
-    fn placed(&self) -> Option<&Fields> {
-        let fields = match &self.state {
-            Flush::Waiting => return None,
-            Flush::Writing(footer) => &footer.fields,
-            Flush::Written(patch) => &patch.fields,
-        };
-        (fields.level > 0).then_some(fields)
+    /// Level and run of its patch.
+    fn place(&self) -> (u8, u64) {
+        match &self.state {
+            Flush::Waiting => (0, self.creation),
+            Flush::Writing(footer) => (footer.fields.level, footer.fields.run),
+            Flush::Written(patch) => (patch.fields.level, patch.fields.run),
+        }
+    }
+
+    /// Returns its patch as policies see it, as if it were installed.
+    fn for_policy(&self) -> merge::Patch<'_> {
+        let ((level, run), (first, last)) = (self.place(), self.container.ends());
+        let (bytes, entries) = (self.container.entry_bytes(), self.container.entries());
+        merge::Patch { level, run, first, last, bytes, entries, tombstones: 0 }
     }
 }
 
@@ -71,6 +78,8 @@ pub(crate) struct Slice {
     pub(crate) merge: Option<Box<Merge>>,
     /// Writes that wait for room.
     pub(crate) queue: VecDeque<QueuedWrite>,
+    /// Writes whose acknowledgement is delayed, in the order in which they became safe.
+    pub(crate) delayed: VecDeque<Delayed>,
     pub(crate) undeleted: BTreeSet<u64>,
     /// The structure for which the policy had no merge, or one that failed, and the most blocks with which no part of it could
     /// begin.
@@ -96,6 +105,7 @@ impl Slice {
             levels: Levels::default(),
             merge: None,
             queue: VecDeque::new(),
+            delayed: VecDeque::new(),
             undeleted: BTreeSet::new(),
             in_shape: None,
             merge_blocks_max: u64::MAX,
@@ -123,33 +133,24 @@ impl Slice {
 
     /// Returns whether a patch is on its way to a level below 0.
     pub(crate) fn is_placing(&self) -> bool {
-        self.frozen.iter().any(|frozen| frozen.placed().is_some())
+        self.frozen.iter().any(|frozen| frozen.place().0 > 0)
     }
 
     /// Returns level and run of the patch of the `nth` frozen container: below level 0 only where `policy` says so, and it overlaps
     /// nothing that is older.
     pub(crate) fn place(&self, nth: usize, policy: &dyn merge::Merge, patch_bytes: u64) -> (u8, u64) {
         let Frozen { container, creation, .. } = &self.frozen[nth];
-        let (first, last) = container.ends();
-        let overlaps = |ends: (&[u8], &[u8])| ends.0 <= last && first <= ends.1;
-        let older = self.frozen.iter().take(nth);
-        let overlaps_older = older.clone().any(|older| overlaps(older.container.ends()))
-            || self.levels.patches().iter().any(|patch| overlaps((&patch.fields.first, &patch.fields.last)));
         // A patch of tombstones that was deleted may come back as long as it is not erased, and would then be newer.
-        if self.merge.is_some() || overlaps_older || !self.undeleted.is_empty() {
+        if self.merge.is_some() || !self.undeleted.is_empty() {
             return (0, *creation);
         }
-        // Those on their way count as if they were there.
         let mut patches = self.levels.for_policy(None);
-        patches.extend(older.filter_map(Frozen::placed).map(|fields| seen_by_policy(fields, 0)));
+        patches.extend(self.frozen.iter().take(nth).map(Frozen::for_policy));
+        patches.sort_by_key(|patch| (patch.age(), patch.first));
+        let (first, last) = container.ends();
         let view = merge::View { patches: &patches, patch_bytes, is_space_scarce: false };
-        match policy.level_without_overlap(view, container.entry_bytes()) {
-            0 => (0, *creation),
-            level => {
-                let runs = patches.iter().filter(|patch| patch.level == level).map(|patch| patch.run);
-                (level, runs.max().unwrap_or(*creation))
-            }
-        }
+        let (level, run) = view.place(policy, first, last, container.entry_bytes()).unwrap_or((0, None));
+        (level, run.unwrap_or(*creation))
     }
 
     /// The frozen container with this creation number is durable as a patch. Installs all patches whose turn it is.
@@ -168,6 +169,14 @@ impl Slice {
             self.levels.replace(&[], [patch]);
             self.structure += 1;
         }
+    }
+
+    /// Returns the patches of level 0 and those that containers will become, without what a merge has done of them. The open
+    /// container counts by its share of a patch of `patch_bytes`.
+    pub(crate) fn unmerged_patches(&self, patch_bytes: u64) -> f64 {
+        let open = self.container.entry_bytes() as f64 / patch_bytes as f64;
+        let merged = self.merge.as_ref().map_or(0.0, |merge| merge.level_0_patches_merged());
+        f64::from(self.levels.level_0_patches()) - merged + self.frozen.len() as f64 + open
     }
 
     /// Returns the newest version of `key` up to `sequence` that is in memory.

@@ -9,8 +9,8 @@
 //!   in the order of their submission, except that one with a value above [`Store::inline_bytes_max`] gets its number later.
 //! - Opening writes nothing. Blocks that it finds not to count are deleted from the first accepted write on.
 //! - A read at a snapshot sees the writes up to the snapshot's number; a scan without one sees those up to its submission.
-//! - The memory of containers, indexes, filters, waiting writes and buffers of merges is bounded by one option. Where it is
-//!   used up, writes complete later, by a formula (see `pacing`), and at last are refused as busy.
+//! - The memory of containers, indexes, filters, waiting writes, buffers of merges and the cache of reads is bounded by one
+//!   option. The cache gives way to the others; where they use it up, writes complete later, by a formula (see `pacing`), and at last are refused as busy.
 //! - A full device refuses values. Gets, scans and deletes go on, and values are taken again once merges gave space back.
 
 use crate::core::Core;
@@ -65,6 +65,8 @@ pub struct Status {
     pub index_memory_bytes: u64,
     /// Bytes of memory of containers.
     pub container_memory_bytes: u64,
+    /// Bytes of memory of the cache of reads.
+    pub cache_memory_bytes: u64,
     /// State of each slice.
     pub slices: Vec<SliceStatus>,
 }
@@ -268,6 +270,7 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
             blocks_free: core.blocks.free_blocks(),
             index_memory_bytes: core.slices.iter().map(|slice| slice.levels.memory_bytes()).sum(),
             container_memory_bytes: core.slices.iter().map(|slice| slice.container_memory_bytes()).sum(),
+            cache_memory_bytes: core.cache.memory_bytes(),
             slices,
         }
     }

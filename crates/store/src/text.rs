@@ -50,8 +50,16 @@ pub fn escape(bytes: &[u8]) -> String {
     out
 }
 
+/// Returns the key or value that a text stands for.
+///
+/// # Errors
+/// [`TextError::Escape`] names the byte that is wrong.
+pub fn unescape(text: &[u8]) -> Result<Vec<u8>, TextError> {
+    unescape_at(text, 0)
+}
+
 /// Returns the bytes of the part of a line that begins with its byte `start`.
-fn unescape(text: &[u8], start: usize) -> Result<Vec<u8>, TextError> {
+fn unescape_at(text: &[u8], start: usize) -> Result<Vec<u8>, TextError> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.iter().position(|&byte| byte == b'\\') {
@@ -97,7 +105,7 @@ pub fn parse_pair(line: &[u8]) -> Result<(Vec<u8>, Vec<u8>), TextError> {
     if let Some(second) = value.iter().position(|&byte| byte == b'\t') {
         return Err(TextError::SecondTab { at: tab + 1 + second + 1 });
     }
-    Ok((unescape(key, 0)?, unescape(value, tab + 1)?))
+    Ok((unescape_at(key, 0)?, unescape_at(value, tab + 1)?))
 }
 
 #[cfg(test)]

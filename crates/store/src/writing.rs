@@ -13,7 +13,6 @@ use crate::error::{WriteError, WriteFailure};
 use crate::footer::{Origin, PIECE_END_BYTES, encode_piece};
 use crate::log::{Durability, Record};
 use crate::operation::{Batch, Outcome, Pending, QueuedWrite, Ticket};
-use crate::pacing::Pacer;
 use crate::slice::Flush;
 use flashlane_block::{Payload, PutFailure};
 use flashlane_device::DataDevice;
@@ -37,16 +36,15 @@ pub(crate) struct Writes {
     wants_space: bool,
     /// Spare blocks that the last value would have needed, if it was refused.
     wanted_blocks: u64,
-    pub(crate) pacer: Pacer,
 }
 
 /// A write in the log.
 #[derive(Clone, Copy, Debug)]
 struct Logged {
     pending: Pending,
+    slice: u32,
     sequence: u64,
     end_page: u64,
-    bytes: u64,
 }
 
 /// A write with values in pieces.
@@ -287,10 +285,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if self.log.failure().is_some() {
             return self.fail_writes();
         }
-        // The oldest container holds the space of the log.
-        if self.log.use_of_ring() > 0.5 {
-            self.freeze_oldest();
-        }
+        self.freeze_lagging();
         for number in 0..self.slices.len() {
             while let Some(write) = self.slices[number].queue.pop_front() {
                 if !self.has_room(number, &write) {
@@ -318,19 +313,31 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         true
     }
 
-    fn container_memory_bytes(&self) -> u64 {
+    pub(crate) fn container_memory_bytes(&self) -> u64 {
         self.slices.iter().map(|slice| slice.container_memory_bytes()).sum()
     }
 
     /// Bytes of memory that containers may take: what indexes, waiting writes and buffers leave, but two blocks at least.
-    fn container_budget_bytes(&self) -> u64 {
+    pub(crate) fn container_budget_bytes(&self) -> u64 {
+        let left = self.options.memory_bytes.saturating_sub(self.memory_beside_containers_bytes());
+        left.max(2 * self.shape.block_bytes)
+    }
+
+    /// Gives the cache of reads what the others leave of the memory.
+    pub(crate) fn fit_cache(&mut self) {
+        if self.options.cache_reads {
+            let used = self.memory_beside_containers_bytes() + self.container_memory_bytes();
+            self.cache.set_capacity(self.options.memory_bytes.saturating_sub(used));
+        }
+    }
+
+    /// Bytes of memory of indexes, waiting writes and buffers.
+    fn memory_beside_containers_bytes(&self) -> u64 {
         let indexes: u64 = self.slices.iter().map(|slice| slice.levels.memory_bytes()).sum();
         let merges = self.slices.iter().filter(|slice| slice.merge.is_some()).count() as u64;
         let flushes = self.flushes_in_flight() as u64;
-        let buffers =
-            (merges * (1 + u64::from(self.options.merge_writes)) + flushes) * self.shape.block_bytes;
-        let used = indexes + buffers + self.writes.waiting_bytes;
-        self.options.memory_bytes.saturating_sub(used).max(2 * self.shape.block_bytes)
+        let buffers = merges * self.merge_share().bytes + flushes * self.shape.block_bytes;
+        indexes + buffers + self.writes.waiting_bytes
     }
 
     fn flushes_in_flight(&self) -> usize {
@@ -342,6 +349,26 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if !self.slices[slice].container.is_empty() {
             let creation = self.allocate_number();
             self.slices[slice].freeze(creation);
+        }
+    }
+
+    /// Freezes the containers whose records lie more than half a ring behind the log's end, and the largest ones until those left
+    /// take at most half of their memory. The other halves are for those on their way to the device: as many as lag behind are
+    /// written at once, not one after the other.
+    fn freeze_lagging(&mut self) {
+        for nth in 0..self.slices.len() {
+            let first = self.slices[nth].container.first_page();
+            if first.is_some_and(|first| self.log.is_lagging(first)) {
+                self.freeze(nth);
+            }
+        }
+        let mut bytes: u64 = self.slices.iter().map(|slice| slice.container.memory_bytes()).sum();
+        let most_bytes = self.container_budget_bytes() / 2;
+        while bytes > most_bytes {
+            let size = |&nth: &usize| self.slices[nth].container.memory_bytes();
+            let largest = (0..self.slices.len()).max_by_key(size).expect("there is a slice");
+            bytes -= size(&largest);
+            self.freeze(largest);
         }
     }
 
@@ -369,34 +396,18 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.last_sequence += 1;
         let sequence = self.last_sequence;
         entries.iter_mut().for_each(|entry| entry.version.sequence = sequence);
-        let record = Record::encode(slice as u32, sequence, &entries);
-        let pages = self.log.append(&record, durability);
+        let pages = self.log.append(slice as u32, sequence, &entries, durability);
         let end_page = pages.end;
         let removed = self.slices[slice].container.add(&self.shape, entries, pages, &self.snapshots);
         let pieces = removed.iter().flat_map(|version| version.body.pieces());
         // Until the log is durable a power cut brings the version back that was replaced.
         self.freed_pieces.extend(pieces.map(|&piece| (end_page, piece)));
-        let logged = Logged { pending, sequence, end_page, bytes };
+        let logged = Logged { pending, slice: slice as u32, sequence, end_page };
         match durability {
-            Durability::Memory => self.acknowledge(logged),
+            Durability::Memory => self.acknowledge(logged.slice, pending, sequence),
             Durability::System => self.writes.system.push_back(logged),
             Durability::Device => self.writes.device.push_back(logged),
         }
-    }
-
-    fn acknowledge(&mut self, logged: Logged) {
-        let Logged { pending, sequence, bytes, .. } = logged;
-        let debt = self.debt();
-        let delay = self.writes.pacer.delay(self.now(), bytes, debt);
-        self.finish_after(delay, pending, Outcome::Write(Ok(sequence)));
-    }
-
-    /// Returns how far merging and flushing lag behind writing: 0 where they do not, 1 where writes have to wait for them.
-    fn debt(&self) -> f64 {
-        let level_0 = self.slices.iter().map(|slice| slice.levels.level_0_patches()).max().unwrap_or(0);
-        let merging = f64::from(level_0) / f64::from(self.policy.level_0_patches_max());
-        let memory = self.container_memory_bytes() as f64 / self.container_budget_bytes() as f64;
-        merging.max(memory).max(self.log.use_of_ring()).min(1.0)
     }
 
     /// Acknowledges the writes that the log has reached.
@@ -408,7 +419,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         };
         let mut logged = reached(&mut self.writes.system, written_to);
         logged.extend(reached(&mut self.writes.device, durable_to));
-        logged.into_iter().for_each(|logged| self.acknowledge(logged));
+        for Logged { pending, slice, sequence, .. } in logged {
+            self.acknowledge(slice, pending, sequence);
+        }
     }
 
     fn fail_writes(&mut self) {
@@ -502,8 +515,6 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 slice.flushed(creation, id);
                 self.counters.flushes += 1;
                 self.counters.flush_bytes_written += self.shape.block_bytes;
-                let now = self.now();
-                self.writes.pacer.flushed(now, self.shape.block_bytes);
             }
             Err(_) => {
                 // The next pump tries again, with another id; what the failed put may have left is superseded.

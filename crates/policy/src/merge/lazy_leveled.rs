@@ -33,7 +33,7 @@ impl Merge for LazyLeveled {
         // The last level outgrew its size: the next one becomes the last, and takes it patch by patch.
         let target = view.patch_bytes as f64 * f64::from(self.shared.trigger).powi(i32::from(last) + 1);
         if last + 1 < LEVELS && view.level_bytes(last) as f64 > target {
-            return view.least_overlapping(last);
+            return view.least_overlapping(last, 0);
         }
         // Another policy may have left several runs.
         view.merge_into_one_run(last)

@@ -1,8 +1,8 @@
 //! Leveled: every level below 0 is one run, larger than the one above it by a factor.
 //!
 //! After LevelDB (`doc/impl.md`, "Compactions") and RocksDB's leveled compaction: a level's score is its size over its
-//! target, the highest score goes first, and of a level below 0 the patch with the fewest bytes below it (RocksDB's
-//! `kMinOverlappingRatio`). Write amplification is up to the factor a level, space amplification about `1 + 1/factor`, and a
+//! target, the highest score goes first, and of a level below 0 as many neighbouring patches as exceed its target, those with
+//! the fewest bytes below them (RocksDB's `kMinOverlappingRatio`, for several files). Write amplification is up to the factor a level, space amplification about `1 + 1/factor`, and a
 //! get looks into one patch a level and those of level 0. A new patch that overlaps no other goes to the first level that has
 //! room for it, which costs no merge.
 
@@ -47,7 +47,10 @@ impl Merge for Leveled {
         full.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         match full.first() {
             Some((_, 0)) => Some(view.merge_into_level(view.runs(0).concat(), 1)),
-            Some(&(_, level)) => view.least_overlapping(level),
+            Some(&(_, level)) => {
+                let excess = view.level_bytes(level) as f64 - self.target_bytes(view, level);
+                view.least_overlapping(level, excess as u64)
+            }
             // Another policy may have left several runs.
             None => (1..LEVELS)
                 .find_map(|level| view.merge_into_one_run(level))

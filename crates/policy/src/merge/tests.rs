@@ -86,13 +86,8 @@ impl Model {
         let patches = self.patches();
         let view = View { patches: &patches, patch_bytes: PATCH as u64, is_space_scarce: false };
         let (first, last) = (&keys[0], &keys[PATCH - 1]);
-        let level = match patches.iter().any(|patch| patch.overlaps(first, last)) {
-            true => 0,
-            false => policy.level_without_overlap(view, PATCH as u64),
-        };
-        let runs = patches.iter().filter(|patch| patch.level == level).map(|patch| patch.run);
-        let run = if level == 0 { self.run } else { runs.max().unwrap_or(self.run) };
-        self.patches.push(Stored { level, run, entries });
+        let (level, run) = view.place(policy, first, last, PATCH as u64).unwrap_or((0, None));
+        self.patches.push(Stored { level, run: run.unwrap_or(self.run), entries });
         self.sort();
     }
 
@@ -348,6 +343,29 @@ fn unfilled_patches_of_a_run_become_fewer() {
         let patches = model.patches.len();
         assert!((10..=14).contains(&patches), "{}: {patches} patches", entry.name);
     }
+}
+
+#[test]
+fn leveled_merges_neighbours_that_exceed_the_target() {
+    let keys: Vec<[u8; 1]> = (0..12).map(|key| [key]).collect();
+    let patch = |level, first: usize, last: usize| Patch {
+        level,
+        run: u64::from(level),
+        first: &keys[first],
+        last: &keys[last],
+        bytes: 1,
+        entries: 1,
+        tombstones: 0,
+    };
+    // Level 1 may have four patches and has six; below its second, third and fourth there is one patch.
+    let mut patches: Vec<Patch<'_>> = (0..6).map(|nth| patch(1, 2 * nth, 2 * nth + 1)).collect();
+    patches.extend(
+        [(0, 0), (1, 1), (2, 7), (8, 8), (9, 10), (11, 11)].map(|(first, last)| patch(2, first, last)),
+    );
+    let view = View { patches: &patches, patch_bytes: 1, is_space_scarce: false };
+    let choice = build("leveled").choose(view).expect("level 1 exceeds its target");
+    assert_eq!(choice, Choice::whole(vec![1, 2, 8], 2, Some(2)));
+    assert_eq!(view.legality(&choice), Ok(()));
 }
 
 #[test]

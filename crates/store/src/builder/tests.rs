@@ -102,7 +102,7 @@ fn memory_of_a_key_is_below_eight_bytes() {
     let mut builder = Builder::new(shape, blocks.payload(), 0);
     let version = Version { sequence: 1 << 30, expiry_ms: 0, body: Body::Value(vec![7; 1000]) };
     let count = keys.iter().take_while(|key| {
-        let fits = builder.fits(&key[..], std::slice::from_ref(&version));
+        let fits = builder.fits(&key[..], std::iter::once((version.encoded_bytes(&key[..]), 0)));
         if fits {
             builder.push(&key[..], &version);
         }

@@ -28,9 +28,10 @@ impl Queue {
         self.len() == 0
     }
 
-    pub(super) fn push(&mut self, record: &[u8]) {
+    /// Adds the record that `append` appends.
+    pub(super) fn push(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
         self.starts.push_back(self.taken + self.len());
-        self.held.extend_from_slice(record);
+        append(&mut self.held);
     }
 
     /// Hands the next bytes to `put`, at most `most`, with where among them the first record begins, if one does.
@@ -66,7 +67,7 @@ mod tests {
             for (record, most) in steps {
                 starts.push(stream.len());
                 stream.extend_from_slice(&record);
-                queue.push(&record);
+                queue.push(|held| held.extend_from_slice(&record));
                 let from = found.len();
                 queue.take(most, |bytes, first| {
                     found.extend_from_slice(bytes);

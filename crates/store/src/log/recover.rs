@@ -53,15 +53,15 @@ impl Record {
         HEAD_BYTES + entries.iter().map(of).sum::<u64>()
     }
 
-    /// Returns a record's bytes.
-    pub(crate) fn encode(slice: u32, sequence: u64, entries: &[Entry]) -> Vec<u8> {
-        let mut out = vec![0; 4];
+    /// Appends a record's bytes.
+    pub(super) fn encode(slice: u32, sequence: u64, entries: &[Entry], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
         out.extend_from_slice(&slice.to_le_bytes());
         out.extend_from_slice(&sequence.to_le_bytes());
-        entries.iter().for_each(|entry| entry.version.encode(&entry.key, &mut out));
-        let length = (out.len() - 4) as u32;
-        out[..4].copy_from_slice(&length.to_le_bytes());
-        out
+        entries.iter().for_each(|entry| entry.version.encode(&entry.key, out));
+        let length = (out.len() - start - 4) as u32;
+        out[start..start + 4].copy_from_slice(&length.to_le_bytes());
     }
 
     fn decode(bytes: &[u8], page: u64) -> Option<Self> {
@@ -99,6 +99,7 @@ pub(super) fn execute<L: DataDevice>(
     while out.is_empty() {
         device.reap(Instant::FAR, &mut out);
     }
+    assert_eq!(out[0].id, request.id, "the device is idle, and no completion is left");
     out[0].outcome.map_err(|failure| failure.to_string())?;
     Ok(device.take_buffer(request.id))
 }

@@ -5,7 +5,7 @@ use crate::entry::{Body, Entry, Version};
 use crate::error::OpenError;
 use flashlane_base::Seed;
 use flashlane_device::Device;
-use flashlane_device_testing::MemoryDisk;
+use flashlane_device_testing::{MemoryDisk, MemoryFaults, cycle_power};
 
 fn config() -> LogConfig {
     LogConfig { store: 9, bounds: vec![Vec::new(), b"m".to_vec()] }
@@ -27,14 +27,13 @@ fn open(mut disk: MemoryDisk) -> Result<(Log<MemoryDisk>, Vec<Record>), OpenErro
 
 fn after_a_power_cut(log: &Log<MemoryDisk>) -> MemoryDisk {
     let mut disk = log.device().clone();
-    disk.cut_power().expect("its power can be cut");
-    disk.reap(disk.now(), &mut Vec::new());
+    cycle_power(&mut disk);
     disk
 }
 
-fn record(sequence: u64, bytes: u64) -> Vec<u8> {
+fn record(sequence: u64, bytes: u64) -> [Entry; 1] {
     let version = Version { sequence, expiry_ms: 0, body: Body::Value(vec![sequence as u8; bytes as usize]) };
-    Record::encode(1, sequence, &[Entry { key: sequence.to_be_bytes().to_vec(), version }])
+    [Entry { key: sequence.to_be_bytes().to_vec(), version }]
 }
 
 /// Waits until everything is written, and durable where that was requested.
@@ -55,10 +54,10 @@ fn log_returns_the_first_records_after_power_cuts() {
         let (mut written, mut next): (Vec<(u64, u64, u64)>, u64) = (Vec::new(), 1);
         for _ in 0..120 {
             let bytes = if random.chance(0.1) { random.below(20_000) } else { random.below(600) };
-            let encoded = record(next, bytes);
-            if log.has_room(encoded.len() as u64) {
+            let entries = record(next, bytes);
+            if log.has_room(Record::encoded_bytes(&entries)) {
                 let level = [Durability::Memory, Durability::Device][random.below(2) as usize];
-                let pages = log.append(&encoded, level);
+                let pages = log.append(1, next, &entries, level);
                 written.push((next, pages.start, pages.end));
                 next += 1;
             }
@@ -96,11 +95,35 @@ fn log_returns_the_first_records_after_power_cuts() {
     }
 }
 
+#[test]
+fn log_calls_nothing_durable_whose_flush_failed() {
+    let mut failed = 0;
+    for seed in 0..40 {
+        let mut log = create(40, seed);
+        let faults = MemoryFaults { flush_fails: 0.2, ..MemoryFaults::default() };
+        log.device = log.device.with_faults(faults);
+        for sequence in 1..20 {
+            log.append(1, sequence, &record(sequence, 600), Durability::System);
+            settle(&mut log);
+            if sequence % 2 == 0 {
+                log.want_durable(log.written_to());
+                settle(&mut log);
+            }
+        }
+        failed += u32::from(log.failure().is_some());
+        let durable = log.durable_to();
+        let (copy, _) = open(log.into_device().with_faults(MemoryFaults::default()))
+            .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert!(copy.written_to() >= durable, "seed {seed}: {durable} pages were durable");
+    }
+    assert!(failed > 20, "{failed} of 40 logs had a flush that failed");
+}
+
 /// A log with three groups, of which all are durable.
 fn three_groups() -> Log<MemoryDisk> {
     let mut log = create(40, 1);
     for sequence in 1..=3 {
-        log.append(&record(sequence, 5000), Durability::Device);
+        log.append(1, sequence, &record(sequence, 5000), Durability::Device);
         settle(&mut log);
     }
     assert_eq!((log.durable_to(), log.written_to()), (6, 6));
@@ -143,14 +166,14 @@ fn second_copy_of_the_header_is_enough() {
 fn ring_is_used_again_where_it_is_freed() {
     let (mut log, mut random) = (create(24, 3), Seed(3).source());
     for sequence in 1..400 {
-        let encoded = record(sequence, random.below(9000));
-        while !log.has_room(encoded.len() as u64) {
+        let entries = record(sequence, random.below(9000));
+        while !log.has_room(Record::encoded_bytes(&entries)) {
             log.want_durable(log.written_to());
             settle(&mut log);
             log.free_below(log.durable_to());
             settle(&mut log);
         }
-        log.append(&encoded, Durability::Device);
+        log.append(1, sequence, &entries, Durability::Device);
         log.dispatch();
     }
     settle(&mut log);
