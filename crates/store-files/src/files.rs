@@ -1,0 +1,126 @@
+//! The files of a store, and what a power cut leaves of a change.
+//!
+//! All records lie in one slice of the store, so that each change of them is one batch: a power cut leaves all of it or nothing.
+//! Bytes of a file may take many batches, and lie in other slices. The store keeps its writes in their order: a power cut leaves
+//! exactly the first ones. So extents are written first, with the least durability, and the record that makes them count last,
+//! with the durability that was asked for; then all of them are as safe.
+//!
+//! What stays of the first ones where a power cut takes the last is found again: before extents are written behind a file's
+//! length, and in the batch that shortens or removes a file, the inode is recorded as *unfinished*. The first change after an
+//! opening deletes what lies behind the length of unfinished inodes. Opening and reading write nothing, and never look there.
+//!
+//! Invariants: an inode that is not unfinished has no bytes behind its length; inodes are given out once.
+
+use crate::error::FileError;
+use crate::records::{Attributes, Header, Inode, SPACE, first_inode, header_key, inode_key, unfinished_key};
+use flashlane_device::DataDevice;
+use flashlane_store::{Batch, KeyValueStore, end_of_prefix};
+
+/// Bytes of an extent unless chosen otherwise.
+pub const EXTENT_BYTES: u64 = 512 << 10;
+/// Sizes that extents may have.
+const EXTENT_BYTES_MIN: u64 = 512;
+const EXTENT_BYTES_MAX: u64 = 1 << 20;
+
+/// The files of a store.
+pub struct Files<'a, D, L> {
+    pub(crate) store: &'a mut KeyValueStore<D, L>,
+    pub(crate) header: Header,
+    pub(crate) now_ms: u64,
+    /// There may be unfinished inodes.
+    pub(crate) has_unfinished: bool,
+}
+
+impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
+    /// Opens the files of a store, which need not have any. Writes nothing.
+    ///
+    /// # Errors
+    /// [`FileError::Parted`], [`FileError::Newer`] and [`FileError::Store`].
+    pub fn open(store: &'a mut KeyValueStore<D, L>) -> Result<Self, FileError> {
+        Self::open_with(store, EXTENT_BYTES)
+    }
+
+    /// Does the same, and chooses the size of extents where there is no file yet: a power of two from 512 bytes to 1 MiB. A
+    /// write within an extent writes all of it.
+    ///
+    /// # Errors
+    /// Also [`FileError::ExtentBytes`].
+    pub fn open_with(store: &'a mut KeyValueStore<D, L>, extent_bytes: u64) -> Result<Self, FileError> {
+        if !extent_bytes.is_power_of_two() || !(EXTENT_BYTES_MIN..=EXTENT_BYTES_MAX).contains(&extent_bytes) {
+            let (least, most) = (EXTENT_BYTES_MIN, EXTENT_BYTES_MAX);
+            return Err(FileError::ExtentBytes { given: extent_bytes, least, most });
+        }
+        let [least, greatest] = SPACE.records().map(|key| store.store().slice_of(&key));
+        if least != greatest {
+            return Err(FileError::Parted);
+        }
+        let header = match store.get(&header_key())? {
+            None => Header { extent_bytes, next_inode: Inode::ROOT.0 + 1 },
+            Some(header) => Header::decode(&header)?,
+        };
+        Ok(Self { store, header, now_ms: 0, has_unfinished: true })
+    }
+
+    /// Sets the calendar time, in milliseconds, that changes record.
+    pub fn set_time(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
+    }
+
+    /// Returns the bytes of an extent.
+    pub fn extent_bytes(&self) -> u64 {
+        self.header.extent_bytes
+    }
+
+    /// Returns the length of the longest name.
+    pub fn name_bytes_max(&mut self) -> u64 {
+        let before = crate::records::entry_key(Some(Inode::ROOT), b"").len() as u64;
+        255.min(self.store.store().key_bytes_max() - before)
+    }
+
+    /// Returns the properties of an inode.
+    ///
+    /// # Errors
+    /// [`FileError::Missing`] where there is no such inode, [`FileError::Malformed`] and [`FileError::Store`].
+    pub fn attributes(&mut self, inode: Inode) -> Result<Attributes, FileError> {
+        let missing = || FileError::Missing { name: format!("inode {inode}") };
+        self.find_inode(inode)?.ok_or_else(missing)
+    }
+
+    pub(crate) fn find_inode(&mut self, inode: Inode) -> Result<Option<Attributes>, FileError> {
+        if inode == Inode::ROOT {
+            return Ok(Some(Attributes::directory(inode, inode, 0)));
+        }
+        let record = self.store.get(&inode_key(Some(inode)))?;
+        record.map(|record| Attributes::decode(inode, &record)).transpose()
+    }
+
+    /// Takes a number that no inode has had, which `batch` records.
+    pub(crate) fn next_inode(&mut self, batch: &mut Batch) -> Inode {
+        let inode = Inode(self.header.next_inode);
+        self.header.next_inode += 1;
+        batch.put(header_key(), self.header.encode());
+        inode
+    }
+
+    /// Prepares a change: deletes what lies behind the length of unfinished inodes.
+    pub(crate) fn begin_change(&mut self) -> Result<(), FileError> {
+        if !self.has_unfinished {
+            return Ok(());
+        }
+        let prefix = unfinished_key(None);
+        let found = self.store.entries(&prefix, end_of_prefix(&prefix).as_deref(), false);
+        for key in found.map(|item| item.map(|item| item.key)).collect::<Result<Vec<_>, _>>()? {
+            self.cut_behind_length(first_inode(&key)?)?;
+        }
+        self.has_unfinished = false;
+        Ok(())
+    }
+
+    /// Prepares a removal, which a full device takes though it does not take what finishes some inodes.
+    pub(crate) fn begin_delete(&mut self) -> Result<(), FileError> {
+        match self.begin_change() {
+            Err(error) if error.is_full() => Ok(()),
+            result => result,
+        }
+    }
+}
