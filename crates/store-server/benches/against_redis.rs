@@ -6,10 +6,15 @@
 //! as a test (`cargo test --benches`) it runs a few requests.
 
 use flashlane_open::{NewStore, OpenOptions};
+use flashlane_store::StoreOptions;
 use flashlane_store_server::{Address, Server, ServerOptions};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+
+/// The one of the command line.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Where a child finds its store.
 const SERVE: &str = "FLASHLANE_BENCH_SERVE";
@@ -32,7 +37,9 @@ impl Drop for Running {
 fn serve(dir: &Path) {
     let device = format!("lanes({},channels=8,unit=8MiB)", dir.join("data").display());
     let log = dir.join("data.log").display().to_string();
-    let new = NewStore { log_bytes: Some(512 << 20), ..NewStore::default() };
+    // As the command line: the server has a cache of its own.
+    let options = StoreOptions { cache_reads: false, ..StoreOptions::default() };
+    let new = NewStore { log_bytes: Some(512 << 20), options, ..NewStore::default() };
     let store =
         OpenOptions::new().create(2 << 30).create_store(&*device, &*log, new).expect("the disk has room");
     let address = Address::Tcp("127.0.0.1:0".parse().expect("an address"));

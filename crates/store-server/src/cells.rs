@@ -10,7 +10,9 @@
 
 use crate::value::Entry;
 use flashlane_store::Ticket;
+use hashbrown::HashMap;
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::RandomState;
 use std::rc::Rc;
 
 /// A key.
@@ -65,8 +67,8 @@ impl Cell {
     }
 }
 
-/// All cells.
-pub type Cells = BTreeMap<Key, Cell>;
+/// All cells, in no order. A command looks its keys up a dozen times; the hash is keyed against chosen collisions.
+pub type Cells = HashMap<Key, Cell, RandomState>;
 
 /// The keys of a command that runs: their values, and what it changes.
 pub struct Keys<'a> {

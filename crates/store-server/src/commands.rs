@@ -104,6 +104,9 @@ pub enum CommandError {
     /// The key is not there.
     #[error("ERR no such key")]
     NoKey,
+    /// The key is one of a table or file.
+    #[error("ERR the key begins with bytes 00 46 4c, as those of tables and files do")]
+    OfAFace,
     /// A string would become too long.
     #[error("ERR string exceeds maximum allowed size (proto-max-bulk-len)")]
     LongString,

@@ -25,6 +25,7 @@ use crate::server_state::{ServerOptions, ServerState};
 use crate::value::Entry;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::DataDevice;
+use flashlane_store::space::is_of_a_face;
 use flashlane_store::{Finished, Outcome, Store, Ticket};
 use run::{Running, Work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -106,7 +107,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             server,
             clients: BTreeMap::new(),
             next_client: 1,
-            cells: Cells::new(),
+            cells: Cells::default(),
             cache,
             running: Vec::new(),
             free_ids: Vec::new(),
@@ -327,6 +328,9 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             None => Some(commands::unknown(&request)),
             Some(spec) if !spec.takes(request.len()) => Some(CommandError::Arity(spec.name)),
             Some(Spec { kind: Kind::Refused(reason), .. }) => Some(CommandError::Other((*reason).into())),
+            Some(spec) if spec.key_numbers(&request).any(|nth| is_of_a_face(request.arg(nth))) => {
+                Some(CommandError::OfAFace)
+            }
             Some(_) => None,
         };
         let is_in_transaction = session.transaction.is_some();
@@ -369,7 +373,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             reply.truncate(0);
             reply.error(error);
         }
-        self.answer(slot, |own| own.raw(&reply.into_bytes()));
+        self.answer_with(slot, reply);
     }
 
     /// Calls a function with what commands of the connection see.
@@ -389,9 +393,15 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
 
     /// Gives a request its reply, which leaves when its writes have ended.
     pub(crate) fn answer(&mut self, slot: SlotId, write: impl FnOnce(&mut Reply)) {
-        let Some(client) = self.clients.get_mut(&slot.client) else { return };
+        let Some(client) = self.clients.get(&slot.client) else { return };
         let mut reply = Reply::new(client.session.is_resp3);
         write(&mut reply);
+        self.answer_with(slot, reply);
+    }
+
+    /// Gives a request this reply, which leaves when its writes have ended.
+    pub(crate) fn answer_with(&mut self, slot: SlotId, reply: Reply) {
+        let Some(client) = self.clients.get_mut(&slot.client) else { return };
         let bytes = reply.into_bytes();
         client.slot_bytes += bytes.len();
         let own = client.slot(slot.number);

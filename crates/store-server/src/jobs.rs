@@ -15,6 +15,7 @@ use crate::reply::Reply;
 use crate::value::Value;
 use flashlane_base::Random;
 use flashlane_device::DataDevice;
+use flashlane_store::space::{PlainRange, plain_range};
 use flashlane_store::{Item, Page, ReadFailure, Snapshot, Ticket, Value as Stored, end_of_prefix};
 use std::collections::BTreeMap;
 
@@ -41,6 +42,8 @@ pub struct Job {
     /// Where the next page begins, and the end of all.
     start: Vec<u8>,
     end: Option<Vec<u8>>,
+    /// Where the keys go on behind the page that is being read, if that ends before those of tables and files.
+    behind_faces: Option<Vec<u8>>,
     begun: Option<Begun>,
 }
 
@@ -91,7 +94,7 @@ pub struct JobTicket {
 
 impl Job {
     fn new(kind: JobKind) -> Self {
-        Self { kind, start: Vec::new(), end: None, begun: None }
+        Self { kind, start: Vec::new(), end: None, behind_faces: None, begun: None }
     }
 
     fn with_pattern(mut self, pattern: &[u8]) -> Self {
@@ -197,11 +200,13 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         self.read_page(id);
     }
 
+    /// Reads plain keys only: tables and files are none of the server's.
     fn read_page(&mut self, id: JobId) {
-        let job = &self.jobs[&id];
+        let job = self.jobs.get_mut(&id).expect("a job that reads is there");
         let snapshot = job.begun.as_ref().expect("the job has begun").snapshot;
-        let ticket =
-            self.store.scan(&job.start, job.end.as_deref(), job.items_max(), BYTES_AT_ONCE, Some(snapshot));
+        let PlainRange { start, end, next } = plain_range(&job.start, job.end.as_deref());
+        job.behind_faces = next;
+        let ticket = self.store.scan(&start, end.as_deref(), job.items_max(), BYTES_AT_ONCE, Some(snapshot));
         self.job_tickets.insert(ticket, JobTicket { job: id, key: None });
     }
 
@@ -225,7 +230,13 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             }
         };
         let job = self.jobs.get_mut(&id).expect("a job with a read");
-        let (snapshot, next) = (job.begun.as_ref().expect("the job has begun").snapshot, page.next.clone());
+        let snapshot = job.begun.as_ref().expect("the job has begun").snapshot;
+        let ends_at_faces = page.next.is_none();
+        let next = page.next.or_else(|| job.behind_faces.take());
+        if let Some(next) = next.as_ref().filter(|_| page.items.is_empty()) {
+            job.start = next.clone();
+            return self.read_page(id);
+        }
         match &mut job.kind {
             JobKind::Keys { pattern, found, bytes } => {
                 let matching =
@@ -264,6 +275,11 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                         (Some(_), None) => unknown.push(key),
                     }
                 }
+                // A cursor is for the keys that COUNT leaves, not for those behind tables and files.
+                if let Some(next) = own_next.take_if(|_| ends_at_faces && unknown.is_empty()) {
+                    job.start = next;
+                    return self.read_page(id);
+                }
                 *reads = unknown.len();
                 for key in unknown {
                     let ticket = self.store.get(&key, Some(snapshot));
@@ -276,7 +292,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                     let nth = self.server.random.below(page.items.len() as u64) as usize;
                     return self.end_job(id, |reply| reply.bulk(&page.items[nth].key));
                 }
-                if std::mem::replace(has_wrapped, true) && next.is_none() {
+                if next.is_none() && std::mem::replace(has_wrapped, true) {
                     return self.end_job(id, Reply::null);
                 }
                 job.start = next.unwrap_or_default();

@@ -21,7 +21,8 @@ mod value;
 
 pub use clients::ClientId;
 pub use engine::Engine;
+pub use flashlane_host::Address;
 pub use limits::Limits;
-pub use network::{Address, ListenError, Server};
+pub use network::{ListenError, Server};
 pub use protocol::{Parser, ProtocolError, Request, RequestLimits};
 pub use server_state::{ServerOptions, ServerState};

@@ -12,14 +12,13 @@ use crate::engine::Engine;
 use crate::server_state::{ServerOptions, ServerState};
 use flashlane_base::Duration;
 use flashlane_device::DataDevice;
+use flashlane_host::{Address, Listener, Stream};
 use flashlane_store::Store;
 use mio::event::Event;
-use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use mio::{Events, Interest, Poll, Token};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time;
 
 /// Longest wait for the devices before sockets are looked at.
@@ -34,15 +33,6 @@ const REST_MS: u64 = 300;
 /// Open files that are not clients: devices, sockets, what libraries open.
 const OTHER_FILES: u64 = 128;
 
-/// Where a server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// A TCP port.
-    Tcp(SocketAddr),
-    /// A Unix socket, which only the user of the server can reach.
-    Unix(PathBuf),
-}
-
 /// Why a server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
@@ -53,23 +43,8 @@ pub enum ListenError {
         address: SocketAddr,
     },
     /// The system refuses it.
-    #[error("cannot listen on {address}: {error}")]
-    Refused {
-        /// The address, or the path.
-        address: String,
-        /// Why.
-        error: io::Error,
-    },
-}
-
-enum Listener {
-    Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
-}
-
-enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
+    #[error(transparent)]
+    Refused(#[from] flashlane_host::ListenError),
 }
 
 /// A client's socket.
@@ -95,73 +70,6 @@ pub struct Server<D: DataDevice, L: DataDevice> {
     buffer: Vec<u8>,
 }
 
-impl Stream {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.read(bytes),
-            Self::Unix(stream) => stream.read(bytes),
-        }
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.write(bytes),
-            Self::Unix(stream) => stream.write(bytes),
-        }
-    }
-
-    fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        match self {
-            Self::Tcp(stream) => poll.registry().register(stream, token, interest),
-            Self::Unix(stream) => poll.registry().register(stream, token, interest),
-        }
-    }
-}
-
-impl Listener {
-    fn bind(address: &Address, has_password: bool) -> Result<Self, ListenError> {
-        let refused = |address: String| move |error| ListenError::Refused { address, error };
-        match address {
-            Address::Tcp(address) if !address.ip().is_loopback() && !has_password => {
-                Err(ListenError::NoPassword { address: *address })
-            }
-            Address::Tcp(address) => {
-                let bound = TcpListener::bind(*address).map_err(refused(address.to_string()))?;
-                Ok(Self::Tcp(bound))
-            }
-            Address::Unix(path) => {
-                let error = refused(format!("'{}'", path.display()));
-                let bound = flashlane_host::private_socket(path).and_then(|socket| {
-                    socket.set_nonblocking(true)?;
-                    Ok(UnixListener::from_std(socket))
-                });
-                Ok(Self::Unix(bound.map_err(error)?, path.clone()))
-            }
-        }
-    }
-
-    fn accept(&mut self) -> io::Result<(Stream, Option<SocketAddr>)> {
-        match self {
-            Self::Tcp(listener) => {
-                let (stream, address) = listener.accept()?;
-                stream.set_nodelay(true)?;
-                Ok((Stream::Tcp(stream), Some(address)))
-            }
-            Self::Unix(listener, _) => Ok((Stream::Unix(listener.accept()?.0), None)),
-        }
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Self::Unix(_, path) = self {
-            // The next server replaces one that could not be removed.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
 impl<D: DataDevice, L: DataDevice> Server<D, L> {
     /// Listens on addresses. A store is served once [`run`](Self::run) is called.
     ///
@@ -172,17 +80,18 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
         addresses: &[Address],
         mut options: ServerOptions,
     ) -> Result<Self, ListenError> {
-        let system = |error| ListenError::Refused { address: "any address".into(), error };
+        let system = |error| flashlane_host::ListenError { address: "any address".into(), error };
         let mut poll = Poll::new().map_err(system)?;
         let mut listeners = Vec::new();
         for (nth, address) in addresses.iter().enumerate() {
-            let mut listener = Listener::bind(address, options.password.is_some())?;
-            let token = Token(nth);
-            let registered = match &mut listener {
-                Listener::Tcp(listener) => poll.registry().register(listener, token, Interest::READABLE),
-                Listener::Unix(listener, _) => poll.registry().register(listener, token, Interest::READABLE),
-            };
-            registered.map_err(system)?;
+            if let Address::Tcp(address) = *address
+                && !address.ip().is_loopback()
+                && options.password.is_none()
+            {
+                return Err(ListenError::NoPassword { address });
+            }
+            let mut listener = Listener::bind(address)?;
+            listener.register(&poll, Token(nth)).map_err(system)?;
             listeners.push(listener);
         }
         // Room for an event of each source, once.
@@ -190,9 +99,9 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
         let limits = &mut options.limits;
         let files = flashlane_host::allow_open_files(limits.clients_max as u64 + OTHER_FILES);
         limits.clients_max = limits.clients_max.min(files.saturating_sub(OTHER_FILES).max(1) as usize);
-        let port = listeners.iter().find_map(|listener| match listener {
-            Listener::Tcp(listener) => listener.local_addr().ok().map(|address| address.port()),
-            Listener::Unix(..) => None,
+        let port = listeners.iter().find_map(|listener| match listener.address() {
+            Address::Tcp(address) => Some(address.port()),
+            Address::Unix(_) => None,
         });
         options.port = port.unwrap_or(0);
         Ok(Self {
@@ -207,11 +116,7 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
 
     /// Returns where the server listens: with the ports that the system chose.
     pub fn addresses(&self) -> Vec<Address> {
-        let of = |listener: &Listener| match listener {
-            Listener::Tcp(listener) => listener.local_addr().ok().map(Address::Tcp),
-            Listener::Unix(_, path) => Some(Address::Unix(path.clone())),
-        };
-        self.listeners.iter().filter_map(of).collect()
+        self.listeners.iter().map(|listener| listener.address().clone()).collect()
     }
 
     /// Returns the state of the server.
@@ -307,7 +212,13 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
                 let _ = stream.write(b"-ERR max number of clients reached\r\n");
                 continue;
             };
-            if stream.register(&self.poll, Token(FIRST_CLIENT + id as usize)).is_err() {
+            let token = Token(FIRST_CLIENT + id as usize);
+            if self
+                .poll
+                .registry()
+                .register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)
+                .is_err()
+            {
                 self.engine.disconnect(id);
                 continue;
             }

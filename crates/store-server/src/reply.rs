@@ -35,11 +35,6 @@ impl Reply {
         self.is_resp3 = is_resp3;
     }
 
-    /// Appends bytes that are a reply already.
-    pub fn raw(&mut self, reply: &[u8]) {
-        self.bytes.extend_from_slice(reply);
-    }
-
     fn line(&mut self, kind: u8, content: &[u8]) {
         self.bytes.push(kind);
         self.bytes.extend_from_slice(content);

@@ -99,10 +99,8 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             match self.cells.get(key) {
                 Some(cell) => is_free &= cell.is_free(*needs),
                 None => {
-                    let state = match self.cache.get(key).filter(|_| *needs) {
-                        Some(entry) => State::Known(entry),
-                        None => State::Unknown,
-                    };
+                    let known = if *needs { self.cache.get(key) } else { None };
+                    let state = known.map_or(State::Unknown, State::Known);
                     is_free &= !needs || matches!(state, State::Known(_));
                     self.cells.insert(key.clone(), Cell { state, ..Cell::default() });
                 }
@@ -227,7 +225,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             reply.error(refusal);
         }
         self.wait_for_writes(slot, keys);
-        self.answer(slot, |own| own.raw(&reply.into_bytes()));
+        self.answer_with(slot, reply);
         for (key, _) in keys {
             self.grant(key);
         }

@@ -2,8 +2,7 @@
 
 use super::*;
 use flashlane_base::Seed;
-use flashlane_device::Device;
-use flashlane_device_testing::{MemoryDisk, MemoryLanes};
+use flashlane_device_testing::{MemoryDisk, MemoryLanes, cycle_power};
 use flashlane_store::{Durability, Slices, StoreOptions};
 
 type TestEngine = Engine<MemoryLanes, MemoryDisk>;
@@ -137,11 +136,8 @@ fn acknowledged_writes_survive_a_power_cut() {
         }
         let (mut device, mut log) =
             (engine.store.blocks().device().clone(), engine.store.log_device().clone());
-        let mut lost = Vec::new();
-        device.cut_power().expect("it has power");
-        device.reap(device.now(), &mut lost);
-        log.cut_power().expect("it has power");
-        log.reap(log.now(), &mut lost);
+        cycle_power(&mut device);
+        cycle_power(&mut log);
         let mut replies = Vec::new();
         take(&mut engine, reader, &mut replies);
         let text = String::from_utf8_lossy(&replies).into_owned();
@@ -404,4 +400,26 @@ fn busy_store_delays_commands_in_their_order() {
     for client in clients {
         assert!(!engine_replies(&engine, client).contains('-'), "every write is accepted");
     }
+}
+
+#[test]
+fn keys_of_tables_and_files_are_out_of_reach() {
+    let mut engine = engine();
+    let mut batch = flashlane_store::Batch::default();
+    let row = flashlane_store::space::Space::Tables.bulk(b"row");
+    batch.put(row.clone(), "value");
+    let write = engine.store.write(batch, Durability::Device).expect("there is room");
+    engine.store.wait(write).expect("it was accepted");
+    let client = connect(&mut engine);
+    expect(&mut engine, client, "KEYS *\nDBSIZE\nRANDOMKEY\nSCAN 0", "*0|:0|$-1|*2|$1|0|*0");
+    expect(&mut engine, client, "SET \"\\x00FK\" 1\nSET b 2\nDBSIZE\nKEYS *", "+OK|+OK|:2|*2|$3|\0FK|$1|b");
+    expect(&mut engine, client, "SCAN 0 COUNT 100", "*2|$1|0|*2|$3|\0FK|$1|b");
+    let refused = "-ERR the key begins with bytes 00 46 4c, as those of tables and files do";
+    for command in ["GET \"\\x00FLtdrow\"", "MSET a 1 \"\\x00FLx\" 2", "DEL b \"\\x00FL\""] {
+        expect(&mut engine, client, command, refused);
+    }
+    expect(&mut engine, client, "FLUSHALL\nDBSIZE", "+OK|:0");
+    let get = engine.store.get(&row, None);
+    let found = engine.store.wait(get).expect("it was accepted").outcome;
+    assert!(matches!(found, Outcome::Get(Ok(Some(value))) if value.bytes == b"value"));
 }
