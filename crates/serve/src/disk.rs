@@ -1,0 +1,573 @@
+//! Commands of any offset and length, as requests to a device.
+//!
+//! A command is a task. A task has at most one request at the device, and its next one follows from its progress:
+//!
+//! - A read reads the whole units that contain its range.
+//! - A write whose ends are not ends of units first reads these units (read-modify-write).
+//! - Zeros are trims of whole units where trims read as zeros, else writes of at most [`ZERO_BYTES`] each.
+//! - A trim trims the whole units inside its range, at most [`TRIM_BYTES`] at once, and leaves its ends.
+//! - A durable trim, or one for durable zeros, is followed by a flush.
+//!
+//! Two tasks over the same units of which one reads and then writes them, or trims them, run one after the other, in the order
+//! of their starts. Other tasks run at the same time; the protocol promises no order, and a flush covers what was replied to.
+//!
+//! Invariants: `in_flight` tasks have a request at the device; those in `ready` wait for room in its queue, those in `blocked`
+//! for another task; `exclusive` is the number of tasks that others must wait for, blocked ones included.
+
+use crate::nbd::{Action, Command, Error, Export, Extent};
+use crate::written::Written;
+use flashlane_base::Instant;
+use flashlane_device::{Buffer, Completion, DataDevice, Failure, Operation, Request, SubmitError};
+use std::collections::VecDeque;
+
+/// Longest write of zeros.
+const ZERO_BYTES: u64 = 1 << 20;
+/// Longest trim: a longer one holds up the simulation.
+const TRIM_BYTES: u64 = 64 << 20;
+/// Extents of a status; a client asks again for the rest.
+const EXTENTS_MAX: usize = 1024;
+
+/// A client's command, for its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tag {
+    pub client: u64,
+    pub cookie: u64,
+}
+
+/// The end of a command.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub tag: Tag,
+    /// Operation for statistics; `None` for a status, which does not reach the device.
+    pub operation: Option<Operation>,
+    pub offset_bytes: u64,
+    pub length_bytes: u32,
+    /// Memory that its data took.
+    pub data_bytes: usize,
+    /// It had to be durable when it ended.
+    pub durable: bool,
+    /// When the command was read.
+    pub arrived: Instant,
+    /// When the device had done it.
+    pub due: Instant,
+    pub outcome: Result<Answer, (Error, String)>,
+}
+
+/// What a command returns.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Done,
+    /// The whole units that contain the range.
+    Data(Buffer),
+    Extents(Vec<Extent>),
+}
+
+/// A command in progress.
+struct Task {
+    tag: Tag,
+    offset_bytes: u64,
+    length_bytes: u32,
+    data_bytes: usize,
+    durable: bool,
+    action: Action,
+    arrived: Instant,
+    /// First byte that is not yet trimmed or zeroed.
+    at: u64,
+    step: Step,
+    /// A trim has to be made durable.
+    wants_flush: bool,
+    /// No other task may change the same units at the same time.
+    is_exclusive: bool,
+}
+
+/// What the task does, or does next.
+enum Step {
+    /// The next piece begins at `at`.
+    Next,
+    Read,
+    Write(Piece),
+    Trim {
+        end: u64,
+    },
+    Flush,
+}
+
+/// A write of whole units, of which those at the ends may have to be read first.
+struct Piece {
+    /// The range to write.
+    range: (u64, u64),
+    /// The whole units that contain it.
+    whole: (u64, u64),
+    /// Their content; with the device while they are written.
+    data: Buffer,
+    /// Units that are still to be read.
+    edges: Vec<u64>,
+}
+
+impl Task {
+    fn end(&self) -> u64 {
+        self.offset_bytes + u64::from(self.length_bytes)
+    }
+
+    /// Returns whether the task changes data.
+    fn changes(&self) -> bool {
+        matches!(self.action, Action::Write(_) | Action::Trim | Action::Zero { .. })
+    }
+
+    fn operation(&self) -> Option<Operation> {
+        match self.action {
+            Action::Read => Some(Operation::Read),
+            Action::Write(_) | Action::Zero { may_trim: false, .. } => Some(Operation::Write),
+            Action::Trim | Action::Zero { .. } => Some(Operation::Trim),
+            Action::Flush => Some(Operation::Flush),
+            Action::Status { .. } => None,
+        }
+    }
+}
+
+/// A device that takes commands.
+pub(crate) struct Disk<D> {
+    device: D,
+    export: Export,
+    /// Trims read as zeros.
+    trims_zero: bool,
+    /// `None` for devices whose data is not in memory.
+    written: Option<Written>,
+    tasks: Vec<Option<Task>>,
+    free: Vec<usize>,
+    in_flight: u32,
+    ready: VecDeque<usize>,
+    blocked: VecDeque<usize>,
+    exclusive: usize,
+    finished: Vec<Finished>,
+    completions: Vec<Completion>,
+}
+
+impl<D: DataDevice> Disk<D> {
+    /// `memory_bytes` is the memory for the data of a device that begins as zeros and reads as zeros what is trimmed;
+    /// `None` for any other device.
+    pub fn new(device: D, export: Export, memory_bytes: Option<u64>) -> Self {
+        let written = memory_bytes.map(|bytes| Written::new(export.size_bytes, bytes));
+        Self {
+            device,
+            export,
+            trims_zero: written.is_some(),
+            written,
+            tasks: Vec::new(),
+            free: Vec::new(),
+            in_flight: 0,
+            ready: VecDeque::new(),
+            blocked: VecDeque::new(),
+            exclusive: 0,
+            finished: Vec::new(),
+            completions: Vec::new(),
+        }
+    }
+
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// Cuts the power of the device.
+    #[cfg(test)]
+    pub fn cut_power(&mut self) {
+        flashlane_device_testing::cycle_power(&mut self.device);
+    }
+
+    /// Returns the memory of the data, where it is in memory.
+    pub fn held_bytes(&self) -> Option<u64> {
+        self.written.as_ref().map(Written::held_bytes)
+    }
+
+    /// Returns when the oldest command in progress was read.
+    pub fn oldest(&self) -> Option<Instant> {
+        self.tasks.iter().flatten().map(|task| task.arrived).min()
+    }
+
+    /// Returns whether commands are in progress.
+    pub fn is_busy(&self) -> bool {
+        self.free.len() < self.tasks.len()
+    }
+
+    /// Begins a command. Its end comes from [`take_finished`](Self::take_finished).
+    pub fn start(&mut self, tag: Tag, command: Command) {
+        let arrived = self.device.now();
+        let Command { offset_bytes, length_bytes, durable, mut action, .. } = command;
+        let data_bytes = data_bytes(&self.export, &action, offset_bytes, length_bytes);
+        let refused = self.refuses(&mut action);
+        let is_exclusive = self.is_exclusive(&action, offset_bytes, length_bytes.into());
+        let task = Task {
+            tag,
+            offset_bytes,
+            length_bytes,
+            data_bytes,
+            durable,
+            action,
+            arrived,
+            at: offset_bytes,
+            step: Step::Next,
+            wants_flush: false,
+            is_exclusive,
+        };
+        if let Some(error) = refused {
+            return self.finish(task, arrived, Err(error));
+        }
+        let must_wait = self.must_wait(&task, self.blocked.len());
+        self.exclusive += usize::from(is_exclusive);
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.tasks.push(None);
+            self.tasks.len() - 1
+        });
+        self.tasks[id] = Some(task);
+        match must_wait {
+            true => self.blocked.push_back(id),
+            false => self.begin(id),
+        }
+    }
+
+    /// Decides how zeros are written. Returns why a command is refused.
+    fn refuses(&self, action: &mut Action) -> Option<(Error, String)> {
+        let Action::Zero { may_trim, is_fast } = action else { return None };
+        *may_trim &= self.trims_zero;
+        (*is_fast && !*may_trim)
+            .then(|| (Error::Unsupported, "zeros are not written faster than other data".into()))
+    }
+
+    /// Begins a task that waits for no other. Reserves the memory for a write only now: a trim that it waited for frees it.
+    fn begin(&mut self, id: usize) {
+        let (task, now) = (self.tasks[id].as_ref().expect("it begins"), self.device.now());
+        if let (Action::Write(_), Some(written)) = (&task.action, &mut self.written)
+            && !written.mark(task.offset_bytes, task.length_bytes.into())
+        {
+            let error = (Error::NoSpace, "the memory for the data of the drive is full".into());
+            return self.end(id, now, Err(error));
+        }
+        self.go_on(id, now);
+    }
+
+    /// Returns whether no other task may change the same units at the same time.
+    fn is_exclusive(&self, action: &Action, offset_bytes: u64, length_bytes: u64) -> bool {
+        let is_aligned = self.export.whole_units(offset_bytes, length_bytes) == (offset_bytes, length_bytes);
+        match *action {
+            Action::Trim | Action::Zero { may_trim: true, .. } => true,
+            Action::Zero { .. } | Action::Write(_) => !is_aligned,
+            Action::Read | Action::Flush | Action::Status { .. } => false,
+        }
+    }
+
+    /// Returns whether a task has to wait for one that runs, or for one of the first `before` blocked ones.
+    fn must_wait(&self, task: &Task, before: usize) -> bool {
+        if !task.changes() || self.exclusive == 0 && !task.is_exclusive {
+            return false;
+        }
+        let (first, length) = self.export.whole_units(task.offset_bytes, task.length_bytes.into());
+        let overlaps = |other: &Task| {
+            let (from, bytes) = self.export.whole_units(other.offset_bytes, other.length_bytes.into());
+            from < first + length && first < from + bytes
+        };
+        self.tasks.iter().enumerate().any(|(id, other)| {
+            let Some(other) = other else { return false };
+            other.changes()
+                && (task.is_exclusive || other.is_exclusive)
+                && overlaps(other)
+                && !self.blocked.iter().skip(before).any(|&blocked| blocked == id)
+        })
+    }
+
+    /// Lets the device work until a request completes, or until `until`, and begins what waits for it.
+    pub fn reap(&mut self, until: Instant) {
+        let mut completions = std::mem::take(&mut self.completions);
+        self.device.reap(until, &mut completions);
+        for completion in completions.drain(..) {
+            self.in_flight -= 1;
+            self.completed(&completion);
+        }
+        self.completions = completions;
+        // Each once: the device may still be full.
+        for _ in 0..self.ready.len() {
+            if self.in_flight >= self.device.profile().depth {
+                break;
+            }
+            let Some(id) = self.ready.pop_front() else { break };
+            self.go_on(id, self.device.now());
+        }
+    }
+
+    /// Takes the commands that have ended.
+    pub fn take_finished(&mut self) -> Vec<Finished> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// Takes the memory of a list back, which is empty.
+    pub fn give_back(&mut self, finished: Vec<Finished>) {
+        debug_assert!(finished.is_empty());
+        if self.finished.is_empty() {
+            self.finished = finished;
+        }
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        let id = completion.id.0 as usize;
+        let buffer = self.device.take_buffer(completion.id);
+        let task = self.tasks[id].as_mut().expect("a task with a request runs");
+        if let Err(failure) = completion.outcome {
+            let outcome = Err((error_of(failure), failure.to_string()));
+            return self.end(id, completion.completed, outcome);
+        }
+        match &mut task.step {
+            Step::Next => unreachable!("it has a request"),
+            Step::Read => {
+                let data = buffer.expect("a read returns its buffer");
+                return self.end(id, completion.completed, Ok(Answer::Data(data)));
+            }
+            Step::Write(piece) => match piece.edges.pop() {
+                Some(edge) => piece.fill(edge, buffer.expect("a read returns its buffer").as_slice()),
+                None => {
+                    task.at = piece.range.0 + piece.range.1;
+                    task.step = Step::Next;
+                }
+            },
+            Step::Trim { end } => {
+                if let Some(written) = &mut self.written {
+                    written.clear(task.at, *end - task.at);
+                }
+                task.at = *end;
+                task.wants_flush = task.durable;
+                task.step = Step::Next;
+            }
+            Step::Flush => {
+                task.wants_flush = false;
+                task.step = Step::Next;
+            }
+        }
+        self.go_on(id, completion.completed);
+    }
+
+    /// Submits the next request of a task, or ends it. `now` is when its last request was done.
+    fn go_on(&mut self, id: usize, now: Instant) {
+        if self.in_flight >= self.device.profile().depth {
+            return self.ready.push_back(id);
+        }
+        loop {
+            let mut task = self.tasks[id].take().expect("it runs");
+            let submitted = match self.next_request(&mut task, id as u64) {
+                Next::End(answer) => {
+                    self.tasks[id] = Some(task);
+                    return self.end(id, now, Ok(answer));
+                }
+                Next::Request(request, None) => self.device.submit(request),
+                Next::Request(request, Some(buffer)) => {
+                    self.device.submit_with(request, buffer).map_err(|(error, buffer)| {
+                        if let (Step::Write(piece), Operation::Write) = (&mut task.step, request.operation) {
+                            piece.data = buffer;
+                        }
+                        error
+                    })
+                }
+            };
+            let is_trim = matches!(task.step, Step::Trim { .. });
+            match submitted {
+                Ok(()) => self.in_flight += 1,
+                Err(SubmitError::Full { .. }) => self.ready.push_back(id),
+                // A device without trims: nothing has to be done for a hint, and zeros are written.
+                Err(SubmitError::Unsupported { .. }) if is_trim => {
+                    match &mut task.action {
+                        Action::Zero { may_trim, .. } => *may_trim = false,
+                        _ => task.at = task.end(),
+                    }
+                    task.step = Step::Next;
+                    self.tasks[id] = Some(task);
+                    continue;
+                }
+                Err(error) => {
+                    self.tasks[id] = Some(task);
+                    let kind = match error {
+                        SubmitError::ReadOnly { .. } => Error::Permission,
+                        SubmitError::TooLong { .. } => Error::TooLong,
+                        _ => Error::Io,
+                    };
+                    return self.end(id, now, Err((kind, error.to_string())));
+                }
+            }
+            self.tasks[id] = Some(task);
+            return;
+        }
+    }
+
+    /// Returns the next request of a task.
+    fn next_request(&self, task: &mut Task, id: u64) -> Next {
+        if let Step::Next = task.step {
+            match self.next_step(task) {
+                Some(step) => task.step = step,
+                None => return Next::End(self.answer(task)),
+            }
+        }
+        let unit = self.export.unit_bytes;
+        match &mut task.step {
+            Step::Next => unreachable!("it was replaced"),
+            Step::Read => {
+                let (offset, length) = self.export.whole_units(task.offset_bytes, task.length_bytes.into());
+                Next::Request(Request::read(id, offset, length), Some(Buffer::zeroed(length as usize)))
+            }
+            Step::Write(piece) => match piece.edges.last() {
+                Some(&edge) => {
+                    Next::Request(Request::read(id, edge, unit), Some(Buffer::zeroed(unit as usize)))
+                }
+                None => {
+                    let request = Request::write(id, piece.whole.0, piece.whole.1);
+                    let request = if task.durable { request.durable() } else { request };
+                    Next::Request(request, Some(std::mem::take(&mut piece.data)))
+                }
+            },
+            Step::Trim { end } => Next::Request(Request::trim(id, task.at, *end - task.at), None),
+            Step::Flush => Next::Request(Request::flush(id), None),
+        }
+    }
+
+    /// Returns the step after those that are done, or `None` at the end.
+    fn next_step(&self, task: &mut Task) -> Option<Step> {
+        let (unit, end) = (self.export.unit_bytes, task.end());
+        let is_over = task.at >= end;
+        match &mut task.action {
+            Action::Read => return Some(Step::Read),
+            Action::Status { .. } => return None,
+            Action::Flush if task.at == 0 => {
+                // Its one request.
+                task.at = 1;
+                return Some(Step::Flush);
+            }
+            Action::Flush => return None,
+            Action::Write(data) if !is_over => {
+                let data = std::mem::take(data);
+                return Some(Step::Write(self.piece((task.offset_bytes, task.length_bytes.into()), data)));
+            }
+            Action::Trim if !is_over => {
+                let (first, last) = (task.at.next_multiple_of(unit), end / unit * unit);
+                if first < last {
+                    task.at = first;
+                    return Some(Step::Trim { end: last.min(first + trim_bytes(unit)) });
+                }
+                task.at = end;
+            }
+            Action::Zero { may_trim, .. } if !is_over => {
+                let (at, last) = (task.at, end / unit * unit);
+                if *may_trim && at.is_multiple_of(unit) && at < last {
+                    return Some(Step::Trim { end: last.min(at + trim_bytes(unit)) });
+                }
+                let longest = if *may_trim { unit } else { ZERO_BYTES.next_multiple_of(unit) };
+                let to = end.min((at / longest + 1) * longest);
+                let (_, whole_bytes) = self.export.whole_units(at, to - at);
+                return Some(Step::Write(self.piece((at, to - at), Buffer::zeroed(whole_bytes as usize))));
+            }
+            Action::Write(_) | Action::Trim | Action::Zero { .. } => {}
+        }
+        task.wants_flush.then_some(Step::Flush)
+    }
+
+    fn piece(&self, range: (u64, u64), data: Buffer) -> Piece {
+        let unit = self.export.unit_bytes;
+        let whole = self.export.whole_units(range.0, range.1);
+        let (end, last) = (range.0 + range.1, whole.0 + whole.1 - unit);
+        let mut edges = Vec::new();
+        if !range.0.is_multiple_of(unit) {
+            edges.push(whole.0);
+        }
+        if !end.is_multiple_of(unit) && edges.last() != Some(&last) {
+            edges.push(last);
+        }
+        Piece { range, whole, data, edges }
+    }
+
+    fn answer(&self, task: &Task) -> Answer {
+        let Action::Status { is_one } = task.action else { return Answer::Done };
+        let count = if is_one { 1 } else { EXTENTS_MAX };
+        Answer::Extents(match &self.written {
+            Some(written) => written.extents(task.offset_bytes, task.length_bytes, count),
+            None => vec![Extent { length_bytes: task.length_bytes, is_hole: false }],
+        })
+    }
+
+    /// Ends a task, and begins those that waited for it.
+    fn end(&mut self, id: usize, due: Instant, outcome: Result<Answer, (Error, String)>) {
+        let task = self.tasks[id].take().expect("it runs");
+        self.free.push(id);
+        self.exclusive -= usize::from(task.is_exclusive);
+        self.finish(task, due, outcome);
+        let mut nth = 0;
+        while nth < self.blocked.len() {
+            let id = self.blocked[nth];
+            let task = self.tasks[id].as_ref().expect("it waits");
+            if self.must_wait(task, nth) {
+                nth += 1;
+                continue;
+            }
+            self.blocked.remove(nth);
+            self.begin(id);
+        }
+    }
+
+    fn finish(&mut self, task: Task, due: Instant, outcome: Result<Answer, (Error, String)>) {
+        let operation = task.operation();
+        let Task { tag, offset_bytes, length_bytes, data_bytes, durable, arrived, .. } = task;
+        let end = Finished {
+            tag,
+            operation,
+            offset_bytes,
+            length_bytes,
+            data_bytes,
+            durable,
+            arrived,
+            due,
+            outcome,
+        };
+        self.finished.push(end);
+    }
+}
+
+impl Piece {
+    /// Completes an edge unit with what the device has of it.
+    fn fill(&mut self, edge: u64, unit: &[u8]) {
+        let (first, last) = (self.range.0, self.range.0 + self.range.1);
+        let start = (edge - self.whole.0) as usize;
+        for (nth, &byte) in unit.iter().enumerate() {
+            let at = edge + nth as u64;
+            if at < first || at >= last {
+                self.data.as_mut_slice()[start + nth] = byte;
+            }
+        }
+    }
+}
+
+enum Next {
+    Request(Request, Option<Buffer>),
+    End(Answer),
+}
+
+/// Returns the memory that a command takes for its data.
+pub(crate) fn data_bytes(export: &Export, action: &Action, offset_bytes: u64, length_bytes: u32) -> usize {
+    match action {
+        Action::Read | Action::Write(_) => export.whole_units(offset_bytes, length_bytes.into()).1 as usize,
+        Action::Zero { .. } => ZERO_BYTES as usize,
+        Action::Flush | Action::Trim | Action::Status { .. } => 0,
+    }
+}
+
+/// Returns the longest trim in whole units.
+fn trim_bytes(unit: u64) -> u64 {
+    (TRIM_BYTES / unit).max(1) * unit
+}
+
+fn error_of(failure: Failure) -> Error {
+    /// Numbers of Linux.
+    const NOT_PERMITTED: i32 = 1;
+    const NO_SPACE: i32 = 28;
+    const READ_ONLY: i32 = 30;
+    const NOT_SUPPORTED: i32 = 95;
+    const QUOTA: i32 = 122;
+    match failure {
+        Failure::Os(NO_SPACE | QUOTA) | Failure::WornOut => Error::NoSpace,
+        Failure::Os(NOT_PERMITTED | READ_ONLY) => Error::Permission,
+        Failure::Os(NOT_SUPPORTED) => Error::Unsupported,
+        _ => Error::Io,
+    }
+}

@@ -1,0 +1,29 @@
+//! A drive for any program: devices served over NBD, simulated ones at their own speed in real time.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `real_time` | [`RealTime`]: completions of a simulated device, handed out when the wall clock reaches them |
+//! | `nbd` | the protocol: bytes in, commands and replies out |
+//! | `disk`, `written` | commands of any offset and length as requests to a device; which bytes were written |
+//! | `engine` | clients and their commands, without sockets |
+//! | `stats` | counts, latency, and the lateness that says whether a run is valid |
+//! | `uri` | where clients find the device |
+//! | `network` | sockets: one thread, which waits for the device and the sockets in turn |
+//!
+//! Only `network` and the clock of [`RealTime`] touch the system, so tests of all else run in virtual time.
+
+mod disk;
+mod engine;
+pub mod nbd;
+mod network;
+mod real_time;
+mod stats;
+mod uri;
+mod written;
+
+pub use engine::{Asked, Engine, Options};
+pub use flashlane_host::Address;
+pub use network::{Bound, ListenError, Server};
+pub use real_time::{RealTime, WallClock};
+pub use stats::{Lateness, OperationStats, Stats};
+pub use uri::{how_to_connect, uri};
