@@ -25,6 +25,9 @@ const STRUCTURE: [Feature; 5] = [
     Feature::MappingPolicy,
 ];
 
+/// Ratio of two measurements of one point up to which its rate counts as stable.
+const STABLE: f64 = 1.1;
+
 const WRITES: &str = "Random writes";
 
 /// Formats a latency.
@@ -197,8 +200,11 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
                 (_, false) => format!("{rate} ({latencies}), not steady yet"),
             };
             if let Some(worn) = &writes.fragmented {
+                let bound = point.p99_bound_ns.filter(|&bound| worn.p99_ns > bound);
+                let missed = bound
+                    .map_or_else(String::new, |bound| format!(", above the {} asked for", latency(bound)));
                 text += &format!(
-                    "; {} ({}) {} once the drive is fragmented",
+                    "; {} ({}{missed}) {} once the drive is fragmented",
                     format_rate(worn.bandwidth_bytes_per_s),
                     percentiles(worn),
                     if worn.steady { "sustained" } else { "and not steady" },
@@ -206,10 +212,19 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
             }
         }
     }
+    text += &point.range_bytes_per_s.map_or_else(String::new, spread);
     if point.more_may_be_better {
         text += "; more may be better";
     }
     Advice { about: load.into(), text, evidence: point.reason.clone() }
+}
+
+/// States that repeated measurements differ, if they do by more than a recommendation may be off.
+fn spread([lowest, highest]: [f64; 2]) -> String {
+    if highest <= STABLE * lowest {
+        return String::new();
+    }
+    format!(", not stable: {} to {} in repeated measurements", format_rate(lowest), format_rate(highest))
 }
 
 /// Returns the median latency, and the 99th percentile where enough requests lie beyond it.
@@ -287,4 +302,75 @@ fn about_medium(findings: &Findings, medium: Medium) -> Option<Advice> {
         ),
         evidence: "no chunk, page, interleaving or mapping shows in the timing".into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(p99_ns: f64) -> Rate {
+        Rate {
+            bandwidth_bytes_per_s: 1e8,
+            iops: 1e4,
+            p50_ns: 1e5,
+            p99_ns,
+            requests: 10_000,
+            steady: true,
+            workload: "random-write".into(),
+        }
+    }
+
+    fn recommendation(rate: Rate) -> Recommendation {
+        Recommendation {
+            request_bytes: 8192,
+            queue_depth: 4,
+            rate,
+            range_bytes_per_s: None,
+            p99_bound_ns: None,
+            more_may_be_better: false,
+            state: "written".into(),
+            area_bytes: None,
+            command: None,
+            writes: None,
+            reason: String::new(),
+        }
+    }
+
+    #[test]
+    fn rate_that_differs_between_measurements_is_called_unstable() {
+        let text = |range_bytes_per_s| {
+            of_load("scan", "Scans", &Recommendation { range_bytes_per_s, ..recommendation(rate(3e5)) }).text
+        };
+        assert!(
+            text(Some([0.8e8, 1e8]))
+                .ends_with(", not stable: 80.0 MB/s to 100.0 MB/s in repeated measurements")
+        );
+        assert!(!text(Some([0.95e8, 1e8])).contains("stable"));
+        assert!(!text(None).contains("stable"));
+    }
+
+    #[test]
+    fn bound_that_a_fragmented_drive_misses_is_named() {
+        let text = |worn_p99_ns: f64| {
+            let writes = Writes {
+                steady: true,
+                cleaning: Some(false),
+                write_amplification: None,
+                written_bytes: 1 << 30,
+                stale_bytes: 0,
+                buffer_bytes: None,
+                burst: None,
+                fragmented: Some(rate(worn_p99_ns)),
+            };
+            let point =
+                Recommendation { p99_bound_ns: Some(1e6), writes: Some(writes), ..recommendation(rate(3e5)) };
+            of_load("random_write", WRITES, &point).text
+        };
+        assert!(
+            text(1.31e6).contains("p99 1.31 ms, above the 1 ms asked for) sustained once"),
+            "{}",
+            text(1.31e6)
+        );
+        assert!(!text(0.9e6).contains("asked for"));
+    }
 }

@@ -7,9 +7,14 @@
 //! *Pairs*, beyond the paper: two single sectors on both sides of a boundary, read at once. On one die they queue for
 //! its array, on two they do not, at any speed of the bus: the contrast is a whole array read, where the curves have
 //! only half a transfer. Page boundaries inside a chunk show as reads that take two array times.
+//!
+//! *Single reads*, where a drive takes one request at a time, or where requests submitted at once arrive at different
+//! times: one read of the two sectors around a page boundary takes two array times inside a chunk, and one between two
+//! chunks.
 
 use crate::bench::Bench;
 use crate::pattern::{self, Point, point};
+use crate::settle::settle;
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
@@ -27,6 +32,13 @@ pub struct Area {
 const STEP_BYTES: u64 = 15 * 256 * 1024;
 
 impl Area {
+    /// Returns a random place with the phase of the chunks and room for `room_bytes`.
+    pub(crate) fn chunk_place(&self, bench: &mut Bench<'_>, chunk: &Boundaries, room_bytes: u64) -> u64 {
+        let room_bytes = room_bytes + chunk.phase_bytes;
+        let places = (self.length_bytes.saturating_sub(room_bytes) / chunk.chunk_bytes).max(1);
+        self.offset_bytes + chunk.phase_bytes + bench.random().below(places) * chunk.chunk_bytes
+    }
+
     /// Returns a random place with the phase of the area's start and room for `room_bytes`.
     fn place(&self, bench: &mut Bench<'_>, room_bytes: u64) -> u64 {
         let places = (self.length_bytes.saturating_sub(room_bytes) / STEP_BYTES).max(1);
@@ -97,7 +109,8 @@ pub struct Boundaries {
     pub seen: usize,
 }
 
-/// Looks for chunk boundaries: first in fine steps, then, for large chunks, in coarse ones.
+/// Looks for chunk boundaries: first in fine steps, then, for large chunks, in coarse ones, and last for chunks that
+/// do not divide the distance of the repetitions' places.
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
@@ -106,41 +119,148 @@ pub fn boundaries(
     area: Area,
     repetitions: usize,
 ) -> Result<Option<Boundaries>, Interruption> {
-    for (step, reach) in searches(bench) {
-        let found = boundaries_at(bench, area, step, reach.min(area.length_bytes / 4), repetitions)?;
-        if found.is_some() {
-            return Ok(found);
+    boundaries_by(bench, area, Look::Pairs, &searches(bench), repetitions)
+}
+
+fn boundaries_by(
+    bench: &mut Bench<'_>,
+    area: Area,
+    look: Look,
+    searches: &[Search],
+    repetitions: usize,
+) -> Result<Option<Boundaries>, Interruption> {
+    for search in searches {
+        let reach_bytes = search.reach_bytes.min(area.length_bytes / 4);
+        let search = Search { reach_bytes, ..*search };
+        let Some(candidate) = boundaries_at(bench, area, look, search, repetitions)? else { continue };
+        let settled = settle(bench, area, look, candidate, SETTLING * repetitions)?;
+        if settled.is_some() {
+            return Ok(settled);
         }
     }
     Ok(None)
 }
 
-/// Step and reach of each search, in bytes.
-fn searches(bench: &Bench<'_>) -> [(u64, u64); 2] {
+/// How a place is tested for a boundary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Its two sectors are read at once, and take an array time more on one die.
+    Pairs,
+    /// Its two sectors are one read, which takes an array time more across a boundary between pages of this size on one
+    /// die. Only such boundaries are tested.
+    Single {
+        /// Size of a page.
+        page_bytes: u64,
+    },
+}
+
+impl Look {
+    /// Returns the distance of the places that can be tested.
+    pub(crate) fn unit_bytes(self, bench: &Bench<'_>) -> u64 {
+        match self {
+            Self::Pairs => bench.sector_bytes(),
+            Self::Single { page_bytes } => page_bytes,
+        }
+    }
+
+    /// Measures a place, in microseconds.
+    pub(crate) fn across(self, bench: &mut Bench<'_>, at: u64) -> Result<f64, Interruption> {
+        let sector = bench.sector_bytes();
+        let took = match self {
+            // The upper sector goes first: two reads in ascending order might be taken for a sequential stream and
+            // prefetched.
+            Self::Pairs => bench.burst(&[Access::read(at, sector), Access::read(at - sector, sector)])?,
+            Self::Single { .. } => bench.one(Access::read(at - sector, 2 * sector))?,
+        };
+        Ok(took.as_us_f64())
+    }
+}
+
+/// Looks for pages and chunk boundaries by single reads. Returns the boundaries and the size of a page.
+///
+/// # Errors
+/// [`Interruption`] where the device fails.
+pub(crate) fn boundaries_alone(
+    bench: &mut Bench<'_>,
+    area: Area,
+    repetitions: usize,
+) -> Result<Option<(Boundaries, u64)>, Interruption> {
+    let Some((page_bytes, array_us)) = page_alone(bench, area, repetitions)? else { return Ok(None) };
+    let search = |reach_bytes, is_spread| Search { step_bytes: page_bytes, reach_bytes, is_spread };
+    let searches = [search(64 * page_bytes, true), search(1024 * 1024, true), search(3584 * 1024, false)];
+    let found = boundaries_by(bench, area, Look::Single { page_bytes }, &searches, repetitions)?;
+    // Between two chunks the read saves the array time that it takes across two pages of a chunk.
+    let is_array_time = |found: &Boundaries| (0.5..1.5).contains(&(found.contrast_us / array_us));
+    Ok(found.filter(is_array_time).map(|found| (found, page_bytes)))
+}
+
+/// Reach of the search for pages by single reads: several pages of the largest usual size.
+const PAGES_REACH_BYTES: u64 = 96 * 1024;
+
+/// Returns the page size and an array time in microseconds, from the places at which one read of two sectors takes two
+/// array times: multiples of the page, but for boundaries between chunks.
+fn page_alone(
+    bench: &mut Bench<'_>,
+    area: Area,
+    repetitions: usize,
+) -> Result<Option<(u64, f64)>, Interruption> {
     let sector = bench.sector_bytes();
-    [(sector, 256 * 1024), (4096.max(sector), 1024 * 1024)]
+    let count = (PAGES_REACH_BYTES / sector) as usize;
+    let row = repeat(bench, count, 2 * repetitions, |bench, k| {
+        let at = area.place(bench, PAGES_REACH_BYTES + 2 * sector) + (k as u64 + 1) * sector;
+        Look::Single { page_bytes: sector }.across(bench, at)
+    })?;
+    let Some(standout) = pattern::standout(&row) else { return Ok(None) };
+    let divides = |sectors: &usize| standout.places.iter().all(|place| (place + 1).is_multiple_of(*sectors));
+    let sectors = (1..=count).rev().find(divides).unwrap_or(1);
+    // Half of the multiples at least lie inside a chunk. Where it seems that each sector is a page, the places that do not
+    // stand out may be boundaries between pages, at which the drive overlaps the transfers of two.
+    Ok((sectors > 1 && standout.places.len() >= 2 && 2 * standout.places.len() + 1 >= count / sectors)
+        .then_some((sectors as u64 * sector, standout.height)))
+}
+
+/// Pairs of a test that settles a candidate, as a multiple of the repetitions of a place.
+const SETTLING: usize = 32;
+
+/// A search for boundaries.
+#[derive(Clone, Copy, Debug)]
+struct Search {
+    /// Distance of the places that are tested.
+    step_bytes: u64,
+    reach_bytes: u64,
+    /// Whether each place is read at many places of the area with the same phase, if the chunk divides [`STEP_BYTES`];
+    /// otherwise each is read at the area's start, where data left in the drive's cache may hide a boundary.
+    is_spread: bool,
+}
+
+fn searches(bench: &Bench<'_>) -> [Search; 4] {
+    let sector = bench.sector_bytes();
+    let search = |step_bytes, reach_bytes, is_spread| Search { step_bytes, reach_bytes, is_spread };
+    [
+        search(sector, 256 * 1024, true),
+        search(4096.max(sector), 1024 * 1024, true),
+        search(2048.max(sector), 512 * 1024, false),
+        search(2048.max(sector), 3584 * 1024, false),
+    ]
 }
 
 /// Returns the number of places measured where no boundary is found.
 pub(crate) fn places(bench: &Bench<'_>) -> usize {
-    searches(bench).into_iter().map(|(step, reach)| (reach / step) as usize).sum()
+    searches(bench).into_iter().map(|search| (search.reach_bytes / search.step_bytes) as usize).sum()
 }
 
 fn boundaries_at(
     bench: &mut Bench<'_>,
     area: Area,
-    step: u64,
-    reach: u64,
+    look: Look,
+    Search { step_bytes: step, reach_bytes: reach, is_spread }: Search,
     repetitions: usize,
 ) -> Result<Option<Boundaries>, Interruption> {
-    let sector = bench.sector_bytes();
     let count = (reach / step) as usize;
-    // Place k tests for a boundary at (k + 1) * step. The upper sector goes first: two reads in ascending order might
-    // be taken for a sequential stream and prefetched.
+    // Place k tests for a boundary at (k + 1) * step.
     let row = repeat(bench, count, repetitions, |bench, k| {
-        let boundary = area.place(bench, reach + step) + (k as u64 + 1) * step;
-        let pair = [Access::read(boundary, sector), Access::read(boundary - sector, sector)];
-        bench.burst(&pair).map(|time| time.as_us_f64())
+        let start = if is_spread { area.place(bench, reach + step) } else { area.offset_bytes };
+        look.across(bench, start + (k as u64 + 1) * step)
     })?;
     // On two dies the pair is fast: boundaries lie *below* the rest.
     let highest = row.iter().map(|p| p.value).fold(0.0, f64::max);
@@ -176,7 +296,7 @@ pub fn page_bytes(
     // Several chunks where a single one has too few places for any to stand out.
     let chunks = LEAST_PLACES.div_ceil(inside);
     let row = repeat(bench, chunks * inside, repetitions, |bench, k| {
-        let start = area.place(bench, (chunks as u64 + 1) * chunk.chunk_bytes) + chunk.phase_bytes;
+        let start = area.chunk_place(bench, chunk, (chunks as u64 + 1) * chunk.chunk_bytes);
         let boundary = start + (k / inside) as u64 * chunk.chunk_bytes + (k % inside + 1) as u64 * sector;
         bench.one(Access::read(boundary - sector, 2 * sector)).map(|latency| latency.as_us_f64())
     })?;
@@ -206,7 +326,7 @@ fn page_of_uniform_chunk(
 ) -> Result<Option<u64>, Interruption> {
     let sector = bench.sector_bytes();
     let points = repeat(bench, 4, 16 * repetitions, |bench, kind| {
-        let start = area.place(bench, 4 * chunk.chunk_bytes) + chunk.phase_bytes + chunk.chunk_bytes;
+        let start = area.chunk_place(bench, chunk, 4 * chunk.chunk_bytes) + chunk.chunk_bytes;
         let accesses: &[Access] = match kind {
             0 => &[Access::read(start, 2 * sector)],
             1 => &[Access::read(start + sector, sector), Access::read(start, sector)],

@@ -9,7 +9,7 @@ use crate::measured::{Measured, line};
 use crate::options::Budget;
 use flashlane_base::Seed;
 use flashlane_measure::Interruption;
-use flashlane_workload::{Stop, Workload};
+use flashlane_workload::{Job, Stop, Workload};
 
 /// Bytes of a confirming run, within limits on its number of requests.
 const READ_BYTES: u64 = 1 << 30;
@@ -17,6 +17,12 @@ const FEWEST: u64 = 4096;
 const MOST: u64 = 20_000;
 /// Warm-up of a scan, so that data of an earlier scan in the drive's cache does not count.
 const PASSED_BYTES: u64 = 128 << 20;
+
+/// Further measurements of a recommended point, which show whether its rate holds.
+const AGAIN: u64 = 5;
+/// Limits on the requests of each.
+const FEWEST_AGAIN: u64 = 1024;
+const BYTES_AGAIN: u64 = 128 << 20;
 
 /// Measures reads at one point, in `area` or on the whole device.
 pub(crate) fn reads(
@@ -26,20 +32,59 @@ pub(crate) fn reads(
     budget: Budget,
     cell: &Cell,
 ) -> Result<Measured, Interruption> {
-    let (size, depth) = (cell.size, cell.depth);
-    let mut job = load.job(size, depth);
+    let mut job = load.job(cell.size, cell.depth);
     if let Some(Area { offset_bytes, length_bytes }) = area {
-        job = job.area(offset_bytes, length_bytes / size * size);
+        job = job.area(offset_bytes, length_bytes / cell.size * cell.size);
     }
-    let mut stop = Stop::after((READ_BYTES / size).clamp(FEWEST, MOST));
+    // Another seed each time, so that data left in a cache by one measurement does not serve the next.
+    let seed = Seed(bench.random().bits());
+    let requests = (READ_BYTES / cell.size).clamp(FEWEST, MOST);
+    measure(bench, load, job, requests, budget, cell, seed)
+}
+
+/// Measures a recommended point again, scans from other places in `area`. Returns the lowest and the highest bandwidth in
+/// bytes per second.
+///
+/// The rate of a scan can depend on how its first requests meet the drive's lanes and its readahead, and the rate of a
+/// device that others use on what they do meanwhile.
+pub(crate) fn range(
+    bench: &mut Bench<'_>,
+    load: Load,
+    area: Area,
+    budget: Budget,
+    cell: &Cell,
+) -> Result<[f64; 2], Interruption> {
+    let mut range = [f64::INFINITY, 0.0];
+    let count = (BYTES_AGAIN / cell.size).clamp(FEWEST_AGAIN, FEWEST);
+    for nth in 0..AGAIN {
+        // From a source of its own, so that the experiments that follow draw what they would without these.
+        let seed = Seed(nth).derive("range");
+        let requests = area.length_bytes / cell.size;
+        let skipped = if load == Load::Scan { seed.source().below((requests / 4).max(1)) } else { 0 };
+        let offset_bytes = area.offset_bytes + skipped * cell.size;
+        let job = load.job(cell.size, cell.depth).area(offset_bytes, (requests - skipped) * cell.size);
+        let rate = measure(bench, load, job, count, budget, cell, seed)?.bandwidth_bytes_per_s;
+        range = [range[0].min(rate), range[1].max(rate)];
+    }
+    Ok(range)
+}
+
+fn measure(
+    bench: &mut Bench<'_>,
+    load: Load,
+    job: Job,
+    requests: u64,
+    budget: Budget,
+    cell: &Cell,
+    seed: Seed,
+) -> Result<Measured, Interruption> {
+    let mut stop = Stop::after(requests);
     let mut warmup_bytes = if load == Load::Scan { PASSED_BYTES } else { 0 };
     if bench.is_real() {
         stop.time = Some(budget.run);
         warmup_bytes = warmup_bytes.min((cell.rate * budget.run.as_s_f64()) as u64);
     }
-    let workload = Workload::new(vec![job], stop).warmup(warmup_bytes / size);
-    // Another seed each time, so that data left in a cache by one measurement does not serve the next.
-    let seed = Seed(bench.random().bits());
+    let workload = Workload::new(vec![job], stop).warmup(warmup_bytes / cell.size);
     let run = bench.run(&workload.clone().seed(seed))?;
     Ok(Measured { workload: line(&workload), ..Measured::from(&run) })
 }

@@ -60,23 +60,26 @@ pub(crate) fn find(session: &mut Session<'_, '_>, structure: &Structure) -> Resu
 }
 
 fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
-    let (Some(chunk), Some(page), Some(period)) =
-        (&structure.chunk, structure.page_bytes, structure.die_period())
+    let (Some(chunk), Some(period), Some(apart)) =
+        (&structure.chunk, structure.die_period(), structure.apart())
     else {
         let why = "it shows in which pages collide, and no regular collisions were found before";
         session.note(Feature::MappingPolicy, Finding::not_determined(why));
         return Ok(());
     };
-    let stripe_pages = period as u64 * chunk.chunk_bytes / page;
+    // Where the page is not known, whole chunks are written, which keep their stripe as well.
+    let page = structure.page_bytes.unwrap_or(chunk.chunk_bytes);
+    let chunk_pages = chunk.chunk_bytes / page;
+    let stripe_pages = period as u64 * chunk_pages;
     // Enough stripes for pairs several stripes apart, and few enough to be overwritten quickly.
     let whole = session.area();
     let pages = (12 * stripe_pages).max(2048).min(whole.length_bytes / page);
     let area = Area { offset_bytes: whole.offset_bytes, length_bytes: pages * page };
     let written = mapping::overwrite(session.bench(), area, page)?;
     let repetitions = session.repetitions().of(160);
-    let distances = (stripe_pages, chunk.chunk_bytes / page);
+    let distances = (stripe_pages, apart as u64 * chunk_pages);
     let collisions = mapping::collisions(session.bench(), area, &written, distances, repetitions)?;
-    let step = die_step(session, chunk, period)?;
+    let step = die_step(session, chunk, (period, apart))?;
     let (address, turn) = collisions.shares(step);
     let seen = format!(
         "after overwriting in random order, pages a stripe apart by address collide by {:.0}% of the step of a shared die, by turn of writing by {:.0}%",
@@ -102,13 +105,19 @@ fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<
 }
 
 /// Measures how much longer two single sectors take on one die than on two, in the half of the area that is in order.
-fn die_step(session: &mut Session<'_, '_>, chunk: &Boundaries, period: usize) -> Result<f64, Interruption> {
+/// `period` and `apart` are distances in chunks.
+fn die_step(
+    session: &mut Session<'_, '_>,
+    chunk: &Boundaries,
+    (period, apart): (usize, usize),
+) -> Result<f64, Interruption> {
     let (area, sector) = (session.area(), session.bench().sector_bytes());
     let half = area.length_bytes / 2 / AREA_UNIT_BYTES * AREA_UNIT_BYTES;
     let in_order = Area { offset_bytes: half, length_bytes: area.length_bytes - half };
     let repetitions = session.repetitions().of(64);
     let points = chunk::repeat(session.bench(), 2, repetitions, |bench, i| {
-        stripe::pair(bench, in_order, chunk, period + i, [sector; 2])
+        let distance = if i == 0 { period } else { apart };
+        stripe::pair(bench, in_order, chunk, distance, [sector; 2])
     })?;
     Ok((points[0].value - points[1].value).max(1e-3))
 }

@@ -16,11 +16,11 @@ use flashlane_workload::Access;
 pub struct Collisions {
     /// Addresses a whole number of stripes apart.
     pub by_address: f64,
-    /// Addresses a chunk less apart.
+    /// Addresses apart by a distance at which they share nothing.
     pub by_address_apart: f64,
     /// Turns a whole number of stripes apart.
     pub by_turn: f64,
-    /// Turns a chunk less apart.
+    /// Turns apart by such a distance.
     pub by_turn_apart: f64,
 }
 
@@ -64,8 +64,8 @@ pub fn overwrite(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<O
     Ok(Overwritten { turns, page_bytes })
 }
 
-/// Measures the four kinds of pairs; pages share a die at a distance of `stripe_pages`, and nothing at a distance of
-/// `chunk_pages`.
+/// Measures the four kinds of pairs; pages share a die at a distance of `stripe_pages`, and nothing at the shorter
+/// distance of `apart_pages`.
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
@@ -73,7 +73,7 @@ pub fn collisions(
     bench: &mut Bench<'_>,
     area: Area,
     written: &Overwritten,
-    (stripe_pages, chunk_pages): (u64, u64),
+    (stripe_pages, apart_pages): (u64, u64),
     repetitions: usize,
 ) -> Result<Collisions, Interruption> {
     let page = written.page_bytes;
@@ -82,7 +82,7 @@ pub fn collisions(
     let stripes = (pages / stripe_pages).saturating_sub(2).clamp(1, 8);
     let kinds = samples(bench, 4, repetitions, |bench, kind| {
         let whole = stripe_pages * (1 + bench.random().below(stripes));
-        let distance = if kind % 2 == 0 { whole } else { whole - chunk_pages };
+        let distance = if kind % 2 == 0 { whole } else { whole - stripe_pages + apart_pages };
         let first = bench.random().below(pages - distance);
         let at = |index: u64| match kind {
             0 | 1 => area.offset_bytes + index * page,
@@ -109,9 +109,11 @@ impl Collisions {
     /// Returns the policy that the steps show, if any.
     pub fn policy(&self, step_us: f64) -> Option<Policy> {
         let (address, turn) = self.shares(step_us);
+        // A share far outside of 0 to 1 is no share of the step of a die.
+        let (collides, does_not) = (0.7..1.3, -0.3..0.3);
         match (address, turn) {
-            _ if address > 0.7 && turn < 0.3 => Some(Policy::Lba),
-            _ if turn > 0.7 && address < 0.3 => Some(Policy::WriteOrder),
+            _ if collides.contains(&address) && does_not.contains(&turn) => Some(Policy::Lba),
+            _ if collides.contains(&turn) && does_not.contains(&address) => Some(Policy::WriteOrder),
             _ => None,
         }
     }
@@ -123,4 +125,27 @@ fn trimmed_mean(times: &[f64]) -> f64 {
     sorted.sort_unstable_by(f64::total_cmp);
     sorted.truncate(times.len() - times.len() / 50);
     sorted.iter().sum::<f64>() / sorted.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collisions(by_address: f64, by_turn: f64) -> Collisions {
+        Collisions { by_address, by_address_apart: 100.0, by_turn, by_turn_apart: 100.0 }
+    }
+
+    #[test]
+    fn steps_of_a_die_name_the_policy() {
+        assert_eq!(collisions(150.0, 101.0).policy(50.0), Some(Policy::Lba));
+        assert_eq!(collisions(99.0, 148.0).policy(50.0), Some(Policy::WriteOrder));
+        assert_eq!(collisions(150.0, 150.0).policy(50.0), None);
+    }
+
+    #[test]
+    fn shares_of_a_vanishing_step_are_no_evidence() {
+        assert_eq!(collisions(150.0, 100.0).policy(0.4), None);
+        assert_eq!(collisions(100.0, 90.0).policy(0.001), None);
+        assert_eq!(collisions(150.0, 70.0).policy(50.0), None);
+    }
 }

@@ -29,6 +29,7 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
     let part = prepare_read_area(session)?;
     let area = part.unwrap_or(whole(session));
     let (bytes_each, budget) = (bytes_each(session), session.setup().budget);
+    let mut recommended = Vec::new();
     for load in [Load::RandomRead, Load::Scan] {
         let lead_in_bytes = if load == Load::Scan { 4 << 20 } else { 0 };
         let mut confirm =
@@ -37,9 +38,18 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
         let page_bytes = session.setup().page_bytes.filter(|_| load != Load::Scan);
         let mut grid = measure_grid(session, load, TestArea { area, bytes_each, lead_in_bytes }, page_bytes)?;
         let chosen = choose(session, &mut grid, &mut confirm)?;
-        if let Some(recommendation) = report(session, &grid, chosen, part) {
-            session.recommend(load.name(), recommendation);
+        let cell = chosen.as_ref().ok().map(|choice| choice.cell.clone());
+        if let (Some(cell), Some(recommendation)) = (cell, report(session, &grid, chosen, part)) {
+            session.recommend(load.name(), recommendation.clone());
+            recommended.push((load, cell, recommendation));
         }
+    }
+    // Last, since each leaves other data in the drive's cache.
+    for (load, cell, mut found) in recommended {
+        let range = confirm::range(session.bench(), load, area, budget, &cell)?;
+        let first = found.rate.bandwidth_bytes_per_s;
+        found.range_bytes_per_s = Some([range[0].min(first), range[1].max(first)]);
+        session.recommend(load.name(), found);
     }
     Ok(())
 }
@@ -183,6 +193,7 @@ fn recommendation(
         request_bytes: cell.size,
         queue_depth: cell.depth,
         rate: Rate::from(measured),
+        range_bytes_per_s: None,
         p99_bound_ns: bound.map(|bound| bound.as_ns() as f64),
         more_may_be_better: choice.deeper_may_be_better || choice.larger_may_be_better,
         state: state.name().into(),

@@ -151,7 +151,7 @@ impl<'a, 'p> Session<'a, 'p> {
                     let time = self.setup.budget.stage;
                     self.outcome.findings.entry(*feature).or_insert_with(|| {
                         Finding::not_determined(format!(
-                            "the device is too slow for it to be decided within {time}: --full takes longer"
+                            "not decided within the {time} of its stage, as it takes more samples: --full takes longer"
                         ))
                     });
                 }

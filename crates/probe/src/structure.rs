@@ -1,6 +1,7 @@
 //! The stages that look for structure by reading: chunk, page, and the stripe over domains and sub-domains.
 
 use crate::chunk::{self, Boundaries};
+use crate::residues::{self, Residues};
 use crate::session::Session;
 use crate::stripe::{self, Stripe, Verdict};
 use crate::{figures, stride};
@@ -19,20 +20,24 @@ pub(crate) struct Structure {
     pub(crate) chunk: Option<Boundaries>,
     pub(crate) page_bytes: Option<u64>,
     stripe: Option<Stripe>,
+    residues: Option<Residues>,
 }
 
 impl Structure {
     /// Runs the stages and reports their findings and figures.
     pub(crate) fn find(session: &mut Session<'_, '_>) -> Result<Self, Interruption> {
         session.stage("chunk and page size", 0.1);
-        let chunk = session.in_time(&[Feature::ChunkSize], find_chunk)?.flatten();
-        let page_bytes =
-            session.in_time(&[Feature::PageSize], |session| find_page(session, chunk.as_ref()))?.flatten();
+        let found = session.in_time(&[Feature::ChunkSize], find_chunk)?.flatten();
+        let (chunk, page_bytes) = found.map_or((None, None), |(chunk, page)| (Some(chunk), page));
+        let page_bytes = session
+            .in_time(&[Feature::PageSize], |session| find_page(session, chunk.as_ref(), page_bytes))?
+            .flatten();
         session.stage("interleaving", 0.2);
         let features = [Feature::InterleavingDegree, Feature::SubDomains];
-        let stripe =
+        let found =
             session.in_time(&features, |session| find_stripe(session, chunk.as_ref(), page_bytes))?.flatten();
-        Ok(Self { chunk, page_bytes, stripe })
+        let (stripe, residues) = found.map_or((None, None), |(stripe, residues)| (Some(stripe), residues));
+        Ok(Self { chunk, page_bytes, stripe, residues })
     }
 
     /// Returns the page size, or a usual one where it was not found.
@@ -42,28 +47,50 @@ impl Structure {
 
     /// Returns the shortest distance, in chunks, at which pairs certainly share a die.
     pub(crate) fn die_period(&self) -> Option<usize> {
-        self.stripe.as_ref().and_then(Stripe::die_period)
+        let of_residues = self.residues.map(|residues| residues.period);
+        of_residues.or_else(|| self.stripe.as_ref().and_then(Stripe::die_period))
+    }
+
+    /// Returns a distance, in chunks and shorter than [`Self::die_period`], at which few pairs share a die or a channel.
+    pub(crate) fn apart(&self) -> Option<usize> {
+        let of_residues = self.residues.map(|residues| residues.apart);
+        of_residues.or_else(|| self.die_period().map(|period| period - 1))
     }
 }
 
-fn find_chunk(session: &mut Session<'_, '_>) -> Result<Option<Boundaries>, Interruption> {
-    if session.bench().depth() < 2 {
-        let why = "two reads at once show it, and the drive takes one request at a time";
-        session.note(Feature::ChunkSize, Finding::not_determined(why));
-        return Ok(None);
-    }
+/// Returns the chunk boundaries, and the page size where they were found by single reads, which show it, too.
+fn find_chunk(session: &mut Session<'_, '_>) -> Result<Option<(Boundaries, Option<u64>)>, Interruption> {
     let (places, area) = (chunk::places(session.bench()), session.area());
     let mut found = None;
-    for usual in [12, 48] {
-        let repetitions = session.repetitions().of_places(usual, places);
-        found = chunk::boundaries(session.bench(), area, repetitions)?;
-        if found.is_some() {
-            break;
+    if session.bench().depth() > 1 {
+        for usual in [12, 48] {
+            let repetitions = session.repetitions().of_places(usual, places);
+            found = chunk::boundaries(session.bench(), area, repetitions)?;
+            if found.is_some() {
+                break;
+            }
+        }
+    }
+    let mut page_bytes = None;
+    if found.is_none() {
+        let repetitions = session.repetitions().of_places(24, places);
+        if let Some((boundaries, page)) = chunk::boundaries_alone(session.bench(), area, repetitions)? {
+            (found, page_bytes) = (Some(boundaries), Some(page));
         }
     }
     let finding = match &found {
         None => Finding::not_determined(
-            "no boundary recurs at which two simultaneous reads of neighbouring sectors are faster than elsewhere",
+            "no boundary recurs at which two simultaneous reads of neighbouring sectors, or one read of both, are faster than elsewhere",
+        ),
+        Some(b) if page_bytes.is_some() => Finding::found(
+            b.chunk_bytes,
+            confidence(b.clarity, b.seen),
+            format!(
+                "one read across two pages is {:.1} µs faster every {}; {} such boundaries seen, and no other",
+                b.contrast_us,
+                format_bytes(b.chunk_bytes),
+                b.seen
+            ),
         ),
         Some(b) => Finding::found(
             b.chunk_bytes,
@@ -86,17 +113,25 @@ fn find_chunk(session: &mut Session<'_, '_>) -> Result<Option<Boundaries>, Inter
         curves.push((sectors, chunk::curve(session.bench(), area, sectors, offsets, repetitions)?));
     }
     session.draw(figures::chunk(curves, sector, offsets, period));
-    Ok(found)
+    Ok(found.map(|found| (found, page_bytes)))
 }
 
-fn find_page(session: &mut Session<'_, '_>, chunk: Option<&Boundaries>) -> Result<Option<u64>, Interruption> {
+/// Finds the page size; `known` is that from single reads.
+fn find_page(
+    session: &mut Session<'_, '_>,
+    chunk: Option<&Boundaries>,
+    known: Option<u64>,
+) -> Result<Option<u64>, Interruption> {
     let Some(chunk) = chunk else {
         let why = "it is looked for inside a chunk, and none was found";
         session.note(Feature::PageSize, Finding::not_determined(why));
         return Ok(None);
     };
     let (area, repetitions) = (session.area(), session.repetitions().of(24));
-    let page = chunk::page_bytes(session.bench(), area, chunk, repetitions)?;
+    let page = match known {
+        Some(page) => Some(page),
+        None => chunk::page_bytes(session.bench(), area, chunk, repetitions)?,
+    };
     let finding = match page {
         Some(page) if page == chunk.chunk_bytes => {
             Finding::found(page, 0.9, "no read inside a chunk takes two array times: a chunk is one page")
@@ -118,12 +153,18 @@ fn find_stripe(
     session: &mut Session<'_, '_>,
     chunk: Option<&Boundaries>,
     page: Option<u64>,
-) -> Result<Option<Stripe>, Interruption> {
+) -> Result<Option<(Stripe, Option<Residues>)>, Interruption> {
     let Some(chunk) = chunk else {
         let features = [Feature::InterleavingDegree, Feature::SubDomains];
         session.note_not_determined(&features, "it is counted in chunks, and none was found");
         return Ok(None);
     };
+    if session.bench().depth() < 2 {
+        let features = [Feature::InterleavingDegree, Feature::SubDomains];
+        let why = "two reads at once show it, and the drive takes one request at a time";
+        session.note_not_determined(&features, why);
+        return Ok(None);
+    }
     let area = session.area();
     let chunks = (area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes;
     let reach = REACH.min(chunks as usize / 2);
@@ -139,7 +180,15 @@ fn find_stripe(
         }
     }
     let stripe = stripe.expect("it was measured at least once");
-    let (degree, sub_domains) = stripe_findings(&stripe, reach);
+    let (mut degree, mut sub_domains) = stripe_findings(&stripe, reach);
+    let mut residues = None;
+    if !matches!(stripe.verdict(), Verdict::Both { .. }) {
+        let repetitions = session.repetitions().of(12);
+        residues = residues::find(session.bench(), area, chunk, page, repetitions)?;
+        if let Some(found) = residues {
+            (degree, sub_domains) = residue_findings(&found, degree, sub_domains);
+        }
+    }
     session.note(Feature::InterleavingDegree, degree);
     session.note(Feature::SubDomains, sub_domains);
     session.draw(figures::pair_distance(&stripe));
@@ -152,7 +201,24 @@ fn find_stripe(
         }
         session.draw(figures::stride(curves, strides, first.period));
     }
-    Ok(Some(stripe))
+    Ok(Some((stripe, residues)))
+}
+
+/// Findings on the interleaving degree and the sub-domains from residues, where they agree with those from distances.
+fn residue_findings(found: &Residues, degree: Finding, sub_domains: Finding) -> (Finding, Finding) {
+    let Some(domains) = found.domains else { return (degree, sub_domains) };
+    let seen = format!(
+        "chunks recur on a die every {}; of those between, runs of {} on every {}th channel collide, by {:.1} µs",
+        found.period, domains.run, domains.degree, domains.step_us
+    );
+    if degree.number().is_some_and(|number| number != domains.degree as u64) {
+        let why = format!("two experiments disagree: {}; {seen}", degree.evidence);
+        return (Finding::not_determined(why.clone()), Finding::not_determined(why));
+    }
+    (
+        Finding::found(domains.degree as u64, 0.93, seen.clone()),
+        Finding::found(domains.sub_domains as u64, 0.92, seen),
+    )
 }
 
 /// Findings on the interleaving degree and the sub-domains.

@@ -113,6 +113,10 @@ pub struct Recommendation {
     /// The measurement of this setting; for writes with a full buffer, and steady if five rounds met SNIA's rule.
     #[serde(flatten)]
     pub rate: Rate,
+    /// Lowest and highest bandwidth of repeated measurements of this setting in bytes per second, each with other random
+    /// choices, and scans from other places; `None` for writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range_bytes_per_s: Option<[f64; 2]>,
     /// Bound on the 99th percentile for choosing the setting.
     #[serde(default)]
     pub p99_bound_ns: Option<f64>,

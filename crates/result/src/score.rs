@@ -20,6 +20,9 @@ pub struct Score {
     pub features: Vec<Tally>,
     /// All wrong answers.
     pub mistakes: Vec<Mistake>,
+    /// Over wide drives: failures, calibration and CPU time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wide: Option<Wide>,
     /// Why it ended early, if it did; drives probed before are counted.
     pub partial: Option<String>,
 }
@@ -50,6 +53,48 @@ pub struct Mistake {
     pub answer: String,
     /// Profile of the drive.
     pub profile: String,
+}
+
+/// What a score over wide drives reports beside its counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wide {
+    /// Probes that ended with an error.
+    pub failed: Vec<Failed>,
+    /// Findings by stated confidence, in bands that follow each other.
+    pub calibration: Vec<Band>,
+    /// CPU time of a probe.
+    pub cpu: CpuTime,
+}
+
+/// A probe that ended with an error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failed {
+    /// Number of the drive.
+    pub drive: u64,
+    /// The error.
+    pub error: String,
+    /// Profile of the drive.
+    pub profile: String,
+}
+
+/// Findings whose stated confidence lies in one band.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Band {
+    /// Least stated confidence; the band ends where the next one begins.
+    pub from: f64,
+    /// Right findings.
+    pub right: u64,
+    /// Wrong findings.
+    pub wrong: u64,
+}
+
+/// CPU time of a probe, in seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CpuTime {
+    /// Median over the drives.
+    pub median_s: f64,
+    /// 99th percentile.
+    pub p99_s: f64,
 }
 
 impl Kind for Score {

@@ -9,7 +9,7 @@ use flashlane_base::Seed;
 use flashlane_probe::{Effort, Feature, Medium, Options, ProbeResult, Status, probe};
 use flashlane_sim::{Drive, profile};
 use flashlane_studies::advice_score::{Comparison, LOADS, compare, profiles, random};
-use flashlane_studies::score::score;
+use flashlane_studies::score::{Range, score};
 use process::user_cpu_s;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -46,7 +46,7 @@ fn simulated() {
 }
 
 fn scored(drives: u64) {
-    let score = score(drives, Seed(0), &|_| true);
+    let score = score(drives, Seed(0), Range::Usual, &|_| true);
     for tally in &score.features {
         let share = |count: u64| 100.0 * count as f64 / score.drives as f64;
         let feature = tally.feature;
@@ -95,8 +95,11 @@ fn advised(quick: bool) {
 }
 
 fn print_missed(missed: &Comparison) {
+    let range = missed.range.map_or_else(String::new, |[lowest, highest]| {
+        format!(" (repeated: {:.1} to {:.1})", lowest / 1e6, highest / 1e6)
+    });
     println!(
-        "missed: {}, {}: recommended {:.1} MB/s, a run measures {:.1} MB/s ({})",
+        "missed: {}, {}: recommended {:.1} MB/s{range}, a run measures {:.1} MB/s ({})",
         missed.drive,
         missed.load,
         missed.recommended.unwrap_or(f64::NAN) / 1e6,

@@ -34,7 +34,7 @@ fn main() {
     }
     if is_chosen("writes") {
         let mut longest = 0.0_f64;
-        for slices in [1, 4, 8, 16, 32] {
+        for slices in [1, 2, 4, 8, 16, 32] {
             match quick {
                 true if slices != 4 => {}
                 true => longest = write(4, slices, DATA_BYTES / 50, Duration::from_ms(400)),

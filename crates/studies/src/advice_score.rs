@@ -43,6 +43,8 @@ pub struct Comparison {
     pub load: &'static str,
     /// Recommended bytes per second; `None` without a recommendation.
     pub recommended: Option<f64>,
+    /// Lowest and highest bytes per second of the probe's repeated measurements, where it took them.
+    pub range: Option<[f64; 2]>,
     /// Bytes per second of the run.
     pub measured: f64,
     /// The line that was run.
@@ -120,13 +122,15 @@ fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<Comparison>
         .map(|load| {
             let drive = format!("{}, {state}", subject.name);
             let Some(point) = result.recommendation.get(load) else {
-                return Comparison { drive, load, recommended: None, measured: 0.0, workload: String::new() };
+                let (recommended, range, workload) = (None, None, String::new());
+                return Comparison { drive, load, recommended, range, measured: 0.0, workload };
             };
             // On a never written drive, the probe measures this where it has written in order.
             let filled = point.area_bytes.is_some();
             let measured = measure(&subject.config(if filled { "full" } else { state }), seed, point);
             let recommended = Some(point.rate.bandwidth_bytes_per_s);
-            Comparison { drive, load, recommended, measured, workload: point.rate.workload.clone() }
+            let (range, workload) = (point.range_bytes_per_s, point.rate.workload.clone());
+            Comparison { drive, load, recommended, range, measured, workload }
         })
         .collect()
 }

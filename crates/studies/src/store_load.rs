@@ -7,7 +7,9 @@ use flashlane_base::{Duration, Histogram, Instant, Latency, Random, Seed};
 use flashlane_device::{DataDevice, NullDevice};
 use flashlane_layer::Backed;
 use flashlane_measure::Interruption;
-use flashlane_store::{Batch, Counters, Durability, Outcome, Slices, Store, StoreOptions, Ticket};
+use flashlane_store::{
+    Batch, Counters, Durability, Outcome, Requirements, Slices, Store, StoreOptions, Ticket,
+};
 use std::collections::BTreeMap;
 
 /// Called with the share of a measurement that is done; an error ends it.
@@ -18,8 +20,6 @@ pub type Log = Backed<NullDevice>;
 
 /// Operations from one report of progress to the next.
 const STEP: u64 = 64;
-/// Room for the log.
-const LOG_BYTES: u64 = 512 << 20;
 /// What a thread of a scan asks for before it waits.
 const SCAN_BYTES: u64 = 1 << 20;
 /// Sizes of the values of fig14, in bytes: from this one on, and as many above it.
@@ -299,13 +299,16 @@ pub fn writes<D: DataDevice>(
     })
 }
 
+/// As the paper's store, which has no cache of reads.
 fn options() -> StoreOptions {
-    StoreOptions { memory_bytes: 2 << 30, ..StoreOptions::default() }
+    StoreOptions { memory_bytes: 2 << 30, cache_reads: false, ..StoreOptions::default() }
 }
 
 fn create<D: DataDevice>(device: D, slices: u32) -> Store<D, Log> {
-    let log = Backed::new(NullDevice::new(LOG_BYTES));
-    Store::create(device, log, 1, Slices::even(slices), options()).expect("fresh devices take a store")
+    let (slices, options) = (Slices::even(slices), options());
+    let needs = Requirements::new(device.profile(), &slices, &options).expect("fresh devices take a store");
+    let log = Backed::new(NullDevice::new(needs.log_bytes));
+    Store::create(device, log, 1, slices, options).expect("fresh devices take a store")
 }
 
 /// Writes values into each slice in the order of their keys, and waits until all of it is in patches and merged.

@@ -1,7 +1,7 @@
 //! A file shows no flash structure, on any drive below.
 
 use crate::options;
-use flashlane_host::OpenOptions;
+use flashlane_host::{OpenOptions, PageCache};
 use flashlane_probe::{Effort, Feature, Options, Status, probe};
 
 #[test]
@@ -11,7 +11,7 @@ fn file_shows_no_structure() {
     std::fs::write(&path, vec![0x5a; 64 << 20]).unwrap();
     for may_write in [true, false] {
         let open = if may_write { OpenOptions::destroy(&path) } else { OpenOptions::read_only(&path) };
-        let mut device = OpenOptions { depth: 64, allow_page_cache: true, ..open }.open().unwrap();
+        let mut device = OpenOptions { depth: 64, page_cache: PageCache::Tolerate, ..open }.open().unwrap();
         let options = Options { may_write, ..options(Effort::Quick, 1) };
         let result = probe(&mut device, options).unwrap();
         assert_eq!(result.partial, None);

@@ -1,21 +1,17 @@
 //! Drives of known structure: no finding is wrong, and clear structure is found.
 
-use crate::{assert_right_or_open, drive, options, probed};
+use crate::{assert_right_or_open, drive, number, options, probed};
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Device, Request};
 use flashlane_probe::{Effort, Feature, ProbeError, ProbeResult, Status, probe};
 use flashlane_sim::{Drive, profile};
-
-fn number(result: &ProbeResult, feature: Feature) -> Option<u64> {
-    result.finding(feature).unwrap().number()
-}
 
 fn status(result: &ProbeResult, feature: Feature) -> Status {
     result.finding(feature).unwrap().status
 }
 
 /// Chunk, degree, sub-domains and mapping.
-fn assert_layout(result: &ProbeResult, chunk: u64, degree: u64, sub_domains: u64, mapping: &str) {
+pub(crate) fn assert_layout(result: &ProbeResult, chunk: u64, degree: u64, sub_domains: u64, mapping: &str) {
     assert_eq!(number(result, Feature::ChunkSize), Some(chunk), "{:#?}", result.findings);
     assert_eq!(number(result, Feature::InterleavingDegree), Some(degree), "{:#?}", result.findings);
     assert_eq!(number(result, Feature::SubDomains), Some(sub_domains), "{:#?}", result.findings);
@@ -126,11 +122,11 @@ multi_plane = false
 
 const ORDER: &str = r#"["channel", "package", "die", "plane"]"#;
 
-fn made(overrides: &[(&str, &str)]) -> Drive {
+pub(crate) fn made(overrides: &[(&str, &str)]) -> Drive {
     made_in_order(ORDER, overrides)
 }
 
-fn made_in_order(order: &str, overrides: &[(&str, &str)]) -> Drive {
+pub(crate) fn made_in_order(order: &str, overrides: &[(&str, &str)]) -> Drive {
     let overrides: Vec<(String, String)> =
         overrides.iter().map(|&(key, value)| (key.into(), value.into())).collect();
     let with_sector = format!("sector = \"512B\"\n{}", MADE.replace(ORDER, order));

@@ -5,6 +5,7 @@ mod file;
 mod known;
 mod recommendations;
 mod structureless;
+mod wide;
 
 use flashlane_base::Seed;
 use flashlane_device::Device;
@@ -26,6 +27,10 @@ fn probed(mut device: impl Device) -> ProbeResult {
     let result = probe(&mut device, options(Effort::Normal, 1)).unwrap();
     assert_eq!(result.partial, None);
     result
+}
+
+fn number(result: &ProbeResult, feature: Feature) -> Option<u64> {
+    result.finding(feature).unwrap().number()
 }
 
 /// Asserts that a number is right or not determined.

@@ -30,6 +30,15 @@ fn recommended_lines_reproduce_their_rates() {
         let result = probed("ssd-m", state, options(Effort::Quick, 1));
         for load in ["random_read", "scan", "random_write"] {
             assert_holds("ssd-m", state, &result.recommendation[load]);
+            let point = &result.recommendation[load];
+            let is_within = |[lowest, highest]: [f64; 2]| {
+                (lowest..=highest).contains(&point.rate.bandwidth_bytes_per_s) && lowest > 0.0
+            };
+            assert_eq!(
+                point.range_bytes_per_s.map(is_within),
+                (load != "random_write").then_some(true),
+                "{point:?}"
+            );
             assert!(result.recommendation[load].rate.p50_ns <= result.recommendation[load].rate.p99_ns);
         }
     }

@@ -3,7 +3,7 @@
 use super::{Content, Reportable, cell};
 use crate::document::{Cell, Column, Document, Row, Table, Tone};
 use crate::format::{percent, plain_value};
-use flashlane_result::score::{Mistake, Score, Tally};
+use flashlane_result::score::{Band, Failed, Mistake, Score, Tally, Wide};
 
 impl Reportable for Score {
     fn content(&self) -> Content {
@@ -13,10 +13,18 @@ impl Reportable for Score {
 
 fn of(score: &Score) -> Document {
     let mut tables = vec![feature_table(score)];
+    if let Some(wide) = &score.wide {
+        tables.extend([calibration_table(wide), cpu_table(wide)]);
+        tables.extend((!wide.failed.is_empty()).then(|| failure_table(&wide.failed)));
+    }
     tables.extend((!score.mistakes.is_empty()).then(|| mistake_table(&score.mistakes)));
     Document {
         kind: "Score",
-        title: format!("{} random drives", plain_value("drives", &score.drives.into())),
+        title: format!(
+            "{} random {}drives",
+            plain_value("drives", &score.drives.into()),
+            if score.wide.is_some() { "wide " } else { "" }
+        ),
         subtitle: "Findings of the probe about drives of known structure".into(),
         summary: match score.mistakes.len() {
             0 => "No wrong answer.".into(),
@@ -50,6 +58,51 @@ fn feature_table(score: &Score) -> Table {
             Column::right("Share right", "right_share"),
         ],
         rows: score.features.iter().map(row).collect(),
+        ..Table::default()
+    }
+}
+
+/// Stated confidence against the share right.
+fn calibration_table(wide: &Wide) -> Table {
+    let row = |band: &Band| {
+        let wrong = if band.wrong == 0 { Tone::Plain } else { Tone::Bad };
+        let share = band.right as f64 / (band.right + band.wrong).max(1) as f64;
+        Row::new(vec![
+            Cell::exact(percent(band.from), band.from.to_string()),
+            cell("right", band.right),
+            cell("wrong", band.wrong).tone(wrong),
+            Cell::exact(percent(share), share.to_string()),
+        ])
+    };
+    Table {
+        title: "Findings by stated confidence".into(),
+        columns: vec![
+            Column::right("Confidence from", "from"),
+            Column::right("Right", "right"),
+            Column::right("Wrong", "wrong"),
+            Column::right("Share right", "right_share"),
+        ],
+        rows: wide.calibration.iter().filter(|band| band.right + band.wrong > 0).map(row).collect(),
+        ..Table::default()
+    }
+}
+
+fn cpu_table(wide: &Wide) -> Table {
+    let time = |seconds: f64| Cell::exact(format!("{seconds:.2} s"), seconds.to_string());
+    Table {
+        title: "CPU time of a probe".into(),
+        columns: vec![Column::right("Median", "median_s"), Column::right("99th percentile", "p99_s")],
+        rows: vec![Row::new(vec![time(wide.cpu.median_s), time(wide.cpu.p99_s)])],
+        ..Table::default()
+    }
+}
+
+fn failure_table(failed: &[Failed]) -> Table {
+    let row = |failed: &Failed| Row::new(vec![cell("drive", failed.drive), Cell::text(&*failed.error)]);
+    Table {
+        title: "Probes that ended with an error".into(),
+        columns: vec![Column::right("Drive", "drive"), Column::left("Error", "error")],
+        rows: failed.iter().map(row).collect(),
         ..Table::default()
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Conventional {
     pub(super) block_bytes: u64,
     /// Number of pages, and of those with data; the rest hold parity.
     row: (u64, u64),
+    /// Share of its bytes that it does not offer as capacity: section 3.1; of the Memblaze, table 1.
+    pub(super) set_aside: f64,
     /// Requests in flight of its thread: as many as the SDF's threads have, or the drive's depth. The paper says of the
     /// conventional drives only that one thread issues requests asynchronously.
     pub(super) depth: u32,
@@ -43,6 +45,7 @@ pub(super) const GEN3: Conventional = Conventional {
     planes: 176,
     block_bytes: 2 * MIB,
     row: (11, 10),
+    set_aside: 0.25,
     depth: CHANNELS,
 };
 pub(super) const INTEL: Conventional = Conventional {
@@ -51,6 +54,7 @@ pub(super) const INTEL: Conventional = Conventional {
     planes: 40,
     block_bytes: 2 * MIB,
     row: (1, 1),
+    set_aside: 0.125,
     depth: 32,
 };
 pub(super) const MEMBLAZE: Conventional = Conventional {
@@ -59,6 +63,7 @@ pub(super) const MEMBLAZE: Conventional = Conventional {
     planes: 512,
     block_bytes: MIB,
     row: (1, 1),
+    set_aside: 0.20,
     depth: CHANNELS,
 };
 

@@ -53,7 +53,7 @@ impl Node {
             Self::Sdf => return Ok(Box::new(Backed::new(lab.device("sdf", &[])?))),
             Self::Conventional(drive) => drive,
         };
-        let below = Backed::new(drive.with(lab, 256, 0.25, "fresh")?);
+        let below = Backed::new(drive.with(lab, 256, drive.set_aside, "fresh")?);
         let shape = Shape { lanes: CHANNELS, ..Shape::default() };
         Ok(Box::new(Lanes::format(below, shape, Seed(1)).expect("a fresh drive takes lanes")))
     }

@@ -25,11 +25,9 @@ type Published = ([f64; 4], f64);
 const SIZES: [(&str, u64); 4] =
     [("8 KB", 8 * KIB), ("16 KB", 16 * KIB), ("64 KB", 64 * KIB), ("8 MB", 8 * MIB)];
 const SDF: Published = ([1.23, 1.42, 1.51, 1.59], 0.96);
-/// For each drive the blocks per plane in the study, the share set aside (section 3.1), and the weight of a pass.
-const CONVENTIONAL: [(Conventional, u64, f64, Published, u32); 2] = [
-    (GEN3, 256, 0.25, ([0.92, 1.02, 1.15, 1.20], 0.67), 330),
-    (INTEL, 256, 0.125, ([0.17, 0.20, 0.22, 0.22], 0.13), 100),
-];
+/// For each drive the blocks per plane in the study, and the weight of a pass.
+const CONVENTIONAL: [(Conventional, u64, Published, u32); 2] =
+    [(GEN3, 256, ([0.92, 1.02, 1.15, 1.20], 0.67), 330), (INTEL, 256, ([0.17, 0.20, 0.22, 0.22], 0.13), 100)];
 /// The paper's limits in GB/s: of the link for reads, of the flash for writes.
 const LIMITS: [f64; 2] = [1.61, 1.01];
 const TOLERANCE: f64 = 0.15;
@@ -38,8 +36,8 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
     sdf(lab, &mut outcome)?;
     let mut written = Vec::new();
-    for (drive, blocks, set_aside, published, pass) in CONVENTIONAL {
-        let writes = conventional(lab, drive, (blocks, set_aside), published, pass, &mut outcome)?;
+    for (drive, blocks, published, pass) in CONVENTIONAL {
+        let writes = conventional(lab, drive, blocks, published, pass, &mut outcome)?;
         written.push((drive.name, writes));
     }
     outcome.figures.push(course("table4-writes", "Writes of 8 MB", &written));
@@ -81,12 +79,12 @@ fn sdf(lab: &mut Lab<'_>, outcome: &mut Outcome) -> Result<(), FigureError> {
 fn conventional(
     lab: &mut Lab<'_>,
     drive: Conventional,
-    (blocks, set_aside): (u64, f64),
+    blocks: u64,
     published: Published,
     pass: u32,
     outcome: &mut Outcome,
 ) -> Result<[Run; 2], FigureError> {
-    let mut device = drive.with(lab.part(5), blocks, set_aside, "fragmented")?;
+    let mut device = drive.with(lab.part(5), blocks, drive.set_aside, "fragmented")?;
     let mut places = places();
     for (((size, bytes), published), weight) in SIZES.into_iter().zip(published.0).zip(READS) {
         let accesses = accesses(lab, bytes);

@@ -1,0 +1,225 @@
+//! Whether boundaries that were seen at some places recur all over the area.
+//!
+//! The search repeats its experiment at places a fixed step apart. A chunk that does not divide this step has another
+//! phase at each of them, and the places that seem to be boundaries are boundaries only in part of the repetitions: a
+//! multiple of the true chunk, or a part of it, may pass for the chunk. So a candidate is tested over the whole area:
+//! each boundary is as fast as every other (else the chunk is a multiple of the candidate), and no place between two of
+//! them is fast (else it is a part).
+
+use crate::bench::Bench;
+use crate::chunk::{self, Area, Boundaries, Look};
+use crate::pattern::{self, Point, point};
+use flashlane_measure::Interruption;
+use flashlane_workload::Access;
+
+/// Factors by which a candidate may differ from the chunk; others are their products.
+const FACTORS: [u64; 6] = [2, 3, 5, 7, 11, 13];
+/// Most corrections of a candidate.
+const MOST_CORRECTIONS: usize = 12;
+/// Two values differ where they are this number of standard errors apart.
+const ERRORS: f64 = 6.0;
+/// A boundary is faster than places inside a chunk by at least this share of the greatest contrast: across one between
+/// two dies of a channel only an array time is saved, and no time on the bus.
+const LEAST_SHARE: f64 = 0.05;
+/// A pair saves an array time across a boundary: where it saves no more than this multiple of a transfer, as with cache
+/// mode on a slow bus, the boundaries may be those of channels.
+const MORE_THAN_A_TRANSFER: f64 = 1.3;
+/// Pages are at least this large.
+const SMALL_PAGE_BYTES: u64 = 2048;
+
+/// Corrects a candidate by tests of `samples` places each; `None` where no correction passes them.
+pub(crate) fn settle(
+    bench: &mut Bench<'_>,
+    area: Area,
+    look: Look,
+    candidate: Boundaries,
+    samples: usize,
+) -> Result<Option<Boundaries>, Interruption> {
+    let mut found = candidate;
+    for _ in 0..MOST_CORRECTIONS {
+        let Some(test) = Test::measure(bench, area, look, &found, samples)? else { return Ok(None) };
+        let contrast_us = test.inside.value - test.fastest();
+        if contrast_us < ERRORS * test.worst_error() {
+            return Ok(None);
+        }
+        match test.correction(contrast_us) {
+            Correction::None => {}
+            Correction::Multiple { factor, class } => {
+                found.phase_bytes += class * found.chunk_bytes;
+                found.chunk_bytes *= factor;
+                continue;
+            }
+            Correction::Irregular => return Ok(None),
+        }
+        match part(bench, area, look, &found, contrast_us, samples)? {
+            Some(factor) => {
+                found.chunk_bytes /= factor;
+                found.phase_bytes %= found.chunk_bytes;
+            }
+            None => {
+                let transfer_us = transfer_us(bench, area, look, &found, samples / 2)?;
+                let is_array_time = contrast_us > MORE_THAN_A_TRANSFER * transfer_us;
+                return Ok(is_array_time.then_some(Boundaries { contrast_us, ..found }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Times across boundaries, by the number of the boundary, and at places inside chunks.
+struct Test {
+    boundaries: Vec<(u64, f64)>,
+    inside: Point,
+    /// Number of boundaries in the area.
+    count: u64,
+}
+
+enum Correction {
+    None,
+    /// Only one of `factor` boundaries is one.
+    Multiple {
+        factor: u64,
+        class: u64,
+    },
+    /// Boundaries differ, but not by their number.
+    Irregular,
+}
+
+impl Test {
+    fn measure(
+        bench: &mut Bench<'_>,
+        area: Area,
+        look: Look,
+        found: &Boundaries,
+        samples: usize,
+    ) -> Result<Option<Self>, Interruption> {
+        let unit = look.unit_bytes(bench);
+        let Boundaries { chunk_bytes, phase_bytes, .. } = *found;
+        let count = (area.length_bytes.saturating_sub(phase_bytes)) / chunk_bytes;
+        let inside_places = (chunk_bytes / unit).saturating_sub(1);
+        // The first boundary may be the area's start, before which there is nothing to read.
+        if count < 4 || inside_places == 0 {
+            return Ok(None);
+        }
+        let (mut boundaries, mut inside) = (Vec::new(), Vec::new());
+        for _ in 0..samples {
+            let nth = 1 + bench.random().below(count - 1);
+            let at = area.offset_bytes + phase_bytes + nth * chunk_bytes;
+            boundaries.push((nth, look.across(bench, at)?));
+            let nth = bench.random().below(count - 1);
+            let place = 1 + bench.random().below(inside_places);
+            let at = area.offset_bytes + phase_bytes + nth * chunk_bytes + place * unit;
+            inside.push(look.across(bench, at)?);
+        }
+        Ok(Some(Self { boundaries, inside: point(&mut inside), count }))
+    }
+
+    /// Values of the boundaries by their number modulo `factor`.
+    fn classes(&self, factor: u64) -> Vec<Point> {
+        let class = |class: u64| {
+            let mut times: Vec<f64> = self
+                .boundaries
+                .iter()
+                .filter(|(nth, _)| nth % factor == class)
+                .map(|(_, time)| *time)
+                .collect();
+            (times.len() >= 8).then(|| point(&mut times))
+        };
+        (0..factor).filter_map(class).collect()
+    }
+
+    /// Factors whose classes have several boundaries each.
+    fn factors(&self) -> impl Iterator<Item = u64> {
+        let count = self.count;
+        FACTORS.into_iter().filter(move |factor| count >= 3 * factor)
+    }
+
+    fn fastest(&self) -> f64 {
+        let all = [1].into_iter().chain(self.factors()).flat_map(|factor| self.classes(factor));
+        all.map(|class| class.value).fold(f64::INFINITY, f64::min)
+    }
+
+    fn worst_error(&self) -> f64 {
+        let all = self.classes(1).into_iter().chain([self.inside]);
+        all.map(|point| point.error).fold(0.0, f64::max)
+    }
+
+    fn correction(&self, contrast_us: f64) -> Correction {
+        for factor in self.factors() {
+            let classes = self.classes(factor);
+            if classes.len() as u64 != factor {
+                continue;
+            }
+            let is_boundary = |class: &Point| is_faster(*class, self.inside, contrast_us);
+            match classes.iter().filter(|class| is_boundary(class)).count() {
+                all if all == classes.len() => {}
+                1 => {
+                    let class = classes.iter().position(is_boundary).expect("one is a boundary");
+                    return Correction::Multiple { factor, class: class as u64 };
+                }
+                _ => return Correction::Irregular,
+            }
+        }
+        Correction::None
+    }
+}
+
+/// Returns the time of a sector's transfer in microseconds, from reads of one and of two sectors of a page; 0 where a
+/// sector may be a page, or where the contrast is not one of pairs.
+fn transfer_us(
+    bench: &mut Bench<'_>,
+    area: Area,
+    look: Look,
+    found: &Boundaries,
+    samples: usize,
+) -> Result<f64, Interruption> {
+    let sector = bench.sector_bytes();
+    if look != Look::Pairs || sector >= SMALL_PAGE_BYTES {
+        return Ok(0.0);
+    }
+    let points = chunk::repeat(bench, 2, samples, |bench, i| {
+        let at = area.chunk_place(bench, found, 2 * found.chunk_bytes);
+        bench.one(Access::read(at, (i as u64 + 1) * sector)).map(|time| time.as_us_f64())
+    })?;
+    Ok(points[1].value - points[0].value)
+}
+
+/// Returns whether a place is a boundary, given those inside a chunk.
+fn is_faster(place: Point, inside: Point, contrast_us: f64) -> bool {
+    let error = place.error.hypot(inside.error);
+    inside.value - place.value > pattern::least_height(inside.value, error).max(LEAST_SHARE * contrast_us)
+}
+
+/// Returns the factor by which places between boundaries are boundaries, too.
+fn part(
+    bench: &mut Bench<'_>,
+    area: Area,
+    look: Look,
+    found: &Boundaries,
+    contrast_us: f64,
+    samples: usize,
+) -> Result<Option<u64>, Interruption> {
+    let unit = look.unit_bytes(bench);
+    let count = (area.length_bytes - found.phase_bytes) / found.chunk_bytes;
+    for factor in FACTORS {
+        if !found.chunk_bytes.is_multiple_of(factor * unit) || found.chunk_bytes == factor * unit {
+            continue;
+        }
+        let within = found.chunk_bytes / unit;
+        let (mut parts, mut others) = (Vec::new(), Vec::new());
+        for _ in 0..samples / 2 {
+            let start =
+                area.offset_bytes + found.phase_bytes + bench.random().below(count - 1) * found.chunk_bytes;
+            let part = 1 + bench.random().below(factor - 1);
+            parts.push(look.across(bench, start + part * (found.chunk_bytes / factor))?);
+            let other = 1 + bench.random().below(within - 1);
+            if !other.is_multiple_of(within / factor) {
+                others.push(look.across(bench, start + other * unit)?);
+            }
+        }
+        if others.len() >= 8 && is_faster(point(&mut parts), point(&mut others), contrast_us) {
+            return Ok(Some(factor));
+        }
+    }
+    Ok(None)
+}

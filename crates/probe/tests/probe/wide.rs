@@ -1,0 +1,80 @@
+//! Drives unlike those that the probe was made with: chunks that do not divide the distance of the experiment's places,
+//! and stripes in another order than channels first.
+
+use crate::known::{assert_layout, made, made_in_order};
+use crate::{assert_right_or_open, number, probed};
+use flashlane_probe::{Feature, Status};
+
+/// Erase blocks of 1 MiB.
+const LARGE_BLOCKS: [(&str, &str); 2] = [("pages", "256"), ("blocks", "80")];
+
+const ANY_ORDER: [&str; 4] = [
+    r#"["package", "channel", "die", "plane"]"#,
+    r#"["package", "plane", "channel", "die"]"#,
+    r#"["channel", "plane", "package", "die"]"#,
+    r#"["package", "plane", "die", "channel"]"#,
+];
+
+#[test]
+fn chunks_that_do_not_divide_the_step_are_found() {
+    for chunk_kib in [28, 144, 512, 1024] {
+        let chunk = format!("{chunk_kib}KiB");
+        let overrides: Vec<_> = LARGE_BLOCKS.into_iter().chain([("chunk", chunk.as_str())]).collect();
+        let result = probed(made(&overrides));
+        assert_eq!(number(&result, Feature::ChunkSize), Some(chunk_kib * 1024), "{:#?}", result.findings);
+    }
+}
+
+#[test]
+fn channels_and_dies_are_found_in_any_order() {
+    for order in ANY_ORDER {
+        assert_layout(&probed(made_in_order(order, &[])), 16384, 6, 2, "write-order");
+    }
+    let by_address = made_in_order(ANY_ORDER[0], &[("mapping.policy", "lba")]);
+    assert_layout(&probed(by_address), 16384, 6, 2, "lba");
+}
+
+#[test]
+fn more_dies_than_distances_of_the_first_search_are_found() {
+    let many = [("packages", "8"), ("dies", "4"), ("planes", "1"), ("blocks", "32"), ("chunk", "4KiB")];
+    let result = probed(made(&many));
+    assert_eq!(number(&result, Feature::InterleavingDegree), Some(6), "{:#?}", result.findings);
+    assert_eq!(number(&result, Feature::SubDomains), Some(32), "{:#?}", result.findings);
+    assert_ne!(result.finding(Feature::MappingPolicy).unwrap().status, Status::NotDetermined);
+}
+
+/// Across two dies of one channel a pair saves an array time only, which is short beside a transfer.
+#[test]
+fn dies_of_a_channel_are_chunks_on_a_slow_bus() {
+    let overrides = [("sector", "4096B"), ("flash.read", "12us"), ("bus", "60MB/s"), ("noise", "1%")];
+    let result = probed(made_in_order(ANY_ORDER[0], &overrides));
+    assert_eq!(number(&result, Feature::ChunkSize), Some(16384), "{:#?}", result.findings);
+    assert_right_or_open(&result, Feature::InterleavingDegree, &[6]);
+    assert_right_or_open(&result, Feature::SubDomains, &[2]);
+}
+
+/// With cache mode a bus slower than the array hides it, so that the dies of a channel are one domain.
+#[test]
+fn hidden_array_times_show_no_chunk() {
+    let overrides = [("flash.cache_mode", "true"), ("flash.read", "5us"), ("bus", "57MB/s"), ("noise", "6%")];
+    let result = probed(made_in_order(ANY_ORDER[1], &overrides));
+    assert_right_or_open(&result, Feature::ChunkSize, &[16384]);
+}
+
+#[test]
+fn one_request_at_a_time_shows_chunk_and_page() {
+    for (chunk, bytes) in [("16KiB", 16384), ("12KiB", 12288), ("128KiB", 131_072)] {
+        let result = probed(made(&[("depth", "1"), ("chunk", chunk)]));
+        assert_eq!(number(&result, Feature::ChunkSize), Some(bytes), "{:#?}", result.findings);
+        assert_eq!(number(&result, Feature::PageSize), Some(4096), "{:#?}", result.findings);
+        for feature in [Feature::InterleavingDegree, Feature::SubDomains] {
+            let finding = result.finding(feature).unwrap();
+            assert_eq!(finding.status, Status::NotDetermined);
+            assert!(finding.evidence.contains("one request at a time"), "{finding:?}");
+        }
+    }
+    // Each sector is a page: a transfer that overlaps another must not pass for an array time.
+    let result = probed(made(&[("depth", "1"), ("sector", "4096B"), ("flash.cache_mode", "true")]));
+    assert_right_or_open(&result, Feature::ChunkSize, &[16384]);
+    assert_right_or_open(&result, Feature::PageSize, &[4096]);
+}
