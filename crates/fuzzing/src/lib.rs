@@ -9,11 +9,14 @@ mod block_headers;
 mod fio_reader;
 mod lanes_table;
 mod mutate;
+mod nbd_session;
 mod page_recording;
 mod profile_reader;
 mod result_file;
 mod server_requests;
 mod spec_grammar;
+mod store_pairs;
+mod table_csv;
 mod trace_container;
 mod trace_reader;
 mod workload_form;
@@ -41,6 +44,9 @@ pub const TARGETS: &[Target] = &[
     block_headers::TARGET,
     result_file::TARGET,
     server_requests::TARGET,
+    nbd_session::TARGET,
+    table_csv::TARGET,
+    store_pairs::TARGET,
 ];
 
 /// Returns target `name`. Panics where there is none, which only a stub with a wrong name can cause.
