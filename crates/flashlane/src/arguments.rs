@@ -1,7 +1,8 @@
 //! The commands and the help text of the program.
 
 use crate::command::{
-    completions, man, probe, profile, replay, report, run, sdf, store, study, trace, transactions, uflip,
+    completions, man, probe, profile, replay, report, run, sdf, serve, store, study, trace, transactions,
+    uflip,
 };
 use clap::{Parser, Subcommand};
 
@@ -27,6 +28,7 @@ Examples:
   flashlane study chen11/fig3 --out fig3
   flashlane sdf bench sim:sdf
   flashlane store create 'lanes(./flash,channels=8)' --create 1GiB
+  flashlane serve nbd sim:ssd-s --socket ./drive.sock
 
 Exit status: 0 done, 1 failed, interrupted, or a verdict missed, 2 unusable arguments.";
 
@@ -39,6 +41,7 @@ pub enum Command {
     Transactions(transactions::Arguments),
     Sdf(sdf::Arguments),
     Store(store::Arguments),
+    Serve(serve::Arguments),
     Study(study::Arguments),
     Trace(trace::Arguments),
     Profile(profile::Arguments),

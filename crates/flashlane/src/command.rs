@@ -8,6 +8,7 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod sdf;
+pub mod serve;
 pub mod store;
 pub mod study;
 pub mod trace;
@@ -31,6 +32,7 @@ pub fn call(command: Command) -> Result<Status, Failure> {
         Command::Transactions(arguments) => transactions::call(&arguments),
         Command::Sdf(arguments) => sdf::call(&arguments),
         Command::Store(arguments) => store::call(&arguments),
+        Command::Serve(arguments) => serve::call(&arguments),
         Command::Study(arguments) => study::call(&arguments),
         Command::Trace(arguments) => trace::call(&arguments),
         Command::Profile(arguments) => profile::call(&arguments),
@@ -51,6 +53,7 @@ fn handles_interrupt(command: &Command) -> bool {
         | Command::Run(_)
         | Command::Replay(_)
         | Command::Transactions(_)
+        | Command::Serve(_)
         | Command::Study(_)
         | Command::Trace(_) => true,
     }

@@ -17,10 +17,12 @@
 //! | run a workload on it | [`Workload`], [`run`] |
 //! | store blocks on software-defined flash, a file or a zoned drive | [`OpenOptions::format_blocks`], [`BlockStore`]; [`Blocks`] for many in flight |
 //! | keep keys and values | [`OpenOptions::create_store`], [`AnyKeyValueStore`]; [`store`] for calls that do not wait |
+//! | keep rows in tables on the same store | [`tables::Tables`] |
+//! | keep files in directories on the same store | [`files::Files`] |
 //! | simulate a drive with your own policy | [`Policies`], [`OpenOptions::policies`] |
 //!
 //! The underlying crates are re-exported as modules. `default-features = false` drops the dependencies of the command
-//! line. `examples/` has four programs to start from.
+//! line. `examples/` has six programs to start from.
 //!
 //! A real device is opened read-only, unless [`OpenOptions::destroy_data`] allows all data on it to be lost.
 
@@ -48,6 +50,8 @@ pub use flashlane_policy as policy;
 pub use flashlane_result as result;
 pub use flashlane_sim as sim;
 pub use flashlane_store as store;
+pub use flashlane_store_files as files;
+pub use flashlane_store_tables as tables;
 pub use flashlane_trace as trace;
 pub use flashlane_workload as workload;
 

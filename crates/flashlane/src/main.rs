@@ -27,6 +27,10 @@ use failure::{Status, notify};
 use flashlane_workload::{KEYS, fio_word};
 use std::process::ExitCode;
 
+/// Of the time of the store's server, whose values live long and go at random, glibc's allocator took a fifth.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -60,6 +64,17 @@ fn key_of_workload(error: &clap::Error) -> Option<String> {
     Some(format!("{ours}: write it in the workload, after the pattern, as in {sample}"))
 }
 
+/// Returns the hint for `--repeat` without `--sweep`.
+fn repeated_without_sweep(error: &clap::Error) -> Option<String> {
+    let is_given = |option| std::env::args().any(|argument| argument.split('=').next() == Some(option));
+    if error.kind() != ErrorKind::MissingRequiredArgument || !is_given("--repeat") || is_given("--sweep") {
+        return None;
+    }
+    let hint = "--repeat measures the points of a sweep several times: add --sweep KEY=VALUES; one value makes one point, \
+                as in '--sweep workload.depth=4'";
+    Some(hint.into())
+}
+
 /// Prints requested help, or an error in the arguments in the form of any other error.
 fn refuse(error: &clap::Error) -> ExitCode {
     let is_help = matches!(
@@ -78,7 +93,8 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("tip: to pass '"));
         let text = lines.collect::<Vec<_>>().join("\n").replace("\n\n\n", "\n\n");
         let help = "For more information, try '--help'.";
-        notify(&key_of_workload(error).map_or(text, |hint| format!("{hint}\n\n{help}")));
+        let hint = key_of_workload(error).or_else(|| repeated_without_sweep(error));
+        notify(&hint.map_or(text, |hint| format!("{hint}\n\n{help}")));
     }
     if error.use_stderr() { Status::Unusable.into() } else { Status::Done.into() }
 }

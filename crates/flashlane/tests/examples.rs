@@ -1,12 +1,16 @@
 //! Runs the examples, which check their own output. Those that take a path are given none: here the first argument is a filter.
 #![allow(dead_code)]
 
+#[path = "../examples/files.rs"]
+mod files;
 #[path = "../examples/simulate_drive.rs"]
 mod simulate_drive;
 #[path = "../examples/store.rs"]
 mod store;
 #[path = "../examples/store_blocks.rs"]
 mod store_blocks;
+#[path = "../examples/tables.rs"]
+mod tables;
 #[path = "../examples/write_policy.rs"]
 mod write_policy;
 
@@ -18,6 +22,16 @@ fn blocks_are_stored_and_read() {
 #[test]
 fn pairs_are_stored_and_read() {
     store::run(None).unwrap();
+}
+
+#[test]
+fn files_are_stored_and_read() {
+    files::run(None).unwrap();
+}
+
+#[test]
+fn rows_are_stored_and_read() {
+    tables::run(None).unwrap();
 }
 
 #[test]

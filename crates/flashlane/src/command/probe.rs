@@ -21,6 +21,7 @@ use flashlane_probe::{
     sustained_elsewhere,
 };
 use flashlane_report::{Reportable, Samples};
+use flashlane_studies::score::Range;
 
 /// Infer the internal structure of a drive from its timing
 #[derive(Debug, clap::Args)]
@@ -32,6 +33,9 @@ pub struct Arguments {
     /// Probe N random simulated drives of known structure instead of DEVICE, and count correct findings
     #[arg(long, value_name = "N", value_parser = drives, conflicts_with_all = ["device", "destroy_data", "create", "read_only", "quick", "full"])]
     score: Option<u64>,
+    /// With --score, also drives that are hard to probe: any stripe order, 64 MiB to 8 GiB, 1 to 16383 requests in flight
+    #[arg(long, requires = "score")]
+    wide: bool,
     /// Write nothing, not even to a simulated drive; properties that need writes are then not determined
     #[arg(long, conflicts_with = "destroy_data")]
     read_only: bool,
@@ -60,6 +64,7 @@ Examples:
   flashlane probe /dev/nvme0n1 --quick
   flashlane probe ./scratch --create 4GiB
   flashlane probe --score 100
+  flashlane probe --score 100 --wide
 
 A real device is only read unless --destroy-data is given; properties that need writes
 are then reported as not determined. docs/devices.md describes device names and when a
@@ -231,7 +236,8 @@ fn add_commands(result: &mut ProbeResult, target: &Target) -> Result<(), Failure
 fn score_random(arguments: &Arguments, drives: u64) -> Result<Status, Failure> {
     output::prepare(&arguments.output)?;
     let meter = Meter::new(format!("probing {drives} random drives"));
-    let score = flashlane_studies::score::score(drives, arguments.seed, &|done| {
+    let range = if arguments.wide { Range::Wide(&flashlane_host::thread_cpu_time) } else { Range::Usual };
+    let score = flashlane_studies::score::score(drives, arguments.seed, range, &|done| {
         meter.set(Some(done as f64 / drives.max(1) as f64));
         !flashlane_host::interrupted()
     });

@@ -2,10 +2,12 @@
 
 mod device;
 mod entries;
+mod file;
 mod import;
 mod keys;
 mod serve;
 mod stat;
+mod table;
 
 use crate::device as devices;
 use crate::failure::{Failure, Status};
@@ -21,7 +23,7 @@ use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Keep keys and values on software-defined flash: create, put, get, rm, scan, import, serve, stat
+/// Keep keys and values on software-defined flash: create, put, get, rm, scan, import, table, file, serve, stat
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
@@ -125,6 +127,10 @@ enum Action {
         #[command(flatten)]
         durability: DurabilityOption,
     },
+    /// Keep rows in tables: create, drop, ls, describe, add-column, insert, get, rm, scan, import
+    Table(table::Arguments),
+    /// Keep files in directories: put, get, cat, ls, stat, mkdir, mv, rm, truncate, fsck
+    File(file::Arguments),
     /// Serve Redis clients until Ctrl-C
     #[command(after_help = SERVE_HELP)]
     Serve {
@@ -261,7 +267,7 @@ struct DurabilityOption {
 enum Level {
     /// It is in memory and on its way to the log
     Memory,
-    /// The log's device has completed the write, and may lose it with its power
+    /// The operating system or the log's device has it: only a power cut may take it
     System,
     /// No power cut takes it: the log's device has flushed it
     #[default]
@@ -310,6 +316,8 @@ impl Action {
             | Self::Import { place, .. }
             | Self::Serve { place, .. }
             | Self::Stat { place, .. } => place,
+            Self::Table(arguments) => arguments.place(),
+            Self::File(arguments) => arguments.place(),
         }
     }
 }
@@ -319,10 +327,11 @@ impl Arguments {
     pub fn handles_interrupt(&self) -> bool {
         match &self.action {
             Action::Import { .. } | Action::Create { .. } | Action::Serve { .. } => true,
+            Action::File(arguments) => arguments.handles_interrupt(),
             // Remove a partial file.
             Action::Get { output, .. } => new_file(output).is_some(),
             Action::Stat { count, .. } => *count,
-            Action::Put { .. } | Action::Rm { .. } | Action::Scan { .. } => false,
+            Action::Put { .. } | Action::Rm { .. } | Action::Scan { .. } | Action::Table(_) => false,
         }
     }
 }
@@ -356,6 +365,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         Action::Import { file, acknowledge, durability, .. } => {
             import::import(place, file, durability.durability, *acknowledge)
         }
+        Action::Table(arguments) => table::call(place, arguments),
+        Action::File(arguments) => file::call(place, arguments),
         Action::Serve { serve, durability, .. } => serve::serve(place, serve, durability.durability),
         Action::Stat { count, format, .. } => stat::stat(place, *count, *format),
     }

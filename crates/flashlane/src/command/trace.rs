@@ -1,7 +1,7 @@
 //! `flashlane trace info|convert|record`: summarizes, converts and records traces.
 
 mod excerpt;
-mod out;
+pub(in crate::command) mod out;
 mod record;
 
 use crate::failure::{Failure, Status, notify};

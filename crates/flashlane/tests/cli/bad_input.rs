@@ -47,6 +47,7 @@ fn fio_style_workloads_are_refused_with_hints() {
         (&["--rw=randread"], &["fio's rw=randread is 'random-read' here"]),
         (&["random-read,size=4kb"], &["4000 B", "did you mean 4 KiB?"]),
         (&["random-read,zipf=-1"], &["zipf", "above 0"]),
+        (&["random-read", "--repeat=3"], &["add --sweep KEY=VALUES", "'--sweep workload.depth=4'"]),
     ] {
         unusable(&[&["run", "sim:ssd-s"], words].concat(), parts);
     }

@@ -9,14 +9,14 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 /// A file with lanes and a store on it, and its spec.
-struct Kept {
-    dir: tempfile::TempDir,
-    spec: String,
+pub struct Kept {
+    pub dir: tempfile::TempDir,
+    pub spec: String,
 }
 
 impl Kept {
     /// One with blocks of 48 KiB or a little less.
-    fn new(size: &str) -> Self {
+    pub fn new(size: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let spec = format!("lanes({})", dir.path().join("flash").display());
         let shape = spec.replace(')', ",channels=4,unit=64KiB,read-unit=4KiB)");
@@ -25,17 +25,17 @@ impl Kept {
         Self { dir, spec }
     }
 
-    fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.dir.path().join(name);
         fs::write(&path, bytes).unwrap();
         path
     }
 
-    fn store(&self, action: &str, more: &[&str]) -> String {
+    pub fn store(&self, action: &str, more: &[&str]) -> String {
         done(&[&["store", action, &self.spec], more].concat())
     }
 
-    fn refused(&self, status: i32, action: &str, more: &[&str], parts: &[&str]) {
+    pub fn refused(&self, status: i32, action: &str, more: &[&str], parts: &[&str]) {
         refused(status, &[&["store", action, &self.spec], more].concat(), parts);
     }
 
@@ -45,7 +45,7 @@ impl Kept {
         output.stdout
     }
 
-    fn bytes(&self) -> [Vec<u8>; 2] {
+    pub fn bytes(&self) -> [Vec<u8>; 2] {
         ["flash", "flash.log"].map(|name| fs::read(self.dir.path().join(name)).unwrap())
     }
 
@@ -184,6 +184,8 @@ fn malformed_line_is_named_and_those_before_it_are_stored() {
         &["line 3 of", "'\\d' at byte 3 is no escape", "stored before it: 2 lines"],
     );
     assert_eq!(kept.lines(), ["a\t1", "b\t2"]);
+    let file = kept.file("pairs", "\\x00FLtd\t1\n");
+    kept.refused(2, "import", &[text(&file)], &["line 1 of", "as those of tables and files do"]);
     let file = kept.file("pairs", "nothing");
     kept.refused(2, "import", &[text(&file)], &["line 1 of", "no tab ends the key"]);
 }
@@ -232,8 +234,13 @@ fn foreign_data_is_refused_and_unchanged() {
     let run = ["run", text(&log), "random-write,requests=10", "--destroy-data", "--allow-page-cache"];
     refused(2, &run, &["log of a Flashlane store (at byte 0)", "--really"]);
     kept.refused(2, "create", &[], &["--destroy-data"]);
-    kept.refused(2, "create", &["--destroy-data"], &["log of a Flashlane store", "--really-log"]);
+    // So is the device, though the pair is only in the log.
     let device = kept.dir.path().join("flash");
+    let run = ["run", text(&device), "random-write,requests=10", "--destroy-data", "--allow-page-cache"];
+    refused(2, &run, &["Flashlane lanes of a store, whose pairs may still be in its log", "--really"]);
+    kept.refused(2, "create", &["--destroy-data"], &["lanes of a store", "--really"]);
+    let really = ["--destroy-data", "--really", text(&device)];
+    kept.refused(2, "create", &really, &["log of a Flashlane store", "--really-log"]);
     kept.refused(2, "create", &["--create", "4MiB"], &["--destroy-data is required", "--log"]);
     // A foreign log, and the log of another store.
     let archive = kept.file("archive", [vec![0; 257], b"ustar\0".to_vec(), vec![0; 1 << 20]].concat());
@@ -264,8 +271,7 @@ fn foreign_data_is_refused_and_unchanged() {
     refused(2, &["store", "get", &spec, "key"], &["there is no log", "--log"]);
     assert!(kept.bytes() == before, "the store was written");
     assert_eq!(kept.value("key"), b"value");
-    let really = ["--destroy-data", "--really-log", text(&log)];
-    kept.store("create", &really);
+    kept.store("create", &[&really[..], &["--really-log", text(&log)]].concat());
     assert_eq!(kept.store("scan", &[]), "");
 }
 

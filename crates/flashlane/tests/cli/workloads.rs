@@ -118,6 +118,22 @@ fn fio_job_file_runs() {
 }
 
 #[test]
+fn fio_file_that_names_the_device_by_another_path_is_no_mismatch() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("device"), vec![0; 1 << 20]).unwrap();
+    let real = dir.path().join("device").canonicalize().unwrap();
+    let other = dir.path().join(".").join("device");
+    for (name, is_told) in [(real.as_path(), false), (dir.path(), true)] {
+        let job = format!("[job]\nfilename={}\nrw=randread\nbs=4k\nnumber_ios=8\n", name.display());
+        let path = dir.path().join("job.fio");
+        fs::write(&path, job).unwrap();
+        let result = json(&["run", other.to_str().unwrap(), path.to_str().unwrap(), "--allow-page-cache"]);
+        let told = result["warnings"].as_array().unwrap().iter().any(|w| w["code"] == "fio-filename");
+        assert_eq!(told, is_told, "{}", name.display());
+    }
+}
+
+#[test]
 fn fio_options_are_refused_with_a_hint() {
     refused(2, &["run", SMALL, "rw=randread,bs=4k,iodepth=32"], &["'random-read,size=4k,depth=32'"]);
 }

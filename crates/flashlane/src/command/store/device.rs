@@ -39,8 +39,13 @@ pub fn open(place: &Place) -> Result<AnyKeyValueStore, Failure> {
 
 /// Opens the store for writing, which requires no consent. Devices with other data are refused.
 pub fn open_to_write(place: &Place, level: Level) -> Result<AnyKeyValueStore, Failure> {
-    let store = open_with(place, BlockAccess::Write, StoreOptions::default())?;
+    let store = open_with(place, BlockAccess::Write, options_to_write())?;
     Ok(store.with_durability(level.into()))
+}
+
+/// The server has a cache of its own, and other commands read a key once.
+fn options_to_write() -> StoreOptions {
+    StoreOptions { cache_reads: false, ..StoreOptions::default() }
 }
 
 fn open_with(place: &Place, access: BlockAccess, options: StoreOptions) -> Result<AnyKeyValueStore, Failure> {
@@ -91,7 +96,8 @@ fn create_on(place: &Place, slices: Slices, safety: &CreateOptions) -> Result<An
 
 /// Creates a store on simulated devices, to be tried.
 pub fn create_simulated(place: &Place, level: Level) -> Result<AnyKeyValueStore, Failure> {
-    let created = OpenOptions::new().create_store(&place.device, &place.log, NewStore::default());
+    let new = NewStore { options: options_to_write(), ..NewStore::default() };
+    let created = OpenOptions::new().create_store(&place.device, &place.log, new);
     let store = AnyKeyValueStore::from(created.map_err(|error| not_created(&place.device, error))?);
     Ok(store.with_durability(level.into()))
 }
@@ -178,7 +184,7 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
 
 fn no_store(place: &Place, error: &dyn std::fmt::Display) -> Failure {
     Failure::unusable(anyhow!(
-        "'{}' holds no store ({error}). If the data on it may be lost, 'flashlane store create {} --destroy-data' creates one",
+        "'{}' holds no store ({error}). If the data on it and on its log may be lost, 'flashlane store create {} --destroy-data' creates one",
         place.device,
         place.named()
     ))

@@ -4,8 +4,9 @@ use super::device::{Place, failed, open};
 use crate::failure::{Failure, Status};
 use crate::terminal::printable;
 use anyhow::anyhow;
-use flashlane_store::end_of_prefix;
+use flashlane_store::space::plain_range;
 use flashlane_store::text::escape;
+use flashlane_store::{Item, end_of_prefix};
 use std::io::{self, BufWriter, Write};
 
 /// The keys to list.
@@ -25,36 +26,48 @@ impl Range {
     }
 }
 
-/// Lists the keys, and with `values` their values, as lines that an import reads.
+/// Lists the keys, and with `values` their values, as lines that an import reads. Tables and files are left out.
 pub fn scan(place: &Place, range: &Range, limit: u64, values: bool) -> Result<Status, Failure> {
     let mut store = open(place)?;
     let (from, end) = range.bounds();
     let mut out = BufWriter::new(io::stdout().lock());
     let mut left = limit;
-    let mut entries = store.entries(&from, end.as_deref(), values);
-    let written = loop {
-        if left == 0 {
-            break out.flush();
-        }
-        let Some(item) = entries.next() else { break out.flush() };
-        let item = match item {
-            Ok(item) => item,
-            Err(error) => {
-                let _ = out.flush();
-                return Err(failed(error));
+    let mut next = Some(from);
+    while let Some(from) = next.take() {
+        let part = plain_range(&from, end.as_deref());
+        let mut entries = store.entries(&part.start, part.end.as_deref(), values);
+        while left > 0
+            && let Some(item) = entries.next()
+        {
+            left -= 1;
+            let written = item.map_err(failed).map(|item| out.write_all(line(&item, values).as_bytes()));
+            match written {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return ended(Err(error)),
+                Err(failure) => {
+                    let _ = out.flush();
+                    return Err(failure);
+                }
             }
-        };
-        left -= 1;
-        let mut line = escape(&item.key);
-        if let Some(value) = item.value.filter(|_| values) {
-            line.push('\t');
-            line += &escape(&value);
         }
-        line.push('\n');
-        if let Err(error) = out.write_all(printable(&line).as_bytes()) {
-            break Err(error);
-        }
-    };
+        next = part.next;
+    }
+    ended(out.flush())
+}
+
+/// Returns the line of a pair.
+fn line(item: &Item, values: bool) -> String {
+    let mut line = escape(&item.key);
+    if let Some(value) = item.value.as_ref().filter(|_| values) {
+        line.push('\t');
+        line += &escape(value);
+    }
+    line.push('\n');
+    printable(&line).into_owned()
+}
+
+/// Returns how a command ends whose output ended so. A closed pipe is no error.
+pub fn ended(written: io::Result<()>) -> Result<Status, Failure> {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::failed(anyhow!("cannot write to standard output: {error}")))

@@ -11,7 +11,8 @@ use flashlane_base::Duration;
 use flashlane_base::units::exact_bytes;
 use flashlane_device::DataDevice;
 use flashlane_store::Loader;
-use flashlane_store::text::parse_pair;
+use flashlane_store::space::is_of_a_face;
+use flashlane_store::text::{escape, parse_pair};
 use flashlane_trace::is_standard_input;
 use std::fs::File;
 use std::io::{self, Read};
@@ -200,6 +201,13 @@ fn load<D: DataDevice, L: DataDevice>(
                 Err(error) => return Ok(Ended::Refused(number, error)),
                 Ok(Found::End) => return Ok(Ended::Done),
                 Ok(Found::Line(line)) => match parse_pair(&line) {
+                    Ok((key, _)) if is_of_a_face(&key) => {
+                        let error = anyhow!(
+                            "key '{}' begins with \\x00FL, as those of tables and files do",
+                            escape(&key)
+                        );
+                        return Ok(Ended::Refused(number, error));
+                    }
                     Ok(pair) => break pair,
                     Err(error) => return Ok(Ended::Refused(number, error.into())),
                 },

@@ -48,10 +48,10 @@ pub fn serve(place: &Place, options: &ServeOptions, level: Level) -> Result<Stat
     let mut server = Server::bind(store.into_store(), &addresses, options)
         .map_err(|error| match error {
             ListenError::NoPassword { .. } => anyhow!("{error}: set one with --password-file"),
-            ListenError::Refused { .. } => error.into(),
+            ListenError::Refused(_) => error.into(),
         })
         .map_err(Failure::unusable)?;
-    let named: Vec<String> = server.addresses().iter().map(name).collect();
+    let named: Vec<String> = server.addresses().iter().map(ToString::to_string).collect();
     print(&format!(
         "serving {} on {}, durability: {}; Ctrl-C ends\n",
         place.device,
@@ -63,13 +63,6 @@ pub fn serve(place: &Place, options: &ServeOptions, level: Level) -> Result<Stat
     let commands: u64 = state.commands.values().map(|stats| stats.latency_us.len()).sum();
     print(&format!("served {} clients, {commands} commands\n", state.clients_total))?;
     Ok(Status::Done)
-}
-
-fn name(address: &Address) -> String {
-    match address {
-        Address::Tcp(address) => address.to_string(),
-        Address::Unix(path) => path.display().to_string(),
-    }
 }
 
 /// Reads the password: the first line of a file.

@@ -11,6 +11,7 @@ use flashlane_base::units::exact_bytes;
 use flashlane_device::Device;
 use flashlane_open::AnyKeyValueStore;
 use flashlane_report::csv_line;
+use flashlane_store::space::plain_range;
 use flashlane_store::text::escape;
 use flashlane_store::{SliceStatus, Slices};
 use serde_json::{Value, json};
@@ -51,14 +52,19 @@ impl Counts {
     fn of(place: &Place, store: &mut AnyKeyValueStore) -> Result<Option<Self>, Failure> {
         let _meter = Meter::new(format!("counting the keys of {}", place.device));
         let mut counts = Self { keys: 0, key_bytes: 0, value_bytes: 0 };
-        for item in store.entries(b"", None, false) {
-            let item = item.map_err(failed)?;
-            counts.keys += 1;
-            counts.key_bytes += item.key.len() as u64;
-            counts.value_bytes += item.value_bytes;
-            if flashlane_host::interrupted() {
-                return Ok(None);
+        let mut next = Some(Vec::new());
+        while let Some(start) = next.take() {
+            let range = plain_range(&start, None);
+            for item in store.entries(&range.start, range.end.as_deref(), false) {
+                let item = item.map_err(failed)?;
+                counts.keys += 1;
+                counts.key_bytes += item.key.len() as u64;
+                counts.value_bytes += item.value_bytes;
+                if flashlane_host::interrupted() {
+                    return Ok(None);
+                }
             }
+            next = range.next;
         }
         Ok(Some(counts))
     }

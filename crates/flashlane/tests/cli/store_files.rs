@@ -1,0 +1,131 @@
+//! Files of a store, on the command line.
+
+use crate::program::{command, json, text};
+use crate::store::Kept;
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+fn file(kept: &Kept, action: &str, more: &[&str]) -> String {
+    crate::program::done(&[&["store", "file", action, &kept.spec], more].concat())
+}
+
+fn refused(kept: &Kept, status: i32, action: &str, more: &[&str], parts: &[&str]) {
+    crate::program::refused(status, &[&["store", "file", action, &kept.spec], more].concat(), parts);
+}
+
+fn bytes(kept: &Kept, action: &str, more: &[&str]) -> Vec<u8> {
+    let output = command(&[&["store", "file", action, &kept.spec], more].concat()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// Paths of all that is there.
+fn paths(kept: &Kept) -> Vec<String> {
+    let listed = json(&["store", "file", "ls", &kept.spec, "--recursive"]);
+    assert_eq!(listed["schema"], "flashlane.files/1");
+    let entries = listed["entries"].as_array().unwrap().iter();
+    entries.map(|entry| entry["path"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn tree_keeps_files_for_its_whole_life() {
+    let kept = Kept::new("16MiB");
+    kept.store("put", &["plain", "--value", "1"]);
+    assert_eq!(paths(&kept), Vec::<String>::new());
+    // Several extents, and more than a block.
+    let long: Vec<u8> = (0..1_500_000_u32).map(|nth| (nth % 251) as u8).collect();
+    let source = kept.file("long", &long);
+    assert_eq!(file(&kept, "mkdir", &["/a/b", "c"]), "/a/b, c: made, durability: device\n");
+    let stored = file(&kept, "put", &["/a/b/long", text(&source)]);
+    assert_eq!(stored, "/a/b/long: 1500000 bytes stored, durability: device\n");
+    assert!(bytes(&kept, "get", &["a/b/long"]) == long);
+    let part = ["a/b/long", "--offset", "1MiB", "--length", "100B"];
+    assert_eq!(bytes(&kept, "get", &part), long[1 << 20..][..100]);
+    let small = kept.file("small", "small");
+    file(&kept, "put", &["/c/small", text(&small)]);
+    file(&kept, "put", &["/c/small", text(&small), "--append", "--durability", "memory"]);
+    file(&kept, "put", &["/c/new", text(&small), "--append"]);
+    assert_eq!(bytes(&kept, "cat", &["/c/small", "/c/new"]), b"smallsmallsmall");
+    assert_eq!(paths(&kept), ["a", "a/b", "a/b/long", "c", "c/new", "c/small"]);
+    let listed = file(&kept, "ls", &["/c"]);
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(
+        lines.len() == 2 && lines[0].starts_with("             5  20") && lines[0].ends_with("Z  new"),
+        "{listed}"
+    );
+    // A directory is moved with all that it holds, and a file takes the place of another.
+    file(&kept, "mv", &["/a", "/c/moved"]);
+    file(&kept, "mv", &["/c/small", "/c/new"]);
+    assert_eq!(paths(&kept), ["c", "c/moved", "c/moved/b", "c/moved/b/long", "c/new"]);
+    assert!(bytes(&kept, "cat", &["/c/moved/b/long"]) == long);
+    file(&kept, "truncate", &["/c/moved/b/long", "600000B"]);
+    file(&kept, "truncate", &["/c/moved/b/long", "700000B"]);
+    let cut = [&long[..600_000], &[0; 100_000]].concat();
+    let out = kept.dir.path().join("out");
+    file(&kept, "get", &["/c/moved/b/long", "--output", text(&out)]);
+    assert!(fs::read(&out).unwrap() == cut);
+    refused(&kept, 2, "get", &["/c/new", "--output", text(&out)], &["cannot create", "exists"]);
+    let stat = json(&["store", "file", "stat", &kept.spec, "/c/moved/b/long"]);
+    assert_eq!((&stat["schema"], &stat["kind"]), (&"flashlane.file/1".into(), &"file".into()));
+    assert_eq!((&stat["length_bytes"], &stat["extent_bytes"]), (&700_000.into(), &(512 << 10).into()));
+    assert!(stat["modified_ms"].as_u64().unwrap() > 1_600_000_000_000);
+    let checked = json(&["store", "file", "fsck", &kept.spec]);
+    assert_eq!(
+        (&checked["sound"], &checked["files"], &checked["directories"]),
+        (&true.into(), &2.into(), &3.into())
+    );
+    assert!(file(&kept, "fsck", &["--repair"]).starts_with("Verdict: sound\n"));
+    // Plain commands do not see files.
+    assert_eq!(kept.store("scan", &["--values"]), "plain\t1\n");
+    file(&kept, "rm", &["/c/new"]);
+    file(&kept, "rm", &["/c", "--recursive"]);
+    assert_eq!(paths(&kept), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_in_the_way_is_named() {
+    let kept = Kept::new("4MiB");
+    let small = kept.file("small", "small");
+    file(&kept, "mkdir", &["/d/e"]);
+    file(&kept, "put", &["/d/f", text(&small)]);
+    refused(&kept, 1, "get", &["/d/g"], &["there is no '/d/g'"]);
+    refused(&kept, 1, "get", &["/d"], &["'/d' is a directory"]);
+    refused(&kept, 1, "put", &["/d", text(&small)], &["'/d' is a directory"]);
+    refused(&kept, 1, "put", &["/x/y", text(&small)], &["there is no 'x'"]);
+    refused(&kept, 1, "put", &["/d/f/y", text(&small)], &["'d/f' is a file"]);
+    refused(&kept, 1, "mkdir", &["/d/f"], &["'/d/f' is a file"]);
+    refused(&kept, 1, "rm", &["/d"], &["directory '/d' is not empty"]);
+    refused(&kept, 1, "mv", &["/d", "/d/e/d"], &["cannot be moved into itself"]);
+    refused(&kept, 2, "rm", &["/"], &["'/' is the root"]);
+    refused(&kept, 2, "mkdir", &["/a/../b"], &["'..' cannot be a name", "1 to 255 bytes"]);
+    refused(&kept, 2, "put", &["/d/f", "missing"], &["cannot open 'missing'"]);
+    let removed = command(&["store", "file", "rm", &kept.spec, "/d/e", "/d/e"]).output().unwrap();
+    assert_eq!(removed.status.code(), Some(1));
+    assert_eq!(String::from_utf8(removed.stdout).unwrap(), "/d/e: removed, durability: device\n");
+    let said = String::from_utf8(removed.stderr).unwrap();
+    assert_eq!(said, "flashlane: not removed: /d/e and those behind it (there is no '/d/e')\n");
+    assert_eq!(paths(&kept), ["d", "d/f"]);
+}
+
+#[test]
+fn killed_put_leaves_no_file() {
+    let kept = Kept::new("16MiB");
+    let small = kept.file("small", "small");
+    file(&kept, "put", &["/file", text(&small)]);
+    let mut put = command(&["store", "file", "put", &kept.spec, "/file", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The pipe takes less than what is written, so that extents are in the store by then.
+    put.stdin.as_mut().unwrap().write_all(&vec![7; 3 << 20]).unwrap();
+    put.kill().unwrap();
+    put.wait().unwrap();
+    assert_eq!(bytes(&kept, "cat", &["/file"]), b"small");
+    let free = |kept: &Kept| json(&["store", "stat", &kept.spec])["free_bytes"].as_u64().unwrap();
+    let before = free(&kept);
+    file(&kept, "mkdir", &["/next"]);
+    assert!(free(&kept) > before + (1 << 20), "{} of {before} bytes are free", free(&kept));
+    assert_eq!(paths(&kept), ["file", "next"]);
+}
