@@ -13,6 +13,7 @@ mod papers;
 mod phases;
 mod probe;
 mod replay;
+mod serve;
 mod simulator;
 mod store;
 mod sweep;
@@ -63,8 +64,14 @@ const FIGURES: &[&Figure] = &[
     &store::OPENING,
     &store::MEMORY,
     &store::CUTS,
+    &store::AGAINST_OTHERS_SMALL,
+    &store::AGAINST_OTHERS_LARGE,
     &store::SERVER_GET,
     &store::SERVER_SET,
+    &serve::NULL,
+    &serve::P50,
+    &serve::P99,
+    &serve::IOPS,
     &probe::TIME,
     &probe::CHUNK,
     &probe::CHUNK_WRONG,

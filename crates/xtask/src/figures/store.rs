@@ -3,6 +3,7 @@
 use super::{Figure, Goal, number_after};
 
 const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench store";
+const COMPARISON: &str = "cargo run -q --release --manifest-path comparison/Cargo.toml";
 const SERVER: &str = "cargo bench -q -p flashlane-store-server";
 
 pub const GETS: Figure = Figure {
@@ -35,6 +36,22 @@ pub const LONGEST_WRITE: Figure = Figure {
     goal: Some(Goal::AtMost(100.0, Some(20.0))),
     command: COMMAND,
     read: |output| number_after(output, "store-longest-write:"),
+};
+
+pub const AGAINST_OTHERS_SMALL: Figure = Figure {
+    id: "store-against-others-small",
+    what: "values of 100 B and 1 KB on a file, 16 clients, durability `system`: rate over that of the better of RocksDB and fjall; the least of loads in order and at random, overwrites and random reads",
+    goal: Some(Goal::AtLeast(0.7, Some(1.0))),
+    command: COMPARISON,
+    read: |output| number_after(output, "least ratio, values of 100 B and 1 KB:"),
+};
+
+pub const AGAINST_OTHERS_LARGE: Figure = Figure {
+    id: "store-against-others-large",
+    what: "the same for values of 16 and 256 KB",
+    goal: Some(Goal::AtLeast(1.0, Some(1.5))),
+    command: COMPARISON,
+    read: |output| number_after(output, "least ratio, values of 16 KB and more:"),
 };
 
 pub const OPENING: Figure = Figure {
