@@ -37,6 +37,11 @@ impl AtomicFile {
         Ok(Self { file, path })
     }
 
+    /// Returns the path that the file gets, with a symbolic link at its end resolved.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Syncs the file and renames it to its path, replacing a file there.
     ///
     /// # Errors

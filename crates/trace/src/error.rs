@@ -171,6 +171,16 @@ pub enum WriteError {
         /// Its path.
         name: String,
     },
+    /// The file exists and holds something else than a trace, which is not overwritten even if asked.
+    #[error(
+        "'{name}' is not overwritten, because it does not hold a trace{hint}; give another name, or remove the file"
+    )]
+    HoldsOther {
+        /// Its path.
+        name: String,
+        /// What it holds, with a leading separator.
+        hint: String,
+    },
     /// The file cannot be created or written.
     #[error("cannot write the trace '{name}': {source}")]
     File {

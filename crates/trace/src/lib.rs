@@ -21,6 +21,7 @@ mod pairing;
 mod portrait;
 mod record;
 mod registry;
+mod replaced;
 mod side_by_side;
 mod sink;
 mod source;

@@ -2,6 +2,7 @@
 
 use crate::compression::Compression;
 use crate::error::WriteError;
+use crate::replaced::holds_other;
 use crate::standard::{is_standard_output, output_name};
 use flashlane_files::AtomicFile;
 use std::io::{self, Write};
@@ -30,19 +31,23 @@ enum Place {
 }
 
 impl Output {
-    /// Begins a file, or standard output; overwrites an existing file only with `force`.
+    /// Begins a file, or standard output; overwrites an existing file only with `force`, and only one that is empty, a trace
+    /// or a recording of transactions.
     ///
     /// # Errors
-    /// [`WriteError::Compression`] for names of unsupported compressions, [`WriteError::Exists`], and [`WriteError::File`]
-    /// where it cannot be created.
+    /// [`WriteError::Compression`] for names of unsupported compressions, [`WriteError::Exists`], [`WriteError::HoldsOther`],
+    /// and [`WriteError::File`] where it cannot be created.
     pub fn create(path: &Path, force: bool) -> Result<Self, WriteError> {
         let compression = Compression::of_new(path)
             .map_err(|ending| WriteError::Compression { path: path.into(), ending: ending.into() })?;
         if is_standard_output(path) {
             return Self::begin(Place::Standard(io::stdout()), compression, path, force);
         }
-        if !force && path.is_file() {
-            return Err(WriteError::Exists { name: output_name(path) });
+        if path.is_file() {
+            check_replaced(path, &output_name(path))?;
+            if !force {
+                return Err(WriteError::Exists { name: output_name(path) });
+            }
         }
         let file = AtomicFile::create(path)
             .map_err(|source| WriteError::File { name: output_name(path), source })?;
@@ -77,8 +82,8 @@ impl Output {
     /// Ends the compression and renames the file to its path.
     ///
     /// # Errors
-    /// [`WriteError::Exists`] where another file was created there meanwhile, without `force`, and [`WriteError::File`] with
-    /// the system's error; the path is then unchanged.
+    /// [`WriteError::Exists`] where another file was created there meanwhile, without `force`, [`WriteError::HoldsOther`] where
+    /// one was that is no trace, and [`WriteError::File`] with the system's error; the path is then unchanged.
     pub fn close(self) -> Result<(), WriteError> {
         let Self { compressor, name, force } = self;
         let ended = match compressor {
@@ -87,6 +92,11 @@ impl Output {
             Compressor::Xz(encoder) => encoder.finish(),
             Compressor::Zstd(encoder) => encoder.finish(),
         };
+        if let Ok(Place::File(file)) = &ended
+            && force
+        {
+            check_replaced(file.path(), &name)?;
+        }
         let committed = ended.and_then(|place| match place {
             Place::File(file) if force => file.commit(),
             Place::File(file) => file.commit_new(),
@@ -108,6 +118,15 @@ impl Output {
             Compressor::Xz(out) => out,
             Compressor::Zstd(out) => out,
         }
+    }
+}
+
+/// Refuses to replace a file that holds something else than a trace.
+fn check_replaced(path: &Path, name: &str) -> Result<(), WriteError> {
+    match holds_other(path) {
+        Ok(None) => Ok(()),
+        Ok(Some(hint)) => Err(WriteError::HoldsOther { name: name.into(), hint }),
+        Err(source) => Err(WriteError::File { name: name.into(), source }),
     }
 }
 

@@ -47,7 +47,9 @@ impl Format {
             FORMATS.iter().copied().filter(|format| (format.recognise)(head)).collect();
         match fitting[..] {
             [format] => Ok(format),
-            [] => Err(OpenError::NotRecognised { name: name.into(), hint: hint(head), known: names() }),
+            [] => {
+                Err(OpenError::NotRecognised { name: name.into(), hint: unrecognised(head), known: names() })
+            }
             _ => {
                 let extended: Vec<_> =
                     fitting.iter().filter(|format| format.has_ending_of(Path::new(name))).collect();
@@ -107,13 +109,18 @@ fn by_time(fitting: &[&'static Format], head: &[u8]) -> Option<&'static Format> 
     fitting.iter().copied().find(|format| format.name == name)
 }
 
+/// Returns whether content with this beginning is a recording of transactions.
+pub(crate) fn is_recording(head: &[u8]) -> bool {
+    head.starts_with(b"flashlane pages\0")
+}
+
 /// Describes unrecognized content.
-fn hint(head: &[u8]) -> String {
+pub(crate) fn unrecognised(head: &[u8]) -> String {
     let line = first_line(head);
     if [b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| head.starts_with(*mark)) {
         return ": it is text in UTF-16, and traces are read in UTF-8".into();
     }
-    if head.starts_with(b"flashlane pages\0") {
+    if is_recording(head) {
         return ": it is a recording of transactions (docs/transactions.md); 'flashlane transactions' runs it".into();
     }
     if line.is_empty() {

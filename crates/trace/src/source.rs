@@ -23,6 +23,8 @@ const HEAD_BYTES: u64 = 1 << 16;
 pub(crate) struct Source {
     pub input: Input,
     pub head: Vec<u8>,
+    /// Reading fails behind the head.
+    pub is_damaged: bool,
     pub compression: Option<Compression>,
 }
 
@@ -52,8 +54,9 @@ impl Source {
         let mut input = Stoppable { input: content, stop };
         let mut head = Vec::new();
         let damage = input.by_ref().take(HEAD_BYTES).read_to_end(&mut head).err();
+        let is_damaged = damage.is_some();
         let rest = Damaged { damage, input: Box::new(input) };
-        Ok(Self { input: Box::new(Cursor::new(head.clone()).chain(rest)), head, compression })
+        Ok(Self { input: Box::new(Cursor::new(head.clone()).chain(rest)), head, is_damaged, compression })
     }
 }
 

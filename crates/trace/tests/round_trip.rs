@@ -220,25 +220,33 @@ fn losses_are_counted() {
 fn existing_file_is_kept_and_failure_leaves_no_partial_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("old.trace");
-    std::fs::write(&path, "old").unwrap();
+    const OLD: &str = "0.000000 0 1 1 0\n";
+    std::fs::write(&path, OLD).unwrap();
     let refusal = Output::create(&path, false).err().unwrap().to_string();
     assert!(refusal.contains("old.trace") && refusal.contains("there already"), "{refusal}");
     let mut out = Output::create(&path, true).unwrap();
     out.write_all(b"half").unwrap();
     drop(out);
-    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    assert_eq!(std::fs::read(&path).unwrap(), OLD.as_bytes());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     // Of two concurrent writers both files are complete, and only `force` overwrites the other.
     let (mut one, mut two) = (Output::create(&path, true).unwrap(), Output::create(&path, true).unwrap());
-    one.write_all(b"one").unwrap();
-    two.write_all(b"two, which is longer").unwrap();
+    one.write_all(OLD.repeat(2).as_bytes()).unwrap();
+    two.write_all(OLD.repeat(3).as_bytes()).unwrap();
     two.close().unwrap();
     one.close().unwrap();
-    assert_eq!(std::fs::read(&path).unwrap(), b"one");
+    assert_eq!(std::fs::read(&path).unwrap(), OLD.repeat(2).as_bytes());
     let fresh = folder.path().join("fresh.trace.gz");
     let (one, two) = (Output::create(&fresh, false).unwrap(), Output::create(&fresh, false).unwrap());
     one.close().unwrap();
     assert!(matches!(two.close(), Err(WriteError::Exists { .. })));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    // What came to the path meanwhile, and is no trace, is kept even with `force`.
+    let out = Output::create(&path, true).unwrap();
+    std::fs::write(&path, "notes").unwrap();
+    assert!(matches!(out.close(), Err(WriteError::HoldsOther { .. })));
+    assert!(matches!(Output::create(&path, true), Err(WriteError::HoldsOther { .. })));
+    assert_eq!(std::fs::read(&path).unwrap(), b"notes");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
     assert!(Output::create(folder.path(), true).err().unwrap().to_string().contains("is a directory"));
 }

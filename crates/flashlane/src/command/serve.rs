@@ -88,7 +88,7 @@ struct NbdOptions {
     /// Format of the trace; default: from its ending, as in TRACE.msr
     #[arg(long, value_name = "NAME", requires = "record")]
     to: Option<String>,
-    /// Overwrite the trace if it exists
+    /// Overwrite the trace if it exists; anything else is kept
     #[arg(long, requires = "record")]
     force: bool,
     /// Root of all randomness of a simulated drive

@@ -84,7 +84,7 @@ struct ConvertArguments {
     /// Format to write; default: from the ending of OUT, as in OUT.msr.gz
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
-    /// Overwrite OUT if it exists; if it is a link, overwrite its target
+    /// Overwrite OUT, or the target of a link, if it is a trace or empty
     #[arg(long)]
     force: bool,
 }

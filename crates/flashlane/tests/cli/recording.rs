@@ -20,7 +20,8 @@ fn recording_other_files_is_refused_without_output() {
 fn output_is_checked_before_the_device() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("trace");
-    fs::write(&out, "precious").unwrap();
+    const OLD: &str = "0.000000 0 1 1 0\n";
+    fs::write(&out, OLD).unwrap();
     for (arguments, words) in [
         (&["--to", "blkparse"][..], "are not written as 'blkparse'"),
         (&["--to", "nonsense"], "there is no trace format 'nonsense'"),
@@ -41,6 +42,10 @@ fn output_is_checked_before_the_device() {
         let out = format!("{}/{name}", text(folder.path()));
         refused(2, &["trace", "record", "/dev/null", "--out", &out, "--time", "1ms"], &[words]);
     }
+    assert_eq!(fs::read_to_string(&out).unwrap(), OLD);
+    fs::write(&out, "precious").unwrap();
+    let forced = ["trace", "record", "/dev/null", "--out", text(&out), "--time", "1ms", "--force"];
+    refused(2, &forced, &["does not hold a trace", "precious"]);
     assert_eq!(fs::read_to_string(&out).unwrap(), "precious");
 }
 

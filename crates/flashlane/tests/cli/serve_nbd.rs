@@ -157,6 +157,11 @@ fn recorded_trace_has_each_request() {
     let socket = dir.path().join("socket");
     let serve = ["serve", "nbd", DRIVE, "--socket", text(&socket)];
     refused(2, &[&serve[..], &["--record", text(&trace)]].concat(), &["asked.alibaba", "--force"]);
+    let image = image(dir.path());
+    let held = std::fs::read(&image).unwrap();
+    let forced = [&serve[..], &["--record", text(&image), "--to", "spc", "--force"]].concat();
+    refused(2, &forced, &["image' is not overwritten", "does not hold a trace"]);
+    assert_eq!(std::fs::read(&image).unwrap(), held);
     refused(2, &[&serve[..], &["--record", "-"]].concat(), &["--record -", "give it a file"]);
 }
 

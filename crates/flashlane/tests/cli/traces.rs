@@ -256,12 +256,15 @@ fn ending_case_is_ignored_and_bz2_is_refused() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
 }
 
+/// A trace that may be overwritten.
+const OLD: &str = "0,8,512,r,0.5\n";
+
 #[test]
 fn overwritten_file_keeps_its_mode() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.spc");
-    fs::write(&out, "old").unwrap();
+    fs::write(&out, OLD).unwrap();
     fs::set_permissions(&out, fs::Permissions::from_mode(0o640)).unwrap();
     done(&["trace", "convert", &sample("msr.csv"), text(&out), "--force"]);
     assert_eq!(out.metadata().unwrap().permissions().mode() & 0o7777, 0o640);
@@ -272,7 +275,7 @@ fn convert_without_requests_writes_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let [trims, new, old] = ["trims.iolog", "new.msr.gz", "old.msr"].map(|name| folder.path().join(name));
     fs::write(&trims, "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a trim 0 4096\n").unwrap();
-    fs::write(&old, "precious").unwrap();
+    fs::write(&old, OLD).unwrap();
     for out in [&new, &old] {
         let ended = refused(
             1,
@@ -285,7 +288,7 @@ fn convert_without_requests_writes_no_file() {
         );
         assert_eq!(ended.stdout, "");
     }
-    assert_eq!(fs::read(&old).unwrap(), b"precious");
+    assert_eq!(fs::read(&old).unwrap(), OLD.as_bytes());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
@@ -307,18 +310,37 @@ fn standard_streams_are_named_in_messages() {
 fn force_follows_the_output_link_only() {
     let folder = tempfile::tempdir().unwrap();
     let [link, target, precious] = ["link.spc", "target", "precious"].map(|name| folder.path().join(name));
-    for path in [&target, &precious] {
-        fs::write(path, "precious").unwrap();
-    }
+    fs::write(&target, OLD).unwrap();
+    fs::write(&precious, "precious").unwrap();
     std::os::unix::fs::symlink(&target, &link).unwrap();
     std::os::unix::fs::symlink(&precious, folder.path().join(".link.spc.part")).unwrap();
     let msr = sample("msr.csv");
     refused(2, &["trace", "convert", &msr, text(&link)], &["there already", "--force"]);
     done(&["trace", "convert", &msr, text(&link), "--force"]);
     assert!(link.is_symlink());
-    assert_ne!(fs::read(&target).unwrap(), b"precious");
+    assert_ne!(fs::read(&target).unwrap(), OLD.as_bytes());
     assert_eq!(fs::read(&precious).unwrap(), b"precious");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+}
+
+#[test]
+fn force_overwrites_only_traces() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, msr) = (folder.path().join("out.spc"), sample("msr.csv"));
+    let convert = ["trace", "convert", &msr, text(&out)];
+    for (content, words) in
+        [(&b"precious"[..], "begins with 'precious'"), (&[0; 4096], "does not hold a trace")]
+    {
+        fs::write(&out, content).unwrap();
+        let forced = [&convert[..], &["--force"]].concat();
+        let ended = refused(2, &convert, &["is not overwritten", words, "give another name"]);
+        assert!(!ended.stderr.contains("--force"), "it would not help: {}", ended.stderr);
+        refused(2, &forced, &["is not overwritten", words]);
+        assert_eq!(fs::read(&out).unwrap(), content);
+    }
+    fs::write(&out, "").unwrap();
+    done(&[&convert[..], &["--force"]].concat());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub struct Arguments {
     /// Number of transactions to leave out before them
     #[arg(long, value_name = "N", default_value = "0", value_parser = parse_count)]
     skip: u64,
-    /// Overwrite OUT if it exists; if it is a link, overwrite its target
+    /// Overwrite OUT, or the target of a link, if it is a recording, a trace or empty
     #[arg(long)]
     force: bool,
 }

@@ -39,7 +39,7 @@ pub struct Arguments {
     /// Format to write; default: from the ending of FILE, as in FILE.msr.gz, or else blktrace, which keeps everything
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
-    /// Overwrite FILE if it exists; if it is a link, overwrite its target
+    /// Overwrite FILE, or the target of a link, if it is a trace or empty
     #[arg(long)]
     force: bool,
     /// How long to record; default: as long as COMMAND runs, or until Ctrl-C
