@@ -10,7 +10,6 @@ use flashlane_report::{Report, ReportError, Reportable, Samples, write_all};
 use flashlane_result::{Machine, OnDevice};
 use serde_json::Value;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Creates the directory of `--out` before the measurement, and checks that it may hold the result: a typing error must
@@ -33,9 +32,8 @@ pub fn prepare_for_device(options: &OutputOptions, target: &Target) -> Result<()
     if let (Some(dir), Some(device)) = (&options.out, target.path()) {
         // `--create` will create a missing file in its parent directory.
         let place = device.canonicalize().or_else(|_| std::path::absolute(device)).ok();
-        let identity = |dir: &Path| dir.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
-        let folder = place.and_then(|device| identity(device.parent()?));
-        if folder.is_some() && folder == identity(dir) {
+        let folder = place.as_deref().and_then(Path::parent);
+        if folder.is_some_and(|folder| flashlane_host::is_same_file(folder, dir)) {
             return Err(Failure::unusable(anyhow!(
                 "'{}' is in the directory of --out, where result files could overwrite it; nothing was touched. Give \
                  another directory",

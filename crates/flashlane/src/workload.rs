@@ -6,7 +6,6 @@ use anyhow::anyhow;
 use flashlane_open::Target;
 use flashlane_result::Warning;
 use flashlane_workload::{FioFile, KEYS, Scope, Workload};
-use std::path::Path;
 use toml::{Table, Value};
 
 /// The text of a workload, read once.
@@ -55,8 +54,8 @@ impl WorkloadSource {
         let Some(fio) = &self.fio else { return Vec::new() };
         let mut warnings = Vec::new();
         let spec = target.to_string();
-        let real = |path: &str| Path::new(path).canonicalize().ok();
-        let is_target = |name: &str| name == spec || real(&spec).is_some_and(|path| real(name) == Some(path));
+        let is_target =
+            |name: &str| name == spec || flashlane_host::is_same_file(name.as_ref(), spec.as_ref());
         if let Some(filename) = fio.filename.as_ref().filter(|name| !is_target(name)) {
             let message = format!("the job file names '{filename}', but '{target}' was measured");
             warnings.push(Warning::new("fio-filename", message));

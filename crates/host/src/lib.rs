@@ -7,6 +7,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `open`, `target`, `usage`, `finding` | the type of a path, the users of its bytes, and the refusals |
+//! | `same_file` | whether two paths lead to one file or device |
 //! | `signature`, `blkid` | known formats on it |
 //! | `file_device` | requests, slots and memory over one of the two engines |
 //! | `engine/uring`, `engine/threads` | io_uring, and plain reads and writes where it is refused |
@@ -38,6 +39,7 @@ mod open_error;
 mod ram;
 mod readable;
 mod record;
+mod same_file;
 mod signature;
 mod sockets;
 mod target;
@@ -65,6 +67,7 @@ pub use record::{
     Accessed, Database, Ended, Events, PageAccess, PageCounts, PageName, PageTransaction, PageTransactions,
     PagesRecorded, PostgresError, PostgresRecorder, RecordError, Recorded, Recorder, Relation, Undo, Until,
 };
+pub use same_file::is_same_file;
 pub use signature::Signature;
 pub use sockets::{Address, ListenError, Listener, Stream, wait_for_sockets};
 pub use ticker::Ticker;

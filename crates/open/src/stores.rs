@@ -217,11 +217,9 @@ impl OpenOptions {
     ) -> Result<(Target, Target), StoreSpecError> {
         let target = device.into_target(&self.policies)?;
         let log = log.into_target(&self.policies).map_err(StoreSpecError::Log)?;
-        let real = |target: &Target| {
-            let path = target.path()?;
-            path.canonicalize().or_else(|_| std::path::absolute(path)).ok()
-        };
-        if real(&target).is_some_and(|path| real(&log) == Some(path)) {
+        if let (Some(device), Some(beside)) = (target.path(), log.path())
+            && flashlane_host::is_same_file(device, beside)
+        {
             return Err(StoreSpecError::LogOnDevice { spec: log.to_string() });
         }
         if !target.is_simulated() && log.is_simulated() {

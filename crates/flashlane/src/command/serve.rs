@@ -14,7 +14,7 @@ use flashlane_base::Seed;
 use flashlane_base::units::{exact_bytes, format_bytes, parse_bytes};
 use flashlane_device::DataDevice;
 use flashlane_device::spec::Spec;
-use flashlane_host::DEPTH_DEFAULT;
+use flashlane_host::{DEPTH_DEFAULT, is_same_file};
 use flashlane_open::Target;
 use flashlane_serve::{Address, Bound, ListenError, Options, RealTime, Server, how_to_connect};
 use flashlane_trace::is_standard_output;
@@ -104,21 +104,11 @@ const DEPTH: u64 = 256;
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Action::Nbd(options) = &arguments.action;
     let target = devices::resolve(&options.device)?;
+    check_paths(&target, options)?;
     let data_bytes = check(&target, options)?;
     let mut addresses: Vec<Address> = options.listen.iter().copied().map(Address::Tcp).collect();
     addresses.extend(options.socket.clone().map(Address::Unix));
     let recording = match &options.record {
-        Some(path) if is_standard_output(path) => {
-            return Err(Failure::unusable(anyhow!(
-                "--record - would mix the trace with the lines of each second: give it a file"
-            )));
-        }
-        Some(path) if target.path().is_some_and(|device| is_same_file(path, device)) => {
-            return Err(Failure::unusable(anyhow!(
-                "--record {} is the served device itself: give the trace a file of its own",
-                path.display()
-            )));
-        }
         Some(path) => Some(Recording::begin(path, options.to.as_deref(), options.force, options.slowdown)?),
         None => None,
     };
@@ -146,11 +136,27 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     }
 }
 
-/// Returns whether both paths lead to one file.
-fn is_same_file(one: &std::path::Path, other: &std::path::Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |path: &std::path::Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));
-    one == other || identity(one).is_some_and(|found| identity(other) == Some(found))
+/// Refuses one file for two purposes: the device, its trace and the socket.
+fn check_paths(target: &Target, options: &NbdOptions) -> Result<(), Failure> {
+    if options.record.as_deref().is_some_and(is_standard_output) {
+        return Err(Failure::unusable(anyhow!(
+            "--record - would mix the trace with the lines of each second: give it a file"
+        )));
+    }
+    let device = target.path().map(|path| ("the served device", path));
+    let record = options.record.as_deref().map(|path| ("--record", path));
+    let socket = options.socket.as_deref().map(|path| ("--socket", path));
+    for (one, other) in [(device, record), (device, socket), (record, socket)] {
+        if let (Some((one, path)), Some((other, other_path))) = (one, other)
+            && is_same_file(path, other_path)
+        {
+            return Err(Failure::unusable(anyhow!(
+                "{other} {} is the file of {one}: give each a path that the other does not lead to",
+                other_path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Checks the arguments before anything is opened. Returns the memory for the data of a simulated drive.

@@ -288,6 +288,46 @@ fn drive_larger_than_memory_is_served_up_to_the_limit() {
 }
 
 #[test]
+fn trace_socket_and_device_are_different_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let file = path("file.spc");
+    // A trace, so that --force alone would allow to replace it.
+    let content = "0,8,512,r,0.5\n".repeat(8192);
+    std::fs::write(&file, &content).unwrap();
+    std::os::unix::fs::symlink(&file, path("link.spc")).unwrap();
+    std::fs::hard_link(&file, path("hard.spc")).unwrap();
+    let (socket, new) = (path("socket"), path("new.spc"));
+    let serve = |device: &Path, arguments: &[&str], parts: &[&str]| {
+        refused(2, &[&["serve", "nbd", text(device)], arguments].concat(), parts);
+    };
+    for name in ["file.spc", "link.spc", "hard.spc"] {
+        let same = path(name);
+        let record = ["--read-only", "--record", text(&same), "--force", "--socket", text(&socket)];
+        serve(&file, &record, &["--record", name, "the served device"]);
+        serve(&file, &["--read-only", "--socket", text(&same)], &["--socket", name, "the served device"]);
+        serve(
+            Path::new(DRIVE),
+            &["--record", text(&file), "--socket", text(&same)],
+            &["--socket", name, "--record"],
+        );
+    }
+    let create = ["--create", "1MiB", "--allow-page-cache"];
+    let same = path("../").join(dir.path().file_name().unwrap()).join("new.spc");
+    for (option, parts) in
+        [("--record", ["--record", "the served device"]), ("--socket", ["--socket", "the served device"])]
+    {
+        let mut arguments = [&create[..], &[option, text(&same)]].concat();
+        if option == "--record" {
+            arguments.extend(["--socket", text(&socket)]);
+        }
+        serve(&new, &arguments, &parts);
+    }
+    assert!(!new.exists() && !socket.exists());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), content);
+}
+
+#[test]
 fn what_cannot_be_served_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
