@@ -1,12 +1,12 @@
 //! The stages that write: mapping, link, write buffer, interference and reclaim unit.
 
-use crate::chunk::{self, Area, Boundaries};
+use crate::chunk::Area;
 use crate::link::Link;
 use crate::mapping::{self, Policy};
 use crate::options::{Effort, Medium};
-use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
+use crate::session::{FILL_BYTES, Session};
 use crate::structure::Structure;
-use crate::{figures, interference, link, reclaim, stripe, write_buffer};
+use crate::{figures, interference, link, reclaim, write_buffer};
 use flashlane_measure::Interruption;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::Finding;
@@ -75,15 +75,19 @@ fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<
     let whole = session.area();
     let pages = (12 * stripe_pages).max(2048).min(whole.length_bytes / page);
     let area = Area { offset_bytes: whole.offset_bytes, length_bytes: pages * page };
+    // Before the overwrite, which may leave most of the area out of order.
+    let repetitions = session.repetitions().of(64);
+    let step = mapping::die_step(session.bench(), whole, chunk, (period, apart), repetitions)?;
     let written = mapping::overwrite(session.bench(), area, page)?;
     let repetitions = session.repetitions().of(160);
     let distances = (stripe_pages, apart as u64 * chunk_pages);
     let collisions = mapping::collisions(session.bench(), area, &written, distances, repetitions)?;
-    let step = die_step(session, chunk, (period, apart))?;
-    let (address, turn) = collisions.shares(step);
+    let (address, turn) = collisions.shares(step.value);
     let seen = format!(
-        "after overwriting in random order, pages a stripe apart by address collide by {:.0}% of the step of a shared die, by turn of writing by {:.0}%",
+        "after overwriting in random order, pages a stripe apart by address collide by {:.0}% of the step of a shared die ({:.1} ± {:.1} µs), by turn of writing by {:.0}%",
         address * 100.0,
+        step.value,
+        step.error,
         turn * 100.0
     );
     let finding = match collisions.policy(step) {
@@ -102,24 +106,6 @@ fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<
     session.draw(figures::mapping(&collisions));
     // Later experiments need the area in order.
     session.bench().fill(area.offset_bytes, area.length_bytes / FILL_BYTES * FILL_BYTES, FILL_BYTES)
-}
-
-/// Measures how much longer two single sectors take on one die than on two, in the half of the area that is in order.
-/// `period` and `apart` are distances in chunks.
-fn die_step(
-    session: &mut Session<'_, '_>,
-    chunk: &Boundaries,
-    (period, apart): (usize, usize),
-) -> Result<f64, Interruption> {
-    let (area, sector) = (session.area(), session.bench().sector_bytes());
-    let half = area.length_bytes / 2 / AREA_UNIT_BYTES * AREA_UNIT_BYTES;
-    let in_order = Area { offset_bytes: half, length_bytes: area.length_bytes - half };
-    let repetitions = session.repetitions().of(64);
-    let points = chunk::repeat(session.bench(), 2, repetitions, |bench, i| {
-        let distance = if i == 0 { period } else { apart };
-        stripe::pair(bench, in_order, chunk, distance, [sector; 2])
-    })?;
-    Ok((points[0].value - points[1].value).max(1e-3))
 }
 
 /// Measures the link by reads of trimmed space, and fills that space again.

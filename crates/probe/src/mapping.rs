@@ -5,9 +5,14 @@
 //! The kind that still collides on a die names the policy; where both or neither collide, it is not determined.
 
 use crate::bench::Bench;
-use crate::chunk::{Area, samples};
+use crate::chunk::{self, Area, Boundaries, samples};
+use crate::pattern::Point;
+use crate::stripe;
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
+
+/// The step of a shared die is a measure where it is this number of standard errors above zero.
+const ERRORS: f64 = 6.0;
 
 /// Mean times of the four kinds of pairs, in microseconds.
 ///
@@ -49,6 +54,26 @@ pub struct Overwritten {
     pub turns: Vec<u64>,
     /// Page size.
     pub page_bytes: u64,
+}
+
+/// Measures how much longer two single sectors take on one die than on two, in microseconds. The area MUST be in order.
+/// `period` and `apart` are distances in chunks: at the first pairs share a die, at the second they share nothing.
+///
+/// # Errors
+/// [`Interruption`] where the device fails.
+pub(crate) fn die_step(
+    bench: &mut Bench<'_>,
+    area: Area,
+    chunk: &Boundaries,
+    (period, apart): (usize, usize),
+    repetitions: usize,
+) -> Result<Point, Interruption> {
+    let sector = bench.sector_bytes();
+    let points = chunk::repeat(bench, 2, repetitions, |bench, i| {
+        let distance = if i == 0 { period } else { apart };
+        stripe::pair(bench, area, chunk, distance, [sector; 2])
+    })?;
+    Ok(Point { value: points[0].value - points[1].value, error: points[0].error.hypot(points[1].error) })
 }
 
 /// Overwrites an area once, page by page, in random order.
@@ -106,9 +131,13 @@ impl Collisions {
         ((self.by_address - self.by_address_apart) / step_us, (self.by_turn - self.by_turn_apart) / step_us)
     }
 
-    /// Returns the policy that the steps show, if any.
-    pub fn policy(&self, step_us: f64) -> Option<Policy> {
-        let (address, turn) = self.shares(step_us);
+    /// Returns the policy that the steps show as shares of `step`, that of a shared die, if any. A step within its error
+    /// measures nothing.
+    pub fn policy(&self, step: Point) -> Option<Policy> {
+        if step.value <= ERRORS * step.error {
+            return None;
+        }
+        let (address, turn) = self.shares(step.value);
         // A share far outside of 0 to 1 is no share of the step of a die.
         let (collides, does_not) = (0.7..1.3, -0.3..0.3);
         match (address, turn) {
@@ -135,17 +164,28 @@ mod tests {
         Collisions { by_address, by_address_apart: 100.0, by_turn, by_turn_apart: 100.0 }
     }
 
+    fn step(value: f64) -> Point {
+        Point { value, error: 0.01 * value }
+    }
+
     #[test]
     fn steps_of_a_die_name_the_policy() {
-        assert_eq!(collisions(150.0, 101.0).policy(50.0), Some(Policy::Lba));
-        assert_eq!(collisions(99.0, 148.0).policy(50.0), Some(Policy::WriteOrder));
-        assert_eq!(collisions(150.0, 150.0).policy(50.0), None);
+        assert_eq!(collisions(150.0, 101.0).policy(step(50.0)), Some(Policy::Lba));
+        assert_eq!(collisions(99.0, 148.0).policy(step(50.0)), Some(Policy::WriteOrder));
+        assert_eq!(collisions(150.0, 150.0).policy(step(50.0)), None);
     }
 
     #[test]
     fn shares_of_a_vanishing_step_are_no_evidence() {
-        assert_eq!(collisions(150.0, 100.0).policy(0.4), None);
-        assert_eq!(collisions(100.0, 90.0).policy(0.001), None);
-        assert_eq!(collisions(150.0, 70.0).policy(50.0), None);
+        assert_eq!(collisions(150.0, 100.0).policy(step(0.4)), None);
+        assert_eq!(collisions(100.0, 90.0).policy(step(0.001)), None);
+        assert_eq!(collisions(150.0, 70.0).policy(step(50.0)), None);
+    }
+
+    #[test]
+    fn step_within_its_error_names_no_policy() {
+        let shown = collisions(102.0, 100.1);
+        assert_eq!(shown.policy(Point { value: 2.0, error: 0.3 }), Some(Policy::Lba));
+        assert_eq!(shown.policy(Point { value: 2.0, error: 0.4 }), None);
     }
 }

@@ -70,6 +70,17 @@ fn single_changed_settings_are_found() {
     assert_layout(&dies, 4096, 10, 4, "write-order");
 }
 
+/// On a small drive the overwrite in random order takes up most of the area.
+#[test]
+fn overwrite_of_most_of_the_area_shows_the_mapping() {
+    let small =
+        [("capacity", "64MiB"), ("flash.page", "16KiB"), ("blocks", "24"), ("pages", "16"), ("noise", "1%")];
+    for policy in ["write-order", "lba"] {
+        let overrides: Vec<_> = small.into_iter().chain([("mapping.policy", policy)]).collect();
+        assert_layout(&probed(made(&overrides)), 16384, 6, 2, policy);
+    }
+}
+
 #[test]
 fn random_allocation_has_no_degree_or_mapping() {
     let result = probed(drive("ssd-s", &[("mapping.allocation", "random")]));
