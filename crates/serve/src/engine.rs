@@ -1,15 +1,20 @@
 //! Clients and their commands, without sockets: bytes in, bytes out, and a device in between.
 //!
 //! Memory: data of writes that came in part, commands in progress and replies that a client has not taken count towards the
-//! limit. A client is read from only while all together are below it, or while the data of its write is incomplete; so the
-//! limit is exceeded by one command at most.
+//! limit. A client is read from only while it holds less than what is free (dynamic thresholds: Choudhury and Hahne, *IEEE/ACM
+//! Transactions on Networking* 6(2), 1998), or while the data of its write is incomplete. So the limit is exceeded by one
+//! command at most; one client gets half of it, *n* busy ones an equal share each, and one that holds nothing is read from until
+//! nothing is free. Then the clients are closed that did not move within [`STALL`] the bytes that they held.
+//!
+//! Invariant: `held_bytes` is the sum of what the clients hold, each as of its last [`recount`](Engine::recount).
 
 use crate::disk::{Answer, Disk, Finished, Tag, data_bytes};
-use crate::nbd::{Command, Event, Export, Session};
+use crate::nbd::{Command, Event, Export, PAYLOAD_BYTES_MAX, Session};
+use crate::output::Output;
 use crate::stats::Stats;
 use flashlane_base::{Duration, Histogram, Instant};
 use flashlane_device::{Counters, DataDevice, Operation, Profile};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A client's number, from 0.
 pub(crate) type ClientId = u64;
@@ -18,13 +23,20 @@ pub(crate) type ClientId = u64;
 const COMMANDS_MAX: usize = 1024;
 /// Memory that a command takes beside its data.
 const COMMAND_BYTES: usize = 512;
+/// Time in which a client that holds memory has to move the bytes that it held at the beginning, where no memory is free.
+const STALL: Duration = Duration::from_s(5);
+/// Time in which a client has to choose the export.
+const NEGOTIATION: Duration = Duration::from_s(30);
+
+/// Memory of clients in which the longest read fits with its reply.
+pub const CLIENT_MEMORY_BYTES_MIN: usize = 2 * PAYLOAD_BYTES_MAX as usize;
 
 /// What is served, and to how many.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Clients at most.
     pub clients_max: usize,
-    /// Memory of commands and replies of all clients.
+    /// Memory of commands and replies of all clients; [`CLIENT_MEMORY_BYTES_MIN`] or more for requests of any length.
     pub memory_bytes: usize,
     /// Memory for the data of a simulated device; `None` for a device that keeps its data elsewhere.
     pub data_bytes: Option<u64>,
@@ -48,14 +60,19 @@ impl Default for Options {
 
 struct Client {
     session: Session,
-    output: Vec<u8>,
-    /// Bytes of `output` that were taken.
-    taken: usize,
+    output: Output,
     /// Commands in progress, and their memory.
     commands: usize,
     commands_bytes: usize,
-    /// When the device had done the commands whose replies are in `output` and were not yet handed over.
-    due: Vec<Instant>,
+    /// Its share of `Engine::held_bytes`.
+    held_bytes: usize,
+    /// Ends of the replies in `output`, counted from its first byte, and when the device had done their commands.
+    due: VecDeque<(u64, Instant)>,
+    connected: Instant,
+    /// Bytes that were read of it.
+    read_bytes: u64,
+    /// When it is stalled, unless [`moved_bytes`](Self::moved_bytes) has reached the number by then.
+    stalls: Option<(Instant, u64)>,
     /// No more commands are read.
     is_ending: bool,
     /// It broke the protocol, or vanished.
@@ -64,7 +81,28 @@ struct Client {
 
 impl Client {
     fn memory_bytes(&self) -> usize {
-        self.session.memory_bytes() + self.commands_bytes + self.output.len()
+        self.session.memory_bytes() + self.commands_bytes + self.output.held_bytes()
+    }
+
+    /// Returns the number of bytes that came from the client or went to it.
+    fn moved_bytes(&self) -> u64 {
+        self.read_bytes + self.output.taken_bytes()
+    }
+
+    /// Returns the number of bytes that only the client can move: the rest of a write, and replies.
+    fn owed_bytes(&self) -> u64 {
+        self.session.missing_bytes() + self.output.waiting_bytes()
+    }
+
+    /// Returns whether the client held bytes for [`STALL`] without moving them, as of the last call.
+    fn is_stalled(&mut self, now: Instant) -> bool {
+        let (owed, moved) = (self.owed_bytes(), self.moved_bytes());
+        match self.stalls {
+            _ if owed == 0 => self.stalls = None,
+            Some((_, target)) if moved < target => {}
+            _ => self.stalls = Some((now + STALL, moved + owed)),
+        }
+        self.stalls.is_some_and(|(at, _)| now >= at)
     }
 }
 
@@ -92,6 +130,8 @@ pub struct Engine<D> {
     options: Options,
     clients: BTreeMap<ClientId, Client>,
     clients_total: u64,
+    /// Memory of the clients.
+    held_bytes: usize,
     total: Stats,
     recent: Stats,
     touched: Vec<ClientId>,
@@ -111,6 +151,7 @@ impl<D: DataDevice> Engine<D> {
             options,
             clients: BTreeMap::new(),
             clients_total: 0,
+            held_bytes: 0,
             total: Stats::new(Histogram::new),
             recent: Stats::new(Histogram::coarse),
             touched: Vec::new(),
@@ -190,52 +231,63 @@ impl<D: DataDevice> Engine<D> {
         }
         let id = self.clients_total;
         self.clients_total += 1;
-        let mut output = Vec::new();
-        let session = Session::new(self.export.clone(), &mut output);
+        let mut output = Output::default();
+        let session = output.append(|out| Session::new(self.export.clone(), out));
         let client = Client {
             session,
             output,
-            taken: 0,
             commands: 0,
             commands_bytes: 0,
-            due: Vec::new(),
+            held_bytes: 0,
+            due: VecDeque::new(),
+            connected: self.now(),
+            read_bytes: 0,
+            stalls: None,
             is_ending: false,
             is_broken: false,
         };
         self.clients.insert(id, client);
+        self.recount(id);
         self.touched.push(id);
         Some(id)
     }
 
     /// Removes a client. Its commands in progress are carried out.
     pub fn disconnect(&mut self, id: ClientId) {
-        self.clients.remove(&id);
+        if let Some(client) = self.clients.remove(&id) {
+            self.held_bytes -= client.held_bytes;
+        }
     }
 
     /// Returns whether bytes of a client can be read.
     pub fn has_room(&self, id: ClientId) -> bool {
         let Some(client) = self.clients.get(&id) else { return false };
         let is_open = !client.is_ending && client.commands < COMMANDS_MAX;
-        is_open && (client.session.is_within_data() || !self.is_short_of_memory())
+        is_open && (client.session.is_within_data() || client.held_bytes < self.free_bytes())
     }
 
-    /// Returns whether clients take all the memory that they may.
-    pub fn is_short_of_memory(&self) -> bool {
-        let taken: usize = self.clients.values().map(Client::memory_bytes).sum();
-        taken >= self.options.memory_bytes
+    fn free_bytes(&self) -> usize {
+        self.options.memory_bytes.saturating_sub(self.held_bytes)
     }
 
-    /// Returns whether a client keeps memory for which only it can do something: a write that came in part, or replies that
-    /// it does not take.
-    pub fn holds_memory(&self, id: ClientId) -> bool {
-        self.clients.get(&id).is_some_and(|client| {
-            client.commands == 0 && (client.session.is_within_data() || !client.output.is_empty())
-        })
+    /// Counts the memory of a client anew, after a change.
+    fn recount(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            let held_bytes = client.memory_bytes();
+            self.held_bytes = self.held_bytes - client.held_bytes + held_bytes;
+            client.held_bytes = held_bytes;
+        }
     }
 
-    /// Returns whether a client still negotiates.
-    pub fn is_negotiating(&self, id: ClientId) -> bool {
-        self.clients.get(&id).is_some_and(|client| !client.session.is_open())
+    /// Returns the clients to disconnect: those that do not negotiate, and where no memory is free, those that keep some. MUST
+    /// be called some times in [`STALL`].
+    pub fn stalled(&mut self) -> Vec<ClientId> {
+        let (now, is_short) = (self.now(), self.free_bytes() == 0);
+        let is_over = |client: &mut Client| {
+            let is_idle = client.session.is_negotiating() && now.since(client.connected) >= NEGOTIATION;
+            client.is_stalled(now) && is_short || is_idle
+        };
+        self.clients.iter_mut().filter_map(|(&id, client)| is_over(client).then_some(id)).collect()
     }
 
     /// Reads bytes of a client while there is room. Returns how many were used.
@@ -243,9 +295,9 @@ impl<D: DataDevice> Engine<D> {
         let mut used = 0;
         while used < bytes.len() && self.has_room(id) {
             let client = self.clients.get_mut(&id).expect("it has room");
-            let before = client.output.len();
-            let fed = client.session.feed(&bytes[used..], &mut client.output);
-            if client.output.len() > before {
+            let before = client.output.appended_bytes();
+            let fed = client.output.append(|out| client.session.feed(&bytes[used..], out));
+            if client.output.appended_bytes() > before {
                 self.touched.push(id);
             }
             match fed {
@@ -255,6 +307,7 @@ impl<D: DataDevice> Engine<D> {
                 }
                 Ok((read, event)) => {
                     used += read;
+                    client.read_bytes += read as u64;
                     match event {
                         Some(Event::Command(command)) => self.start(id, command),
                         Some(Event::Disconnect) => {
@@ -265,6 +318,7 @@ impl<D: DataDevice> Engine<D> {
                     }
                 }
             }
+            self.recount(id);
         }
         used
     }
@@ -307,20 +361,21 @@ impl<D: DataDevice> Engine<D> {
             let Some(client) = self.clients.get_mut(&end.tag.client) else { continue };
             client.commands -= 1;
             client.commands_bytes -= COMMAND_BYTES + end.data_bytes;
-            let (session, out) = (&client.session, &mut client.output);
-            match &end.outcome {
-                Ok(Answer::Done) => session.reply_done(end.tag.cookie, out),
-                Ok(Answer::Data(data)) => {
-                    let start = (end.offset_bytes % self.export.unit_bytes) as usize;
-                    let data = &data.as_slice()[start..][..end.length_bytes as usize];
-                    session.reply_read(end.tag.cookie, end.offset_bytes, data, out);
-                }
-                Ok(Answer::Extents(extents)) => session.reply_status(end.tag.cookie, extents, out),
-                Err((error, text)) => session.reply_error(end.tag.cookie, *error, text, out),
+            let (session, cookie) = (&client.session, end.tag.cookie);
+            client.output.append(|out| match &end.outcome {
+                Ok(Answer::Done) => session.reply_done(cookie, out),
+                Ok(Answer::Data(_)) => session.begin_read(cookie, end.offset_bytes, end.length_bytes, out),
+                Ok(Answer::Extents(extents)) => session.reply_status(cookie, extents, out),
+                Err((error, text)) => session.reply_error(cookie, *error, text, out),
+            });
+            if let Ok(Answer::Data(data)) = &end.outcome {
+                let start = (end.offset_bytes % self.export.unit_bytes) as usize;
+                client.output.append_data(&data.as_slice()[start..][..end.length_bytes as usize]);
             }
             if end.operation.is_some() && end.outcome.is_ok() {
-                client.due.push(end.due);
+                client.due.push_back((client.output.appended_bytes(), end.due));
             }
+            self.recount(end.tag.client);
             self.touched.push(end.tag.client);
         }
         self.disk.give_back(finished);
@@ -334,37 +389,28 @@ impl<D: DataDevice> Engine<D> {
         touched
     }
 
-    /// Returns what a client has to be sent; `None` where its connection ends.
+    /// Returns the next bytes that a client has to be sent; `None` where its connection ends.
     pub fn output(&self, id: ClientId) -> Option<&[u8]> {
         let client = self.clients.get(&id)?;
-        let output = &client.output[client.taken..];
+        let output = client.output.first();
         let is_over = client.is_broken || client.is_ending && client.commands == 0 && output.is_empty();
         (!is_over).then_some(output)
     }
 
-    /// Notes that the first `bytes` of a client's output were sent.
+    /// Notes that the first `bytes` of a client's output were sent now, and with them the replies that end there.
     pub fn take(&mut self, id: ClientId, bytes: usize) {
-        let Some(client) = self.clients.get_mut(&id) else { return };
-        client.taken += bytes;
-        if client.taken == client.output.len() {
-            client.taken = 0;
-            // A long reply must not keep its memory.
-            match client.output.capacity() > 1 << 20 {
-                true => client.output = Vec::new(),
-                false => client.output.clear(),
-            }
-        }
-    }
-
-    /// Notes that the replies of a client were handed to its socket, as far as it took them.
-    pub fn delivered(&mut self, id: ClientId) {
         let now = self.now();
         let Some(client) = self.clients.get_mut(&id) else { return };
-        for due in client.due.drain(..) {
+        client.output.take(bytes);
+        while let Some(&(end, due)) = client.due.front()
+            && end <= client.output.taken_bytes()
+        {
+            client.due.pop_front();
             let lateness: Duration = now.since(due);
             self.total.lateness.record(lateness);
             self.recent.lateness.record(lateness);
         }
+        self.recount(id);
     }
 }
 

@@ -6,6 +6,7 @@
 //! | `nbd` | the protocol: bytes in, commands and replies out |
 //! | `disk`, `written` | commands of any offset and length as requests to a device; which bytes were written |
 //! | `engine` | clients and their commands, without sockets |
+//! | `output` | replies that a client has not taken |
 //! | `stats` | counts, latency, and the lateness that says whether a run is valid |
 //! | `uri` | where clients find the device |
 //! | `network` | sockets: one thread, which waits for the device and the sockets in turn |
@@ -16,12 +17,13 @@ mod disk;
 mod engine;
 pub mod nbd;
 mod network;
+mod output;
 mod real_time;
 mod stats;
 mod uri;
 mod written;
 
-pub use engine::{Asked, Engine, Options};
+pub use engine::{Asked, CLIENT_MEMORY_BYTES_MIN, Engine, Options};
 pub use flashlane_host::Address;
 pub use network::{Bound, ListenError, Server};
 pub use real_time::{RealTime, WallClock};

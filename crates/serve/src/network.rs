@@ -4,10 +4,7 @@
 //! is waited for together with the sockets, asleep until shortly before the event and then spinning. A real device with requests
 //! in flight is waited for alone, at most [`DEVICE_WAIT`], and the sockets are only looked at.
 //!
-//! A client that does not take its replies is not read from once clients take all the memory they may. Then those that hold memory
-//! and do nothing about it for [`STALL`] are closed, and so is a client that does not negotiate for [`NEGOTIATION`].
-//!
-//! Invariant: `readable` has the clients from which bytes may have come, and that have room for commands.
+//! Invariant: a client from which bytes may have come is in `readable`, or in `full` if it had no room for commands.
 
 use crate::engine::{ClientId, Engine, Options};
 use flashlane_base::{Duration, Instant};
@@ -29,10 +26,6 @@ const READ_BYTES: usize = 256 << 10;
 const READS: usize = 4;
 /// Time in which commands that were read are answered when the server ends.
 const ANSWER: Duration = Duration::from_ms(100);
-/// Time after which a client that holds memory is closed where memory is short.
-const STALL: Duration = Duration::from_s(5);
-/// Time in which a client has to choose the export.
-const NEGOTIATION: Duration = Duration::from_s(30);
 /// Interval of looks for clients to close.
 const LOOK: Duration = Duration::from_ms(200);
 /// Open files that are not clients: devices, sockets, what libraries open.
@@ -62,9 +55,6 @@ struct Connection {
     is_read_closed: bool,
     /// The socket may take more bytes.
     may_write: bool,
-    since: Instant,
-    /// When bytes last came or went.
-    moved: Instant,
 }
 
 /// Sockets that listen, on which no device is served yet: clients that connect wait.
@@ -111,6 +101,7 @@ impl Bound {
             bound: self,
             connections: BTreeMap::new(),
             readable: BTreeSet::new(),
+            full: BTreeSet::new(),
             buffer: vec![0; READ_BYTES],
         }
     }
@@ -122,6 +113,7 @@ pub struct Server<D: DataDevice> {
     bound: Bound,
     connections: BTreeMap<ClientId, Connection>,
     readable: BTreeSet<ClientId>,
+    full: BTreeSet<ClientId>,
     buffer: Vec<u8>,
     looked: Instant,
 }
@@ -157,11 +149,13 @@ impl<D: DataDevice> Server<D> {
             self.close_stalled();
         }
         self.readable.clear();
+        self.full.clear();
         let end = self.engine.now() + ANSWER;
         while self.engine.now() < end && (self.engine.is_busy() || self.has_output()) {
             self.turn();
             self.wait(&mut events, Duration::from_ms(1))?;
             self.readable.clear();
+            self.full.clear();
         }
         Ok(())
     }
@@ -185,6 +179,7 @@ impl<D: DataDevice> Server<D> {
 
     /// Waits for events of the sockets, until shortly before the next event of the device, or for `longest`.
     fn wait(&mut self, events: &mut Events, longest: Duration) -> io::Result<()> {
+        self.find_room();
         let until_event = match self.engine.next_event() {
             Some(event) => event.since(self.engine.now()),
             None if self.engine.is_busy() => Duration::ZERO,
@@ -240,23 +235,33 @@ impl<D: DataDevice> Server<D> {
                 self.engine.disconnect(id);
                 continue;
             }
-            let now = self.engine.now();
             let connection = Connection {
                 stream,
                 input: Vec::new(),
                 may_read: true,
                 is_read_closed: false,
                 may_write: true,
-                since: now,
-                moved: now,
             };
             self.connections.insert(id, connection);
             self.readable.insert(id);
         }
     }
 
+    /// Makes clients readable again that have room now.
+    fn find_room(&mut self) {
+        let Self { engine, readable, full, .. } = self;
+        full.retain(|&id| {
+            let has_room = engine.has_room(id);
+            if has_room {
+                readable.insert(id);
+            }
+            !has_room
+        });
+    }
+
     /// Reads from the clients that have sent something.
     fn read_all(&mut self) {
+        self.find_room();
         for id in std::mem::take(&mut self.readable) {
             let mut reads = 0;
             while self.read(id) {
@@ -275,11 +280,12 @@ impl<D: DataDevice> Server<D> {
         if !connection.input.is_empty() {
             let used = self.engine.feed(id, &connection.input);
             connection.input.drain(..used);
-            if !connection.input.is_empty() {
-                return false;
-            }
         }
-        if !connection.may_read || !self.engine.has_room(id) {
+        if connection.input.is_empty() && !connection.may_read {
+            return false;
+        }
+        if !connection.input.is_empty() || !self.engine.has_room(id) {
+            self.full.insert(id);
             return false;
         }
         match connection.stream.read(&mut self.buffer) {
@@ -289,12 +295,11 @@ impl<D: DataDevice> Server<D> {
                 false
             }
             Ok(bytes) => {
-                connection.moved = self.engine.now();
                 let used = self.engine.feed(id, &self.buffer[..bytes]);
                 connection.input.extend_from_slice(&self.buffer[used..bytes]);
                 // A read that did not fill the buffer has emptied the socket, and the next bytes are an event.
                 connection.may_read = bytes == self.buffer.len() || connection.is_read_closed;
-                connection.input.is_empty() && connection.may_read
+                connection.may_read || !connection.input.is_empty()
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -317,51 +322,31 @@ impl<D: DataDevice> Server<D> {
                 break;
             }
             match connection.stream.write(output) {
-                Ok(bytes) => {
-                    self.engine.take(id, bytes);
-                    connection.moved = self.engine.now();
-                }
+                Ok(bytes) => self.engine.take(id, bytes),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => connection.may_write = false,
                 Err(_) => return self.close(id),
             }
         }
-        self.engine.delivered(id);
         if self.engine.output(id).is_none() {
-            return self.close(id);
-        }
-        if (connection.may_read || !connection.input.is_empty()) && self.engine.has_room(id) {
-            self.readable.insert(id);
+            self.close(id);
         }
     }
 
     /// Closes clients that hold memory which others need, and those that do not negotiate.
     fn close_stalled(&mut self) {
         let now = self.engine.now();
-        if now.since(self.looked) < LOOK {
-            return;
+        if now.since(self.looked) >= LOOK {
+            self.looked = now;
+            self.engine.stalled().into_iter().for_each(|id| self.close(id));
         }
-        self.looked = now;
-        let is_short = self.engine.is_short_of_memory();
-        let is_stalled = |(&id, connection): (&ClientId, &Connection)| {
-            let holds = is_short && now.since(connection.moved) >= STALL && self.engine.holds_memory(id);
-            let is_idle = now.since(connection.since) >= NEGOTIATION && self.engine.is_negotiating(id);
-            (holds || is_idle).then_some(id)
-        };
-        let stalled: Vec<ClientId> = self.connections.iter().filter_map(is_stalled).collect();
-        stalled.into_iter().for_each(|id| self.close(id));
-        // Others may have room now, also those that were not read from since memory was short.
-        let is_waiting = |connection: &Connection| connection.may_read || !connection.input.is_empty();
-        let waiting = self.connections.iter().filter(|(_, connection)| is_waiting(connection));
-        let waiting: Vec<ClientId> =
-            waiting.map(|(&id, _)| id).filter(|&id| self.engine.has_room(id)).collect();
-        self.readable.extend(waiting);
     }
 
     fn close(&mut self, id: ClientId) {
         self.engine.disconnect(id);
         self.connections.remove(&id);
         self.readable.remove(&id);
+        self.full.remove(&id);
     }
 }
 

@@ -362,28 +362,163 @@ fn disconnect_answers_what_was_asked_before() {
     assert!(client.is_closed());
 }
 
+/// An engine over a device of 1 GiB that does no work, with limits.
+fn limited(
+    clients_max: usize,
+    memory_bytes: usize,
+) -> Engine<flashlane_layer::Backed<flashlane_device::NullDevice>> {
+    let options = Options { clients_max, memory_bytes, data_bytes: Some(1 << 30), ..Options::default() };
+    Engine::new(flashlane_layer::Backed::new(flashlane_device::NullDevice::new(1 << 30)), options)
+}
+
+const NONE: [ClientId; 0] = [];
+
+/// What a client sends to choose the export.
+fn hello() -> Vec<u8> {
+    [&[0, 0, 0, 3][..], b"IHAVEOPT", &[0, 0, 0, 1, 0, 0, 0, 0]].concat()
+}
+
+fn read_of(length: u32) -> Vec<u8> {
+    client::request(0, READ, 1, 0, length, &[])
+}
+
+/// Connects clients that have chosen the export and taken all replies to it.
+fn connected<D: DataDevice, const N: usize>(engine: &mut Engine<D>) -> [ClientId; N] {
+    std::array::from_fn(|_| {
+        let id = engine.connect().unwrap();
+        assert_eq!(engine.feed(id, &hello()), hello().len());
+        take_all(engine, id);
+        id
+    })
+}
+
+fn take_all<D: DataDevice>(engine: &mut Engine<D>, id: ClientId) -> usize {
+    let mut taken = 0;
+    while let Some(output) = engine.output(id).filter(|output| !output.is_empty()) {
+        let bytes = output.len();
+        engine.take(id, bytes);
+        taken += bytes;
+    }
+    taken
+}
+
+/// Lets the device work, and advances its time by `time`.
+fn pass<D: DataDevice>(engine: &mut Engine<D>, time: Duration) {
+    let until = engine.now() + time;
+    while engine.now() < until {
+        engine.step(until);
+    }
+}
+
 #[test]
 fn clients_and_memory_have_limits() {
-    let options =
-        Options { clients_max: 2, memory_bytes: 1 << 20, data_bytes: Some(1 << 30), ..Options::default() };
-    let device = flashlane_layer::Backed::new(flashlane_device::NullDevice::new(1 << 30));
-    let mut engine = Engine::new(device, options);
-    let (first, second) = (engine.connect().unwrap(), engine.connect().unwrap());
+    let mut engine = limited(2, 1 << 20);
+    let [first, second] = connected(&mut engine);
     assert_eq!(engine.connect(), None);
-    let hello = [&[0, 0, 0, 3][..], b"IHAVEOPT", &[0, 0, 0, 1, 0, 0, 0, 0]].concat();
-    let read = |length: u32| client::request(0, READ, 1, 0, length, &[]);
     // The first begins a write of 2 MiB and stops.
     let write = client::request(0, WRITE, 1, 0, 2 << 20, &[0; 100]);
-    for id in [first, second] {
-        assert_eq!(engine.feed(id, &hello), hello.len());
-    }
     assert_eq!(engine.feed(first, &write), write.len());
-    assert_eq!(engine.feed(second, &read(512)), 0);
+    assert_eq!(engine.feed(second, &read_of(512)), 0);
     assert!(engine.has_room(first) && !engine.has_room(second), "only the incomplete write is read");
-    assert!(engine.holds_memory(first) && engine.is_short_of_memory());
     engine.disconnect(first);
-    assert_eq!(engine.feed(second, &read(512)), 28);
-    engine.step(Instant::from_ns(1 << 40));
-    assert!(engine.output(second).unwrap().len() > 512);
+    assert_eq!(engine.feed(second, &read_of(512)), 28);
+    pass(&mut engine, Duration::from_ms(1));
+    assert_eq!(take_all(&mut engine, second), 16 + 512);
+    assert_eq!(engine.held_bytes, 0);
     assert!(engine.connect().is_some());
+}
+
+#[test]
+fn clients_that_take_no_replies_leave_room_to_others() {
+    let mut engine = limited(8, 8 << 20);
+    let deaf: [ClientId; 3] = connected(&mut engine);
+    let [other] = connected(&mut engine);
+    for id in deaf {
+        for _ in 0..1000 {
+            engine.feed(id, &read_of(128 << 10));
+            pass(&mut engine, Duration::from_us(1));
+        }
+        assert!(!engine.has_room(id), "it holds as much as is free");
+    }
+    assert!(engine.held_bytes < 8 << 20, "{} bytes are held", engine.held_bytes);
+    for _ in 0..100 {
+        assert_eq!(engine.feed(other, &read_of(4096)), 28);
+        pass(&mut engine, Duration::from_us(1));
+        assert_eq!(take_all(&mut engine, other), 16 + 4096);
+    }
+}
+
+#[test]
+fn taken_bytes_free_memory_and_count_replies_as_delivered() {
+    let mut engine = limited(2, 8 << 20);
+    let [id] = connected(&mut engine);
+    for _ in 0..16 {
+        assert_eq!(engine.feed(id, &read_of(128 << 10)), 28);
+    }
+    pass(&mut engine, Duration::from_ms(1));
+    let all = 16 * (16 + (128 << 10));
+    assert!((all..all + (256 << 10)).contains(&engine.held_bytes), "{} bytes are held", engine.held_bytes);
+    let mut taken = 0;
+    while taken < all / 2 {
+        let bytes = engine.output(id).unwrap().len().min(10_000);
+        engine.take(id, bytes);
+        taken += bytes;
+    }
+    assert!(engine.held_bytes < all / 2 + (128 << 10), "{} bytes are held", engine.held_bytes);
+    // Replies that wait for the client are not delivered, and late once they are.
+    assert_eq!(engine.total().lateness.len(), 8);
+    pass(&mut engine, Duration::from_s(1));
+    take_all(&mut engine, id);
+    assert_eq!(engine.total().lateness.len(), 16);
+    assert!(engine.total().lateness.quantile_ns(0.9) >= 0.9e9);
+}
+
+#[test]
+fn client_that_takes_single_bytes_is_stalled() {
+    let mut engine = limited(2, 64 << 10);
+    let [slow, other] = connected(&mut engine);
+    engine.feed(slow, &read_of(128 << 10));
+    for second in 0..6 {
+        assert_eq!(engine.stalled(), NONE, "after {second} s");
+        pass(&mut engine, Duration::from_s(1));
+        engine.take(slow, 1);
+    }
+    assert!(!engine.has_room(other));
+    assert_eq!(engine.stalled(), [slow]);
+    engine.disconnect(slow);
+    // One that takes a reply in some seconds, and goes on, is not.
+    engine.feed(other, &read_of(128 << 10));
+    for _ in 0..20 {
+        pass(&mut engine, Duration::from_s(1));
+        for _ in 0..8 {
+            let bytes = engine.output(other).unwrap().len();
+            engine.take(other, bytes.min(10_000));
+        }
+        assert_eq!(engine.stalled(), NONE);
+        engine.feed(other, &read_of(128 << 10));
+    }
+    // Nor is anybody while memory is free.
+    let mut engine = limited(2, 8 << 20);
+    let [slow] = connected(&mut engine);
+    engine.feed(slow, &read_of(128 << 10));
+    for _ in 0..20 {
+        pass(&mut engine, Duration::from_s(1));
+        assert_eq!(engine.stalled(), NONE);
+    }
+}
+
+#[test]
+fn old_client_that_disconnects_gets_its_replies() {
+    let mut engine = limited(2, 8 << 20);
+    let [id] = connected(&mut engine);
+    let silent = engine.connect().unwrap();
+    pass(&mut engine, Duration::from_s(29));
+    assert_eq!(engine.stalled(), NONE);
+    pass(&mut engine, Duration::from_s(2));
+    engine.feed(id, &[read_of(4096), client::request(0, 2, 9, 0, 0, &[])].concat());
+    assert_eq!(engine.stalled(), [silent], "the one that never chose the export");
+    pass(&mut engine, Duration::from_ms(1));
+    assert_eq!(engine.stalled(), [silent]);
+    assert_eq!(take_all(&mut engine, id), 16 + 4096);
+    assert_eq!(engine.output(id), None, "its connection ends");
 }

@@ -161,14 +161,25 @@ impl Session {
         Self { export, choices: Choices::default(), state: State::Flags, part: Vec::new() }
     }
 
-    /// Returns whether the client has chosen the export.
-    pub fn is_open(&self) -> bool {
-        matches!(self.state, State::Request | State::Data { .. } | State::Skip { is_option: false, .. })
+    /// Returns whether the client has not chosen the export yet.
+    pub fn is_negotiating(&self) -> bool {
+        matches!(
+            self.state,
+            State::Flags | State::OptionHead | State::OptionData { .. } | State::Skip { is_option: true, .. }
+        )
     }
 
     /// Returns whether the data of a write has come in part.
     pub fn is_within_data(&self) -> bool {
         matches!(self.state, State::Data { .. })
+    }
+
+    /// Returns the number of bytes that a write lacks whose data has come in part.
+    pub fn missing_bytes(&self) -> u64 {
+        match &self.state {
+            State::Data { command, filled } => u64::from(command.length_bytes) - *filled as u64,
+            _ => 0,
+        }
     }
 
     /// Returns the memory of what has come in part.
@@ -390,15 +401,14 @@ impl Session {
         }
     }
 
-    /// Replies to a read.
-    pub fn reply_read(&self, cookie: u64, offset_bytes: u64, data: &[u8], out: &mut Vec<u8>) {
+    /// Begins the reply to a read: `length_bytes` of data MUST follow.
+    pub fn begin_read(&self, cookie: u64, offset_bytes: u64, length_bytes: u32, out: &mut Vec<u8>) {
         if self.choices.is_structured {
-            head(chunk::OFFSET_DATA, cookie, 8 + data.len() as u32, out);
+            head(chunk::OFFSET_DATA, cookie, 8 + length_bytes, out);
             out.extend(offset_bytes.to_be_bytes());
         } else {
             simple(0, cookie, out);
         }
-        out.extend_from_slice(data);
     }
 
     /// Replies to a status.

@@ -123,12 +123,11 @@ impl<D: DataDevice> Client<D> {
 
     fn pump(&mut self) {
         self.engine.step(Instant::FAR);
-        if let Some(output) = self.engine.output(self.id) {
+        while let Some(output) = self.engine.output(self.id).filter(|output| !output.is_empty()) {
             let bytes = output.len();
             self.input.extend(output);
             self.engine.take(self.id, bytes);
         }
-        self.engine.delivered(self.id);
     }
 
     pub fn is_closed(&mut self) -> bool {
