@@ -32,11 +32,21 @@ pub struct Area {
 const STEP_BYTES: u64 = 15 * 256 * 1024;
 
 impl Area {
-    /// Returns a random place with the phase of the chunks and room for `room_bytes`.
+    /// Returns the number of whole chunks.
+    pub(crate) fn chunks(&self, chunk: &Boundaries) -> u64 {
+        self.length_bytes.saturating_sub(chunk.phase_bytes) / chunk.chunk_bytes
+    }
+
+    /// Returns the start of the `nth` whole chunk.
+    pub(crate) fn chunk_start(&self, chunk: &Boundaries, nth: u64) -> u64 {
+        self.offset_bytes + chunk.phase_bytes + nth * chunk.chunk_bytes
+    }
+
+    /// Returns the start of a random chunk with room for `room_bytes` after it.
     pub(crate) fn chunk_place(&self, bench: &mut Bench<'_>, chunk: &Boundaries, room_bytes: u64) -> u64 {
-        let room_bytes = room_bytes + chunk.phase_bytes;
-        let places = (self.length_bytes.saturating_sub(room_bytes) / chunk.chunk_bytes).max(1);
-        self.offset_bytes + chunk.phase_bytes + bench.random().below(places) * chunk.chunk_bytes
+        let room = Self { length_bytes: self.length_bytes.saturating_sub(room_bytes), ..*self };
+        let nth = bench.random().below(room.chunks(chunk).max(1));
+        self.chunk_start(chunk, nth)
     }
 
     /// Returns a random place with the phase of the area's start and room for `room_bytes`.
@@ -101,11 +111,11 @@ pub struct Boundaries {
     pub chunk_bytes: u64,
     /// The first boundary, from the area's start.
     pub phase_bytes: u64,
-    /// Clarity of the difference, 0 to 1.
+    /// Share of the contrast, 0 to 1, that even the slowest boundaries show.
     pub clarity: f64,
     /// How much longer two reads take on one die than on two, in microseconds.
     pub contrast_us: f64,
-    /// Number of boundaries seen.
+    /// Number of boundaries measured.
     pub seen: usize,
 }
 

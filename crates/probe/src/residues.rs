@@ -67,7 +67,7 @@ pub(crate) fn find(
     repetitions: usize,
 ) -> Result<Option<Residues>, Interruption> {
     let sector = bench.sector_bytes();
-    let chunks = ((area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes) as usize;
+    let chunks = area.chunks(chunk) as usize;
     let reach = LONGEST.min(chunks / 3);
     if reach < 2 || chunk.chunk_bytes < 2 * sector {
         return Ok(None);
@@ -232,7 +232,7 @@ impl Search<'_> {
                 let stripes = (self.chunks - residue).div_ceil(period) as u64;
                 let index = residue as u64 + bench.random().below(stripes) * period as u64;
                 let page = bench.random().below(pages) * sizes[0].max(sizes[1]);
-                self.area.offset_bytes + self.chunk.phase_bytes + index * self.chunk.chunk_bytes + page
+                self.area.chunk_start(self.chunk, index) + page
             };
             let (one, other) = (place(base), place(base + i + 1));
             // The base comes second, so that unequal sizes are the same way round in all pairs.

@@ -11,6 +11,7 @@ use crate::chunk::{self, Area, Boundaries, Look};
 use crate::pattern::{self, Point, point};
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
+use std::collections::BTreeSet;
 
 /// Factors by which a candidate may differ from the chunk; others are their products.
 const FACTORS: [u64; 6] = [2, 3, 5, 7, 11, 13];
@@ -27,7 +28,8 @@ const MORE_THAN_A_TRANSFER: f64 = 1.3;
 /// Pages are at least this large.
 const SMALL_PAGE_BYTES: u64 = 2048;
 
-/// Corrects a candidate by tests of `samples` places each; `None` where no correction passes them.
+/// Corrects a candidate by tests of `samples` places each; `None` where no correction passes them. The evidence of the
+/// result is that of the last test, since that of a corrected candidate shows something else.
 pub(crate) fn settle(
     bench: &mut Bench<'_>,
     area: Area,
@@ -59,7 +61,12 @@ pub(crate) fn settle(
             None => {
                 let transfer_us = transfer_us(bench, area, look, &found, samples / 2)?;
                 let is_array_time = contrast_us > MORE_THAN_A_TRANSFER * transfer_us;
-                return Ok(is_array_time.then_some(Boundaries { contrast_us, ..found }));
+                return Ok(is_array_time.then(|| Boundaries {
+                    clarity: test.clarity(contrast_us),
+                    contrast_us,
+                    seen: test.seen(),
+                    ..found
+                }));
             }
         }
     }
@@ -94,9 +101,8 @@ impl Test {
         samples: usize,
     ) -> Result<Option<Self>, Interruption> {
         let unit = look.unit_bytes(bench);
-        let Boundaries { chunk_bytes, phase_bytes, .. } = *found;
-        let count = (area.length_bytes.saturating_sub(phase_bytes)) / chunk_bytes;
-        let inside_places = (chunk_bytes / unit).saturating_sub(1);
+        let count = area.chunks(found);
+        let inside_places = (found.chunk_bytes / unit).saturating_sub(1);
         // The first boundary may be the area's start, before which there is nothing to read.
         if count < 4 || inside_places == 0 {
             return Ok(None);
@@ -104,12 +110,10 @@ impl Test {
         let (mut boundaries, mut inside) = (Vec::new(), Vec::new());
         for _ in 0..samples {
             let nth = 1 + bench.random().below(count - 1);
-            let at = area.offset_bytes + phase_bytes + nth * chunk_bytes;
-            boundaries.push((nth, look.across(bench, at)?));
+            boundaries.push((nth, look.across(bench, area.chunk_start(found, nth))?));
             let nth = bench.random().below(count - 1);
             let place = 1 + bench.random().below(inside_places);
-            let at = area.offset_bytes + phase_bytes + nth * chunk_bytes + place * unit;
-            inside.push(look.across(bench, at)?);
+            inside.push(look.across(bench, area.chunk_start(found, nth) + place * unit)?);
         }
         Ok(Some(Self { boundaries, inside: point(&mut inside), count }))
     }
@@ -134,9 +138,23 @@ impl Test {
         FACTORS.into_iter().filter(move |factor| count >= 3 * factor)
     }
 
+    fn all_classes(&self) -> impl Iterator<Item = Point> {
+        [1].into_iter().chain(self.factors()).flat_map(|factor| self.classes(factor))
+    }
+
     fn fastest(&self) -> f64 {
-        let all = [1].into_iter().chain(self.factors()).flat_map(|factor| self.classes(factor));
-        all.map(|class| class.value).fold(f64::INFINITY, f64::min)
+        self.all_classes().map(|class| class.value).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Returns the share of the contrast that even the slowest class of boundaries saves.
+    fn clarity(&self, contrast_us: f64) -> f64 {
+        let slowest = self.all_classes().map(|class| class.value).fold(0.0, f64::max);
+        ((self.inside.value - slowest) / contrast_us).clamp(0.0, 1.0)
+    }
+
+    /// Returns the number of boundaries measured.
+    fn seen(&self) -> usize {
+        self.boundaries.iter().map(|(nth, _)| nth).collect::<BTreeSet<_>>().len()
     }
 
     fn worst_error(&self) -> f64 {
@@ -200,7 +218,7 @@ fn part(
     samples: usize,
 ) -> Result<Option<u64>, Interruption> {
     let unit = look.unit_bytes(bench);
-    let count = (area.length_bytes - found.phase_bytes) / found.chunk_bytes;
+    let count = area.chunks(found);
     for factor in FACTORS {
         if !found.chunk_bytes.is_multiple_of(factor * unit) || found.chunk_bytes == factor * unit {
             continue;
@@ -208,8 +226,8 @@ fn part(
         let within = found.chunk_bytes / unit;
         let (mut parts, mut others) = (Vec::new(), Vec::new());
         for _ in 0..samples / 2 {
-            let start =
-                area.offset_bytes + found.phase_bytes + bench.random().below(count - 1) * found.chunk_bytes;
+            let nth = bench.random().below(count - 1);
+            let start = area.chunk_start(found, nth);
             let part = 1 + bench.random().below(factor - 1);
             parts.push(look.across(bench, start + part * (found.chunk_bytes / factor))?);
             let other = 1 + bench.random().below(within - 1);
@@ -222,4 +240,33 @@ fn part(
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_base::Seed;
+    use flashlane_sim::{Drive, profile};
+
+    #[test]
+    fn corrected_chunk_has_its_own_evidence() {
+        let mut drive = Drive::new(&profile::load("ssd-s", &[]).unwrap(), Seed(1));
+        let mut stop = || false;
+        let mut bench = Bench::new(&mut drive, Seed(1), &mut stop);
+        let area = Area { offset_bytes: 0, length_bytes: 32 << 20 };
+        bench.fill(0, area.length_bytes, 256 << 10).unwrap();
+        for wrong_bytes in [2048, 8192, 12288] {
+            let refuted = Boundaries {
+                chunk_bytes: wrong_bytes,
+                phase_bytes: 0,
+                clarity: 0.01,
+                contrast_us: 1.0,
+                seen: 3,
+            };
+            let settled = settle(&mut bench, area, Look::Pairs, refuted, 400).unwrap().unwrap();
+            assert_eq!((settled.chunk_bytes, settled.phase_bytes), (4096, 0));
+            assert!(settled.clarity > 0.8 && settled.contrast_us > 20.0, "{settled:?}");
+            assert!((300..=400).contains(&settled.seen), "{settled:?}");
+        }
+    }
 }

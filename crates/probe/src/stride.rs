@@ -20,14 +20,13 @@ pub fn curve(
     strides: usize,
     reads: usize,
 ) -> Result<Vec<f64>, Interruption> {
-    let chunks = (area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes;
-    let start = area.offset_bytes + chunk.phase_bytes;
+    let chunks = area.chunks(chunk);
     (1..=strides as u64)
         .map(|stride| {
             // Wrap at a multiple of the stride, so that its phase stays the same.
             let places = (chunks / stride).max(1);
             let accesses = (0..reads as u64)
-                .map(|i| Access::read(start + i % places * stride * chunk.chunk_bytes, chunk.chunk_bytes));
+                .map(|i| Access::read(area.chunk_start(chunk, i % places * stride), chunk.chunk_bytes));
             let elapsed = bench.stream(accesses, jobs)?;
             Ok(reads as f64 * chunk.chunk_bytes as f64 / 1e6 / elapsed.as_s_f64())
         })

@@ -124,6 +124,11 @@ impl Stripe {
         (first.period..=self.row.len() / 3).step_by(first.period).find(|&distance| strong(distance))
     }
 
+    /// Returns a distance, in chunks, at which no pair shares a die; `None` where every pair does.
+    pub fn apart(&self) -> Option<usize> {
+        self.die_period().filter(|&period| period > 1).map(|period| period - 1)
+    }
+
     /// Cross-checks the levels with reads of single sectors; `dies_alone` is the period at which dies were seen before
     /// a bus was.
     fn checked(mut self, small: &Self, costs: &Costs, dies_alone: Option<usize>) -> Self {
@@ -257,9 +262,8 @@ pub(crate) fn pair(
     distance: usize,
     read_bytes: Sizes,
 ) -> Result<f64, Interruption> {
-    let chunks = (area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes;
-    let near = bench.random().below(chunks - distance as u64);
-    let at = |index: u64| area.offset_bytes + chunk.phase_bytes + index * chunk.chunk_bytes;
+    let near = bench.random().below(area.chunks(chunk) - distance as u64);
+    let at = |index: u64| area.chunk_start(chunk, index);
     // The farther one first: in ascending order neighbours would look sequential.
     let reads =
         [Access::read(at(near + distance as u64), read_bytes[0]), Access::read(at(near), read_bytes[1])];
@@ -287,17 +291,15 @@ impl Costs {
         stripe: &Stripe,
         repetitions: usize,
     ) -> Result<Option<Self>, Interruption> {
-        let Some(together) = stripe.die_period() else { return Ok(None) };
+        let (Some(together), Some(apart)) = (stripe.die_period(), stripe.apart()) else { return Ok(None) };
         let (small, large) = (bench.sector_bytes(), stripe.read_bytes[1]);
         if large == small {
             return Ok(None);
         }
         let alone = |bench: &mut Bench<'_>, bytes: u64| {
-            let chunks = (area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes;
-            let at = area.offset_bytes + chunk.phase_bytes + bench.random().below(chunks) * chunk.chunk_bytes;
+            let at = area.chunk_place(bench, chunk, 0);
             bench.one(Access::read(at, bytes)).map(|time| time.as_us_f64())
         };
-        let apart = together + 1;
         let points = repeat(bench, 6, 4 * repetitions, |bench, kind| match kind {
             0 => pair(bench, area, chunk, together, [small; 2]),
             1 => pair(bench, area, chunk, apart, [small; 2]),
@@ -347,5 +349,27 @@ impl Stripe {
         values.sort_unstable_by(f64::total_cmp);
         2.0 * pattern::least_height(values[values.len() / 5], pattern::typical_error(&self.row))
             + 4.0 * costs.error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn period_of_one_chunk_has_no_distance_apart() {
+        let apart = |period| {
+            let level = Level { period, step_us: 40.0, clarity: 1.0 };
+            let stripe = Stripe {
+                row: Vec::new(),
+                read_bytes: [512; 2],
+                first_level: Some(level),
+                second_level: Some(level),
+                bus_step_us: None,
+                lowered: None,
+            };
+            stripe.apart()
+        };
+        assert_eq!((apart(1), apart(12)), (None, Some(11)));
     }
 }

@@ -51,10 +51,11 @@ impl Structure {
         of_residues.or_else(|| self.stripe.as_ref().and_then(Stripe::die_period))
     }
 
-    /// Returns a distance, in chunks and shorter than [`Self::die_period`], at which few pairs share a die or a channel.
+    /// Returns a distance, in chunks and shorter than [`Self::die_period`], at which few pairs share a die or a channel;
+    /// `None` where all chunks share a die.
     pub(crate) fn apart(&self) -> Option<usize> {
         let of_residues = self.residues.map(|residues| residues.apart);
-        of_residues.or_else(|| self.die_period().map(|period| period - 1))
+        of_residues.or_else(|| self.stripe.as_ref().and_then(Stripe::apart))
     }
 }
 
@@ -166,8 +167,7 @@ fn find_stripe(
         return Ok(None);
     }
     let area = session.area();
-    let chunks = (area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes;
-    let reach = REACH.min(chunks as usize / 2);
+    let reach = REACH.min(area.chunks(chunk) as usize / 2);
     // Larger reads might take several array times.
     let page = page.unwrap_or(session.bench().sector_bytes());
     let mut stripe = None;
