@@ -11,6 +11,7 @@ use crate::{FigureError, Value, row};
 use flashlane_measure::Interruption;
 use flashlane_probe::bench::Bench;
 use flashlane_probe::mapping::{self, Policy};
+use flashlane_probe::pattern::Point;
 use flashlane_probe::stride;
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
@@ -57,7 +58,8 @@ fn look(bench: &mut Bench<'_>, reads: usize) -> Result<Found, Interruption> {
     let stripe_chunks = DOMAINS * SUB_DOMAINS;
     let collisions = mapping::collisions(bench, AREA, &written, (stripe_chunks, 1), 200)?;
     // Chunks that share a die are read one after the other: 25 us of array (section 3.1).
-    Ok(Found { by_address, by_order, policy: collisions.policy(25.0) })
+    let step = Point { value: 25.0, error: 0.0 };
+    Ok(Found { by_address, by_order, policy: collisions.policy(step) })
 }
 
 fn judge(policy: Policy, found: &Found, outcome: &mut Outcome) {
