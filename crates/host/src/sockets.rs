@@ -23,7 +23,7 @@ pub enum Address {
 impl Address {
     /// Returns whether other machines can reach the address.
     pub fn is_remote(&self) -> bool {
-        matches!(self, Self::Tcp(address) if !address.ip().is_loopback())
+        matches!(self, Self::Tcp(address) if !address.ip().to_canonical().is_loopback())
     }
 }
 
@@ -227,6 +227,17 @@ mod tests {
         sockets.poll(&mut events, Some(std::time::Duration::ZERO)).unwrap();
         assert_eq!(events.iter().map(|event| event.token()).collect::<Vec<_>>(), [Token(7)]);
         assert!(listener.accept().unwrap().1.is_some());
-        assert!(!Address::Tcp(address).is_remote() && Address::Tcp("0.0.0.0:1".parse().unwrap()).is_remote());
+    }
+
+    #[test]
+    fn addresses_of_this_machine_are_not_remote() {
+        let is_remote = |address: &str| Address::Tcp(address.parse().unwrap()).is_remote();
+        for own in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert!(!is_remote(own), "{own}");
+        }
+        for other in ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "[::ffff:10.0.0.1]:1"] {
+            assert!(is_remote(other), "{other}");
+        }
+        assert!(!Address::Unix("socket".into()).is_remote());
     }
 }

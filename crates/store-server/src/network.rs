@@ -18,7 +18,6 @@ use mio::event::Event;
 use mio::{Events, Interest, Poll, Token};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
 use std::time;
 
 /// Longest wait for the devices before sockets are looked at.
@@ -40,7 +39,7 @@ pub enum ListenError {
     #[error("{address} can be reached from other machines, which requires a password; 127.0.0.1 cannot")]
     NoPassword {
         /// The address.
-        address: SocketAddr,
+        address: Address,
     },
     /// The system refuses it.
     #[error(transparent)]
@@ -84,11 +83,8 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
         let mut poll = Poll::new().map_err(system)?;
         let mut listeners = Vec::new();
         for (nth, address) in addresses.iter().enumerate() {
-            if let Address::Tcp(address) = *address
-                && !address.ip().is_loopback()
-                && options.password.is_none()
-            {
-                return Err(ListenError::NoPassword { address });
+            if address.is_remote() && options.password.is_none() {
+                return Err(ListenError::NoPassword { address: address.clone() });
             }
             let mut listener = Listener::bind(address)?;
             listener.register(&poll, Token(nth)).map_err(system)?;
