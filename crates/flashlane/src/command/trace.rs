@@ -4,6 +4,7 @@ mod excerpt;
 pub(in crate::command) mod out;
 mod record;
 
+use crate::command::sdf::counted;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, TraceDevice, device_of_trace};
 use crate::output;
@@ -271,7 +272,8 @@ fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
         return Err(out::nothing_written(&source, format, &written, out));
     }
     let (read, written, lost) = (summary.records, written.records, out::losses(&written, "\n  "));
-    out::print_summary(out, &format!("{read} requests, {written} written as {}{lost}", format.name))?;
+    let read = counted(read, "request", "requests");
+    out::print_summary(out, &format!("{read}, {written} written as {}{lost}", format.name))?;
     if let Some(reason) = partial {
         notify(&format!("the trace {source}: {reason}; the requests before that are written"));
         return Ok(Status::Failed);

@@ -1,5 +1,6 @@
 //! The output of a server: a line each second in which something was asked, and a summary.
 
+use crate::command::sdf::counted;
 use crate::failure::Failure;
 use crate::output::print;
 use flashlane_base::units::format_bytes;
@@ -88,7 +89,7 @@ impl Live {
             );
         }
         let time = engine.now().since(self.started);
-        let _ = writeln!(text, "served {} clients in {time}", engine.clients_total());
+        let _ = writeln!(text, "served {} in {time}", counted(engine.clients_total(), "client", "clients"));
         for (name, of) in [
             ("reads", stats.reads),
             ("writes", stats.writes),

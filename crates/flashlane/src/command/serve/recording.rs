@@ -5,6 +5,7 @@
 //!
 //! Invariant: `ended` has the commands that are not written yet, none of which came before one that was.
 
+use crate::command::sdf::counted;
 use crate::command::trace::out;
 use crate::failure::Failure;
 use flashlane_base::Instant;
@@ -64,7 +65,8 @@ impl Recording {
         }
         file.close().map_err(Failure::failed)?;
         let lost = out::losses(&written, "\n  ");
-        let text = format!("{} requests as {}{lost}", written.records, self.format.name);
+        let text =
+            format!("{} as {}{lost}", counted(written.records, "request", "requests"), self.format.name);
         out::print_summary(&self.path, &text)
     }
 }

@@ -5,6 +5,7 @@ mod layout;
 mod postgres;
 
 use super::out;
+use crate::command::sdf::counted;
 use crate::failure::{Failure, Status, notify};
 use anyhow::anyhow;
 use flashlane_base::Duration;
@@ -89,7 +90,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     };
     if let Some(written) = written {
         let device = device.display();
-        out::print_summary(out, &format!("{written} requests of {device} in {took}, as {}", format.name))?;
+        let written = counted(written, "request", "requests");
+        out::print_summary(out, &format!("{written} of {device} in {took}, as {}", format.name))?;
     }
     if lost_events > 0 {
         notify(&format!(
