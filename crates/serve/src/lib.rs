@@ -29,3 +29,4 @@ pub use network::{Bound, ListenError, Server};
 pub use real_time::{RealTime, WallClock};
 pub use stats::{Lateness, OperationStats, Stats};
 pub use uri::{how_to_connect, uri};
+pub use written::DATA_BYTES_MIN;

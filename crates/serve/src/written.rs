@@ -6,6 +6,8 @@ use crate::nbd::Extent;
 
 /// The chunk of the data of simulated devices (`flashlane_layer::Backed`).
 const CHUNK_BYTES: u64 = 4096;
+/// Memory for the data of a drive in which any can be written.
+pub const DATA_BYTES_MIN: u64 = CHUNK_BYTES;
 
 /// The chunks that were written.
 #[derive(Debug)]

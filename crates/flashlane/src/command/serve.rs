@@ -16,7 +16,11 @@ use flashlane_device::DataDevice;
 use flashlane_device::spec::Spec;
 use flashlane_host::{DEPTH_DEFAULT, is_same_file};
 use flashlane_open::Target;
-use flashlane_serve::{Address, Bound, ListenError, Options, RealTime, Server, how_to_connect};
+use flashlane_serve::nbd::Export;
+use flashlane_serve::{
+    Address, Bound, CLIENT_MEMORY_BYTES_MIN, DATA_BYTES_MIN, ListenError, Options, RealTime, Server,
+    how_to_connect,
+};
 use flashlane_trace::is_standard_output;
 use live::Live;
 use recording::Recording;
@@ -112,7 +116,6 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         Some(path) => Some(Recording::begin(path, options.to.as_deref(), options.force, options.slowdown)?),
         None => None,
     };
-    warn_of_memory(&target, data_bytes);
     let bound = Bound::bind(&addresses, options.allow_remote).map_err(|error| {
         Failure::unusable(match error {
             ListenError::Remote(_) => anyhow!("{error}; --allow-remote allows it"),
@@ -120,6 +123,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         })
     })?;
     let device = preflight::creating(&target, &options.safety, || open(&target, options))?;
+    warn_of_memory(&target, data_bytes);
     let serving = Options {
         clients_max: options.clients as usize,
         memory_bytes: options.client_memory as usize,
@@ -167,6 +171,13 @@ fn check(target: &Target, options: &NbdOptions) -> Result<Option<u64>, Failure> 
              erased as a whole"
         )));
     }
+    if options.client_memory < CLIENT_MEMORY_BYTES_MIN as u64 {
+        return Err(Failure::unusable(anyhow!(
+            "--client-memory {}: at least {} is required, for the longest request and its reply",
+            exact_bytes(options.client_memory),
+            exact_bytes(CLIENT_MEMORY_BYTES_MIN as u64)
+        )));
+    }
     if !target.is_simulated() {
         if options.slowdown > 1 {
             return Err(Failure::unusable(anyhow!(
@@ -185,6 +196,13 @@ fn check(target: &Target, options: &NbdOptions) -> Result<Option<u64>, Failure> 
     }
     let machine_bytes = flashlane_host::machine_memory_bytes();
     let memory_bytes = options.memory.unwrap_or(machine_bytes / 2);
+    if memory_bytes < DATA_BYTES_MIN {
+        return Err(Failure::unusable(anyhow!(
+            "--memory {}: at least {} is required, the memory of the shortest write",
+            exact_bytes(memory_bytes),
+            exact_bytes(DATA_BYTES_MIN)
+        )));
+    }
     if memory_bytes > machine_bytes {
         return Err(Failure::unusable(anyhow!(
             "--memory {} exceeds the {} of this machine",
@@ -205,6 +223,19 @@ fn warn_of_memory(target: &Target, data_bytes: Option<u64>) {
              ENOSPC; --memory changes the limit",
             format_bytes(data_bytes),
             format_bytes(capacity_bytes)
+        ));
+    }
+}
+
+/// Warns of the end of a file that is no whole unit of requests, which clients do not see.
+fn warn_of_tail(target: &Target, export: &Export) {
+    let length_bytes = target.path().and_then(|path| path.metadata().ok()).map_or(0, |file| file.len());
+    let tail_bytes = length_bytes.saturating_sub(export.size_bytes);
+    if tail_bytes > 0 {
+        notify(&format!(
+            "warning: the last {} of '{target}' are not served: its length is no multiple of {}, the unit of its requests",
+            exact_bytes(tail_bytes),
+            exact_bytes(export.unit_bytes)
         ));
     }
 }
@@ -232,6 +263,7 @@ fn serve<D: DataDevice>(
     mut recording: Option<Recording>,
 ) -> Result<Status, Failure> {
     let export = server.engine().export();
+    warn_of_tail(target, export);
     let speed = match slowdown {
         None => "",
         Some(1) => ", at its own speed",

@@ -269,6 +269,21 @@ fn tcp_clients_reach_the_port_that_was_chosen() {
 }
 
 #[test]
+fn end_of_a_file_that_is_no_whole_unit_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, vec![0; (1 << 20) + 100]).unwrap();
+    let mut serving = Serving::new(text(&file), &["--read-only", "--allow-page-cache"]);
+    let mut warned = BufReader::new(serving.child.stderr.take().unwrap());
+    let summary = serving.end("-INT");
+    assert!(summary.contains("served 0 clients"), "{summary}");
+    let mut warnings = String::new();
+    warned.read_to_string(&mut warnings).unwrap();
+    let warnings: Vec<&str> = warnings.lines().filter(|line| line.contains("not served")).collect();
+    assert!(warnings.len() == 1 && warnings[0].contains("the last 100 B of"), "{warnings:?}");
+}
+
+#[test]
 fn drive_larger_than_memory_is_served_up_to_the_limit() {
     if !has("qemu-io", "qemu-utils") {
         return;
@@ -341,7 +356,21 @@ fn what_cannot_be_served_is_refused() {
     serve(text(&path("file")), &["--read-only", "--slowdown", "2"], &["--slowdown", "real device"]);
     serve("sim:sdf", &[], &["random access", "erase units"]);
     serve(DRIVE, &["--memory", "1PiB"], &["--memory 1 PiB exceeds"]);
-    serve(DRIVE, &["--listen", "0.0.0.0:0"], &["other machines", "--allow-remote"]);
+    for memory in ["0", "4095B"] {
+        serve(DRIVE, &["--memory", memory], &["--memory ", "at least 4 KiB"]);
+    }
+    for memory in ["0", "63MiB"] {
+        serve(
+            DRIVE,
+            &["--client-memory", memory],
+            &["--client-memory ", "at least 64 MiB", "longest request"],
+        );
+    }
+    for remote in ["0.0.0.0:0", "[::ffff:0.0.0.0]:0"] {
+        let given = ["serve", "nbd", "sim:ssd-s", "--memory", "1MiB", "--listen", remote];
+        let ended = refused(2, &given, &["other machines", "--allow-remote"]);
+        assert!(!ended.stderr.contains("warning"), "a refusal comes alone: {}", ended.stderr);
+    }
     refused(2, &["serve", "nbd", DRIVE], &["--socket", "--listen"]);
     std::fs::write(&socket, "kept").unwrap();
     serve(DRIVE, &[], &["cannot listen on", "in use"]);
