@@ -2,8 +2,9 @@
 
 use crate::chunk::Area;
 use crate::link::Link;
-use crate::mapping::{self, Policy};
+use crate::mapping::{self, Collisions, Neighbours, Policy};
 use crate::options::{Effort, Medium};
+use crate::pattern::Point;
 use crate::session::{FILL_BYTES, Session};
 use crate::structure::Structure;
 use crate::{figures, interference, link, reclaim, write_buffer};
@@ -60,52 +61,97 @@ pub(crate) fn find(session: &mut Session<'_, '_>, structure: &Structure) -> Resu
 }
 
 fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
-    let (Some(chunk), Some(period), Some(apart)) =
-        (&structure.chunk, structure.die_period(), structure.apart())
-    else {
-        let why = "it shows in which pages collide, and no regular collisions were found before";
+    let distances = structure.die_period().zip(structure.apart());
+    let inner_pages = structure.chunk.as_ref().zip(structure.page_bytes);
+    let inner_page = inner_pages.filter(|(chunk, page)| chunk.chunk_bytes > *page).map(|(_, page)| page);
+    let chunk = structure.chunk.as_ref().filter(|_| distances.is_some() || inner_page.is_some());
+    let Some(chunk) = chunk else {
+        let why = "it shows in which pages collide, and none were found before that certainly do";
         session.note(Feature::MappingPolicy, Finding::not_determined(why));
         return Ok(());
     };
     // Where the page is not known, whole chunks are written, which keep their stripe as well.
     let page = structure.page_bytes.unwrap_or(chunk.chunk_bytes);
     let chunk_pages = chunk.chunk_bytes / page;
-    let stripe_pages = period as u64 * chunk_pages;
+    let stripe_pages = distances.map_or(1, |(period, _)| period as u64) * chunk_pages;
     // Enough stripes for pairs several stripes apart, and few enough to be overwritten quickly.
     let whole = session.area();
     let pages = (12 * stripe_pages).max(2048).min(whole.length_bytes / page);
     let area = Area { offset_bytes: whole.offset_bytes, length_bytes: pages * page };
+    let (few, many) = (session.repetitions().of(64), session.repetitions().of(160));
     // Before the overwrite, which may leave most of the area out of order.
-    let repetitions = session.repetitions().of(64);
-    let step = mapping::die_step(session.bench(), whole, chunk, (period, apart), repetitions)?;
-    let written = mapping::overwrite(session.bench(), area, page)?;
-    let repetitions = session.repetitions().of(160);
-    let distances = (stripe_pages, apart as u64 * chunk_pages);
-    let collisions = mapping::collisions(session.bench(), area, &written, distances, repetitions)?;
-    let (address, turn) = collisions.shares(step.value);
-    let seen = format!(
-        "after overwriting in random order, pages a stripe apart by address collide by {:.0}% of the step of a shared die ({:.1} ± {:.1} µs), by turn of writing by {:.0}%",
-        address * 100.0,
-        step.value,
-        step.error,
-        turn * 100.0
-    );
-    let finding = match collisions.policy(step) {
-        Some(policy) => {
-            let margin = (address - turn).abs().clamp(0.0, 1.0);
-            Finding::found(policy.name(), (90.0 + 9.0 * margin).round() / 100.0, seen)
-        }
-        None => Finding::not_determined(seen),
+    let bench = session.bench();
+    let neighbours = |bench: &mut _, area| {
+        inner_page.map(|page| Neighbours::measure(bench, area, chunk, page, many)).transpose()
     };
+    let neighbours_before = neighbours(bench, whole)?;
+    let step =
+        distances.map(|distances| mapping::die_step(bench, whole, chunk, distances, few)).transpose()?;
+    let written = mapping::overwrite(bench, area, page)?;
+    let neighbours = neighbours_before.zip(neighbours(bench, area)?);
+    let mut collisions = None;
+    if let Some(((_, apart), step)) = distances.zip(step) {
+        let distances = (stripe_pages, apart as u64 * chunk_pages);
+        collisions = Some((mapping::collisions(bench, area, &written, distances, many)?, step));
+    }
+    let finding = mapping_finding(collisions, neighbours);
     if finding.word() == Some(Policy::WriteOrder.name()) {
         session.warn_of_changed_layout(
             "the probe overwrote the beginning of the drive in random order: its pages no longer lie in address order",
         );
     }
     session.note(Feature::MappingPolicy, finding);
-    session.draw(figures::mapping(&collisions));
+    if let Some((collisions, _)) = collisions {
+        session.draw(figures::mapping(&collisions));
+    }
     // Later experiments need the area in order.
     session.bench().fill(area.offset_bytes, area.length_bytes / FILL_BYTES * FILL_BYTES, FILL_BYTES)
+}
+
+/// Confidence where only neighbours name the policy.
+const BY_NEIGHBOURS: f64 = 0.93;
+
+/// Finding on the mapping from collisions with the step of a shared die, and from neighbours before and after the
+/// overwrite, each where measured. Where both name a policy, they have to agree.
+fn mapping_finding(
+    collisions: Option<(Collisions, Point)>,
+    neighbours: Option<(Neighbours, Neighbours)>,
+) -> Finding {
+    let mut seen = "after overwriting in random order, ".to_owned();
+    let mut named = Vec::new();
+    if let Some((collisions, step)) = collisions {
+        let (address, turn) = collisions.shares(step.value);
+        seen += &format!(
+            "pages a stripe apart by address collide by {:.0}% of the step of a shared die ({:.1} ± {:.1} µs), by turn of writing by {:.0}%",
+            address * 100.0,
+            step.value,
+            step.error,
+            turn * 100.0
+        );
+        let margin = (address - turn).abs().clamp(0.0, 1.0);
+        named.extend(collisions.policy(step).map(|policy| (policy, (90.0 + 9.0 * margin).round() / 100.0)));
+    }
+    if let Some((before, after)) = neighbours {
+        if collisions.is_some() {
+            seen += "; ";
+        }
+        let step = before.step();
+        seen += &format!(
+            "neighbouring pages of a chunk collide by {:.0}% of the step before ({:.1} ± {:.1} µs)",
+            after.share(before) * 100.0,
+            step.value,
+            step.error
+        );
+        named.extend(after.policy(before).map(|policy| (policy, BY_NEIGHBOURS)));
+    }
+    match named[..] {
+        [(policy, confidence)] => Finding::found(policy.name(), confidence, seen),
+        [(one, first), (other, second)] if one == other => {
+            Finding::found(one.name(), f64::max(first, second), seen)
+        }
+        [] => Finding::not_determined(seen),
+        _ => Finding::not_determined(format!("two experiments disagree: {seen}")),
+    }
 }
 
 /// Measures the link by reads of trimmed space, and fills that space again.

@@ -3,14 +3,23 @@
 //! As chen11 (section 4.4): a part of the area is overwritten once, page by page, in random order. Then pairs of pages
 //! whose *addresses* are a whole number of stripes apart are read, and pairs whose *turns* in the order of writing are.
 //! The kind that still collides on a die names the policy; where both or neither collide, it is not determined.
+//!
+//! *Neighbours*, beyond the paper: one read across two pages of a chunk takes two array times, and one across two chunks
+//! a single one. Chunks that were seen follow from the address or from the order of writes. So where neighbours in a chunk
+//! still share a die after the overwrite, it is the address, and where they do no more than others, it is the order. This
+//! needs no period, and no second request in flight.
 
 use crate::bench::Bench;
-use crate::chunk::{self, Area, Boundaries, samples};
+use crate::chunk::{self, Area, Boundaries, Look, samples};
 use crate::pattern::Point;
 use crate::stripe;
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
+use std::ops::Range;
 
+/// Shares of the step of a shared die that count as a collision, and as none. A share far outside of 0 to 1 is no share.
+const COLLIDES: Range<f64> = 0.7..1.3;
+const DOES_NOT: Range<f64> = -0.3..0.3;
 /// The step of a shared die is a measure where it is this number of standard errors above zero.
 const ERRORS: f64 = 6.0;
 
@@ -84,7 +93,10 @@ pub fn overwrite(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<O
     let mut turns: Vec<u64> =
         (0..area.length_bytes / page_bytes).map(|i| area.offset_bytes + i * page_bytes).collect();
     bench.random().shuffle(&mut turns);
-    bench.stream(turns.iter().map(|&at| Access::write(at, page_bytes)), 1)?;
+    // Each is on flash before the next: a buffer might write them in another order.
+    for &at in &turns {
+        bench.durable_write(at, page_bytes)?;
+    }
     bench.flush_and_pause()?;
     Ok(Overwritten { turns, page_bytes })
 }
@@ -138,14 +150,77 @@ impl Collisions {
             return None;
         }
         let (address, turn) = self.shares(step.value);
-        // A share far outside of 0 to 1 is no share of the step of a die.
-        let (collides, does_not) = (0.7..1.3, -0.3..0.3);
         match (address, turn) {
-            _ if collides.contains(&address) && does_not.contains(&turn) => Some(Policy::Lba),
-            _ if collides.contains(&turn) && does_not.contains(&address) => Some(Policy::WriteOrder),
+            _ if COLLIDES.contains(&address) && DOES_NOT.contains(&turn) => Some(Policy::Lba),
+            _ if COLLIDES.contains(&turn) && DOES_NOT.contains(&address) => Some(Policy::WriteOrder),
             _ => None,
         }
     }
+}
+
+/// Mean times of reads across two pages of a chunk, and across two chunks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Neighbours {
+    /// Across two pages of a chunk.
+    pub(crate) inside: Point,
+    /// Across two chunks.
+    pub(crate) across: Point,
+}
+
+impl Neighbours {
+    /// Measures both kinds of reads. A chunk MUST have more than one page.
+    pub(crate) fn measure(
+        bench: &mut Bench<'_>,
+        area: Area,
+        chunk: &Boundaries,
+        page_bytes: u64,
+        repetitions: usize,
+    ) -> Result<Self, Interruption> {
+        let look = Look::Single { page_bytes };
+        let inside_places = chunk.chunk_bytes / page_bytes - 1;
+        let kinds = samples(bench, 2, repetitions, |bench, kind| {
+            let start = area.chunk_place(bench, chunk, 2 * chunk.chunk_bytes) + chunk.chunk_bytes;
+            let page = if kind == 0 { 1 + bench.random().below(inside_places) } else { 0 };
+            look.across(bench, start + page * page_bytes)
+        })?;
+        let [inside, across] = [0, 1].map(|kind| mean(&kinds[kind]));
+        Ok(Self { inside, across })
+    }
+
+    /// Returns the step of a shared die in microseconds.
+    pub(crate) fn step(self) -> Point {
+        Point {
+            value: self.inside.value - self.across.value,
+            error: self.inside.error.hypot(self.across.error),
+        }
+    }
+
+    /// Returns the step as a share of that of `before`, which was measured before the overwrite.
+    pub(crate) fn share(self, before: Self) -> f64 {
+        self.step().value / before.step().value
+    }
+
+    /// Returns the policy that these times, measured after the overwrite, show against those `before`, if any.
+    pub(crate) fn policy(self, before: Self) -> Option<Policy> {
+        let (step, share) = (before.step(), self.share(before));
+        // Pages that a cache answers for are faster than any on flash.
+        let is_from_flash = self.inside.value.min(self.across.value) > before.across.value - 0.3 * step.value;
+        let is_exact = step.value > ERRORS * step.error.max(self.step().error);
+        match share {
+            _ if !is_exact || !is_from_flash => None,
+            _ if COLLIDES.contains(&share) => Some(Policy::Lba),
+            _ if DOES_NOT.contains(&share) => Some(Policy::WriteOrder),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the trimmed mean of times and its standard error.
+fn mean(times: &[f64]) -> Point {
+    let value = trimmed_mean(times);
+    let n = times.len() as f64;
+    let squares = times.iter().map(|time| (time - value).powi(2)).sum::<f64>();
+    Point { value, error: squares.sqrt() / n }
 }
 
 /// Mean of all but the largest 2%, which may be due to interrupts and other load on the machine.
@@ -187,5 +262,19 @@ mod tests {
         let shown = collisions(102.0, 100.1);
         assert_eq!(shown.policy(Point { value: 2.0, error: 0.3 }), Some(Policy::Lba));
         assert_eq!(shown.policy(Point { value: 2.0, error: 0.4 }), None);
+    }
+
+    #[test]
+    fn neighbours_name_the_policy_unless_a_cache_answers() {
+        let times = |inside: f64, across: f64| {
+            let point = |value| Point { value, error: 0.5 };
+            Neighbours { inside: point(inside), across: point(across) }
+        };
+        let before = times(140.0, 100.0);
+        assert_eq!(times(141.0, 101.0).policy(before), Some(Policy::Lba));
+        assert_eq!(times(106.0, 105.0).policy(before), Some(Policy::WriteOrder));
+        assert_eq!(times(120.0, 100.0).policy(before), None);
+        assert_eq!(times(30.0, 30.0).policy(before), None, "read from a cache");
+        assert_eq!(times(104.0, 104.0).policy(times(104.0, 100.0)), None, "a step within its error");
     }
 }

@@ -62,7 +62,7 @@ fn hidden_array_times_show_no_chunk() {
 }
 
 #[test]
-fn one_request_at_a_time_shows_chunk_and_page() {
+fn one_request_at_a_time_shows_chunk_page_and_mapping() {
     for (chunk, bytes) in [("16KiB", 16384), ("12KiB", 12288), ("128KiB", 131_072)] {
         let result = probed(made(&[("depth", "1"), ("chunk", chunk)]));
         assert_eq!(number(&result, Feature::ChunkSize), Some(bytes), "{:#?}", result.findings);
@@ -72,6 +72,11 @@ fn one_request_at_a_time_shows_chunk_and_page() {
             assert_eq!(finding.status, Status::NotDetermined);
             assert!(finding.evidence.contains("one request at a time"), "{finding:?}");
         }
+    }
+    for policy in ["lba", "write-order"] {
+        let result = probed(made(&[("depth", "1"), ("mapping.policy", policy)]));
+        let mapping = result.finding(Feature::MappingPolicy).unwrap();
+        assert_eq!(mapping.word(), Some(policy), "{mapping:?}");
     }
     // Each sector is a page: a transfer that overlaps another must not pass for an array time.
     let result = probed(made(&[("depth", "1"), ("sector", "4096B"), ("flash.cache_mode", "true")]));
