@@ -73,15 +73,20 @@ impl Buffer {
         buffer
     }
 
+    /// Returns the greatest length that it can have, in bytes: at least that with which it was created.
+    pub fn capacity(&self) -> usize {
+        match &self.memory {
+            Memory::Small(blocks) => size_of_val(&blocks[..]),
+            Memory::Huge { map, start } => map.len() - start,
+        }
+    }
+
     /// Sets the length. Bytes behind the old one have any value.
     ///
     /// # Panics
-    /// Above the length that it was created with, rounded up to 4 KiB.
+    /// Above its [`capacity`](Self::capacity).
     pub fn set_len(&mut self, length_bytes: usize) {
-        let most = match &self.memory {
-            Memory::Small(blocks) => size_of_val(&blocks[..]),
-            Memory::Huge { map, start } => map.len() - start,
-        };
+        let most = self.capacity();
         assert!(length_bytes <= most, "{length_bytes} bytes do not fit into a buffer of {most}");
         self.length_bytes = length_bytes;
     }

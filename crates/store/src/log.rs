@@ -95,7 +95,7 @@ pub(crate) struct Log<L> {
     durable_tail: u64,
     /// Records that are in no page yet: they begin with the next page.
     pending: Queue,
-    /// The buffer of the last write, for the next one.
+    /// The buffer of the last write, for the next ones.
     buffer: Option<Buffer>,
     in_flight: Option<InFlight>,
     /// What an earlier opening wrote may stand in a volatile cache: a flush precedes the first write.
@@ -253,8 +253,7 @@ impl<L: DataDevice> Log<L> {
         let pages = all.min(GROUP_PAGES).min(to_end_of_ring).min(free);
         assert!(pages > 0, "page {} would overwrite one that is needed", self.next_page);
         let length = (pages * self.layout.page_bytes) as usize;
-        let reused = self.buffer.take().filter(|buffer| buffer.len() == length);
-        let mut buffer = reused.unwrap_or_else(|| Buffer::zeroed(length));
+        let mut buffer = self.take_buffer(length);
         let slots = buffer.as_mut_slice().chunks_mut(self.layout.page_bytes as usize);
         for (slot, number) in slots.zip(self.next_page..) {
             self.pending.take(payload, |part, first_record| {
@@ -277,6 +276,15 @@ impl<L: DataDevice> Log<L> {
         };
         self.next_page += pages;
         self.submit(request, Some(buffer), pages);
+    }
+
+    /// Returns a buffer of this length with any content. It grows by factors of two, so that groups of mixed lengths share one:
+    /// the first use of fresh memory costs as much as the write.
+    fn take_buffer(&mut self, length: usize) -> Buffer {
+        let kept = self.buffer.take().filter(|buffer| buffer.capacity() >= length);
+        let mut buffer = kept.unwrap_or_else(|| Buffer::zeroed(length.next_power_of_two()));
+        buffer.set_len(length);
+        buffer
     }
 
     fn submit(&mut self, mut request: Request, buffer: Option<Buffer>, pages: u64) {

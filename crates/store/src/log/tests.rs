@@ -181,3 +181,16 @@ fn ring_is_used_again_where_it_is_freed() {
     let (_, found) = open(log.into_device()).expect("a closed log is opened");
     assert_eq!(found.last().map(|record| record.sequence), Some(399));
 }
+
+#[test]
+fn groups_of_mixed_lengths_share_a_buffer() {
+    let mut log = create(64, 1);
+    let mut memory = None;
+    for (nth, bytes) in [40_000, 100, 20_000, 39_000, 9000].into_iter().enumerate() {
+        log.append(1, nth as u64 + 1, &record(nth as u64 + 1, bytes), Durability::System);
+        settle(&mut log);
+        let buffer = log.buffer.as_ref().expect("the disk gives it back");
+        let own = buffer.as_slice().as_ptr();
+        assert_eq!(*memory.get_or_insert(own), own, "group {nth}");
+    }
+}
