@@ -44,22 +44,26 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     pub(crate) fn acknowledge(&mut self, slice: u32, pending: Pending, sequence: u64) {
         let since = self.now();
         self.slices[slice as usize].delayed.push_back(Delayed { since, pending, sequence });
+        self.writes.delayed_slices.insert(slice);
     }
 
     /// Completes the writes whose delay is over. Returns when that of the next one will be; [`Instant::FAR`] where there is none.
     pub(crate) fn finish_delayed(&mut self) -> Instant {
         let (now, mut next) = (self.now(), Instant::FAR);
-        if self.slices.iter().all(|slice| slice.delayed.is_empty()) {
+        if self.writes.delayed_slices.is_empty() {
             return next;
         }
         let (common, patches_max) = (self.common_debt(), f64::from(self.policy.level_0_patches_max()));
-        for nth in 0..self.slices.len() {
-            let slice = &mut self.slices[nth];
+        for nth in std::mem::take(&mut self.writes.delayed_slices) {
+            let slice = &mut self.slices[nth as usize];
             let debt = common.max(slice.unmerged_patches(self.shape.block_bytes) / patches_max);
             let delay = delay(debt, self.options.write_delay_max);
             let over = slice.delayed.partition_point(|write| write.since + delay <= now);
             let over: Vec<Delayed> = slice.delayed.drain(..over).collect();
-            next = slice.delayed.front().map_or(next, |write| next.min(write.since + delay));
+            if let Some(write) = slice.delayed.front() {
+                next = next.min(write.since + delay);
+                self.writes.delayed_slices.insert(nth);
+            }
             for Delayed { pending, sequence, .. } in over {
                 self.finish(pending, Outcome::Write(Ok(sequence)));
             }

@@ -16,7 +16,7 @@ use crate::operation::{Batch, Outcome, Pending, QueuedWrite, Ticket};
 use crate::slice::Flush;
 use flashlane_block::{Payload, PutFailure};
 use flashlane_device::DataDevice;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Pieces of a write that are being stored at once.
 const PIECES_IN_FLIGHT: usize = 4;
@@ -32,6 +32,8 @@ pub(crate) struct Writes {
     device: VecDeque<Logged>,
     /// Writes whose pieces are being stored.
     pieces: BTreeMap<Ticket, PieceWrite>,
+    /// The slices with writes whose acknowledgement is delayed.
+    pub(crate) delayed_slices: BTreeSet<u32>,
     /// A write was refused since blocks are scarce.
     wants_space: bool,
     /// Spare blocks that the last value would have needed, if it was refused.
