@@ -70,6 +70,17 @@ impl Cell {
 /// All cells, in no order. A command looks its keys up a dozen times; the hash is keyed against chosen collisions.
 pub type Cells = HashMap<Key, Cell, RandomState>;
 
+/// Cells for which a table keeps room.
+const ROOM_KEPT: usize = 1024;
+
+/// Removes a cell. A table that a burst of requests has made large gives its memory back once an eighth of it is in use.
+pub fn remove(cells: &mut Cells, key: &[u8]) {
+    cells.remove(key);
+    if cells.capacity() > 8 * cells.len().max(ROOM_KEPT) {
+        cells.shrink_to(2 * cells.len().max(ROOM_KEPT));
+    }
+}
+
 /// The keys of a command that runs: their values, and what it changes.
 pub struct Keys<'a> {
     cells: &'a Cells,

@@ -1,7 +1,7 @@
 //! The course of a command on keys: it waits for its keys, runs, and its changes go to the store.
 
 use super::{Engine, Unsent, Waiting, WriteInFlight};
-use crate::cells::{Cell, CommandId, Key, Keys, State};
+use crate::cells::{self, Cell, CommandId, Key, Keys, State};
 use crate::clients::SlotId;
 use crate::commands::{Kind, Spec};
 use crate::protocol::Request;
@@ -10,6 +10,9 @@ use crate::value::{Entry, Value};
 use flashlane_device::DataDevice;
 use flashlane_store::{Batch, ReadFailure, Ticket, Value as Stored, WriteError};
 use std::collections::BTreeMap;
+
+/// Commands that wait for keys, for which memory is kept when none waits any more.
+const COMMANDS_KEPT: usize = 1024;
 
 /// What a command does.
 #[derive(Debug)]
@@ -132,7 +135,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         let Some(cell) = self.cells.get_mut(key) else { return };
         let Some(&first) = cell.queue.front() else {
             if cell.is_idle() {
-                self.cells.remove(key);
+                cells::remove(&mut self.cells, key);
             }
             return;
         };
@@ -181,6 +184,9 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                 cell.is_granted = false;
             }
             self.run(running.slot, running.work, &running.keys);
+        }
+        if self.free_ids.len() == self.running.len() && self.running.len() > COMMANDS_KEPT {
+            (self.running, self.free_ids) = (Vec::new(), Vec::new());
         }
     }
 

@@ -70,6 +70,22 @@ fn pipelined_commands_on_a_key_run_in_order() {
 }
 
 #[test]
+fn tables_of_a_burst_of_commands_shrink() {
+    let mut engine = engine();
+    let clients: Vec<ClientId> = (0..40).map(|_| connect(&mut engine)).collect();
+    for (nth, client) in clients.iter().enumerate() {
+        let gets: String = (0..1000).map(|key| format!("GET {nth}:{key}\n")).collect();
+        assert_eq!(engine.feed(*client, gets.as_bytes()), gets.len());
+    }
+    assert!(engine.cells.capacity() >= 40_000 && engine.running.len() == 40_000);
+    while engine.is_busy() {
+        engine.step(Duration::from_ms(1));
+    }
+    let capacities = [engine.cells.capacity(), engine.running.capacity(), engine.free_ids.capacity()];
+    assert!(capacities.iter().all(|&capacity| capacity <= 16 << 10), "{capacities:?} are kept");
+}
+
+#[test]
 fn cache_answers_without_the_store() {
     for (options, reads) in [(ServerOptions::default(), 0), (without_cache(), 5)] {
         let mut engine = engine_with(1, options);
