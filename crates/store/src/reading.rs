@@ -1,8 +1,9 @@
 //! The path of a read.
 //!
 //! A get looks into the containers, then into the patches that may hold its key, from the newest to the oldest; each costs one
-//! read of the device unless the cache has the group, and the filters spare nearly all that do not hold it. A scan merges the containers with a cursor for
-//! each run. Both see the patches that were there when they looked; where a merge has deleted one meanwhile, they look again.
+//! read of the device unless the cache has the group, and the filters spare nearly all that do not hold it. A scan merges the
+//! containers with a cursor for each run. Both see the patches that were there when they looked; where a merge has deleted one
+//! meanwhile, they look again.
 
 use crate::bytes::Reader;
 use crate::container::Container;

@@ -10,7 +10,8 @@
 //! - Opening writes nothing. Blocks that it finds not to count are deleted from the first accepted write on.
 //! - A read at a snapshot sees the writes up to the snapshot's number; a scan without one sees those up to its submission.
 //! - The memory of containers, indexes, filters, waiting writes, buffers of merges and the cache of reads is bounded by one
-//!   option. The cache gives way to the others; where they use it up, writes complete later, by a formula (see `pacing`), and at last are refused as busy.
+//!   option. The cache gives way to the others; where they use it up, writes complete later, by a formula (see `pacing`), and at
+//!   last are refused as busy.
 //! - A full device refuses values. Gets, scans and deletes go on, and values are taken again once merges gave space back.
 
 use crate::core::Core;
