@@ -75,6 +75,19 @@ fn repeated_without_sweep(error: &clap::Error) -> Option<String> {
     Some(hint.into())
 }
 
+/// Returns the hint for `--allow-page-cache` at a command that keeps data and measures nothing.
+fn page_cache_is_allowed(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    let command = std::env::args().nth(1).filter(|command| matches!(&**command, "store" | "sdf"))?;
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument && option == "--allow-page-cache";
+    is_unknown.then(|| {
+        format!(
+            "--allow-page-cache is for measurements: this command of '{command}' measures nothing, and uses the page cache \
+             wherever the file system has no direct I/O; leave the option out"
+        )
+    })
+}
+
 /// Prints requested help, or an error in the arguments in the form of any other error.
 fn refuse(error: &clap::Error) -> ExitCode {
     let is_help = matches!(
@@ -93,7 +106,9 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("tip: to pass '"));
         let text = lines.collect::<Vec<_>>().join("\n").replace("\n\n\n", "\n\n");
         let help = "For more information, try '--help'.";
-        let hint = key_of_workload(error).or_else(|| repeated_without_sweep(error));
+        let hint = key_of_workload(error)
+            .or_else(|| repeated_without_sweep(error))
+            .or_else(|| page_cache_is_allowed(error));
         notify(&hint.map_or(text, |hint| format!("{hint}\n\n{help}")));
     }
     if error.use_stderr() { Status::Unusable.into() } else { Status::Done.into() }

@@ -276,6 +276,16 @@ fn foreign_data_is_refused_and_unchanged() {
 }
 
 #[test]
+fn page_cache_needs_no_permission() {
+    let hint = ["--allow-page-cache is for measurements", "no direct I/O", "leave the option out"];
+    for action in [&["get", "./data", "key"][..], &["create", "./data"], &["serve", "./data"]] {
+        refused(2, &[&["store"], action, &["--allow-page-cache"]].concat(), &hint);
+    }
+    refused(2, &["sdf", "get", "./data", "1", "--allow-page-cache"], &hint);
+    refused(2, &["store", "get", "./data", "key", "--allow-page-caches"], &["unexpected argument"]);
+}
+
+#[test]
 fn refused_creation_leaves_no_files() {
     let dir = tempfile::tempdir().unwrap();
     let spec = format!("lanes({},channels=1,unit=64KiB)", dir.path().join("flash").display());
