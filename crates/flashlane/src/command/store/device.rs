@@ -33,18 +33,27 @@ impl Place {
 
 /// Opens the store for reading. Reading works without a superblock of the blocks.
 pub fn open(place: &Place) -> Result<AnyKeyValueStore, Failure> {
+    open_with(place, BlockAccess::Read, options_to_read())
+}
+
+/// Opens the store for reading many short values that lie side by side: the cache has all but the first of each group.
+pub fn open_with_cache(place: &Place) -> Result<AnyKeyValueStore, Failure> {
+    open_with(place, BlockAccess::Read, StoreOptions { cache_reads: true, ..options_to_read() })
+}
+
+fn options_to_read() -> StoreOptions {
     let blocks = BlockOptions { without_superblock: true, ..BlockOptions::default() };
-    open_with(place, BlockAccess::Read, StoreOptions { blocks, ..StoreOptions::default() })
+    StoreOptions { blocks, ..uncached() }
 }
 
 /// Opens the store for writing, which requires no consent. Devices with other data are refused.
 pub fn open_to_write(place: &Place, level: Level) -> Result<AnyKeyValueStore, Failure> {
-    let store = open_with(place, BlockAccess::Write, options_to_write())?;
+    let store = open_with(place, BlockAccess::Write, uncached())?;
     Ok(store.with_durability(level.into()))
 }
 
 /// The server has a cache of its own, and other commands read a key once.
-fn options_to_write() -> StoreOptions {
+fn uncached() -> StoreOptions {
     StoreOptions { cache_reads: false, ..StoreOptions::default() }
 }
 
@@ -96,7 +105,7 @@ fn create_on(place: &Place, slices: Slices, safety: &CreateOptions) -> Result<An
 
 /// Creates a store on simulated devices, to be tried.
 pub fn create_simulated(place: &Place, level: Level) -> Result<AnyKeyValueStore, Failure> {
-    let new = NewStore { options: options_to_write(), ..NewStore::default() };
+    let new = NewStore { options: uncached(), ..NewStore::default() };
     let created = OpenOptions::new().create_store(&place.device, &place.log, new);
     let store = AnyKeyValueStore::from(created.map_err(|error| not_created(&place.device, error))?);
     Ok(store.with_durability(level.into()))

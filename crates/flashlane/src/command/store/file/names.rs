@@ -1,7 +1,7 @@
 //! Names: listed, made, moved, removed.
 
 use super::super::Level;
-use super::super::device::{Place, open, open_to_write};
+use super::super::device::{Place, open, open_to_write, open_with_cache};
 use super::super::entries::ended;
 use super::bytes::shown;
 use super::failed;
@@ -41,7 +41,7 @@ impl Listed {
 
 /// Lists a directory, page by page.
 pub fn list(place: &Place, path: &OsStr, recursive: bool, format: Format) -> Result<Status, Failure> {
-    let mut store = open(place)?;
+    let mut store = open_with_cache(place)?;
     let mut files = Files::open(&mut store).map_err(failed)?;
     let top = files.find(path.as_bytes()).map_err(failed)?;
     if top.kind == Kind::File {
