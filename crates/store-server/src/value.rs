@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Begins a value that is not a plain string.
 const MARK: &[u8] = b"\0FL";
@@ -23,8 +24,8 @@ pub type Hash = BTreeMap<Vec<u8>, Vec<u8>>;
 /// A value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Bytes.
-    String(Rc<Vec<u8>>),
+    /// Bytes, which the store shares.
+    String(Arc<Vec<u8>>),
     /// A hash, which has at least one field.
     Hash(Rc<Hash>),
 }
@@ -41,7 +42,7 @@ pub struct Entry {
 impl Value {
     /// Returns a string.
     pub fn string(bytes: impl Into<Vec<u8>>) -> Self {
-        Self::String(Rc::new(bytes.into()))
+        Self::String(Arc::new(bytes.into()))
     }
 
     /// Returns the type's name.
@@ -53,10 +54,12 @@ impl Value {
     }
 
     /// Returns the bytes that are stored.
-    pub fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Arc<Vec<u8>> {
         match self {
-            Self::String(bytes) if bytes.starts_with(MARK) => [MARK, &[STRING], bytes.as_slice()].concat(),
-            Self::String(bytes) => bytes.to_vec(),
+            Self::String(bytes) if bytes.starts_with(MARK) => {
+                Arc::new([MARK, &[STRING], bytes.as_slice()].concat())
+            }
+            Self::String(bytes) => bytes.clone(),
             Self::Hash(hash) => {
                 let bytes: usize = hash.iter().map(|(field, value)| 8 + field.len() + value.len()).sum();
                 let mut out = Vec::with_capacity(MARK.len() + 1 + bytes);
@@ -70,7 +73,7 @@ impl Value {
                     out.extend_from_slice(field);
                     out.extend_from_slice(value);
                 }
-                out
+                Arc::new(out)
             }
         }
     }
@@ -81,9 +84,9 @@ impl Value {
             Some([STRING, string @ ..]) if string.starts_with(MARK) => Self::string(string),
             Some([HASH, fields @ ..]) => match decode_hash(fields) {
                 Some(hash) => Self::Hash(Rc::new(hash)),
-                None => Self::String(Rc::new(bytes)),
+                None => Self::String(Arc::new(bytes)),
             },
-            _ => Self::String(Rc::new(bytes)),
+            _ => Self::String(Arc::new(bytes)),
         }
     }
 
@@ -128,9 +131,9 @@ mod tests {
         for value in strings.map(Value::string).into_iter().chain([Value::Hash(Rc::new(hash))]) {
             let bytes = value.encode();
             assert_eq!(Value::type_of(&bytes), value.type_name());
-            assert_eq!(Value::decode(bytes), value);
+            assert_eq!(Value::decode(bytes.to_vec()), value);
         }
-        assert_eq!(Value::string(*b"plain").encode(), b"plain");
+        assert_eq!(*Value::string(*b"plain").encode(), b"plain");
     }
 
     #[test]

@@ -11,14 +11,53 @@ use crate::footer::PatchFooter;
 use crate::snapshots::Snapshots;
 use flashlane_block::Payload;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Place;
 
-/// Memory of an entry beside its key and value: nodes of the map and the headers of both.
-const ENTRY_MEMORY_BYTES: u64 = 128;
+/// Memory of an entry beside its key and value: its place in nodes of the map, two thirds of which are in use, and the header
+/// of the value with those of the allocations of both.
+const ENTRY_MEMORY_BYTES: u64 = (3 * (size_of::<Vec<u8>>() + size_of::<Versions>()) / 2 + 72) as u64;
+
+/// Versions of a key.
+#[derive(Debug)]
+struct Versions {
+    newest: Version,
+    /// Those that snapshots need, from the newest to the oldest.
+    older: Vec<Version>,
+}
+
+impl Versions {
+    fn new(newest: Version) -> Self {
+        Self { newest, older: Vec::new() }
+    }
+
+    /// Adds a version. Returns those that nobody reads any more.
+    fn add(&mut self, version: Version, snapshots: &Snapshots) -> Vec<Version> {
+        debug_assert!(self.newest.sequence <= version.sequence, "writes come in the order of their numbers");
+        let before = std::mem::replace(&mut self.newest, version);
+        self.older.insert(0, before);
+        let removed =
+            snapshots.prune(Some(self.newest.sequence), &mut self.older, |version| version.sequence);
+        if self.older.is_empty() {
+            self.older = Vec::new();
+        }
+        removed
+    }
+
+    /// Returns them from the newest to the oldest.
+    fn iter(&self) -> impl Iterator<Item = &Version> {
+        std::iter::once(&self.newest).chain(&self.older)
+    }
+
+    /// Returns the newest up to `sequence`.
+    fn newest(&self, sequence: u64) -> Option<&Version> {
+        self.iter().find(|version| version.sequence <= sequence)
+    }
+}
 
 /// Entries in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Container {
-    entries: BTreeMap<Vec<u8>, Vec<Version>>,
+    entries: BTreeMap<Vec<u8>, Versions>,
     size: Size,
     tombstones: u64,
     /// The log's pages with its records.
@@ -80,13 +119,17 @@ impl Container {
         for Entry { key, version } in entries {
             self.size.add(shape, &key, &version);
             self.tombstones += u64::from(version.body.is_tombstone());
-            let versions = self.entries.entry(key.clone()).or_default();
-            debug_assert!(versions.first().is_none_or(|newest| newest.sequence <= version.sequence));
-            versions.insert(0, version);
-            for version in snapshots.prune(versions, |version| version.sequence) {
-                self.size.remove(shape, &key, &version);
-                self.tombstones -= u64::from(version.body.is_tombstone());
-                removed.push(version);
+            match self.entries.entry(key) {
+                Place::Vacant(place) => {
+                    place.insert(Versions::new(version));
+                }
+                Place::Occupied(mut place) => {
+                    for version in place.get_mut().add(version, snapshots) {
+                        self.size.remove(shape, place.key(), &version);
+                        self.tombstones -= u64::from(version.body.is_tombstone());
+                        removed.push(version);
+                    }
+                }
             }
         }
         removed
@@ -94,7 +137,7 @@ impl Container {
 
     /// Returns the newest version of `key` up to `sequence`.
     pub(crate) fn get(&self, key: &[u8], sequence: u64) -> Option<&Version> {
-        newest(self.entries.get(key)?, sequence)
+        self.entries.get(key)?.newest(sequence)
     }
 
     /// Returns the keys from `from` on with their newest versions up to `sequence`.
@@ -105,7 +148,7 @@ impl Container {
     ) -> impl Iterator<Item = (&'a [u8], &'a Version)> + 'a {
         let keys =
             self.entries.range::<[u8], _>((std::ops::Bound::Included(from), std::ops::Bound::Unbounded));
-        keys.filter_map(move |(key, versions)| Some((&key[..], newest(versions, sequence)?)))
+        keys.filter_map(move |(key, versions)| Some((&key[..], versions.newest(sequence)?)))
     }
 
     /// Its first and last key. Requires: it has entries.
@@ -116,7 +159,10 @@ impl Container {
 
     /// Pieces that its entries refer to.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = u64> + '_ {
-        self.entries.values().flatten().flat_map(|version| version.body.pieces().iter().copied())
+        self.entries
+            .values()
+            .flat_map(Versions::iter)
+            .flat_map(|version| version.body.pieces().iter().copied())
     }
 
     /// Builds the patch of all entries. Requires: there is one.
@@ -133,9 +179,4 @@ impl Container {
         }
         builder.finish(head, store)
     }
-}
-
-/// Of versions from the newest to the oldest, returns the newest up to `sequence`.
-fn newest(versions: &[Version], sequence: u64) -> Option<&Version> {
-    versions.iter().find(|version| version.sequence <= sequence)
 }

@@ -307,7 +307,7 @@ mod tests {
         let shape = Shape { block_bytes: blocks.block_bytes(), group_bytes: 512, bounds_bytes: 0 };
         let mut builder = Builder::new(shape, blocks.payload(), 0);
         for number in first..first + count {
-            let version = Version { sequence: 1, expiry_ms: 0, body: Body::Value(vec![7; 100]) };
+            let version = Version { sequence: 1, expiry_ms: 0, body: Body::Value(Arc::new(vec![7; 100])) };
             builder.push(&number.to_be_bytes(), &version);
         }
         let (lower, upper, stale) = (Vec::new(), Vec::new(), Vec::new());
@@ -380,7 +380,7 @@ mod tests {
         assert!(cursor.is_at_end());
         cursor.take_spent(&mut spent);
         assert!(spent.is_empty(), "the last entry is held");
-        let version = Version { sequence: 1, expiry_ms: 0, body: Body::Value(vec![7; 100]) };
+        let version = Version { sequence: 1, expiry_ms: 0, body: Body::Value(Arc::new(vec![7; 100])) };
         assert_eq!((last.entry().key, last.entry().version()), (&3_u32.to_be_bytes()[..], version));
         drop(last);
         cursor.take_spent(&mut spent);

@@ -8,6 +8,7 @@
 //! piece.
 
 use crate::bytes::{Reader, put_list, put_varint, varint_bytes};
+use std::sync::Arc;
 
 const VALUE: u8 = 1;
 const PIECES: u8 = 2;
@@ -17,16 +18,20 @@ const EXPIRES: u8 = 0x80;
 /// Content of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
-    Value(Vec<u8>),
-    /// A value that is stored in pieces, each a block.
-    Pieces {
-        value_bytes: u64,
-        /// Blocks, in the value's order.
-        ids: Vec<u64>,
-        /// The bytes behind the pieces.
-        tail: Vec<u8>,
-    },
+    /// Shared with who wrote it, as a cache of values may keep it too.
+    Value(Arc<Vec<u8>>),
+    Pieces(Box<Pieces>),
     Tombstone,
+}
+
+/// A value that is stored in pieces, each a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pieces {
+    pub(crate) value_bytes: u64,
+    /// Blocks, in the value's order.
+    pub(crate) ids: Vec<u64>,
+    /// The bytes behind the pieces.
+    pub(crate) tail: Vec<u8>,
 }
 
 /// A version of a key.
@@ -54,14 +59,14 @@ impl Body {
     /// The blocks that the body refers to.
     pub(crate) fn pieces(&self) -> &[u64] {
         match self {
-            Self::Pieces { ids, .. } => ids,
+            Self::Pieces(pieces) => &pieces.ids,
             _ => &[],
         }
     }
 
     fn into_pieces(self) -> Vec<u64> {
         match self {
-            Self::Pieces { ids, .. } => ids,
+            Self::Pieces(pieces) => pieces.ids,
             _ => Vec::new(),
         }
     }
@@ -69,7 +74,8 @@ impl Body {
     fn len_bytes(&self) -> u64 {
         match self {
             Self::Value(value) => value.len() as u64,
-            Self::Pieces { value_bytes, ids, tail } => {
+            Self::Pieces(pieces) => {
+                let Pieces { value_bytes, ids, tail } = &**pieces;
                 let list = varint_bytes(ids.len() as u64) + 8 * ids.len() as u64;
                 varint_bytes(*value_bytes) + list + tail.len() as u64
             }
@@ -80,7 +86,8 @@ impl Body {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Value(value) => out.extend_from_slice(value),
-            Self::Pieces { value_bytes, ids, tail } => {
+            Self::Pieces(pieces) => {
+                let Pieces { value_bytes, ids, tail } = &**pieces;
                 put_varint(out, *value_bytes);
                 put_list(out, ids);
                 out.extend_from_slice(tail);
@@ -116,7 +123,7 @@ impl Version {
     pub(crate) fn encode(&self, key: &[u8], out: &mut Vec<u8>) {
         let kind = match self.body {
             Body::Value(_) => VALUE,
-            Body::Pieces { .. } => PIECES,
+            Body::Pieces(_) => PIECES,
             Body::Tombstone => TOMBSTONE,
         };
         out.push(kind | if self.expiry_ms == 0 { 0 } else { EXPIRES });
@@ -203,7 +210,7 @@ impl<'a> EntryRef<'a> {
     fn read_pieces(&self) -> Option<Body> {
         let mut reader = Reader::new(self.body);
         let (value_bytes, ids) = (reader.varint()?, reader.list()?);
-        Some(Body::Pieces { value_bytes, ids, tail: reader.rest().to_vec() })
+        Some(Body::Pieces(Box::new(Pieces { value_bytes, ids, tail: reader.rest().to_vec() })))
     }
 
     /// Returns where the entry lies in bytes at whose offset `end` it ends. Requires: they are at most 4 GiB.
@@ -239,7 +246,7 @@ impl<'a> EntryRef<'a> {
     /// Copies the entry's version.
     pub(crate) fn version(&self) -> Version {
         let body = match self.kind {
-            VALUE => Body::Value(self.body.to_vec()),
+            VALUE => Body::Value(Arc::new(self.body.to_vec())),
             PIECES => self.read_pieces().expect("an entry that was read is sound"),
             _ => Body::Tombstone,
         };
@@ -262,10 +269,10 @@ mod tests {
 
     fn versions() -> Vec<Version> {
         let bodies = [
-            Body::Value(Vec::new()),
-            Body::Value(vec![7; 300]),
+            Body::Value(Arc::default()),
+            Body::Value(Arc::new(vec![7; 300])),
             Body::Tombstone,
-            Body::Pieces { value_bytes: 5000, ids: vec![3, u64::MAX], tail: vec![1, 2, 3] },
+            Body::Pieces(Box::new(Pieces { value_bytes: 5000, ids: vec![3, u64::MAX], tail: vec![1, 2, 3] })),
         ];
         let of = |body: &Body| {
             [(1, 0), (u64::MAX, 1), (300, u64::MAX)].map(|(sequence, expiry_ms)| Version {

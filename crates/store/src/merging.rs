@@ -335,7 +335,7 @@ impl Merge {
 
     /// Removes the versions that nobody reads any more.
     fn drop_versions(&mut self, versions: &mut Vec<Merged>, context: &Context<'_>) {
-        let removed = context.snapshots.prune(versions, Merged::sequence);
+        let removed = context.snapshots.prune(None, versions, Merged::sequence);
         self.dropped_pieces.extend(removed.iter().flat_map(Merged::pieces));
         if let Merged::Read(newest) = &versions[0]
             && newest.entry().is_expired(context.now_ms)

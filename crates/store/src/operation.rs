@@ -4,6 +4,7 @@ use crate::entry::{Body, Entry, Version};
 use crate::error::{ReadFailure, WriteFailure};
 use crate::log::Durability;
 use flashlane_base::Instant;
+use std::sync::Arc;
 
 /// Identifies an operation until it completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,13 +80,13 @@ pub struct Item {
 /// last one counts.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    pub(crate) entries: Vec<Entry>,
+    entries: Vec<Entry>,
 }
 
 impl Batch {
     /// Stores a value.
     pub fn put(&mut self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> &mut Self {
-        self.push(key.into(), 0, Body::Value(value.into()))
+        self.put_shared(key, Arc::new(value.into()), None)
     }
 
     /// Stores a value that is there until `expiry_ms`, in milliseconds of the calendar that
@@ -96,7 +97,17 @@ impl Batch {
         value: impl Into<Vec<u8>>,
         expiry_ms: u64,
     ) -> &mut Self {
-        self.push(key.into(), expiry_ms.max(1), Body::Value(value.into()))
+        self.put_shared(key, Arc::new(value.into()), Some(expiry_ms))
+    }
+
+    /// Stores a value that the caller keeps too, without a copy, until `expiry_ms` as [`put_until`](Self::put_until) if given.
+    pub fn put_shared(
+        &mut self,
+        key: impl Into<Vec<u8>>,
+        value: Arc<Vec<u8>>,
+        expiry_ms: Option<u64>,
+    ) -> &mut Self {
+        self.push(key.into(), expiry_ms.map_or(0, |expiry_ms| expiry_ms.max(1)), Body::Value(value))
     }
 
     /// Removes a key. It need not be there.
@@ -105,7 +116,6 @@ impl Batch {
     }
 
     fn push(&mut self, key: Vec<u8>, expiry_ms: u64, body: Body) -> &mut Self {
-        self.entries.retain(|entry| entry.key != key);
         self.entries.push(Entry { key, version: Version { sequence: 0, expiry_ms, body } });
         self
     }
@@ -113,6 +123,21 @@ impl Batch {
     /// Returns whether it has no operations.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Returns the last operation on each key, in the order of keys.
+    pub(crate) fn into_entries(self) -> Vec<Entry> {
+        let mut entries = self.entries;
+        // Stable: operations on a key stay in their order.
+        entries.sort_by(|a, b| a.key.cmp(&b.key));
+        entries.dedup_by(|next, kept| {
+            let is_same = next.key == kept.key;
+            if is_same {
+                std::mem::swap(next, kept);
+            }
+            is_same
+        });
+        entries
     }
 }
 
@@ -131,4 +156,23 @@ pub(crate) struct QueuedWrite {
     pub(crate) durability: Durability,
     /// Bytes of its record, and of memory while it waits.
     pub(crate) bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_operation_on_a_key_counts() {
+        let mut batch = Batch::default();
+        batch.put("b", "1").put("a", "2").delete("b").put("c", "3").put_until("a", "4", 9).put("b", "5");
+        let value = |value: &str| Body::Value(Arc::new(value.into()));
+        let entries = batch.into_entries().into_iter();
+        let found: Vec<_> =
+            entries.map(|Entry { key, version }| (key, version.expiry_ms, version.body)).collect();
+        assert_eq!(
+            found,
+            [(b"a".to_vec(), 9, value("4")), (b"b".to_vec(), 0, value("5")), (b"c".to_vec(), 0, value("3"))]
+        );
+    }
 }

@@ -9,7 +9,7 @@ use crate::bytes::Reader;
 use crate::container::Container;
 use crate::core::{Core, Purpose};
 use crate::cursor::{Bounds, Cursor};
-use crate::entry::{Body, EntryRef, Malformed, Version};
+use crate::entry::{Body, EntryRef, Malformed, Pieces, Version};
 use crate::error::ReadFailure;
 use crate::operation::{Item, Outcome, Page, Pending, Snapshot, Ticket, Value};
 use crate::patch::Patch;
@@ -192,9 +192,11 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         match version.map(|version| version.body) {
             None | Some(Body::Tombstone) => self.finish(get.pending, Outcome::Get(Ok(None))),
             Some(Body::Value(bytes)) => {
+                let bytes = Arc::unwrap_or_clone(bytes);
                 self.finish(get.pending, Outcome::Get(Ok(Some(Value { bytes, expiry_ms }))));
             }
-            Some(Body::Pieces { value_bytes, ids, tail }) => {
+            Some(Body::Pieces(pieces)) => {
+                let Pieces { value_bytes, ids, tail } = *pieces;
                 let mut bytes = vec![0; value_bytes as usize];
                 let before_tail = bytes.len() - tail.len();
                 bytes[before_tail..].copy_from_slice(&tail);
@@ -468,9 +470,10 @@ fn item(key: Vec<u8>, version: Version) -> Option<Item> {
     let expiry_ms = version.expires();
     match version.body {
         Body::Value(value) => {
+            let value = Arc::unwrap_or_clone(value);
             Some(Item { key, value_bytes: value.len() as u64, value: Some(value), expiry_ms })
         }
-        Body::Pieces { value_bytes, .. } => Some(Item { key, value: None, value_bytes, expiry_ms }),
+        Body::Pieces(pieces) => Some(Item { key, value: None, value_bytes: pieces.value_bytes, expiry_ms }),
         Body::Tombstone => None,
     }
 }

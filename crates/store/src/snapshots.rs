@@ -33,10 +33,15 @@ impl Snapshots {
         self.live.range(version..newer).next().is_some()
     }
 
-    /// Of versions from the newest to the oldest, removes those that no read finds any more, and returns them.
-    pub(crate) fn prune<T>(&self, versions: &mut Vec<T>, sequence: impl Fn(&T) -> u64) -> Vec<T> {
+    /// Of versions from the newest to the oldest, removes those that no read finds any more, and returns them. Behind that of
+    /// number `newer`, if there is one, all of them are older.
+    pub(crate) fn prune<T>(
+        &self,
+        mut newer: Option<u64>,
+        versions: &mut Vec<T>,
+        sequence: impl Fn(&T) -> u64,
+    ) -> Vec<T> {
         let mut removed = Vec::new();
-        let mut newer: Option<u64> = None;
         let mut nth = 0;
         while nth < versions.len() {
             let own = sequence(&versions[nth]);
@@ -65,7 +70,7 @@ mod tests {
         [3, 7, 7].into_iter().for_each(|sequence| snapshots.add(sequence));
         let prune = |snapshots: &Snapshots| {
             let mut versions = vec![9, 8, 5, 4, 3, 1];
-            let removed = snapshots.prune(&mut versions, |&version| version);
+            let removed = snapshots.prune(None, &mut versions, |&version| version);
             (versions, removed)
         };
         // Snapshot 7 sees 5, snapshot 3 sees 3.
@@ -77,7 +82,7 @@ mod tests {
         assert_eq!(prune(&snapshots), (vec![9], vec![8, 5, 4, 3, 1]));
         // A version that stands in two places counts once.
         let mut twice = vec![4, 4];
-        snapshots.prune(&mut twice, |&version| version);
+        snapshots.prune(None, &mut twice, |&version| version);
         assert_eq!(twice, [4]);
     }
 }

@@ -46,7 +46,7 @@ use flashlane_device::DataDevice;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Store<D, L> {
-    core: Core<D, L>,
+    pub(crate) core: Core<D, L>,
 }
 
 /// State of a store.

@@ -8,7 +8,7 @@ use crate::builder::{Head, Size};
 use crate::compaction::MERGE_BLOCKS;
 use crate::container::Container;
 use crate::core::{Core, Purpose};
-use crate::entry::{Body, Entry};
+use crate::entry::{Body, Entry, Pieces};
 use crate::error::{WriteError, WriteFailure};
 use crate::footer::{Origin, PIECE_END_BYTES, encode_piece};
 use crate::log::{Durability, Record};
@@ -70,15 +70,14 @@ impl Writes {
 impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Checks a batch and queues it.
     pub(crate) fn write(&mut self, batch: Batch, durability: Durability) -> Result<Ticket, WriteError> {
-        let slice = self.check_batch(&batch)?;
-        let user_bytes: usize = batch
-            .entries
+        let mut entries = batch.into_entries();
+        let slice = self.check_batch(&entries)?;
+        let user_bytes: usize = entries
             .iter()
             .map(|entry| {
                 entry.key.len() + if let Body::Value(value) = &entry.version.body { value.len() } else { 0 }
             })
             .sum();
-        let mut entries = batch.entries;
         let mut pieces = VecDeque::new();
         for entry in &mut entries {
             self.cut_into_pieces(entry, &mut pieces);
@@ -109,7 +108,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         Ok(pending.ticket)
     }
 
-    fn check_batch(&self, batch: &Batch) -> Result<u32, WriteError> {
+    fn check_batch(&self, entries: &[Entry]) -> Result<u32, WriteError> {
         if let Some(failure) = self.log.failure() {
             return Err(WriteError::Log(failure));
         }
@@ -118,7 +117,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         let most_bytes = self.shape.key_bytes_max();
         let mut slice = None;
-        for entry in &batch.entries {
+        for entry in entries {
             let given_bytes = entry.key.len() as u64;
             if given_bytes > most_bytes {
                 return Err(WriteError::KeyTooLong { given_bytes, most_bytes });
@@ -135,13 +134,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Replaces a large value by a reference to pieces, which are added to `pieces`.
     fn cut_into_pieces(&mut self, entry: &mut Entry, pieces: &mut VecDeque<(u64, Vec<u8>)>) {
         let inline_bytes = self.shape.inline_bytes_max();
-        let Body::Value(value) = &mut entry.version.body else { return };
+        let Body::Value(value) = &entry.version.body else { return };
         if value.len() as u64 <= inline_bytes {
             return;
         }
-        let value = std::mem::take(value);
         let (value_bytes, piece_bytes) = (value.len() as u64, self.piece_bytes());
-        let (mut ids, mut rest) = (Vec::new(), &value[..]);
+        let (mut ids, mut rest) = (Vec::new(), value.as_slice());
         while rest.len() as u64 > inline_bytes {
             let (piece, after) = rest.split_at(rest.len().min(piece_bytes as usize));
             let id = self.blocks.next_id();
@@ -149,7 +147,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             ids.push(id);
             rest = after;
         }
-        entry.version.body = Body::Pieces { value_bytes, ids, tail: rest.to_vec() };
+        entry.version.body = Body::Pieces(Box::new(Pieces { value_bytes, ids, tail: rest.to_vec() }));
     }
 
     /// Bytes of a value in a piece.

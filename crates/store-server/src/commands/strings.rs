@@ -5,7 +5,7 @@ use crate::cells::Keys;
 use crate::protocol::Request;
 use crate::reply::Reply;
 use crate::value::{Entry, Value};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Longest string that a command builds.
 pub const STRING_BYTES_MAX: usize = 512 << 20;
@@ -167,7 +167,7 @@ pub static COMMANDS: &[Spec] = &[
 ];
 
 /// Returns the string of a key, if there is one.
-fn string<'a>(keys: &'a Keys<'_>, key: &[u8]) -> Result<Option<&'a Rc<Vec<u8>>>, CommandError> {
+fn string<'a>(keys: &'a Keys<'_>, key: &[u8]) -> Result<Option<&'a Arc<Vec<u8>>>, CommandError> {
     match keys.get(key).map(|entry| &entry.value) {
         None => Ok(None),
         Some(Value::String(bytes)) => Ok(Some(bytes)),

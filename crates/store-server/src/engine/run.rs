@@ -265,16 +265,21 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         if changes.is_empty() {
             return None;
         }
-        let mut slices: BTreeMap<u32, Vec<(Key, Option<Entry>)>> = BTreeMap::new();
-        for (key, entry) in changes {
-            slices.entry(self.store.slice_of(&key)).or_default().push((key, entry));
+        // Both are in the order of keys.
+        let mut slices: Vec<(u32, Vec<(Key, Option<Entry>)>)> = Vec::new();
+        for change in changes {
+            let slice = self.store.slice_of(&change.0);
+            match slices.last_mut().filter(|(last, _)| *last == slice) {
+                Some((_, changes)) => changes.push(change),
+                None => slices.push((slice, vec![change])),
+            }
         }
         if is_atomic && slices.len() > 1 {
             let text = "CROSSSLOT the keys of this request lie in several slices of the store, and are changed in one only";
             return Some(text.into());
         }
         let mut refusal = None;
-        for changes in slices.into_values() {
+        for (_, changes) in slices {
             match self.send(&changes, None) {
                 Ok(ticket) => self.apply(changes, Some(ticket)),
                 Err(WriteError::Busy { .. }) => {
@@ -302,10 +307,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                 Some(entry) => {
                     let bytes = entry.value.encode();
                     is_long |= bytes.len() as u64 > inline_bytes_max;
-                    match entry.expiry_ms {
-                        None => batch.put(&key[..], bytes),
-                        Some(expiry_ms) => batch.put_until(&key[..], bytes, expiry_ms),
-                    }
+                    batch.put_shared(&key[..], bytes, entry.expiry_ms)
                 }
             };
         }

@@ -4,13 +4,14 @@ use super::*;
 use crate::bytes::Reader;
 use crate::container::Container;
 use crate::core::shape_of;
-use crate::entry::{Body, Entry, EntryRef};
+use crate::entry::{Body, Entry, EntryRef, Pieces};
 use crate::footer::Footer;
 use crate::patch::Patch;
 use crate::snapshots::Snapshots;
 use flashlane_base::{Random, Seed};
 use flashlane_block::{BlockOptions, Blocks};
 use flashlane_device_testing::MemoryLanes;
+use std::sync::Arc;
 
 fn head() -> Head {
     let (lower, upper) = (Vec::new(), Vec::new());
@@ -30,8 +31,12 @@ fn entry(random: &mut Random, key_bytes: u64, value_bytes: u64) -> Entry {
     let key = (0..1 + random.below(key_bytes)).map(|_| random.bits() as u8).collect();
     let body = match random.below(20) {
         0 => Body::Tombstone,
-        1 => Body::Pieces { value_bytes: 9000, ids: vec![random.bits(); 3], tail: vec![1; 10] },
-        _ => Body::Value(vec![random.bits() as u8; random.below(value_bytes) as usize]),
+        1 => Body::Pieces(Box::new(Pieces {
+            value_bytes: 9000,
+            ids: vec![random.bits(); 3],
+            tail: vec![1; 10],
+        })),
+        _ => Body::Value(Arc::new(vec![random.bits() as u8; random.below(value_bytes) as usize])),
     };
     let expiry_ms = if random.chance(0.2) { random.bits() } else { 0 };
     Entry { key, version: Version { sequence: random.bits() >> 1, expiry_ms, body } }
@@ -100,7 +105,7 @@ fn memory_of_a_key_is_below_eight_bytes() {
         .collect();
     keys.sort_unstable();
     let mut builder = Builder::new(shape, blocks.payload(), 0);
-    let version = Version { sequence: 1 << 30, expiry_ms: 0, body: Body::Value(vec![7; 1000]) };
+    let version = Version { sequence: 1 << 30, expiry_ms: 0, body: Body::Value(Arc::new(vec![7; 1000])) };
     let count = keys.iter().take_while(|key| {
         let fits = builder.fits(&key[..], std::iter::once((version.encoded_bytes(&key[..]), 0)));
         if fits {

@@ -6,6 +6,7 @@ use crate::error::OpenError;
 use flashlane_base::Seed;
 use flashlane_device::Device;
 use flashlane_device_testing::{MemoryDisk, MemoryFaults, cycle_power};
+use std::sync::Arc;
 
 fn config() -> LogConfig {
     LogConfig { store: 9, bounds: vec![Vec::new(), b"m".to_vec()] }
@@ -32,7 +33,8 @@ fn after_a_power_cut(log: &Log<MemoryDisk>) -> MemoryDisk {
 }
 
 fn record(sequence: u64, bytes: u64) -> [Entry; 1] {
-    let version = Version { sequence, expiry_ms: 0, body: Body::Value(vec![sequence as u8; bytes as usize]) };
+    let version =
+        Version { sequence, expiry_ms: 0, body: Body::Value(Arc::new(vec![sequence as u8; bytes as usize])) };
     [Entry { key: sequence.to_be_bytes().to_vec(), version }]
 }
 
