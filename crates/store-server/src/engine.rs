@@ -31,6 +31,9 @@ use run::{Running, Work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
+/// A key and its new value, if it has one.
+type Change = (Key, Option<Entry>);
+
 /// A write that the store has not completed, or not accepted yet.
 #[derive(Debug, Default)]
 pub(crate) struct WriteInFlight {
@@ -46,7 +49,7 @@ pub(crate) struct WriteInFlight {
 /// A write that the store refused as busy.
 #[derive(Debug)]
 pub(crate) struct Unsent {
-    pub(crate) changes: Vec<(Key, Option<Entry>)>,
+    pub(crate) changes: Vec<Change>,
     pub(crate) write: WriteInFlight,
 }
 

@@ -14,7 +14,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::entry::{EntryRef, Version};
+use crate::entry::{Entry, EntryRef, Version};
 use crate::filter::{Filter, filter_bytes, hash_key};
 use crate::footer::{Fields, Origin, PatchFooter, TRAILER_BYTES};
 use crate::index::{IndexBuilder, shared_prefix};
@@ -53,6 +53,13 @@ pub(crate) struct Size {
 }
 
 impl Size {
+    /// Returns the size of these entries.
+    pub(crate) fn of(shape: &Shape, entries: &[Entry]) -> Self {
+        let mut size = Self::default();
+        entries.iter().for_each(|entry| size.add(shape, &entry.key, &entry.version));
+        size
+    }
+
     /// Adds an entry.
     pub(crate) fn add(&mut self, shape: &Shape, key: &[u8], version: &Version) {
         let bytes = version.encoded_bytes(key);

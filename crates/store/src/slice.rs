@@ -118,9 +118,7 @@ impl Slice {
 
     /// Returns whether a batch fits into the container.
     pub(crate) fn fits(&self, shape: &Shape, entries: &[Entry]) -> bool {
-        let mut size = Size::default();
-        entries.iter().for_each(|entry| size.add(shape, &entry.key, &entry.version));
-        self.container.fits(shape, &size)
+        self.container.fits(shape, &Size::of(shape, entries))
     }
 
     /// Freezes the container. Requires: it has entries.

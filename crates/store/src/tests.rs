@@ -114,6 +114,41 @@ fn all_containers_that_lag_in_the_log_are_frozen() {
 }
 
 #[test]
+fn largest_batch_fits_whatever_its_number() {
+    for value_bytes in [0, 1, 90, 110, 115, 118, 120, 123, 400] {
+        let batch_of = |entries: u32| {
+            let mut batch = Batch::default();
+            for nth in 0..entries {
+                // Of entries of mixed lengths much is left at the end of a group.
+                let bytes = if nth % 4 == 3 { 0 } else { value_bytes };
+                batch.put(nth.to_be_bytes(), vec![7; bytes]);
+            }
+            batch
+        };
+        let mut store = create(4, 64, 1, 1);
+        let mut accepts = |entries| {
+            let answer = store.write(batch_of(entries), Durability::Device);
+            store.settle();
+            match answer {
+                Ok(_) => true,
+                Err(WriteError::BatchTooLarge { .. }) => false,
+                Err(error) => panic!("{error}"),
+            }
+        };
+        let most = (1..2000).take_while(|&entries| accepts(entries)).last().expect("one entry fits");
+        let mut store = create(4, 64, 1, 1);
+        store.core.last_sequence = 1 << 60;
+        write(&mut store, batch_of(most)).expect("there is room");
+        store.flush();
+        store.settle();
+        assert_eq!(
+            get(&mut store, &(most - 1).to_be_bytes()).map(|value| value.len() <= value_bytes),
+            Some(true)
+        );
+    }
+}
+
+#[test]
 fn data_in_the_order_of_its_keys_is_written_once() {
     let mut store = create(4, 200, 2, 1);
     let (mut model, mut random) = (BTreeMap::new(), Seed(1).source());

@@ -1,6 +1,6 @@
 //! The course of a command on keys: it waits for its keys, runs, and its changes go to the store.
 
-use super::{Engine, Unsent, Waiting, WriteInFlight};
+use super::{Change, Engine, Unsent, Waiting, WriteInFlight};
 use crate::cells::{self, Cell, CommandId, Key, Keys, State};
 use crate::clients::SlotId;
 use crate::commands::{Kind, Spec};
@@ -266,7 +266,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             return None;
         }
         // Both are in the order of keys.
-        let mut slices: Vec<(u32, Vec<(Key, Option<Entry>)>)> = Vec::new();
+        let mut slices: Vec<(u32, Vec<Change>)> = Vec::new();
         for change in changes {
             let slice = self.store.slice_of(&change.0);
             match slices.last_mut().filter(|(last, _)| *last == slice) {
@@ -295,7 +295,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     }
 
     /// Hands a batch to the store, in order behind the unsent ones.
-    fn send(&mut self, changes: &[(Key, Option<Entry>)], job: Option<u64>) -> Result<Ticket, WriteError> {
+    fn send(&mut self, changes: &[Change], job: Option<u64>) -> Result<Ticket, WriteError> {
         if !self.unsent.is_empty() {
             return Err(WriteError::Busy { waiting_bytes: 0 });
         }
@@ -319,7 +319,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     }
 
     /// Lets commands see changes, and watchers notice them.
-    fn apply(&mut self, changes: Vec<(Key, Option<Entry>)>, ticket: Option<Ticket>) {
+    fn apply(&mut self, changes: Vec<Change>, ticket: Option<Ticket>) {
         let is_long = ticket.is_some_and(|ticket| self.writes[&ticket].is_long);
         for (key, entry) in changes {
             self.break_watches(&key);
@@ -333,11 +333,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     }
 
     /// Deletes keys for a job. Returns whether the store took the deletes, which may be later.
-    pub(crate) fn send_for_job(
-        &mut self,
-        changes: Vec<(Key, Option<Entry>)>,
-        job: u64,
-    ) -> Result<(), String> {
+    pub(crate) fn send_for_job(&mut self, changes: Vec<Change>, job: u64) -> Result<(), String> {
         match self.send(&changes, Some(job)) {
             Ok(_) => Ok(()),
             Err(WriteError::Busy { .. }) => {
