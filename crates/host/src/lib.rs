@@ -58,7 +58,7 @@ pub use file_device::FileDevice;
 pub use finding::Finding;
 pub use identity::{identity, serial};
 pub use interrupt::{Uninterruptible, catch_interrupts, interrupted};
-pub use listen::{allow_open_files, private_socket};
+pub use listen::allow_open_files;
 pub use open::{Access, OpenOptions, OwnData, PageCache};
 pub use open_error::OpenError;
 pub use ram::machine_memory_bytes;

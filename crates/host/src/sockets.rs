@@ -1,6 +1,6 @@
 //! Sockets of a server: addresses, listeners and streams over TCP and Unix sockets, for one thread that polls them.
 
-use crate::listen::private_socket;
+use crate::listen::{SocketFile, private_socket};
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use mio::{Interest, Poll, Registry, Token};
@@ -46,7 +46,7 @@ pub struct ListenError {
     pub error: io::Error,
 }
 
-/// A listening socket. A Unix socket is removed when it is dropped.
+/// A listening socket. The file of a Unix socket is removed when it is dropped, unless another socket has its path by then.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
@@ -56,7 +56,11 @@ pub struct Listener {
 #[derive(Debug)]
 enum Socket {
     Tcp(TcpListener),
-    Unix(UnixListener),
+    /// The file goes first: while the socket is open, no other file has its inode.
+    Unix {
+        _file: SocketFile,
+        socket: UnixListener,
+    },
 }
 
 impl Listener {
@@ -70,9 +74,9 @@ impl Listener {
                 let address = Address::Tcp(socket.local_addr()?);
                 Ok(Self { socket: Socket::Tcp(socket), address })
             }),
-            Address::Unix(path) => private_socket(path).and_then(|socket| {
-                socket.set_nonblocking(true)?;
-                Ok(Self { socket: Socket::Unix(UnixListener::from_std(socket)), address: address.clone() })
+            Address::Unix(path) => private_socket(path).map(|(socket, file)| {
+                let socket = Socket::Unix { _file: file, socket: UnixListener::from_std(socket) };
+                Self { socket, address: address.clone() }
             }),
         };
         bound.map_err(|error| ListenError {
@@ -96,7 +100,7 @@ impl Listener {
     pub fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
         match &mut self.socket {
             Socket::Tcp(socket) => poll.registry().register(socket, token, Interest::READABLE),
-            Socket::Unix(socket) => poll.registry().register(socket, token, Interest::READABLE),
+            Socket::Unix { socket, .. } => poll.registry().register(socket, token, Interest::READABLE),
         }
     }
 
@@ -111,16 +115,7 @@ impl Listener {
                 stream.set_nodelay(true)?;
                 Ok((Stream::Tcp(stream), Some(address)))
             }
-            Socket::Unix(listener) => Ok((Stream::Unix(listener.accept()?.0), None)),
-        }
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Address::Unix(path) = &self.address {
-            // The next server replaces one that could not be removed.
-            let _ = std::fs::remove_file(path);
+            Socket::Unix { socket, .. } => Ok((Stream::Unix(socket.accept()?.0), None)),
         }
     }
 }
