@@ -1,13 +1,14 @@
 //! The write-back buffer: mapping units that the host has written and that are not on flash.
 //!
-//! A unit is *dirty* until it is chosen to be drained, then *leaving* until its program is done; its slot is free
-//! only then. A unit that is written again while it leaves gets another slot. Policies that keep what was read
-//! have *clean* units too, which are dropped for room.
+//! A unit is *dirty*, then *chosen* to drain, then *programming*; its slot is free when the program ends. It is *draining*
+//! from the moment it leaves the drain queue, to have its missing parts read or to be programmed. A unit that is written
+//! again once it is chosen gets another slot. *Void*: superseded after it was chosen; not programmed. Policies that keep
+//! units that were read have *clean* units too, which are dropped for room.
 //!
-//! Units leave in one of two ways, each freeing its slot for the first write that waits. *Ahead*: one by one as soon as
-//! more than the high watermark is filled. In *batches* (ruan12, section II): not before the buffer is full; then a
+//! Units are chosen in one of two ways, and each frees its slot for the first write that waits. *Ahead*: one by one as soon
+//! as more than the high watermark is filled. In *batches* (ruan12, section II): not before the buffer is full; then a
 //! number of units for each package is chosen at once, and no more before the last of them is on flash. The units of a
-//! policy with one queue leave in the queue's order, so that a unit whose package still programs one of the buffer's holds
+//! policy with one queue drain in the queue's order, so that a unit whose package still programs one of the buffer's holds
 //! up those behind it; those of a policy with a queue a package go to all packages at once.
 
 mod drain_queue;
@@ -29,19 +30,19 @@ use rustc_hash::FxBuildHasher;
 /// The stage of a buffered unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// Nothing is in the slot.
+    /// The slot is empty.
     #[default]
     Free,
-    /// Only read: flash has it.
+    /// Only read: flash holds the same.
     Clean,
     /// Written.
     Dirty,
-    /// Chosen to leave.
-    Leaving,
+    /// Chosen to drain: it waits in the drain queue, or its missing parts are being read.
+    Chosen,
     /// Being programmed.
-    Placed,
-    /// Was leaving when it was trimmed or a write bypassed it, or when a newer copy drained first: it must not be
-    /// programmed.
+    Programming,
+    /// Superseded after it was chosen, by a trim, a write that bypassed it or a newer version that drained first: it must
+    /// not be programmed.
     Void,
 }
 
@@ -59,14 +60,14 @@ pub(crate) struct Entry {
     /// The first write that is here and not on flash, in the count of those that the buffer completed.
     since: u64,
     stage: Stage,
-    /// Why it leaves, once it does.
+    /// Why it drains, once it is chosen.
     cause: DrainCause,
-    /// The slot of the copy before this one, where it was draining when this one was admitted.
-    older: Option<BufferSlot>,
+    /// The slot of the version before this one, if that was chosen or programming when this one was admitted.
+    older_version: Option<BufferSlot>,
     /// Whether it is here only to be read and written along with its neighbours.
     pub(crate) pad: bool,
-    /// Whether it counts among the units draining to its plane's package.
-    draining: bool,
+    /// Whether it counts among the units that drain to its plane's package.
+    is_counted: bool,
 }
 
 impl Entry {
@@ -89,7 +90,7 @@ pub(crate) struct Unflushed {
 pub(crate) enum Admission {
     /// As one more unit to be programmed.
     New,
-    /// Over the dirty copy that was there.
+    /// Into the dirty version that was there.
     Absorbed,
     /// Not at all: every slot is taken.
     Full,
@@ -103,22 +104,24 @@ pub(crate) struct WriteBuffer {
     logical_units: u32,
     free: Vec<BufferSlot>,
     free_pads: Vec<BufferSlot>,
-    /// The newest copy of each buffered unit.
+    /// The newest version of each buffered unit.
     newest: HashMap<Lpn, BufferSlot, FxBuildHasher>,
     policy: Box<dyn Replacement>,
     keeps_reads: bool,
-    /// Whether a write of a unit that is buffered whole replaces the buffered copy.
+    /// Whether a write of a unit that is buffered whole replaces the buffered version.
     coalesce: bool,
     /// Whether a unit's plane is assigned when it is admitted.
     assigns: bool,
     planes_per_package: u32,
     dirty: usize,
-    leaving: usize,
+    /// Units that are chosen, draining ones included.
+    chosen_or_draining: usize,
     /// Units whose drain has started and not ended.
-    under_way: usize,
-    most_leaving: usize,
+    draining: usize,
+    /// Most units that are chosen or draining, where units are chosen one by one.
+    most_chosen: usize,
     high: usize,
-    /// Most units of a batch, where units leave in batches.
+    /// Most units of a batch, where units are chosen in batches.
     batch: Option<u32>,
     /// Whether a unit waits until its package has programmed the buffer's unit before.
     in_order: bool,
@@ -127,8 +130,8 @@ pub(crate) struct WriteBuffer {
     drain_queue: DrainQueue,
     stats: DrainStats,
     epochs: FlushEpochs,
-    // Kept to spare their allocation.
-    asked: Vec<u32>,
+    // Empty lists, kept to spare their allocation.
+    batch_slots: Vec<u32>,
     pads: Vec<u32>,
 }
 
@@ -180,9 +183,9 @@ impl WriteBuffer {
             assigns: shape.packages.is_some(),
             planes_per_package: geometry.planes / packages,
             dirty: 0,
-            leaving: 0,
-            under_way: 0,
-            most_leaving: (geometry.dies * config.drain_per_die) as usize,
+            chosen_or_draining: 0,
+            draining: 0,
+            most_chosen: (geometry.dies * config.drain_per_die) as usize,
             high: (config.high_watermark.0 * f64::from(slots)) as usize,
             batch: config.batch_pages_per_package.map(|pages| pages * packages),
             in_order: config.batch_pages_per_package.is_some() && policy.queues() == Queues::One,
@@ -191,7 +194,7 @@ impl WriteBuffer {
             policy,
             stats: DrainStats::new(geometry.channels, geometry.packages, counters),
             epochs: FlushEpochs::default(),
-            asked: Vec::new(),
+            batch_slots: Vec::new(),
             pads: Vec::new(),
         })
     }
@@ -223,16 +226,17 @@ impl WriteBuffer {
                     self.mark_dirty(slot, write);
                     return Admission::New;
                 }
-                // A copy that drains cannot take it any more, or must not.
+                // A version that drains cannot take it any more, or must not.
                 _ => {}
             }
         }
         let Some(slot) = self.room() else { return Admission::Full };
-        // A copy that drains completes the missing part only once it is on flash.
-        let older = self.newest.insert(lpn, slot);
-        let before = older.map_or(0, |older| self.entries[older.index()].present);
+        // A version that drains completes the missing part only once it is on flash.
+        let older_version = self.newest.insert(lpn, slot);
+        let before = older_version.map_or(0, |older| self.entries[older.index()].present);
         let plane = if self.assigns { assign() } else { None };
-        self.entries[slot.index()] = Entry { plane, present: present | before, older, ..Entry::of(lpn) };
+        self.entries[slot.index()] =
+            Entry { plane, present: present | before, older_version, ..Entry::of(lpn) };
         self.policy.insert(slot.0, Page { number: lpn.0, package: self.package_of(plane), dirty: true });
         self.mark_dirty(slot, write);
         Admission::New
@@ -322,51 +326,52 @@ impl WriteBuffer {
         let slot = self.drain_queue.pop(|slot| {
             let Some(plane) = self.entries[slot.index()].plane else {
                 // It may drain to any channel.
-                return self.under_way < self.most_on_channel;
+                return self.draining < self.most_on_channel;
             };
             let package = plane.0 / self.planes_per_package;
             (self.stats.on_channel_of(package) as usize) < self.most_on_channel
                 && !(self.in_order && self.stats.to(package) > 0)
         })?;
-        self.under_way += 1;
-        self.drain_started(slot, now);
+        self.draining += 1;
+        self.count_drain(slot, now);
         Some((slot, self.entries[slot.index()]))
     }
 
     fn choose_ahead(&mut self, forced: Option<DrainCause>) {
-        let wanted = self.dirty > 0 && (forced.is_some() || self.dirty + self.leaving > self.high);
-        if !wanted || self.leaving >= self.most_leaving || !self.drain_queue.is_empty() {
+        let wanted = self.dirty > 0 && (forced.is_some() || self.dirty + self.chosen_or_draining > self.high);
+        if !wanted || self.chosen_or_draining >= self.most_chosen || !self.drain_queue.is_empty() {
             return;
         }
         let slot = BufferSlot(self.policy.victim().expect("a dirty unit is in the policy's order"));
         let cause = forced.unwrap_or(DrainCause::Full);
-        self.leave(slot, cause);
+        self.choose_to_drain(slot, cause);
         self.pad(cause);
     }
 
     fn choose_batch(&mut self, most: u32, forced: Option<DrainCause>) {
         // Without a free slot it need not be full: there may be clean units.
         let full = self.dirty == self.slots as usize;
-        if self.leaving > 0 || self.dirty == 0 || !(forced.is_some() || full) {
+        if self.chosen_or_draining > 0 || self.dirty == 0 || !(forced.is_some() || full) {
             return;
         }
         // A batch that a full buffer starts anyway is not one that a waiting write forces.
         let cause = forced.filter(|cause| *cause != DrainCause::Full).unwrap_or(DrainCause::Batch);
-        let mut asked = std::mem::take(&mut self.asked);
-        self.policy.batch(most, &mut asked);
-        asked.drain(..).for_each(|slot| self.leave(BufferSlot(slot), cause));
-        self.asked = asked;
+        let mut slots = std::mem::take(&mut self.batch_slots);
+        self.policy.batch(most, &mut slots);
+        slots.drain(..).for_each(|slot| self.choose_to_drain(BufferSlot(slot), cause));
+        self.batch_slots = slots;
         self.pad(cause);
     }
 
-    fn leave(&mut self, slot: BufferSlot, cause: DrainCause) {
+    /// Queues a dirty unit to drain.
+    fn choose_to_drain(&mut self, slot: BufferSlot, cause: DrainCause) {
         let entry = &mut self.entries[slot.index()];
-        debug_assert_eq!(entry.stage, Stage::Dirty, "only dirty pages are drained");
-        entry.stage = Stage::Leaving;
+        debug_assert_eq!(entry.stage, Stage::Dirty, "only dirty units are drained");
+        entry.stage = Stage::Chosen;
         entry.cause = cause;
         let plane = entry.plane;
         self.dirty -= 1;
-        self.leaving += 1;
+        self.chosen_or_draining += 1;
         self.drain_queue.push(self.package_of(plane), slot);
     }
 
@@ -382,33 +387,33 @@ impl WriteBuffer {
                 self.entries.push(Entry::default());
                 BufferSlot(self.entries.len() as u32 - 1)
             });
-            let stage = Stage::Leaving;
+            let stage = Stage::Chosen;
             self.entries[slot.index()] = Entry { since: u64::MAX, stage, cause, pad: true, ..Entry::of(lpn) };
             self.newest.insert(lpn, slot);
-            self.leaving += 1;
+            self.chosen_or_draining += 1;
             self.drain_queue.push(0, slot);
         }
         self.pads = pads;
     }
 
-    /// Whether the page in `slot` is still to be programmed: not where it was trimmed or written past the buffer
-    /// meanwhile, and not where a newer copy drained first.
+    /// Whether the unit in `slot` is still to be programmed: not where a trim, a write that bypassed the buffer, or a newer
+    /// version that drained first superseded it.
     pub(crate) fn is_wanted(&self, slot: BufferSlot) -> bool {
         self.entries[slot.index()].stage != Stage::Void
     }
 
-    /// Keeps copies older than that in `slot` from flash. Who waits for the older copies waits for this one from
-    /// now on.
+    /// Voids or drops the buffered versions older than that in `slot`. This version inherits their oldest `since`, and
+    /// their epoch, so that flushes still wait.
     fn supersede(&mut self, slot: BufferSlot) {
-        let mut next = self.entries[slot.index()].older.take();
+        let mut next = self.entries[slot.index()].older_version.take();
         while let Some(slot_of_older) = next {
             let [newer, older] = self
                 .entries
                 .get_disjoint_mut([slot.index(), slot_of_older.index()])
-                .expect("a copy is not older than itself");
-            next = older.older.take();
+                .expect("a version is not older than itself");
+            next = older.older_version.take();
             let dirty = older.stage == Stage::Dirty;
-            if !dirty && older.stage != Stage::Leaving {
+            if !dirty && older.stage != Stage::Chosen {
                 // It is being programmed.
                 continue;
             }
@@ -427,43 +432,44 @@ impl WriteBuffer {
         }
     }
 
-    /// Counts a page among those on their way, as soon as its package is known.
-    fn drain_started(&mut self, slot: BufferSlot, now: Instant) {
+    /// Counts a unit among those that drain to its package, as soon as that is known.
+    fn count_drain(&mut self, slot: BufferSlot, now: Instant) {
         let entry = &mut self.entries[slot.index()];
-        if let Some(plane) = entry.plane.filter(|_| !entry.draining) {
-            entry.draining = true;
+        if let Some(plane) = entry.plane.filter(|_| !entry.is_counted) {
+            entry.is_counted = true;
             self.stats.begin(plane.0 / self.planes_per_package, now);
         }
     }
 
-    fn drain_ended(&mut self, slot: BufferSlot, now: Instant) {
+    /// Counts a unit no longer among those that drain to its package.
+    fn end_count(&mut self, slot: BufferSlot, now: Instant) {
         let entry = &mut self.entries[slot.index()];
-        if std::mem::take(&mut entry.draining) {
-            let plane = entry.plane.expect("a draining unit has its plane");
+        if std::mem::take(&mut entry.is_counted) {
+            let plane = entry.plane.expect("a unit is counted with its plane");
             self.stats.end(plane.0 / self.planes_per_package, now);
         }
     }
 
-    /// The page in `slot` is being programmed on `plane`.
-    pub(crate) fn placed(&mut self, slot: BufferSlot, plane: PlaneId, now: Instant) {
+    /// The unit in `slot` is programmed on `plane`; no older version of it will be.
+    pub(crate) fn start_program(&mut self, slot: BufferSlot, plane: PlaneId, now: Instant) {
         let before = self.entries[slot.index()].plane;
         let package = |plane: PlaneId| plane.0 / self.planes_per_package;
         if before.map(package) != Some(package(plane)) {
-            self.drain_ended(slot, now);
+            self.end_count(slot, now);
             self.entries[slot.index()].plane = Some(plane);
-            self.drain_started(slot, now);
+            self.count_drain(slot, now);
         }
-        self.entries[slot.index()].stage = Stage::Placed;
+        self.entries[slot.index()].stage = Stage::Programming;
         self.supersede(slot);
         let Entry { pad, cause, .. } = self.entries[slot.index()];
         self.stats.count(pad, cause);
     }
 
-    /// The page in `slot` is on flash, or never will be.
+    /// The unit in `slot` is on flash, or never will be: its slot is free.
     pub(crate) fn drained(&mut self, slot: BufferSlot, now: Instant) {
-        self.drain_ended(slot, now);
-        self.leaving -= 1;
-        self.under_way -= 1;
+        self.end_count(slot, now);
+        self.chosen_or_draining -= 1;
+        self.draining -= 1;
         self.retire(slot);
         if slot.0 >= self.slots {
             self.free_pads.push(slot);
@@ -472,8 +478,8 @@ impl WriteBuffer {
         }
     }
 
-    /// Drops the buffered copies of `lpn`, or keeps those that are leaving from flash: it was trimmed or written past the
-    /// buffer. Gives back what was here and not on flash.
+    /// Drops the buffered versions of `lpn`, and voids those that are chosen: it was trimmed, or a write bypassed the
+    /// buffer. Returns the version that was here and not on flash.
     pub(crate) fn forget(&mut self, lpn: Lpn) -> Option<Unflushed> {
         let slot = self.newest.remove(&lpn)?;
         self.supersede(slot);
@@ -481,7 +487,7 @@ impl WriteBuffer {
         let unflushed =
             Unflushed { since: std::mem::replace(&mut entry.since, u64::MAX), epoch: entry.epoch };
         match entry.stage {
-            Stage::Leaving => entry.stage = Stage::Void,
+            Stage::Chosen => entry.stage = Stage::Void,
             Stage::Clean | Stage::Dirty => {
                 self.policy.remove(slot.0);
                 self.dirty -= usize::from(self.entries[slot.index()].stage == Stage::Dirty);
@@ -511,7 +517,8 @@ impl WriteBuffer {
     /// Units that are buffered and not on flash, each with the first write that is not.
     pub(crate) fn at_risk(&self) -> impl Iterator<Item = (Lpn, u64)> {
         let volatile = |entry: &&Entry| {
-            matches!(entry.stage, Stage::Dirty | Stage::Leaving | Stage::Placed) && entry.since != u64::MAX
+            matches!(entry.stage, Stage::Dirty | Stage::Chosen | Stage::Programming)
+                && entry.since != u64::MAX
         };
         self.entries.iter().filter(volatile).map(|entry| (entry.lpn, entry.since))
     }
@@ -525,20 +532,20 @@ impl WriteBuffer {
         }
     }
 
-    /// Takes what was in `slot` out of the list of its unit's copies, if it is there.
+    /// Takes the version that was in `slot` out of the list of its unit's versions, if it is there.
     fn unlink(&mut self, slot: BufferSlot, entry: &Entry) {
         let Some(&newest) = self.newest.get(&entry.lpn) else { return };
         if newest == slot {
-            match entry.older {
+            match entry.older_version {
                 Some(older) => self.newest.insert(entry.lpn, older),
                 None => self.newest.remove(&entry.lpn),
             };
             return;
         }
         let mut at = newest;
-        while let Some(older) = self.entries[at.index()].older {
+        while let Some(older) = self.entries[at.index()].older_version {
             if older == slot {
-                self.entries[at.index()].older = entry.older;
+                self.entries[at.index()].older_version = entry.older_version;
                 return;
             }
             at = older;

@@ -15,7 +15,7 @@ fn rewriting_a_unit_does_not_delay_a_waiting_flush() {
     let mut settings = one_die.to_vec();
     settings.extend([("buffer.policy", "lru"), ("buffer.size", "32KiB"), ("buffer.drain_per_die", "1")]);
     let mut buffer = make(&settings);
-    (0..4).for_each(|page| assert_eq!(buffer.admit(Lpn(page), u64::MAX, 0, || None), Admission::New));
+    (0..4).for_each(|unit| assert_eq!(buffer.admit(Lpn(unit), u64::MAX, 0, || None), Admission::New));
     let epoch = buffer.begin_flush();
     for new in 4..12 {
         buffer.admit(Lpn(0), u64::MAX, 0, || None);
@@ -29,7 +29,7 @@ fn rewriting_a_unit_does_not_delay_a_waiting_flush() {
     panic!("the flush still waits");
 }
 
-/// A buffer of eight pages before one die, which programs two of them at a time.
+/// A buffer of eight units before one die, which programs two of them at a time.
 fn small() -> WriteBuffer {
     make(&[
         ("flash.channels", "1"),
@@ -43,45 +43,45 @@ fn small() -> WriteBuffer {
 }
 
 #[test]
-fn bypassing_write_supersedes_buffered_copies() {
+fn bypassing_write_supersedes_buffered_versions() {
     let mut buffer = small();
     buffer.admit(Lpn(0), u64::MAX, 0, || None);
-    let (leaving, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
+    let (chosen, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     let epoch = buffer.begin_flush();
     assert_eq!(buffer.admit(Lpn(0), u64::MAX, 1, || None), Admission::New);
     assert_eq!(buffer.forget(Lpn(0)), Some(Unflushed { since: 0, epoch }));
     assert_eq!(buffer.admit(Lpn(0), u64::MAX, 2, || None), Admission::New);
-    assert!(!buffer.is_wanted(leaving), "it would be programmed over what is newer");
+    assert!(!buffer.is_wanted(chosen), "it would be programmed over what is newer");
 }
 
 #[test]
-fn superseded_copy_is_not_programmed_after_a_newer_one() {
+fn superseded_version_is_not_programmed_after_a_newer_one() {
     let mut buffer = small();
     buffer.admit(Lpn(0), u64::MAX, 0, || None);
     let (first, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     let epoch = buffer.begin_flush();
     buffer.admit(Lpn(0), u64::MAX, 1, || None);
     let (second, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
-    buffer.placed(second, PlaneId(0), Instant::ZERO);
+    buffer.start_program(second, PlaneId(0), Instant::ZERO);
     buffer.admit(Lpn(0), u64::MAX, 2, || None);
     assert!(!buffer.is_wanted(first));
     buffer.drained(first, Instant::ZERO);
-    assert!(!buffer.is_flushed(epoch), "the second copy has what the first had and is not on flash");
+    assert!(!buffer.is_flushed(epoch), "the second version has what the first had and is not on flash");
     buffer.drained(second, Instant::ZERO);
     assert!(buffer.is_flushed(epoch));
 }
 
-/// A page at random: written, set out, programmed, flushed, and written past the buffer. What flash has is the model.
+/// A unit at random: written, chosen, programmed, flushed, and written by a bypassing write. What flash has is the model.
 #[test]
-fn copies_reach_flash_in_order_and_before_their_flush_ends() {
+fn versions_reach_flash_in_order_and_before_their_flush_ends() {
     for seed in 0..200 {
         let mut random = Seed(seed).source();
         let mut buffer = small();
         // Writes by number: those that the buffer completed, the newest that flash was given, and that it has.
         let (mut write, mut buffered, mut given, mut safe) = (0, Vec::new(), 0, 0);
-        let (mut leaving, mut placed) = (Vec::new(), Vec::new());
+        let (mut chosen, mut programming) = (Vec::new(), Vec::new());
         let mut flushes: Vec<(u64, u64)> = Vec::new();
-        let mut past: Option<(u64, Option<Unflushed>)> = None;
+        let mut bypass: Option<(u64, Option<Unflushed>)> = None;
         for _ in 0..200 {
             match random.below(7) {
                 0 => {
@@ -89,39 +89,39 @@ fn copies_reach_flash_in_order_and_before_their_flush_ends() {
                     buffer.admit(Lpn(0), u64::MAX, write, || None);
                     buffered.push(write);
                 }
-                1 => leaving.extend(
+                1 => chosen.extend(
                     buffer.drain(Some(DrainCause::Flush), Instant::ZERO).map(|(slot, _)| (slot, write)),
                 ),
-                2 if !leaving.is_empty() => {
-                    let (slot, version) = leaving.swap_remove(random.below(leaving.len() as u64) as usize);
+                2 if !chosen.is_empty() => {
+                    let (slot, version) = chosen.swap_remove(random.below(chosen.len() as u64) as usize);
                     if buffer.is_wanted(slot) {
                         assert!(version > given, "seed {seed}: write {version} goes over {given}");
                         given = version;
-                        buffer.placed(slot, PlaneId(0), Instant::ZERO);
-                        placed.push((slot, version));
+                        buffer.start_program(slot, PlaneId(0), Instant::ZERO);
+                        programming.push((slot, version));
                     } else {
                         buffer.drained(slot, Instant::ZERO);
                     }
                 }
-                3 if !placed.is_empty() => {
-                    let (slot, version) = placed.remove(0);
+                3 if !programming.is_empty() => {
+                    let (slot, version) = programming.remove(0);
                     buffer.drained(slot, Instant::ZERO);
                     safe = safe.max(version);
                 }
                 4 => flushes.push((buffer.begin_flush(), write)),
-                5 if past.is_none() => {
+                5 if bypass.is_none() => {
                     write += 1;
                     given = write;
-                    past = Some((write, buffer.forget(Lpn(0))));
+                    bypass = Some((write, buffer.forget(Lpn(0))));
                 }
                 6 => {
-                    if let Some((version, _)) = past.take() {
+                    if let Some((version, _)) = bypass.take() {
                         safe = safe.max(version);
                     }
                 }
                 _ => {}
             }
-            let unflushed = past.and_then(|(_, unflushed)| unflushed);
+            let unflushed = bypass.and_then(|(_, unflushed)| unflushed);
             let first_at_risk = buffered.iter().copied().find(|&write| write > safe);
             let said = buffer
                 .at_risk()

@@ -397,7 +397,7 @@ impl WritePath {
             Err(_) => self.write_failed(kernel, lpn, owner),
             Ok(plane) => {
                 if let (Owner::Drain(slot), Some(buffer)) = (owner, &mut self.buffer) {
-                    buffer.placed(slot, plane, kernel.now());
+                    buffer.start_program(slot, plane, kernel.now());
                 }
             }
         }
