@@ -57,7 +57,7 @@ pub(crate) struct Entry {
     pub(crate) present: u64,
     /// The flush epoch in which it was first written.
     epoch: u64,
-    /// The first write that is here and not on flash, in the count of those that the buffer completed.
+    /// The first write that is here and not on flash: its number, or a lower one (`Kernel::writes`).
     since: u64,
     stage: Stage,
     /// Why it drains, once it is chosen.
@@ -79,7 +79,7 @@ impl Entry {
 /// The version of a unit that was buffered and not on flash when a write bypassed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unflushed {
-    /// The first write of it.
+    /// The number of the first write of it, as in [`Entry`].
     pub(crate) since: u64,
     /// The flush epoch in which that was.
     pub(crate) epoch: u64,
@@ -149,7 +149,7 @@ pub(crate) fn shape(config: &DriveConfig, geometry: &Geometry) -> Option<Shape> 
 
 /// The longest that a unit of the buffer keeps a channel or a die of it busy: its missing part is read, then it is
 /// programmed, with its block's summary if it fills the block.
-pub(crate) fn longest_page(config: &DriveConfig, geometry: &Geometry) -> Duration {
+pub(crate) fn longest_unit_time(config: &DriveConfig, geometry: &Geometry) -> Duration {
     // The seed is that of the noise, which is taken at its most.
     let timing = Timing::new(config, Seed(0));
     let array = timing.read + timing.program + timing.summary;
@@ -160,7 +160,7 @@ pub(crate) fn longest_page(config: &DriveConfig, geometry: &Geometry) -> Duratio
 impl WriteBuffer {
     /// The empty buffer of a drive, if it has one, whose counters start at `counters`. Requires: `config` is validated.
     pub(crate) fn new(config: &DriveConfig, geometry: &Geometry, counters: DrainCounters) -> Option<Self> {
-        let longest = longest_page(config, geometry);
+        let longest = longest_unit_time(config, geometry);
         let (policies, shape) = (&config.policies, shape(config, geometry)?);
         let config = config.buffer.as_ref()?;
         let packages = geometry.channels * geometry.packages;

@@ -1,11 +1,11 @@
-//! The read cache: pages fetched ahead of the host, on their way or ready.
+//! The read cache: mapping units that are read ahead of the host, pending or ready.
 
 use crate::ids::{Lpn, RequestSlot};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::collections::VecDeque;
 
-/// A host request that waits for a lpn, and the bytes it wants of it.
+/// A host request that waits for a mapping unit, and the bytes of it that it reads.
 pub(crate) type Waiter = (RequestSlot, u32);
 
 enum State {
@@ -15,47 +15,47 @@ enum State {
     Ready,
 }
 
-/// Pages fetched ahead; the oldest gives way.
+/// Mapping units read ahead; the oldest is evicted.
 pub(crate) struct ReadCache {
-    pages: HashMap<Lpn, State, FxBuildHasher>,
+    units: HashMap<Lpn, State, FxBuildHasher>,
     order: VecDeque<Lpn>,
     capacity: usize,
 }
 
-/// What the cache has of a page.
+/// The outcome of a look-up.
 pub(crate) enum Hit {
-    /// Nothing.
+    /// The unit is not cached.
     Miss,
-    /// It is on its way; the waiter was noted.
+    /// It is being read; the waiter is added.
     Pending,
-    /// It is there.
+    /// It is cached.
     Ready,
 }
 
 impl ReadCache {
-    pub(crate) fn new(capacity_pages: u64) -> Self {
-        let capacity = usize::try_from(capacity_pages).unwrap_or(usize::MAX);
-        Self { pages: HashMap::default(), order: VecDeque::new(), capacity }
+    pub(crate) fn new(capacity_units: u64) -> Self {
+        let capacity = usize::try_from(capacity_units).unwrap_or(usize::MAX);
+        Self { units: HashMap::default(), order: VecDeque::new(), capacity }
     }
 
-    /// Whether `lpn` is there or coming, so that a read need not go to flash.
+    /// Whether `lpn` is cached or being read, so that a read need not go to flash.
     pub(crate) fn contains(&self, lpn: Lpn) -> bool {
-        matches!(self.pages.get(&lpn), Some(State::Pending(_) | State::Ready))
+        matches!(self.units.get(&lpn), Some(State::Pending(_) | State::Ready))
     }
 
-    /// Whether `lpn` is on its way, even if it is stale.
+    /// Whether `lpn` is being read, even if it is stale.
     pub(crate) fn is_pending(&self, lpn: Lpn) -> bool {
-        matches!(self.pages.get(&lpn), Some(State::Pending(_) | State::Stale(_)))
+        matches!(self.units.get(&lpn), Some(State::Pending(_) | State::Stale(_)))
     }
 
-    /// Whether requests wait for `lpn`, which is on its way.
+    /// Whether requests wait for `lpn`, which is being read.
     pub(crate) fn is_awaited(&self, lpn: Lpn) -> bool {
-        matches!(self.pages.get(&lpn), Some(State::Pending(waiters) | State::Stale(waiters)) if !waiters.is_empty())
+        matches!(self.units.get(&lpn), Some(State::Pending(waiters) | State::Stale(waiters)) if !waiters.is_empty())
     }
 
-    /// Looks `lpn` up for a request, which is noted where the page is still coming.
+    /// Looks `lpn` up for a request, which waits if the unit is being read.
     pub(crate) fn look_up(&mut self, lpn: Lpn, waiter: Waiter) -> Hit {
-        match self.pages.get_mut(&lpn) {
+        match self.units.get_mut(&lpn) {
             None | Some(State::Stale(_)) => Hit::Miss,
             Some(State::Ready) => Hit::Ready,
             Some(State::Pending(waiters)) => {
@@ -65,8 +65,8 @@ impl ReadCache {
         }
     }
 
-    /// Notes that `lpn` is being fetched. The oldest page gives way to it, if it is ready, or if no request waits for it and
-    /// `cancel` takes back its readahead; false, and nothing noted, where it is still coming.
+    /// Adds `lpn`, which is being read. The oldest unit is evicted for it, if it is ready, or if no request waits for it and
+    /// `cancel` takes back its readahead. Returns false, with nothing changed, where neither is so.
     pub(crate) fn fetch(&mut self, lpn: Lpn, mut cancel: impl FnMut(Lpn) -> bool) -> bool {
         while self.order.len() >= self.capacity {
             let oldest = self.order[0];
@@ -74,20 +74,20 @@ impl ReadCache {
                 return false;
             }
             self.order.pop_front();
-            self.pages.remove(&oldest);
+            self.units.remove(&oldest);
         }
         self.order.push_back(lpn);
-        self.pages.insert(lpn, State::Pending(Vec::new()));
+        self.units.insert(lpn, State::Pending(Vec::new()));
         true
     }
 
     /// `lpn` has been read. Returns the reads that waited for it.
     pub(crate) fn fetched(&mut self, lpn: Lpn) -> Vec<Waiter> {
-        match self.pages.insert(lpn, State::Ready) {
+        match self.units.insert(lpn, State::Ready) {
             Some(State::Pending(waiters)) => waiters,
             // Overwritten meanwhile: no later read may get the stale content.
             Some(State::Stale(waiters)) => {
-                self.drop_page(lpn);
+                self.drop_unit(lpn);
                 waiters
             }
             Some(State::Ready) | None => unreachable!("{lpn:?} comes once for each fetch"),
@@ -96,8 +96,8 @@ impl ReadCache {
 
     /// `lpn` was overwritten or trimmed: what the cache holds of it is stale.
     pub(crate) fn forget(&mut self, lpn: Lpn) {
-        match self.pages.get_mut(&lpn) {
-            Some(State::Ready) => self.drop_page(lpn),
+        match self.units.get_mut(&lpn) {
+            Some(State::Ready) => self.drop_unit(lpn),
             // Requests that already wait for it get the content of when they were submitted.
             Some(state @ State::Pending(_)) => {
                 let State::Pending(waiters) = std::mem::replace(state, State::Ready) else { return };
@@ -107,8 +107,8 @@ impl ReadCache {
         }
     }
 
-    fn drop_page(&mut self, lpn: Lpn) {
-        self.pages.remove(&lpn);
+    fn drop_unit(&mut self, lpn: Lpn) {
+        self.units.remove(&lpn);
         self.order.retain(|&other| other != lpn);
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn oldest_page_gives_way_if_ready_or_cancelled() {
+    fn oldest_unit_is_evicted_if_ready_or_cancelled() {
         let mut cache = ReadCache::new(2);
         assert!(cache.fetch(Lpn(1), |_| false) && cache.fetch(Lpn(2), |_| false));
         assert!(!cache.fetch(Lpn(3), |oldest| oldest != Lpn(1)), "its readahead has begun");
@@ -140,6 +140,6 @@ mod tests {
         assert!(!cache.contains(Lpn(7)) && cache.is_pending(Lpn(7)));
         assert!(matches!(cache.look_up(Lpn(7), (RequestSlot(2), 4096)), Hit::Miss));
         assert_eq!(cache.fetched(Lpn(7)), [(RequestSlot(1), 4096)]);
-        assert!(!cache.contains(Lpn(7)) && !cache.is_pending(Lpn(7)), "and nobody is given it later");
+        assert!(!cache.contains(Lpn(7)) && !cache.is_pending(Lpn(7)), "no later read gets it");
     }
 }

@@ -28,9 +28,9 @@ use std::ops::Range;
 
 /// A drive's translation layer.
 pub enum Ftl {
-    /// Page by page.
+    /// Page mapping: any mapping unit can lie anywhere.
     Page(PageMapped),
-    /// By whole blocks.
+    /// Block mapping.
     Block(BlockMapped),
 }
 
@@ -64,8 +64,8 @@ impl Ftl {
         each!(self, layer => layer.plane_of(lpn))
     }
 
-    /// Appends the planes from which mapping unit `lpn` can be rebuilt: those of the other pages of its row that are
-    /// written, parity included. None, where it is not written or has no row.
+    /// Appends the planes from which mapping unit `lpn` can be rebuilt: those of the other units of its row that are
+    /// written, parity included. None where it is not written or has no row.
     pub fn rest_of_row(&self, lpn: Lpn, planes: &mut Vec<PlaneId>) {
         if let Self::Page(layer) = self {
             layer.rest_of_row(lpn, planes);
@@ -90,17 +90,17 @@ impl Ftl {
     /// `due`.
     ///
     /// # Errors
-    /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
+    /// [`NoRoom`] where too many blocks have worn out; the unit stays where it was.
     #[inline]
     pub fn place(&mut self, lpn: Lpn, due: &mut Vec<GcWork>) -> Result<Placed, NoRoom> {
         each!(self, layer => layer.place(lpn, due))
     }
 
-    /// [`Ftl::place`] for pages that follow each other, one after the other up to the first that makes cleaning due
-    /// or a number of them; where each went is appended to `placed`. Requires: `due` is empty.
+    /// [`Ftl::place`] for consecutive mapping units, up to the first that makes GC due or a number of them; their places are
+    /// appended to `placed`. Requires: `due` is empty.
     ///
     /// # Errors
-    /// [`NoRoom`] for the page after those that were placed.
+    /// [`NoRoom`] for the unit after those that were placed.
     pub fn place_run(
         &mut self,
         lpns: Range<u32>,
@@ -121,11 +121,11 @@ impl Ftl {
         }
     }
 
-    /// The second half of [`Ftl::place`], for a page that has its plane, or its pool's, from [`Ftl::assign`]: the page
-    /// of flash is taken only now.
+    /// The second half of [`Ftl::place`], for a unit that has its plane, or its pool's, from [`Ftl::assign`]: its place on
+    /// flash is taken only now.
     ///
     /// # Errors
-    /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
+    /// [`NoRoom`] where too many blocks have worn out; the unit stays where it was.
     #[inline]
     pub fn place_on(&mut self, plane: PlaneId, lpn: Lpn, due: &mut Vec<GcWork>) -> Result<Placed, NoRoom> {
         match self {
@@ -168,13 +168,13 @@ impl Ftl {
         each!(self, layer => layer.trim(lpn))
     }
 
-    /// The share of its endurance that the block which holds `page` has used, 1 where endurance is unlimited or the
-    /// page was never written.
+    /// The share of its endurance that the block with `lpn` has used, 1 where endurance is unlimited or the unit was never
+    /// written.
     pub fn wear_of(&self, lpn: Lpn) -> f64 {
         each!(self, layer => layer.wear_of(lpn))
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn counters(&self) -> FtlCounters {
         each!(self, layer => layer.counters())
     }
@@ -184,12 +184,12 @@ impl Ftl {
         each!(self, layer => layer.wear_spread())
     }
 
-    /// Whether idle planes are cleaned beyond what writing needs.
+    /// Whether idle planes are garbage-collected beyond what writing needs.
     pub(crate) fn has_idle_gc(&self) -> bool {
         each!(self, layer => layer.has_idle_gc())
     }
 
-    /// Cleans an idle plane by one step, if it has less room than it should.
+    /// Garbage-collects an idle plane by one step, if it has less room than it should.
     pub(crate) fn collect_idle(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
         each!(self, layer => layer.collect_idle(plane, due))
     }

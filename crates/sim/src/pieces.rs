@@ -78,7 +78,7 @@ impl Piece {
         bits(first, end)
     }
 
-    /// Nearly all pieces are whole pages, and those need no division.
+    /// Nearly all pieces are whole units, and those need no division.
     fn is_whole(&self, unit_bytes: u64) -> bool {
         u64::from(self.bytes) == unit_bytes
     }

@@ -29,10 +29,10 @@ pub enum MakeError {
     },
 }
 
-/// Bytes of the tables for each page that the host sees, for each page of the flash, and for each erase block; and of all
+/// Bytes of the tables for each mapping unit that the host sees, for each of the flash, and for each erase block; and of all
 /// else that a small drive needs.
-const LOGICAL_PAGE_BYTES: u64 = 4;
-const PAGE_BYTES: u64 = 4;
+const LOGICAL_UNIT_BYTES: u64 = 4;
+const UNIT_BYTES: u64 = 4;
 const BLOCK_BYTES: u64 = 64;
 const OTHER_BYTES: u64 = 8 << 20;
 
@@ -40,10 +40,10 @@ const OTHER_BYTES: u64 = 8 << 20;
 pub(crate) fn check(config: &DriveConfig) -> Result<(), MakeError> {
     let geometry = Geometry::new(config);
     let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
-    let pages = if config.lanes.is_some() { 0 } else { blocks * u64::from(geometry.block_units) };
+    let units = if config.lanes.is_some() { 0 } else { blocks * u64::from(geometry.block_units) };
     let tables = [
-        u64::from(geometry.logical_units + geometry.replica_units) * LOGICAL_PAGE_BYTES,
-        pages * PAGE_BYTES,
+        u64::from(geometry.logical_units + geometry.replica_units) * LOGICAL_UNIT_BYTES,
+        units * UNIT_BYTES,
         blocks * BLOCK_BYTES + OTHER_BYTES,
     ];
     let mapped: io::Result<Vec<MmapMut>> = tables.iter().map(|&bytes| map(bytes)).collect();

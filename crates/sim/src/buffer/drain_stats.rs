@@ -1,9 +1,9 @@
 //! Drain statistics: mapping units that drain from the buffer to flash, by package; how long packages are busy with
-//! them, and why they left.
+//! them, and why they drained.
 
 use flashlane_base::Instant;
 
-/// Why a page leaves the buffer.
+/// Why a unit drains from the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum DrainCause {
     /// The buffer is filled above its high mark, or a write waits for a slot.
@@ -13,7 +13,7 @@ pub(crate) enum DrainCause {
     Flush,
     /// The host has been idle.
     Idle,
-    /// The buffer is full, and pages leave in batches.
+    /// The buffer is full, and units drain in batches.
     Batch,
 }
 
@@ -21,43 +21,43 @@ impl DrainCause {
     const COUNT: usize = Self::Batch as usize + 1;
 }
 
-/// What was counted of pages on their way.
+/// The counters of drains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DrainCounters {
-    /// Pages that went to flash.
-    pub(crate) pages: u64,
-    /// Of these, pages that were read only to be written along with their neighbours.
-    pub(crate) padded: u64,
-    /// The pages by why they left.
+    /// Units that went to flash.
+    pub(crate) units: u64,
+    /// Of these, units that were read only to be written along with their neighbours.
+    pub(crate) padded_units: u64,
+    /// The units by why they drained.
     by_cause: [u64; DrainCause::COUNT],
-    /// Drains: spells in which some page was on its way without a break.
+    /// Drains: spells in which some unit drained without a break.
     pub(crate) drains: u64,
-    /// Drains in which every package had a page on its way at one moment.
+    /// Drains in which a unit drained to every package at one moment.
     pub(crate) drains_on_all: u64,
-    /// Nanoseconds in which some page was on its way.
+    /// Nanoseconds in which some unit drained.
     pub(crate) ns: u64,
-    /// Of these, nanoseconds in which every package had one.
+    /// Of these, nanoseconds in which one drained to every package.
     pub(crate) ns_on_all: u64,
 }
 
 impl DrainCounters {
-    /// Pages that left for this reason.
-    pub(crate) fn pages_for(&self, cause: DrainCause) -> u64 {
+    /// Units that drained for this reason.
+    pub(crate) fn units_for(&self, cause: DrainCause) -> u64 {
         self.by_cause[cause as usize]
     }
 }
 
-/// The pages on their way.
+/// The units that drain, by package and channel.
 #[derive(Debug)]
 pub(super) struct DrainStats {
     /// Units that drain to each package.
-    pages: Vec<u32>,
+    units_to_package: Vec<u32>,
     /// Units that drain over each channel.
     channels: Vec<u32>,
     packages_per_channel: u32,
     /// Packages with any.
     busy: usize,
-    /// Since when `busy` is what it is.
+    /// When `busy` last changed.
     since: Instant,
     /// Whether all were busy at once in this drain.
     all: bool,
@@ -68,7 +68,7 @@ impl DrainStats {
     /// No drains, and counters that start at `counters`.
     pub(super) fn new(channels: u32, packages_per_channel: u32, counters: DrainCounters) -> Self {
         Self {
-            pages: vec![0; (channels * packages_per_channel) as usize],
+            units_to_package: vec![0; (channels * packages_per_channel) as usize],
             channels: vec![0; channels as usize],
             packages_per_channel,
             busy: 0,
@@ -80,7 +80,7 @@ impl DrainStats {
 
     /// Units that drain to `package`.
     pub(super) fn to(&self, package: u32) -> u32 {
-        self.pages[package as usize]
+        self.units_to_package[package as usize]
     }
 
     /// Units that drain over the channel of `package`.
@@ -91,9 +91,9 @@ impl DrainStats {
     /// The drain of a unit starts, to `package`.
     pub(super) fn begin(&mut self, package: u32, now: Instant) {
         self.channels[(package / self.packages_per_channel) as usize] += 1;
-        let pages = &mut self.pages[package as usize];
-        *pages += 1;
-        if *pages > 1 {
+        let units = &mut self.units_to_package[package as usize];
+        *units += 1;
+        if *units > 1 {
             return;
         }
         if self.busy == 0 && (now > self.since || self.counters.drains == 0) {
@@ -103,7 +103,7 @@ impl DrainStats {
         }
         self.account(now);
         self.busy += 1;
-        if self.busy == self.pages.len() && !self.all {
+        if self.busy == self.units_to_package.len() && !self.all {
             self.all = true;
             self.counters.drains_on_all += 1;
         }
@@ -112,9 +112,9 @@ impl DrainStats {
     /// The drain of a unit to `package` ended.
     pub(super) fn end(&mut self, package: u32, now: Instant) {
         self.channels[(package / self.packages_per_channel) as usize] -= 1;
-        let pages = &mut self.pages[package as usize];
-        *pages -= 1;
-        if *pages > 0 {
+        let units = &mut self.units_to_package[package as usize];
+        *units -= 1;
+        if *units > 0 {
             return;
         }
         self.account(now);
@@ -123,9 +123,9 @@ impl DrainStats {
 
     /// Counts a unit that goes to flash.
     pub(super) fn count(&mut self, pad: bool, cause: DrainCause) {
-        self.counters.pages += 1;
+        self.counters.units += 1;
         self.counters.by_cause[cause as usize] += 1;
-        self.counters.padded += u64::from(pad);
+        self.counters.padded_units += u64::from(pad);
     }
 
     /// Adds the time since the busy packages last changed.
@@ -133,10 +133,10 @@ impl DrainStats {
         let ns = now.since(self.since).as_ns();
         self.since = now;
         self.counters.ns += if self.busy > 0 { ns } else { 0 };
-        self.counters.ns_on_all += if self.busy == self.pages.len() { ns } else { 0 };
+        self.counters.ns_on_all += if self.busy == self.units_to_package.len() { ns } else { 0 };
     }
 
-    /// What was counted so far; times up to the last change.
+    /// The counters so far; times up to the last change.
     pub(super) fn counters(&self) -> DrainCounters {
         self.counters
     }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drain_lasts_while_any_page_is_on_its_way() {
+    fn drain_lasts_while_any_unit_drains() {
         let mut stats = DrainStats::new(2, 1, DrainCounters::default());
         let at = Instant::from_ns;
         stats.begin(0, at(10));

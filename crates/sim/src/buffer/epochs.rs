@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// How many units of each epoch are not durable.
+/// The number of units of each epoch that are not durable.
 #[derive(Default)]
 pub(super) struct FlushEpochs {
-    /// FlushEpochs with units, oldest first: epoch and units.
+    /// Epochs with units, oldest first: epoch and number of units.
     units: VecDeque<(u64, usize)>,
     current: u64,
 }
@@ -37,7 +37,7 @@ impl FlushEpochs {
         }
     }
 
-    /// Closes the current epoch and gives it back.
+    /// Closes the current epoch and returns it.
     pub(super) fn close(&mut self) -> u64 {
         let epoch = self.current;
         self.current += 1;

@@ -208,7 +208,7 @@ pub(super) fn pieces_of(request: &Request, unit_bytes: u64) -> impl Iterator<Ite
     pieces(request.offset_bytes, request.length_bytes, unit_bytes)
 }
 
-/// How requests complete: page by page, or a read as a whole; at once, or once their completion has crossed the link.
+/// How requests complete: unit by unit, or a read as a whole; at once, or once their completion has crossed the link.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery {
     pub(super) unit_bytes: u64,

@@ -1,15 +1,15 @@
 //! Block mapping: whole erase blocks are mapped, and writes that do not fit go to a few more of them.
 //!
 //! Drives had too little memory for a map of pages at first. They map an *erase unit*, a block on each of the planes of
-//! a stripe, and each page has its place in it. What a write out of order costs is the [`BlockScheme`]'s: it answers with
-//! the block that takes the page next, after the merging that this needs. Gupta et al. ("DFTL", ASPLOS 2009, section 2)
+//! a stripe, and each mapping unit has its place in it. The [`BlockScheme`] decides the cost of a write out of order: it
+//! returns the block that takes the unit next, after the merging that this needs. Gupta et al. ("DFTL", ASPLOS 2009, section 2)
 //! describe the family; uFLIP (section 5) shows what it does to a drive's response times.
 //!
-//! Pages never change their plane, so merging moves them within it, on all planes of the stripe at once. Where a log or a
+//! Mapping units never change their plane, so merging moves them within it, on all planes of the stripe at once. Where a log or a
 //! replacement belongs to a unit it is a block on each of its planes, and all of them are merged together
 //! (`superblock`). What FAST writes in sequence or to its shared log it keeps books of by the plane.
 //!
-//! Memory: 4 bytes a logical page, and 16 bytes a block. Cost: a merge looks at each page of an erase block.
+//! Memory: 4 bytes a mapping unit, and 16 bytes a block. Cost: a merge looks at each mapping unit of an erase block.
 
 pub(super) mod bast;
 pub(super) mod fast;
@@ -26,7 +26,7 @@ use flashlane_base::Seed;
 use store::{Spot, Store};
 pub(crate) use stripes::Stripes;
 
-/// How pages that do not fit their block are taken in.
+/// Where mapping units go that do not fit their block.
 pub(crate) trait BlockScheme: Send {
     /// Blocks that a plane needs beyond the data blocks.
     fn spare_blocks(&self) -> u32;
@@ -34,25 +34,25 @@ pub(crate) trait BlockScheme: Send {
     /// Blocks of a plane that random writes fill.
     fn log_blocks(&self) -> u32;
 
-    /// The block of the spot's plane that takes its page, and where in it; the merging that has to be done before is
+    /// The block of the spot's plane that takes its unit, and where in it; the merging that has to be done before is
     /// appended to `due`.
     ///
     /// # Errors
     /// [`NoRoom`] where too many blocks of the plane have worn out.
     fn open(&mut self, store: &mut Store, spot: Spot, due: &mut Vec<GcWork>) -> Result<Target, NoRoom>;
 
-    /// The spot's page was written there: merging that is due now is appended to `due`.
+    /// The spot's unit was written there: merging that is due now is appended to `due`.
     fn written(&mut self, store: &mut Store, spot: Spot, target: Target, due: &mut Vec<GcWork>);
 
     /// Merges one data block of an idle plane, as long as less than `high` of its log is free.
     fn merge_idle(&mut self, store: &mut Store, plane: PlaneId, high: f64, due: &mut Vec<GcWork>);
 
-    /// The blocks of a plane that hold pages besides the data blocks.
+    /// The blocks of a plane that hold mapping units besides the data blocks.
     #[cfg(test)]
     fn logs(&self, store: &Store, plane: PlaneId) -> Vec<BlockId>;
 }
 
-/// The block and position that a page is written to.
+/// The block and position that a mapping unit is written to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     block: BlockId,
@@ -93,7 +93,7 @@ impl BlockMapped {
     /// Finds a new place for mapping unit `lpn`; the old one becomes invalid. Merging is appended to `due`.
     ///
     /// # Errors
-    /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
+    /// [`NoRoom`] where too many blocks have worn out; the unit stays where it was.
     pub fn place(&mut self, lpn: Lpn, due: &mut Vec<GcWork>) -> Result<Placed, NoRoom> {
         let spot = self.store.spot(lpn);
         let before = due.len();
@@ -118,7 +118,7 @@ impl BlockMapped {
     }
 
     /// The share of its endurance that the block which holds `lpn` has used, 1 where endurance is unlimited or the
-    /// page was never written.
+    /// unit was never written.
     pub fn wear_of(&self, lpn: Lpn) -> f64 {
         self.store.wear_of(lpn)
     }

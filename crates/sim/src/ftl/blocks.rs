@@ -8,7 +8,7 @@ use flashlane_policy::cleaning::View;
 use std::collections::VecDeque;
 
 /// Blocks that a plane needs beyond those of its data: the free ones at which GC is due, and an open one each for the
-/// host and for moved pages.
+/// host and for moved units.
 pub(super) fn spare_blocks(geometry: &Geometry) -> u32 {
     geometry.low_blocks + 2
 }

@@ -146,7 +146,7 @@ impl PageMapped {
         }
     }
 
-    /// Appends the planes of the other pages in the row of mapping unit `lpn`, as far as they are written.
+    /// Appends the planes of the other units in the row of mapping unit `lpn`, as far as they are written.
     pub fn rest_of_row(&self, lpn: Lpn, planes: &mut Vec<PlaneId>) {
         let (Some(superblocks), Some(ppn)) = (&self.superblocks, self.map.get(lpn)) else { return };
         let (plane, block) = (self.plane_at(ppn), BlockId(self.per_block.of(ppn.0) % self.geometry.blocks));

@@ -58,16 +58,17 @@ impl Link {
         }
     }
 
-    /// Queues `transfer` of `bytes`, which carry a number of mapping units, to begin as soon as the link is free; `command` adds the command's own time.
+    /// Queues `transfer` of `bytes`, which carry `units` mapping units, to begin as soon as the link is free; `command` adds
+    /// the command's own time.
     #[inline]
-    pub(crate) fn send(&mut self, now: Instant, transfer: Transfer, bytes: u64, pages: u32, command: bool) {
+    pub(crate) fn send(&mut self, now: Instant, transfer: Transfer, bytes: u64, units: u32, command: bool) {
         let mut time = match (bytes, self.bytes_per_s[transfer.direction as usize]) {
             (0, _) | (_, 0) => Duration::ZERO,
             // The usual sizes fit 64-bit arithmetic.
             (_, rate) if bytes < 1 << 33 => Duration::from_ns((bytes * 1_000_000_000).div_ceil(rate)),
             (_, rate) => Duration::of_transfer(bytes, rate),
         };
-        time += self.page_command * u64::from(pages);
+        time += self.page_command * u64::from(units);
         if command {
             time += self.commands[transfer.direction as usize];
         }

@@ -1,7 +1,7 @@
 //! The write buffer: its size beside the array's, its policy, and how long a read may wait behind it.
 
 use super::policy::check;
-use crate::buffer::{longest_page, shape};
+use crate::buffer::{longest_unit_time, shape};
 use crate::config::refusal::{Refusal, range, require};
 use crate::config::{Admit, DriveConfig, NO_BUFFER};
 use crate::nand::Geometry;
@@ -38,7 +38,7 @@ pub(super) fn sizes(config: &DriveConfig) -> Result<(), Refusal> {
     })?;
     range("buffer.drain_per_die", buffer.drain_per_die, 1, 1024)?;
     range("buffer.batch_pages_per_package", buffer.batch_pages_per_package.unwrap_or(1), 1, 1 << 16)?;
-    let longest = longest_page(config, &Geometry::new(config));
+    let longest = longest_unit_time(config, &Geometry::new(config));
     require(buffer.read_wait.is_none_or(|wait| wait.0 >= longest), "buffer.read_wait", || {
         let given = buffer.read_wait.unwrap_or_default().0;
         format!("it is {given:#}; allowed: at least {longest:#}, the time of one page")
