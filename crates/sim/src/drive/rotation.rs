@@ -144,10 +144,10 @@ mod tests {
             plane: plane(channel),
             planes: 2,
             moves,
-            filled: 0,
+            summaries: 0,
             erases: 1,
-            first: false,
-            step: false,
+            precedes_write: false,
+            is_paced_step: false,
         };
         (0..3).map(work).collect()
     }

@@ -48,13 +48,13 @@ pub(super) struct Translation {
 
 /// For whom GC is done, and how it is scheduled.
 #[derive(Clone, Copy)]
-struct GcFor {
+struct GcScheduling {
     owner: Owner,
     class: Class,
     defer: Defer,
 }
 
-impl GcFor {
+impl GcScheduling {
     fn operation(self, plane: PlaneId, work: Work) -> Operation {
         Operation { work, owner: self.owner, class: self.class, defer: self.defer, plane }
     }
@@ -346,16 +346,16 @@ impl Translation {
             due.iter().for_each(|gc| kernel.promote_gc(gc.plane));
         }
         let plane = program.map(|program| program.plane);
-        let host = GcFor { owner: Owner::None, class: Class::Write, defer: Defer::No };
-        if due.iter().any(|gc| gc.first) {
+        let host = GcScheduling { owner: Owner::None, class: Class::Write, defer: Defer::No };
+        if due.iter().any(|gc| gc.precedes_write) {
             // What waits for its turn was done before, and goes first.
             self.rotate(kernel, |rotation, turn| {
                 rotation.skip(due[0].plane, turn);
                 None
             });
         }
-        let deferred = GcFor { defer: self.defer, ..host };
-        for gc in due.iter().filter(|gc| gc.first) {
+        let deferred = GcScheduling { defer: self.defer, ..host };
+        for gc in due.iter().filter(|gc| gc.precedes_write) {
             // Other planes are merged along with the unit's own, for the same write: that is not put off.
             let own = plane.is_none_or(|plane| plane == gc.plane);
             let waits = own && self.defer == Defer::UntilNextOperation;
@@ -364,7 +364,7 @@ impl Translation {
         if let Some(program) = program {
             kernel.enqueue(program);
         }
-        due.retain(|gc| !gc.first);
+        due.retain(|gc| !gc.precedes_write);
         match self.rotation {
             None => due.iter().for_each(|gc| self.enqueue_gc(kernel, gc, deferred)),
             Some(_) => self.rotate(kernel, |rotation, turn| rotation.add(&due, turn)),
@@ -397,7 +397,7 @@ impl Translation {
         for (at, gc) in turn.iter().enumerate() {
             let is_last = at + 1 == turn.len();
             let owner = reported.filter(|_| is_last).map_or(Owner::None, Owner::Turn);
-            self.enqueue_gc(kernel, gc, GcFor { owner, class: Class::Write, defer: Defer::No });
+            self.enqueue_gc(kernel, gc, GcScheduling { owner, class: Class::Write, defer: Defer::No });
         }
         turn.clear();
         self.turn = turn;
@@ -483,24 +483,30 @@ impl Translation {
         for plane in die.0 * planes..(die.0 + 1) * planes {
             self.ftl.collect_idle(PlaneId(plane), &mut due);
         }
-        let idle = GcFor { owner: Owner::IdleGc, class: Class::IdleGc, defer: Defer::No };
+        let idle = GcScheduling { owner: Owner::IdleGc, class: Class::IdleGc, defer: Defer::No };
         due.drain(..).for_each(|gc| self.enqueue_gc(kernel, &gc, idle));
         self.due_gc = due;
     }
 
     /// Turns GC that the translation layer did into flash operations.
-    fn enqueue_gc(&self, kernel: &mut Kernel<HostRequest>, gc: &GcWork, gc_for: GcFor) {
-        let GcWork { plane, planes, mut moves, filled, erases, step, .. } = *gc;
+    fn enqueue_gc(&self, kernel: &mut Kernel<HostRequest>, gc: &GcWork, scheduling: GcScheduling) {
+        let GcWork { plane, planes, mut moves, summaries, erases, is_paced_step, .. } = *gc;
         if self.moves_in_runs {
             // The end of GC is that of what follows its moves.
-            let owner = if let Owner::Turn(_) = gc_for.owner { Owner::None } else { gc_for.owner };
-            self.enqueue_moves(kernel, plane, planes, std::mem::take(&mut moves), GcFor { owner, ..gc_for });
-            if step && filled + erases == 0 {
+            let owner = if let Owner::Turn(_) = scheduling.owner { Owner::None } else { scheduling.owner };
+            self.enqueue_moves(
+                kernel,
+                plane,
+                planes,
+                std::mem::take(&mut moves),
+                GcScheduling { owner, ..scheduling },
+            );
+            if is_paced_step && summaries + erases == 0 {
                 return;
             }
         }
-        let gc = Gc { moves, summaries: filled, erases, planes, paced: step };
-        kernel.enqueue(gc_for.operation(plane, Work::Gc(gc)));
+        let gc = Gc { moves, summaries, erases, planes, is_paced_step };
+        kernel.enqueue(scheduling.operation(plane, Work::Gc(gc)));
     }
 
     /// Queues the moves of GC on a number of planes as reads, then programs, which overlap as the host's do.
@@ -510,20 +516,20 @@ impl Translation {
         plane: PlaneId,
         planes: u32,
         moves: u32,
-        gc_for: GcFor,
+        scheduling: GcScheduling,
     ) {
         let on_all_bytes = self.unit_bytes * u64::from(planes);
         let together = self.units_per_page;
         let lpn = Lpn(0);
         let read = Read { lpn, units: planes, bus_bytes: on_all_bytes, retries: 0, unreadable: false };
         for _ in 0..moves {
-            kernel.enqueue(gc_for.operation(plane, Work::Read(read)));
+            kernel.enqueue(scheduling.operation(plane, Work::Read(read)));
         }
         for at in (0..moves).step_by(together as usize) {
             let bus_bytes = on_all_bytes * u64::from(together.min(moves - at));
             let program =
                 Program { lpn, units: planes, bus_bytes, fills_block: false, waits_for_group: false };
-            kernel.enqueue(gc_for.operation(plane, Work::Program(program)));
+            kernel.enqueue(scheduling.operation(plane, Work::Program(program)));
         }
     }
 }

@@ -98,7 +98,7 @@ impl BlockMapped {
         let spot = self.store.spot(lpn);
         let before = due.len();
         let target = self.scheme.open(&mut self.store, spot, due);
-        due[before..].iter_mut().for_each(|gc| gc.first = true);
+        due[before..].iter_mut().for_each(|gc| gc.precedes_write = true);
         let target = target?;
         self.store.program(spot.plane, target.block, target.position, lpn);
         self.store.counters.host_units += 1;

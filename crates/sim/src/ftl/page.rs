@@ -30,10 +30,10 @@ use reverse::Reverse;
 use std::ops::Range;
 use superblocks::Superblocks;
 
-/// Where an allocation pool looks for room: mostly one look is enough, because planes with as much room take turns and
+/// Where an allocation pool looks for room: mostly one look is enough, because planes with as much room take searches and
 /// one whose block was just erased leads for a while.
 #[derive(Clone, Copy)]
-struct Turn {
+struct PoolSearch {
     /// The plane that is looked at first.
     first: u32,
     /// No plane of the pool has more free units than this.
@@ -59,7 +59,7 @@ pub struct PageMapped {
     blocks: Blocks,
     planes: Vec<Plane>,
     /// Where each allocation pool looks first.
-    turns: Vec<Turn>,
+    searches: Vec<PoolSearch>,
     /// For each plane, the units that the host can write before it runs out of erased blocks.
     free_units: Vec<u32>,
     mapping: Box<dyn Mapping>,
@@ -114,9 +114,9 @@ impl PageMapped {
             free_units: planes.iter().map(|plane| plane.free_units(&geometry)).collect(),
             blocks,
             planes,
-            turns: (0..geometry.planes)
+            searches: (0..geometry.planes)
                 .step_by(geometry.pool_planes as usize)
-                .map(|first| Turn { first, most: u32::MAX, leader: first, most_of_others: u32::MAX })
+                .map(|first| PoolSearch { first, most: u32::MAX, leader: first, most_of_others: u32::MAX })
                 .collect(),
             mapping,
             allocation,
@@ -318,19 +318,19 @@ impl PageMapped {
         first..first + self.geometry.pool_planes
     }
 
-    /// The plane of a pool that has the most free units and room for `lpn`; planes that have as many take turns.
+    /// The plane of a pool that has the most free units and room for `lpn`; planes that have as many take searches.
     #[inline]
     fn roomiest(&mut self, plane: PlaneId, lpn: Lpn) -> Result<PlaneId, NoRoom> {
         let pool = self.pool_of(plane);
         let free = |plane: u32| self.free_units[plane as usize];
-        let turn = &mut self.turns[self.per_pool.of(plane.0) as usize];
-        let best = if free(turn.leader) > turn.most_of_others {
-            turn.leader
-        } else if free(turn.first) >= turn.most {
-            turn.first
+        let search = &mut self.searches[self.per_pool.of(plane.0) as usize];
+        let best = if free(search.leader) > search.most_of_others {
+            search.leader
+        } else if free(search.first) >= search.most {
+            search.first
         } else {
-            let (mut best, mut most_of_others) = (turn.first, 0);
-            for plane in (turn.first + 1..pool.end).chain(pool.start..turn.first) {
+            let (mut best, mut most_of_others) = (search.first, 0);
+            for plane in (search.first + 1..pool.end).chain(pool.start..search.first) {
                 if free(plane) > free(best) {
                     most_of_others = free(best);
                     best = plane;
@@ -338,10 +338,10 @@ impl PageMapped {
                     most_of_others = most_of_others.max(free(plane));
                 }
             }
-            (turn.most, turn.leader, turn.most_of_others) = (free(best), best, most_of_others);
+            (search.most, search.leader, search.most_of_others) = (free(best), best, most_of_others);
             best
         };
-        turn.first = if best + 1 == pool.end { pool.start } else { best + 1 };
+        search.first = if best + 1 == pool.end { pool.start } else { best + 1 };
         if self.planes[best as usize].has_room(&self.geometry) {
             return Ok(PlaneId(best));
         }

@@ -1,9 +1,10 @@
-//! What the translation layer answers: where a mapping unit was placed, and the garbage collection that became due.
+//! What the translation layer returns: where a mapping unit was placed, and the garbage collection that became due.
 
 use crate::ids::PlaneId;
 use std::ops::ControlFlow;
 
-/// GC of a plane, a whole victim or a step: `moves` units moved within it, then `erases` blocks erased.
+/// GC of a plane that the tables show as done, a whole victim or a step: `moves` units moved within it, then `erases` blocks
+/// erased. The drive makes of it operations of flash, [`crate::nand::Gc`] mostly, which take the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GcWork {
     /// The plane, or the first of those of its die that are garbage-collected together.
@@ -12,20 +13,28 @@ pub struct GcWork {
     pub planes: u32,
     /// Units moved, on each of them.
     pub moves: u32,
-    /// Blocks that the moved units filled.
-    pub filled: u32,
+    /// Blocks that the moved units filled, so that their summaries are written.
+    pub summaries: u32,
     /// Blocks erased.
     pub erases: u32,
     /// Whether the unit being placed goes to a block that this GC freed or moved units to, and so has to wait for it.
-    pub first: bool,
+    pub precedes_write: bool,
     /// Whether it is a step of paced GC: no more than a flash page on each plane, or an erase.
-    pub step: bool,
+    pub is_paced_step: bool,
 }
 
 impl GcWork {
     /// GC of one plane that moves and erases nothing.
     pub(super) fn nothing(plane: PlaneId) -> Self {
-        Self { plane, planes: 1, moves: 0, filled: 0, erases: 0, first: false, step: false }
+        Self {
+            plane,
+            planes: 1,
+            moves: 0,
+            summaries: 0,
+            erases: 0,
+            precedes_write: false,
+            is_paced_step: false,
+        }
     }
 }
 

@@ -23,9 +23,9 @@ pub(super) enum GcStep {
     Erase,
 }
 
-/// What of a profile decides the steps.
+/// The properties of a profile that decide the steps.
 #[derive(Clone, Copy)]
-pub(super) struct GcSteps {
+pub(super) struct GcStepRules {
     /// Whether the flash moves a page without the bus.
     pub(super) copyback: bool,
     /// Whether operations of better rank go between two steps.
@@ -35,7 +35,7 @@ pub(super) struct GcSteps {
     pub(super) page_bytes: u64,
 }
 
-impl GcSteps {
+impl GcStepRules {
     /// Mapping units that GC with `moves` of them left moves next: they may lie on as many flash pages, and are
     /// programmed as one.
     fn units_at_once(&self, moves: u32) -> u64 {
@@ -67,7 +67,7 @@ impl GcSteps {
     /// Returns the rest of GC after a flash page was moved; `None` if this ends a paced step.
     pub(super) fn after_page(&self, gc: Gc) -> Option<Gc> {
         let moves = gc.moves.saturating_sub(self.units_per_page);
-        let over = gc.paced && moves + gc.summaries + gc.erases == 0;
+        let over = gc.is_paced_step && moves + gc.summaries + gc.erases == 0;
         (!over).then_some(Gc { moves, ..gc })
     }
 }

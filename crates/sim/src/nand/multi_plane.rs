@@ -43,7 +43,7 @@ pub(super) struct MultiPlaneIndex {
     multi_plane: bool,
     lists: Vec<List>,
     /// By the operation's slot.
-    links: Vec<Link>,
+    links: Vec<Links>,
     /// Order numbers of the next operation appended, and of the last one put in front.
     next_order: u64,
     front_order: u64,
@@ -59,9 +59,9 @@ struct List {
     last: OpSlot,
 }
 
-/// Where an operation waits.
+/// The neighbours of an operation that waits.
 #[derive(Clone, Copy)]
-struct Link {
+struct Links {
     /// Less than that of all behind it.
     order: u64,
     /// The one before it in its queue.
@@ -121,7 +121,7 @@ impl MultiPlaneIndex {
 
     /// Before `op` is put behind all others of `queue`.
     pub(super) fn push(&mut self, ops: &Operations, queue: &Queue, id: QueueId, op: OpSlot) {
-        self.set_link(op, Link { order: self.next_order, previous: queue.last(), next: OpSlot::NONE });
+        self.set_links(op, Links { order: self.next_order, previous: queue.last(), next: OpSlot::NONE });
         self.next_order += 1;
         let Some(list) = self.of(id, &ops[op].operation) else { return };
         match std::mem::replace(&mut self.lists[list].last, op) {
@@ -138,21 +138,21 @@ impl MultiPlaneIndex {
         }
         let list = self.of(id, &ops[op].operation);
         let next = list.map_or(OpSlot::NONE, |list| std::mem::replace(&mut self.lists[list].first, op));
-        self.set_link(op, Link { order: self.front_order, previous: OpSlot::NONE, next });
+        self.set_links(op, Links { order: self.front_order, previous: OpSlot::NONE, next });
         if let Some(list) = list.filter(|_| next == OpSlot::NONE) {
             self.lists[list].last = op;
         }
     }
 
-    fn set_link(&mut self, op: OpSlot, link: Link) {
+    fn set_links(&mut self, op: OpSlot, links: Links) {
         let slot = op.index();
         if slot >= self.links.len() {
-            self.links.resize(slot + 1, link);
+            self.links.resize(slot + 1, links);
         }
-        self.links[slot] = link;
+        self.links[slot] = links;
     }
 
-    fn link(&self, op: OpSlot) -> &Link {
+    fn links_of(&self, op: OpSlot) -> &Links {
         #[cfg(test)]
         slab::LOOKS.set(slab::LOOKS.get() + 1);
         &self.links[op.index()]
@@ -160,7 +160,7 @@ impl MultiPlaneIndex {
 
     /// After `op`, the first of its list, was taken out of its queue.
     pub(super) fn remove(&mut self, ops: &Operations, id: QueueId, op: OpSlot) {
-        let Link { previous, next, .. } = *self.link(op);
+        let Links { previous, next, .. } = *self.links_of(op);
         let behind = ops[op].next;
         if behind != OpSlot::NONE {
             self.links[behind.index()].previous = previous;
@@ -180,10 +180,10 @@ impl MultiPlaneIndex {
             return self.remove(ops, id, op);
         };
         let mut before = self.lists[list].first;
-        while self.link(before).next != op {
-            before = self.link(before).next;
+        while self.links_of(before).next != op {
+            before = self.links_of(before).next;
         }
-        let Link { previous, next, .. } = *self.link(op);
+        let Links { previous, next, .. } = *self.links_of(op);
         self.links[before.index()].next = next;
         if last == op {
             self.lists[list].last = before;
@@ -196,7 +196,7 @@ impl MultiPlaneIndex {
 
     /// Takes `op`, the first of its list, out of `queue`.
     fn take(&mut self, ops: &mut Operations, queue: &mut Queue, id: QueueId, op: OpSlot) {
-        queue.remove(ops, self.link(op).previous, op);
+        queue.remove(ops, self.links_of(op).previous, op);
         self.remove(ops, id, op);
     }
 
@@ -208,7 +208,7 @@ impl MultiPlaneIndex {
         id: QueueId,
     ) -> Option<OpSlot> {
         let reads = (0..self.planes_per_die).map(|plane| self.first(id, plane, &[HOST_READS]));
-        let first = reads.filter(|&op| op != OpSlot::NONE).min_by_key(|&op| self.link(op).order)?;
+        let first = reads.filter(|&op| op != OpSlot::NONE).min_by_key(|&op| self.links_of(op).order)?;
         self.take(ops, queue, id, first);
         Some(first)
     }
@@ -216,7 +216,10 @@ impl MultiPlaneIndex {
     /// The first in these lists of a queue and plane.
     fn first(&self, id: QueueId, plane: u32, lists: &[usize]) -> OpSlot {
         let firsts = lists.iter().map(|&list| self.lists[self.at(id, plane, list)].first);
-        firsts.filter(|&op| op != OpSlot::NONE).min_by_key(|&op| self.link(op).order).unwrap_or(OpSlot::NONE)
+        firsts
+            .filter(|&op| op != OpSlot::NONE)
+            .min_by_key(|&op| self.links_of(op).order)
+            .unwrap_or(OpSlot::NONE)
     }
 
     /// Joins to `op`, which was taken out, those in `queue` that can share its array time, in their order. Says how many
@@ -238,11 +241,11 @@ impl MultiPlaneIndex {
             let until = self.until[plane as usize];
             let mut next = self.first(id, plane, lists);
             for _ in u32::from(plane == own)..each {
-                if next == OpSlot::NONE || self.link(next).order >= until {
+                if next == OpSlot::NONE || self.links_of(next).order >= until {
                     break;
                 }
-                self.found.push((self.link(next).order, next));
-                next = self.link(next).next;
+                self.found.push((self.links_of(next).order, next));
+                next = self.links_of(next).next;
             }
         }
         let mut found = std::mem::take(&mut self.found);
@@ -272,7 +275,7 @@ impl MultiPlaneIndex {
         op: OpSlot,
     ) -> u64 {
         let Operation { work: Work::Gc(mut gc), owner, plane, .. } = ops[op].operation else { return 0 };
-        debug_assert!(gc.paced, "other GC is joined to none");
+        debug_assert!(gc.is_paced_step, "other GC is joined to none");
         if gc.summaries != 0 || gc.planes != 1 || !self.multi_plane || queue.is_empty() {
             return 0;
         }
@@ -282,7 +285,7 @@ impl MultiPlaneIndex {
             if !partner.is_some() || ops[partner].operation.owner != owner {
                 continue;
             }
-            if let Work::Gc(Gc { moves, summaries: 0, erases, planes: 1, paced: true }) =
+            if let Work::Gc(Gc { moves, summaries: 0, erases, planes: 1, is_paced_step: true }) =
                 ops[partner].operation.work
                 && erases == gc.erases
                 && (moves == 0) == (gc.moves == 0)
@@ -312,7 +315,7 @@ impl MultiPlaneIndex {
                 Work::Erase(_) => 1,
                 Work::Read(_) | Work::Program(_) => unreachable!("they free no block"),
             };
-            let order = self.link(first).order;
+            let order = self.links_of(first).order;
             for until in &mut self.until[plane as usize..][..planes as usize] {
                 *until = order.min(*until);
             }

@@ -51,7 +51,7 @@ pub struct Read {
 pub struct Program {
     /// The mapping unit that is programmed, where there is one.
     pub lpn: Lpn,
-    /// Mapping units that this stands for, as of [`Read`]: also those of a program on all planes of a die at once.
+    /// Mapping units that this stands for, as for [`Read`]; also those of a program on all planes of a die at once.
     pub units: u32,
     /// Bytes over the channel's bus.
     pub bus_bytes: u64,
@@ -73,7 +73,7 @@ pub struct Gc {
     /// Planes of the die that do all of this at once.
     pub planes: u32,
     /// Whether it is one step of paced GC, which shares its array time with like ones on other planes of the die.
-    pub paced: bool,
+    pub is_paced_step: bool,
 }
 
 /// The kind of an operation, with its data.
@@ -85,7 +85,7 @@ pub enum Work {
     Program(Program),
     /// Garbage collection.
     Gc(Gc),
-    /// As many erases, one after the other.
+    /// This number of erases, one after the other.
     Erase(u32),
 }
 

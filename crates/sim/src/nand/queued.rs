@@ -14,7 +14,7 @@
 use super::Geometry;
 use super::channels::Channels;
 use super::die::{DEFERRED, Die};
-use super::gc::{GcStep, GcSteps};
+use super::gc::{GcStep, GcStepRules};
 use super::groups::PendingGroups;
 use super::media::Media;
 use super::multi_plane::{MultiPlaneIndex, QueueId};
@@ -39,7 +39,7 @@ struct Rules {
     cache_mode: bool,
     /// By class.
     ranks: [usize; 4],
-    gc: GcSteps,
+    gc: GcStepRules,
 }
 
 /// All dies and channels of a drive whose operations are queued.
@@ -67,7 +67,7 @@ impl Queued {
             multi_plane: flash.multi_plane && geometry.planes_per_die > 1,
             cache_mode: flash.cache_mode,
             ranks: ranks(config),
-            gc: GcSteps {
+            gc: GcStepRules {
                 copyback: flash.copyback,
                 preemptible: config.cleaning.preemptible,
                 units_per_page: geometry.units_per_page,
@@ -196,7 +196,7 @@ impl Queued {
         let queue = &mut self.dies[die.index()].queues[rank];
         let id = QueueId { die, rank };
         let joined = match work {
-            Work::Gc(gc) if gc.paced => {
+            Work::Gc(gc) if gc.is_paced_step => {
                 let joined = index.join_steps(&mut self.ops, queue, id, op);
                 self.dies[die.index()].internal -= joined as u32;
                 joined

@@ -159,7 +159,7 @@ impl Sdf {
             self.done(slot, shape.planes);
             return false;
         };
-        let moved = Work::Gc(Gc { moves: row, summaries: 0, erases, planes: 1, paced: false });
+        let moved = Work::Gc(Gc { moves: row, summaries: 0, erases, planes: 1, is_paced_step: false });
         self.counts.pages_saved += u64::from(row);
         self.kernel.enqueue(operation(moved, Owner::None, Class::Write, at));
         true

@@ -259,17 +259,17 @@ impl Store {
         offsets: Range<u32>,
         block: BlockId,
     ) -> GcWork {
-        let (mut moves, mut filled) = (0, 0);
+        let (mut moves, mut summaries) = (0, 0);
         for offset in offsets {
             let Some(lpn) = self.lpn_at(Spot { plane, erase_unit, offset }) else { break };
             if self.ppn_of(lpn).is_some() {
                 self.program(plane, block, offset, lpn);
                 moves += 1;
-                filled += u32::from(offset + 1 == self.geometry.data_units);
+                summaries += u32::from(offset + 1 == self.geometry.data_units);
             }
         }
         self.counters.moved_units += u64::from(moves);
-        GcWork { moves, filled, ..GcWork::nothing(plane) }
+        GcWork { moves, summaries, ..GcWork::nothing(plane) }
     }
 
     /// Makes `block`, which holds the valid pages of an erase unit, its data block; the one before is erased. Returns the

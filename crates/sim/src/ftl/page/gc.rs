@@ -1,6 +1,6 @@
 //! Room on a plane: opening, closing, garbage-collecting and erasing blocks.
 
-use super::pacing::{KEPT_BLOCKS, Step};
+use super::pacing::{KEPT_BLOCKS, VictimProgress};
 use super::{GcWork, PageMapped, Superblocks};
 use crate::ftl::blocks::Open;
 use crate::ftl::map::Map;
@@ -26,7 +26,7 @@ impl PageMapped {
         if self.planes[plane.index()].free.len() <= kept {
             let before = due.len();
             self.restock(plane, due);
-            due[before..].iter_mut().for_each(|gc| gc.first = true);
+            due[before..].iter_mut().for_each(|gc| gc.precedes_write = true);
             // Units moved by GC may have opened a block that the host shares and that still has room.
             if !self.is_full(plane) {
                 return Some(());
@@ -43,7 +43,7 @@ impl PageMapped {
         let least = if paced { KEPT_BLOCKS as u32 } else { self.geometry.low_blocks };
         while self.planes[plane.index()].free.len() as u32 <= least {
             let gained = match paced {
-                true => self.finish_victim(plane, due) == Step::Erased,
+                true => self.finish_victim(plane, due) == VictimProgress::Erased,
                 false => self.collect(plane, due),
             };
             if !gained {
@@ -114,7 +114,7 @@ impl PageMapped {
         if moves > left && self.planes[plane.index()].free.is_empty() {
             return false;
         }
-        let filled = u32::from(left > 0 && moves >= left);
+        let summaries = u32::from(left > 0 && moves >= left);
         let first = number as u32 * self.geometry.block_units;
         let units = (first..first + self.geometry.data_units).map(Ppn);
         // The map's entries lie all over memory: fetch them all before the first is needed.
@@ -129,7 +129,7 @@ impl PageMapped {
         debug_assert_eq!(self.blocks.valid[number], 0, "everything valid was moved");
         self.erase(plane, block);
         self.counters.moved_units += u64::from(moves);
-        self.report_gc(plane, moves, filled, 1, false, due);
+        self.report_gc(plane, moves, summaries, 1, false, due);
         true
     }
 
@@ -138,12 +138,12 @@ impl PageMapped {
         &mut self,
         plane: PlaneId,
         moves: u32,
-        filled: u32,
+        summaries: u32,
         erases: u32,
-        step: bool,
+        is_paced_step: bool,
         due: &mut Vec<GcWork>,
     ) {
-        let gc = GcWork { plane, planes: 1, moves, filled, erases, first: false, step };
+        let gc = GcWork { plane, planes: 1, moves, summaries, erases, precedes_write: false, is_paced_step };
         match &mut self.superblocks {
             None => due.push(gc),
             Some(superblocks) => superblocks.spread(gc, due),
@@ -228,10 +228,10 @@ impl PageMapped {
             state.free.push_back(block.0);
             self.free_units[plane.index()] += self.geometry.data_units;
             let free = self.free_units[plane.index()];
-            let turn = &mut self.turns[(plane.0 / self.geometry.pool_planes) as usize];
-            turn.most = turn.most.max(free);
-            if plane.0 != turn.leader {
-                turn.most_of_others = turn.most_of_others.max(free);
+            let search = &mut self.searches[(plane.0 / self.geometry.pool_planes) as usize];
+            search.most = search.most.max(free);
+            if plane.0 != search.leader {
+                search.most_of_others = search.most_of_others.max(free);
             }
         }
     }

@@ -74,9 +74,9 @@ impl Pacer {
     }
 }
 
-/// The outcome of a step.
+/// The progress of a victim after a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum VictimProgress {
     /// The victim still holds valid units.
     Going,
     /// The victim was erased.

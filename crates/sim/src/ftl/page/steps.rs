@@ -1,15 +1,15 @@
 //! The steps of paced GC: choosing a victim, moving units off it, erasing it.
 //!
-//! The state of each plane stands in `pacing`.
+//! `pacing` has the state of each plane.
 
 use super::PageMapped;
 use super::gc::HOST;
-use super::pacing::{KEPT_BLOCKS, Step, Victim};
+use super::pacing::{KEPT_BLOCKS, Victim, VictimProgress};
 use crate::ftl::GcWork;
 use crate::ftl::map::Map;
 use crate::ids::{BlockId, PlaneId, Ppn};
-use flashlane_policy::cleaning::View as Blocks;
-use flashlane_policy::pacing::View;
+use flashlane_policy::cleaning::View as CleaningView;
+use flashlane_policy::pacing::View as PacingView;
 
 /// Units whose entry in the map is fetched into the processor's cache ahead of the one being moved.
 const AHEAD: u32 = 8;
@@ -41,7 +41,7 @@ impl PageMapped {
         let pacer = self.pacer.as_ref().expect("as above");
         let moves = match to_move {
             0 => 0,
-            _ => pacer.policy.moves(View { written, to_move, free, target, floor }),
+            _ => pacer.policy.moves(PacingView { written, to_move, free, target, floor }),
         };
         assert!(moves > 0 || to_move == 0, "the pacing policy moved nothing");
         // Then the policy makes up for a lack of free space, and has no room to spread the moves.
@@ -56,10 +56,10 @@ impl PageMapped {
 
     /// Finishes the victim of a plane, or a new one.
     #[inline(never)]
-    pub(super) fn finish_victim(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Step {
+    pub(super) fn finish_victim(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> VictimProgress {
         let pacer = self.pacer.as_ref().expect("only called where GC is paced");
         if pacer.planes[plane.index()].victim.is_none() && !self.choose_victim(plane) {
-            return Step::Stuck;
+            return VictimProgress::Stuck;
         }
         self.step(plane, u32::MAX, u32::MAX, due)
     }
@@ -88,7 +88,7 @@ impl PageMapped {
         let pacer = self.pacer.as_ref().expect("only called where GC is paced");
         pacer.planes[plane.index()].victim.map_or(0, |victim| {
             let number = self.index_of(plane, victim.block);
-            u32::from(self.blocks.valid[number] - Blocks::NOT_CLOSED)
+            u32::from(self.blocks.valid[number] - CleaningView::NOT_CLOSED)
         })
     }
 
@@ -100,23 +100,23 @@ impl PageMapped {
 
     fn begin_victim(&mut self, plane: PlaneId, block: BlockId, leveled: bool) {
         let number = self.index_of(plane, block);
-        self.blocks.valid[number] += Blocks::NOT_CLOSED;
+        self.blocks.valid[number] += CleaningView::NOT_CLOSED;
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");
         pacer.planes[plane.index()].victim = Some(Victim { block, next: 0, leveled });
     }
 
     /// Moves up to `most` units off the victim, `at_once` in one operation, and erases it once it holds none.
-    fn step(&mut self, plane: PlaneId, most: u32, at_once: u32, due: &mut Vec<GcWork>) -> Step {
+    fn step(&mut self, plane: PlaneId, most: u32, at_once: u32, due: &mut Vec<GcWork>) -> VictimProgress {
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");
-        let Some(victim) = pacer.planes[plane.index()].victim.take() else { return Step::Stuck };
+        let Some(victim) = pacer.planes[plane.index()].victim.take() else { return VictimProgress::Stuck };
         let number = self.index_of(plane, victim.block);
-        let stepwise = at_once != u32::MAX;
+        let is_paced_step = at_once != u32::MAX;
         let first = number as u32 * self.geometry.block_units;
         let (mut offset, mut left) = (victim.next, most);
-        while left > 0 && self.blocks.valid[number] > Blocks::NOT_CLOSED {
-            let (mut moves, mut filled) = (0, 0);
+        while left > 0 && self.blocks.valid[number] > CleaningView::NOT_CLOSED {
+            let (mut moves, mut summaries) = (0, 0);
             let mut stuck = false;
-            while moves < at_once.min(left) && self.blocks.valid[number] > Blocks::NOT_CLOSED {
+            while moves < at_once.min(left) && self.blocks.valid[number] > CleaningView::NOT_CLOSED {
                 let ppn = Ppn(first + offset);
                 let ahead = (ppn.0 + AHEAD).min(first + self.geometry.data_units - 1);
                 self.map.prefetch(self.reverse.get(Ppn(ahead), plane).unwrap_or(Map::NO_ENTRY));
@@ -136,36 +136,36 @@ impl PageMapped {
                     self.move_unit(plane, lpn, ppn);
                     moves += 1;
                     let open = self.planes[plane.index()].open[self.moved_stream];
-                    filled += u32::from(open.written >= self.geometry.data_units);
+                    summaries += u32::from(open.written >= self.geometry.data_units);
                 }
                 offset += 1;
             }
             left -= moves.min(left);
             self.counters.moved_units += u64::from(moves);
-            self.counters.units_below_target += if stepwise { 0 } else { u64::from(moves) };
+            self.counters.units_below_target += if is_paced_step { 0 } else { u64::from(moves) };
             if moves > 0 {
-                self.report_gc(plane, moves, filled, 0, stepwise, due);
+                self.report_gc(plane, moves, summaries, 0, is_paced_step, due);
             }
             if stuck {
                 // It may be chosen again once there is room.
-                self.blocks.valid[number] -= Blocks::NOT_CLOSED;
-                return Step::Stuck;
+                self.blocks.valid[number] -= CleaningView::NOT_CLOSED;
+                return VictimProgress::Stuck;
             }
         }
-        if self.blocks.valid[number] > Blocks::NOT_CLOSED {
+        if self.blocks.valid[number] > CleaningView::NOT_CLOSED {
             let pacer = self.pacer.as_mut().expect("as above");
             pacer.planes[plane.index()].victim = Some(Victim { next: offset, ..victim });
-            return Step::Going;
+            return VictimProgress::Going;
         }
         self.erase(plane, victim.block);
-        self.report_gc(plane, 0, 0, 1, stepwise, due);
+        self.report_gc(plane, 0, 0, 1, is_paced_step, due);
         self.counters.leveled_blocks += u64::from(victim.leveled) * u64::from(self.blocks_as_one());
         if !victim.leveled
             && let Some(cold) = self.cold_block(plane, victim.block)
         {
             self.begin_victim(plane, cold, true);
         }
-        Step::Erased
+        VictimProgress::Erased
     }
 
     /// Whether a block is its plane's victim.

@@ -215,10 +215,10 @@ mod tests {
             plane: PlaneId(1),
             planes: 1,
             moves: 5,
-            filled: 0,
+            summaries: 0,
             erases: 1,
-            first: false,
-            step: false,
+            precedes_write: false,
+            is_paced_step: false,
         };
         superblocks.spread(gc, &mut due);
         let moves: Vec<_> = due.iter().map(|gc| (gc.plane.0, gc.planes, gc.moves)).collect();

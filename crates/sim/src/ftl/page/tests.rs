@@ -418,7 +418,7 @@ fn victim_is_cleaned_in_steps_of_whole_flash_pages() {
     for _ in 0..20 * pages {
         ftl.place(Lpn(random.below(pages) as u32), &mut due).unwrap();
         for gc in due.drain(..) {
-            assert!(gc.step && !gc.first && gc.moves <= 4, "{gc:?}");
+            assert!(gc.is_paced_step && !gc.precedes_write && gc.moves <= 4, "{gc:?}");
             assert_eq!(gc.moves == 0, gc.erases == 1, "{gc:?}");
             erases += gc.erases;
         }

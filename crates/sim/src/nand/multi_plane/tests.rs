@@ -112,7 +112,7 @@ fn operation(random: &mut Random, cleaned_together: bool) -> Operation {
 
 fn gc(plane: u32, together: bool) -> Operation {
     let (plane, planes) = if together { (plane - plane % PLANES, PLANES) } else { (plane, 1) };
-    let work = Work::Gc(Gc { moves: 0, summaries: 0, erases: 1, planes, paced: false });
+    let work = Work::Gc(Gc { moves: 0, summaries: 0, erases: 1, planes, is_paced_step: false });
     Operation { work, owner: Owner::None, class: Class::IdleGc, defer: Defer::No, plane: PlaneId(plane) }
 }
 
