@@ -78,11 +78,11 @@ impl Ftl {
         each!(self, layer => layer.prefetch(lpn))
     }
 
-    /// A hint that mapping unit `lpn` will be placed anew soon, and its old place so become invalid.
+    /// A hint that mapping unit `lpn` will be placed anew soon, which makes its place invalid.
     #[inline]
-    pub fn prefetch_copy(&self, lpn: Lpn) {
+    pub fn prefetch_place(&self, lpn: Lpn) {
         if let Self::Page(layer) = self {
-            layer.prefetch_copy(lpn);
+            layer.prefetch_place(lpn);
         }
     }
 
@@ -155,7 +155,7 @@ impl Ftl {
         }
     }
 
-    /// Lets mapping unit `lpn` be the one that `copy` is, which is then forgotten. Only page mapping has copies.
+    /// Gives mapping unit `lpn` the place of the replica `copy`, which is then forgotten. Only page mapping has replicas.
     pub fn adopt(&mut self, lpn: Lpn, copy: Lpn) {
         match self {
             Self::Page(layer) => layer.adopt(lpn, copy),

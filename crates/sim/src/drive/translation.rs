@@ -110,7 +110,7 @@ impl Translation {
     /// A hint that a mapping unit will be written soon.
     #[inline]
     pub(super) fn prefetch_place(&self, lpn: Lpn) {
-        self.ftl.prefetch_copy(lpn);
+        self.ftl.prefetch_place(lpn);
     }
 
     /// The plane that a mapping unit will be programmed on, where any has room.

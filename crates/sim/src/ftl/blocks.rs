@@ -59,7 +59,7 @@ impl Plane {
         self.valid_units < self.most_valid_units(geometry)
     }
 
-    /// The same for a unit whose copy on this plane becomes invalid.
+    /// The same for a unit whose place on this plane becomes invalid.
     pub(super) fn has_room_in_place(&self, geometry: &Geometry) -> bool {
         self.valid_units <= self.most_valid_units(geometry)
     }

@@ -177,15 +177,15 @@ impl PageMapped {
         self.map.prefetch(lpn);
     }
 
-    /// A hint that mapping unit `lpn` will be written soon, which makes its copy invalid.
+    /// A hint that mapping unit `lpn` will be written soon, which makes its place invalid.
     #[inline]
-    pub fn prefetch_copy(&self, lpn: Lpn) {
+    pub fn prefetch_place(&self, lpn: Lpn) {
         if let Some(ppn) = self.map.get(lpn) {
             self.reverse.prefetch(ppn);
         }
     }
 
-    /// Places mapping unit `lpn` anew; its copy becomes invalid. GC that is due is appended to `due`.
+    /// Finds a new place for mapping unit `lpn`; the old one becomes invalid. GC that is due is appended to `due`.
     ///
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out; the unit stays where it was.
@@ -210,7 +210,7 @@ impl PageMapped {
         // The plane's turn comes again soon, with the next unit of the block.
         self.reverse.prefetch_next_line(ppn, plane);
         let fills_block = self.is_full(plane);
-        // GC may have moved the old copy: look it up only now.
+        // GC may have changed the old place: look it up only now.
         self.invalidate(lpn);
         self.enter(lpn, ppn, plane);
         self.counters.host_units += 1;
@@ -231,7 +231,7 @@ impl PageMapped {
         Ok(Placed { plane, fills_block, parity, waits_for_group })
     }
 
-    /// Lets mapping unit `lpn` be the one that `copy` is, which is then forgotten.
+    /// Gives mapping unit `lpn` the place of the replica `copy`, which is then forgotten.
     pub fn adopt(&mut self, lpn: Lpn, copy: Lpn) {
         let Some(ppn) = self.map.get(copy) else { return };
         self.invalidate(lpn);
@@ -302,7 +302,7 @@ impl PageMapped {
         !self.mapping.is_free() || self.pool_of(plane).map(PlaneId).any(|plane| self.has_room(plane, lpn))
     }
 
-    /// Whether a plane has room for a unit: a unit that lies there leaves the room of its old copy.
+    /// Whether a plane has room for a unit: a unit that lies there leaves the room of its old place.
     fn has_room(&self, plane: PlaneId, lpn: Lpn) -> bool {
         let state = &self.planes[plane.index()];
         state.has_room(&self.geometry) || self.lies_on(lpn, plane) && state.has_room_in_place(&self.geometry)
@@ -351,7 +351,7 @@ impl PageMapped {
         others.first().copied().ok_or(NoRoom)
     }
 
-    /// Makes `ppn` the valid copy of `lpn`.
+    /// Makes `ppn` the place of `lpn`.
     #[inline(always)]
     fn enter(&mut self, lpn: Lpn, ppn: Ppn, plane: PlaneId) {
         self.map.set(lpn, ppn);
@@ -361,7 +361,7 @@ impl PageMapped {
         self.planes[plane.index()].valid_units += 1;
     }
 
-    /// Makes the copy of `lpn` invalid, if there is one; the map's entry is left for the caller.
+    /// Makes the place of `lpn` invalid, if it has one; the map's entry is left for the caller.
     #[inline(always)]
     fn invalidate(&mut self, lpn: Lpn) {
         let Some(ppn) = self.map.get(lpn) else { return };
@@ -369,7 +369,7 @@ impl PageMapped {
         self.leave(ppn, plane);
     }
 
-    /// Counts a physical number that no longer holds a valid copy.
+    /// Counts a physical number that is no longer the place of a mapping unit.
     #[inline(always)]
     fn leave(&mut self, ppn: Ppn, plane: PlaneId) {
         self.reverse.remove(ppn, plane);

@@ -84,9 +84,9 @@ impl BlockScheme for Replacement {
         }
         let blocks = Superblock::take(store, stripe, 0).ok_or(NoRoom)?;
         for (plane, end) in before(store, spot) {
-            let copied = store.copy(plane, erase_unit, 0..end, blocks.on(store, plane));
-            if copied.moves > 0 {
-                due.push(copied);
+            let moved = store.move_valid(plane, erase_unit, 0..end, blocks.on(store, plane));
+            if moved.moves > 0 {
+                due.push(moved);
             }
         }
         let block = blocks.on(store, plane);

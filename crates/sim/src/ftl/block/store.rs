@@ -1,7 +1,7 @@
 //! What the schemes have in common: the place of each mapping unit, the free blocks, and the moves of a merge.
 //!
 //! Flash's own laws are held here, whatever the scheme: a block is erased before it is programmed again and only when
-//! nothing in it is valid, it is programmed in ascending order, and a mapping unit has one valid copy.
+//! nothing in it is valid, it is programmed in ascending order, and a mapping unit has one place.
 
 use super::stripes::Stripes;
 use crate::config::DriveConfig;
@@ -201,7 +201,7 @@ impl Store {
         Some(BlockId(block))
     }
 
-    /// Programs a mapping unit to a position of a block; its copy before becomes invalid.
+    /// Programs a mapping unit to a position of a block; its old place becomes invalid.
     #[inline]
     pub(super) fn program(&mut self, plane: PlaneId, block: BlockId, position: u32, lpn: Lpn) {
         let index = self.index(plane, block);
@@ -251,8 +251,8 @@ impl Store {
         self.data[self.data_index(plane, erase_unit)]
     }
 
-    /// Copies the valid mapping units of an erase unit that belong at `offsets` to their places in `block`.
-    pub(super) fn copy(
+    /// Moves the valid mapping units of an erase unit that belong at `offsets` to their places in `block`.
+    pub(super) fn move_valid(
         &mut self,
         plane: PlaneId,
         erase_unit: u32,
@@ -284,7 +284,7 @@ impl Store {
     /// Completes `block`, which holds the beginning of an erase unit in its place, and makes it the data block.
     pub(super) fn complete(&mut self, plane: PlaneId, erase_unit: u32, block: BlockId) -> GcWork {
         let left = self.next(plane, block)..self.geometry.data_units;
-        let mut gc = self.copy(plane, erase_unit, left, block);
+        let mut gc = self.move_valid(plane, erase_unit, left, block);
         gc.erases = self.switch(plane, erase_unit, block);
         match gc.moves {
             0 => self.counters.switch_merges += 1,
@@ -297,7 +297,7 @@ impl Store {
     /// where there is no free block.
     pub(super) fn gather(&mut self, plane: PlaneId, erase_unit: u32) -> Option<GcWork> {
         let block = self.take(plane)?;
-        let mut gc = self.copy(plane, erase_unit, 0..self.geometry.data_units, block);
+        let mut gc = self.move_valid(plane, erase_unit, 0..self.geometry.data_units, block);
         gc.erases = self.switch(plane, erase_unit, block);
         self.counters.full_merges += 1;
         Some(gc)

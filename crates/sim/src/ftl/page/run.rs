@@ -35,7 +35,7 @@ impl PageMapped {
         let mut outcome = Ok(());
         for lpn in lpns.map(Lpn) {
             if lpn.0 + AHEAD < end {
-                self.prefetch_copy(Lpn(lpn.0 + AHEAD));
+                self.prefetch_place(Lpn(lpn.0 + AHEAD));
             }
             // A unit whose place follows from its address has its plane already.
             let known = stripe.get((self.per_chunk.of(lpn.0) - first_chunk) as usize);
