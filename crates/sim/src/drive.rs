@@ -5,7 +5,7 @@
 //! state: `read`, `write` (begin there to follow a write), `translation`, the queue of commands, the
 //! read/write lock and the timers of idle dies. `request` has the states of a request.
 //!
-//! A power cut makes the volatile parts anew; what is on flash stays, see `translation`.
+//! A power cut loses the volatile parts, which are created again; `translation` keeps its tables.
 
 mod counters;
 mod idle;
@@ -45,7 +45,7 @@ pub struct Drive {
     volatile: Volatile,
 }
 
-/// The parts whose content is lost with the power, beside what the kernel has in flight.
+/// The parts whose state a power cut loses, beside what the kernel loses.
 struct Volatile {
     commands: CommandQueue,
     /// Where reads of flash and writes exclude each other.
@@ -93,7 +93,8 @@ impl Drive {
         Self::watched(config, seed, &mut never_stop).expect("nothing stops it")
     }
 
-    /// The same; nothing where `watch` breaks while the drive is prepared, which takes time in proportion to its mapping units.
+    /// Creates the drive as [`Drive::new`] does, in time proportional to its mapping units. `None` where `watch` breaks
+    /// meanwhile.
     ///
     /// # Panics
     /// As [`Drive::new`].
@@ -139,11 +140,11 @@ impl Drive {
         self.translation.wear_spread()
     }
 
-    // Requests on their way in, in this order: issued, arrived, transferred.
+    // Requests on their way in, in this order: command sent, command arrived, command received with its data.
 
-    /// The host issues a command, which may have to wait for the link.
-    fn issue(&mut self, slot: RequestSlot) {
-        if self.volatile.commands.issue(slot, self.kernel.link()) {
+    /// The host sends a command, which may have to wait for the link.
+    fn send_command(&mut self, slot: RequestSlot) {
+        if self.volatile.commands.send(slot, self.kernel.link()) {
             self.command_arrived(slot);
         }
     }
@@ -153,7 +154,7 @@ impl Drive {
         match self.kernel.request(slot).request().operation {
             Operation::Read => self.read_arrived(slot),
             Operation::Write => {
-                if self.may_enter(LockMode::Write, slot) {
+                if self.acquire_lock_or_wait(LockMode::Write, slot) {
                     self.start_write(slot);
                 }
             }
@@ -170,12 +171,12 @@ impl Drive {
     }
 
     /// A command, with its data if it has any, has crossed the link.
-    fn transferred(&mut self, slot: RequestSlot) {
+    fn command_received(&mut self, slot: RequestSlot) {
         let request = self.kernel.request(slot).request();
         let unit_bytes = self.delivery.unit_bytes;
         match request.operation {
             Operation::Write => {
-                self.leave(LockMode::Write, slot);
+                self.release_lock(LockMode::Write, slot);
                 let Volatile { reads, writes, .. } = &mut self.volatile;
                 reads.forget(pieces_of(&request, unit_bytes).map(|piece| piece.lpn));
                 writes.store(&mut self.kernel, &mut self.translation, slot);
@@ -199,7 +200,7 @@ impl Drive {
         reads.count();
         let request = &self.kernel.request(slot).request();
         let locks = lock.is_some() && reads.needs_flash(request, writes, &self.translation);
-        if !locks || self.may_enter(LockMode::Read, slot) {
+        if !locks || self.acquire_lock_or_wait(LockMode::Read, slot) {
             self.read(slot);
         }
     }
@@ -209,7 +210,7 @@ impl Drive {
         let request = self.kernel.request(slot).request();
         let Volatile { reads, writes, .. } = &mut self.volatile;
         if reads.start(&mut self.kernel, writes, &mut self.translation, slot) {
-            self.leave(LockMode::Read, slot);
+            self.release_lock(LockMode::Read, slot);
         }
         if self.volatile.reads.has_readahead() {
             self.read_ahead(&request);
@@ -248,15 +249,15 @@ impl Drive {
         }
     }
 
-    /// Asks for the read/write lock; the request waits where it is refused.
-    fn may_enter(&mut self, mode: LockMode, slot: RequestSlot) -> bool {
+    /// Acquires the read/write lock for a request, or queues the request for it. Returns whether it is acquired.
+    fn acquire_lock_or_wait(&mut self, mode: LockMode, slot: RequestSlot) -> bool {
         let Some(lock) = &mut self.volatile.lock else { return true };
         self.kernel.request_mut(slot).start_locking();
         lock.enter(mode, LockOwner::Request(slot))
     }
 
-    /// A request needs the read/write lock no longer.
-    fn leave(&mut self, mode: LockMode, slot: RequestSlot) {
+    /// Releases the read/write lock, if a request holds it.
+    fn release_lock(&mut self, mode: LockMode, slot: RequestSlot) {
         if self.kernel.request_mut(slot).end_locking() {
             self.unlock(mode);
         }
@@ -294,7 +295,7 @@ impl Drive {
         match (operation.owner, &operation.work) {
             (Owner::Request(slot), Work::Read(read)) => {
                 if reads.units_read(kernel, writes, slot, read) {
-                    self.leave(LockMode::Read, slot);
+                    self.release_lock(LockMode::Read, slot);
                 }
             }
             (Owner::Request(slot), Work::Program(program)) => writes.programmed(kernel, slot, program),
@@ -359,16 +360,16 @@ impl FrontEnd for Drive {
         &mut self.kernel
     }
 
-    fn arrived(&mut self, slot: RequestSlot) {
-        self.issue(slot);
+    fn submitted(&mut self, slot: RequestSlot) {
+        self.send_command(slot);
     }
 
     #[inline]
-    fn transferred(&mut self, transfer: Transfer) {
+    fn transfer_ended(&mut self, transfer: Transfer) {
         let slot = transfer.request;
         match transfer.direction {
             Direction::Out => self.delivery.units_done(&mut self.kernel, slot, transfer.units),
-            Direction::In => self.transferred(slot),
+            Direction::In => self.command_received(slot),
         }
         self.volatile.commands.transfer_ended();
         while let Some(slot) = self.volatile.commands.next(self.kernel.link()) {
@@ -422,7 +423,7 @@ impl Device for Drive {
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
         self.kernel.check(&request)?;
         if let Some(slot) = self.kernel.accept(&request) {
-            self.issue(slot);
+            self.send_command(slot);
         }
         Ok(())
     }

@@ -12,8 +12,8 @@ use std::collections::BinaryHeap;
 /// Something that happens to a part of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The request reaches the drive.
-    Arrival(RequestSlot),
+    /// The host has spent the submission cost of this request.
+    Submitted(RequestSlot),
     /// The array of this die is done.
     Array(DieId),
     /// The bus of this channel is done.
@@ -25,7 +25,7 @@ pub enum Event {
     /// The time that the firmware takes to acknowledge this buffered write is over.
     BufferLatencyOver(RequestSlot),
     /// The host has handled the completion of this request.
-    Returned(RequestSlot),
+    CompletionDelivered(RequestSlot),
     /// This access has gone unanswered for the time after which the next copy is asked.
     Overdue(CallSlot),
     /// This die has been idle for the time after which it is given the next copy to write.
@@ -53,13 +53,13 @@ impl EventQueue {
     #[inline]
     pub fn schedule(&mut self, time: Instant, event: Event) -> Ticket {
         let (kind, index) = match event {
-            Event::Arrival(slot) => (0_u32, slot.0),
+            Event::Submitted(slot) => (0_u32, slot.0),
             Event::Array(die) => (1, die.0),
             Event::Bus(channel) => (2, channel.0),
             Event::DieIdle(die) => (3, die.0),
             Event::HostIdle => (4, 0),
             Event::BufferLatencyOver(slot) => (5, slot.0),
-            Event::Returned(slot) => (6, slot.0),
+            Event::CompletionDelivered(slot) => (6, slot.0),
             Event::Overdue(call) => (7, call.0),
             Event::CopyDue(die) => (8, die.0),
         };
@@ -86,13 +86,13 @@ impl EventQueue {
         let Reverse(key) = self.heap.pop()?;
         let index = key as u32 & 0x0fff_ffff;
         let event = match key as u32 >> 28 {
-            0 => Event::Arrival(RequestSlot(index)),
+            0 => Event::Submitted(RequestSlot(index)),
             1 => Event::Array(DieId(index)),
             2 => Event::Bus(ChannelId(index)),
             3 => Event::DieIdle(DieId(index)),
             4 => Event::HostIdle,
             5 => Event::BufferLatencyOver(RequestSlot(index)),
-            6 => Event::Returned(RequestSlot(index)),
+            6 => Event::CompletionDelivered(RequestSlot(index)),
             7 => Event::Overdue(CallSlot(index)),
             _ => Event::CopyDue(DieId(index)),
         };
@@ -109,9 +109,12 @@ mod tests {
         let mut queue = EventQueue::default();
         queue.schedule(Instant::from_ns(5), Event::Bus(ChannelId(1)));
         queue.schedule(Instant::from_ns(3), Event::Array(DieId(7)));
-        queue.schedule(Instant::from_ns(3), Event::Arrival(RequestSlot(2)));
+        queue.schedule(Instant::from_ns(3), Event::Submitted(RequestSlot(2)));
         let order: Vec<Event> = std::iter::from_fn(|| queue.pop().map(|(_, _, event)| event)).collect();
-        assert_eq!(order, [Event::Array(DieId(7)), Event::Arrival(RequestSlot(2)), Event::Bus(ChannelId(1))]);
+        assert_eq!(
+            order,
+            [Event::Array(DieId(7)), Event::Submitted(RequestSlot(2)), Event::Bus(ChannelId(1))]
+        );
         assert_eq!(queue.next_time(), Instant::FAR);
     }
 }

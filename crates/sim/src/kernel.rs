@@ -1,8 +1,8 @@
 //! The controller kernel: what every simulated drive has, whatever its front end makes of it.
 //!
 //! It owns the clock with the hash over all events, the event queue, the link to the host, the flash array, and the
-//! table of requests in flight. A front end ([`FrontEnd`]) says what arriving requests, ended transfers and finished
-//! flash operations lead to; [`run`] is the loop of both.
+//! table of requests in flight. A front end ([`FrontEnd`]) handles submitted requests, ended transfers and finished flash
+//! operations; [`run`] is the loop of both.
 //!
 //! Invariants:
 //! - time never goes back, and of events at one time those of the link go first;
@@ -13,7 +13,7 @@ use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Ticket};
 use crate::host::{CompletionPath, HostIdle, Link, Submission, Transfer};
 use crate::ids::{CallSlot, DieId, Lpn, PlaneId, RequestSlot};
-use crate::nand::{FlashArray, Geometry, Operation as FlashOperation};
+use crate::nand::{FlashArray, Geometry, Operation as FlashOperation, Owner, Program};
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::{Completion, Failure, Lane, Operation, Profile, Request, RequestId, SubmitError};
@@ -87,9 +87,9 @@ impl<S> InFlight<S> {
     }
 }
 
-/// The state that a power cut loses, except for the operations in [`Link`] and [`FlashArray`].
+/// The state that a power cut loses, beside the transfers in [`Link`] and the operations in [`FlashArray`].
 #[derive(Clone)]
-struct Live<S> {
+struct Volatile<S> {
     events: EventQueue,
     requests: Slab<RequestSlot, InFlight<S>>,
     in_flight: u32,
@@ -106,7 +106,7 @@ pub(crate) struct Kernel<S> {
     completion_path: CompletionPath,
     link: Link,
     flash: FlashArray,
-    live: Live<S>,
+    volatile: Volatile<S>,
     completed: Vec<Completion>,
     /// Writes, except durable ones, that were acknowledged or have completed.
     writes: u64,
@@ -121,11 +121,11 @@ pub(crate) trait FrontEnd {
 
     fn kernel(&mut self) -> &mut Kernel<Self::State>;
 
-    /// A request reaches the drive.
-    fn arrived(&mut self, slot: RequestSlot);
+    /// The host has spent the submission cost of a request.
+    fn submitted(&mut self, slot: RequestSlot);
 
     /// A transfer over the link ended.
-    fn transferred(&mut self, transfer: Transfer);
+    fn transfer_ended(&mut self, transfer: Transfer);
 
     /// Flash operations of `die` finished, in this order; perhaps none.
     fn flash_finished(&mut self, die: DieId, finished: &[FlashOperation]);
@@ -165,7 +165,7 @@ const DIE_IDLE: u64 = 3 << 60;
 const LINK: u64 = 4 << 60;
 const HOST_IDLE: u64 = 5 << 60;
 const BUFFER_LATENCY_OVER: u64 = 6 << 60;
-const RETURNED: u64 = 7 << 60;
+const COMPLETION_DELIVERED: u64 = 7 << 60;
 const OVERDUE: u64 = 8 << 60;
 const COPY_DUE: u64 = 9 << 60;
 
@@ -181,7 +181,7 @@ impl<S> Kernel<S> {
             completion_path: CompletionPath::new(config.host.completion.0),
             link: Link::new(&config.link),
             flash: FlashArray::new(config, geometry, seed),
-            live: Live {
+            volatile: Volatile {
                 events: EventQueue::default(),
                 requests: Slab::new(),
                 in_flight: 0,
@@ -215,7 +215,7 @@ impl<S> Kernel<S> {
     /// Requests in flight.
     #[cfg(test)]
     pub(crate) fn in_flight(&self) -> u32 {
-        self.live.in_flight
+        self.volatile.in_flight
     }
 
     pub(crate) fn flash(&self) -> &FlashArray {
@@ -227,17 +227,17 @@ impl<S> Kernel<S> {
     }
 
     pub(crate) fn host_is_idle(&self) -> bool {
-        self.live.host_idle.is_idle()
+        self.volatile.host_idle.is_idle()
     }
 
     #[inline]
     pub(crate) fn request(&self, slot: RequestSlot) -> &InFlight<S> {
-        &self.live.requests[slot]
+        &self.volatile.requests[slot]
     }
 
     #[inline]
     pub(crate) fn request_mut(&mut self, slot: RequestSlot) -> &mut InFlight<S> {
-        &mut self.live.requests[slot]
+        &mut self.volatile.requests[slot]
     }
 
     /// Checks whether a request can be accepted.
@@ -246,42 +246,43 @@ impl<S> Kernel<S> {
     /// [`SubmitError`] where the profile or the depth forbids it.
     pub(crate) fn check(&self, request: &Request) -> Result<(), SubmitError> {
         self.profile.check(request)?;
-        match self.live.in_flight == self.profile.depth {
+        match self.volatile.in_flight == self.profile.depth {
             true => Err(SubmitError::Full { depth: self.profile.depth }),
             false => Ok(()),
         }
     }
 
-    /// Accepts a request that [`Kernel::check`] has passed, in the state that is the default. Returns its slot where it reaches the drive at once.
+    /// Accepts a request that [`Kernel::check`] has passed, in the default state. Returns its slot where its submission costs
+    /// no time.
     #[inline]
     pub(crate) fn accept(&mut self, request: &Request) -> Option<RequestSlot>
     where
         S: Default,
     {
-        debug_assert!(self.live.in_flight < self.profile.depth, "check refuses what is too much");
-        self.live.in_flight += 1;
-        self.live.host_idle.request_accepted();
+        debug_assert!(self.volatile.in_flight < self.profile.depth, "check refuses what is too much");
+        self.volatile.in_flight += 1;
+        self.volatile.host_idle.request_accepted();
         let accepted = InFlight::new(request, self.now);
-        let slot = self.live.requests.insert(accepted);
+        let slot = self.volatile.requests.insert(accepted);
         let cost = self.submission.next();
         if cost.is_zero() {
             return Some(slot);
         }
-        self.live.events.schedule(self.now + cost, Event::Arrival(slot));
+        self.volatile.events.schedule(self.now + cost, Event::Submitted(slot));
         None
     }
 
     /// Schedules `event` a while from now.
     #[inline]
     pub(crate) fn schedule_after(&mut self, time: Duration, event: Event) -> Ticket {
-        self.live.events.schedule(self.now + time, event)
+        self.volatile.events.schedule(self.now + time, event)
     }
 
     /// Sends `bytes` of a request over the link, which carry `carried` mapping units; the first transfer takes the
     /// command along.
     #[inline]
     pub(crate) fn send(&mut self, transfer: Transfer, bytes: u64, carried: u32) {
-        let request = &mut self.live.requests[transfer.request];
+        let request = &mut self.volatile.requests[transfer.request];
         let command = !std::mem::replace(&mut request.command_sent, true);
         self.link.send(self.now, transfer, bytes, carried, command);
     }
@@ -289,12 +290,12 @@ impl<S> Kernel<S> {
     /// Queues an operation at its die.
     #[inline]
     pub(crate) fn enqueue(&mut self, operation: FlashOperation) {
-        self.flash.enqueue(operation, self.now, &mut self.live.events);
+        self.flash.enqueue(operation, self.now, &mut self.volatile.events);
     }
 
     /// Lets no program wait for its group any longer.
     pub(crate) fn release_groups(&mut self) {
-        self.flash.release_groups(self.now, &mut self.live.events);
+        self.flash.release_groups(self.now, &mut self.volatile.events);
     }
 
     /// Lets GC of the die of a plane be deferred behind the host no longer.
@@ -304,7 +305,7 @@ impl<S> Kernel<S> {
 
     /// Gives the readahead of a mapping unit, where it waits at the die of `plane`, the rank of a host read.
     pub(crate) fn promote_readahead(&mut self, plane: PlaneId, lpn: Lpn) {
-        self.flash.promote_readahead(plane, lpn, self.now, &mut self.live.events);
+        self.flash.promote_readahead(plane, lpn, self.now, &mut self.volatile.events);
     }
 
     /// Takes back the readahead of a mapping unit, where it waits at the die of `plane`. Returns false where none waits there.
@@ -314,16 +315,25 @@ impl<S> Kernel<S> {
 
     /// Resumes interrupted GC of an idle die. Returns false where there is none.
     pub(crate) fn resume_gc(&mut self, die: DieId) -> bool {
-        self.flash.resume_gc(die, self.now, &mut self.live.events)
+        self.flash.resume_gc(die, self.now, &mut self.volatile.events)
     }
 
-    /// Hands the flash array on with what its operations need of the time.
+    /// Queues programs like `unit` of mapping units that follow each other, at `places`: the plane of each, and whether it
+    /// fills its block. Requires: the flash array joins programs.
     #[inline]
-    pub(crate) fn flash_mut(&mut self) -> (&mut FlashArray, Instant, &mut EventQueue) {
-        (&mut self.flash, self.now, &mut self.live.events)
+    pub(crate) fn enqueue_run(
+        &mut self,
+        owner: Owner,
+        unit: Program,
+        places: impl Iterator<Item = (PlaneId, bool)>,
+    ) {
+        self.flash.enqueue_run(owner, unit, places, self.now, &mut self.volatile.events);
     }
 
-    /// Writes, except durable ones, that were acknowledged or have completed: the number of the next.
+    /// Writes, except durable ones, that were acknowledged or have completed.
+    ///
+    /// [`flashlane_device::AtRisk`] numbers them by completion. A buffered write that has yet to be acknowledged has at least
+    /// this number there, since buffered writes complete in the order in which they are acknowledged.
     #[inline]
     pub(crate) fn writes(&self) -> u64 {
         self.writes
@@ -331,7 +341,7 @@ impl<S> Kernel<S> {
 
     /// Counts a buffered write that is acknowledged, whose completion is on the way: a power cut could lose it.
     pub(crate) fn count_volatile_write(&mut self, slot: RequestSlot) {
-        let request = &mut self.live.requests[slot];
+        let request = &mut self.volatile.requests[slot];
         debug_assert!(request.is_volatile_write() && !request.counted);
         request.counted = true;
         self.writes += 1;
@@ -341,30 +351,30 @@ impl<S> Kernel<S> {
     #[inline]
     pub(crate) fn complete(&mut self, slot: RequestSlot) {
         match self.completion_path.next(self.now) {
-            None => self.hand_back(slot),
+            None => self.deliver_completion(slot),
             Some(time) => {
-                self.live.events.schedule(time, Event::Returned(slot));
+                self.volatile.events.schedule(time, Event::CompletionDelivered(slot));
             }
         }
     }
 
     /// The host has the completion of a request.
     #[inline]
-    fn hand_back(&mut self, slot: RequestSlot) {
-        self.report(slot);
-        self.live.requests.remove(slot);
-        self.live.in_flight -= 1;
-        if self.live.in_flight == 0
-            && let Some(after) = self.live.host_idle.starts_after()
+    fn deliver_completion(&mut self, slot: RequestSlot) {
+        self.push_completion(slot);
+        self.volatile.requests.remove(slot);
+        self.volatile.in_flight -= 1;
+        if self.volatile.in_flight == 0
+            && let Some(after) = self.volatile.host_idle.starts_after()
         {
-            let timer = self.live.events.schedule(self.now + after, Event::HostIdle);
-            self.live.host_idle.started(timer);
+            let timer = self.volatile.events.schedule(self.now + after, Event::HostIdle);
+            self.volatile.host_idle.started(timer);
         }
     }
 
     #[inline]
-    fn report(&mut self, slot: RequestSlot) {
-        let request = &self.live.requests[slot];
+    fn push_completion(&mut self, slot: RequestSlot) {
+        let request = &self.volatile.requests[slot];
         self.writes += u64::from(request.is_volatile_write() && !request.counted);
         self.completed.push(Completion {
             id: request.id,
@@ -376,23 +386,23 @@ impl<S> Kernel<S> {
 
     /// Cuts the power and gives it back: every request in flight fails.
     pub(crate) fn cut_power(&mut self) {
-        for slot in self.live.requests.slots_in_use() {
-            self.live.requests[slot].fail(Failure::DeviceLost);
-            self.report(slot);
+        for slot in self.volatile.requests.slots_in_use() {
+            self.volatile.requests[slot].fail(Failure::DeviceLost);
+            self.push_completion(slot);
         }
         self.link.cut_power();
         self.flash.cut_power();
-        self.live = Live {
+        self.volatile = Volatile {
             events: EventQueue::default(),
             requests: Slab::new(),
             in_flight: 0,
-            host_idle: self.live.host_idle.restarted(),
+            host_idle: self.volatile.host_idle.restarted(),
         };
     }
 
     /// The requests in flight, by slot.
     pub(crate) fn requests(&self) -> impl Iterator<Item = &InFlight<S>> {
-        self.live.requests.slots_in_use().into_iter().map(|slot| &self.live.requests[slot])
+        self.volatile.requests.slots_in_use().into_iter().map(|slot| &self.volatile.requests[slot])
     }
 
     /// Returns the time of the next event; now where completions are to be taken.
@@ -402,7 +412,7 @@ impl<S> Kernel<S> {
 
     #[inline]
     fn next_time(&self) -> Instant {
-        self.live.events.next_time().min(self.link.next_time())
+        self.volatile.events.next_time().min(self.link.next_time())
     }
 
     #[inline]
@@ -421,7 +431,7 @@ pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Comp
         if !kernel.completed.is_empty() {
             return out.append(&mut kernel.completed);
         }
-        let in_flight = kernel.live.in_flight;
+        let in_flight = kernel.volatile.in_flight;
         if in_flight == 0 && until == Instant::FAR {
             return;
         }
@@ -439,27 +449,27 @@ pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Comp
 #[inline]
 fn step<F: FrontEnd>(front: &mut F) {
     let kernel = front.kernel();
-    if kernel.link.next_time() <= kernel.live.events.next_time() {
+    if kernel.link.next_time() <= kernel.volatile.events.next_time() {
         let (time, transfer) = kernel.link.pop().expect("it has a time");
         kernel.advance(time, LINK | u64::from(transfer.request.0));
-        return front.transferred(transfer);
+        return front.transfer_ended(transfer);
     }
-    let (time, ticket, event) = kernel.live.events.pop().expect("it has a time");
+    let (time, ticket, event) = kernel.volatile.events.pop().expect("it has a time");
     match event {
-        Event::Arrival(slot) => {
+        Event::Submitted(slot) => {
             kernel.advance(time, u64::from(slot.0));
-            front.arrived(slot);
+            front.submitted(slot);
         }
         Event::Array(die) => {
             kernel.advance(time, ARRAY | u64::from(die.0));
             let mut finished = std::mem::take(&mut kernel.finished);
-            kernel.flash.array_done(die, ticket, time, &mut kernel.live.events, &mut finished);
+            kernel.flash.array_done(die, ticket, time, &mut kernel.volatile.events, &mut finished);
             hand_over_finished(front, die, finished);
         }
         Event::Bus(channel) => {
             kernel.advance(time, BUS | u64::from(channel.0));
             let mut finished = std::mem::take(&mut kernel.finished);
-            kernel.flash.bus_done(channel, time, &mut kernel.live.events, &mut finished);
+            kernel.flash.bus_done(channel, time, &mut kernel.volatile.events, &mut finished);
             match finished.first().map(|operation| kernel.flash.die_of(operation.plane)) {
                 Some(die) => hand_over_finished(front, die, finished),
                 None => kernel.finished = finished,
@@ -472,7 +482,7 @@ fn step<F: FrontEnd>(front: &mut F) {
             }
         }
         Event::HostIdle => {
-            if kernel.live.host_idle.ended(ticket) {
+            if kernel.volatile.host_idle.ended(ticket) {
                 kernel.advance(time, HOST_IDLE);
                 front.host_idle();
             }
@@ -481,9 +491,9 @@ fn step<F: FrontEnd>(front: &mut F) {
             kernel.advance(time, BUFFER_LATENCY_OVER | u64::from(slot.0));
             front.buffer_latency_over(slot);
         }
-        Event::Returned(slot) => {
-            kernel.advance(time, RETURNED | u64::from(slot.0));
-            kernel.hand_back(slot);
+        Event::CompletionDelivered(slot) => {
+            kernel.advance(time, COMPLETION_DELIVERED | u64::from(slot.0));
+            kernel.deliver_completion(slot);
         }
         Event::Overdue(call) => {
             kernel.advance(time, OVERDUE | u64::from(call.0));

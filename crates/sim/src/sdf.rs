@@ -140,13 +140,13 @@ impl FrontEnd for Sdf {
         &mut self.kernel
     }
 
-    fn arrived(&mut self, slot: RequestSlot) {
+    fn submitted(&mut self, slot: RequestSlot) {
         self.start(slot);
     }
 
     #[inline]
-    fn transferred(&mut self, transfer: Transfer) {
-        self.transfer_ended(transfer);
+    fn transfer_ended(&mut self, transfer: Transfer) {
+        self.continue_after(transfer);
     }
 
     #[inline]

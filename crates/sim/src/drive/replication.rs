@@ -2,7 +2,8 @@
 //!
 //! Beside the mapping units that the host sees, the translation layer has a number of them on each die for copies: a copy
 //! is placed, moved by GC and forgotten like any other. Which die an access goes to, and which copies there are, is
-//! decided by `flashlane_replication`; [`Replicator`] turns it into flash operations.
+//! decided by `flashlane_replication`; [`Replicator`] turns it into flash operations. It uses the `Ftl` that `translation`
+//! owns: places copies there, trims stale ones, and gives a mapping unit the place of a copy after a power cut.
 //!
 //! ```text
 //! read   the least blocked die first, or the first that does not garbage-collect; after the delay the next one

@@ -3,12 +3,13 @@
 //! ```text
 //! read          queued → reading                                                       → completion
 //! write         queued → transferring → buffered → acknowledged                        → completion
-//! write-through queued → transferring → programming → durable                          → completion
+//! bypass        queued → transferring → programming → durable                          → completion
 //! flush         queued → transferring → flushing                                       → completion
 //! trim          queued → transferring                                                  → completion
 //! ```
 //!
-//! A buffered write completes once it is acknowledged; its mapping units have states of their own in the buffer
+//! A *bypass* is a write that bypasses the buffer, or that of a drive without one. A buffered write completes once it is
+//! acknowledged; its mapping units have states of their own in the buffer
 //! (`crate::buffer`) until they are durable.
 
 use crate::host::{Direction, Transfer};
@@ -40,7 +41,7 @@ pub(super) enum State {
     Acknowledged,
     /// Mapping units of a write that bypasses the buffer are programmed; `left` is the number not yet durable.
     Programming { left: u32 },
-    /// All of a write that bypassed the buffer is on flash.
+    /// Every mapping unit of a bypassing write is programmed or has failed.
     Durable,
     /// A flush waits for what was written in this epoch and before.
     Flushing { epoch: u64 },
@@ -147,7 +148,7 @@ impl DriveRequest {
         epoch
     }
 
-    /// Whether these mapping units are the last of a write: an acknowledged one counts as one.
+    /// Returns whether `units` are all that a write has left; an acknowledged write has one left, its completion.
     #[inline]
     pub(super) fn is_rest(&self, units: u32) -> bool {
         match self.state() {
@@ -157,7 +158,7 @@ impl DriveRequest {
         }
     }
 
-    /// Mapping units are done. Returns whether they were the last; those of a write past the buffer make it durable.
+    /// Mapping units are done. Returns whether they were the last; those of a bypassing write make it durable.
     #[inline]
     fn units_done(&mut self, units: u32) -> bool {
         match &mut self.state.state {

@@ -94,7 +94,7 @@ impl Rotation {
     }
 
     /// A write needs a block of the row of `plane` at once: appends to `now` all that waits there.
-    pub(super) fn skip(&mut self, plane: PlaneId, now: &mut Vec<GcWork>) {
+    pub(super) fn begin_all(&mut self, plane: PlaneId, now: &mut Vec<GcWork>) {
         let id = self.turn_of(plane);
         let turn = &mut self.turns[id.0 as usize];
         turn.erases = 0;
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(planes(&std::mem::take(&mut now)), [(18, 1), (22, 1)]);
         assert_eq!(rotation.next(TurnId(3), &mut now), Some(TurnId(3)));
         assert_eq!(planes(&std::mem::take(&mut now)), [(14, 2)]);
-        rotation.skip(PlaneId(14), &mut now);
+        rotation.begin_all(PlaneId(14), &mut now);
         assert_eq!(planes(&std::mem::take(&mut now)), [(18, 2), (22, 2)]);
         assert_eq!(rotation.next(TurnId(3), &mut now), None);
         // Four are more than may wait, and one of the rest has its turn.

@@ -1,10 +1,13 @@
 //! Translation: finds places for mapping units, turns them into flash operations, and queues the garbage collection that
 //! becomes due by it.
 //!
-//! [`Translation`] owns the translation layer ([`Ftl`], which knows no time) and error correction. What it holds survives
-//! a power cut: the translation layer keeps its tables, as drives rebuild them from what they wrote beside the data. A
-//! mapping unit whose program was cut short keeps its new place, although flash would still have it at the old one: this
-//! makes no difference to timing, and the drive holds no bytes. Read errors are drawn at random for each read, not kept.
+//! [`Translation`] owns the translation layer ([`Ftl`], which knows no time) and error correction. It lends the layer to
+//! [`Replicator`], which places and trims copies there and gives a mapping unit the place of a copy.
+//!
+//! Its tables survive a power cut, as drives rebuild them from what they wrote beside the data; calls, rebuilds and GC
+//! that waits or is under way are lost, although the tables have that GC as done. A mapping unit whose program was cut
+//! short keeps its new place, although flash would still have it at the old one: this makes no difference to timing, and
+//! the drive holds no bytes. Read errors are drawn at random for each read, not kept.
 //!
 //! Invariant: between two calls no garbage collection is left to be queued.
 
@@ -129,6 +132,17 @@ impl Translation {
     /// Array reads so far that error correction needed beyond the first of each read.
     pub(super) fn read_retries(&self) -> u64 {
         self.read_retries
+    }
+
+    /// The counts of rebuilt reads, where there are any.
+    pub(super) fn rebuilds(&self) -> Option<RebuildCounts> {
+        self.rebuilder.as_ref().map(Rebuilder::counts)
+    }
+
+    /// The counts of replication and its estimate of extra writes, where there is any.
+    pub(super) fn replication(&self) -> Option<(ReplicationCounts, f64)> {
+        let replicator = self.replicator.as_ref()?;
+        Some((replicator.counts(), replicator.expected_extra_writes()))
     }
 
     pub(super) fn counters(&self) -> FtlCounters {
@@ -304,8 +318,7 @@ impl Translation {
             debug_assert!(places.iter().all(|place| place.parity.is_none()), "parity refuses copyback");
             let Work::Program(unit) = self.program_operation(owner, first, place, false).work else { return };
             let places = places.iter().map(|place| (place.plane, place.fills_block));
-            let (flash, now, events) = kernel.flash_mut();
-            return flash.enqueue_run(owner, unit, places, now, events);
+            return kernel.enqueue_run(owner, unit, places);
         }
         for (lpn, &place) in (first.0..).map(Lpn).zip(places) {
             kernel.enqueue(self.program_operation(owner, lpn, place, false));
@@ -348,9 +361,9 @@ impl Translation {
         let plane = program.map(|program| program.plane);
         let host = GcScheduling { owner: Owner::None, class: Class::Write, defer: Defer::No };
         if due.iter().any(|gc| gc.precedes_write) {
-            // What waits for its turn was done before, and goes first.
+            // GC that waits for its turn was done before, and goes first.
             self.rotate(kernel, |rotation, turn| {
-                rotation.skip(due[0].plane, turn);
+                rotation.begin_all(due[0].plane, turn);
                 None
             });
         }
@@ -373,12 +386,7 @@ impl Translation {
         self.due_gc = due;
     }
 
-    // Parity.
-
-    /// The counts of rebuilt reads, where there are any.
-    pub(super) fn rebuilds(&self) -> Option<RebuildCounts> {
-        self.rebuilder.as_ref().map(Rebuilder::counts)
-    }
+    // Rotation of GC.
 
     /// GC of a die has ended, and the next one of its row has its turn.
     pub(super) fn end_of_turn(&mut self, kernel: &mut Kernel<HostRequest>, id: TurnId) {
@@ -403,13 +411,7 @@ impl Translation {
         self.turn = turn;
     }
 
-    // Replication.
-
-    /// The counts of replication and its estimate of extra writes, where there is any.
-    pub(super) fn replication(&self) -> Option<(ReplicationCounts, f64)> {
-        let replicator = self.replicator.as_ref()?;
-        Some((replicator.counts(), replicator.expected_extra_writes()))
-    }
+    // Replication and rebuilt reads.
 
     /// An operation of an access that several dies may answer, of a copy, or of a rebuilt read has ended. Returns the
     /// operation as its owner knows it, where it is the first answer, or completes the read.
@@ -429,7 +431,7 @@ impl Translation {
     pub(super) fn overdue(&mut self, kernel: &mut Kernel<HostRequest>, call: CallSlot, timer: Ticket) {
         let replicator = self.replicator.as_mut().expect("only its accesses are timed");
         if let Some(die) = replicator.overdue(kernel, &mut self.ftl, call, timer) {
-            self.write_copies(kernel, die);
+            self.write_next_copy(kernel, die);
         }
     }
 
@@ -440,19 +442,19 @@ impl Translation {
             && kernel.flash().is_idle(die, kernel.now())
         {
             replicator.idle(die, kernel.now());
-            self.write_copies(kernel, die);
+            self.write_next_copy(kernel, die);
         }
     }
 
     /// A die may have been idle for long enough for the next copy.
     pub(super) fn copy_due(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId, timer: Ticket) {
         if self.replicator.as_ref().is_some_and(|replicator| replicator.is_timer_of(die, timer)) {
-            self.write_copies(kernel, die);
+            self.write_next_copy(kernel, die);
         }
     }
 
     /// Writes the copy that is due on an idle die.
-    fn write_copies(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
+    fn write_next_copy(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
         let Some(replicator) = &mut self.replicator else { return };
         if let Some(copy) = replicator.next_copy(kernel, &mut self.ftl, die, &mut self.due_gc) {
             let CopyPlaced { place, lpn } = copy;
@@ -463,7 +465,9 @@ impl Translation {
         }
     }
 
-    /// Power is cut: what replication, rebuilt reads and GC had under way is lost.
+    // Power cut.
+
+    /// Power is cut: calls, rebuilds and GC that waits are lost; the tables stay.
     pub(super) fn cut_power(&mut self, now: Instant) {
         if let Some(rebuilder) = &mut self.rebuilder {
             rebuilder.cut_power();
@@ -475,6 +479,8 @@ impl Translation {
             replicator.cut_power(&mut self.ftl, now);
         }
     }
+
+    // GC to flash operations.
 
     /// Garbage-collects a block of each plane of an idle die that is short of free blocks.
     pub(super) fn enqueue_idle_gc(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {

@@ -1,21 +1,23 @@
-//! The path of a write: over the link, into the buffer or past it, to flash. Trims and flushes, too.
+//! The path of a write: over the link, into the buffer or bypassing it, to flash. Trims and flushes, too.
 //!
 //! ```text
-//! Drive::submit ─> issue ─> command_arrived ─> start_write … the link … transferred
+//! Drive::submit ─> send_command ─> command_arrived ─> start_write … the link … command_received
 //! store ─┬─ into the buffer: admit … acknowledge … complete_buffered ──> completion
 //!        │                   drain: write_unit (read missing parts), program … drained: release the slot
-//!        └─ past the buffer: write_bypassing: write_unit (read missing parts), program … programmed ──> completion
-//! program: Translation::program ─> Ftl::place, Kernel::enqueue … the flash array … Drive::flash_operation_finished
+//!        └─ bypass: write_bypassing: write_unit (read missing parts), program … programmed ──> completion
+//! program: Translation::program ─> Ftl::place (runs GC in the tables: `ftl::page::gc`),
+//!          Kernel::enqueue, or where GC is due enqueue_with_gc: GC that must precede, the program, other GC
+//!          … the flash array … Drive::flash_operation_finished
 //! ```
 //!
 //! "…" is time. The functions of [`Drive`](super::Drive) are in `drive`, all others of the first two paths here.
 //! The states of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns
 //! the buffer and the requests that wait for it; it uses the kernel for time, link and flash, and the translation for
-//! places.
+//! places. Where its policy keeps units that were read, [`ReadPath`](super::read::ReadPath) fills the buffer, too.
 //!
 //! Invariants:
 //! - writes that wait for room in the buffer get it in order of arrival;
-//! - a flush completes once no write before it is in the buffer, or past it and not durable;
+//! - a flush completes once no write before it is in the buffer, or bypasses it and is not durable;
 //! - a mapping unit that a write has bypassed is at risk until that write is durable.
 
 use super::request::{Delivery, HostRequest, pieces_of};
@@ -172,7 +174,7 @@ impl WritePath {
                 && pieces_of(write, unit_bytes).any(|piece| u64::from(piece.bytes) == unit_bytes)
     }
 
-    /// Takes a write's mapping units into the buffer as far as there is room. Returns whether all of them are in.
+    /// Admits a write's mapping units to the buffer as far as there is room. Returns whether all of them are in.
     fn admit(&mut self, kernel: &mut DriveKernel, translation: &mut Translation, slot: RequestSlot) -> bool {
         let unit_bytes = self.delivery.unit_bytes;
         let number = kernel.writes();
@@ -283,7 +285,7 @@ impl WritePath {
         self.end_flushes(kernel);
     }
 
-    // Past the buffer.
+    // Writes that bypass the buffer.
 
     /// Writes a request's mapping units to flash; it completes with the last of them.
     fn write_bypassing(

@@ -16,9 +16,9 @@ impl CommandQueue {
         Self { mode, waiting: VecDeque::new() }
     }
 
-    /// Issues a command. Returns false where it has to wait for the link.
+    /// Sends a command. Returns false where it has to wait for the link.
     #[inline]
-    pub(crate) fn issue(&mut self, slot: RequestSlot, link: &Link) -> bool {
+    pub(crate) fn send(&mut self, slot: RequestSlot, link: &Link) -> bool {
         let waits = self.mode != CommandsWait::No && link.is_busy();
         if waits {
             self.waiting.push_back(slot);

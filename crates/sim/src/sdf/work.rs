@@ -92,7 +92,7 @@ impl Sdf {
 
     /// A transfer over the link ended.
     #[inline]
-    pub(super) fn transfer_ended(&mut self, transfer: Transfer) {
+    pub(super) fn continue_after(&mut self, transfer: Transfer) {
         let slot = transfer.request;
         match self.kernel.request(slot).request().operation {
             Operation::Read => {

@@ -381,7 +381,7 @@ impl Load {
     }
 
     /// A request takes at least its submission, its command, and its data's time over the link; a write that goes
-    /// past the buffer also a program.
+    /// of a bypassing write also a program.
     fn none_beats_its_parts(&self, config: &DriveConfig) {
         let submission = config.host.submission.0.as_ns() as f64 * (1.0 - config.host.jitter.0);
         let program = config.flash.program.0.as_ns() as f64 * (1.0 - config.flash.noise.0);

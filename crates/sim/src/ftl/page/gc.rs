@@ -1,4 +1,14 @@
-//! Room on a plane: opening, closing, garbage-collecting and erasing blocks.
+//! Garbage collection of a plane, in the tables: opens, closes, empties and erases blocks.
+//!
+//! ```text
+//! place_on ─> make_room, where the host's open block is full: restock, only where no block would be left; this GC precedes
+//!             the write
+//!          ─> after the write: pace, where GC is paced; restock, where a block was opened
+//! restock ─> collect ─> choose, empty_and_erase: move_unit, erase, report_gc
+//! ```
+//!
+//! `drive::translation` turns each [`GcWork`] into flash operations, which take the time; a power cut loses that time, not the
+//! result.
 
 use super::pacing::{KEPT_BLOCKS, VictimProgress};
 use super::{GcWork, PageMapped, Superblocks};
