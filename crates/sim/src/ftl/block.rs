@@ -5,8 +5,8 @@
 //! returns the block that takes the unit next, after the merging that this needs. Gupta et al. ("DFTL", ASPLOS 2009, section 2)
 //! describe the family; uFLIP (section 5) shows what it does to a drive's response times.
 //!
-//! Mapping units never change their plane, so merging moves them within it, on all planes of the stripe at once. Where a log or a
-//! replacement belongs to a unit it is a block on each of its planes, and all of them are merged together
+//! Mapping units never change their plane, so merging moves them within it, on all planes of the stripe at once. Where
+//! a log or a replacement belongs to a unit it is a block on each of its planes, and all of them are merged together
 //! (`superblock`). What FAST writes in sequence or to its shared log it keeps books of by the plane.
 //!
 //! Memory: 4 bytes a mapping unit, and 16 bytes a block. Cost: a merge looks at each mapping unit of an erase block.
