@@ -280,7 +280,7 @@ impl<D: DataDevice> Engine<D> {
     }
 
     /// Returns the clients to disconnect: those that do not negotiate, and where no memory is free, those that keep some. MUST
-    /// be called some times in [`STALL`].
+    /// be called some times in 5 s.
     pub fn stalled(&mut self) -> Vec<ClientId> {
         let (now, is_short) = (self.now(), self.free_bytes() == 0);
         let is_over = |client: &mut Client| {
