@@ -23,7 +23,7 @@ use flashlane_base::Instant;
 use flashlane_device::{Buffer, DataDevice, Failure, SubmitError};
 use std::collections::VecDeque;
 
-/// Units on which a write is tried.
+/// Failed attempts, those without a unit included, after which a write fails.
 const ATTEMPTS: u32 = 4;
 
 /// The parts of the layer over one device.
@@ -408,7 +408,7 @@ impl<D: DataDevice> Engine<D> {
         }
     }
 
-    /// Tries a write on another unit, of the lane with the least load; fails it when it was tried often enough.
+    /// Retries a write on another unit; fails it when it was tried often enough.
     fn retry_on_another_lane(&mut self, mut write: Write, failure: PutFailure) {
         let is_out_of_attempts = write.count_attempt() >= ATTEMPTS;
         if let Write::Block(BlockWrite { payload, sequence, checksums, .. }) = &mut write {
@@ -419,26 +419,27 @@ impl<D: DataDevice> Engine<D> {
         if is_out_of_attempts || self.is_device_lost() {
             return self.fail_write(write, failure);
         }
-        let lane = match &write {
-            Write::Block(_) => self.lane_for_retry(),
-            Write::Superblock(copy) => {
-                self.scheduler.room().lane_for_superblock(copy.region, &[], self.recorded_below())
-            }
-        };
-        match lane {
+        match self.lane_for_retry(&write) {
             Some(lane) => self.queue_write(lane, write),
             None => self.unplaced.push_back((write, failure)),
         }
     }
 
-    fn lane_for_retry(&self) -> Option<u32> {
-        self.scheduler.room().lane_for_block(Placement::LeastLoaded, 0).filter(|_| self.has_room_for_blocks())
+    /// Returns the lane for a write that failed on another unit: for a block the least loaded, if one may take a unit; for a
+    /// copy of the superblock one near its region.
+    fn lane_for_retry(&self, write: &Write) -> Option<u32> {
+        let room = self.scheduler.room();
+        match write {
+            Write::Block(_) if !self.has_room_for_blocks() => None,
+            Write::Block(_) => room.lane_for_block(Placement::LeastLoaded, 0),
+            Write::Superblock(copy) => room.lane_for_superblock(copy.region, &[], self.recorded_below()),
+        }
     }
 
     /// Finds lanes for unplaced writes as soon as there is room. They fail when nothing is in flight that could make room.
     fn retry_unplaced(&mut self) {
         while let Some((write, failure)) = self.unplaced.pop_front() {
-            if let Some(lane) = self.lane_for_retry() {
+            if let Some(lane) = self.lane_for_retry(&write) {
                 self.queue_write(lane, write);
             } else if self.is_idle() || self.is_device_lost() {
                 self.fail_write(write, failure);
