@@ -40,7 +40,7 @@ pub(crate) fn chunk(
 /// Pair times by distance.
 pub(crate) fn pair_distance(stripe: &Stripe) -> Figure {
     let period = stripe.first_level.map(|level| level.period);
-    let shown = period.map_or(128, |p| (8 * p).clamp(40, stripe.row.len()));
+    let shown = period.map_or(128, |p| (8 * p).max(40)).min(stripe.row.len());
     let value = |(i, p): (usize, &Point)| ((i + 1) as f64, p.value);
     Figure {
         id: "pair-distance".into(),

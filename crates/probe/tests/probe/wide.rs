@@ -26,6 +26,13 @@ fn chunks_that_do_not_divide_the_step_are_found() {
 }
 
 #[test]
+fn area_of_few_chunks_is_probed() {
+    let few = [("capacity", "64MiB"), ("chunk", "1MiB"), ("pages", "256"), ("blocks", "12")];
+    let result = probed(made(&few));
+    assert_eq!(number(&result, Feature::ChunkSize), Some(1 << 20), "{:#?}", result.findings);
+}
+
+#[test]
 fn channels_and_dies_are_found_in_any_order() {
     for order in ANY_ORDER {
         assert_layout(&probed(made_in_order(order, &[])), 16384, 6, 2, "write-order");
