@@ -2,6 +2,8 @@
 //!
 //! Chunks have 4 KiB, the usual write size of drives, so that a scattered write costs one chunk. A read or write costs
 //! one lookup per chunk, O(log n) in the number of chunks. Clones share chunks until one of them writes to them.
+//!
+//! Invariant: each chunk held has a byte that is not zero.
 
 use flashlane_device::Lane;
 use std::collections::BTreeMap;
@@ -57,6 +59,9 @@ impl Chunks {
                 let first = offset_bytes.max(start) - start;
                 let last = end.min(start + CHUNK_BYTES) - start;
                 Arc::make_mut(chunk)[first as usize..last as usize].fill(0);
+                if **chunk == ZEROS {
+                    self.held.remove(&(lane, index));
+                }
             }
             from = index + 1;
         }
@@ -122,6 +127,7 @@ mod tests {
                     }
                     Step::Read => {}
                 }
+                prop_assert!(chunks.held.values().all(|chunk| **chunk != ZEROS));
                 let mut found = vec![0xff; AREA];
                 chunks.read(Lane(lane), 0, &mut found);
                 prop_assert_eq!(&found, &model[lane as usize]);
@@ -139,6 +145,11 @@ mod tests {
         chunks.write(Lane(0), 0, &[0; 3 * 4096]);
         chunks.write(Lane(1), 100, &[0; 9000]);
         assert_eq!(chunks.held_bytes(), 99 * 4096, "zeros need no chunk, and free one");
+        chunks.clear(Lane(0), 1 << 30, 512);
+        chunks.write(Lane(0), (1 << 30) + 512, &[0; 3583]);
+        assert_eq!(chunks.held_bytes(), 99 * 4096, "its last byte is not zero");
+        chunks.clear(Lane(0), (1 << 30) + 4095, 1);
+        assert_eq!(chunks.held_bytes(), 98 * 4096, "parts that are cleared one after the other free it too");
         chunks.clear(Lane(0), 0, u64::MAX >> 1);
         assert_eq!(chunks.held_bytes(), 0);
     }
