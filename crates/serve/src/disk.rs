@@ -15,7 +15,7 @@
 //! for another task; `exclusive` is the number of tasks that others must wait for, blocked ones included.
 
 use crate::nbd::{Action, Command, Error, Export, Extent};
-use crate::written::Written;
+use crate::written::{Reserved, Written};
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Operation, Request, SubmitError};
 use std::collections::VecDeque;
@@ -78,6 +78,7 @@ struct Task {
     wants_flush: bool,
     /// No other task may change the same units at the same time.
     is_exclusive: bool,
+    reserved: Reserved,
 }
 
 /// What the task does, or does next.
@@ -147,7 +148,7 @@ impl<D: DataDevice> Disk<D> {
     /// `memory_bytes` is the memory for the data of a device that begins as zeros and reads as zeros what is trimmed;
     /// `None` for any other device.
     pub fn new(device: D, export: Export, memory_bytes: Option<u64>) -> Self {
-        let written = memory_bytes.map(|bytes| Written::new(export.size_bytes, bytes));
+        let written = memory_bytes.map(|bytes| Written::new(export.size_bytes, export.unit_bytes, bytes));
         Self {
             device,
             export,
@@ -194,7 +195,7 @@ impl<D: DataDevice> Disk<D> {
         let arrived = self.device.now();
         let Command { offset_bytes, length_bytes, durable, mut action, .. } = command;
         let data_bytes = data_bytes(&self.export, &action, offset_bytes, length_bytes);
-        let refused = self.refuses(&mut action);
+        let refused = self.refuses(&mut action, offset_bytes, length_bytes.into());
         let is_exclusive = self.is_exclusive(&action, offset_bytes, length_bytes.into());
         let task = Task {
             tag,
@@ -208,6 +209,7 @@ impl<D: DataDevice> Disk<D> {
             step: Step::Next,
             wants_flush: false,
             is_exclusive,
+            reserved: Reserved::default(),
         };
         if let Some(error) = refused {
             return self.finish(task, arrived, Err(error));
@@ -226,21 +228,31 @@ impl<D: DataDevice> Disk<D> {
     }
 
     /// Decides how zeros are written. Returns why a command is refused.
-    fn refuses(&self, action: &mut Action) -> Option<(Error, String)> {
+    fn refuses(&self, action: &mut Action, offset_bytes: u64, length_bytes: u64) -> Option<(Error, String)> {
         let Action::Zero { may_trim, is_fast } = action else { return None };
         *may_trim &= self.trims_zero;
-        (*is_fast && !*may_trim)
-            .then(|| (Error::Unsupported, "zeros are not written faster than other data".into()))
+        // Units at the ends that are not whole are read and written.
+        let is_whole = self.export.whole_units(offset_bytes, length_bytes) == (offset_bytes, length_bytes);
+        (*is_fast && !(*may_trim && is_whole)).then(not_faster)
     }
 
     /// Begins a task that waits for no other. Reserves the memory for a write only now: a trim that it waited for frees it.
     fn begin(&mut self, id: usize) {
-        let (task, now) = (self.tasks[id].as_ref().expect("it begins"), self.device.now());
-        if let (Action::Write(_), Some(written)) = (&task.action, &mut self.written)
-            && !written.mark(task.offset_bytes, task.length_bytes.into())
-        {
-            let error = (Error::NoSpace, "the memory for the data of the drive is full".into());
-            return self.end(id, now, Err(error));
+        let (task, now) = (self.tasks[id].as_mut().expect("it begins"), self.device.now());
+        if let Some(written) = &mut self.written {
+            let (first, whole_bytes) = self.export.whole_units(task.offset_bytes, task.length_bytes.into());
+            let reserved = match &task.action {
+                Action::Write(data) => written.reserve(first, whole_bytes, Some(data.as_slice())),
+                Action::Zero { may_trim: false, .. } => written.reserve(first, whole_bytes, None),
+                _ => Some(Reserved::default()),
+            };
+            match reserved {
+                Some(reserved) => task.reserved = reserved,
+                None => {
+                    let error = (Error::NoSpace, "the memory for the data of the drive is full".into());
+                    return self.end(id, now, Err(error));
+                }
+            }
         }
         self.go_on(id, now);
     }
@@ -311,6 +323,12 @@ impl<D: DataDevice> Disk<D> {
         let buffer = self.device.take_buffer(completion.id);
         let task = self.tasks[id].as_mut().expect("a task with a request runs");
         if let Err(failure) = completion.outcome {
+            if let (Step::Write(piece), Some(written)) = (&task.step, &mut self.written)
+                && piece.edges.is_empty()
+            {
+                // A write that fails may have written anything; one whose units could not be read has not begun.
+                written.mark(piece.whole.0, piece.whole.1);
+            }
             let outcome = Err((error_of(failure), failure.to_string()));
             return self.end(id, completion.completed, outcome);
         }
@@ -323,6 +341,14 @@ impl<D: DataDevice> Disk<D> {
             Step::Write(piece) => match piece.edges.pop() {
                 Some(edge) => piece.fill(edge, buffer.expect("a read returns its buffer").as_slice()),
                 None => {
+                    if let Some(written) = &mut self.written {
+                        // Zeros that may not be trimmed reserve room for later writes.
+                        let wants_room = matches!(task.action, Action::Zero { may_trim: false, .. });
+                        match buffer.filter(|_| !wants_room) {
+                            Some(data) => written.store(piece.whole.0, data.as_slice()),
+                            None => written.mark(piece.whole.0, piece.whole.1),
+                        }
+                    }
                     task.at = piece.range.0 + piece.range.1;
                     task.step = Step::Next;
                 }
@@ -372,6 +398,10 @@ impl<D: DataDevice> Disk<D> {
                 // A device without trims: nothing has to be done for a hint, and zeros are written.
                 Err(SubmitError::Unsupported { .. }) if is_trim => {
                     match &mut task.action {
+                        Action::Zero { is_fast: true, .. } => {
+                            self.tasks[id] = Some(task);
+                            return self.end(id, now, Err(not_faster()));
+                        }
                         Action::Zero { may_trim, .. } => *may_trim = false,
                         _ => task.at = task.end(),
                     }
@@ -508,7 +538,10 @@ impl<D: DataDevice> Disk<D> {
 
     fn finish(&mut self, task: Task, due: Instant, outcome: Result<Answer, (Error, String)>) {
         let operation = task.operation();
-        let Task { tag, offset_bytes, length_bytes, data_bytes, durable, arrived, .. } = task;
+        let Task { tag, offset_bytes, length_bytes, data_bytes, durable, arrived, reserved, .. } = task;
+        if let Some(written) = &mut self.written {
+            written.release(reserved);
+        }
         let end = Finished {
             tag,
             operation,
@@ -550,6 +583,10 @@ pub(crate) fn data_bytes(export: &Export, action: &Action, offset_bytes: u64, le
         Action::Zero { .. } => ZERO_BYTES as usize,
         Action::Flush | Action::Trim | Action::Status { .. } => 0,
     }
+}
+
+fn not_faster() -> (Error, String) {
+    (Error::Unsupported, "zeros are not written faster than other data".into())
 }
 
 /// Returns the longest trim in whole units.

@@ -6,7 +6,7 @@
 //! command at most; one client gets half of it, *n* busy ones an equal share each, and one that holds nothing is read from until
 //! nothing is free. Then the clients are closed that did not move within [`STALL`] the bytes that they held.
 //!
-//! Invariant: `held_bytes` is the sum of what the clients hold, each as of its last [`recount`](Engine::recount).
+//! Invariant: `clients_bytes` is the sum of what the clients hold, each as of its last [`recount`](Engine::recount).
 
 use crate::disk::{Answer, Disk, Finished, Tag, data_bytes};
 use crate::nbd::{Command, Event, Export, PAYLOAD_BYTES_MAX, Session};
@@ -64,7 +64,7 @@ struct Client {
     /// Commands in progress, and their memory.
     commands: usize,
     commands_bytes: usize,
-    /// Its share of `Engine::held_bytes`.
+    /// Its share of `Engine::clients_bytes`.
     held_bytes: usize,
     /// Ends of the replies in `output`, counted from its first byte, and when the device had done their commands.
     due: VecDeque<(u64, Instant)>,
@@ -131,7 +131,7 @@ pub struct Engine<D> {
     clients: BTreeMap<ClientId, Client>,
     clients_total: u64,
     /// Memory of the clients.
-    held_bytes: usize,
+    clients_bytes: usize,
     total: Stats,
     recent: Stats,
     touched: Vec<ClientId>,
@@ -151,7 +151,7 @@ impl<D: DataDevice> Engine<D> {
             options,
             clients: BTreeMap::new(),
             clients_total: 0,
-            held_bytes: 0,
+            clients_bytes: 0,
             total: Stats::new(Histogram::new),
             recent: Stats::new(Histogram::coarse),
             touched: Vec::new(),
@@ -255,7 +255,7 @@ impl<D: DataDevice> Engine<D> {
     /// Removes a client. Its commands in progress are carried out.
     pub fn disconnect(&mut self, id: ClientId) {
         if let Some(client) = self.clients.remove(&id) {
-            self.held_bytes -= client.held_bytes;
+            self.clients_bytes -= client.held_bytes;
         }
     }
 
@@ -267,14 +267,14 @@ impl<D: DataDevice> Engine<D> {
     }
 
     fn free_bytes(&self) -> usize {
-        self.options.memory_bytes.saturating_sub(self.held_bytes)
+        self.options.memory_bytes.saturating_sub(self.clients_bytes)
     }
 
     /// Counts the memory of a client anew, after a change.
     fn recount(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(&id) {
             let held_bytes = client.memory_bytes();
-            self.held_bytes = self.held_bytes - client.held_bytes + held_bytes;
+            self.clients_bytes = self.clients_bytes - client.held_bytes + held_bytes;
             client.held_bytes = held_bytes;
         }
     }

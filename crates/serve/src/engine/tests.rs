@@ -263,6 +263,14 @@ fn read_only_export_refuses_changes_and_says_so() {
     assert_eq!(client.read(0, 512), Ok(vec![0; 512]));
 }
 
+/// Lengths and flags of the extents of a range.
+fn extents<D: DataDevice>(client: &mut Client<D>, flags: u16, offset: u64, length: u32) -> Vec<(u32, u32)> {
+    let data = client.call(flags, STATUS, offset, length, &[]).unwrap();
+    assert_eq!(data[..4], [0, 0, 0, 1]);
+    let word = |at: usize| u32::from_be_bytes(data[at..at + 4].try_into().unwrap());
+    (4..data.len()).step_by(8).map(|at| (word(at), word(at + 4))).collect()
+}
+
 #[test]
 fn structured_replies_carry_offsets_texts_and_extents() {
     let mut client = structured(sim("sector=512B,capacity=64MiB"));
@@ -274,12 +282,6 @@ fn structured_replies_carry_offsets_texts_and_extents() {
     let Reply::Chunk { kind: 0x8001, cookie: 78, data } = client.receive() else { panic!("an error") };
     assert_eq!(data[..4], 22_u32.to_be_bytes());
     assert!(String::from_utf8_lossy(&data[6..]).contains("behind the export"));
-    let extents = |client: &mut Client<_>, flags, offset, length| {
-        let data = client.call(flags, STATUS, offset, length, &[]).unwrap();
-        assert_eq!(data[..4], [0, 0, 0, 1]);
-        let word = |at: usize| u32::from_be_bytes(data[at..at + 4].try_into().unwrap());
-        (4..data.len()).step_by(8).map(|at| (word(at), word(at + 4))).collect::<Vec<_>>()
-    };
     let all = extents(&mut client, 0, 0, 64 << 20);
     assert_eq!(all, [(1 << 20, 3), (8192, 0), ((63 << 20) - 8192, 3)]);
     assert_eq!(extents(&mut client, 8, 0, 64 << 20), [(1 << 20, 3)], "one was asked for");
@@ -289,6 +291,10 @@ fn structured_replies_carry_offsets_texts_and_extents() {
     assert_eq!(extents(&mut client, 0, 1 << 20, 8192), [(4096, 3), (4096, 0)]);
     assert_eq!(client.call(FAST_ZERO, ZEROES, 0, 1 << 20, &[]), Ok(vec![]));
     assert_eq!(client.call(FAST_ZERO | NO_HOLE, ZEROES, 0, 512, &[]), Err(95));
+    // Its ends would be written.
+    assert_eq!(client.call(FAST_ZERO, ZEROES, (1 << 20) + 4096, 513, &[]), Err(95));
+    assert_eq!(client.call(FAST_ZERO, ZEROES, (1 << 20) + 4097, 511, &[]), Err(95));
+    assert_eq!(client.read((1 << 20) + 4096, 1024), Ok(vec![5; 1024]), "nothing was changed");
 }
 
 #[test]
@@ -301,6 +307,55 @@ fn writes_beyond_the_memory_of_a_drive_get_no_space() {
     assert_eq!(client.write(100, &[2; 512], 0), Ok(()), "in place of other data");
     assert_eq!(client.call(0, TRIM, 0, 8192, &[]), Ok(vec![]));
     assert_eq!(client.write(1 << 20, &[1; 512], 0), Ok(()));
+}
+
+#[test]
+fn only_data_other_than_zeros_takes_memory() {
+    let device = flashlane_layer::Backed::new(flashlane_device::NullDevice::new(1 << 20));
+    let options = Options { data_bytes: Some(8192), ..Options::default() };
+    let mut client = structured(Engine::new(device, options));
+    assert_eq!(client.write(0, &[0; 65536], 0), Ok(()), "zeros");
+    assert_eq!(extents(&mut client, 0, 0, 65536), [(65536, 3)]);
+    assert_eq!(client.write(512, &[[0; 512], [1; 512]].concat(), 0), Ok(()));
+    assert_eq!(extents(&mut client, 0, 0, 4096), [(1024, 3), (512, 0), (2560, 3)]);
+    // Room that the client asked for counts, and is no hole.
+    assert_eq!(client.call(NO_HOLE, ZEROES, 8192, 8192, &[]), Err(28), "one chunk is left");
+    assert_eq!(client.call(NO_HOLE, ZEROES, 8192, 4096, &[]), Ok(vec![]));
+    assert_eq!(extents(&mut client, 0, 4096, 12288), [(4096, 3), (4096, 0), (4096, 3)]);
+    assert_eq!(client.write(65536, &[1; 1], 0), Err(28));
+    assert_eq!(client.write(8192, &[1; 4096], 0), Ok(()));
+    // Sectors that are trimmed one after the other, or overwritten with zeros, free their chunk.
+    for sector in 0..8 {
+        assert_eq!(client.write(65536, &[1; 1], 0), Err(28), "sector {sector} is held");
+        match sector % 2 {
+            0 => assert_eq!(client.call(0, TRIM, 8192 + 512 * sector, 512, &[]), Ok(vec![])),
+            _ => assert_eq!(client.write(8192 + 512 * sector, &[0; 512], 0), Ok(())),
+        }
+    }
+    assert_eq!(client.write(65536, &[1; 1], 0), Ok(()));
+}
+
+#[test]
+fn failed_writes_count_only_if_they_reached_the_drive() {
+    let device = |key: &str| {
+        let spec = format!("faulty(backed(sim:ssd-s),{key}=100%)");
+        let opened = flashlane_open::OpenOptions::new().open_data(&*spec).unwrap();
+        let options = Options { data_bytes: Some(8192), ..Options::default() };
+        structured(Engine::new(opened.device, options))
+    };
+    // The unit around it cannot be read.
+    let mut client = device("read-errors");
+    for chunk in 0..8 {
+        assert_eq!(client.write(4096 * chunk + 1, &[1; 100], 0), Err(5));
+    }
+    assert_eq!(extents(&mut client, 0, 0, 1 << 20), [(1 << 20, 3)]);
+    // A write that fails may have written anything: it is no hole.
+    let mut client = device("write-errors");
+    for chunk in 0..2 {
+        assert_eq!(client.write(4096 * chunk, &[1; 4096], 0), Err(5));
+    }
+    assert_eq!(extents(&mut client, 0, 0, 1 << 20), [(8192, 0), ((1 << 20) - 8192, 3)]);
+    assert_eq!(client.write(8192, &[1; 4096], 0), Err(28));
 }
 
 #[test]
@@ -424,7 +479,7 @@ fn clients_and_memory_have_limits() {
     assert_eq!(engine.feed(second, &read_of(512)), 28);
     pass(&mut engine, Duration::from_ms(1));
     assert_eq!(take_all(&mut engine, second), 16 + 512);
-    assert_eq!(engine.held_bytes, 0);
+    assert_eq!(engine.clients_bytes, 0);
     assert!(engine.connect().is_some());
 }
 
@@ -440,7 +495,7 @@ fn clients_that_take_no_replies_leave_room_to_others() {
         }
         assert!(!engine.has_room(id), "it holds as much as is free");
     }
-    assert!(engine.held_bytes < 8 << 20, "{} bytes are held", engine.held_bytes);
+    assert!(engine.clients_bytes < 8 << 20, "{} bytes are held", engine.clients_bytes);
     for _ in 0..100 {
         assert_eq!(engine.feed(other, &read_of(4096)), 28);
         pass(&mut engine, Duration::from_us(1));
@@ -457,14 +512,18 @@ fn taken_bytes_free_memory_and_count_replies_as_delivered() {
     }
     pass(&mut engine, Duration::from_ms(1));
     let all = 16 * (16 + (128 << 10));
-    assert!((all..all + (256 << 10)).contains(&engine.held_bytes), "{} bytes are held", engine.held_bytes);
+    assert!(
+        (all..all + (256 << 10)).contains(&engine.clients_bytes),
+        "{} bytes are held",
+        engine.clients_bytes
+    );
     let mut taken = 0;
     while taken < all / 2 {
         let bytes = engine.output(id).unwrap().len().min(10_000);
         engine.take(id, bytes);
         taken += bytes;
     }
-    assert!(engine.held_bytes < all / 2 + (128 << 10), "{} bytes are held", engine.held_bytes);
+    assert!(engine.clients_bytes < all / 2 + (128 << 10), "{} bytes are held", engine.clients_bytes);
     // Replies that wait for the client are not delivered, and late once they are.
     assert_eq!(engine.total().lateness.len(), 8);
     pass(&mut engine, Duration::from_s(1));
