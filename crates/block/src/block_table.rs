@@ -73,7 +73,7 @@ impl BlockTable {
     }
 
     /// Returns whether no block is being put or deleted.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub(crate) fn has_no_changes(&self) -> bool {
         self.putting.is_empty() && self.deleting.is_empty()
     }
 

@@ -2,14 +2,15 @@
 //!
 //! # From `put` to the device
 //! ```text
-//! Blocks::put            refuses it, or finds a lane (admit_put)
-//! Engine::put            block table: start_put; sequence number and checksums
-//! Scheduler::queue_write lane queue
-//! Scheduler::start_write unit table: least_worn, start_write; header and footer; Port::submit
+//! Blocks::put             refuses it, or finds a lane (admit_put)
+//! Engine::put             block table: start_put; sequence number and checksums
+//! Engine::queue_write     Scheduler::queue_write (lane queue), dispatch
+//! Scheduler::dispatch     submit_write: least_worn unit; header and footer; Port::submit; if accepted, unit table: start_write
 //!   … the device writes …
-//! Scheduler::write_ended unit table: write_completed
-//! Engine::write_ended    block table: put_completed; completions: finish
-//! Blocks::reap           returns it
+//! Engine::step            Port::reap; Scheduler::complete ─> note_write_end (unit table: write_completed) ─> Event::Written
+//! Engine::handle          handle_write ─> enter_written (block table: put_completed; completions: finish)
+//! Engine::step, then      superblock if due, dispatch, unplaced writes
+//! Blocks::reap            returns it
 //! ```
 //! [`Blocks::put`] checks that the operation is admissible and hands it to the **engine** (`engine`), which knows what each
 //! block is doing. The engine gives the block a sequence number, computes its checksums and queues it on a lane. The
@@ -19,7 +20,7 @@
 //! block into the **block table** (`block_table`) and reports the put as finished; [`Blocks::reap`] returns it.
 //!
 //! Beside these the engine owns the **superblock store** (`superblock`) and the counters of ids and sequence numbers
-//! (`ids`). When a device is opened, `recovery` finds what is on it and `rebuild` makes the parts from that. `waiting` and
+//! (`ids`). When a device is opened, `recovery` finds what is on it and `parts` makes the parts from that. `waiting` and
 //! `repair` are procedures over the engine. No two files use each other; each part lists and asserts its own invariants.
 //!
 //! # Invariants that join the parts
@@ -65,8 +66,8 @@ use crate::ids::CHOSEN_ID_MAX;
 use crate::layout::{Layout, UnitAddress};
 use crate::operation::{Finished, Ticket};
 use crate::options::BlockOptions;
+use crate::parts::Parts;
 use crate::payload::{Data, Payload};
-use crate::rebuild::Parts;
 use crate::recovery::{Survey, survey};
 use crate::repair;
 use crate::status::{BlockInfo, Counts, DamagedEnd, LaneStatus, Status};
@@ -422,7 +423,7 @@ impl<D: DataDevice> Blocks<D> {
             lanes[address.lane as usize].dirty += 1;
         }
         Status {
-            format: self.engine.format(),
+            format: self.engine.format_id(),
             layout: *layout,
             blocks: self.engine.blocks().stored_count(),
             blocks_free: self.engine.free_units(),

@@ -11,9 +11,9 @@ use crate::ids::{IdAllocator, SequenceCounter};
 use crate::layout::{Layout, Region, UnitAddress};
 use crate::operation::{BlockRead, BlockWrite, Finished, Outcome, Pending, Ticket, Write};
 use crate::options::BlockOptions;
+use crate::parts::Parts;
 use crate::payload::{Data, Payload};
 use crate::placement::Placement;
-use crate::rebuild::Parts;
 use crate::room::SuperblockLimits;
 use crate::scheduler::{EraseFailure, Event, Scheduler};
 use crate::status::Counts;
@@ -29,7 +29,7 @@ const ATTEMPTS: u32 = 4;
 /// The parts of the layer over one device.
 pub(crate) struct Engine<D> {
     layout: Layout,
-    format: u128,
+    format_id: u128,
     placement: Placement,
     scheduler: Scheduler<D>,
     blocks: BlockTable,
@@ -44,13 +44,19 @@ pub(crate) struct Engine<D> {
 }
 
 impl<D: DataDevice> Engine<D> {
-    pub(crate) fn new(device: D, layout: Layout, format: u128, options: &BlockOptions, parts: Parts) -> Self {
+    pub(crate) fn new(
+        device: D,
+        layout: Layout,
+        format_id: u128,
+        options: &BlockOptions,
+        parts: Parts,
+    ) -> Self {
         let Parts { units, blocks, superblocks, ids, sequence } = parts;
         Self {
             layout,
-            format,
+            format_id,
             placement: options.placement,
-            scheduler: Scheduler::new(device, units, layout, format, options),
+            scheduler: Scheduler::new(device, units, layout, format_id, options),
             blocks,
             superblocks,
             ids,
@@ -66,8 +72,8 @@ impl<D: DataDevice> Engine<D> {
         &self.layout
     }
 
-    pub(crate) fn format(&self) -> u128 {
-        self.format
+    pub(crate) fn format_id(&self) -> u128 {
+        self.format_id
     }
 
     pub(crate) fn device(&self) -> &D {
@@ -159,7 +165,7 @@ impl<D: DataDevice> Engine<D> {
         let sequence = self.sequence.allocate();
         self.ids.note_used(id);
         self.blocks.start_put(id);
-        let checksums = payload.checksums(self.format, sequence);
+        let checksums = payload.checksums(self.format_id, sequence);
         let write = BlockWrite { pending, payload, sequence, checksums, attempts: 0, has_waited: false };
         self.queue_write(lane, Write::Block(write));
         self.fail_blocked_operations();
@@ -228,7 +234,7 @@ impl<D: DataDevice> Engine<D> {
 
     /// Erases a unit of a lane, if one may be erased. Returns false where the device cannot take the request yet.
     pub(crate) fn start_erase(&mut self, lane: u32) -> bool {
-        let is_done = self.scheduler.start_erase(lane, self.limits());
+        let is_done = self.scheduler.submit_erase(lane, self.limits());
         self.handle_events();
         is_done
     }
@@ -335,15 +341,15 @@ impl<D: DataDevice> Engine<D> {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Read { read, result } => self.read_ended(read, result),
-            Event::Written { write, result, retired } => self.write_ended(write, result, retired),
-            Event::Erased { address, cause, result } => self.erase_ended(address, cause, result),
+            Event::Read { read, result } => self.handle_read(read, result),
+            Event::Written { write, result, retired } => self.handle_write(write, result, retired),
+            Event::Erased { address, cause, result } => self.handle_erase(address, cause, result),
         }
     }
 
     // Reads.
 
-    fn read_ended(&mut self, mut read: BlockRead, result: Result<Buffer, GetFailure>) {
+    fn handle_read(&mut self, mut read: BlockRead, result: Result<Buffer, GetFailure>) {
         let is_refused = matches!(result, Err(GetFailure::Refused { .. }));
         let result = result.and_then(|buffer| self.checked(&read, buffer));
         if result.is_err() && !is_refused && !read.is_retry && !self.is_device_lost() {
@@ -362,7 +368,7 @@ impl<D: DataDevice> Engine<D> {
     /// Returns the bytes of a read if their checksums match.
     fn checked(&self, read: &BlockRead, buffer: Buffer) -> Result<Data, GetFailure> {
         let granule_bytes = self.layout.granule_bytes;
-        match self.blocks.first_mismatch(read, buffer.as_slice(), self.format, granule_bytes) {
+        match self.blocks.first_mismatch(read, buffer.as_slice(), self.format_id, granule_bytes) {
             None => Ok(Data::new(buffer, read.skip_bytes, read.length_bytes)),
             Some(granule) => {
                 let offset_bytes = u64::from(granule) * granule_bytes;
@@ -373,7 +379,7 @@ impl<D: DataDevice> Engine<D> {
 
     // Writes.
 
-    fn write_ended(
+    fn handle_write(
         &mut self,
         write: Write,
         result: Result<UnitAddress, PutFailure>,
@@ -381,7 +387,7 @@ impl<D: DataDevice> Engine<D> {
     ) {
         retired.into_iter().for_each(|address| self.superblocks.retire(address));
         match result {
-            Ok(address) => self.write_completed(address, write),
+            Ok(address) => self.enter_written(address, write),
             Err(failure @ PutFailure::Write { failure: Failure::DeviceLost, .. }) => {
                 self.fail_write(write, failure)
             }
@@ -392,7 +398,7 @@ impl<D: DataDevice> Engine<D> {
         }
     }
 
-    fn write_completed(&mut self, address: UnitAddress, write: Write) {
+    fn enter_written(&mut self, address: UnitAddress, write: Write) {
         match write {
             Write::Block(BlockWrite { pending, payload, sequence, checksums, .. }) => {
                 let block = StoredBlock::new(address, payload.len(), sequence, checksums);
@@ -414,7 +420,7 @@ impl<D: DataDevice> Engine<D> {
         if let Write::Block(BlockWrite { payload, sequence, checksums, .. }) = &mut write {
             // The unit that failed may hold all or half of it, which must not pass for what is written now.
             *sequence = self.sequence.allocate();
-            *checksums = payload.checksums(self.format, *sequence);
+            *checksums = payload.checksums(self.format_id, *sequence);
         }
         if is_out_of_attempts || self.is_device_lost() {
             return self.fail_write(write, failure);
@@ -497,7 +503,7 @@ impl<D: DataDevice> Engine<D> {
 
     // Erases.
 
-    fn erase_ended(&mut self, address: UnitAddress, cause: Cause, result: Result<(), EraseFailure>) {
+    fn handle_erase(&mut self, address: UnitAddress, cause: Cause, result: Result<(), EraseFailure>) {
         if let Err(EraseFailure::Retired(_)) = result
             && !self.is_device_lost()
         {

@@ -119,7 +119,7 @@ impl Write {
     }
 
     /// Writes header and footer for the unit at `address`, and takes the buffer for the device.
-    pub(crate) fn take_labelled(
+    pub(crate) fn take_with_header(
         &mut self,
         layout: &Layout,
         format: u128,
@@ -133,7 +133,7 @@ impl Write {
                     length_bytes: payload.len(),
                     checksums: checksums.clone(),
                 };
-                payload.take_labelled(&Header { format, sequence: *sequence, address, erases, content })
+                payload.take_with_header(&Header { format, sequence: *sequence, address, erases, content })
             }
             Self::Superblock(SuperblockWrite { buffer, sequence, superblock, .. }) => {
                 let content = Content::Superblock(superblock.clone());

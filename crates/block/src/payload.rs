@@ -78,7 +78,7 @@ impl Payload {
     }
 
     /// Writes header and footer, and takes the buffer for the device. [`restore`](Self::restore) returns it.
-    pub(crate) fn take_labelled(&mut self, header: &Header) -> Buffer {
+    pub(crate) fn take_with_header(&mut self, header: &Header) -> Buffer {
         write_header_and_footer(&mut self.buffer, &self.layout, header);
         std::mem::take(&mut self.buffer)
     }

@@ -283,7 +283,7 @@ fn newest_superblock<'a>(headers: impl Iterator<Item = &'a Header>) -> Option<Ne
 }
 
 /// Returns a superblock rebuilt from the headers of blocks: of the formatting that most of them belong to. Its id floor and
-/// retired units are lost; fresh ids get a gap above all that are found (`rebuild`).
+/// retired units are lost; fresh ids get a gap above all that are found (`parts`).
 fn rebuilt_superblock<'a>(
     headers: impl Iterator<Item = &'a Header>,
     given: Geometry,

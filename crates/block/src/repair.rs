@@ -17,8 +17,8 @@ use crate::units::State;
 use crate::waiting::{prepare_for_changes, renew_superblock, settle, wait};
 use flashlane_device::DataDevice;
 
-/// Writes the superblock anew where a copy is lost or damaged, then the blocks of `ends`. Returns the ends that are still
-/// damaged. Where no unit is left for a superblock, erases as many damaged units as it takes if `may_discard` allows that.
+/// Writes the superblock anew where a copy is lost or damaged, then the blocks of `ends`, from which it removes those
+/// repaired. Where no unit is left for a superblock, erases as many damaged units as it takes if `may_discard` allows that.
 pub(crate) fn repair<D: DataDevice>(
     engine: &mut Engine<D>,
     ends: &mut Vec<DamagedEnd>,
@@ -48,7 +48,13 @@ pub(crate) fn repair<D: DataDevice>(
     if engine.superblocks().copies().len() != COPIES {
         return Err(DeleteError::NoSuperblock);
     }
-    ends.retain(|end| !is_rewritten(engine, end));
+    let mut damaged = Vec::new();
+    for end in ends.drain(..) {
+        if !rewrite_block(engine, &end) {
+            damaged.push(end);
+        }
+    }
+    *ends = damaged;
     settle(engine);
     if engine.is_device_lost() { Err(DeleteError::DeviceLost) } else { Ok(()) }
 }
@@ -96,7 +102,7 @@ fn discardable<D: DataDevice>(engine: &Engine<D>) -> Vec<UnitAddress> {
 }
 
 /// Copies the block of a unit with a damaged header or footer to another unit. Returns whether the unit is no longer needed.
-fn is_rewritten<D: DataDevice>(engine: &mut Engine<D>, end: &DamagedEnd) -> bool {
+fn rewrite_block<D: DataDevice>(engine: &mut Engine<D>, end: &DamagedEnd) -> bool {
     // The superblock was written anew before.
     let Some(id) = end.id else { return true };
     let stored = engine.blocks().get(id).filter(|block| block.address == end.address);

@@ -7,8 +7,9 @@
 //! Invariants:
 //! - A unit changes its state when the device has accepted a request for it and when the request completes. An operation
 //!   that the device could not take yet leaves no trace.
-//! - Every operation that leaves the scheduler does so as one [`Event`].
-//! - Before [`allow_changes`](Scheduler::allow_changes) no unit is erased except by [`start_erase`](Scheduler::start_erase).
+//! - Every operation that the device served or refused leaves as one [`Event`]: returned by [`complete`](Scheduler::complete),
+//!   or kept for [`take_event`](Scheduler::take_event).
+//! - Before [`allow_changes`](Scheduler::allow_changes) no unit is erased except by [`submit_erase`](Scheduler::submit_erase).
 
 use crate::error::{GetFailure, PutFailure};
 use crate::lane::LaneQueue;
@@ -61,7 +62,7 @@ pub(crate) struct Scheduler<D> {
     units: UnitTable,
     lanes: Vec<LaneQueue>,
     events: VecDeque<Event>,
-    /// Whether units may be erased in the background.
+    /// Whether units may be written, and erased in the background.
     may_change: bool,
     /// Whether an operation waits for what happens on another lane: for room in the device queue, for a superblock, or for
     /// an erased unit.
@@ -115,7 +116,7 @@ impl<D: DataDevice> Scheduler<D> {
         self.port.reuse(buffer);
     }
 
-    /// Sets whether units may be erased in the background.
+    /// Sets whether units may be written, and erased in the background.
     pub(crate) fn allow_changes(&mut self, may_change: bool) {
         self.may_change = may_change;
     }
@@ -214,29 +215,29 @@ impl<D: DataDevice> Scheduler<D> {
     pub(crate) fn dispatch(&mut self, lane: u32, limits: SuperblockLimits) {
         let at = lane as usize;
         while let Some(read) = self.lanes[at].pop_read() {
-            if !self.start_read(read) {
+            if !self.submit_read(read) {
                 return;
             }
         }
         // An erase for the writes to come goes before them: it is short, and they would wait for it otherwise.
         let is_short = self.units.erased(lane) < self.reserve_units && !self.units.is_erasing(lane);
         let is_reading = self.lanes[at].reads_in_flight() > 0;
-        if self.may_change && is_short && !is_reading && !self.start_erase(lane, limits) {
+        if self.may_change && is_short && !is_reading && !self.submit_erase(lane, limits) {
             return;
         }
         while self.lanes[at].writes_in_flight() < self.writes_per_lane && self.lanes[at].waiting_writes() > 0
         {
-            if !self.start_write(lane, limits) {
+            if !self.submit_write(lane, limits) {
                 return;
             }
         }
         if self.may_change && self.lanes[at].is_idle() && !self.units.is_erasing(lane) {
-            self.start_erase(lane, limits);
+            self.submit_erase(lane, limits);
         }
     }
 
-    /// Starts a read. Returns whether the next request may be tried.
-    fn start_read(&mut self, read: BlockRead) -> bool {
+    /// Submits a read. Returns whether the next request may be tried.
+    fn submit_read(&mut self, read: BlockRead) -> bool {
         let UnitAddress { lane, unit } = read.address;
         let granule_bytes = self.layout.granule_bytes;
         let payload = self.layout.unit_offset(unit) + self.layout.header_bytes;
@@ -265,8 +266,8 @@ impl<D: DataDevice> Scheduler<D> {
         }
     }
 
-    /// Starts the first write of a lane. Returns whether the next request may be tried.
-    fn start_write(&mut self, lane: u32, limits: SuperblockLimits) -> bool {
+    /// Submits the first write of a lane. Returns whether the next request may be tried.
+    fn submit_write(&mut self, lane: u32, limits: SuperblockLimits) -> bool {
         let at = lane as usize;
         let first = self.lanes[at].first_write().expect("a write waits");
         let superblock_needs_unit = first.is_block() && !self.room().may_block_take_unit(limits);
@@ -283,7 +284,7 @@ impl<D: DataDevice> Scheduler<D> {
         let mut write = self.lanes[at].pop_write().expect("a write waits");
         let holds = write.holds();
         let erases = self.port.unit(address).and_then(|unit| unit.erases);
-        let buffer = write.take_labelled(&self.layout, self.format, address, erases);
+        let buffer = write.take_with_header(&self.layout, self.format, address, erases);
         let offset = self.layout.unit_offset(address.unit);
         let request = Request::write(0, offset, self.layout.unit_bytes).on(Lane(lane)).durable();
         match self.port.submit(request, Some(buffer), InFlight::Write { address, write }) {
@@ -323,7 +324,7 @@ impl<D: DataDevice> Scheduler<D> {
                 block.has_waited = true;
             }
             if !self.units.is_erasing(lane) {
-                self.start_erase(lane, limits);
+                self.submit_erase(lane, limits);
             }
             self.waits_for_other_lane |= superblock_needs_unit;
             return false;
@@ -335,7 +336,7 @@ impl<D: DataDevice> Scheduler<D> {
     }
 
     /// Erases a unit of a lane, if one may be erased. Returns whether the next request may be tried.
-    pub(crate) fn start_erase(&mut self, lane: u32, limits: SuperblockLimits) -> bool {
+    pub(crate) fn submit_erase(&mut self, lane: u32, limits: SuperblockLimits) -> bool {
         loop {
             let Some(address) = self.units.next_erasable(lane, limits.recorded_below) else {
                 self.waits_for_other_lane |= self.units.has_dirty(lane);
@@ -359,7 +360,7 @@ impl<D: DataDevice> Scheduler<D> {
                 Submitted::Refused(..) => {
                     self.units.start_erase(address);
                     let failure = if self.port.is_lost() { Failure::DeviceLost } else { Failure::BadUnit };
-                    let event = self.erase_ended(address, cause, Err(failure));
+                    let event = self.note_erase_end(address, cause, Err(failure));
                     self.events.push_back(event);
                 }
             }
@@ -377,20 +378,25 @@ impl<D: DataDevice> Scheduler<D> {
     pub(crate) fn complete(&mut self, completion: &Completion) -> Option<(u32, Event)> {
         let (operation, buffer) = self.port.take(completion)?;
         Some(match operation {
-            InFlight::Read(read) => (read.address.lane, self.read_ended(read, buffer, completion.outcome)),
+            InFlight::Read(read) => (read.address.lane, self.note_read_end(read, buffer, completion.outcome)),
             InFlight::Write { address, mut write } => {
                 if let Some(buffer) = buffer {
                     write.restore(buffer);
                 }
-                (address.lane, self.write_ended(address, write, completion.outcome))
+                (address.lane, self.note_write_end(address, write, completion.outcome))
             }
             InFlight::Erase { address, cause } => {
-                (address.lane, self.erase_ended(address, cause, completion.outcome))
+                (address.lane, self.note_erase_end(address, cause, completion.outcome))
             }
         })
     }
 
-    fn read_ended(&mut self, read: BlockRead, buffer: Option<Buffer>, outcome: Result<(), Failure>) -> Event {
+    fn note_read_end(
+        &mut self,
+        read: BlockRead,
+        buffer: Option<Buffer>,
+        outcome: Result<(), Failure>,
+    ) -> Event {
         self.lanes[read.address.lane as usize].read_returned();
         let (id, address) = (read.pending.id, read.address);
         let result = match (outcome, buffer) {
@@ -401,7 +407,7 @@ impl<D: DataDevice> Scheduler<D> {
         Event::Read { read, result }
     }
 
-    fn write_ended(&mut self, address: UnitAddress, write: Write, outcome: Result<(), Failure>) -> Event {
+    fn note_write_end(&mut self, address: UnitAddress, write: Write, outcome: Result<(), Failure>) -> Event {
         self.lanes[address.lane as usize].write_returned();
         let mut retired = None;
         let result = match outcome {
@@ -420,7 +426,7 @@ impl<D: DataDevice> Scheduler<D> {
         Event::Written { write, result, retired }
     }
 
-    fn erase_ended(&mut self, address: UnitAddress, cause: Cause, outcome: Result<(), Failure>) -> Event {
+    fn note_erase_end(&mut self, address: UnitAddress, cause: Cause, outcome: Result<(), Failure>) -> Event {
         let result = match outcome {
             Ok(()) => {
                 self.units.erase_completed(address, self.port.erases(address));

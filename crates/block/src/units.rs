@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!                 start_write                 write_completed             delete
-//!       Erased ────────────────> Writing ────────────────────> Live ─────────────────> Deleting
+//!       Erased ────────────────> Writing ────────────────────> Live ─────────────────> AwaitingReaders
 //!         ^                         │ write_failed               │ release, delete         │ last_reader_left
 //!         │ erase_completed         v                            v                         │
 //!      Erasing <───────────────── Dirty <──────────────────────────────────────────────────┘
@@ -38,7 +38,7 @@ pub(crate) enum State {
     /// Wholly written, and its content is needed.
     Live(Holds),
     /// Its block is deleted, and reads of it are queued or in flight.
-    Deleting(u64),
+    AwaitingReaders(u64),
     /// Queued to be erased.
     Dirty(Cause),
     /// An erase is in flight.
@@ -108,8 +108,8 @@ pub(crate) struct UnitTable {
     damaged: BTreeSet<UnitAddress>,
     /// `Live` units whose blocks will be deleted soon.
     expiring: BTreeSet<UnitAddress>,
-    /// Number of `Deleting` units.
-    deleting: u64,
+    /// Number of `AwaitingReaders` units.
+    awaiting_readers: u64,
     /// Number of `Torn` and `Superseded` units.
     leftovers: u64,
 }
@@ -125,7 +125,7 @@ impl UnitTable {
             stale_copies: BTreeMap::new(),
             damaged: BTreeSet::new(),
             expiring: BTreeSet::new(),
-            deleting: 0,
+            awaiting_readers: 0,
             leftovers: 0,
         }
     }
@@ -172,7 +172,7 @@ impl UnitTable {
             State::Torn => self.leftovers += 1,
             State::Damaged => drop(self.damaged.insert(address)),
             State::Bad | State::Retired | State::Live(_) => {}
-            State::Writing(_) | State::Deleting(_) | State::Erasing(_) | State::Superseded => {
+            State::Writing(_) | State::AwaitingReaders(_) | State::Erasing(_) | State::Superseded => {
                 panic!("{address:?} cannot be found as {state:?}")
             }
         }
@@ -286,8 +286,8 @@ impl UnitTable {
     pub(crate) fn delete(&mut self, address: UnitAddress, id: u64, has_readers: bool) {
         assert_eq!(self.state(address), State::Live(Holds::Block(id)), "{address:?} is deleted");
         if has_readers {
-            self.deleting += 1;
-            self.set(address, State::Deleting(id));
+            self.awaiting_readers += 1;
+            self.set(address, State::AwaitingReaders(id));
         } else {
             self.queue_erase(address, Cause::Deleted(id), false);
         }
@@ -295,10 +295,10 @@ impl UnitTable {
 
     /// No read needs the deleted block any more.
     pub(crate) fn last_reader_left(&mut self, address: UnitAddress) {
-        let State::Deleting(id) = self.state(address) else {
+        let State::AwaitingReaders(id) = self.state(address) else {
             panic!("{address:?} lost its last reader as {:?}", self.state(address))
         };
-        self.deleting -= 1;
+        self.awaiting_readers -= 1;
         self.queue_erase(address, Cause::Deleted(id), false);
     }
 
@@ -455,7 +455,7 @@ impl UnitTable {
     /// Returns the number of units over all lanes that are erased or will be.
     pub(crate) fn all_writable(&self) -> u64 {
         let lanes: u64 = (0..self.layout.lanes).map(|lane| self.writable(lane)).sum();
-        lanes + self.deleting + self.leftovers
+        lanes + self.awaiting_readers + self.leftovers
     }
 
     /// Returns the number of erased units over all lanes.
@@ -491,7 +491,7 @@ impl UnitTable {
             let units = (0..self.layout.units).map(|unit| self.state(UnitAddress { lane, unit }));
             units.filter(|&state| want(state)).count()
         };
-        let (mut deleting, mut leftovers) = (0, 0);
+        let (mut awaiting_readers, mut leftovers) = (0, 0);
         for lane in 0..self.layout.lanes {
             let index = &self.lanes[lane as usize];
             assert_eq!(
@@ -510,11 +510,11 @@ impl UnitTable {
                 "on lane {lane}"
             );
             assert_eq!(all(lane, State::has_block) as u64, index.blocks, "blocks on lane {lane}");
-            deleting += all(lane, |state| matches!(state, State::Deleting(_)));
+            awaiting_readers += all(lane, |state| matches!(state, State::AwaitingReaders(_)));
             leftovers += all(lane, |state| matches!(state, State::Torn | State::Superseded));
         }
         let is_live = |&address: &UnitAddress| matches!(self.state(address), State::Live(Holds::Block(_)));
         assert!(self.expiring.iter().all(is_live), "expiring units: {:?}", self.expiring);
-        assert_eq!((deleting as u64, leftovers as u64), (self.deleting, self.leftovers));
+        assert_eq!((awaiting_readers as u64, leftovers as u64), (self.awaiting_readers, self.leftovers));
     }
 }

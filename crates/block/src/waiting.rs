@@ -30,7 +30,7 @@ pub(crate) fn wait<D: DataDevice>(engine: &mut Engine<D>, ticket: Ticket) -> Opt
 
 /// Waits until every put and delete has completed, and stops erasing.
 pub(crate) fn close<D: DataDevice>(engine: &mut Engine<D>) {
-    while !engine.blocks().is_settled() && !engine.is_idle() {
+    while !engine.blocks().has_no_changes() && !engine.is_idle() {
         engine.step(Instant::FAR);
     }
     engine.allow_changes(false);
