@@ -1,8 +1,8 @@
 //! The commands and the help text of the program.
 
 use crate::command::{
-    completions, man, probe, profile, replay, report, run, sdf, serve, store, study, trace, transactions,
-    uflip,
+    advise, completions, man, probe, profile, replay, report, run, sdf, serve, store, study, trace,
+    transactions, uflip,
 };
 use clap::{Parser, Subcommand};
 
@@ -29,6 +29,7 @@ Examples:
   flashlane sdf bench sim:sdf
   flashlane store create 'lanes(./flash,channels=8)' --create 1GiB
   flashlane serve nbd sim:ssd-s --socket ./drive.sock
+  flashlane advise postgresql sim:ssd-s
 
 Exit status: 0 done, 1 failed, interrupted, or a verdict missed, 2 unusable arguments.";
 
@@ -42,6 +43,7 @@ pub enum Command {
     Sdf(sdf::Arguments),
     Store(store::Arguments),
     Serve(serve::Arguments),
+    Advise(advise::Arguments),
     Study(study::Arguments),
     Trace(trace::Arguments),
     Profile(profile::Arguments),

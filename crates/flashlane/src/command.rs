@@ -1,5 +1,6 @@
 //! The commands, one per file: arguments and implementation.
 
+pub mod advise;
 pub mod completions;
 pub mod man;
 pub mod probe;
@@ -33,6 +34,7 @@ pub fn call(command: Command) -> Result<Status, Failure> {
         Command::Sdf(arguments) => sdf::call(&arguments),
         Command::Store(arguments) => store::call(&arguments),
         Command::Serve(arguments) => serve::call(&arguments),
+        Command::Advise(arguments) => advise::call(&arguments),
         Command::Study(arguments) => study::call(&arguments),
         Command::Trace(arguments) => trace::call(&arguments),
         Command::Profile(arguments) => profile::call(&arguments),
@@ -54,6 +56,7 @@ fn handles_interrupt(command: &Command) -> bool {
         | Command::Replay(_)
         | Command::Transactions(_)
         | Command::Serve(_)
+        | Command::Advise(_)
         | Command::Study(_)
         | Command::Trace(_) => true,
     }

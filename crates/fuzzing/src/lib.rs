@@ -11,6 +11,7 @@ mod lanes_table;
 mod mutate;
 mod nbd_session;
 mod page_recording;
+mod plan_text;
 mod profile_reader;
 mod result_file;
 mod server_requests;
@@ -37,6 +38,7 @@ pub const TARGETS: &[Target] = &[
     spec_grammar::TARGET,
     workload_form::TARGET,
     fio_reader::TARGET,
+    plan_text::TARGET,
     trace_reader::TARGET,
     trace_container::TARGET,
     page_recording::TARGET,

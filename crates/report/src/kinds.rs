@@ -2,6 +2,7 @@
 //!
 //! Each file implements [`Reportable`] for the type of its kind. [`read`] parses the JSON of a file into that type once.
 
+mod advice;
 mod over_time;
 mod probe;
 mod replay;
@@ -20,6 +21,7 @@ mod uflip_plan;
 use crate::ReportError;
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::format::{capitalised, exact, plain_name, plain_value};
+use flashlane_result::advice::AdviceResult;
 use flashlane_result::probe::ProbeResult;
 use flashlane_result::replay::ReplayResult;
 use flashlane_result::run::{RunResult, RunsResult};
@@ -74,6 +76,7 @@ pub(crate) const READERS: &[Reader] = &[
     reader::<UflipPlan>(),
     reader::<SdfResult>(),
     reader::<SdfBenchResult>(),
+    reader::<AdviceResult>(),
 ];
 
 /// The field that identifies the kind of a result.

@@ -35,6 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("measure", &["base", "result", "device", "workload", "trace"]),
     ("transactions", &["base", "result", "device", "policy", "workload", "trace", "measure"]),
     ("probe", &["base", "result", "device", "workload", "measure"]),
+    ("advise", &["base", "result", "device", "workload", "measure"]),
     ("uflip", &["base", "result", "device", "workload", "measure"]),
     ("sweep", &["base", "files", "result", "measure"]),
     (
@@ -73,6 +74,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "workload",
             "trace",
             "transactions",
+            "advise",
             "report",
         ],
     ),
@@ -98,6 +100,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "measure",
             "transactions",
             "probe",
+            "advise",
             "uflip",
             "sweep",
             "studies",

@@ -110,6 +110,16 @@ fn document_explains_every_result_field() {
         &["transactions", "sim:ssd-s", text(&path), "--sweep", "pool=50,100"],
         &["uflip", "sim:ssd-s,capacity=256MiB,flash.blocks=64", "--quick", "--only", "order"],
         &["uflip", "sim:ssd-s", "--plan"],
+        &["advise", "postgresql", "sim:ssd-s,flash.blocks=1024,capacity=4GB", "--check"],
+        &[
+            "advise",
+            "plan",
+            "sim:ssd-s,flash.blocks=1024,capacity=4GB",
+            "--plan",
+            "a:scan,pages=9",
+            "--plan",
+            "b:scan,pages=8",
+        ],
         &["sdf", "bench", "sim:sdf,channels=4,capacity=65216MiB", "--blocks", "4"],
     ] {
         let mut names = BTreeSet::new();

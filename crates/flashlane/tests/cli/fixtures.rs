@@ -40,6 +40,7 @@ const FIXTURES: &[(&str, &[&str])] = &[
     ("trace", &["trace", "info", "pgbench.blktrace.xz"]),
     ("uflip", &["uflip", "sim:ssd-s", "--quick", "--only", "order,pause"]),
     ("uflip-plan", &["uflip", "sim:ssd-s", "--plan"]),
+    ("advice", &["advise", "postgresql", "sim:ssd-s,flash.blocks=1024,capacity=4GB", "--check"]),
     ("sdf", &["sdf", "status", "lanes(./store)"]),
     ("sdf-bench", &["sdf", "bench", "sim:sdf", "--blocks", "44", "--gets", "100"]),
 ];

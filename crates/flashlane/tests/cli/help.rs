@@ -3,8 +3,19 @@
 use crate::program::{done, flashlane, text};
 use std::fs;
 
-const COMMANDS: [&str; 10] =
-    ["probe", "run", "replay", "transactions", "store", "serve", "study", "profile", "report", "trace"];
+const COMMANDS: [&str; 11] = [
+    "advise",
+    "probe",
+    "run",
+    "replay",
+    "transactions",
+    "store",
+    "serve",
+    "study",
+    "profile",
+    "report",
+    "trace",
+];
 
 #[test]
 fn every_command_has_help_with_examples() {

@@ -1,5 +1,6 @@
 //! The program from outside: arguments in, text and exit status out.
 
+mod advise;
 mod bad_input;
 mod contract;
 mod documents;

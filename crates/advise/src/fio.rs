@@ -1,0 +1,67 @@
+//! Depth and size of fio jobs that reach what the device can deliver.
+
+use crate::proposal::{Advice, Proposal};
+use crate::{CostModel, Reads, Trial};
+use flashlane_base::units::format_bytes;
+
+/// Returns the depth of random reads and the size of sequential ones beyond which fio measures nothing new.
+pub fn fio(model: &CostModel) -> Advice {
+    let mut advice = Advice::default();
+    let page = model.page_bytes();
+    let band = model.area_pages() as f64;
+    let us = |ns: f64| format!("{:.1} µs", ns / 1e3);
+    let pages = 10_000.0;
+
+    let depth = model.depth_of_random(band);
+    let random = |depth| vec![Reads::Random { pages, band_pages: band, depth }];
+    advice.consider(
+        model,
+        Proposal {
+            name: "iodepth (randread)".into(),
+            now: "1".into(),
+            proposed: depth.to_string(),
+            scope: "job",
+            apply: format!("rw=randread bs={page} ioengine=io_uring direct=1 iodepth={depth}"),
+            undo: "iodepth=1".into(),
+            measured: format!(
+                "a page of {} takes {} alone and {} with {depth} in flight",
+                format_bytes(page),
+                us(model.random_page(band, 1).mean),
+                us(model.random_page(band, depth).mean)
+            ),
+            formula: "fewest in flight whose time of a page is within 5% of the best",
+            void_when: "latency is measured: then the depth is that of the program",
+            on: format!("{pages:.0} random reads of {}", format_bytes(page)),
+            trial: Trial { first: random(1), second: random(depth) },
+        },
+    );
+
+    let sizes = model.scans().iter().map(|cost| cost.request_bytes);
+    let (least, most) = (sizes.clone().min().unwrap_or(page), sizes.max().unwrap_or(page));
+    let size = model.size_of_scan(1, most);
+    let scan = |request_bytes| vec![Reads::Scan { pages, request_bytes, depth: 1 }];
+    advice.consider(
+        model,
+        Proposal {
+            name: "bs (read)".into(),
+            now: least.to_string(),
+            proposed: size.to_string(),
+            scope: "job",
+            apply: format!("rw=read bs={size} ioengine=io_uring direct=1 iodepth=1"),
+            undo: format!("bs={least}"),
+            measured: format!(
+                "a page of {} takes {} in requests of {} and {} in requests of {}",
+                format_bytes(page),
+                us(model.scanned_page(least, 1).mean),
+                format_bytes(least),
+                us(model.scanned_page(size, 1).mean),
+                format_bytes(size)
+            ),
+            formula: "smallest request whose time of a page is within 5% of the best",
+            void_when: "the program's own size of requests is to be measured",
+            on: format!("a scan of {}", format_bytes(pages as u64 * page)),
+            trial: Trial { first: scan(least), second: scan(size) },
+        },
+    );
+    advice
+}

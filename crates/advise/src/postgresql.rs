@@ -1,0 +1,331 @@
+//! Settings of PostgreSQL 15 to 18.
+//!
+//! Its planner divides the processor's time of a parallel plan among workers and the device's not at all, and prices an
+//! index page by one constant. So the constant has to stand for the depth that index access has here.
+//!
+//! The defaults are those of the versions' sample files. What a version's executor keeps in flight:
+//!
+//! | access | 15, 16 | 17 | 18 |
+//! | --- | --- | --- | --- |
+//! | sequential scan | 128 KiB, kernel readahead: taken for one more in flight | `io_combine_limit`, one | `io_combine_limit`, as many as `effective_io_concurrency` and `io_workers` allow |
+//! | index scan | one page | one page | one page |
+//! | bitmap heap scan | `effective_io_concurrency` pages | the same | the smaller of it and `io_workers` |
+
+use crate::proposal::{Advice, Proposal};
+use crate::{CostModel, Reads, Trial};
+use flashlane_base::units::format_bytes;
+
+/// What is known of a PostgreSQL.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PostgreSql {
+    version: u32,
+    table_bytes: u64,
+    cached_share: f64,
+}
+
+/// A value that is not possible.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PostgreSqlError {
+    /// A version whose executor is not known.
+    #[error("version {0} is not known; allowed: 15 to 18")]
+    Version(u32),
+    /// A table that is smaller than a page or no larger than nothing.
+    #[error("a table of {} has no page; allowed: at least {}", format_bytes(*given), format_bytes(*least))]
+    Table {
+        /// Bytes given.
+        given: u64,
+        /// Bytes of a page.
+        least: u64,
+    },
+    /// A share outside 0 to 1.
+    #[error("a share of {0} of the pages cannot be cached; allowed: 0 to less than 1")]
+    Cached(f64),
+}
+
+/// Bytes of a page.
+const PAGE: u64 = 8 << 10;
+/// The first version that reads asynchronously.
+const ASYNCHRONOUS: u32 = 18;
+/// The first version that combines reads of pages.
+const COMBINES: u32 = 17;
+/// Upper limit of `effective_io_concurrency`.
+const MOST_CONCURRENCY: u32 = 1000;
+/// Upper limit of `io_workers`.
+const MOST_WORKERS: u32 = 32;
+
+impl PostgreSql {
+    /// Describes a PostgreSQL: its major version, the size of the table that matters, and the share of index accesses
+    /// whose page is found in memory.
+    ///
+    /// # Errors
+    /// [`PostgreSqlError`] where a value is not possible.
+    pub fn new(version: u32, table_bytes: u64, cached_share: f64) -> Result<Self, PostgreSqlError> {
+        if !(15..=18).contains(&version) {
+            return Err(PostgreSqlError::Version(version));
+        }
+        if table_bytes < PAGE {
+            return Err(PostgreSqlError::Table { given: table_bytes, least: PAGE });
+        }
+        if !(0.0..1.0).contains(&cached_share) {
+            return Err(PostgreSqlError::Cached(cached_share));
+        }
+        Ok(Self { version, table_bytes, cached_share })
+    }
+
+    fn table_pages(&self) -> f64 {
+        (self.table_bytes / PAGE) as f64
+    }
+
+    /// Returns the default of `effective_io_concurrency`, and since 18 of `maintenance_io_concurrency`.
+    fn concurrency(&self) -> u32 {
+        if self.version >= ASYNCHRONOUS { 16 } else { 1 }
+    }
+
+    /// Returns the largest value of `io_combine_limit`.
+    fn most_combined(&self) -> u64 {
+        if self.version >= ASYNCHRONOUS { 1 << 20 } else { 256 << 10 }
+    }
+
+    /// Returns a scan of the table in requests of `request_bytes`, by `processes` at once.
+    fn scan(&self, request_bytes: u64, processes: u32, workers: u32) -> Vec<Reads> {
+        let each = match self.version {
+            ..COMBINES => 2,
+            COMBINES => 1,
+            _ => self.concurrency(),
+        };
+        let depth =
+            if self.version >= ASYNCHRONOUS { (each * processes).min(workers) } else { each * processes };
+        vec![Reads::Scan { pages: self.table_pages(), request_bytes, depth }]
+    }
+
+    fn bitmap(&self, depth: u32) -> Vec<Reads> {
+        // One page of a hundred, as many as pages lie far apart and an index still pays.
+        vec![Reads::Random {
+            pages: (self.table_pages() / 100.0).ceil(),
+            band_pages: self.table_pages(),
+            depth,
+        }]
+    }
+}
+
+/// Default of `io_combine_limit`, and the window of the kernel's readahead.
+const COMBINED: u64 = 128 << 10;
+/// Default of `io_workers`.
+const WORKERS: u32 = 3;
+/// Default of `max_parallel_workers_per_gather`.
+const PARALLEL: u32 = 2;
+/// Default of `max_parallel_workers`, which limits all queries together.
+const MOST_PARALLEL: u32 = 8;
+
+/// Returns what this PostgreSQL should be told about the device of `model`.
+///
+/// # Panics
+/// If the model's pages are not those of PostgreSQL, 8 KiB.
+pub fn postgresql(model: &CostModel, database: &PostgreSql) -> Advice {
+    assert_eq!(model.page_bytes(), PAGE, "a model of PostgreSQL has its pages");
+    let mut advice = Advice::default();
+    let band = database.table_pages();
+    let deepest = model.depth_of_random(band);
+    let us = |ns: f64| format!("{:.1} µs", ns / 1e3);
+
+    // First the limit of all asynchronous reads, which the proposals after it rely on.
+    let workers = if database.version >= ASYNCHRONOUS {
+        let proposed = deepest.clamp(WORKERS, MOST_WORKERS);
+        let in_flight = proposed.min(database.concurrency());
+        advice.consider(
+            model,
+            Proposal {
+                name: "io_workers".into(),
+                now: WORKERS.to_string(),
+                proposed: proposed.to_string(),
+                scope: "server; reload",
+                apply: format!("ALTER SYSTEM SET io_workers = {proposed}; SELECT pg_reload_conf();"),
+                undo: "ALTER SYSTEM RESET io_workers; SELECT pg_reload_conf();".into(),
+                measured: format!(
+                    "a page at random takes {} with {WORKERS} in flight and {} with {deepest}",
+                    us(model.random_page(band, WORKERS).mean),
+                    us(model.random_page(band, deepest).mean)
+                ),
+                formula: "fewest in flight whose time of a page is within 5% of the best; with io_method = worker each \
+                          worker has one read in flight",
+                void_when: "io_method is io_uring or sync",
+                on: database.on_bitmap(),
+                trial: Trial { first: database.bitmap(WORKERS), second: database.bitmap(in_flight) },
+            },
+        );
+        if advice.proposals.is_empty() { WORKERS } else { proposed }
+    } else {
+        u32::MAX
+    };
+
+    let now = database.concurrency();
+    let proposed = deepest.min(MOST_CONCURRENCY);
+    advice.consider(
+        model,
+        Proposal {
+            name: "effective_io_concurrency".into(),
+            now: now.to_string(),
+            proposed: proposed.to_string(),
+            scope: "session, tablespace or server; no restart",
+            apply: format!(
+                "ALTER SYSTEM SET effective_io_concurrency = {proposed}; SELECT pg_reload_conf();"
+            ),
+            undo: "ALTER SYSTEM RESET effective_io_concurrency; SELECT pg_reload_conf();".into(),
+            measured: format!(
+                "a page at random takes {} with {now} in flight and {} with {deepest}",
+                us(model.random_page(band, now).mean),
+                us(model.random_page(band, deepest).mean)
+            ),
+            formula: "fewest in flight whose time of a page is within 5% of the best",
+            void_when: "other sessions keep the device busy, or most pages are found in memory",
+            on: database.on_bitmap(),
+            trial: Trial {
+                first: database.bitmap(now.min(workers)),
+                second: database.bitmap(proposed.min(workers)),
+            },
+        },
+    );
+
+    if database.version >= COMBINES {
+        let limit = database.most_combined();
+        let in_flight = depth_of(&database.scan(COMBINED, 1, workers));
+        let best = model.size_of_scan(in_flight, limit);
+        // Smaller requests than the default would be no gain.
+        let proposed = best.max(COMBINED);
+        let value = |bytes: u64| format!("{}kB", bytes >> 10);
+        advice.consider(
+            model,
+            Proposal {
+                name: "io_combine_limit".into(),
+                now: value(COMBINED),
+                proposed: value(proposed),
+                scope: if database.version >= ASYNCHRONOUS {
+                    "session or server; above io_max_combine_limit, that too, with a restart"
+                } else {
+                    "session or server; no restart"
+                },
+                apply: if database.version >= ASYNCHRONOUS {
+                    let value = value(proposed);
+                    format!("ALTER SYSTEM SET io_max_combine_limit = '{value}'; ALTER SYSTEM SET io_combine_limit = '{value}'; then restart")
+                } else {
+                    format!("ALTER SYSTEM SET io_combine_limit = '{}'; SELECT pg_reload_conf();", value(proposed))
+                },
+                undo: if database.version >= ASYNCHRONOUS {
+                    "ALTER SYSTEM RESET io_max_combine_limit; ALTER SYSTEM RESET io_combine_limit; then restart".into()
+                } else {
+                    "ALTER SYSTEM RESET io_combine_limit; SELECT pg_reload_conf();".into()
+                },
+                measured: format!(
+                    "a page of a scan takes {} in requests of {} and {} in requests of {}",
+                    us(model.scanned_page(COMBINED, in_flight).mean),
+                    format_bytes(COMBINED),
+                    us(model.scanned_page(proposed, in_flight).mean),
+                    format_bytes(proposed)
+                ),
+                formula: "smallest request whose time of a page is within 5% of the best",
+                void_when: "the table is in the page cache",
+                on: database.on_scan(),
+                trial: Trial {
+                    first: database.scan(COMBINED, 1, workers),
+                    second: database.scan(proposed, 1, workers),
+                },
+            },
+        );
+    }
+
+    let processes = |parallel: u32| depth_of(&database.scan(COMBINED, parallel + 1, workers));
+    let time = |parallel: u32| model.scanned_page(COMBINED, processes(parallel)).mean;
+    let best = (0..=MOST_PARALLEL).map(time).fold(f64::INFINITY, f64::min);
+    let enough = (0..=MOST_PARALLEL).find(|parallel| time(*parallel) <= best * 1.05).unwrap_or(MOST_PARALLEL);
+    // Workers share the processor's work too, of which this knows nothing: no fewer than the default.
+    let proposed = enough.max(PARALLEL);
+    advice.consider(
+        model,
+        Proposal {
+            name: "max_parallel_workers_per_gather".into(),
+            now: PARALLEL.to_string(),
+            proposed: proposed.to_string(),
+            scope: "session or server; no restart",
+            apply: format!(
+                "ALTER SYSTEM SET max_parallel_workers_per_gather = {proposed}; SELECT pg_reload_conf();"
+            ),
+            undo: "ALTER SYSTEM RESET max_parallel_workers_per_gather; SELECT pg_reload_conf();".into(),
+            measured: format!(
+                "a page of a scan takes {} with {} requests in flight and {} with {}",
+                us(time(PARALLEL)),
+                processes(PARALLEL),
+                us(time(proposed)),
+                processes(proposed)
+            ),
+            formula: "fewest workers whose time of a page is within 5% of the best; no fewer than the default",
+            void_when: "the query is bound by the processor, or there are fewer cores than workers",
+            on: database.on_scan(),
+            trial: Trial {
+                first: database.scan(COMBINED, PARALLEL + 1, workers),
+                second: database.scan(COMBINED, proposed + 1, workers),
+            },
+        },
+    );
+
+    advice.consider(model, database.page_cost(model, workers));
+    advice
+}
+
+/// Returns the depth of a single pattern.
+fn depth_of(reads: &[Reads]) -> u32 {
+    match reads {
+        [Reads::Scan { depth, .. } | Reads::Random { depth, .. }] => *depth,
+        _ => unreachable!("a scan is one pattern"),
+    }
+}
+
+impl PostgreSql {
+    fn on_bitmap(&self) -> String {
+        format!("a bitmap heap scan of 1% of the pages of a table of {}", format_bytes(self.table_bytes))
+    }
+
+    fn on_scan(&self) -> String {
+        format!("a sequential scan of a table of {}", format_bytes(self.table_bytes))
+    }
+
+    /// Proposes `random_page_cost`. PostgreSQL explains its default of 4 as 40 times slower access of which 90% is found in
+    /// memory; the measured ratio and the share of hits replace both numbers.
+    fn page_cost(&self, model: &CostModel, workers: u32) -> Proposal {
+        const NOW: f64 = 4.0;
+        let scan = self.scan(COMBINED, 1, workers);
+        let scanned = model.scanned_page(COMBINED, depth_of(&scan));
+        let random = model.random_page(self.table_pages(), 1);
+        let ratio = random.over(scanned).mean;
+        let missed = 1.0 - self.cached_share;
+        let proposed = ((ratio * missed).max(1.0) * 10.0).round() / 10.0;
+        // The query for which the two values disagree most: its index pages cost as much as the scan at the geometric mean
+        // of both values. One of the two plans is chosen now, the other one is with the proposed value.
+        let priced = self.table_pages() / (NOW * proposed).sqrt();
+        let index = vec![Reads::Random { pages: priced * missed, band_pages: self.table_pages(), depth: 1 }];
+        let (first, second) = if NOW > proposed { (scan, index) } else { (index, scan) };
+        Proposal {
+            name: "random_page_cost".into(),
+            now: format!("{NOW:.1}"),
+            proposed: format!("{proposed:.1}"),
+            scope: "session, tablespace or server; no restart",
+            apply: format!("ALTER SYSTEM SET random_page_cost = {proposed:.1}; SELECT pg_reload_conf();"),
+            undo: "ALTER SYSTEM RESET random_page_cost; SELECT pg_reload_conf();".into(),
+            measured: format!(
+                "a page at random takes {:.1} µs alone, one of a scan {:.1} µs: {ratio:.1} to 1, and {:.0}% of index pages \
+                 are found in memory",
+                random.mean / 1e3,
+                scanned.mean / 1e3,
+                self.cached_share * 100.0
+            ),
+            formula: "time of a random page over that of a scanned one, times the share of pages not found in memory; at \
+                      least 1",
+            void_when: "another share of pages is found in memory (--cached), or many sessions read at once",
+            on: format!(
+                "a query whose index plan reads {priced:.0} pages of a table of {}, where the two values choose different \
+                 plans",
+                format_bytes(self.table_bytes)
+            ),
+            trial: Trial { first, second },
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Conversion to the type of results.
+
+use crate::figures::figures;
+use crate::{Advice, CostModel, Estimate, Plan, compare};
+use flashlane_result::advice::{
+    ADVICE_SCHEMA, AdviceResult, CostRow, Effect, KeptRow, PlanRow, ScanRow, SettingRow,
+};
+
+/// Largest difference of a measured gain from the predicted one, where their intervals do not meet, that still counts as
+/// held.
+const TOLERANCE: f64 = 0.10;
+
+/// Returns the result for a program's settings. `measured` has the times of each proposal's two ways, if they were measured.
+pub fn result_of(
+    model: &CostModel,
+    program: &str,
+    advice: &Advice,
+    measured: Option<&[(Estimate, Estimate)]>,
+) -> AdviceResult {
+    let settings = advice.proposals.iter().enumerate().map(|(i, proposal)| {
+        let predicted = proposal.gain(model);
+        let measured =
+            measured.and_then(|measured| measured.get(i)).map(|(first, second)| first.over(*second));
+        SettingRow {
+            name: proposal.name.clone(),
+            now: proposal.now.clone(),
+            proposed: proposal.proposed.clone(),
+            scope: proposal.scope.into(),
+            apply: proposal.apply.clone(),
+            undo: proposal.undo.clone(),
+            measured: proposal.measured.clone(),
+            formula: proposal.formula.into(),
+            void_when: proposal.void_when.into(),
+            effect: Effect {
+                on: proposal.on.clone(),
+                predicted: predicted.to_interval(),
+                measured: measured.map(Estimate::to_interval),
+                holds: measured.map(|measured| holds(predicted, measured)),
+            },
+        }
+    });
+    let kept = advice.kept.iter().map(|kept| KeptRow {
+        name: kept.name.clone(),
+        now: kept.now.clone(),
+        why: kept.why.clone(),
+    });
+    AdviceResult { settings: settings.collect(), kept: kept.collect(), ..of_model(model, program) }
+}
+
+/// Returns the result for plans, fastest by prediction first. `measured` has their times by the plan's name.
+pub fn plan_result(model: &CostModel, plans: &[Plan], measured: &[(String, Estimate)]) -> AdviceResult {
+    let rows = compare(model, plans).into_iter().map(|(plan, predicted)| {
+        let measured = measured.iter().find(|(name, _)| *name == plan.name).map(|(_, time)| *time);
+        PlanRow {
+            name: plan.name.clone(),
+            predicted_ns: predicted.to_interval(),
+            measured_ns: measured.map(Estimate::to_interval),
+            holds: measured.map(|measured| holds(predicted, measured)),
+        }
+    });
+    AdviceResult { plans: rows.collect(), ..of_model(model, "plan") }
+}
+
+/// Returns whether a measured value is what was predicted: the intervals meet, or the values differ by at most 10%.
+fn holds(predicted: Estimate, measured: Estimate) -> bool {
+    let meet = predicted.low() <= measured.high() && measured.low() <= predicted.high();
+    meet || (measured.mean / predicted.mean - 1.0).abs() <= TOLERANCE
+}
+
+fn of_model(model: &CostModel, program: &str) -> AdviceResult {
+    let page_bytes = model.page_bytes();
+    AdviceResult {
+        schema: ADVICE_SCHEMA.into(),
+        program: program.into(),
+        page_bytes,
+        random: model
+            .random()
+            .iter()
+            .map(|cost| CostRow {
+                band_bytes: cost.band_pages * page_bytes,
+                in_flight: cost.depth,
+                page_ns: cost.page_ns.to_interval(),
+            })
+            .collect(),
+        scans: model
+            .scans()
+            .iter()
+            .map(|cost| ScanRow {
+                request_bytes: cost.request_bytes,
+                in_flight: cost.depth,
+                page_ns: cost.page_ns.to_interval(),
+            })
+            .collect(),
+        figures: figures(model),
+        ..AdviceResult::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prediction_holds_where_intervals_meet_or_values_are_near() {
+        let estimate = |mean, half_width| Estimate { mean, half_width };
+        assert!(holds(estimate(2.0, 0.5), estimate(2.8, 0.4)));
+        assert!(holds(estimate(2.0, 0.0), estimate(2.19, 0.0)));
+        assert!(!holds(estimate(2.0, 0.0), estimate(2.21, 0.0)));
+        assert!(!holds(estimate(2.0, 0.1), estimate(1.7, 0.1)));
+    }
+}

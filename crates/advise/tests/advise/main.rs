@@ -1,0 +1,3 @@
+//! Tests of advice on simulated drives.
+
+mod drives;

@@ -1,0 +1,304 @@
+//! `flashlane advise`: settings of a program, or the faster of two plans, by what the device's reads cost.
+
+use crate::device::{self as devices, Opening};
+use crate::failure::{Failure, Status, notify};
+use crate::options::{OutputOptions, ReallyOption, SafetyOptions, device, seed};
+use crate::output;
+use crate::progress::Meter;
+use anyhow::anyhow;
+use clap::Subcommand;
+use flashlane_advise::{
+    Advice, AdviseError, Calibration, CostModel, Estimate, Plan, PostgreSql, Reads, Trial, calibrate, check,
+    fio, plan_result, postgresql, result_of, rocksdb,
+};
+use flashlane_base::Seed;
+use flashlane_base::units::{format_bytes, parse_bytes, parse_share};
+use flashlane_device::Device;
+use flashlane_device::spec::Spec;
+use flashlane_open::Target;
+use flashlane_result::Warning;
+use flashlane_result::advice::AdviceResult;
+use flashlane_sim::config::InitialState;
+use std::ops::ControlFlow;
+
+/// Advise settings or a plan, from measured costs of reads
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    program: Program,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  flashlane advise postgresql sim:ssd-s
+  flashlane advise postgresql /dev/nvme0n1 --version 17 --table 200GiB --check
+  flashlane advise rocksdb sim:nvme-tlc
+  flashlane advise fio ./file
+  flashlane advise plan sim:ssd-s --plan 'index: random,pages=25k,band=800MiB,depth=8' \\
+    --plan 'scan: scan,pages=100k,depth=8'
+
+The device is only read. A fresh simulated drive is measured full, since reads of pages that
+were never written cost no flash. docs/advise.md explains the formulas and their limits.";
+
+#[derive(Debug, Subcommand)]
+enum Program {
+    /// Settings of PostgreSQL 15 to 18
+    Postgresql {
+        #[command(flatten)]
+        database: DatabaseOptions,
+        #[command(flatten)]
+        measuring: MeasuringOptions,
+    },
+    /// Settings of RocksDB that follow from reads
+    Rocksdb {
+        #[command(flatten)]
+        measuring: MeasuringOptions,
+    },
+    /// Depth and size of fio jobs that reach what the device delivers
+    Fio {
+        #[command(flatten)]
+        measuring: MeasuringOptions,
+    },
+    /// The fastest of several plans, each given by its numbers of pages
+    Plan {
+        /// A plan: 'NAME: READS', with READS 'random,pages=N,band=SIZE,depth=N' or 'scan,pages=N,size=SIZE,depth=N', several
+        /// joined by '+'
+        #[arg(long = "plan", value_name = "PLAN", required = true)]
+        plans: Vec<String>,
+        #[command(flatten)]
+        measuring: MeasuringOptions,
+    },
+}
+
+/// What is known of a PostgreSQL.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct DatabaseOptions {
+    /// Major version
+    #[arg(long, value_name = "N", default_value_t = 18)]
+    version: u32,
+    /// Size of the table that matters; default: the whole device, at most 10 GiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    table: Option<u64>,
+    /// Share of index accesses whose page is found in memory; PostgreSQL's own default assumes 90%
+    #[arg(long, value_name = "SHARE", default_value = "90%", value_parser = parse_share)]
+    cached: f64,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct MeasuringOptions {
+    /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
+    #[arg(value_parser = device)]
+    device: Spec,
+    /// Also make the reads of old and new in turn, and print the measured gain beside the predicted one
+    #[arg(long)]
+    check: bool,
+    /// Seed of all randomness
+    #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]
+    seed: Seed,
+    /// Measure through the page cache if the file system has no direct I/O; results then show memory, not the drive
+    #[arg(long, help_heading = "Real drives")]
+    allow_page_cache: bool,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// Largest table that is assumed unless one is given.
+const TABLE: u64 = 10 << 30;
+
+pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
+    match &arguments.program {
+        Program::Postgresql { database, measuring } => {
+            let DatabaseOptions { version, table, cached } = *database;
+            let of = |table_bytes| PostgreSql::new(version, table_bytes, cached).map_err(Failure::unusable);
+            // Before the device is measured.
+            of(table.unwrap_or(TABLE))?;
+            advise(measuring, &format!("postgresql {version}"), |model| {
+                let device_bytes = model.area_pages() * model.page_bytes();
+                if let Some(table) = table.filter(|table| *table > device_bytes) {
+                    return Err(Failure::unusable(anyhow!(
+                        "--table {} does not fit the device; allowed: at most {}",
+                        format_bytes(table),
+                        format_bytes(device_bytes)
+                    )));
+                }
+                Ok(postgresql(model, &of(table.unwrap_or(TABLE).min(device_bytes))?))
+            })
+        }
+        Program::Rocksdb { measuring } => advise(measuring, "rocksdb", |model| Ok(rocksdb(model))),
+        Program::Fio { measuring } => advise(measuring, "fio", |model| Ok(fio(model))),
+        Program::Plan { plans, measuring } => compare_plans(measuring, plans),
+    }
+}
+
+/// A device to measure, and what is said of it.
+struct Subject {
+    target: Target,
+    device: Box<dyn Device>,
+    warnings: Vec<Warning>,
+}
+
+impl MeasuringOptions {
+    fn calibration(&self) -> Calibration {
+        Calibration { seed: self.seed, ..Calibration::default() }
+    }
+
+    /// Opens the device for reading; a fresh simulated drive is filled.
+    fn open(&self) -> Result<Subject, Failure> {
+        let given = devices::resolve(&self.device)?;
+        let is_fresh = given.config().is_some_and(|config| config.initial.state == InitialState::Fresh);
+        let target = match given.with_state("full")? {
+            Some(full) if is_fresh => full,
+            _ => given,
+        };
+        output::prepare_for_device(&self.output, &target)?;
+        let safety = SafetyOptions {
+            destroy_data: false,
+            repeated: ReallyOption { really: None },
+            create: None,
+            allow_page_cache: self.allow_page_cache,
+        };
+        let depth = u64::from(self.calibration().most_in_flight);
+        let opening = Opening { safety: &safety, writes: false, depth, seed: self.seed };
+        let opened = devices::open_rewritable(&target, &opening, "advice")?;
+        let mut warnings = opened.warnings;
+        warnings.extend(target.path().and_then(flashlane_host::never_written_share).and_then(never_written));
+        Ok(Subject { target, device: opened.device, warnings })
+    }
+
+    /// Measures the cost model.
+    fn model(&self, subject: &mut Subject) -> Result<CostModel, Failure> {
+        let meter = Meter::new("measuring reads");
+        calibrate(&mut *subject.device, &self.calibration(), &mut |share| watch(&meter, share))
+            .map_err(failure)
+    }
+
+    /// Makes the reads of the trials, if that was asked.
+    fn measure(
+        &self,
+        subject: &mut Subject,
+        trials: &[Trial],
+    ) -> Result<Option<Vec<(Estimate, Estimate)>>, Failure> {
+        if !self.check {
+            return Ok(None);
+        }
+        let meter = Meter::new("checking predictions");
+        check(&mut *subject.device, trials, &self.calibration(), &mut |share| watch(&meter, share))
+            .map(Some)
+            .map_err(failure)
+    }
+
+    /// Prints and saves a result. A prediction that did not hold counts as failed.
+    fn deliver(&self, result: AdviceResult, subject: Subject) -> Result<Status, Failure> {
+        let mut result = AdviceResult {
+            device: subject.target.to_string(),
+            seed: self.seed.0,
+            warnings: subject.warnings,
+            ..result
+        };
+        output::add_machine(&mut result, &subject.target);
+        output::deliver(&self.output, &result, None)?;
+        let settings = result.settings.iter().map(|setting| (&setting.name, setting.effect.holds));
+        let plans = result.plans.iter().map(|plan| (&plan.name, plan.holds));
+        let missed: Vec<&str> = settings
+            .chain(plans)
+            .filter(|(_, holds)| *holds == Some(false))
+            .map(|(name, _)| &**name)
+            .collect();
+        Ok(match missed.as_slice() {
+            [] => Status::Done,
+            missed => {
+                notify(&format!("predictions that did not hold: {}", missed.join(", ")));
+                Status::Failed
+            }
+        })
+    }
+}
+
+fn watch(meter: &Meter, share: f64) -> ControlFlow<()> {
+    meter.watch(Some(share))
+}
+
+fn failure(error: AdviseError) -> Failure {
+    match error {
+        AdviseError::TooSmall { .. } | AdviseError::PageUnfit { .. } => Failure::unusable(error),
+        AdviseError::Measure(_) | AdviseError::Stopped => Failure::failed(error),
+    }
+}
+
+/// Warns of a file with holes, whose reads cost nothing.
+fn never_written(share: f64) -> Option<Warning> {
+    (share > 0.01).then(|| {
+        Warning::new(
+            "never-written",
+            format!(
+                "{:.0}% of the file was never written; reads of it cost no flash, so that costs are too low",
+                share * 100.0
+            ),
+        )
+    })
+}
+
+fn advise(
+    measuring: &MeasuringOptions,
+    program: &str,
+    of: impl FnOnce(&CostModel) -> Result<Advice, Failure>,
+) -> Result<Status, Failure> {
+    let mut subject = measuring.open()?;
+    let model = measuring.model(&mut subject)?;
+    let advice = of(&model)?;
+    let trials: Vec<Trial> = advice.proposals.iter().map(|proposal| proposal.trial.clone()).collect();
+    let measured = measuring.measure(&mut subject, &trials)?;
+    measuring.deliver(result_of(&model, program, &advice, measured.as_deref()), subject)
+}
+
+fn compare_plans(measuring: &MeasuringOptions, plans: &[String]) -> Result<Status, Failure> {
+    let page_bytes = measuring.calibration().page_bytes;
+    let plans: Vec<Plan> = plans
+        .iter()
+        .map(|text| {
+            Plan::parse(text, page_bytes).map_err(|error| Failure::unusable(anyhow!("--plan: {error}")))
+        })
+        .collect::<Result<_, _>>()?;
+    if plans.len() < 2 {
+        return Err(Failure::unusable(anyhow!("one plan leaves no choice; allowed: --plan at least twice")));
+    }
+    let mut subject = measuring.open()?;
+    check_bands(&plans, &subject, page_bytes)?;
+    let model = measuring.model(&mut subject)?;
+    // In turn: the first plan against each of the others.
+    let (first, others) = plans.split_first().expect("two plans at least");
+    let trials: Vec<Trial> = others
+        .iter()
+        .map(|other| Trial { first: first.reads.clone(), second: other.reads.clone() })
+        .collect();
+    let mut measured = Vec::new();
+    for (i, (time, other)) in
+        measuring.measure(&mut subject, &trials)?.unwrap_or_default().into_iter().enumerate()
+    {
+        if i == 0 {
+            measured.push((first.name.clone(), time));
+        }
+        measured.push((others[i].name.clone(), other));
+    }
+    measuring.deliver(plan_result(&model, &plans, &measured), subject)
+}
+
+/// Refuses bands that are larger than the device.
+fn check_bands(plans: &[Plan], subject: &Subject, page_bytes: u64) -> Result<(), Failure> {
+    let capacity_bytes = subject.device.profile().capacity_bytes;
+    for plan in plans {
+        for reads in &plan.reads {
+            let (Reads::Random { band_pages: pages, .. } | Reads::Scan { pages, .. }) = reads;
+            if *pages > (capacity_bytes / page_bytes) as f64 {
+                return Err(Failure::unusable(anyhow!(
+                    "--plan: '{}' reads {} of a device of {}",
+                    plan.name,
+                    format_bytes(*pages as u64 * page_bytes),
+                    format_bytes(capacity_bytes)
+                )));
+            }
+        }
+    }
+    Ok(())
+}
