@@ -36,7 +36,7 @@ use std::time::Duration;
 pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
     let machine = read::machine(sys, proc);
-    let identities = identities(target, proc);
+    let identities = identities(target, &machine, proc);
     let mut findings = uses(&machine, &identities, sys);
     findings.extend(open_elsewhere(&identities, proc));
     let file = target.open_to_read()?;
@@ -91,15 +91,23 @@ fn own_data_below(backing: &Backing) -> Option<Signature> {
     found.into_iter().find(Signature::is_own)
 }
 
-/// Returns the identities of the target: itself, and the same file in the layers of an overlay.
-fn identities(target: &Target, proc: &Path) -> Vec<Storage> {
+/// Returns the identities of the target: itself, and the same file in the layers of an overlay. Where layers are unknown, a
+/// file counts as the one of the same length that a loop device presents: to ask once too often costs less than its data.
+fn identities(target: &Target, machine: &Machine, proc: &Path) -> Vec<Storage> {
     let (file_system, inode, device) = target.identity;
     if target.block {
         return vec![Storage::Block(lookup::split(device))];
     }
     let file_system = lookup::split(file_system);
     let mut all = vec![Storage::File(machine::FileId { file_system, inode })];
-    all.extend(read::overlaid(&target.real, file_system, &mounts(proc)));
+    let layers = read::Mounts { all: mounts(proc), proc }.layers_of(&target.real, file_system);
+    all.extend(layers.files);
+    let length_bytes = target.real.metadata().map_or(0, |metadata| metadata.len());
+    let backings = machine.devices.values().filter_map(|device| device.backing.as_ref());
+    let possible = backings
+        .filter(|backing| backing.is_partly_known || layers.is_incomplete)
+        .filter(|backing| backing.has_length(length_bytes));
+    all.extend(possible.flat_map(|backing| &backing.storage));
     all
 }
 

@@ -84,7 +84,14 @@ impl Model {
 
     fn add_loop(&mut self, minor: u32, of: Storage, range: Range<u64>) {
         let bytes = self.part(of, &range);
-        let backing = Backing { storage: vec![of], file_system: (9, 9), range, name: "file".into() };
+        let backing = Backing {
+            storage: vec![of],
+            file_system: (9, 9),
+            range,
+            is_limited: false,
+            is_partly_known: false,
+            name: "file".into(),
+        };
         let device =
             BlockDevice { name: format!("loop{minor}"), backing: Some(backing), ..Default::default() };
         self.add((7, minor), device, bytes);
@@ -183,8 +190,14 @@ fn device_with_a_backing_file_is_in_use_without_a_mount() {
     let drive = BlockDevice { name: "sda".into(), length_bytes: 100, ..Default::default() };
     machine.devices.insert((8, 0), drive);
     let file = Storage::File(FileId { file_system: (8, 0), inode: 12 });
-    let backing =
-        Backing { storage: vec![file], file_system: (8, 0), range: 0..10, name: "/old/image".into() };
+    let backing = Backing {
+        storage: vec![file],
+        file_system: (8, 0),
+        range: 0..10,
+        is_limited: false,
+        is_partly_known: false,
+        name: "/old/image".into(),
+    };
     let device = BlockDevice { name: "loop0".into(), backing: Some(backing), ..Default::default() };
     machine.devices.insert((7, 0), device);
     let found = uses(&machine, &[Storage::Block((8, 0))]);

@@ -12,6 +12,8 @@ pub(super) struct Status {
     /// Device number of the file system that holds the file (or the device's node).
     pub file_system: Number,
     pub offset_bytes: u64,
+    /// Whether less is presented than the rest of the file.
+    pub is_limited: bool,
 }
 
 /// `struct loop_info64` of <linux/loop.h>.
@@ -52,5 +54,5 @@ pub(super) fn status(name: &str, number: Number) -> Option<Status> {
         0 => Storage::File(FileId { file_system, inode: info.inode }),
         device => Storage::Block(split(device)),
     };
-    Some(Status { storage, file_system, offset_bytes: info.offset })
+    Some(Status { storage, file_system, offset_bytes: info.offset, is_limited: info.size_limit != 0 })
 }

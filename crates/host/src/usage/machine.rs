@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
+/// The kernel counts in sectors of 512 bytes for every drive.
+pub(crate) const SECTOR_BYTES: u64 = 512;
+
 /// Major and minor number of a block device.
 pub(crate) type Number = (u32, u32);
 
@@ -49,8 +52,20 @@ pub(crate) struct Backing {
     pub file_system: Number,
     /// The range presented.
     pub range: Range<u64>,
+    /// Whether the range ends at a limit of its own instead of the file's last sector.
+    pub is_limited: bool,
+    /// Whether the file has a further identity that is unknown: it is in an overlay with a layer that was not found.
+    pub is_partly_known: bool,
     /// The kernel's name, for messages.
     pub name: String,
+}
+
+impl Backing {
+    /// Returns whether a file of this length can be the one presented.
+    pub(crate) fn has_length(&self, length_bytes: u64) -> bool {
+        let beyond = length_bytes.checked_sub(self.range.end);
+        beyond.is_some_and(|beyond| self.is_limited || beyond < SECTOR_BYTES)
+    }
 }
 
 /// A mounted file system, or a part of one.

@@ -17,6 +17,8 @@ pub(crate) struct Mount {
     pub source: PathBuf,
     /// Options of the file system, comma-separated, as the kernel writes them.
     pub options: String,
+    /// A process in whose mount namespace it is; `None` for this process's own.
+    pub process: Option<String>,
 }
 
 impl Mount {
@@ -29,10 +31,20 @@ impl Mount {
         let file_system = rest.next()?.to_owned();
         let source = unescape(rest.next()?);
         let options = rest.next().unwrap_or_default().to_owned();
-        Some(Self { number, root, at, file_system, source, options })
+        Some(Self { number, root, at, file_system, source, options, process: None })
     }
 
-    /// Returns the directories of an overlay that are given as absolute paths.
+    /// Returns where this process finds a path of the mount's namespace; `None` for a relative path, since nobody knows the
+    /// directory that it began at.
+    pub(super) fn here(&self, path: &Path, proc: &Path) -> Option<PathBuf> {
+        let inside = path.strip_prefix("/").ok()?;
+        Some(match &self.process {
+            Some(process) => proc.join(process).join("root").join(inside),
+            None => path.to_owned(),
+        })
+    }
+
+    /// Returns the directories of an overlay, as they were named to the kernel.
     pub(super) fn layers(&self) -> Vec<PathBuf> {
         let value = |option: &str| -> Option<String> {
             let (key, value) = option.split_once('=')?;
@@ -40,7 +52,7 @@ impl Mount {
         };
         let values = self.options.split(',').filter_map(value);
         let layers = values.flat_map(|value| value.split(':').map(unescape).collect::<Vec<_>>());
-        layers.filter(|layer| layer.is_absolute()).collect()
+        layers.filter(|layer| !layer.as_os_str().is_empty()).collect()
     }
 }
 
@@ -64,8 +76,7 @@ pub(super) fn namespaces(proc: &Path) -> Vec<Mount> {
         for mount in text.lines().filter_map(Mount::parse) {
             // Skip copies of known mounts.
             if !all.iter().any(|known| known.number == mount.number && known.source == mount.source) {
-                let at = format!("{} (as process {process} sees it)", mount.at.display());
-                all.push(Mount { at: at.into(), ..mount });
+                all.push(Mount { process: Some(process.clone()), ..mount });
             }
         }
     }
@@ -105,6 +116,6 @@ mod tests {
         let line =
             "50 22 0:60 / /merged rw - overlay none rw,lowerdir=/a\\040b:/c:l/rel,upperdir=/up,workdir=/w";
         let layers = Mount::parse(line).unwrap().layers();
-        assert_eq!(layers, ["/a b", "/c", "/up"].map(PathBuf::from));
+        assert_eq!(layers, ["/a b", "/c", "l/rel", "/up"].map(PathBuf::from));
     }
 }

@@ -4,7 +4,7 @@
 
 use super::lookup::{names, number, number_in, split, storage, storage_at};
 use super::loops;
-use super::machine::{Backing, BlockDevice, Machine, MountUse, Number, Storage, SwapUse};
+use super::machine::{Backing, BlockDevice, Machine, MountUse, Number, SECTOR_BYTES, Storage, SwapUse};
 use super::mounts::{Mount, namespaces, unescape};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,19 +12,16 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The kernel counts in sectors of 512 bytes for every drive.
-pub(super) const SECTOR_BYTES: u64 = 512;
-
 /// Returns the machine as `sys` and `proc` (`/sys` and `/proc`) describe it now.
 pub(super) fn machine(sys: &Path, proc: &Path) -> Machine {
     let mut machine = Machine::default();
-    let mounts = namespaces(proc);
+    let mounts = Mounts { all: namespaces(proc), proc };
     for entry in names(&sys.join("dev/block")) {
         let Some(number) = number(&entry) else { continue };
         let Ok(folder) = fs::canonicalize(sys.join("dev/block").join(&entry)) else { continue };
         machine.devices.insert(number, device(&folder, number, &mounts));
     }
-    machine.mounts = mounts.iter().map(|mount| in_use(mount, &machine)).collect();
+    machine.mounts = mounts.all.iter().map(|mount| in_use(mount, &machine)).collect();
     machine.mounts.extend(btrfs(sys));
     let swaps = fs::read_to_string(proc.join("swaps")).unwrap_or_default();
     let paths = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(unescape);
@@ -34,7 +31,7 @@ pub(super) fn machine(sys: &Path, proc: &Path) -> Machine {
     machine
 }
 
-fn device(folder: &Path, number: Number, mounts: &[Mount]) -> BlockDevice {
+fn device(folder: &Path, number: Number, mounts: &Mounts<'_>) -> BlockDevice {
     let value =
         |name: &str| -> Option<u64> { fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok() };
     let bytes = |name: &str| value(name).unwrap_or(0).saturating_mul(SECTOR_BYTES);
@@ -55,35 +52,67 @@ fn device(folder: &Path, number: Number, mounts: &[Mount]) -> BlockDevice {
 }
 
 /// Returns the backing of a loop device: from its driver where permitted, else from the path that the kernel shows.
-fn backing(folder: &Path, number: Number, length_bytes: u64, mounts: &[Mount]) -> Option<Backing> {
+fn backing(folder: &Path, number: Number, length_bytes: u64, mounts: &Mounts<'_>) -> Option<Backing> {
     let shown = fs::read(folder.join("loop/backing_file")).ok()?;
     let path = Path::new(OsStr::from_bytes(shown.strip_suffix(b"\n").unwrap_or(&shown)));
     let status = loops::status(&folder.file_name()?.to_string_lossy(), number).or_else(|| {
         let stat = rustix::fs::stat(path).ok()?;
-        let offset = fs::read_to_string(folder.join("loop/offset")).ok();
-        let offset_bytes = offset.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
-        Some(loops::Status { storage: storage(&stat)?, file_system: split(stat.st_dev), offset_bytes })
+        let value = |name: &str| -> u64 {
+            let text = fs::read_to_string(folder.join(name)).ok();
+            text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+        };
+        Some(loops::Status {
+            storage: storage(&stat)?,
+            file_system: split(stat.st_dev),
+            offset_bytes: value("loop/offset"),
+            is_limited: value("loop/sizelimit") != 0,
+        })
     })?;
-    let mut identities = vec![status.storage];
-    identities.extend(overlaid(path, status.file_system, mounts));
+    let layers = mounts.layers_of(path, status.file_system);
     Some(Backing {
-        storage: identities,
+        storage: [vec![status.storage], layers.files].concat(),
         file_system: status.file_system,
         range: status.offset_bytes..status.offset_bytes.saturating_add(length_bytes),
+        is_limited: status.is_limited,
+        is_partly_known: layers.is_incomplete,
         name: path.display().to_string(),
     })
 }
 
-/// Returns the same file in the layers of an overlay that holds `path`. Each has a separate identity.
-pub(super) fn overlaid(path: &Path, file_system: Number, mounts: &[Mount]) -> Vec<Storage> {
-    let overlays = mounts.iter().filter(|m| m.number == file_system && m.file_system == "overlay");
-    let mut found = BTreeSet::new();
-    for overlay in overlays {
-        let Ok(inside) = path.strip_prefix(&overlay.at) else { continue };
-        let inside = overlay.root.strip_prefix("/").unwrap_or(Path::new("")).join(inside);
-        found.extend(overlay.layers().iter().filter_map(|layer| storage_at(&layer.join(&inside))));
+/// Mounts, and the folder of the kernel that lists processes.
+pub(super) struct Mounts<'a> {
+    pub all: Vec<Mount>,
+    pub proc: &'a Path,
+}
+
+/// The same file in the layers of an overlay. Each has an identity of its own.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Layers {
+    pub files: Vec<Storage>,
+    /// Whether a layer was not found: it was named by a relative path, renamed, or is out of this process's reach.
+    pub is_incomplete: bool,
+}
+
+impl Mounts<'_> {
+    /// Returns the file at `path` in the layers of its file system; nothing unless that is an overlay.
+    pub(super) fn layers_of(&self, path: &Path, file_system: Number) -> Layers {
+        let is_overlay = |mount: &&Mount| mount.number == file_system && mount.file_system == "overlay";
+        let mut overlays = self.all.iter().filter(is_overlay).peekable();
+        if overlays.peek().is_none() {
+            return Layers::default();
+        }
+        let (mut files, mut is_incomplete) = (BTreeSet::new(), false);
+        for overlay in overlays {
+            let layers = overlay.layers();
+            let found: Vec<_> = layers.iter().filter_map(|layer| overlay.here(layer, self.proc)).collect();
+            is_incomplete |= found.len() < layers.len() || !found.iter().all(|layer| layer.is_dir());
+            let Ok(inside) = path.strip_prefix(&overlay.at) else { continue };
+            let inside = overlay.root.strip_prefix("/").unwrap_or(Path::new("")).join(inside);
+            files.extend(found.iter().filter_map(|layer| storage_at(&layer.join(&inside))));
+        }
+        is_incomplete |= files.is_empty();
+        Layers { files: files.into_iter().collect(), is_incomplete }
     }
-    found.into_iter().collect()
 }
 
 /// Returns the devices that hold a mounted file system.
@@ -97,7 +126,11 @@ fn in_use(mount: &Mount, machine: &Machine) -> MountUse {
     if mount.source.is_absolute() {
         on.extend(storage_at(&mount.source));
     }
-    MountUse { on: on.into_iter().collect(), at: mount.at.clone() }
+    let at = match &mount.process {
+        Some(process) => format!("{} (as process {process} sees it)", mount.at.display()).into(),
+        None => mount.at.clone(),
+    };
+    MountUse { on: on.into_iter().collect(), at }
 }
 
 /// Returns all devices of every mounted Btrfs, which lists them.

@@ -120,9 +120,38 @@ fn file_in_an_overlay_layer_has_both_identities() {
     let lower = root.path().join("lower");
     fs::create_dir(&lower).unwrap();
     fs::write(lower.join("image"), "x").unwrap();
-    let line = format!("9 1 0:77 / /merged rw - overlay none rw,lowerdir={}", lower.display());
-    let mounts = [Mount::parse(&line).unwrap()];
-    let found = overlaid(Path::new("/merged/image"), (0, 77), &mounts);
-    assert_eq!(found, [storage_at(&lower.join("image")).unwrap()]);
-    assert_eq!(overlaid(Path::new("/merged/image"), (0, 78), &mounts), []);
+    let mounts = |layers: &str, process: Option<&str>| {
+        let line = format!("9 1 0:77 / /merged rw - overlay none rw,{layers}");
+        let mount = Mount { process: process.map(str::to_owned), ..Mount::parse(&line).unwrap() };
+        Mounts { all: vec![mount], proc: root.path() }
+    };
+    let whole = Layers { files: vec![storage_at(&lower.join("image")).unwrap()], is_incomplete: false };
+    let path = Path::new("/merged/image");
+    let absolute = format!("lowerdir={}", lower.display());
+    assert_eq!(mounts(&absolute, None).layers_of(path, (0, 77)), whole);
+    assert_eq!(mounts(&absolute, None).layers_of(path, (0, 78)), Layers::default());
+    // In another namespace the layer has another path.
+    fs::create_dir_all(root.path().join("12")).unwrap();
+    symlink(root.path(), root.path().join("12/root")).unwrap();
+    assert_eq!(mounts("lowerdir=/lower", Some("12")).layers_of(path, (0, 77)), whole);
+    for lost in
+        [&format!("{absolute},upperdir=up")[..], &format!("{absolute}:/renamed/{}", line!()), "lowerdir=l"]
+    {
+        assert!(mounts(lost, None).layers_of(path, (0, 77)).is_incomplete, "{lost}");
+    }
+}
+
+#[test]
+fn file_has_the_length_that_a_loop_device_presents_of_it() {
+    let backing = |range, is_limited| Backing {
+        storage: Vec::new(),
+        file_system: (0, 77),
+        range,
+        is_limited,
+        is_partly_known: true,
+        name: String::new(),
+    };
+    let whole = backing(4096..8192, false);
+    assert_eq!([8191, 8192, 8703, 8704].map(|length| whole.has_length(length)), [false, true, true, false]);
+    assert!(backing(0..4096, true).has_length(1 << 20));
 }

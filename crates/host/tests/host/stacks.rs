@@ -183,6 +183,39 @@ fn file_in_an_overlay_layer_is_the_overlays_file() {
 }
 
 #[test]
+fn file_in_an_overlay_layer_that_cannot_be_named_is_the_overlays_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["lower", "upper", "work", "merged"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    let [image, other] = ["image", "other"].map(|name| folder.path().join("upper").join(name));
+    // No other test has files of these lengths.
+    fs::File::create(&image).unwrap().set_len((5 << 20) + 100).unwrap();
+    fs::File::create(&other).unwrap().set_len(6 << 20).unwrap();
+    // The kernel keeps these names, and not the directory at which they begin.
+    let mount = "mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged";
+    let script = format!("cd {} && {mount}", folder.path().display());
+    if let Err(e) = run("sh", &["-c", &script]) {
+        return println!("skipped: cannot mount here: {e}");
+    }
+    let merged = folder.path().join("merged");
+    let device = attach(&["--offset", "1048576", merged.join("image").to_str().unwrap()]);
+    let refusal = |path| match OpenOptions::destroy(path).open() {
+        Err(OpenError::Refused { findings, .. }) => findings,
+        _ => Vec::new(),
+    };
+    let [image, other] = [&image, &other].map(refusal);
+    if let Ok(device) = &device {
+        run("losetup", &["-d", device]).unwrap();
+    }
+    run("umount", &[merged.to_str().unwrap()]).unwrap();
+    let Ok(device) = device else { return println!("skipped: cannot create a loop device here") };
+    let name = device.trim_start_matches("/dev/");
+    assert!(presents(&image, name), "{image:?}");
+    assert!(!presents(&other, name), "{other:?}");
+}
+
+#[test]
 fn mapped_device_and_slave_count_for_each_other() {
     let Some(drive) = Loop::blank() else { return };
     let name = format!("flashlane-{}", std::process::id());
