@@ -197,6 +197,14 @@ fn put_trailer(out: &mut Vec<u8>, lengths: [usize; 3]) {
     out.extend_from_slice(&MAGIC.to_le_bytes());
 }
 
+/// Returns whether a block with these last bytes belongs to a store: any store, in any version of the format.
+pub fn is_block_of_a_store(tail: &[u8]) -> bool {
+    tail.ends_with(&MAGIC.to_le_bytes())
+}
+
+/// Bytes at the end of a block that [`is_block_of_a_store`] asks for.
+pub const MARK_BYTES: u64 = size_of_val(&MAGIC) as u64;
+
 impl Footer {
     /// Reads the footer from the last bytes of a block of the store with this id.
     pub(crate) fn decode(tail: &[u8], store: u128) -> Result<Self, FooterError> {

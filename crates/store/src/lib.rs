@@ -50,6 +50,7 @@ mod writing;
 pub use counters::Counters;
 pub use entries::{Entries, end_of_prefix};
 pub use error::{CreateError, OpenError, OptionsError, ReadFailure, WriteError, WriteFailure};
+pub use footer::{MARK_BYTES, is_block_of_a_store};
 pub use key_value::{KeyValueStore, StoreError};
 pub use loader::Loader;
 pub use log::Durability;

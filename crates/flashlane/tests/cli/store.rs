@@ -122,6 +122,23 @@ fn reading_a_store_changes_nothing() {
 }
 
 #[test]
+fn blocks_of_a_store_are_not_deleted_as_blocks() {
+    let kept = Kept::new("4MiB");
+    let lines: String = (0..3000).map(|nth| pair(nth) + "\n").collect();
+    kept.store("import", &[text(&kept.file("lines", lines))]);
+    let listed = json(&["sdf", "ls", &kept.spec]);
+    let ids: Vec<String> =
+        listed["blocks"].as_array().unwrap().iter().map(|block| block["id"].to_string()).collect();
+    assert!(!ids.is_empty(), "no container became a patch");
+    let before = kept.bytes();
+    for id in &ids {
+        refused(2, &["sdf", "rm", &kept.spec, "999999", id], &["belongs to a store", "nothing was deleted"]);
+    }
+    assert!(kept.bytes() == before);
+    assert_eq!(kept.lines().len(), 3000);
+}
+
+#[test]
 fn lines_that_were_acknowledged_survive_a_kill() {
     let kept = Kept::new("16MiB");
     for round in 0..3 {

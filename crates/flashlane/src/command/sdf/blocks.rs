@@ -11,6 +11,7 @@ use flashlane_base::units::exact_bytes;
 use flashlane_block::{Outcome, Payload, PutError};
 use flashlane_open::{AnyBlocks, BlockAccess, Target};
 use flashlane_report::csv_line;
+use flashlane_store::{MARK_BYTES, is_block_of_a_store};
 use flashlane_trace::is_standard_input;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -232,6 +233,25 @@ pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
+/// Refuses blocks of a store: it would lose keys, and could not say which. A block that cannot be read is nobody's.
+fn refuse_blocks_of_a_store(blocks: &mut AnyBlocks, ids: &[u64]) -> Result<(), Failure> {
+    for &id in ids {
+        let Some(offset) = blocks.info(id).and_then(|info| info.length_bytes.checked_sub(MARK_BYTES)) else {
+            continue;
+        };
+        let ticket = blocks.get(id, offset, MARK_BYTES).map_err(Failure::failed)?;
+        if let Some(Outcome::Get(Ok(tail))) = blocks.wait(ticket).map(|finished| finished.outcome)
+            && is_block_of_a_store(tail.as_slice())
+        {
+            return Err(Failure::unusable(anyhow!(
+                "block {id} belongs to a store, which would lose keys; nothing was deleted: delete keys with \
+                 'flashlane store rm', or all data with 'flashlane sdf format'"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Deletes the blocks that exist, then with `damaged` erases damaged units. If some blocks are not deleted, reports which
 /// and why, and which are deleted.
 pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Failure> {
@@ -242,6 +262,7 @@ pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Fai
         )));
     }
     let mut blocks = open(target, BlockAccess::Write)?;
+    refuse_blocks_of_a_store(&mut blocks, ids)?;
     let (mut tickets, mut deleted, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for &id in ids {
         match blocks.delete(id) {
