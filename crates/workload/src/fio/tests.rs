@@ -155,8 +155,12 @@ fn fio_options_are_answered_with_equivalents() {
     for (text, parts) in [
         ("rw=randread,bs=4k,iodepth=32", &["'random-read,size=4k,depth=32'"][..]),
         ("randread,bs=4k", &["'random-read,size=4k'"]),
+        ("randread,bs=4kb", &["'random-read,size=4KiB'"]),
+        ("randread,bs=1.5kb", &["'random-read,size=1.5KiB'"]),
+        ("randread,bs=4kib", &["'random-read,size=4kib'"]),
+        ("randread,bs=4096", &["'random-read,size=4KiB'"]),
         ("random-read,iodepth=32", &["iodepth=32 is 'depth=32' here", "'random-read,depth=32'"]),
-        ("random-read,bs=4096", &["'size=4096B'"]),
+        ("random-read,bs=4096", &["'size=4KiB'"]),
         ("random-read,bs=8k,size=1GiB,numjobs=4", &["'random-read,size=8k,area=1GiB,jobs=4,shared'"]),
         (
             "rw=randrw,rwmixread=70,runtime=30",

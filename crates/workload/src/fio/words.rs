@@ -4,7 +4,9 @@
 //! is the access here and the area in fio, `numjobs` share an area, `runtime` has no unit).
 
 use super::options::distribution;
+use super::values::{Base, bytes};
 use crate::{Distribution, Workload};
+use flashlane_base::units::{format_bytes, parse_bytes};
 
 /// Values of `rw`; fio visits each block once before any again, unless it has `norandommap`.
 const PATTERNS: &[(&str, &str)] = &[
@@ -40,8 +42,8 @@ fn translated(name: &str, value: &str) -> Option<String> {
     let united = |unit: &str| if digits(value) { format!("{value}{unit}") } else { value.to_owned() };
     let setting = match name {
         "rw" | "readwrite" => PATTERNS.iter().find(|(fio, _)| *fio == value)?.1.to_owned(),
-        "bs" | "blocksize" => format!("size={}", united("B")),
-        "ba" | "blockalign" => format!("align={}", united("B")),
+        "bs" | "blocksize" => format!("size={}", size(value)),
+        "ba" | "blockalign" => format!("align={}", size(value)),
         "iodepth" => format!("depth={value}"),
         "numjobs" if value == "1" => String::new(),
         "numjobs" => format!("jobs={value},shared"),
@@ -68,6 +70,18 @@ fn translated(name: &str, value: &str) -> Option<String> {
         _ => return None,
     };
     Some(setting)
+}
+
+/// Translates a size: fio's `kb` is 1024 bytes, ours 1000. Its `kib`, which is 1000, is taken for the usual 1024.
+fn size(value: &str) -> String {
+    let is_usual = value.contains(['i', 'I']);
+    match bytes(value, Base::Binary) {
+        Ok(given) if !is_usual && parse_bytes(value) != Ok(given) => {
+            let short = format_bytes(given).replace(' ', "");
+            if parse_bytes(&short) == Ok(given) { short } else { format!("{given}B") }
+        }
+        _ => value.to_owned(),
+    }
 }
 
 /// Returns a hint for an unknown setting; `None` where it is not a fio option. A pattern is a name without a value.
