@@ -57,27 +57,25 @@ fn compared(comparison: &Comparison, rows: &[PointRow]) -> Option<String> {
     let by = by(least, most);
     let title = capitalised(title);
     let with = &best.point;
+    let measured = rows.iter().filter(|row| row.compared.is_some()).count();
+    let all = match (measured, rows.len() - measured) {
+        (2, 0) => "the two points".to_owned(),
+        (_, 0) => "the points".to_owned(),
+        (_, _) => format!("the {measured} points that were measured"),
+    };
     Some(match comparison.verdict {
         Verdict::NoDifference => {
             let alike = standing(Standing::NoDifference);
             let within = alike.into_iter().map(|(_, difference)| difference).fold(0.0, f64::max);
-            match rows.len() {
-                2 => format!(
-                    "No difference between the two points: {title} {value}, within {}.",
-                    share(within)
-                ),
-                _ => format!(
-                    "No difference between the points: {title} {value}, within {} at all of them.",
-                    share(within)
-                ),
-            }
+            let everywhere = if measured == 2 { "" } else { " at all of them" };
+            format!("No difference between {all}: {title} {value}, within {}{everywhere}.", share(within))
         }
         Verdict::TooFewRepetitions => {
             let open = standing(Standing::TooFewRepetitions);
             let apart = apart(open.iter().map(|(_, difference)| *difference).fold(0.0, f64::max));
             let points = match &open[..] {
                 [(one, _)] => format!("{with} and {}", one.point),
-                more if more.len() + 1 == rows.len() => "the points".into(),
+                more if more.len() + 1 == measured => all.clone(),
                 more => format!("{with} and {} other points", more.len()),
             };
             let worse = if worse.is_empty() { String::new() } else { format!("; {others} {by}") };
@@ -229,6 +227,17 @@ mod tests {
             text,
             "No difference between the points: Mean latency 125 µs, within 0.20% at all of them."
         );
+        let rows = json!([
+            { "point": { "policy": "a" }, "status": "measured", "reason": null, "mean_ns": 125e3,
+              "compared": { "standing": "best", "difference": 0.0, "half_width": null } },
+            { "point": { "policy": "b" }, "status": "measured", "reason": null, "mean_ns": 125e3,
+              "compared": { "standing": "no-difference", "difference": 0.0, "half_width": null } },
+            { "point": { "policy": "c" }, "status": "failed", "reason": "it has no such policy", "mean_ns": null,
+              "compared": null },
+        ]);
+        let comparison = compared_by("mean latency", "mean_ns", "no-difference");
+        let text = summary(&sweep(&rows, &json!([]), &comparison));
+        assert!(text.starts_with("No difference between the 2 points that were measured: "), "{text}");
         let text = said("several-best", &[("best", 0.0), ("no-difference", 0.01), ("worse", 0.3)]);
         assert!(text.starts_with("No difference between policy=a and policy=b: "), "{text}");
         assert!(text.ends_with("the other point is 30% worse."), "{text}");
