@@ -9,6 +9,7 @@ use flashlane_open::Target;
 use flashlane_report::{Report, ReportError, Reportable, Samples, write_all};
 use flashlane_result::{Machine, OnDevice};
 use serde_json::Value;
+use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
@@ -47,6 +48,17 @@ pub fn prepare_for_device(options: &OutputOptions, target: &Target) -> Result<()
 pub fn make_directory(dir: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(dir).map_err(|error| {
         Failure::unusable(anyhow!("cannot create the directory '{}': {error}", dir.display()))
+    })
+}
+
+/// Creates a file for data; a file that exists is refused.
+pub fn create_new(path: &Path) -> Result<File, Failure> {
+    File::create_new(path).map_err(|error| {
+        let reason = match error.kind() {
+            ErrorKind::AlreadyExists => "it exists already, and is not replaced".into(),
+            _ => error.to_string(),
+        };
+        Failure::unusable(anyhow!("cannot create '{}': {reason}", path.display()))
     })
 }
 

@@ -67,7 +67,11 @@ fn get_returns_put_data_until_rm() {
     let out = flash.dir.path().join("out");
     flash.sdf("get", &["1", "--output", text(&out)]);
     assert_eq!(fs::read(&out).unwrap(), vec![2; 40_000]);
-    refused(2, &["sdf", "get", &flash.spec, "1", "--output", text(&out)], &["cannot create", "exists"]);
+    refused(
+        2,
+        &["sdf", "get", &flash.spec, "1", "--output", text(&out)],
+        &["cannot create", "exists already, and is not replaced"],
+    );
     let dashed = ["sdf", "get", &flash.spec, "1", "--output", "-"];
     let dashed = command(&dashed).current_dir(flash.dir.path()).output().unwrap();
     assert_eq!((dashed.status.code(), dashed.stderr), (Some(0), vec![]));

@@ -103,7 +103,12 @@ fn store_keeps_data_for_its_whole_life() {
     let out = kept.dir.path().join("out");
     kept.store("get", &["key000002", "--output", text(&out)]);
     assert_eq!(fs::read(&out).unwrap(), b"value 2");
-    kept.refused(2, "get", &["key000002", "--output", text(&out)], &["cannot create", "exists"]);
+    kept.refused(
+        2,
+        "get",
+        &["key000002", "--output", text(&out)],
+        &["cannot create", "exists already, and is not replaced"],
+    );
 }
 
 #[test]

@@ -65,7 +65,13 @@ fn tree_keeps_files_for_its_whole_life() {
     let out = kept.dir.path().join("out");
     file(&kept, "get", &["/c/moved/b/long", "--output", text(&out)]);
     assert!(fs::read(&out).unwrap() == cut);
-    refused(&kept, 2, "get", &["/c/new", "--output", text(&out)], &["cannot create", "exists"]);
+    refused(
+        &kept,
+        2,
+        "get",
+        &["/c/new", "--output", text(&out)],
+        &["cannot create", "exists already, and is not replaced"],
+    );
     let stat = json(&["store", "file", "stat", &kept.spec, "/c/moved/b/long"]);
     assert_eq!((&stat["schema"], &stat["kind"]), (&"flashlane.file/1".into(), &"file".into()));
     assert_eq!((&stat["length_bytes"], &stat["extent_bytes"]), (&700_000.into(), &(512 << 10).into()));

@@ -152,8 +152,7 @@ pub fn get(
     let Some(path) = output else {
         return write_out(&mut blocks, id, offset, length, &mut io::stdout().lock());
     };
-    let file = File::create_new(path).with_context(|| format!("cannot create '{}'", path.display()));
-    let mut file = file.map_err(Failure::unusable)?;
+    let mut file = output::create_new(path)?;
     let result = write_out(&mut blocks, id, offset, length, &mut file);
     if result.is_err() {
         // A partial block must not be mistaken for a whole one. A failed removal changes nothing about the error.

@@ -4,7 +4,7 @@ use super::Level;
 use super::device::{Place, failed, open, open_to_write};
 use crate::command::sdf::counted;
 use crate::failure::{Failure, Status, notify};
-use crate::output::print;
+use crate::output::{create_new, print};
 use anyhow::{Context, anyhow};
 use flashlane_store::text::escape;
 use flashlane_trace::is_standard_input;
@@ -62,8 +62,7 @@ pub fn get(place: &Place, key: &[u8], output: Option<&Path>) -> Result<Status, F
             _ => Ok(Status::Done),
         };
     };
-    let file = File::create_new(path).with_context(|| format!("cannot create '{}'", path.display()));
-    let written = file.map_err(Failure::unusable)?.write_all(&value);
+    let written = create_new(path)?.write_all(&value);
     written.map_err(|error| {
         // A partial value must not be mistaken for a whole one. A failed removal changes nothing about the error.
         let _ = std::fs::remove_file(path);

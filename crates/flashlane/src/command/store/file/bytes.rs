@@ -6,7 +6,7 @@ use super::super::entries::ended;
 use super::failed;
 use crate::command::sdf::counted;
 use crate::failure::{Failure, Status};
-use crate::output::print;
+use crate::output::{create_new, print};
 use anyhow::{Context, anyhow};
 use flashlane_device::DataDevice;
 use flashlane_store::text::escape;
@@ -142,8 +142,8 @@ pub fn get(
     let Some(output) = output else {
         return shown_bytes(copy(&mut files, inode, range, &mut io::stdout().lock()));
     };
-    let created = File::create_new(output).with_context(|| format!("cannot create '{}'", output.display()));
-    let copied = copy(&mut files, inode, range, &mut BufWriter::new(created.map_err(Failure::unusable)?));
+    let created = create_new(output)?;
+    let copied = copy(&mut files, inode, range, &mut BufWriter::new(created));
     copied.map(|()| Status::Done).map_err(|reason| {
         // A partial file must not be mistaken for a whole one. A failed removal changes nothing about the error.
         let _ = std::fs::remove_file(output);
