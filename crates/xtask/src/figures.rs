@@ -3,6 +3,7 @@
 //! `docs/figures.md` contains a table between two markers; text outside them is kept. Each row is measured by running
 //! its command and parsing its output. A new figure is one [`Figure`] and one line in [`FIGURES`].
 
+mod advise;
 mod blocks;
 mod harness;
 mod host;
@@ -83,6 +84,9 @@ const FIGURES: &[&Figure] = &[
     &probe::FILE_TIME,
     &probe::FILE_READ_TIME,
     &probe::FILE_INVENTED,
+    &advise::PLANS,
+    &advise::TIMES,
+    &advise::GAINS,
     &phases::TIME,
     &phases::STARTUP,
     &phases::STARTUP_INVENTED,

@@ -82,7 +82,7 @@ fn faster_plan_is_chosen() {
             assert!(taken <= best * 1.2, "{name} {n}: {plans:?} {first:?} {second:?}");
         }
     }
-    println!("{right} of {pairs} pairs");
+    println!("advise-plans: {:.1} % of {pairs} pairs", f64::from(right) / f64::from(pairs) * 100.0);
     assert!(right * 10 >= pairs * 9, "{right} of {pairs} pairs");
 }
 
@@ -113,7 +113,7 @@ fn times_between_measured_points_are_predicted() {
             assert!(error <= 0.3, "{name}: {reads:?} is {:.1}% off", error * 100.0);
         }
     }
-    println!("{near} of {all} within 10%");
+    println!("advise-times: {:.1} % of {all} times", f64::from(near) / f64::from(all) * 100.0);
     assert!(near * 10 >= all * 9, "{near} of {all} within 10%");
 }
 
@@ -169,7 +169,7 @@ fn predicted_gains_are_measured() {
             }
         }
     }
-    println!("{held} of {all}");
+    println!("advise-gains: {:.1} % of {all} gains", f64::from(held) / f64::from(all) * 100.0);
     assert!(held * 10 >= all * 9, "{held} of {all} predictions held");
 }
 
