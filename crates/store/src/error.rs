@@ -139,6 +139,27 @@ pub enum OpenError {
         /// The device's name.
         device: String,
     },
+    /// The log's device is shorter than when the store was created.
+    #[error(
+        "'{device}' has {}, and its log reaches to {}: the device was cut, and acknowledged writes may be lost",
+        exact_bytes(*given_bytes), exact_bytes(*least_bytes)
+    )]
+    LogTooShort {
+        /// The device's name.
+        device: String,
+        /// Its capacity.
+        given_bytes: u64,
+        /// The end of the log.
+        least_bytes: u64,
+    },
+    /// No page of the log is free, where one always is.
+    #[error(
+        "the log on '{device}' has no free page, as if the device had been cut: acknowledged writes may be lost"
+    )]
+    LogFull {
+        /// The device's name.
+        device: String,
+    },
     /// The log belongs to other blocks.
     #[error(
         "the log is that of store {log:#034x}, and the blocks are those of {blocks:#034x}: open the two that belong together"

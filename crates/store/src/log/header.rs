@@ -1,20 +1,26 @@
 //! The header of the log's device: what was chosen when the store was created.
 //!
-//! It is written once, in two copies; of these one is enough.
+//! It is written once, in two copies; of these one is enough. It records the length of the ring, so that a device that was
+//! cut is refused: the pages that are left would look like a whole log. Version 1 did not record it, and is still read.
 
 use crate::bytes::{Reader, put_bytes, put_varint};
 use crate::error::OpenError;
-use crate::log::page::VERSION;
 use crate::log::recover::execute;
 use flashlane_device::{Buffer, DataDevice, Profile, Request};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"flashkvh");
+/// Version of the header that this program writes, and the newest that it reads.
+const VERSION: u32 = 2;
+/// Version without the length of the ring; its checksum is that of the fields alone.
+const VERSION_WITHOUT_RING: u32 = 1;
 /// Smallest page.
 const PAGE_BYTES_MIN: u64 = 4096;
 /// Most pages of a copy of the header.
 const HEADER_PAGES_MAX: u64 = 64;
 /// Bytes before the fields: magic, checksum, version and length.
 const HEAD_BYTES: u64 = 20;
+/// The checksum covers the bytes from here on.
+const CHECKED_FROM: usize = 12;
 
 /// What a store is created with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,21 +42,24 @@ pub(crate) struct LogLayout {
 }
 
 impl LogConfig {
-    fn encode(&self) -> Vec<u8> {
+    /// Returns the header of a log whose ring has this number of pages.
+    fn encode(&self, ring_pages: u64) -> Vec<u8> {
         let mut fields = self.store.to_le_bytes().to_vec();
+        fields.extend_from_slice(&ring_pages.to_le_bytes());
         put_varint(&mut fields, self.bounds.len() as u64);
         self.bounds.iter().for_each(|bound| put_bytes(&mut fields, bound));
+        let mut checked = VERSION.to_le_bytes().to_vec();
+        checked.extend_from_slice(&(fields.len() as u32).to_le_bytes());
+        checked.extend_from_slice(&fields);
         let mut out = MAGIC.to_le_bytes().to_vec();
-        out.extend_from_slice(&crc32c::crc32c(&fields).to_le_bytes());
-        out.extend_from_slice(&VERSION.to_le_bytes());
-        out.extend_from_slice(&(fields.len() as u32).to_le_bytes());
-        out.extend_from_slice(&fields);
+        out.extend_from_slice(&crc32c::crc32c(&checked).to_le_bytes());
+        out.extend_from_slice(&checked);
         out
     }
 
-    /// Returns the pages of a copy.
+    /// Returns the pages of a copy, which do not depend on the length of the ring.
     fn pages(&self, page_bytes: u64) -> u64 {
-        (self.encode().len() as u64).div_ceil(page_bytes)
+        (self.encode(0).len() as u64).div_ceil(page_bytes)
     }
 
     fn decode(bytes: &[u8]) -> Header {
@@ -63,25 +72,36 @@ impl LogConfig {
             return Some(Header::Foreign);
         }
         let (checksum, version, length) = (reader.u32()?, reader.u32()?, reader.u32()?);
-        if version != VERSION {
+        if version > VERSION {
             return Some(Header::Newer(version));
         }
         let Some(fields) = reader.take(length.into()) else { return Some(Header::Longer(length.into())) };
-        if crc32c::crc32c(fields) != checksum {
+        let records_ring = version != VERSION_WITHOUT_RING;
+        let checked =
+            if records_ring { &bytes[CHECKED_FROM..HEAD_BYTES as usize + fields.len()] } else { fields };
+        if crc32c::crc32c(checked) != checksum {
             return None;
         }
         let mut reader = Reader::new(fields);
-        let (store, count) = (reader.u128()?, reader.varint()?);
+        let store = reader.u128()?;
+        let ring_pages = if records_ring { Some(reader.u64()?) } else { None };
+        let count = reader.varint()?;
         let bounds = (0..count).map(|_| reader.bytes().map(<[u8]>::to_vec)).collect::<Option<Vec<_>>>()?;
         let is_sound =
             bounds.first().is_some_and(Vec::is_empty) && bounds.windows(2).all(|pair| pair[0] < pair[1]);
-        is_sound.then_some(Header::Config(Self { store, bounds }))
+        let header_bytes = HEAD_BYTES + u64::from(length);
+        is_sound.then_some(Header::Sound { config: Self { store, bounds }, header_bytes, ring_pages })
     }
 }
 
 /// A copy of the header as found.
 enum Header {
-    Config(LogConfig),
+    Sound {
+        config: LogConfig,
+        header_bytes: u64,
+        /// `None` in version 1, where the ring ends with the device.
+        ring_pages: Option<u64>,
+    },
     Foreign,
     Newer(u32),
     /// Its fields have this length.
@@ -99,6 +119,28 @@ impl LogLayout {
         }
         let pages = (profile.capacity_bytes / page_bytes).checked_sub(2 * header_pages)?;
         Some(Self { page_bytes, header_pages, pages })
+    }
+
+    /// Returns the layout of a log on a device whose header was read. Without `ring_pages` the ring ends with the device.
+    fn of_device(
+        profile: &Profile,
+        page_bytes: u64,
+        header_pages: u64,
+        ring_pages: Option<u64>,
+    ) -> Result<Self, OpenError> {
+        let on_device = (profile.capacity_bytes / page_bytes).saturating_sub(2 * header_pages);
+        let pages = ring_pages.unwrap_or(on_device);
+        if pages > on_device {
+            return Err(OpenError::LogTooShort {
+                device: profile.name.clone(),
+                given_bytes: profile.capacity_bytes,
+                least_bytes: (2 * header_pages + pages) * page_bytes,
+            });
+        }
+        match pages {
+            0 => Err(OpenError::NoLog { device: profile.name.clone() }),
+            _ => Ok(Self { page_bytes, header_pages, pages }),
+        }
     }
 
     /// Returns the bytes of both copies of the header of a log with slices of these first keys.
@@ -129,7 +171,7 @@ pub(crate) fn write_header<L: DataDevice>(
     layout: &LogLayout,
     config: &LogConfig,
 ) -> Result<(), String> {
-    let bytes = config.encode();
+    let bytes = config.encode(layout.pages);
     for copy in 0..2 {
         let length = layout.header_pages * layout.page_bytes;
         let mut buffer = Buffer::zeroed(length as usize);
@@ -144,24 +186,28 @@ pub(crate) fn write_header<L: DataDevice>(
 pub(crate) fn read_header<L: DataDevice>(device: &mut L) -> Result<(LogConfig, LogLayout), OpenError> {
     let profile = device.profile().clone();
     let (name, page) = (profile.name.clone(), page_bytes(&profile));
-    let mut is_ours = false;
+    let (mut is_ours, mut newer) = (false, None);
     // The second copy stands behind the first, whose length only a valid copy says.
     for first in 0..HEADER_PAGES_MAX.min(profile.capacity_bytes / page) {
         match read_copy(device, page, first) {
-            Header::Config(config) => {
-                let layout = LogLayout::new(&profile, &config);
-                let layout = layout.filter(|layout| first == 0 || first == layout.header_pages);
-                return layout.map(|layout| (config, layout)).ok_or(OpenError::NoLog { device: name });
+            Header::Sound { config, header_bytes, ring_pages } => {
+                let header_pages = header_bytes.div_ceil(page);
+                if first != 0 && first != header_pages {
+                    return Err(OpenError::NoLog { device: name });
+                }
+                let layout = LogLayout::of_device(&profile, page, header_pages, ring_pages)?;
+                return Ok((config, layout));
             }
-            Header::Newer(found) => return Err(OpenError::NewerLog { device: name, found, known: VERSION }),
+            // A damaged byte can be taken for the version: a sound copy decides.
+            Header::Newer(found) => newer = newer.or(Some(found)),
             Header::Unreadable | Header::Longer(_) => is_ours = true,
             Header::Foreign => {}
         }
     }
-    Err(if is_ours {
-        OpenError::LogHeaderDamaged { device: name }
-    } else {
-        OpenError::NoLog { device: name }
+    Err(match newer {
+        Some(found) => OpenError::NewerLog { device: name, found, known: VERSION },
+        None if is_ours => OpenError::LogHeaderDamaged { device: name },
+        None => OpenError::NoLog { device: name },
     })
 }
 

@@ -12,7 +12,7 @@ use crate::log::LogLayout;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"flashlog");
 /// Version of the format that this program writes, and the newest that it reads.
-pub(super) const VERSION: u32 = 1;
+const VERSION: u32 = 1;
 const HEADER_BYTES: u64 = 80;
 const NO_RECORD: u32 = u32::MAX;
 

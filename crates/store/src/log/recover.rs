@@ -167,6 +167,9 @@ pub(crate) fn recover<L: DataDevice>(
     if durable_to > end {
         return Err(OpenError::LogDamaged { device: device.profile().name.clone(), page: end, durable_to });
     }
+    if end - tail >= layout.pages {
+        return Err(OpenError::LogFull { device: device.profile().name.clone() });
+    }
     let records = read_records(device, layout, config, tail..end)?;
     Ok(Recovered { epoch: newest.epoch + 1, next_page: end, tail, records })
 }

@@ -196,3 +196,103 @@ fn groups_of_mixed_lengths_share_a_buffer() {
         assert_eq!(*memory.get_or_insert(own), own, "group {nth}");
     }
 }
+
+/// Returns a disk with the first pages of another one.
+fn cut_to(pages: u64, disk: &mut MemoryDisk) -> MemoryDisk {
+    let mut cut = MemoryDisk::new(pages * 4096, 512, Seed(1));
+    cut.bytes_mut().copy_from_slice(&disk.bytes_mut()[..(pages * 4096) as usize]);
+    cut
+}
+
+/// Appends durable records of 3,000 bytes, about a page each, with these sequence numbers.
+fn append_durably(log: &mut Log<MemoryDisk>, sequences: std::ops::RangeInclusive<u64>) {
+    for sequence in sequences {
+        log.append(1, sequence, &record(sequence, 3000), Durability::Device);
+        log.want_durable(log.written_to());
+        settle(log);
+    }
+}
+
+/// Writes both copies of the header as version 1 does: without the length of the ring.
+fn write_header_of_version_1(disk: &mut MemoryDisk) {
+    let mut fields = 9u128.to_le_bytes().to_vec();
+    fields.extend([2, 0, 1, b'm']);
+    let mut header = b"flashkvh".to_vec();
+    header.extend(crc32c::crc32c(&fields).to_le_bytes());
+    header.extend(1u32.to_le_bytes());
+    header.extend((fields.len() as u32).to_le_bytes());
+    header.extend(fields);
+    for copy in 0..2 {
+        let place = &mut disk.bytes_mut()[copy * 4096..(copy + 1) * 4096];
+        place.fill(0);
+        place[..header.len()].copy_from_slice(&header);
+    }
+}
+
+#[test]
+fn log_on_a_device_that_was_cut_is_refused() {
+    let mut log = create(40, 1);
+    append_durably(&mut log, 1..=20);
+    let mut whole = after_a_power_cut(&log);
+    for pages in [3, 10, 12, 22, 41] {
+        let error = open(cut_to(pages, &mut whole)).err().expect("the log was cut");
+        assert_eq!(
+            error,
+            OpenError::LogTooShort {
+                device: whole.profile().name.clone(),
+                given_bytes: pages * 4096,
+                least_bytes: 42 * 4096
+            }
+        );
+    }
+    assert_eq!(open(whole).unwrap().1.len(), 20);
+}
+
+#[test]
+fn log_on_a_device_that_grew_keeps_its_ring() {
+    let mut log = create(16, 1);
+    append_durably(&mut log, 1..=8);
+    log.free_below(6);
+    append_durably(&mut log, 9..=18);
+    assert!(log.written_to() > 16, "the ring is used again");
+    let mut disk = after_a_power_cut(&log);
+    let mut grown = MemoryDisk::new(50 * 4096, 512, Seed(1));
+    let bytes = disk.bytes_mut();
+    grown.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
+    let (log, records) = open(grown).unwrap();
+    assert_eq!(log.layout.pages, 16);
+    assert_eq!(records.last().unwrap().sequence, 18);
+}
+
+#[test]
+fn any_damaged_byte_of_one_header_copy_is_harmless() {
+    let disk = create(8, 1).device().clone();
+    for copy in 0..2 {
+        for at in 0..64 {
+            let mut damaged = disk.clone();
+            damaged.bytes_mut()[copy * 4096 + at] ^= 0x5a;
+            assert!(open(damaged).is_ok(), "byte {at} of copy {copy}");
+        }
+    }
+}
+
+#[test]
+fn version_1_is_read_and_refused_once_it_is_cut_to_full_pages() {
+    let mut log = create(40, 1);
+    append_durably(&mut log, 1..=20);
+    let mut disk = after_a_power_cut(&log);
+    write_header_of_version_1(&mut disk);
+    assert_eq!(open(disk.clone()).unwrap().1.len(), 20);
+    let error = open(cut_to(12, &mut disk)).err().expect("the log was cut");
+    assert!(matches!(error, OpenError::LogFull { .. }), "{error}");
+}
+
+#[test]
+fn two_newer_headers_are_reported_as_newer() {
+    let mut disk = create(8, 1).device().clone();
+    for copy in 0..2 {
+        disk.bytes_mut()[copy * 4096 + 12] = 3;
+    }
+    let error = open(disk).err().expect("the version is not supported");
+    assert!(matches!(error, OpenError::NewerLog { found: 3, known: 2, .. }), "{error}");
+}

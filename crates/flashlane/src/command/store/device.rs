@@ -184,6 +184,8 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
             error @ (StoreOpenError::LogDamaged { .. }
             | StoreOpenError::LogUnreadable { .. }
             | StoreOpenError::LogHeaderDamaged { .. }
+            | StoreOpenError::LogTooShort { .. }
+            | StoreOpenError::LogFull { .. }
             | StoreOpenError::Block { .. }
             | StoreOpenError::MissingOutput { .. }),
         ) => Failure::failed(error),
