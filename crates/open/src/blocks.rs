@@ -50,6 +50,15 @@ pub enum BlocksError {
         /// The spec.
         spec: String,
     },
+    /// The blocks are those of a store.
+    #[error(
+        "the blocks on '{device}' are those of a store, which could not be opened with a block that it did not write: \
+         use 'flashlane store', or another device"
+    )]
+    OfStore {
+        /// The device's name.
+        device: String,
+    },
     /// Formatting was not allowed to overwrite a real device.
     #[error(
         "formatting '{spec}' loses all data on it: allow that by destroy_data(true), or create a new file"
@@ -71,7 +80,11 @@ impl OpenOptions {
         device: impl IntoTarget,
         access: BlockAccess,
     ) -> Result<AnyBlockStore, BlocksError> {
-        Ok(self.open_blocks_with(device, access, BlockOptions::default())?.into())
+        let blocks = self.open_blocks_with(device, access, BlockOptions::default())?;
+        if access == BlockAccess::Write {
+            refuse_store(&blocks)?;
+        }
+        Ok(blocks.into())
     }
 
     /// Opens as [`open_blocks`](Self::open_blocks) does, with the given options of the block layer.
@@ -188,6 +201,17 @@ impl OpenOptions {
             StateChange::New(_) | StateChange::None => Division::New,
         };
         Ok((opened, division))
+    }
+}
+
+/// Refuses the blocks of a store to callers that put blocks: the store does not open with a block that it did not write.
+///
+/// # Errors
+/// [`BlocksError::OfStore`].
+pub fn refuse_store(blocks: &AnyBlocks) -> Result<(), BlocksError> {
+    match blocks.has_log() {
+        true => Err(BlocksError::OfStore { device: blocks.device().profile().name.clone() }),
+        false => Ok(()),
     }
 }
 

@@ -198,6 +198,12 @@ pub enum OpenError {
         /// Why.
         reason: String,
     },
+    /// A block is not one that a store writes.
+    #[error("block {id} is not part of the store: it is neither a patch nor a piece")]
+    ForeignBlock {
+        /// The block.
+        id: u64,
+    },
     /// Blocks of the store are missing.
     #[error(
         "merge {merge} of slice {slice} lacks output {output}, though inputs of it are gone: blocks of the store are lost"

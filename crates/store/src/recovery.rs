@@ -139,9 +139,10 @@ fn read_footers<D: DataDevice>(
                     )));
                 }
                 Err(FooterError::OtherStore) => return Err(refused("it is of another store".into())),
-                Err(FooterError::Foreign | FooterError::Longer(_)) => {
-                    return Err(refused("it is neither a patch nor a piece".into()));
+                Err(FooterError::Longer(_)) => {
+                    return Err(refused("its footer is longer than the block".into()));
                 }
+                Err(FooterError::Foreign) => return Err(OpenError::ForeignBlock { id: info.id }),
             }
             blocks.reuse(data);
         }

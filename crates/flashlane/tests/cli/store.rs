@@ -144,6 +144,33 @@ fn blocks_of_a_store_are_not_deleted_as_blocks() {
 }
 
 #[test]
+fn other_blocks_are_not_put_among_those_of_a_store() {
+    let kept = Kept::new("16MiB");
+    kept.store("put", &["key", "--value", "value"]);
+    let file = kept.file("file", "no pair");
+    let before = kept.bytes();
+    refused(2, &["sdf", "put", &kept.spec, text(&file)], &["are those of a store"]);
+    refused(2, &["sdf", "bench", &kept.spec, "--destroy-data"], &["are those of a store"]);
+    assert!(kept.bytes() == before, "a refused command wrote");
+    assert_eq!(kept.lines().len(), 1);
+}
+
+#[test]
+fn cut_log_is_refused_by_every_command() {
+    let kept = Kept::new("16MiB");
+    for nth in 0..5 {
+        kept.store("put", &[&format!("key {nth}"), "--value", &"x".repeat(100_000)]);
+    }
+    let log = kept.dir.path().join("flash.log");
+    let length = log.metadata().unwrap().len();
+    for left in [8 << 10, 300 << 10, length - 4096] {
+        fs::File::options().write(true).open(&log).unwrap().set_len(left).unwrap();
+        kept.refused(1, "scan", &[], &["its log reaches to", "was cut"]);
+        kept.refused(1, "put", &["another", "--value", "value"], &["was cut"]);
+    }
+}
+
+#[test]
 fn lines_that_were_acknowledged_survive_a_kill() {
     let kept = Kept::new("16MiB");
     for round in 0..3 {

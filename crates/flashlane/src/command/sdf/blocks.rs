@@ -9,7 +9,7 @@ use crate::output::{self, json, print};
 use anyhow::{Context, anyhow};
 use flashlane_base::units::exact_bytes;
 use flashlane_block::{Outcome, Payload, PutError};
-use flashlane_open::{AnyBlocks, BlockAccess, Target};
+use flashlane_open::{AnyBlocks, BlockAccess, Target, refuse_store};
 use flashlane_report::csv_line;
 use flashlane_store::{MARK_BYTES, is_block_of_a_store};
 use flashlane_trace::is_standard_input;
@@ -38,6 +38,7 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
     }
     let mut streams = read_streams(target, files)?;
     let mut blocks = open(target, BlockAccess::Write)?;
+    refuse_store(&blocks).map_err(Failure::unusable)?;
     for (nth, file) in (0..).zip(files) {
         // Earlier blocks stay, and their ids are printed.
         let unusable =

@@ -12,7 +12,7 @@ use flashlane_device::{Device, Profile};
 use flashlane_host::{DEPTH_DEFAULT, Finding};
 use flashlane_layer::Format;
 use flashlane_open::{
-    AnyBlocks, BlockAccess, BlocksError, Division, OpenError, OpenOptions, Target, formatting,
+    AnyBlocks, BlockAccess, BlocksError, Division, OpenError, OpenOptions, Target, formatting, refuse_store,
 };
 use flashlane_result::Warning;
 use std::path::Path;
@@ -139,7 +139,10 @@ pub fn open_or_format(
     let layout = Layout::new(there.device.profile()).map_err(Failure::unusable)?;
     accept(there.device.profile(), &layout)?;
     match Blocks::open(there.device, options) {
-        Ok(blocks) => Ok((blocks, there.warnings)),
+        Ok(blocks) => {
+            refuse_store(&blocks).map_err(Failure::unusable)?;
+            Ok((blocks, there.warnings))
+        }
         Err(BlockOpenError::NotFormatted { .. }) => {
             formatted(devices::open_bytes(target, &opening(safety, Seed(0)))?, seed, options)
         }

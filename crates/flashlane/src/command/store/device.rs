@@ -189,6 +189,10 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
             | StoreOpenError::Block { .. }
             | StoreOpenError::MissingOutput { .. }),
         ) => Failure::failed(error),
+        StoreSpecError::Open(error @ StoreOpenError::ForeignBlock { id }) => Failure::failed(anyhow!(
+            "{error}; if its data may be lost, 'flashlane sdf rm {} {id}' deletes it, and the store opens",
+            quoted(&device.to_string())
+        )),
         error => Failure::unusable(error),
     }
 }
