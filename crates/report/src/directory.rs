@@ -1,12 +1,12 @@
 //! Output directory of a result, and ownership of the files in it: only owned files are replaced.
 //!
-//! `result.json` lists the files of its result. Only those are replaced, and only where they are regular files;
-//! symbolic links are never followed. A page without a result (which compares several) owns only itself. A result of a
+//! `result.json` lists the files of its result. Only those are replaced, and only where they are regular files that begin as
+//! ours do, since a list may be forged or stale; symbolic links are never followed. A page without a result (which compares several) owns only itself. A result of a
 //! version without lists owns no files, because a file with such a name may be the user's.
 //!
 //! With `force`, any regular file with the name of a result's file may be replaced.
 
-use crate::{ReportError, page};
+use crate::{ReportError, page, svg};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
@@ -99,7 +99,7 @@ impl<'a> Directory<'a> {
         match path.symlink_metadata() {
             Err(_) => Ok(false),
             Ok(meta) if !meta.is_file() => Err(ReportError::NotRegular { path }),
-            Ok(_) if self.force || self.listed.contains(name) => Ok(true),
+            Ok(_) if self.force || self.listed.contains(name) && looks_ours(name, &path) => Ok(true),
             Ok(_) if self.holds == Holds::OldResult => Err(ReportError::OldResult { path }),
             Ok(_) => Err(ReportError::Foreign { path }),
         }
@@ -158,6 +158,17 @@ fn holds_points(folder: &Path) -> bool {
             })
         })
     })
+}
+
+/// Returns whether a regular file begins as our files of this name do.
+fn looks_ours(name: &str, path: &Path) -> bool {
+    let Ok(Some(file)) = regular(path) else { return false };
+    match name {
+        RESULT => true,
+        PAGE => is_page(file),
+        SAMPLES => begins(file, b"PAR1"),
+        _ => begins(file, svg::BEGIN.as_bytes()),
+    }
 }
 
 /// Opens a regular file; `None` where there is no file. Others are refused: opening a pipe would block.

@@ -24,6 +24,9 @@ use lettering::{width, wrap};
 /// Colours and line styles, shared by files and page.
 pub(crate) const STYLE: &str = include_str!("svg/chart.css");
 
+/// The first bytes of every file, by which it is known as ours.
+pub(crate) const BEGIN: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" class="chart""#;
+
 const WIDTH: f64 = 760.0;
 const MARGIN: f64 = 20.0;
 const PLOT_HEIGHT: f64 = 400.0;
@@ -56,7 +59,7 @@ pub fn svg_of_width(figure: &Figure, width: f64) -> String {
     }
     let height = y + MARGIN;
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" aria-label=\"{title}\" \
+        "{BEGIN} role=\"img\" aria-label=\"{title}\" \
          width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n\
          <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{body}</svg>\n",

@@ -163,6 +163,20 @@ fn list_cannot_name_files_elsewhere() {
 }
 
 #[test]
+fn listed_files_of_other_content_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["photo.svg", "samples.parquet", "report.html"] {
+        fs::write(dir.path().join(name), "<svg>mine</svg>").unwrap();
+        let head = serde_json::json!({ "schema": "flashlane.run/1", "files": [name, "result.json"] });
+        fs::write(dir.path().join(RESULT), head.to_string()).unwrap();
+        let written = write_all(dir.path(), false, &figure_result(&[]), None);
+        assert_eq!(written.is_ok(), name == "photo.svg", "a result has files of the other names");
+        assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), "<svg>mine</svg>");
+        fs::remove_file(dir.path().join(name)).unwrap();
+    }
+}
+
+#[test]
 fn unwritable_directory_is_refused_by_the_check() {
     let error = check_place(Path::new("/proc"), true).unwrap_err();
     assert!(matches!(&error, ReportError::Write { path, .. } if path.ends_with("result.json")), "{error}");
