@@ -2,6 +2,7 @@
 
 use crate::interrupt::Uninterruptible;
 use crate::memory;
+use flashlane_base::units::exact_bytes;
 use flashlane_device::Buffer;
 use std::fs::File;
 use std::io;
@@ -24,6 +25,19 @@ pub enum CreateError {
         path: PathBuf,
         /// As given.
         length_bytes: u64,
+    },
+    /// The file system has less room.
+    #[error(
+        "'{}' cannot be created with {}: its file system has {} left",
+        path.display(), exact_bytes(*length_bytes), exact_bytes(*free_bytes)
+    )]
+    NoRoom {
+        /// As given.
+        path: PathBuf,
+        /// As given.
+        length_bytes: u64,
+        /// Bytes that this user may still write.
+        free_bytes: u64,
     },
     /// The caller asked to stop.
     #[error("'{}' was not finished, as asked, and was removed", path.display())]
@@ -60,6 +74,9 @@ pub fn create(path: &Path, length_bytes: u64, go_on: impl FnMut(u64) -> bool) ->
     if length_bytes == 0 || !length_bytes.is_multiple_of(4096) {
         return Err(CreateError::Length { path: path.into(), length_bytes });
     }
+    if let Some(free_bytes) = free_bytes(path).filter(|&free| free < length_bytes) {
+        return Err(CreateError::NoRoom { path: path.into(), length_bytes, free_bytes });
+    }
     let open = |flags| {
         std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)
     };
@@ -85,6 +102,14 @@ pub fn create(path: &Path, length_bytes: u64, go_on: impl FnMut(u64) -> bool) ->
     fill(&file, path, length_bytes, go_on).inspect_err(|_| {
         let _ = std::fs::remove_file(path);
     })
+}
+
+/// Returns the bytes that this user may still write where a new file would be; `None` where the file system does not say.
+fn free_bytes(path: &Path) -> Option<u64> {
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let room = rustix::fs::statvfs(folder).ok()?;
+    let free = if rustix::process::geteuid().is_root() { room.f_bfree } else { room.f_bavail };
+    (room.f_blocks > 0).then(|| free.saturating_mul(room.f_frsize))
 }
 
 fn fill(

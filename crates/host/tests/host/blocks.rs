@@ -314,13 +314,24 @@ fn missing_direct_io_is_refused_unless_allowed() {
 fn new_file_is_removed_when_the_disk_is_full() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().to_str().unwrap();
-    if let Err(e) = run("mount", &["-t", "tmpfs", "-o", "size=1m", "tmpfs", at]) {
+    if let Err(e) = run("mount", &["-t", "tmpfs", "-o", "size=4m", "tmpfs", at]) {
         return println!("skipped: cannot mount a small file system here: {e}");
     }
     let path = folder.path().join("new");
-    let error = create(&path, 8 << 20, |_| true).err().map(|e| e.to_string());
+    let refused = create(&path, 8 << 20, |_| panic!("nothing is written")).err().map(|e| e.to_string());
+    let is_there = path.exists();
+    // Another program takes the room meanwhile.
+    let take = |done| {
+        if done == 1 << 20 {
+            fs::write(folder.path().join("other"), vec![1; 2 << 20]).unwrap();
+        }
+        true
+    };
+    let error = create(&path, 3 << 20, take).err().map(|e| e.to_string());
     let left = path.exists();
     run("umount", &[at]).unwrap();
+    assert!(refused.is_some_and(|words| words.contains("its file system has 4 MiB left")));
+    assert!(!is_there);
     assert!(error.is_some_and(|words| words.contains("cannot fill") && words.contains("No space left")));
     assert!(!left);
 }
