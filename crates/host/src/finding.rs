@@ -54,6 +54,11 @@ pub enum Finding {
         /// Number of the process.
         process: u32,
     },
+    /// The file system passes requests on to another one, and shows neither other users of the file nor its other names.
+    HiddenUse {
+        /// Type of the file system, as the kernel names it.
+        file_system: String,
+    },
     /// The target carries a known signature.
     Signature(Signature),
     /// The users or the data of the target could not be read.
@@ -82,6 +87,12 @@ impl fmt::Display for Finding {
                 write!(f, "{device} holds a file system with the file {file}, which {by} presents as a drive")
             }
             Self::Open { program, process } => write!(f, "it is open in {program} (process {process})"),
+            Self::HiddenUse { file_system } => {
+                write!(
+                    f,
+                    "it is on a file system of type {file_system}, which hides other users and other names of the file"
+                )
+            }
             Self::Signature(signature) => write!(f, "it has a signature: {signature}"),
             Self::Unreadable { reason } => f.write_str(reason),
             Self::Claimed { device } => write!(f, "{device} is claimed exclusively by another user of it"),

@@ -71,6 +71,8 @@ pub struct OpenOptions {
     pub really: Option<PathBuf>,
     /// What the caller knows about Flashlane blocks that would be overwritten.
     pub own_data: OwnData,
+    /// The caller has just created the file, so that no other program uses it even where that cannot be seen.
+    pub is_new: bool,
     /// Requests in flight at once, 1 to [`DEPTH_MAX`]; the threads engine supports at most 64.
     pub depth: u32,
     /// The I/O engine.
@@ -87,6 +89,7 @@ impl OpenOptions {
             access: Access::ReadOnly,
             really: None,
             own_data: OwnData::Unknown,
+            is_new: false,
             depth: DEPTH_DEFAULT,
             engine: EngineChoice::Automatic,
             page_cache: PageCache::Bypass,
@@ -178,7 +181,8 @@ impl OpenOptions {
             Some(really) => Err(OpenError::ReallyMismatch { path, real, really: really.clone() }),
             None => {
                 let findings = usage::survey(target).map_err(|e| self.os("look at", e))?;
-                let findings = self.with_own(findings);
+                let mut findings = self.with_own(findings);
+                findings.retain(|finding| !(self.is_new && matches!(finding, Finding::HiddenUse { .. })));
                 if findings.is_empty() { Ok(()) } else { Err(OpenError::Refused { path, real, findings }) }
             }
         }

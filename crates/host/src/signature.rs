@@ -41,7 +41,16 @@ impl Signature {
     pub(crate) fn is_own(&self) -> bool {
         [OWN_LANES, OWN_BLOCKS, OWN_LOG].contains(&self.what.as_str())
     }
+
+    /// Returns whether this is a partition table, which covers no bytes of the partitions.
+    pub(crate) fn is_table(&self) -> bool {
+        [GPT, MBR].contains(&self.what.as_str())
+    }
 }
+
+/// Names of partition tables.
+const GPT: &str = "GPT partition table";
+const MBR: &str = "MBR partition table";
 
 /// Names of our own formats.
 const OWN_LANES: &str = "Flashlane lanes";
@@ -127,6 +136,11 @@ const MARKS: &[Mark] = &[
     named(mark("Linux RAID member", 4096, b"\xfc\x4e\x2b\xa9\x01\0\0\0"), Uuid::Binary(4112), (4128, 32)),
     mark("SQLite database", 0, b"SQLite format 3\0"),
     mark("qcow2 disk image", 0, b"QFI\xfb"),
+    mark("VMDK disk image", 0, b"KDMV"),
+    mark("VMDK disk image", 0, b"COWD"),
+    mark("VHDX disk image", 0, b"vhdxfile"),
+    mark("VHD disk image", 0, b"conectix"),
+    mark("VirtualBox disk image", 64, b"\x7f\x10\xda\xbe"),
     mark("tar archive", 257, b"ustar\0"),
     mark("tar archive", 257, b"ustar  \0"),
     mark("zip archive", 0, b"PK\x03\x04"),
@@ -134,6 +148,13 @@ const MARKS: &[Mark] = &[
     mark("xz archive", 0, b"\xfd7zXZ\0"),
     mark("zstd archive", 0, b"\x28\xb5\x2f\xfd"),
     mark("PDF document", 0, b"%PDF-"),
+    mark("PNG image", 0, b"\x89PNG\r\n\x1a\n"),
+    mark("JPEG image", 0, b"\xff\xd8\xff\xe0"),
+    mark("JPEG image", 0, b"\xff\xd8\xff\xe1"),
+    mark("MPEG-4 media file", 4, b"ftyp"),
+    mark("Matroska media file", 0, b"\x1a\x45\xdf\xa3"),
+    mark("Parquet table", 0, b"PAR1"),
+    mark("HDF5 data file", 0, b"\x89HDF\r\n\x1a\n"),
 ];
 
 /// The bytes at both ends of a device.
@@ -321,7 +342,7 @@ fn gpt(ends: &Ends) -> Option<Signature> {
         (ends.length_bytes & !4095).checked_sub(4096),
     ];
     let at = places.into_iter().flatten().find(|&at| ends.has(at, b"EFI PART"))?;
-    Some(plain("GPT partition table", at))
+    Some(plain(GPT, at))
 }
 
 /// FAT and many boot sectors have the same last two bytes, so at least one entry must be a partition, and all must be
@@ -333,7 +354,7 @@ fn mbr(ends: &Ends) -> Option<Signature> {
     let entries: Vec<&[u8]> = (0..4).filter_map(|n| ends.bytes(446 + n * 16, 16)).collect();
     let sane = entries.iter().all(|entry| matches!(entry[0], 0 | 0x80));
     let used = entries.iter().any(|entry| entry[4] != 0 && entry[12..16] != [0; 4]);
-    (sane && used).then(|| plain("MBR partition table", 510))
+    (sane && used).then(|| plain(MBR, 510))
 }
 
 /// The flags, the level and the system must also be values of RFC 1952.

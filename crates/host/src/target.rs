@@ -74,6 +74,11 @@ impl Target {
         self.open(OpenOptions::new().read(true))
     }
 
+    /// Returns the number by which the kernel identifies the type of the file's file system.
+    pub(crate) fn file_system_magic(&self) -> io::Result<i64> {
+        Ok(rustix::fs::fstatfs(&self.handle)?.f_type as i64)
+    }
+
     /// Returns whether `file` is the file that the path was resolved to.
     pub(crate) fn is(&self, file: &File) -> io::Result<bool> {
         Ok(identity(&rustix::fs::fstat(file)?) == self.identity)

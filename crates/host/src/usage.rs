@@ -25,7 +25,7 @@ use machine::{Backing, Machine, Storage};
 use openers::openers;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -39,25 +39,44 @@ pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     let identities = identities(target, &machine, proc);
     let mut findings = uses(&machine, &identities, sys);
     findings.extend(open_elsewhere(&identities, proc));
+    findings.extend(hidden_use(target, proc));
     let file = target.open_to_read()?;
     let length_bytes =
         if target.block { target::block_device_length(&file)? } else { file.metadata()?.len() };
     let mut shows_own = false;
-    match signature::find(length_bytes, |at, buffer| file.read_at(buffer, at)) {
-        Ok(own) => {
-            shows_own = own.iter().any(Signature::is_own);
-            let named = blkid::find(&file).unwrap_or_default();
-            findings.extend(signature::merge(named, own).into_iter().map(Finding::Signature));
+    match signatures(&file, length_bytes) {
+        Ok(found) => {
+            shows_own = found.iter().any(Signature::is_own);
+            findings.extend(found.into_iter().map(Finding::Signature));
         }
         Err(e) => findings.push(Finding::Unreadable { reason: format!("its bytes cannot be read: {e}") }),
     }
-    if !shows_own
-        && let Storage::Block(number) = identities[0]
+    if let Storage::Block(number) = identities[0]
         && let Some(backing) = machine.devices.get(&number).and_then(|device| device.backing.as_ref())
     {
-        findings.extend(own_data_below(backing).map(Finding::Signature));
+        let below = data_below(backing).into_iter().filter(|found| !(found.is_own() && shows_own));
+        findings.extend(below.map(Finding::Signature));
     }
     Ok(findings)
+}
+
+/// Returns the signatures on a file or device of this length, by libblkid and our own table.
+fn signatures(file: &File, length_bytes: u64) -> io::Result<Vec<Signature>> {
+    let own = signature::find(length_bytes, |at, buffer| file.read_at(buffer, at))?;
+    Ok(signature::merge(blkid::find(file).unwrap_or_default(), own))
+}
+
+/// Returns whether the file is on a FUSE file system, which may show a file that is in use by another name. One on a block
+/// device of its own (`fuseblk`) shows no file of another file system.
+fn hidden_use(target: &Target, proc: &Path) -> Option<Finding> {
+    const FUSE: i64 = 0x6573_5546;
+    if target.block || target.file_system_magic().ok()? != FUSE {
+        return None;
+    }
+    let number = lookup::split(target.identity.0);
+    let mount = mounts(proc).into_iter().find(|mount| mount.number == number);
+    let file_system = mount.map_or_else(|| "fuse".to_owned(), |mount| mount.file_system);
+    (file_system != "fuseblk").then_some(Finding::HiddenUse { file_system })
 }
 
 /// Returns every use of the target's bytes that the kernel reports.
@@ -79,16 +98,33 @@ fn uses(machine: &Machine, identities: &[Storage], sys: &Path) -> Vec<Finding> {
     findings
 }
 
-/// Returns the mark of Flashlane's own data at the ends of the file that a loop device presents a part of: the part may
-/// begin inside a block, and then shows no mark itself.
-fn own_data_below(backing: &Backing) -> Option<Signature> {
-    let file = File::open(&backing.name).ok()?;
-    let metadata = file.metadata().ok()?;
-    let id = machine::FileId { file_system: lookup::split(metadata.dev()), inode: metadata.ino() };
-    let is_backing = metadata.is_file() && backing.storage.contains(&Storage::File(id));
-    let read_at = |at, buffer: &mut [u8]| file.read_at(buffer, at);
-    let found = if is_backing { signature::find(metadata.len(), read_at).ok()? } else { Vec::new() };
-    found.into_iter().find(Signature::is_own)
+/// Returns the signatures of the file or device that a loop device presents a part of, where the part may show none itself: it
+/// may begin inside a block of ours, or inside a file system. Of a part that begins with the file, only our own marks count, and
+/// partition tables never do: what they describe lies behind them.
+fn data_below(backing: &Backing) -> Vec<Signature> {
+    let Some((file, length_bytes)) = open_below(backing) else { return Vec::new() };
+    let is_inside = backing.range.start > 0;
+    let mut found = signatures(&file, length_bytes).unwrap_or_default();
+    found.retain(|signature| signature.is_own() || is_inside && !signature.is_table());
+    for signature in found.iter_mut().filter(|signature| !signature.is_own()) {
+        signature.what = format!("{} in '{}', of which it presents a part", signature.what, backing.name);
+    }
+    found
+}
+
+/// Opens the backing of a loop device, if its name still leads to it. Returns its length too.
+fn open_below(backing: &Backing) -> Option<(File, u64)> {
+    let path = Path::new(&backing.name);
+    let on = lookup::storage_at(path)?;
+    if !backing.storage.contains(&on) {
+        return None;
+    }
+    let file = File::open(path).ok()?;
+    let length_bytes = match on {
+        Storage::Block(_) => target::block_device_length(&file).ok()?,
+        Storage::File(_) => file.metadata().ok()?.len(),
+    };
+    Some((file, length_bytes))
 }
 
 /// Returns the identities of the target: itself, and the same file in the layers of an overlay. Where layers are unknown, a

@@ -90,6 +90,7 @@ fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
         access: if options.destroy_data { Access::Destroy } else { Access::ReadOnly },
         really: options.really.clone(),
         own_data,
+        is_new: options.is_new,
         depth: options.depth,
         page_cache: options.page_cache,
         ..flashlane_host::OpenOptions::read_only(path)

@@ -162,6 +162,61 @@ fn loop_device_over_a_store_counts_as_the_store_once() {
 }
 
 #[test]
+fn loop_device_inside_a_file_system_needs_consent_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = folder.path().join("image");
+    let found = |device: &str| match OpenOptions::destroy(device).open() {
+        Ok(_) => String::new(),
+        Err(error) => error.to_string(),
+    };
+    for (mark, at, is_inside) in [(&b"XFSB"[..], 0, true), (b"EFI PART", 512, false)] {
+        let mut bytes = vec![0; 8 << 20];
+        bytes[at..at + mark.len()].copy_from_slice(mark);
+        fs::write(&image, &bytes).unwrap();
+        let outer = match attach(&[image.to_str().unwrap()]) {
+            Ok(device) => device,
+            Err(e) => return println!("skipped: no loop device here: {e}"),
+        };
+        let over_device = attach(&["--offset", "4194304", &outer]).unwrap();
+        let below_device = found(&over_device);
+        run("losetup", &["-d", &over_device]).unwrap();
+        run("losetup", &["-d", &outer]).unwrap();
+        let over_file = attach(&["--offset", "4194304", image.to_str().unwrap()]).unwrap();
+        let below_file = found(&over_file);
+        run("losetup", &["-d", &over_file]).unwrap();
+        for found in [below_device, below_file] {
+            assert_eq!(found.contains("XFS file system in"), is_inside, "{found}");
+            assert!(is_inside || found.is_empty(), "{found}");
+        }
+    }
+}
+
+#[test]
+fn file_on_a_fuse_file_system_needs_consent() {
+    let folder = tempfile::tempdir().unwrap();
+    let [below, at] = ["below", "at"].map(|name| folder.path().join(name));
+    [&below, &at].iter().for_each(|path| fs::create_dir(path).unwrap());
+    fs::write(below.join("file"), vec![7; 1 << 20]).unwrap();
+    if let Err(e) = run("bindfs", &[below.to_str().unwrap(), at.to_str().unwrap()]) {
+        return println!("skipped: cannot mount a file system by FUSE here: {e}");
+    }
+    let path = at.join("file");
+    let destroy = OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::destroy(&path) };
+    let refused = destroy.clone().open().map(drop);
+    let new = OpenOptions { is_new: true, ..destroy.clone() }.open().map(drop);
+    let confirmed = destroy.really(&path).open().map(drop);
+    let read =
+        OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::read_only(&path) }.open().map(drop);
+    run("umount", &[at.to_str().unwrap()]).unwrap();
+    let Err(OpenError::Refused { findings, .. }) = refused else { panic!("{refused:?}") };
+    assert!(findings.iter().all(|finding| matches!(finding, Finding::HiddenUse { .. })), "{findings:?}");
+    assert_eq!(findings.len(), 1);
+    for opened in [new, confirmed, read] {
+        assert!(opened.is_ok(), "{opened:?}");
+    }
+}
+
+#[test]
 fn file_in_an_overlay_layer_is_the_overlays_file() {
     let folder = tempfile::tempdir().unwrap();
     let [lower, upper, work] = ["lower", "upper", "work"].map(|name| folder.path().join(name));

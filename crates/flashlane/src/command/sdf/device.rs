@@ -48,7 +48,10 @@ pub fn open_repaired(target: &Target, repair: RepairOptions<'_>) -> Result<AnyBl
 fn used_device_refusal(target: &Target, error: &flashlane_host::OpenError) -> Option<Failure> {
     let flashlane_host::OpenError::Refused { path, findings, .. } = error else { return None };
     let is_used = |finding: &Finding| !matches!(finding, Finding::Signature(_));
-    let advice = if findings.iter().any(is_used) {
+    let is_hidden = |finding: &Finding| matches!(finding, Finding::HiddenUse { .. });
+    let advice = if findings.iter().any(is_hidden) {
+        "name the file by its path on the file system below, or copy it to another one".to_owned()
+    } else if findings.iter().any(is_used) {
         "stop that use first".to_owned()
     } else if open(target, BlockAccess::Read).is_err() {
         "no blocks of Flashlane can be read from it".to_owned()
