@@ -5,21 +5,8 @@ use crate::workload::{Operation, Phase, Workload};
 use clap::ValueEnum;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-
-/// A store of the comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Name {
-    /// This project's.
-    Flashlane,
-    /// RocksDB, with blob files for values from 16 KiB on.
-    Rocksdb,
-    /// fjall, with separated values from 16 KiB on.
-    Fjall,
-}
 
 /// What an acknowledged write survives. Only stores at the same level are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
@@ -57,18 +44,6 @@ pub trait Engine {
     /// Bytes of the disk that hold the store's data, where files do not tell.
     fn space_bytes(&self) -> Option<u64> {
         None
-    }
-}
-
-/// Opens an empty store in a folder.
-pub fn open(name: Name, dir: &Path, workload: &Workload, settings: Settings) -> Box<dyn Engine> {
-    match name {
-        Name::Flashlane => Box::new(crate::flashlane::open(dir, workload, settings)),
-        Name::Fjall => Box::new(Threads(crate::fjall::open(dir, workload, settings), settings.clients)),
-        #[cfg(rocksdb)]
-        Name::Rocksdb => Box::new(Threads(crate::rocksdb::open(dir, workload, settings), settings.clients)),
-        #[cfg(not(rocksdb))]
-        Name::Rocksdb => unreachable!("RocksDB is not built in"),
     }
 }
 

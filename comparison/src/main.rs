@@ -10,14 +10,16 @@ mod flashlane;
 mod measured;
 #[cfg(rocksdb)]
 mod rocksdb;
+mod stores;
 mod table;
 mod workload;
 
 use clap::{Parser, ValueEnum};
-use engine::{Durability, Name, Settings};
+use engine::{Durability, Settings};
 use measured::Measured;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use stores::Name;
 use workload::{Phase, Workload};
 
 /// Compares key-value stores on this machine's file system.
@@ -134,7 +136,7 @@ fn child(arguments: &Arguments) {
             drop(engine.take());
             let place = dir.join(if phase == Phase::LoadInOrder { "in-order" } else { "at-random" });
             std::fs::create_dir(&place).expect("the folder is new");
-            engine = Some((engine::open(*name, &place, &workload, settings), place));
+            engine = Some((stores::open(*name, &place, &workload, settings), place));
         }
         let (engine, place) = engine.as_mut().expect("a store is loaded before it is read");
         let measured = measured::measure(*name, &mut **engine, place, &workload, phase);

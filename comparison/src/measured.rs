@@ -1,8 +1,8 @@
 //! Measures a phase: rate, latency, processor time, bytes written, space and memory.
 
-use crate::engine::{Engine, Name};
+use crate::engine::Engine;
+use crate::stores::Name;
 use crate::workload::{Phase, Workload};
-
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! The table: a row for each size of values and phase, with the median of the rounds of each store.
 
-use crate::engine::Name;
 use crate::measured::Measured;
+use crate::stores::Name;
 use crate::workload::Phase;
 
 /// Phases of the figures.
