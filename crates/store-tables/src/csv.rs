@@ -3,9 +3,8 @@
 //! A field that is empty without quotes is null where the column is nullable; `""` is an empty text. So a table that is written
 //! and read again is the same.
 
-use crate::error::ValueError;
 use crate::schema::Column;
-use crate::value::{Type, Value};
+use crate::value::{Type, Value, ValueError};
 use std::io::{self, BufRead};
 
 /// Longest record: a mistaken path (a device, a dump) must not exhaust memory.

@@ -1,6 +1,6 @@
 //! Errors: why a schema or a row is refused, and why an operation failed.
 
-use crate::value::Type;
+use crate::value::ValueError;
 use flashlane_store::StoreError;
 
 /// Why there is no such schema.
@@ -58,61 +58,6 @@ pub enum SchemaError {
     AddedNotNull {
         /// Its name.
         column: String,
-    },
-}
-
-/// Why a value is refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ValueError {
-    /// The number of values of a row.
-    #[error("{given} values were given, and a row has {columns}")]
-    Count {
-        /// Values that were given.
-        given: usize,
-        /// Columns of the table.
-        columns: usize,
-    },
-    /// The number of values of a key.
-    #[error("{given} values of a key were given, and {allowed} are allowed")]
-    KeyCount {
-        /// Values that were given.
-        given: usize,
-        /// What is allowed.
-        allowed: String,
-    },
-    /// The type of a value.
-    #[error("column '{column}' is {kind}, and the value is {given}")]
-    Kind {
-        /// The column.
-        column: String,
-        /// Its type.
-        kind: Type,
-        /// Type of the value.
-        given: Type,
-    },
-    /// A null in a column that has none.
-    #[error("column '{column}' needs a value: it is not nullable")]
-    Null {
-        /// The column.
-        column: String,
-    },
-    /// A real number that is none.
-    #[error("column '{column}' cannot be NaN, which has no place in an order")]
-    NaN {
-        /// The column.
-        column: String,
-    },
-    /// A text that is no value of its type.
-    #[error("'{given}' is no value of column '{column}' ({kind}): {allowed} is allowed")]
-    Text {
-        /// The column.
-        column: String,
-        /// The text.
-        given: String,
-        /// The column's type.
-        kind: Type,
-        /// What is allowed.
-        allowed: &'static str,
     },
 }
 

@@ -37,9 +37,9 @@ mod tables;
 mod tests;
 mod value;
 
-pub use error::{SchemaError, TableError, ValueError};
+pub use error::{SchemaError, TableError};
 pub use scan::{Rows, Scan};
 pub use schema::{Column, Schema};
 pub use table::{RowLoader, Table};
 pub use tables::Tables;
-pub use value::{Type, Value};
+pub use value::{Type, Value, ValueError};

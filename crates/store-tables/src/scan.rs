@@ -2,11 +2,10 @@
 
 use crate::error::TableError;
 use crate::schema::Schema;
-use crate::table::Table;
 use crate::value::Value;
 use crate::{key, row};
 use flashlane_device::DataDevice;
-use flashlane_store::{Entries, end_of_prefix};
+use flashlane_store::{Entries, KeyValueStore, end_of_prefix};
 
 /// Which rows of a table, and which of their columns.
 #[derive(Clone, Debug, Default)]
@@ -35,15 +34,21 @@ pub struct Rows<'a, D: DataDevice, L: DataDevice> {
 }
 
 impl<'a, D: DataDevice, L: DataDevice> Rows<'a, D, L> {
-    pub(crate) fn new(table: Table<'a, D, L>, scan: &Scan) -> Result<Self, TableError> {
-        let Table { store, name, schema, prefix } = table;
+    /// Begins a scan of the table whose keys begin with `prefix`.
+    pub(crate) fn new(
+        store: &'a mut KeyValueStore<D, L>,
+        table: &str,
+        schema: &Schema,
+        prefix: &[u8],
+        scan: &Scan,
+    ) -> Result<Self, TableError> {
         let columns = match &scan.columns {
             None => (0..schema.columns().len()).collect(),
             Some(names) => names.iter().map(|name| schema.column(name)).collect::<Result<Vec<_>, _>>()?,
         };
         let bound = |values: &[Value]| {
             schema.check_leading(values)?;
-            let mut bytes = prefix.clone();
+            let mut bytes = prefix.to_vec();
             values.iter().for_each(|value| key::put(&mut bytes, value));
             Ok::<_, TableError>(bytes)
         };
@@ -55,7 +60,8 @@ impl<'a, D: DataDevice, L: DataDevice> Rows<'a, D, L> {
         let with_values = columns.iter().any(|nth| !schema.key().contains(nth));
         let entries = store.entries(&start, end.as_deref(), with_values);
         let left = scan.limit.unwrap_or(u64::MAX);
-        Ok(Self { entries, table: name, schema, prefix_bytes: prefix.len(), columns, left })
+        let (table, schema) = (table.to_owned(), schema.clone());
+        Ok(Self { entries, table, schema, prefix_bytes: prefix.len(), columns, left })
     }
 }
 

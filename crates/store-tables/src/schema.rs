@@ -3,8 +3,8 @@
 //! A schema has a version, which adding a column increments. Each row records the version with which it was written, and each
 //! column the first version that has it: a row of an earlier version has null there, and is not written again.
 
-use crate::error::{SchemaError, ValueError};
-use crate::value::{Type, Value};
+use crate::error::SchemaError;
+use crate::value::{Type, Value, ValueError};
 use flashlane_store::bytes::{Reader, put_bytes, put_varint};
 
 /// Most columns of a table.

@@ -11,14 +11,23 @@ use flashlane_store::{KeyValueStore, Loader};
 
 /// A table of a store.
 pub struct Table<'a, D, L> {
-    pub(crate) store: &'a mut KeyValueStore<D, L>,
-    pub(crate) name: String,
-    pub(crate) schema: Schema,
+    store: &'a mut KeyValueStore<D, L>,
+    name: String,
+    schema: Schema,
     /// Begins the keys of all rows.
-    pub(crate) prefix: Vec<u8>,
+    prefix: Vec<u8>,
 }
 
-impl<D: DataDevice, L: DataDevice> Table<'_, D, L> {
+impl<'a, D: DataDevice, L: DataDevice> Table<'a, D, L> {
+    pub(crate) fn new(
+        store: &'a mut KeyValueStore<D, L>,
+        name: &str,
+        schema: Schema,
+        prefix: Vec<u8>,
+    ) -> Self {
+        Self { store, name: name.to_owned(), schema, prefix }
+    }
+
     /// Returns the table's name.
     pub fn name(&self) -> &str {
         &self.name
@@ -82,8 +91,7 @@ impl<D: DataDevice, L: DataDevice> Table<'_, D, L> {
     /// # Errors
     /// [`TableError::Schema`] and [`TableError::Value`] where columns or values of the range are none of the table.
     pub fn scan(&mut self, scan: &Scan) -> Result<Rows<'_, D, L>, TableError> {
-        let (name, schema, prefix) = (self.name.clone(), self.schema.clone(), self.prefix.clone());
-        Rows::new(Table { store: &mut *self.store, name, schema, prefix }, scan)
+        Rows::new(self.store, &self.name, &self.schema, &self.prefix, scan)
     }
 
     /// Begins to store many rows at once.

@@ -118,12 +118,7 @@ impl<'a, D: DataDevice, L: DataDevice> Tables<'a, D, L> {
     /// [`TableError::Missing`], [`TableError::Malformed`] and [`TableError::Store`].
     pub fn table(&mut self, name: &str) -> Result<Table<'_, D, L>, TableError> {
         let (id, schema) = self.found(name)?;
-        Ok(Table {
-            store: &mut *self.store,
-            name: name.to_owned(),
-            schema,
-            prefix: SPACE.bulk(&id.to_be_bytes()),
-        })
+        Ok(Table::new(self.store, name, schema, SPACE.bulk(&id.to_be_bytes())))
     }
 
     fn found(&mut self, name: &str) -> Result<(u32, Schema), TableError> {

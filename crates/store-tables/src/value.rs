@@ -1,6 +1,5 @@
-//! Types and values of columns, and their text.
+//! Types and values of columns, their text, and why a value is refused.
 
-use crate::error::ValueError;
 use flashlane_store::text::{escape, unescape};
 use std::fmt::{self, Write};
 
@@ -108,6 +107,61 @@ impl Value {
             Self::Boolean(_) => Some(Type::Boolean),
         }
     }
+}
+
+/// Why a value is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    /// The number of values of a row.
+    #[error("{given} values were given, and a row has {columns}")]
+    Count {
+        /// Values that were given.
+        given: usize,
+        /// Columns of the table.
+        columns: usize,
+    },
+    /// The number of values of a key.
+    #[error("{given} values of a key were given, and {allowed} are allowed")]
+    KeyCount {
+        /// Values that were given.
+        given: usize,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// The type of a value.
+    #[error("column '{column}' is {kind}, and the value is {given}")]
+    Kind {
+        /// The column.
+        column: String,
+        /// Its type.
+        kind: Type,
+        /// Type of the value.
+        given: Type,
+    },
+    /// A null in a column that has none.
+    #[error("column '{column}' needs a value: it is not nullable")]
+    Null {
+        /// The column.
+        column: String,
+    },
+    /// A real number that is none.
+    #[error("column '{column}' cannot be NaN, which has no place in an order")]
+    NaN {
+        /// The column.
+        column: String,
+    },
+    /// A text that is no value of its type.
+    #[error("'{given}' is no value of column '{column}' ({kind}): {allowed} is allowed")]
+    Text {
+        /// The column.
+        column: String,
+        /// The text.
+        given: String,
+        /// The column's type.
+        kind: Type,
+        /// What is allowed.
+        allowed: &'static str,
+    },
 }
 
 /// Shows the text that [`Type::parse`] reads; nothing for null.
