@@ -1,7 +1,7 @@
 //! Findings and recommendations as advice in sentences, each with its evidence.
 
+use crate::area::Area;
 use crate::choice::Choice;
-use crate::chunk::Area;
 use crate::grid::Cell;
 use crate::load::Load;
 use crate::measured::Measured;

@@ -12,49 +12,14 @@
 //! times: one read of the two sectors around a page boundary takes two array times inside a chunk, and one between two
 //! chunks.
 
+use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
-use crate::pattern::{self, Point, point};
+use crate::look::Look;
+use crate::pattern::{self, Point};
+use crate::repetitions::repeat;
 use crate::settle::settle;
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
-
-/// An area of the device on which experiments run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Area {
-    /// First byte.
-    pub offset_bytes: u64,
-    /// Length; MUST have been written once in order.
-    pub length_bytes: u64,
-}
-
-/// Distance of the places of an experiment's repetitions: a multiple of every chunk of 2^a 3^b 5^c sectors up to 256
-/// KiB (with b and c at most 1), so that each repetition has the same phase.
-const STEP_BYTES: u64 = 15 * 256 * 1024;
-
-impl Area {
-    /// Returns the number of whole chunks.
-    pub(crate) fn chunks(&self, chunk: &Boundaries) -> u64 {
-        self.length_bytes.saturating_sub(chunk.phase_bytes) / chunk.chunk_bytes
-    }
-
-    /// Returns the start of the `nth` whole chunk.
-    pub(crate) fn chunk_start(&self, chunk: &Boundaries, nth: u64) -> u64 {
-        self.offset_bytes + chunk.phase_bytes + nth * chunk.chunk_bytes
-    }
-
-    /// Returns the start of a random chunk with room for `room_bytes` after it.
-    pub(crate) fn chunk_place(&self, bench: &mut Bench<'_>, chunk: &Boundaries, room_bytes: u64) -> u64 {
-        let room = Self { length_bytes: self.length_bytes.saturating_sub(room_bytes), ..*self };
-        let nth = bench.random().below(room.chunks(chunk).max(1));
-        self.chunk_start(chunk, nth)
-    }
-
-    /// Returns a random place with the phase of the area's start and room for `room_bytes`.
-    fn place(&self, bench: &mut Bench<'_>, room_bytes: u64) -> u64 {
-        let places = (self.length_bytes.saturating_sub(room_bytes) / STEP_BYTES).max(1);
-        self.offset_bytes + bench.random().below(places) * STEP_BYTES
-    }
-}
 
 /// Measures the latency of reads of `sectors` sectors at offsets of `0..=offsets` sectors (chen11, program 1 (I)), in
 /// microseconds.
@@ -104,21 +69,6 @@ pub fn valley_distance(curve: &[Point]) -> Option<usize> {
     (even && distance.fract() == 0.0).then_some(distance as usize)
 }
 
-/// Boundaries between chunks.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Boundaries {
-    /// Bytes between one boundary and the next.
-    pub chunk_bytes: u64,
-    /// The first boundary, from the area's start.
-    pub phase_bytes: u64,
-    /// Share of the contrast, 0 to 1, that even the slowest boundaries show.
-    pub clarity: f64,
-    /// How much longer two reads take on one die than on two, in microseconds.
-    pub contrast_us: f64,
-    /// Number of boundaries measured.
-    pub seen: usize,
-}
-
 /// Looks for chunk boundaries: first in fine steps, then, for large chunks, in coarse ones, and last for chunks that
 /// do not divide the distance of the repetitions' places.
 ///
@@ -149,41 +99,6 @@ fn boundaries_by(
         }
     }
     Ok(None)
-}
-
-/// How a place is tested for a boundary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// Its two sectors are read at once, and take an array time more on one die.
-    Pairs,
-    /// Its two sectors are one read, which takes an array time more across a boundary between pages of this size on one
-    /// die. Only such boundaries are tested.
-    Single {
-        /// Size of a page.
-        page_bytes: u64,
-    },
-}
-
-impl Look {
-    /// Returns the distance of the places that can be tested.
-    pub(crate) fn unit_bytes(self, bench: &Bench<'_>) -> u64 {
-        match self {
-            Self::Pairs => bench.sector_bytes(),
-            Self::Single { page_bytes } => page_bytes,
-        }
-    }
-
-    /// Measures a place, in microseconds.
-    pub(crate) fn across(self, bench: &mut Bench<'_>, at: u64) -> Result<f64, Interruption> {
-        let sector = bench.sector_bytes();
-        let took = match self {
-            // The upper sector goes first: two reads in ascending order might be taken for a sequential stream and
-            // prefetched.
-            Self::Pairs => bench.burst(&[Access::read(at, sector), Access::read(at - sector, sector)])?,
-            Self::Single { .. } => bench.one(Access::read(at - sector, 2 * sector))?,
-        };
-        Ok(took.as_us_f64())
-    }
 }
 
 /// Looks for pages and chunk boundaries by single reads. Returns the boundaries and the size of a page.
@@ -238,7 +153,7 @@ struct Search {
     /// Distance of the places that are tested.
     step_bytes: u64,
     reach_bytes: u64,
-    /// Whether each place is read at many places of the area with the same phase, if the chunk divides [`STEP_BYTES`];
+    /// Whether each place is read at many places of the area with the same phase, if the chunk divides the step between these places;
     /// otherwise each is read at the area's start, where data left in the drive's cache may hide a boundary.
     is_spread: bool,
 }
@@ -350,34 +265,4 @@ fn page_of_uniform_chunk(
     let least = pattern::least_height(pair, error);
     let saved = (pair - both) - (apart - one);
     Ok((saved > 2.0 * least).then_some(chunk.chunk_bytes))
-}
-
-/// Measures places `0..count` in random order, `repetitions` times, and summarizes each.
-pub(crate) fn repeat(
-    bench: &mut Bench<'_>,
-    count: usize,
-    repetitions: usize,
-    measure: impl FnMut(&mut Bench<'_>, usize) -> Result<f64, Interruption>,
-) -> Result<Vec<Point>, Interruption> {
-    let mut all = samples(bench, count, repetitions, measure)?;
-    Ok(all.iter_mut().map(|repetitions| point(repetitions)).collect())
-}
-
-/// Measures places `0..count` in random order, `repetitions` times.
-pub(crate) fn samples(
-    bench: &mut Bench<'_>,
-    count: usize,
-    repetitions: usize,
-    mut measure: impl FnMut(&mut Bench<'_>, usize) -> Result<f64, Interruption>,
-) -> Result<Vec<Vec<f64>>, Interruption> {
-    let mut all = vec![Vec::with_capacity(repetitions); count];
-    let mut order: Vec<usize> = (0..count).collect();
-    for _ in 0..repetitions {
-        // A random order spreads slow drifts of the drive or the machine evenly over the places.
-        bench.random().shuffle(&mut order);
-        for &k in &order {
-            all[k].push(measure(bench, k)?);
-        }
-    }
-    Ok(all)
 }

@@ -1,8 +1,8 @@
 //! The measurement that a recommendation reports: the recommended point as `run` measures it, with the same loop and
 //! warm-up and long enough, so that the same line gives the same rates on the same drive.
 
+use crate::area::Area;
 use crate::bench::Bench;
-use crate::chunk::Area;
 use crate::grid::Cell;
 use crate::load::Load;
 use crate::measured::{Measured, line};

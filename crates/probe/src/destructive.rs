@@ -1,6 +1,6 @@
 //! The stages that write: mapping, link, write buffer, interference and reclaim unit.
 
-use crate::chunk::Area;
+use crate::area::Area;
 use crate::link::Link;
 use crate::mapping::{self, Collisions, Neighbours, Policy};
 use crate::options::{Effort, Medium};

@@ -4,8 +4,8 @@
 //! may have left data in the drive's cache. Cells are short and give estimates, which decide which points are worth a
 //! confirming measurement ([`crate::confirm`]).
 
+use crate::area::Area;
 use crate::bench::Bench;
-use crate::chunk::Area;
 use crate::load::Load;
 use crate::measured::Measured;
 use flashlane_base::units::format_bytes;

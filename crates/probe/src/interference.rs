@@ -1,8 +1,8 @@
 //! Interference of reads and writes: how much a random reader and a random writer slow each other down (chen11,
 //! section 5.2 and table 2).
 
+use crate::area::Area;
 use crate::bench::Bench;
-use crate::chunk::Area;
 use flashlane_base::{Duration, Seed};
 use flashlane_measure::Interruption;
 use flashlane_result::probe::Finding;

@@ -7,6 +7,7 @@
 //! incomplete pattern is not reported.
 
 mod advice_text;
+pub mod area;
 pub mod bench;
 mod changed;
 mod choice;
@@ -19,6 +20,7 @@ mod grid;
 mod interference;
 mod link;
 mod load;
+mod look;
 pub mod mapping;
 mod measured;
 mod options;

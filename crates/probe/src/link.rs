@@ -4,8 +4,8 @@
 //! link. Many such reads in flight complete at the rate of the link; the time per read against its size is a straight
 //! line with the cost of a command at zero bytes and the inverse bandwidth as its slope.
 
+use crate::area::Area;
 use crate::bench::Bench;
-use crate::chunk::Area;
 use crate::pattern::point;
 use flashlane_device::SubmitError;
 use flashlane_measure::Interruption;

@@ -9,9 +9,11 @@
 //! still share a die after the overwrite, it is the address, and where they do no more than others, it is the order. This
 //! needs no period, and no second request in flight.
 
+use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
-use crate::chunk::{self, Area, Boundaries, Look, samples};
+use crate::look::Look;
 use crate::pattern::Point;
+use crate::repetitions::{repeat, samples};
 use crate::stripe;
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
@@ -78,7 +80,7 @@ pub(crate) fn die_step(
     repetitions: usize,
 ) -> Result<Point, Interruption> {
     let sector = bench.sector_bytes();
-    let points = chunk::repeat(bench, 2, repetitions, |bench, i| {
+    let points = repeat(bench, 2, repetitions, |bench, i| {
         let distance = if i == 0 { period } else { apart };
         stripe::pair(bench, area, chunk, distance, [sector; 2])
     })?;

@@ -8,8 +8,8 @@
 //! The difference must recur: sequential and random reads are measured in turns, and every sequential turn has to be
 //! faster than every random one.
 
+use crate::area::Area;
 use crate::bench::Bench;
-use crate::chunk::Area;
 use crate::pattern::{Point, point};
 use flashlane_base::Duration;
 use flashlane_measure::Interruption;

@@ -1,9 +1,9 @@
 //! The stages that end in a recommendation: random reads, scans, random writes.
 
 use crate::advice_text;
+use crate::area::Area;
 use crate::bench::Bench;
 use crate::choice::{self, Choice};
-use crate::chunk::Area;
 use crate::confirm;
 use crate::grid::{Cell, Grid, TestArea};
 use crate::load::Load;

@@ -1,9 +1,9 @@
-//! How often experiments are repeated: by effort, by the drive's noise, and within the time of a real device.
+//! Repeats experiments: in random order, and as often as effort, the drive's noise and a real device's time allow.
 
+use crate::area::Area;
 use crate::bench::Bench;
-use crate::chunk::Area;
 use crate::options::Effort;
-use crate::pattern;
+use crate::pattern::{Point, point};
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
@@ -41,7 +41,7 @@ impl Repetitions {
             let at = area.offset_bytes + bench.random().below(area.length_bytes / sector) * sector;
             times.push(bench.one(Access::read(at, sector))?.as_us_f64());
         }
-        let latency = pattern::point(&mut times);
+        let latency = point(&mut times);
         let spread = latency.error * (times.len() as f64).sqrt() / latency.value;
         let factor = (spread / QUIET).powi(2).clamp(1.0, MOST_FACTOR).round() as usize;
         Ok(Self { effort, factor, read_us: bench.is_real().then_some(latency.value) })
@@ -63,4 +63,34 @@ impl Repetitions {
         let within = self.read_us.map_or(f64::INFINITY, |us| seconds * 1e6 / (places as f64 * us));
         self.of(usual).min((within as usize).max(self.effort.repetitions(8)))
     }
+}
+
+/// Measures places `0..count` in random order, `repetitions` times, and summarizes each.
+pub(crate) fn repeat(
+    bench: &mut Bench<'_>,
+    count: usize,
+    repetitions: usize,
+    measure: impl FnMut(&mut Bench<'_>, usize) -> Result<f64, Interruption>,
+) -> Result<Vec<Point>, Interruption> {
+    let mut all = samples(bench, count, repetitions, measure)?;
+    Ok(all.iter_mut().map(|repetitions| point(repetitions)).collect())
+}
+
+/// Measures places `0..count` in random order, `repetitions` times.
+pub(crate) fn samples(
+    bench: &mut Bench<'_>,
+    count: usize,
+    repetitions: usize,
+    mut measure: impl FnMut(&mut Bench<'_>, usize) -> Result<f64, Interruption>,
+) -> Result<Vec<Vec<f64>>, Interruption> {
+    let mut all = vec![Vec::with_capacity(repetitions); count];
+    let mut order: Vec<usize> = (0..count).collect();
+    for _ in 0..repetitions {
+        // A random order spreads slow drifts of the drive or the machine evenly over the places.
+        bench.random().shuffle(&mut order);
+        for &k in &order {
+            all[k].push(measure(bench, k)?);
+        }
+    }
+    Ok(all)
 }

@@ -13,9 +13,10 @@
 //!   channels, whatever the order of the levels. Each such pattern is fitted to the times of all residues; one is
 //!   reported where it explains them, the collisions are clearly slower, and every other pattern fits clearly worse.
 
+use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
-use crate::chunk::{Area, Boundaries, samples};
 use crate::pattern::{self, Point, point};
+use crate::repetitions::samples;
 use crate::stripe::{Sizes, pair};
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;

@@ -3,8 +3,8 @@
 //! The stages (`survey`, `structure`, `destructive`, `recommend`) run their experiments on the session's bench and report
 //! findings, figures, advice and warnings to it.
 
+use crate::area::Area;
 use crate::bench::Bench;
-use crate::chunk::Area;
 use crate::options::{Budget, Effort, Medium, Progress};
 use crate::repetitions::Repetitions;
 use crate::state::State;

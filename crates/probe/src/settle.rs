@@ -6,9 +6,11 @@
 //! each boundary is as fast as every other (else the chunk is a multiple of the candidate), and no place between two of
 //! them is fast (else it is a part).
 
+use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
-use crate::chunk::{self, Area, Boundaries, Look};
+use crate::look::Look;
 use crate::pattern::{self, Point, point};
+use crate::repetitions::repeat;
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 use std::collections::BTreeSet;
@@ -195,7 +197,7 @@ fn transfer_us(
     if look != Look::Pairs || sector >= SMALL_PAGE_BYTES {
         return Ok(0.0);
     }
-    let points = chunk::repeat(bench, 2, samples, |bench, i| {
+    let points = repeat(bench, 2, samples, |bench, i| {
         let at = area.chunk_place(bench, found, 2 * found.chunk_bytes);
         bench.one(Access::read(at, (i as u64 + 1) * sector)).map(|time| time.as_us_f64())
     })?;

@@ -1,8 +1,8 @@
 //! Stride curves as in chen11 (section 4.3, figure 3): several jobs read one chunk each at a common stride; the
 //! bandwidth dips where the stride keeps them in one domain.
 
+use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
-use crate::chunk::{Area, Boundaries};
 use crate::pattern::{self, Point};
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;

@@ -19,9 +19,10 @@
 //! A resource that all requests share, such as the only channel of a drive, cannot be distinguished from the link: the
 //! domains of such a drive are its packages.
 
+use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
-use crate::chunk::{Area, Boundaries, repeat};
 use crate::pattern::{self, Point};
+use crate::repetitions::repeat;
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 

@@ -1,6 +1,7 @@
 //! The stages that look for structure by reading: chunk, page, and the stripe over domains and sub-domains.
 
-use crate::chunk::{self, Boundaries};
+use crate::area::Boundaries;
+use crate::chunk;
 use crate::residues::{self, Residues};
 use crate::session::Session;
 use crate::stripe::{self, Stripe, Verdict};

@@ -1,7 +1,7 @@
 //! The survey: the stages of a probe in order, each based on the findings of earlier ones.
 
+use crate::area::Area;
 use crate::bench::Bench;
-use crate::chunk::Area;
 use crate::repetitions::Repetitions;
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Outcome, Session, Setup};
 use crate::state::State;

@@ -4,8 +4,8 @@
 //! flash can program them; they complete at the rate of the link while the buffer fills, then at the rate of flash. The
 //! buffer is full at the bend; the pages that flash had taken by then are subtracted.
 
+use crate::area::Area;
 use crate::bench::Bench;
-use crate::chunk::Area;
 use crate::pattern::point;
 use flashlane_base::Duration;
 use flashlane_measure::Interruption;

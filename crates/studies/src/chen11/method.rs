@@ -2,8 +2,8 @@
 //! 256 KB, then a pause; requests without think time; bandwidth in millions of bytes a second.
 
 use flashlane_measure::{Interruption, Run};
+use flashlane_probe::area::{Area, Boundaries};
 use flashlane_probe::bench::Bench;
-use flashlane_probe::chunk::{Area, Boundaries};
 use flashlane_workload::{Job, Stop, Workload};
 
 pub(super) const KIB: u64 = 1024;

@@ -1,0 +1,56 @@
+//! An area of the device, and where its chunks lie in it.
+
+use crate::bench::Bench;
+
+/// An area of the device on which experiments run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Length; MUST have been written once in order.
+    pub length_bytes: u64,
+}
+
+/// Distance of the places of an experiment's repetitions: a multiple of every chunk of 2^a 3^b 5^c sectors up to 256
+/// KiB (with b and c at most 1), so that each repetition has the same phase.
+const STEP_BYTES: u64 = 15 * 256 * 1024;
+
+impl Area {
+    /// Returns the number of whole chunks.
+    pub(crate) fn chunks(&self, chunk: &Boundaries) -> u64 {
+        self.length_bytes.saturating_sub(chunk.phase_bytes) / chunk.chunk_bytes
+    }
+
+    /// Returns the start of the `nth` whole chunk.
+    pub(crate) fn chunk_start(&self, chunk: &Boundaries, nth: u64) -> u64 {
+        self.offset_bytes + chunk.phase_bytes + nth * chunk.chunk_bytes
+    }
+
+    /// Returns the start of a random chunk with room for `room_bytes` after it.
+    pub(crate) fn chunk_place(&self, bench: &mut Bench<'_>, chunk: &Boundaries, room_bytes: u64) -> u64 {
+        let room = Self { length_bytes: self.length_bytes.saturating_sub(room_bytes), ..*self };
+        let nth = bench.random().below(room.chunks(chunk).max(1));
+        self.chunk_start(chunk, nth)
+    }
+
+    /// Returns a random place with the phase of the area's start and room for `room_bytes`.
+    pub(crate) fn place(&self, bench: &mut Bench<'_>, room_bytes: u64) -> u64 {
+        let places = (self.length_bytes.saturating_sub(room_bytes) / STEP_BYTES).max(1);
+        self.offset_bytes + bench.random().below(places) * STEP_BYTES
+    }
+}
+
+/// Boundaries between chunks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Boundaries {
+    /// Bytes between one boundary and the next.
+    pub chunk_bytes: u64,
+    /// The first boundary, from the area's start.
+    pub phase_bytes: u64,
+    /// Share of the contrast, 0 to 1, that even the slowest boundaries show.
+    pub clarity: f64,
+    /// How much longer two reads take on one die than on two, in microseconds.
+    pub contrast_us: f64,
+    /// Number of boundaries measured.
+    pub seen: usize,
+}
