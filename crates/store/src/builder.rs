@@ -3,7 +3,7 @@
 //! # Groups
 //! A get reads one group. Small entries, of up to a quarter of the group size, are packed so that a group lies within one
 //! stretch of that size, and the rest of the stretch is left where the next entry would cross its end: the read is one read
-//! unit. A larger entry is a group of its own and begins where the one before ended: it costs one read unit more than its
+//! unit. A larger entry is a separate group and begins where the one before ended: it costs one read unit more than its
 //! length takes, and no space. All versions of a key are in one group, so that its index entry finds all of them.
 //!
 //! # Size

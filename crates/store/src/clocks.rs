@@ -37,7 +37,7 @@ pub(crate) struct Clock {
 /// Returns the next step on the way to `until`. `is_blocks_turn` alternates between two real devices.
 pub(crate) fn next_step(blocks: Clock, log: Clock, until: Instant, is_blocks_turn: bool) -> Step {
     if let (Some(a), Some(b)) = (blocks.next_event, log.next_event) {
-        // An idle device may have events of its own; they are no reason to go on without end.
+        // An idle device may have internal events; they are no reason to go on without end.
         if blocks.is_idle && log.is_idle && until == Instant::FAR {
             return Step::Idle;
         }

@@ -30,7 +30,7 @@ impl Versions {
         Self { newest, older: Vec::new() }
     }
 
-    /// Adds a version. Returns those that nobody reads any more.
+    /// Adds a version. Returns those that no snapshot sees any more.
     fn add(&mut self, version: Version, snapshots: &Snapshots) -> Vec<Version> {
         debug_assert!(self.newest.sequence <= version.sequence, "writes come in the order of their numbers");
         let before = std::mem::replace(&mut self.newest, version);
@@ -104,7 +104,7 @@ impl Container {
         self.size.patch_bytes_max(shape, batch) <= shape.block_bytes
     }
 
-    /// Adds the entries of a record that lies in these pages of the log. Returns the versions that nobody reads any more.
+    /// Adds the entries of a record that lies in these pages of the log. Returns the versions that no snapshot sees any more.
     pub(crate) fn add(
         &mut self,
         shape: &Shape,

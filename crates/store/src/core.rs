@@ -1,101 +1,73 @@
 //! The parts of a store, and the loop that joins them.
 //!
 //! Operations change memory and queue requests; [`Core::pump`] starts what can start; [`Core::step`] lets the devices work
-//! until something completes, and handles it. `writing`, `reading` and `compaction` are the three paths; `recovery` builds
-//! the parts when a store is opened.
+//! until something completes, and handles it. `writing`, `reading` and `compaction` are the three paths, `flushing` leads from
+//! the first to the last; `memory` divides the memory among them; `recovery` builds the parts when a store is opened.
+
+mod compaction;
+mod flushing;
+mod install;
+mod memory;
+mod reading;
+mod writing;
 
 use crate::builder::Shape;
 use crate::cache::GroupCache;
 use crate::clocks::{self, Clock, Step};
-use crate::compaction::{MERGE_BLOCKS, PART_BLOCKS};
 use crate::counters::Counters;
 use crate::cursor::Cursor;
 use crate::error::OptionsError;
 use crate::log::Log;
+use crate::merging::{MERGE_BLOCKS, PART_BLOCKS};
 use crate::operation::{Finished, Outcome, Pending, Ticket};
 use crate::options::StoreOptions;
-use crate::reading::Reads;
+use crate::reads::Reads;
+use crate::routes::{Purpose, Routes};
 use crate::slice::Slice;
 use crate::snapshots::Snapshots;
-use crate::writing::Writes;
+use crate::writes::Writes;
 use flashlane_base::Instant;
 use flashlane_block::{Blocks, Data, GetFailure, Outcome as BlockOutcome, Payload, Ticket as BlockTicket};
 use flashlane_device::{DataDevice, Device};
 use flashlane_policy::merge;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// What a request to the block layer is for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Purpose {
-    Get(Ticket),
-    GetPiece {
-        get: Ticket,
-        nth: usize,
-    },
-    Scan {
-        scan: Ticket,
-        cursor: usize,
-        structure: u64,
-    },
-    MergeRead {
-        slice: u32,
-        cursor: usize,
-    },
-    MergeWrite {
-        slice: u32,
-        nth: u32,
-        id: u64,
-    },
-    Flush {
-        slice: u32,
-        creation: u64,
-        id: u64,
-    },
-    Piece {
-        write: Ticket,
-        id: u64,
-    },
-    /// Of a block of this slice; `None` for a piece.
-    Delete {
-        slice: Option<u32>,
-        id: u64,
-    },
-}
+use std::collections::BTreeSet;
 
 /// A store's parts.
 pub(crate) struct Core<D, L> {
-    pub(crate) blocks: Blocks<D>,
-    pub(crate) log: Log<L>,
-    pub(crate) store: u128,
-    pub(crate) shape: Shape,
-    pub(crate) options: StoreOptions,
-    pub(crate) slices: Vec<Slice>,
-    pub(crate) snapshots: Snapshots,
-    pub(crate) policy: Box<dyn merge::Merge>,
-    pub(crate) writes: Writes,
-    pub(crate) reads: Reads,
-    pub(crate) cache: GroupCache,
-    pub(crate) counters: Counters,
+    blocks: Blocks<D>,
+    log: Log<L>,
+    store: u128,
+    shape: Shape,
+    options: StoreOptions,
+    slices: Vec<Slice>,
+    snapshots: Snapshots,
+    policy: Box<dyn merge::Merge>,
+    writes: Writes,
+    reads: Reads,
+    cache: GroupCache,
+    counters: Counters,
     /// Number of the last write.
-    pub(crate) last_sequence: u64,
+    last_sequence: u64,
     /// Number of the next patch or merge.
-    pub(crate) next_number: u64,
+    next_number: u64,
     /// Calendar time in milliseconds, for expiry.
-    pub(crate) now_ms: u64,
+    now_ms: u64,
     /// Requests to the block layer.
-    routes: BTreeMap<BlockTicket, Purpose>,
+    routes: Routes,
     /// Whether anything may be written: from the first accepted write on.
     may_change: bool,
     /// Blocks that an opening found not to count, with their slices; they are deleted when changes are allowed.
-    pub(crate) found_dead: Vec<(u32, u64)>,
+    found_dead: Vec<(u32, u64)>,
     /// Pieces that no entry refers to once the log is durable below a page.
-    pub(crate) freed_pieces: Vec<(u64, u64)>,
+    freed_pieces: Vec<(u64, u64)>,
+    /// The slices with writes whose acknowledgement is delayed.
+    delayed_slices: BTreeSet<u32>,
     finished: Vec<Finished>,
     /// When the next write whose acknowledgement is delayed completes, unless debt changes before.
     next_due: Instant,
     next_ticket: u64,
     /// Buffers of blocks, for later ones.
-    pub(crate) payloads: Vec<Payload>,
+    payloads: Vec<Payload>,
     is_blocks_turn: bool,
 }
 
@@ -185,10 +157,11 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             last_sequence: 0,
             next_number: 1,
             now_ms: 0,
-            routes: BTreeMap::new(),
+            routes: Routes::default(),
             may_change: false,
             found_dead: Vec::new(),
             freed_pieces: Vec::new(),
+            delayed_slices: BTreeSet::new(),
             finished: Vec::new(),
             next_due: Instant::FAR,
             next_ticket: 0,
@@ -197,45 +170,116 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         })
     }
 
-    /// Two containers and the buffers of one merge.
-    fn memory_bytes_min(shape: &Shape, options: &StoreOptions) -> u64 {
-        (4 + u64::from(options.merge_writes)) * shape.block_bytes
-    }
-
     pub(crate) fn now(&self) -> Instant {
         self.blocks.now().max(self.log.device().now())
     }
 
-    pub(crate) fn allocate_number(&mut self) -> u64 {
+    fn allocate_number(&mut self) -> u64 {
         let number = self.next_number;
         self.next_number += 1;
         number
     }
 
     /// Returns a buffer for a block.
-    pub(crate) fn take_payload(&mut self) -> Payload {
+    fn take_payload(&mut self) -> Payload {
         self.payloads.pop().unwrap_or_else(|| self.blocks.payload())
     }
 
-    pub(crate) fn reuse_payload(&mut self, payload: Payload) {
+    fn reuse_payload(&mut self, payload: Payload) {
         if self.payloads.len() < 64 {
             self.payloads.push(payload);
         }
     }
 
     pub(crate) fn slice_of(&self, key: &[u8]) -> u32 {
-        self.slices.partition_point(|slice| *slice.lower <= *key) as u32 - 1
+        self.slices.partition_point(|slice| slice.lower() <= key) as u32 - 1
+    }
+
+    // State, for the store's calls.
+
+    pub(crate) fn blocks(&self) -> &Blocks<D> {
+        &self.blocks
+    }
+
+    pub(crate) fn log(&self) -> &Log<L> {
+        &self.log
+    }
+
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    pub(crate) fn slices(&self) -> &[Slice] {
+        &self.slices
+    }
+
+    /// Returns the store's number.
+    pub(crate) fn store(&self) -> u128 {
+        self.store
+    }
+
+    pub(crate) fn last_sequence(&self) -> u64 {
+        self.last_sequence
+    }
+
+    /// Goes on as after this number of writes.
+    #[cfg(test)]
+    pub(crate) fn set_last_sequence(&mut self, sequence: u64) {
+        self.last_sequence = sequence;
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        Counters { log_bytes_written: self.log.written_bytes(), ..self.counters }
+    }
+
+    pub(crate) fn cache_memory_bytes(&self) -> u64 {
+        self.cache.memory_bytes()
+    }
+
+    /// Returns whether an operation has not completed.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.writes.are_settled() || !self.reads.are_settled()
+    }
+
+    pub(crate) fn into_devices(self) -> (D, L) {
+        (self.blocks.into_device(), self.log.into_device())
+    }
+
+    /// Sets the calendar time.
+    pub(crate) fn set_time(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
+    }
+
+    /// Keeps the versions up to the last write. Returns its number.
+    pub(crate) fn add_snapshot(&mut self) -> u64 {
+        self.snapshots.add(self.last_sequence);
+        self.last_sequence
+    }
+
+    pub(crate) fn release_snapshot(&mut self, sequence: u64) {
+        self.snapshots.release(sequence);
+        for slice in &mut self.slices {
+            // Tombstones may have become useless.
+            slice.ask_again();
+        }
+    }
+
+    /// Begins to write all containers as patches.
+    pub(crate) fn flush(&mut self) {
+        self.allow_changes();
+        (0..self.slices.len()).for_each(|slice| self.freeze(slice));
+        self.pump();
     }
 
     // Operations.
 
-    pub(crate) fn accept(&mut self) -> Pending {
+    fn accept(&mut self) -> Pending {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         Pending { ticket, submitted: self.now() }
     }
 
-    pub(crate) fn finish(&mut self, pending: Pending, outcome: Outcome) {
+    fn finish(&mut self, pending: Pending, outcome: Outcome) {
         let Pending { ticket, submitted } = pending;
         debug_assert!(self.finished.iter().all(|other| other.ticket != ticket), "{ticket:?} completes twice");
         match &outcome {
@@ -267,16 +311,11 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     // Requests to the block layer.
 
-    pub(crate) fn route(&mut self, ticket: BlockTicket, purpose: Purpose) {
-        let previous = self.routes.insert(ticket, purpose);
-        assert!(previous.is_none(), "{ticket:?} is used twice");
-    }
-
     /// Reads bytes of a block. Returns whether the block is there.
-    pub(crate) fn read_block(&mut self, id: u64, range: std::ops::Range<u64>, purpose: Purpose) -> bool {
+    fn read_block(&mut self, id: u64, range: std::ops::Range<u64>, purpose: Purpose) -> bool {
         match self.blocks.get(id, range.start, range.end - range.start) {
             Ok(ticket) => {
-                self.route(ticket, purpose);
+                self.routes.add(ticket, purpose);
                 true
             }
             Err(_) => false,
@@ -284,15 +323,15 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     /// Deletes a block that is not needed any more, if it is there.
-    pub(crate) fn delete_block(&mut self, id: u64, slice: Option<u32>) {
+    fn delete_block(&mut self, id: u64, slice: Option<u32>) {
         // Pieces that the log brought back may be gone; any other block stays undeleted, and an opening deletes it.
         if let Ok(ticket) = self.blocks.delete(id) {
-            self.route(ticket, Purpose::Delete { slice, id });
+            self.routes.add(ticket, Purpose::Delete { slice, id });
         }
     }
 
     fn block_ended(&mut self, ticket: BlockTicket, block: u64, outcome: BlockOutcome) {
-        let purpose = self.routes.remove(&ticket).expect("a request of the store");
+        let purpose = self.routes.take(ticket);
         match (purpose, outcome) {
             (Purpose::Get(get), BlockOutcome::Get(result)) => self.get_read(get, result),
             (Purpose::GetPiece { get, nth }, BlockOutcome::Get(result)) => self.piece_read(get, nth, result),
@@ -314,7 +353,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             }
             (Purpose::Delete { slice, id }, BlockOutcome::Delete(result)) => {
                 if let (Some(slice), Ok(())) = (slice, result) {
-                    self.slices[slice as usize].undeleted.remove(&id);
+                    self.slices[slice as usize].deleted(id);
                 }
             }
             (purpose, outcome) => unreachable!("{purpose:?} ended as {outcome:?}"),
@@ -322,14 +361,14 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     /// Keeps the memory of what cursors have read and do not need any more.
-    pub(crate) fn reuse_spent(&mut self, cursors: &mut [Cursor]) {
+    fn reuse_spent(&mut self, cursors: &mut [Cursor]) {
         let mut spent = Vec::new();
         cursors.iter_mut().for_each(|cursor| cursor.take_spent(&mut spent));
         spent.into_iter().for_each(|data| self.blocks.reuse(data));
     }
 
     /// Keeps the memory of what was read.
-    pub(crate) fn reuse(&mut self, result: Result<Data, GetFailure>) {
+    fn reuse(&mut self, result: Result<Data, GetFailure>) {
         if let Ok(data) = result {
             self.blocks.reuse(data);
         }
@@ -338,7 +377,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     // The loop.
 
     /// Allows changes of the devices: an opening writes nothing, the first accepted write does what it left to do.
-    pub(crate) fn allow_changes(&mut self) {
+    fn allow_changes(&mut self) {
         if std::mem::replace(&mut self.may_change, true) {
             return;
         }
@@ -348,7 +387,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     /// Starts everything that can start.
-    pub(crate) fn pump(&mut self) {
+    fn pump(&mut self) {
         self.log_progress();
         if self.may_change {
             self.admit_writes();
@@ -411,18 +450,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     /// Blocks that are free and not needed for what has begun: outputs of merges, and frozen containers.
-    pub(crate) fn spare_blocks(&self) -> u64 {
-        let frozen = self.slices.iter().flat_map(|slice| &slice.frozen);
-        let waiting =
-            frozen.filter(|frozen| matches!(frozen.state, crate::slice::Flush::Waiting)).count() as u64;
+    fn spare_blocks(&self) -> u64 {
+        let frozen = self.slices.iter().flat_map(Slice::frozen);
+        let waiting = frozen.filter(|frozen| frozen.is_waiting()).count() as u64;
         self.unpromised_blocks().saturating_sub(waiting)
-    }
-
-    /// Every block that the store knows.
-    pub(crate) fn known_pieces(&self) -> BTreeSet<u64> {
-        let patches = self.slices.iter().flat_map(|slice| slice.levels.patches());
-        let of_patches = patches.flat_map(|patch| patch.fields.pieces.iter().copied());
-        let containers = self.slices.iter().flat_map(|slice| slice.containers());
-        of_patches.chain(containers.flat_map(|container| container.pieces())).collect()
     }
 }

@@ -1,7 +1,6 @@
 //! The entries of a range of keys at one moment, one after the other.
 
-use crate::error::ReadFailure;
-use crate::key_value::StoreError;
+use crate::error::{ReadFailure, StoreError};
 use crate::operation::{Item, Outcome, Snapshot};
 use crate::store::Store;
 use flashlane_device::DataDevice;

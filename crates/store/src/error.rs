@@ -305,3 +305,17 @@ pub enum ReadFailure {
         offset_bytes: u64,
     },
 }
+
+/// Why a call that waits failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The write was refused. Nothing has changed.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The write failed.
+    #[error(transparent)]
+    WriteFailed(#[from] WriteFailure),
+    /// The read failed.
+    #[error(transparent)]
+    Read(#[from] ReadFailure),
+}

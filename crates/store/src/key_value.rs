@@ -3,7 +3,7 @@
 //! A thin loop over [`Store`], for programs that do one thing at a time.
 
 use crate::entries::Entries;
-use crate::error::{CreateError, OpenError, ReadFailure, WriteError, WriteFailure};
+use crate::error::{CreateError, OpenError, StoreError, WriteError};
 use crate::loader::Loader;
 use crate::log::Durability;
 use crate::operation::{Batch, Outcome, Page};
@@ -17,20 +17,6 @@ use flashlane_device::DataDevice;
 pub struct KeyValueStore<D, L> {
     store: Store<D, L>,
     durability: Durability,
-}
-
-/// Why a call failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StoreError {
-    /// The write was refused. Nothing has changed.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// The write failed.
-    #[error(transparent)]
-    WriteFailed(#[from] WriteFailure),
-    /// The read failed.
-    #[error(transparent)]
-    Read(#[from] ReadFailure),
 }
 
 impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {

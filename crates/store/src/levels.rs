@@ -27,7 +27,7 @@ impl Levels {
         &self.patches
     }
 
-    /// Bytes of memory of what is kept of the patches.
+    /// Bytes of memory of the patches' indexes and filters.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }

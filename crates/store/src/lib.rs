@@ -8,14 +8,13 @@
 //! [`Store`] has calls that queue an operation and return at once, and a [`reap`](Store::reap) that returns completed ones,
 //! like [`Blocks`](flashlane_block::Blocks) below; nothing waits and there are no threads, so that a run on simulated devices
 //! repeats exactly. [`KeyValueStore`] has calls that wait, for programs that do one thing at a time. The header of `store.rs`
-//! says what is promised, that of `recovery.rs` why it holds after a power cut. Tables and files are crates over it, which have
+//! lists the promises, that of `recovery.rs` why it holds after a power cut. Tables and files are crates over it, which have
 //! their keys in a [`space`] each.
 
 mod builder;
 pub mod bytes;
 mod cache;
 mod clocks;
-mod compaction;
 mod container;
 mod core;
 mod counters;
@@ -35,9 +34,10 @@ mod operation;
 mod options;
 mod pacing;
 mod patch;
-mod reading;
+mod reads;
 mod recovery;
 mod requirements;
+mod routes;
 mod slice;
 mod snapshots;
 pub mod space;
@@ -45,13 +45,13 @@ mod store;
 #[cfg(test)]
 mod tests;
 pub mod text;
-mod writing;
+mod writes;
 
 pub use counters::Counters;
 pub use entries::{Entries, end_of_prefix};
-pub use error::{CreateError, OpenError, OptionsError, ReadFailure, WriteError, WriteFailure};
+pub use error::{CreateError, OpenError, OptionsError, ReadFailure, StoreError, WriteError, WriteFailure};
 pub use footer::{MARK_BYTES, is_block_of_a_store};
-pub use key_value::{KeyValueStore, StoreError};
+pub use key_value::KeyValueStore;
 pub use loader::Loader;
 pub use log::Durability;
 pub use operation::{Batch, Finished, Item, Outcome, Page, Snapshot, Ticket, Value};

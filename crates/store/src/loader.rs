@@ -6,8 +6,7 @@
 //!
 //! Invariants: pair `n` is counted by `stored`, in `ahead`, or in flight; `ahead` has no number up to `stored`.
 
-use crate::error::WriteError;
-use crate::key_value::StoreError;
+use crate::error::{StoreError, WriteError};
 use crate::log::Durability;
 use crate::operation::{Batch, Finished, Outcome, Ticket};
 use crate::store::Store;

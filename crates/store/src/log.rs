@@ -1,4 +1,4 @@
-//! The log: a ring of pages on a device without erase units, which holds what is not yet in patches.
+//! The log: a ring of pages on a device without erase units, which holds the writes that are not yet in patches.
 //!
 //! ```text
 //! header, copy 1 | header, copy 2 | ring of pages            page: header, then a part of the stream of records
@@ -248,7 +248,7 @@ impl<L: DataDevice> Log<L> {
         let payload = payload_bytes(&self.layout);
         let to_end_of_ring = self.layout.pages - self.next_page % self.layout.pages;
         let all = self.pending.len().div_ceil(payload).max(1);
-        // The ring holds what is pending, but for the pages that wait for the tail.
+        // The ring holds the pending records, but for the pages that wait for the tail.
         let free = self.durable_tail + self.layout.pages - self.next_page;
         let pages = all.min(GROUP_PAGES).min(to_end_of_ring).min(free);
         assert!(pages > 0, "page {} would overwrite one that is needed", self.next_page);

@@ -26,6 +26,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+/// Blocks that the least part of a merge writes at most: two patches become three, and of one a rest stays.
+pub(crate) const PART_BLOCKS: u64 = 4;
+/// Blocks that containers leave to merges while any runs: enough also where values of half a block fill patches badly.
+pub(crate) const MERGE_BLOCKS: u64 = 2 * PART_BLOCKS;
+
 /// What the result of a merge is.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -333,7 +338,7 @@ impl Merge {
         self.builder.get_or_insert_with(|| Builder::new(context.shape, (context.payload)(), lists))
     }
 
-    /// Removes the versions that nobody reads any more.
+    /// Removes the versions that no snapshot sees.
     fn drop_versions(&mut self, versions: &mut Vec<Merged>, context: &Context<'_>) {
         let removed = context.snapshots.prune(None, versions, Merged::sequence);
         self.dropped_pieces.extend(removed.iter().flat_map(Merged::pieces));

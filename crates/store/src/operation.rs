@@ -1,4 +1,4 @@
-//! Operations: what is submitted, and what completes.
+//! Operations: their submission and their completion.
 
 use crate::entry::{Body, Entry, Version};
 use crate::error::{ReadFailure, WriteFailure};

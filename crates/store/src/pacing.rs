@@ -17,64 +17,50 @@
 //!
 //! The delay follows the debt while a write waits: it ends as soon as the write has waited for what the debt of that moment asks.
 
-use crate::core::Core;
-use crate::operation::{Outcome, Pending};
+use crate::operation::Pending;
 use flashlane_base::{Duration, Instant};
-use flashlane_device::DataDevice;
+use std::collections::VecDeque;
 
 /// Debt without delay.
 const FREE: f64 = 0.5;
 
-/// A write that is as safe as it is to be, and not acknowledged.
+/// Returns the delay of the acknowledgement of a write with this debt.
+pub(crate) fn delay(debt: f64, longest: Duration) -> Duration {
+    let over = ((debt - FREE) / (1.0 - FREE)).clamp(0.0, 1.0);
+    Duration::from_ns((longest.as_ns() as f64 * over) as u64)
+}
+
+/// A write that is as safe as requested, and not acknowledged.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Delayed {
+struct Delayed {
     since: Instant,
     pending: Pending,
     sequence: u64,
 }
 
-/// Returns the delay of the acknowledgement of a write with this debt.
-fn delay(debt: f64, longest: Duration) -> Duration {
-    let over = ((debt - FREE) / (1.0 - FREE)).clamp(0.0, 1.0);
-    Duration::from_ns((longest.as_ns() as f64 * over) as u64)
-}
+/// The delayed writes of a slice, in the order in which they became safe.
+#[derive(Debug, Default)]
+pub(crate) struct DelayedWrites(VecDeque<Delayed>);
 
-impl<D: DataDevice, L: DataDevice> Core<D, L> {
-    /// Acknowledges a write to a slice, once its delay is over.
-    pub(crate) fn acknowledge(&mut self, slice: u32, pending: Pending, sequence: u64) {
-        let since = self.now();
-        self.slices[slice as usize].delayed.push_back(Delayed { since, pending, sequence });
-        self.writes.delayed_slices.insert(slice);
+impl DelayedWrites {
+    /// Adds a write that became safe now.
+    pub(crate) fn add(&mut self, since: Instant, pending: Pending, sequence: u64) {
+        assert!(
+            self.0.back().is_none_or(|last| last.since <= since),
+            "writes become safe one after the other"
+        );
+        self.0.push_back(Delayed { since, pending, sequence });
     }
 
-    /// Completes the writes whose delay is over. Returns when that of the next one will be; [`Instant::FAR`] where there is none.
-    pub(crate) fn finish_delayed(&mut self) -> Instant {
-        let (now, mut next) = (self.now(), Instant::FAR);
-        if self.writes.delayed_slices.is_empty() {
-            return next;
-        }
-        let (common, patches_max) = (self.common_debt(), f64::from(self.policy.level_0_patches_max()));
-        for nth in std::mem::take(&mut self.writes.delayed_slices) {
-            let slice = &mut self.slices[nth as usize];
-            let debt = common.max(slice.unmerged_patches(self.shape.block_bytes) / patches_max);
-            let delay = delay(debt, self.options.write_delay_max);
-            let over = slice.delayed.partition_point(|write| write.since + delay <= now);
-            let over: Vec<Delayed> = slice.delayed.drain(..over).collect();
-            if let Some(write) = slice.delayed.front() {
-                next = next.min(write.since + delay);
-                self.writes.delayed_slices.insert(nth);
-            }
-            for Delayed { pending, sequence, .. } in over {
-                self.finish(pending, Outcome::Write(Ok(sequence)));
-            }
-        }
-        next
+    /// Removes the writes that have waited for `delay`, and returns them with their numbers.
+    pub(crate) fn take_over(&mut self, delay: Duration, now: Instant) -> Vec<(Pending, u64)> {
+        let over = self.0.partition_point(|write| write.since + delay <= now);
+        self.0.drain(..over).map(|write| (write.pending, write.sequence)).collect()
     }
 
-    /// Returns the share in use of the memory for containers or of the log, whichever is more.
-    fn common_debt(&self) -> f64 {
-        let memory = self.container_memory_bytes() as f64 / self.container_budget_bytes() as f64;
-        memory.max(self.log.use_of_ring())
+    /// Returns when the first one will have waited for `delay`.
+    pub(crate) fn next_due(&self, delay: Duration) -> Option<Instant> {
+        self.0.front().map(|write| write.since + delay)
     }
 }
 

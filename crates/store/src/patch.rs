@@ -1,4 +1,4 @@
-//! A patch that is stored: its block, and what is kept of it in memory.
+//! A stored patch: its block, and its index and filter in memory.
 
 use crate::filter::Filter;
 use crate::footer::{Fields, PatchFooter};

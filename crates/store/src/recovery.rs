@@ -39,16 +39,14 @@
 
 use crate::core::{Core, Parts, shape_of};
 use crate::error::{CreateError, OpenError};
-use crate::footer::{Fields, Footer, FooterError, Origin, PatchFooter, VERSION};
+use crate::footer::{Footer, FooterError, Origin, PatchFooter, VERSION};
 use crate::log::{Log, LogConfig, Recovered, read_header, recover, write_header};
 use crate::options::{Slices, StoreOptions};
-use crate::patch::Patch;
 use crate::requirements::{Requirements, log_layout};
 use flashlane_base::Instant;
 use flashlane_block::{BlockInfo, Blocks, Layout, Outcome, Ticket};
 use flashlane_device::DataDevice;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// Bytes at the end of each block that are read first.
 const TAIL_BYTES: u64 = 32 << 10;
@@ -94,7 +92,15 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
     let log = Log::new(log, log_layout, config.store, &recovered);
     let parts = Parts { blocks, log, store: config.store, bounds: config.bounds };
     let mut core = Core::new(parts, shape, options)?;
-    let pieces = core.install(footers)?;
+    let (mut patches, mut pieces) = (BTreeMap::new(), BTreeSet::new());
+    for (id, footer) in footers {
+        match footer {
+            Footer::Piece => drop(pieces.insert(id)),
+            Footer::Patch(patch) => drop(patches.insert(id, *patch)),
+        }
+    }
+    let dead = dead_patches(&patches)?;
+    core.install(patches, &dead)?;
     core.replay(recovered);
     core.delete_unknown(&pieces);
     Ok(core)
@@ -160,17 +166,17 @@ struct Outputs {
 }
 
 /// Returns the patches that do not count.
-fn dead_patches(patches: &BTreeMap<u64, Fields>) -> Result<BTreeSet<u64>, OpenError> {
+fn dead_patches(patches: &BTreeMap<u64, PatchFooter>) -> Result<BTreeSet<u64>, OpenError> {
     let mut dead = BTreeSet::new();
     // Of a patch that was put twice the later put counts.
     let mut by_creation: BTreeMap<u64, u64> = BTreeMap::new();
-    for (&id, fields) in patches {
+    for (&id, PatchFooter { fields, .. }) in patches {
         if let Some(earlier) = by_creation.insert(fields.creation, id) {
             dead.insert(earlier);
         }
     }
     let mut merges: BTreeMap<(u64, u32), Outputs> = BTreeMap::new();
-    for (&id, fields) in patches.iter().filter(|(id, _)| !dead.contains(id)) {
+    for (&id, PatchFooter { fields, .. }) in patches.iter().filter(|(id, _)| !dead.contains(id)) {
         if let Origin::Merge { number, output, is_last, inputs } = &fields.origin {
             let merge = merges.entry((*number, fields.slice)).or_default();
             merge.ids.insert(*output, id);
@@ -202,69 +208,4 @@ fn dead_patches(patches: &BTreeMap<u64, Fields>) -> Result<BTreeSet<u64>, OpenEr
         }
     }
     Ok(dead)
-}
-
-impl<D: DataDevice, L: DataDevice> Core<D, L> {
-    /// Installs the patches that count, and notes the others to be deleted. Returns the pieces that are stored.
-    fn install(&mut self, footers: BTreeMap<u64, Footer>) -> Result<BTreeSet<u64>, OpenError> {
-        let mut pieces = BTreeSet::new();
-        let mut patches = BTreeMap::new();
-        for (id, footer) in footers {
-            match footer {
-                Footer::Piece => drop(pieces.insert(id)),
-                Footer::Patch(patch) => drop(patches.insert(id, *patch)),
-            }
-        }
-        let fields = patches.iter().map(|(&id, patch)| (id, patch.fields.clone())).collect();
-        let dead = dead_patches(&fields)?;
-        for (id, patch) in patches {
-            let PatchFooter { fields, .. } = &patch;
-            let number = fields.slice;
-            let is_ours = self
-                .slices
-                .get(number as usize)
-                .is_some_and(|slice| (slice.lower == fields.lower) && (slice.upper == fields.upper));
-            if !is_ours {
-                let reason =
-                    format!("it belongs to slice {number}, whose bounds differ from those in the log");
-                return Err(OpenError::Block { id, reason });
-            }
-            let merge = match fields.origin {
-                Origin::Container => 0,
-                Origin::Merge { number, .. } => number,
-            };
-            self.next_number = self.next_number.max(fields.creation.max(merge).max(fields.run) + 1);
-            self.last_sequence = self.last_sequence.max(fields.sequences.1);
-            let slice = &mut self.slices[number as usize];
-            if dead.contains(&id) {
-                slice.undeleted.insert(id);
-                self.found_dead.push((number, id));
-            } else {
-                slice.levels.replace(&[], [Arc::new(Patch::new(id, patch))]);
-            }
-        }
-        Ok(pieces)
-    }
-
-    /// Adds the records of the log to the containers.
-    fn replay(&mut self, recovered: Recovered) {
-        let next_page = recovered.next_page;
-        for record in recovered.records {
-            let slice = record.slice as usize;
-            self.last_sequence = self.last_sequence.max(record.sequence);
-            if !self.slices[slice].fits(&self.shape, &record.entries) {
-                self.freeze(slice);
-            }
-            // The page of its end is not known; all of them are behind it.
-            let pages = record.page..next_page;
-            self.slices[slice].container.add(&self.shape, record.entries, pages, &self.snapshots);
-        }
-    }
-
-    /// Notes the pieces to be deleted that no entry refers to, once the log that says so is durable.
-    fn delete_unknown(&mut self, pieces: &BTreeSet<u64>) {
-        let known = self.known_pieces();
-        let page = self.log.position();
-        self.freed_pieces.extend(pieces.difference(&known).map(|&piece| (page, piece)));
-    }
 }

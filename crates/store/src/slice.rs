@@ -20,24 +20,26 @@ use crate::footer::PatchFooter;
 use crate::levels::Levels;
 use crate::merging::Merge;
 use crate::operation::QueuedWrite;
-use crate::pacing::Delayed;
+use crate::pacing::DelayedWrites;
 use crate::patch::Patch;
+use crate::snapshots::Snapshots;
 use flashlane_policy::merge;
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A container that takes no more entries.
 #[derive(Debug)]
 pub(crate) struct Frozen {
-    pub(crate) container: Container,
+    container: Container,
     /// Number of its patch.
-    pub(crate) creation: u64,
-    pub(crate) state: Flush,
+    creation: u64,
+    state: Flush,
 }
 
 /// How far a frozen container is on its way to a patch.
 #[derive(Debug)]
-pub(crate) enum Flush {
+enum Flush {
     /// Its records are not durable, or there was no block for it.
     Waiting,
     /// Its patch is being written.
@@ -47,6 +49,25 @@ pub(crate) enum Flush {
 }
 
 impl Frozen {
+    pub(crate) fn container(&self) -> &Container {
+        &self.container
+    }
+
+    /// Number of its patch.
+    pub(crate) fn creation(&self) -> u64 {
+        self.creation
+    }
+
+    /// Returns whether its patch is not being written.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.state, Flush::Waiting)
+    }
+
+    /// Returns whether its patch is being written.
+    pub(crate) fn is_writing(&self) -> bool {
+        matches!(self.state, Flush::Writing(_))
+    }
+
     /// Level and run of its patch.
     fn place(&self) -> (u8, u64) {
         match &self.state {
@@ -64,34 +85,47 @@ impl Frozen {
     }
 }
 
+/// What is known of the next merge of a slice, so that the policy is not asked in vain. A *structure* is the state of the
+/// slice's patches for which it holds.
+#[derive(Debug)]
+struct Prospects {
+    /// The structure for which the policy had no merge, or one that failed, and the most blocks with which no part of it could
+    /// begin.
+    in_shape: Option<(u64, u64)>,
+    /// Most blocks that a merge may write: less than all once one found no room.
+    blocks_max: u64,
+    /// The structure that is as dense as merges make it: refused values do not begin another one.
+    dense: Option<u64>,
+    /// The structure for which useless tombstones were looked for.
+    pruned: Option<u64>,
+}
+
+impl Default for Prospects {
+    fn default() -> Self {
+        Self { in_shape: None, blocks_max: u64::MAX, dense: None, pruned: None }
+    }
+}
+
 /// A range of keys.
 #[derive(Debug)]
 pub(crate) struct Slice {
-    pub(crate) number: u32,
-    pub(crate) lower: Vec<u8>,
+    number: u32,
+    lower: Vec<u8>,
     /// First key of the next slice; empty for the last one.
-    pub(crate) upper: Vec<u8>,
-    pub(crate) container: Container,
+    upper: Vec<u8>,
+    container: Container,
     /// Oldest first.
-    pub(crate) frozen: VecDeque<Frozen>,
-    pub(crate) levels: Levels,
-    pub(crate) merge: Option<Box<Merge>>,
+    frozen: VecDeque<Frozen>,
+    levels: Levels,
+    merge: Option<Box<Merge>>,
     /// Writes that wait for room.
-    pub(crate) queue: VecDeque<QueuedWrite>,
-    /// Writes whose acknowledgement is delayed, in the order in which they became safe.
-    pub(crate) delayed: VecDeque<Delayed>,
-    pub(crate) undeleted: BTreeSet<u64>,
-    /// The structure for which the policy had no merge, or one that failed, and the most blocks with which no part of it could
-    /// begin.
-    pub(crate) in_shape: Option<(u64, u64)>,
-    /// Most blocks that a merge may write: less than all once one found no room.
-    pub(crate) merge_blocks_max: u64,
-    /// The structure that is as dense as merges make it: refused values do not begin another one.
-    pub(crate) dense: Option<u64>,
-    /// The structure for which useless tombstones were looked for.
-    pub(crate) pruned: Option<u64>,
+    queue: VecDeque<QueuedWrite>,
+    /// Writes whose acknowledgement is delayed.
+    delayed: DelayedWrites,
+    undeleted: BTreeSet<u64>,
+    prospects: Prospects,
     /// Grows with every change of the containers and patches that a scan reads, except for added entries.
-    pub(crate) structure: u64,
+    structure: u64,
 }
 
 impl Slice {
@@ -105,15 +139,194 @@ impl Slice {
             levels: Levels::default(),
             merge: None,
             queue: VecDeque::new(),
-            delayed: VecDeque::new(),
+            delayed: DelayedWrites::default(),
             undeleted: BTreeSet::new(),
-            in_shape: None,
-            merge_blocks_max: u64::MAX,
-            dense: None,
-            pruned: None,
+            prospects: Prospects::default(),
             // Unique over all slices.
             structure: u64::from(number) << 40,
         }
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// First key.
+    pub(crate) fn lower(&self) -> &[u8] {
+        &self.lower
+    }
+
+    /// First key of the next slice; empty for the last one.
+    pub(crate) fn upper(&self) -> &[u8] {
+        &self.upper
+    }
+
+    /// The container that takes entries.
+    pub(crate) fn container(&self) -> &Container {
+        &self.container
+    }
+
+    /// The containers on their way to patches, oldest first.
+    pub(crate) fn frozen(&self) -> impl ExactSizeIterator<Item = &Frozen> {
+        self.frozen.iter()
+    }
+
+    pub(crate) fn levels(&self) -> &Levels {
+        &self.levels
+    }
+
+    /// Grows with every change of the containers and patches that a scan reads, except for added entries.
+    pub(crate) fn structure(&self) -> u64 {
+        self.structure
+    }
+
+    pub(crate) fn delayed(&mut self) -> &mut DelayedWrites {
+        &mut self.delayed
+    }
+
+    // Queue.
+
+    /// Lets a write wait for room.
+    pub(crate) fn enqueue(&mut self, write: QueuedWrite) {
+        self.queue.push_back(write);
+    }
+
+    /// Takes the first write that waits for room.
+    pub(crate) fn next_write(&mut self) -> Option<QueuedWrite> {
+        self.queue.pop_front()
+    }
+
+    /// Lets the first write wait again, for which there was no room.
+    pub(crate) fn requeue(&mut self, write: QueuedWrite) {
+        self.queue.push_front(write);
+    }
+
+    // Containers and patches.
+
+    /// Adds the entries of a record to the container: see [`Container::add`].
+    pub(crate) fn add(
+        &mut self,
+        shape: &Shape,
+        entries: Vec<Entry>,
+        pages: Range<u64>,
+        snapshots: &Snapshots,
+    ) -> Vec<Version> {
+        self.container.add(shape, entries, pages, snapshots)
+    }
+
+    /// The patch of the `nth` frozen container is being written.
+    pub(crate) fn patch_begins(&mut self, nth: usize, footer: PatchFooter) {
+        let state = &mut self.frozen[nth].state;
+        assert!(matches!(state, Flush::Waiting), "a patch is written once at a time");
+        *state = Flush::Writing(Box::new(footer));
+    }
+
+    /// The patch of the frozen container with this creation number could not be written. It will be under another id; what this
+    /// put may have left is superseded.
+    pub(crate) fn patch_failed(&mut self, creation: u64, id: u64) {
+        let frozen = self.frozen.iter_mut().find(|frozen| frozen.creation == creation);
+        let state = &mut frozen.expect("a patch that failed is of a frozen container").state;
+        assert!(matches!(state, Flush::Writing(_)), "the patch was being written");
+        *state = Flush::Waiting;
+        self.undeleted.insert(id);
+    }
+
+    /// Adds a patch that an opening found.
+    pub(crate) fn install(&mut self, patch: Patch) {
+        self.levels.replace(&[], [Arc::new(patch)]);
+    }
+
+    /// Replaces patches, whose blocks are superseded from now on.
+    pub(crate) fn replace(&mut self, inputs: &[u64], outputs: impl IntoIterator<Item = Arc<Patch>>) {
+        self.levels.replace(inputs, outputs);
+        self.structure += 1;
+        self.undeleted.extend(inputs);
+    }
+
+    // Superseded blocks.
+
+    /// A block is superseded, or its put failed: a power cut may bring it back until its erase is confirmed.
+    pub(crate) fn superseded(&mut self, id: u64) {
+        self.undeleted.insert(id);
+    }
+
+    /// The erase of a block is confirmed.
+    pub(crate) fn deleted(&mut self, id: u64) {
+        self.undeleted.remove(&id);
+    }
+
+    /// Blocks that a power cut may bring back.
+    pub(crate) fn undeleted(&self) -> &BTreeSet<u64> {
+        &self.undeleted
+    }
+
+    // Merges.
+
+    pub(crate) fn merge(&self) -> Option<&Merge> {
+        self.merge.as_deref()
+    }
+
+    pub(crate) fn merge_mut(&mut self) -> Option<&mut Merge> {
+        self.merge.as_deref_mut()
+    }
+
+    /// Begins a merge, or goes on with one that was [taken](Self::take_merge).
+    pub(crate) fn set_merge(&mut self, merge: Box<Merge>) {
+        assert!(self.merge.is_none(), "slice {} has a merge", self.number);
+        assert!(!self.is_placing(), "no merge runs beside a placed patch");
+        self.merge = Some(merge);
+    }
+
+    /// Takes the merge, to go on with it or to end it.
+    pub(crate) fn take_merge(&mut self) -> Option<Box<Merge>> {
+        self.merge.take()
+    }
+
+    /// Returns whether a merge that may write `blocks` blocks may begin, as far as is known without asking the policy.
+    pub(crate) fn may_merge(&self, blocks: impl FnOnce() -> u64) -> bool {
+        if self.merge.is_some() || self.is_placing() {
+            return false;
+        }
+        let asked = self.prospects.in_shape.filter(|&(structure, _)| structure == self.structure);
+        !asked.is_some_and(|(_, most)| most == u64::MAX || blocks() <= most)
+    }
+
+    /// Notes that no merge can begin with up to `blocks` blocks until the structure changes; [`u64::MAX`] where there is none.
+    pub(crate) fn set_in_shape(&mut self, blocks: u64) {
+        self.prospects.in_shape = Some((self.structure, blocks));
+    }
+
+    /// Lets the policy be asked again.
+    pub(crate) fn ask_again(&mut self) {
+        self.prospects.in_shape = None;
+    }
+
+    /// Lets the policy be asked again, unless the patches are as dense as merges make them.
+    pub(crate) fn ask_again_for_space(&mut self) {
+        if self.prospects.dense != Some(self.structure) {
+            self.ask_again();
+        }
+    }
+
+    /// Notes that the patches are as dense as merges make them.
+    pub(crate) fn set_dense(&mut self) {
+        self.set_in_shape(u64::MAX);
+        self.prospects.dense = Some(self.structure);
+    }
+
+    /// Most blocks that a merge may write: less than all once one found no room.
+    pub(crate) fn merge_blocks_max(&self) -> u64 {
+        self.prospects.blocks_max
+    }
+
+    pub(crate) fn set_merge_blocks_max(&mut self, blocks: u64) {
+        self.prospects.blocks_max = blocks;
+    }
+
+    /// Returns whether useless tombstones are to be looked for, once for a structure.
+    pub(crate) fn begin_pruning(&mut self) -> bool {
+        let may_begin = self.merge.is_none() && self.undeleted.is_empty();
+        may_begin && self.prospects.pruned.replace(self.structure) != Some(self.structure)
     }
 
     /// Returns whether a batch fits into the container.

@@ -1,4 +1,4 @@
-//! Snapshots: numbers of writes at which somebody still reads. Versions that such a read would find are kept.
+//! Snapshots: numbers of writes at which reads may still come. Versions that such a read would find are kept.
 //!
 //! A snapshot pins no patch. Merges keep the versions that live snapshots need, so that a read at a snapshot finds them in
 //! whatever patches there are; the space of everything else comes back while long scans run.

@@ -11,7 +11,7 @@ use crate::entries::end_of_prefix;
 /// Begins the keys of all faces. Values of the server's other types begin with the same bytes.
 pub const MARK: &[u8] = b"\0FL";
 
-/// A face of the store that has keys of its own.
+/// A face of the store that has its own keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// Tables.

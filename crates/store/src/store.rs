@@ -145,9 +145,7 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
 
     /// Returns a snapshot of all writes so far, which keeps their versions until it is [released](Self::release).
     pub fn snapshot(&mut self) -> Snapshot {
-        let sequence = self.core.last_sequence;
-        self.core.snapshots.add(sequence);
-        Snapshot(sequence)
+        Snapshot(self.core.add_snapshot())
     }
 
     /// Releases a snapshot.
@@ -155,23 +153,17 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
     /// # Panics
     /// If it was released before.
     pub fn release(&mut self, snapshot: Snapshot) {
-        self.core.snapshots.release(snapshot.0);
-        for slice in &mut self.core.slices {
-            // Tombstones may have become useless.
-            slice.in_shape = None;
-        }
+        self.core.release_snapshot(snapshot.0);
     }
 
     /// Sets the calendar time, in milliseconds, by which values expire. It is 0 after opening, when none does.
     pub fn set_time(&mut self, now_ms: u64) {
-        self.core.now_ms = now_ms;
+        self.core.set_time(now_ms);
     }
 
     /// Begins to write all containers as patches.
     pub fn flush(&mut self) {
-        self.core.allow_changes();
-        (0..self.core.slices.len()).for_each(|slice| self.core.freeze(slice));
-        self.core.pump();
+        self.core.flush();
     }
 
     /// Appends completed operations to `out`. Returns as soon as there is one or the clock has reached `until`; with nothing
@@ -219,7 +211,7 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
 
     /// Returns whether an operation has not completed.
     pub fn is_busy(&self) -> bool {
-        !self.core.writes.are_settled() || !self.core.reads.are_settled()
+        self.core.is_busy()
     }
 
     /// Returns the slice of a key: a batch holds keys of one slice.
@@ -229,12 +221,12 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
 
     /// Returns the length of the longest value that is stored whole. Longer ones are stored in pieces.
     pub fn inline_bytes_max(&self) -> u64 {
-        self.core.shape.inline_bytes_max()
+        self.core.shape().inline_bytes_max()
     }
 
     /// Returns the length of the longest key.
     pub fn key_bytes_max(&self) -> u64 {
-        self.core.shape.key_bytes_max()
+        self.core.shape().key_bytes_max()
     }
 
     /// Returns the devices' time.
@@ -244,51 +236,50 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
 
     /// Returns the blocks below.
     pub fn blocks(&self) -> &Blocks<D> {
-        &self.core.blocks
+        self.core.blocks()
     }
 
     /// Returns the log's device.
     pub fn log_device(&self) -> &L {
-        self.core.log.device()
+        self.core.log().device()
     }
 
     /// Returns the devices once all operations have completed. Containers stay in the log.
     pub fn into_devices(mut self) -> (D, L) {
         self.settle();
-        (self.core.blocks.into_device(), self.core.log.into_device())
+        self.core.into_devices()
     }
 
     /// Returns the state of the store.
     pub fn status(&self) -> Status {
         let core = &self.core;
-        let counters = Counters { log_bytes_written: core.log.written_bytes(), ..core.counters };
-        let slices: Vec<SliceStatus> = core.slices.iter().map(slice_status).collect();
+        let slices: Vec<SliceStatus> = core.slices().iter().map(slice_status).collect();
         Status {
-            store: core.store,
-            counters,
-            last_sequence: core.last_sequence,
-            log_used: core.log.use_of_ring(),
-            blocks_free: core.blocks.free_blocks(),
-            index_memory_bytes: core.slices.iter().map(|slice| slice.levels.memory_bytes()).sum(),
-            container_memory_bytes: core.slices.iter().map(|slice| slice.container_memory_bytes()).sum(),
-            cache_memory_bytes: core.cache.memory_bytes(),
+            store: core.store(),
+            counters: core.counters(),
+            last_sequence: core.last_sequence(),
+            log_used: core.log().use_of_ring(),
+            blocks_free: core.blocks().free_blocks(),
+            index_memory_bytes: core.slices().iter().map(|slice| slice.levels().memory_bytes()).sum(),
+            container_memory_bytes: core.slices().iter().map(|slice| slice.container_memory_bytes()).sum(),
+            cache_memory_bytes: core.cache_memory_bytes(),
             slices,
         }
     }
 }
 
 fn slice_status(slice: &crate::slice::Slice) -> SliceStatus {
-    let patches = slice.levels.patches();
+    let patches = slice.levels().patches();
     let levels = patches.iter().map(|patch| patch.fields.level).max().map_or(0, |level| level + 1);
     let of_level = |level| patches.iter().filter(|patch| patch.fields.level == level).count() as u64;
     SliceStatus {
-        lower: slice.lower.clone(),
+        lower: slice.lower().to_vec(),
         container_bytes: slice.containers().map(|container| container.entry_bytes()).sum(),
-        frozen: slice.frozen.len() as u64,
+        frozen: slice.frozen().len() as u64,
         patches: (0..levels).map(of_level).collect(),
         entries: patches.iter().map(|patch| patch.fields.entries).sum(),
         tombstones: patches.iter().map(|patch| patch.fields.tombstones).sum(),
         entry_bytes: patches.iter().map(|patch| patch.fields.entry_bytes).sum(),
-        is_merging: slice.merge.is_some(),
+        is_merging: slice.merge().is_some(),
     }
 }

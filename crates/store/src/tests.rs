@@ -137,7 +137,7 @@ fn largest_batch_fits_whatever_its_number() {
         };
         let most = (1..2000).take_while(|&entries| accepts(entries)).last().expect("one entry fits");
         let mut store = create(4, 64, 1, 1);
-        store.core.last_sequence = 1 << 60;
+        store.core.set_last_sequence(1 << 60);
         write(&mut store, batch_of(most)).expect("there is room");
         store.flush();
         store.settle();

@@ -1,4 +1,4 @@
-//! Tests of patches: what is put in is found, and what a container takes fits.
+//! Tests of patches: added entries are found, and entries that a container takes fit.
 
 use super::*;
 use crate::bytes::Reader;

@@ -8,45 +8,28 @@
 //! - The buffers of merges take a quarter of the memory at most, and each its share ([`Share`]).
 //! - Inputs are deleted only when all outputs are durable. From then on they are `undeleted` until the erase is confirmed.
 
-use crate::core::{Core, Purpose};
+use super::Core;
+use super::memory::Share;
 use crate::cursor::{Bounds, Cursor, Wanted};
-use crate::merging::{Context, Merge, Output, Plan};
+use crate::merging::{Context, MERGE_BLOCKS, Merge, Output, PART_BLOCKS, Plan};
 use crate::patch::Patch;
+use crate::routes::Purpose;
 use flashlane_block::{Data, GetFailure, Payload, PutFailure};
 use flashlane_device::DataDevice;
 use flashlane_policy::merge::View;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// Blocks that the least part of a merge writes at most: two patches become three, and of one a rest stays.
-pub(crate) const PART_BLOCKS: u64 = 4;
-/// Blocks that containers leave to merges while any runs: enough also where values of half a block fill patches badly.
-pub(crate) const MERGE_BLOCKS: u64 = 2 * PART_BLOCKS;
-
-/// The part of their memory that each merge may take. Slices have equal shares, unless they are so many that merges could not do
-/// with these; then not all merge at once.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Share {
-    pub(crate) bytes: u64,
-    /// Outputs that are written at once.
-    writes: usize,
-    /// Bytes of inputs that are held, including reads in flight, where more than the next entries of each run are read.
-    ahead_bytes: u64,
-    /// Patches of a run that are read at once. Read at one speed, `n` of them hold on average half of all but the first while
-    /// that one is consumed.
-    ahead_patches: usize,
-}
-
 impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Begins the merges that are due, and goes on with those that run.
-    pub(crate) fn compact(&mut self) {
+    pub(super) fn compact(&mut self) {
         if self.blocks.device().profile().read_only {
             return;
         }
         (0..self.slices.len()).for_each(|slice| self.run_merge(slice));
         // Slices that lag behind most go first: not all may merge at once.
         let mut due: Vec<usize> = (0..self.slices.len()).filter(|&nth| self.may_be_due(nth)).collect();
-        due.sort_by_key(|&nth| Reverse(self.slices[nth].levels.level_0_patches()));
+        due.sort_by_key(|&nth| Reverse(self.slices[nth].levels().level_0_patches()));
         for slice in due {
             self.begin_merge(slice);
             self.run_merge(slice);
@@ -56,20 +39,17 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Returns whether a merge of a slice may begin, as far as is known without asking the policy.
     fn may_be_due(&self, nth: usize) -> bool {
-        let slice = &self.slices[nth];
-        let asked = slice.in_shape.filter(|&(structure, _)| structure == slice.structure);
-        let is_in_vain = || asked.is_some_and(|(_, most)| most == u64::MAX || self.merge_blocks() <= most);
-        slice.merge.is_none() && !slice.is_placing() && !is_in_vain()
+        self.slices[nth].may_merge(|| self.merge_blocks())
     }
 
     /// Returns whether a merge runs.
-    pub(crate) fn is_merging(&self) -> bool {
-        self.slices.iter().any(|slice| slice.merge.is_some())
+    pub(super) fn is_merging(&self) -> bool {
+        self.slices.iter().any(|slice| slice.merge().is_some())
     }
 
     /// Free blocks that are not promised to merges that run.
-    pub(crate) fn unpromised_blocks(&self) -> u64 {
-        let merges = self.slices.iter().filter_map(|slice| slice.merge.as_ref());
+    pub(super) fn unpromised_blocks(&self) -> u64 {
+        let merges = self.slices.iter().filter_map(|slice| slice.merge());
         self.blocks.free_blocks().saturating_sub(merges.map(|merge| merge.outputs_left()).sum())
     }
 
@@ -78,78 +58,55 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.spare_blocks().max(self.unpromised_blocks().min(MERGE_BLOCKS))
     }
 
-    /// Bytes of the output that a merge builds, and of those that it may always write.
-    fn least_share_bytes(&self) -> u64 {
-        (1 + u64::from(self.options.merge_writes)) * self.shape.block_bytes
-    }
-
-    /// Merges that may run at once: their buffers take a quarter of the memory at most.
-    fn merges_max(&self) -> u64 {
-        (self.options.memory_bytes / 4 / self.least_share_bytes()).max(1)
-    }
-
-    /// Returns what each merge may take: beside what it always needs, halves for further outputs and for reading ahead.
-    pub(crate) fn merge_share(&self) -> Share {
-        let (block_bytes, least_bytes) = (self.shape.block_bytes, self.least_share_bytes());
-        let merges = self.merges_max().min(self.slices.len() as u64);
-        let bytes = (self.options.memory_bytes / 4 / merges).max(least_bytes);
-        let more_writes = (bytes - least_bytes) / 2 / block_bytes;
-        let ahead_bytes = bytes - least_bytes - more_writes * block_bytes;
-        let writes = u64::from(self.options.merge_writes) + more_writes;
-        let ahead_patches = 1 + (2 * ahead_bytes).div_ceil(block_bytes);
-        Share { bytes, writes: writes as usize, ahead_bytes, ahead_patches: ahead_patches as usize }
-    }
-
     fn begin_merge(&mut self, nth: usize) {
         let slice = &self.slices[nth];
-        assert!(slice.merge.is_none(), "slice {nth} has a merge");
-        let running = self.slices.iter().filter(|slice| slice.merge.is_some()).count() as u64;
+        let running = self.slices.iter().filter(|slice| slice.merge().is_some()).count() as u64;
         if running >= self.merges_max() {
             return;
         }
-        let (blocks, patches) = (self.merge_blocks(), slice.levels.for_policy(self.snapshots.oldest()));
+        let (blocks, patches) = (self.merge_blocks(), slice.levels().for_policy(self.snapshots.oldest()));
         let is_space_scarce = self.is_space_scarce();
         let view = View { patches: &patches, patch_bytes: self.shape.block_bytes, is_space_scarce };
         let Some(whole) = self.policy.choose(view) else {
-            self.slices[nth].in_shape = Some((slice.structure, u64::MAX));
+            self.slices[nth].set_in_shape(u64::MAX);
             return;
         };
         assert_eq!(view.legality(&whole), Ok(()), "the policy '{}' chose {whole:?}", self.options.merge);
-        let most = self.options.merge_blocks_max.min(slice.merge_blocks_max);
+        let most = self.options.merge_blocks_max.min(slice.merge_blocks_max());
         // Where there is no part so small, versions of one key fill several patches.
         let part = view.within(whole.clone(), blocks.min(most));
         let Some(choice) = part.or_else(|| view.within(whole.clone(), blocks)) else {
-            self.slices[nth].in_shape = Some((slice.structure, blocks));
+            self.slices[nth].set_in_shape(blocks);
             return;
         };
         debug_assert_eq!(view.legality(&choice), Ok(()), "a part of a merge is {choice:?}");
         let (outputs_max, is_part) = (view.blocks_written_max(&choice), choice != whole);
         let inputs: Vec<Arc<Patch>> =
-            choice.inputs.iter().map(|&nth| slice.levels.patches()[nth].clone()).collect();
+            choice.inputs.iter().map(|&nth| slice.levels().patches()[nth].clone()).collect();
         self.counters.merge_parts += u64::from(is_part);
         let number = self.allocate_number();
         let slice = &mut self.slices[nth];
         let plan = Plan {
-            slice: slice.number,
-            lower: slice.lower.clone(),
-            upper: slice.upper.clone(),
+            slice: slice.number(),
+            lower: slice.lower().to_vec(),
+            upper: slice.upper().to_vec(),
             number,
-            structure: slice.structure,
+            structure: slice.structure(),
             level: choice.level,
             run: choice.run.unwrap_or(number),
             until: choice.until,
-            stale: slice.undeleted.iter().copied().collect(),
+            stale: slice.undeleted().iter().copied().collect(),
         };
         // Outputs are placed as if the inputs were gone, so that what stays is evenly spread over the lanes.
         inputs.iter().for_each(|patch| self.blocks.set_expiring(patch.id, true));
-        let (all, chunk_bytes) = (slice.levels.patches(), self.options.merge_chunk_bytes);
+        let (all, chunk_bytes) = (slice.levels().patches(), self.options.merge_chunk_bytes);
         let merge = Merge::new(plan, inputs, all, chunk_bytes, outputs_max);
-        slice.merge = Some(Box::new(merge));
+        slice.set_merge(Box::new(merge));
     }
 
     /// Goes on with a merge: starts reads, merges what was read, and puts outputs.
     fn run_merge(&mut self, slice: usize) {
-        let Some(mut merge) = self.slices[slice].merge.take() else { return };
+        let Some(mut merge) = self.slices[slice].take_merge() else { return };
         if merge.is_aborted {
             self.discard_unplaced(&mut merge);
         }
@@ -190,7 +147,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         {
             self.abort(slice, &merge);
         } else {
-            self.slices[slice].merge = Some(merge);
+            self.slices[slice].set_merge(merge);
         }
     }
 
@@ -226,13 +183,13 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    pub(crate) fn merge_read(
+    pub(super) fn merge_read(
         &mut self,
         slice: u32,
         (cursor, block): (usize, u64),
         result: Result<Data, GetFailure>,
     ) {
-        let merge = self.slices[slice as usize].merge.as_mut().expect("a merge waits for its reads");
+        let merge = self.slices[slice as usize].merge_mut().expect("a merge waits for its reads");
         match result {
             Ok(data) => {
                 let is_sound = merge.cursors[cursor].read_ended(block, data).is_ok();
@@ -248,7 +205,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     fn put_output(&mut self, merge: &mut Merge, nth: u32, payload: Payload) {
         let id = self.blocks.next_id();
         match self.blocks.put(id, payload) {
-            Ok(ticket) => self.route(ticket, Purpose::MergeWrite { slice: merge.plan.slice, nth, id }),
+            Ok(ticket) => self.routes.add(ticket, Purpose::MergeWrite { slice: merge.plan.slice, nth, id }),
             // Blocks were promised; units may have gone bad meanwhile. The next pump tries again.
             Err((_, payload)) => merge.unplaced.push(Output { nth, payload }),
         }
@@ -262,7 +219,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    pub(crate) fn merge_written(
+    pub(super) fn merge_written(
         &mut self,
         number: u32,
         nth: u32,
@@ -271,7 +228,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         payload: Payload,
     ) {
         let slice = &mut self.slices[number as usize];
-        let merge = slice.merge.as_mut().expect("a merge waits for its outputs");
+        let merge = slice.merge_mut().expect("a merge waits for its outputs");
         match result {
             Ok(()) => {
                 merge.output_written(nth, id);
@@ -279,9 +236,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 self.reuse_payload(payload);
             }
             Err(_) => {
-                // What the failed put may have left is superseded by the next attempt.
-                slice.undeleted.insert(id);
                 merge.unplaced.push(Output { nth, payload });
+                // What the failed put may have left is superseded by the next attempt.
+                slice.superseded(id);
             }
         }
     }
@@ -298,16 +255,13 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let result = (merge.plan.level, Reverse(merge.plan.run));
         let is_rewrite = inputs.len() > 1 && merge.inputs.iter().all(|patch| patch.age() == result);
         let is_in_vain = is_rewrite && merge.written.len() >= inputs.len();
-        let is_unchanged = slice.structure == merge.plan.structure;
-        slice.levels.replace(&inputs, merge.written);
-        slice.structure += 1;
-        slice.merge_blocks_max = u64::MAX;
+        let is_unchanged = slice.structure() == merge.plan.structure;
+        slice.replace(&inputs, merge.written);
+        slice.set_merge_blocks_max(u64::MAX);
         if is_in_vain && is_unchanged {
             // Patches of a run that were to become fewer did not. It is tried again when the slice has changed.
-            slice.in_shape = Some((slice.structure, u64::MAX));
-            slice.dense = Some(slice.structure);
+            slice.set_dense();
         }
-        slice.undeleted.extend(&inputs);
         self.counters.merges += 1;
         inputs.into_iter().for_each(|id| self.delete_block(id, Some(number as u32)));
         pieces.into_iter().for_each(|id| self.delete_block(id, None));
@@ -323,9 +277,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         );
         self.abort(number, &merge);
         let slice = &mut self.slices[number];
-        slice.merge_blocks_max = merge.outputs_max / 2;
-        if slice.merge_blocks_max >= PART_BLOCKS {
-            slice.in_shape = None;
+        slice.set_merge_blocks_max(merge.outputs_max / 2);
+        if slice.merge_blocks_max() >= PART_BLOCKS {
+            slice.ask_again();
         }
     }
 
@@ -333,11 +287,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// the record of a merge: once every block that was superseded is erased, nothing can come back.
     fn drop_tombstones(&mut self, number: usize) {
         let slice = &mut self.slices[number];
-        if slice.merge.is_some() || !slice.undeleted.is_empty() || slice.pruned == Some(slice.structure) {
+        if !slice.begin_pruning() {
             return;
         }
-        slice.pruned = Some(slice.structure);
-        let patches = slice.levels.patches();
+        let patches = slice.levels().patches();
         let is_useless = |patch: &&Arc<Patch>| {
             let (own, age) = (&patch.fields, patch.age());
             let is_older = |other: &&Arc<Patch>| other.age() >= age && other.id != patch.id;
@@ -348,9 +301,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if useless.is_empty() {
             return;
         }
-        slice.levels.replace(&useless, []);
-        slice.structure += 1;
-        slice.undeleted.extend(&useless);
+        slice.replace(&useless, []);
         useless.into_iter().for_each(|id| self.delete_block(id, Some(number as u32)));
     }
 
@@ -358,9 +309,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     fn abort(&mut self, number: usize, merge: &Merge) {
         let outputs: Vec<u64> = merge.written.iter().map(|patch| patch.id).collect();
         let slice = &mut self.slices[number];
-        slice.in_shape = Some((slice.structure, u64::MAX));
+        slice.set_in_shape(u64::MAX);
         // A later merge of the inputs must not be taken for this one's completion.
-        slice.undeleted.extend(&outputs);
+        outputs.iter().for_each(|&id| slice.superseded(id));
         merge.inputs.iter().for_each(|patch| self.blocks.set_expiring(patch.id, false));
         outputs.into_iter().for_each(|id| self.delete_block(id, Some(number as u32)));
     }

@@ -5,17 +5,17 @@
 //! containers with a cursor for each run. Both see the patches that were there when they looked; where a merge has deleted one
 //! meanwhile, they look again.
 
+use super::Core;
 use crate::bytes::Reader;
-use crate::container::Container;
-use crate::core::{Core, Purpose};
 use crate::cursor::{Bounds, Cursor};
 use crate::entry::{Body, EntryRef, Malformed, Pieces, Version};
 use crate::error::ReadFailure;
-use crate::operation::{Item, Outcome, Page, Pending, Snapshot, Ticket, Value};
-use crate::patch::Patch;
+use crate::operation::{Outcome, Page, Snapshot, Ticket, Value};
+use crate::reads::{Get, PiecesRead, Scan, gather, item, next_position};
+use crate::routes::Purpose;
 use flashlane_block::{Data, GetFailure};
 use flashlane_device::DataDevice;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Times that a read looks again where blocks were deleted under it.
@@ -25,68 +25,6 @@ const PIECES_IN_FLIGHT: usize = 4;
 /// Bytes of a scan's first read of a run, in groups, and of its later ones.
 const SCAN_GROUPS: u64 = 1;
 const SCAN_BYTES_MAX: u64 = 512 << 10;
-
-/// Reads that have not completed.
-#[derive(Debug, Default)]
-pub(crate) struct Reads {
-    gets: BTreeMap<Ticket, Get>,
-    scans: BTreeMap<Ticket, Scan>,
-}
-
-#[derive(Debug)]
-struct Get {
-    pending: Pending,
-    key: Vec<u8>,
-    /// The newest write that it sees.
-    sequence: u64,
-    /// The patch that is being read, and those to be read after it.
-    reading: Option<Arc<Patch>>,
-    candidates: VecDeque<Arc<Patch>>,
-    restarts: u32,
-    value: Option<PiecesRead>,
-}
-
-/// A value in pieces that is being read.
-#[derive(Debug)]
-struct PiecesRead {
-    ids: Vec<u64>,
-    bytes: Vec<u8>,
-    expiry_ms: Option<u64>,
-    next: usize,
-    in_flight: usize,
-    failure: Option<ReadFailure>,
-    /// The snapshot that keeps the pieces.
-    snapshot: u64,
-}
-
-#[derive(Debug)]
-struct Scan {
-    pending: Pending,
-    /// The newest write that it sees, kept by a snapshot of its own.
-    sequence: u64,
-    slice: u32,
-    /// Keys below are done.
-    position: Vec<u8>,
-    /// The first key that is not wanted; `None` for all.
-    end: Option<Vec<u8>>,
-    items_max: u64,
-    bytes_max: u64,
-    bytes: u64,
-    cursors: Vec<Cursor>,
-    /// The key that is being gathered, with its newest version so far: where versions of it exceed a patch, older ones
-    /// begin the next.
-    gathering: Option<(Vec<u8>, Option<Version>)>,
-    /// The slice's structure for which the cursors were made.
-    structure: Option<u64>,
-    page: Page,
-}
-
-impl Reads {
-    /// Returns whether no read waits for anything.
-    pub(crate) fn are_settled(&self) -> bool {
-        self.gets.is_empty() && self.scans.is_empty()
-    }
-}
 
 /// Returns the newest version of `key` up to `sequence` in the bytes of a group.
 fn find(bytes: &[u8], key: &[u8], sequence: u64) -> Result<Option<Version>, Malformed> {
@@ -139,7 +77,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         if self.read_block(id, range, Purpose::Get(ticket)) {
             self.counters.get_reads += 1;
-            self.reads.gets.insert(ticket, get);
+            self.reads.add_get(get);
         } else {
             self.restart(get, id);
         }
@@ -155,8 +93,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.start_get(get);
     }
 
-    pub(crate) fn get_read(&mut self, ticket: Ticket, result: Result<Data, GetFailure>) {
-        let get = self.reads.gets.remove(&ticket).expect("a get that reads");
+    pub(super) fn get_read(&mut self, ticket: Ticket, result: Result<Data, GetFailure>) {
+        let get = self.reads.take_get(ticket);
         let patch = get.reading.clone().expect("a get reads a patch");
         let data = match result {
             Err(failure) => {
@@ -213,7 +151,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                     snapshot,
                 });
                 let ticket = get.pending.ticket;
-                self.reads.gets.insert(ticket, get);
+                self.reads.add_get(get);
                 self.read_pieces(ticket);
             }
         }
@@ -222,8 +160,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     fn read_pieces(&mut self, ticket: Ticket) {
         let piece_bytes = self.piece_bytes();
         loop {
-            let get = self.reads.gets.get_mut(&ticket).expect("a get that reads pieces");
-            let value = get.value.as_mut().expect("a get that reads pieces");
+            let value = self.reads.pieces(ticket);
             if value.in_flight >= PIECES_IN_FLIGHT || value.failure.is_some() || value.next == value.ids.len()
             {
                 break;
@@ -245,10 +182,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.end_pieces(ticket);
     }
 
-    pub(crate) fn piece_read(&mut self, ticket: Ticket, nth: usize, result: Result<Data, GetFailure>) {
+    pub(super) fn piece_read(&mut self, ticket: Ticket, nth: usize, result: Result<Data, GetFailure>) {
         let piece_bytes = self.piece_bytes() as usize;
-        let get = self.reads.gets.get_mut(&ticket).expect("a get that reads pieces");
-        let value = get.value.as_mut().expect("a get that reads pieces");
+        let value = self.reads.pieces(ticket);
         value.in_flight -= 1;
         match &result {
             Err(failure) => value.failure = Some(ReadFailure::Block(*failure)),
@@ -267,12 +203,11 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Completes a get whose pieces are all read.
     fn end_pieces(&mut self, ticket: Ticket) {
-        let get = &self.reads.gets[&ticket];
-        let value = get.value.as_ref().expect("a get that reads pieces");
+        let value = self.reads.pieces(ticket);
         if value.in_flight > 0 || (value.failure.is_none() && value.next < value.ids.len()) {
             return;
         }
-        let mut get = self.reads.gets.remove(&ticket).expect("it was found");
+        let mut get = self.reads.take_get(ticket);
         let value = get.value.take().expect("it was found");
         self.snapshots.release(value.snapshot);
         match value.failure {
@@ -315,7 +250,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         pending.ticket
     }
 
-    pub(crate) fn scan_read(
+    pub(super) fn scan_read(
         &mut self,
         ticket: Ticket,
         (cursor, block): (usize, u64),
@@ -323,10 +258,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         result: Result<Data, GetFailure>,
     ) {
         // A scan that looked again, or that ended, does not need the read any more.
-        let Some(mut scan) = self.reads.scans.remove(&ticket) else { return self.reuse(result) };
+        let Some(mut scan) = self.reads.take_scan(ticket) else { return self.reuse(result) };
         if scan.structure != Some(structure) {
             self.reuse(result);
-            self.reads.scans.insert(ticket, scan);
+            self.reads.add_scan(scan);
             return;
         }
         let read = match result {
@@ -352,7 +287,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             }
             if scan.cursors.iter().any(Cursor::is_waiting) {
                 self.reuse_spent(&mut scan.cursors);
-                self.reads.scans.insert(scan.pending.ticket, scan);
+                self.reads.add_scan(scan);
                 return;
             }
             let slice = &self.slices[scan.slice as usize];
@@ -365,12 +300,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 // The slice is done. Reads of its cursors that are in flight are not needed.
                 let next = scan.slice as usize + 1;
                 let is_last = next == self.slices.len()
-                    || scan.end.as_ref().is_some_and(|end| *end <= self.slices[next].lower);
+                    || scan.end.as_ref().is_some_and(|end| **end <= *self.slices[next].lower());
                 if is_last {
                     return self.end_scan(scan, Ok(None));
                 }
                 (scan.slice, scan.structure) = (next as u32, None);
-                scan.position.clone_from(&self.slices[next].lower);
+                scan.position = self.slices[next].lower().to_vec();
                 continue;
             };
             scan.position.clone_from(&key);
@@ -393,10 +328,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Makes the cursors anew where patches or containers changed, and starts the reads that are due.
     fn read_for_scan(&mut self, scan: &mut Scan) -> Result<(), ReadFailure> {
         let slice = &self.slices[scan.slice as usize];
-        let structure = slice.structure;
+        let structure = slice.structure();
         if scan.structure != Some(structure) {
             let chunks = (SCAN_GROUPS * self.shape.group_bytes, SCAN_BYTES_MAX);
-            scan.cursors = slice.levels.cursors(&scan.position, scan.end.as_deref(), chunks);
+            scan.cursors = slice.levels().cursors(&scan.position, scan.end.as_deref(), chunks);
             scan.structure = Some(structure);
             scan.gathering = None;
         }
@@ -426,54 +361,5 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             page
         });
         self.finish(pending, Outcome::Scan(outcome));
-    }
-}
-
-/// Returns where a scan goes on: as far behind its position as is known to be empty, so that the groups before are not read again.
-fn next_position<'a>(scan: &Scan, containers: impl Iterator<Item = &'a Container>) -> Vec<u8> {
-    let in_memory = containers
-        .filter_map(|container| container.range(&scan.position, scan.sequence).next())
-        .map(|(key, _)| key.to_vec());
-    let next = in_memory.chain(scan.cursors.iter().filter_map(Cursor::bound)).min();
-    next.filter(|next| *next > scan.position).unwrap_or_else(|| scan.position.clone())
-}
-
-/// Gathers the versions of the next key of a scan, as far as they are read, if there is one before the end of the slice or of the
-/// scan.
-fn gather<'a>(scan: &mut Scan, containers: impl Iterator<Item = &'a Container>) {
-    if scan.gathering.is_none() {
-        let in_memory: Vec<(&[u8], &Version)> = containers
-            .filter_map(|container| container.range(&scan.position, scan.sequence).next())
-            .collect();
-        let stored = scan.cursors.iter().filter_map(Cursor::peek).map(|entry| entry.key);
-        let Some(key) = in_memory.iter().map(|(key, _)| *key).chain(stored).min() else { return };
-        if scan.end.as_ref().is_some_and(|end| *key >= **end) {
-            return;
-        }
-        let newest = in_memory.iter().find(|(own, _)| *own == key).map(|(_, version)| (*version).clone());
-        scan.gathering = Some((key.to_vec(), newest));
-    }
-    let Some((key, newest)) = &mut scan.gathering else { unreachable!("a key is being gathered") };
-    for cursor in &mut scan.cursors {
-        while cursor.peek().is_some_and(|entry| entry.key == *key) {
-            let held = cursor.pop().expect("an entry was seen");
-            let entry = held.entry();
-            let is_newer = newest.as_ref().is_none_or(|newest| newest.sequence < entry.sequence);
-            if entry.sequence <= scan.sequence && is_newer {
-                *newest = Some(entry.version());
-            }
-        }
-    }
-}
-
-fn item(key: Vec<u8>, version: Version) -> Option<Item> {
-    let expiry_ms = version.expires();
-    match version.body {
-        Body::Value(value) => {
-            let value = Arc::unwrap_or_clone(value);
-            Some(Item { key, value_bytes: value.len() as u64, value: Some(value), expiry_ms })
-        }
-        Body::Pieces(pieces) => Some(Item { key, value: None, value_bytes: pieces.value_bytes, expiry_ms }),
-        Body::Tombstone => None,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - Places in the stream ascend, and none in `starts` lies before `taken`.
-//! - Bytes that were taken are at most half of what is held, so that taking costs O(1) a byte.
+//! - Bytes that were taken are at most half of the held ones, so that taking costs O(1) a byte.
 
 use std::collections::VecDeque;
 

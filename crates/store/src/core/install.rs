@@ -1,0 +1,76 @@
+//! Puts what an opening found into the parts: see `recovery`.
+
+use super::Core;
+use crate::error::OpenError;
+use crate::footer::{Origin, PatchFooter};
+use crate::log::Recovered;
+use crate::patch::Patch;
+use flashlane_device::DataDevice;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl<D: DataDevice, L: DataDevice> Core<D, L> {
+    /// Installs the patches that count, and notes the dead ones to be deleted.
+    pub(crate) fn install(
+        &mut self,
+        patches: BTreeMap<u64, PatchFooter>,
+        dead: &BTreeSet<u64>,
+    ) -> Result<(), OpenError> {
+        for (id, patch) in patches {
+            let PatchFooter { fields, .. } = &patch;
+            let number = fields.slice;
+            let is_ours = self
+                .slices
+                .get(number as usize)
+                .is_some_and(|slice| (slice.lower() == fields.lower) && (slice.upper() == fields.upper));
+            if !is_ours {
+                let reason =
+                    format!("it belongs to slice {number}, whose bounds differ from those in the log");
+                return Err(OpenError::Block { id, reason });
+            }
+            let merge = match fields.origin {
+                Origin::Container => 0,
+                Origin::Merge { number, .. } => number,
+            };
+            self.next_number = self.next_number.max(fields.creation.max(merge).max(fields.run) + 1);
+            self.last_sequence = self.last_sequence.max(fields.sequences.1);
+            let slice = &mut self.slices[number as usize];
+            if dead.contains(&id) {
+                slice.superseded(id);
+                self.found_dead.push((number, id));
+            } else {
+                slice.install(Patch::new(id, patch));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the records of the log to the containers.
+    pub(crate) fn replay(&mut self, recovered: Recovered) {
+        let next_page = recovered.next_page;
+        for record in recovered.records {
+            let slice = record.slice as usize;
+            self.last_sequence = self.last_sequence.max(record.sequence);
+            if !self.slices[slice].fits(&self.shape, &record.entries) {
+                self.freeze(slice);
+            }
+            // The page of its end is not known; all of them are behind it.
+            let pages = record.page..next_page;
+            self.slices[slice].add(&self.shape, record.entries, pages, &self.snapshots);
+        }
+    }
+
+    /// Notes the pieces to be deleted that no entry refers to, once the log that says so is durable.
+    pub(crate) fn delete_unknown(&mut self, pieces: &BTreeSet<u64>) {
+        let known = self.known_pieces();
+        let page = self.log.position();
+        self.freed_pieces.extend(pieces.difference(&known).map(|&piece| (page, piece)));
+    }
+
+    /// Returns the pieces that patches and containers refer to.
+    fn known_pieces(&self) -> BTreeSet<u64> {
+        let patches = self.slices.iter().flat_map(|slice| slice.levels().patches());
+        let of_patches = patches.flat_map(|patch| patch.fields.pieces.iter().copied());
+        let containers = self.slices.iter().flat_map(|slice| slice.containers());
+        of_patches.chain(containers.flat_map(|container| container.pieces())).collect()
+    }
+}

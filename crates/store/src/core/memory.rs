@@ -1,0 +1,77 @@
+//! How the memory of a store is divided: buffers of merges, indexes, waiting writes, containers, and the cache of reads, which
+//! gets what these leave.
+
+use super::Core;
+use crate::builder::Shape;
+use crate::options::StoreOptions;
+use flashlane_device::DataDevice;
+
+/// The part of their memory that each merge may take. Slices have equal shares, unless they are so many that merges could not do
+/// with these; then not all merge at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    pub(super) bytes: u64,
+    /// Outputs that are written at once.
+    pub(super) writes: usize,
+    /// Bytes of inputs that are held, including reads in flight, where more than the next entries of each run are read.
+    pub(super) ahead_bytes: u64,
+    /// Patches of a run that are read at once. Read at one speed, `n` of them hold on average half of all but the first while
+    /// that one is consumed.
+    pub(super) ahead_patches: usize,
+}
+
+impl<D: DataDevice, L: DataDevice> Core<D, L> {
+    /// Two containers and the buffers of one merge.
+    pub(super) fn memory_bytes_min(shape: &Shape, options: &StoreOptions) -> u64 {
+        (4 + u64::from(options.merge_writes)) * shape.block_bytes
+    }
+
+    /// Bytes of the output that a merge builds, and of those that it may always write.
+    fn least_share_bytes(&self) -> u64 {
+        (1 + u64::from(self.options.merge_writes)) * self.shape.block_bytes
+    }
+
+    /// Merges that may run at once: their buffers take a quarter of the memory at most.
+    pub(super) fn merges_max(&self) -> u64 {
+        (self.options.memory_bytes / 4 / self.least_share_bytes()).max(1)
+    }
+
+    /// Returns what each merge may take: beside what it always needs, halves for further outputs and for reading ahead.
+    pub(super) fn merge_share(&self) -> Share {
+        let (block_bytes, least_bytes) = (self.shape.block_bytes, self.least_share_bytes());
+        let merges = self.merges_max().min(self.slices.len() as u64);
+        let bytes = (self.options.memory_bytes / 4 / merges).max(least_bytes);
+        let more_writes = (bytes - least_bytes) / 2 / block_bytes;
+        let ahead_bytes = bytes - least_bytes - more_writes * block_bytes;
+        let writes = u64::from(self.options.merge_writes) + more_writes;
+        let ahead_patches = 1 + (2 * ahead_bytes).div_ceil(block_bytes);
+        Share { bytes, writes: writes as usize, ahead_bytes, ahead_patches: ahead_patches as usize }
+    }
+
+    pub(super) fn container_memory_bytes(&self) -> u64 {
+        self.slices.iter().map(|slice| slice.container_memory_bytes()).sum()
+    }
+
+    /// Bytes of memory that containers may take: what indexes, waiting writes and buffers leave, but two blocks at least.
+    pub(super) fn container_budget_bytes(&self) -> u64 {
+        let left = self.options.memory_bytes.saturating_sub(self.memory_beside_containers_bytes());
+        left.max(2 * self.shape.block_bytes)
+    }
+
+    /// Gives the cache of reads what the others leave of the memory.
+    pub(super) fn fit_cache(&mut self) {
+        if self.options.cache_reads {
+            let used = self.memory_beside_containers_bytes() + self.container_memory_bytes();
+            self.cache.set_capacity(self.options.memory_bytes.saturating_sub(used));
+        }
+    }
+
+    /// Bytes of memory of indexes, waiting writes and buffers.
+    fn memory_beside_containers_bytes(&self) -> u64 {
+        let indexes: u64 = self.slices.iter().map(|slice| slice.levels().memory_bytes()).sum();
+        let merges = self.slices.iter().filter(|slice| slice.merge().is_some()).count() as u64;
+        let flushes = self.flushes_in_flight() as u64;
+        let buffers = merges * self.merge_share().bytes + flushes * self.shape.block_bytes;
+        indexes + buffers + self.writes.waiting_bytes()
+    }
+}

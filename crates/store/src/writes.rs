@@ -1,0 +1,174 @@
+//! Writes that have not completed: those whose pieces are being stored, those that wait for room, and those in the log.
+//!
+//! Invariants: `waiting_bytes` is the sum of the writes with pieces and of those in the queues of slices; those in the log stand
+//! in its order.
+
+use crate::log::Durability;
+use crate::operation::{Pending, QueuedWrite, Ticket};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Pieces of a write that are being stored at once.
+const PIECES_IN_FLIGHT: usize = 4;
+
+/// A write in the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Logged {
+    pub(crate) pending: Pending,
+    pub(crate) slice: u32,
+    pub(crate) sequence: u64,
+    /// Page behind its record.
+    pub(crate) end_page: u64,
+}
+
+/// A write with values in pieces.
+#[derive(Debug)]
+struct PieceWrite {
+    write: QueuedWrite,
+    /// Pieces that are not handed over yet, and their ids.
+    left: VecDeque<(u64, Vec<u8>)>,
+    in_flight: usize,
+    stored: Vec<u64>,
+    /// Why a piece could not be stored.
+    failure: Option<String>,
+}
+
+/// A write whose pieces have ended.
+#[derive(Debug)]
+pub(crate) struct PiecesEnded {
+    pub(crate) write: QueuedWrite,
+    /// The pieces that are stored.
+    pub(crate) stored: Vec<u64>,
+    /// Why a piece could not be stored.
+    pub(crate) failure: Option<String>,
+}
+
+/// Writes that have not completed.
+#[derive(Debug, Default)]
+pub(crate) struct Writes {
+    waiting_bytes: u64,
+    /// Writes in the log that complete when it is written to a page, in its order.
+    system: VecDeque<Logged>,
+    /// Those that complete when it is durable.
+    device: VecDeque<Logged>,
+    pieces: BTreeMap<Ticket, PieceWrite>,
+    /// A write was refused since blocks are scarce.
+    wants_space: bool,
+    /// Spare blocks that the last value would have needed, if it was refused.
+    wanted_blocks: u64,
+}
+
+impl Writes {
+    /// Returns whether no write waits for anything.
+    pub(crate) fn are_settled(&self) -> bool {
+        self.waiting_bytes == 0 && self.system.is_empty() && self.device.is_empty()
+    }
+
+    /// Returns the bytes of the writes that wait for pieces or in queues.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes
+    }
+
+    /// A write begins to wait.
+    pub(crate) fn wait(&mut self, bytes: u64) {
+        self.waiting_bytes += bytes;
+    }
+
+    /// A write waits no longer.
+    pub(crate) fn end_wait(&mut self, bytes: u64) {
+        assert!(bytes <= self.waiting_bytes, "a write that ends its wait is counted");
+        self.waiting_bytes -= bytes;
+    }
+
+    // Room.
+
+    /// Notes how many spare blocks a value needed that was refused; 0 for one that was not.
+    pub(crate) fn set_wanted_blocks(&mut self, blocks: u64) {
+        self.wanted_blocks = blocks;
+    }
+
+    pub(crate) fn wanted_blocks(&self) -> u64 {
+        self.wanted_blocks
+    }
+
+    /// A write was refused since blocks are scarce.
+    pub(crate) fn want_space(&mut self) {
+        self.wants_space = true;
+    }
+
+    /// Returns whether a write was refused since the last call.
+    pub(crate) fn take_wants_space(&mut self) -> bool {
+        std::mem::take(&mut self.wants_space)
+    }
+
+    // Pieces.
+
+    /// Adds a write whose pieces are to be stored first.
+    pub(crate) fn add_pieces(&mut self, write: QueuedWrite, pieces: VecDeque<(u64, Vec<u8>)>) {
+        let (ticket, stored) = (write.pending.ticket, Vec::new());
+        self.pieces.insert(ticket, PieceWrite { write, left: pieces, in_flight: 0, stored, failure: None });
+    }
+
+    /// Returns the next piece to be stored, which is in flight from now on, if one may be.
+    pub(crate) fn next_piece(&mut self, ticket: Ticket) -> Option<(u64, Vec<u8>)> {
+        let write = self.pieces.get_mut(&ticket).expect("a write with pieces");
+        if write.in_flight >= PIECES_IN_FLIGHT || write.failure.is_some() {
+            return None;
+        }
+        let piece = write.left.pop_front()?;
+        write.in_flight += 1;
+        Some(piece)
+    }
+
+    /// A piece was stored, or failed.
+    pub(crate) fn piece_ended(&mut self, ticket: Ticket, id: u64, result: Result<(), String>) {
+        let write = self.pieces.get_mut(&ticket).expect("a write with pieces");
+        assert!(write.in_flight > 0, "a piece that ends is in flight");
+        write.in_flight -= 1;
+        match result {
+            Ok(()) => write.stored.push(id),
+            Err(reason) => write.failure = Some(reason),
+        }
+    }
+
+    /// Removes a write whose pieces are stored, or failed and none is in flight.
+    pub(crate) fn take_pieces(&mut self, ticket: Ticket) -> Option<PiecesEnded> {
+        let write = &self.pieces[&ticket];
+        if write.in_flight > 0 || (write.failure.is_none() && !write.left.is_empty()) {
+            return None;
+        }
+        let PieceWrite { write, stored, failure, .. } = self.pieces.remove(&ticket).expect("it was found");
+        Some(PiecesEnded { write, stored, failure })
+    }
+
+    // Log.
+
+    /// Adds a write to the log that completes when it is as safe as `durability` says.
+    pub(crate) fn log(&mut self, durability: Durability, logged: Logged) {
+        let queue = match durability {
+            Durability::Memory => unreachable!("a write to memory does not wait for the log"),
+            Durability::System => &mut self.system,
+            Durability::Device => &mut self.device,
+        };
+        assert!(
+            queue.back().is_none_or(|last| last.end_page <= logged.end_page),
+            "writes are in the log's order"
+        );
+        queue.push_back(logged);
+    }
+
+    /// Removes the writes that the log has reached.
+    pub(crate) fn take_reached(&mut self, written_to: u64, durable_to: u64) -> Vec<Logged> {
+        let reached = |queue: &mut VecDeque<Logged>, page: u64| {
+            let count = queue.partition_point(|logged| logged.end_page <= page);
+            queue.drain(..count).collect::<Vec<_>>()
+        };
+        let mut logged = reached(&mut self.system, written_to);
+        logged.extend(reached(&mut self.device, durable_to));
+        logged
+    }
+
+    /// Removes all writes in the log.
+    pub(crate) fn take_logged(&mut self) -> Vec<Logged> {
+        self.system.drain(..).chain(self.device.drain(..)).collect()
+    }
+}
