@@ -1,7 +1,7 @@
 //! GET and SET of 1 KB values by redis-benchmark, pipelines of 16, 50 clients: this server with durability `system` beside
 //! redis-server with `appendfsync everysec`, on the same machine and file system, in turn.
 //!
-//! `cargo bench -p flashlane-store-server`. The server runs in a process of its own, as redis-server does: this program, called
+//! `cargo bench -p flashlane-store-server`. The server runs in a separate process, as redis-server does: this program, called
 //! again. `FLASHLANE_BENCH_REQUESTS` sets the number of requests. Where redis-server or redis-benchmark is missing it says so;
 //! as a test (`cargo test --benches`) it runs a few requests.
 
@@ -19,7 +19,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Where a child finds its store.
 const SERVE: &str = "FLASHLANE_BENCH_SERVE";
 const REQUESTS: &str = "FLASHLANE_BENCH_REQUESTS";
-/// Keys are drawn at random from so many.
+/// Number of keys, which are drawn at random.
 const KEYS: &str = "100000";
 /// Times that each server is measured.
 const ROUNDS: usize = 3;

@@ -66,7 +66,7 @@ impl Cache {
         cached.entry.clone()
     }
 
-    /// Keeps what is known of a key.
+    /// Keeps the value of a key, or that it has none.
     pub fn put(&mut self, key: &Key, entry: &Option<Entry>) {
         if bytes_of(key, Some(entry)) > self.bytes_max / SHARE_MAX {
             return self.forget(key);
@@ -77,7 +77,7 @@ impl Cache {
         }
     }
 
-    /// Forgets what is known of a key.
+    /// Forgets a key.
     pub fn forget(&mut self, key: &Key) {
         if self.entries.contains_key(key) {
             self.set(key, None);

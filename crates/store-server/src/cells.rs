@@ -37,22 +37,37 @@ pub enum State {
 #[derive(Debug, Default)]
 pub struct Cell {
     /// The value after the last command that ran.
-    pub state: State,
+    state: State,
     /// Commands that wait for the key, in the order of arrival.
-    pub queue: VecDeque<CommandId>,
+    queue: VecDeque<CommandId>,
     /// The first command has the key.
-    pub is_granted: bool,
+    is_granted: bool,
     /// The value is being read.
-    pub is_loading: bool,
+    is_loading: bool,
     /// Writes that the store has not completed.
-    pub writes: u32,
+    writes: u32,
     /// The last of these.
-    pub last_write: Option<Ticket>,
+    last_write: Option<Ticket>,
     /// Writes in flight that the store may number late: no other may begin.
-    pub long_writes: u32,
+    long_writes: u32,
 }
 
 impl Cell {
+    /// Returns a cell of which no command and no write is known.
+    pub fn new(state: State) -> Self {
+        Self { state, ..Self::default() }
+    }
+
+    /// Returns what is known of the value.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Returns the last write in flight.
+    pub fn last_write(&self) -> Option<Ticket> {
+        self.last_write
+    }
+
     /// Returns whether nothing needs the cell.
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.writes == 0 && !self.is_loading
@@ -64,6 +79,78 @@ impl Cell {
             && self.long_writes == 0
             && !self.is_loading
             && (!needs_value || !matches!(self.state, State::Unknown))
+    }
+
+    /// Lets a command wait for the key.
+    pub fn enqueue(&mut self, command: CommandId) {
+        self.queue.push_back(command);
+    }
+
+    /// Returns the command that gets the key next, if the key can be granted.
+    pub fn next_command(&self) -> Option<CommandId> {
+        let is_held = self.is_granted || self.is_loading || self.long_writes > 0;
+        self.queue.front().copied().filter(|_| !is_held)
+    }
+
+    /// Gives the key to the first command.
+    pub fn grant(&mut self) {
+        assert!(!self.is_granted && !self.is_loading && !self.queue.is_empty(), "the key can be granted");
+        self.is_granted = true;
+    }
+
+    /// Takes the key from the command that runs.
+    pub fn leave(&mut self, command: CommandId) {
+        assert_eq!(self.queue.pop_front(), Some(command), "a command that runs is first");
+        assert!(self.is_granted, "a command that runs has its keys");
+        self.is_granted = false;
+    }
+
+    /// The value is being read from now on.
+    pub fn load_begins(&mut self) {
+        assert!(matches!(self.state, State::Unknown), "only an unknown value is read");
+        self.is_loading = true;
+    }
+
+    /// The value was read.
+    pub fn loaded(&mut self, state: State) {
+        assert!(self.is_loading, "a value that was read was asked for");
+        (self.is_loading, self.state) = (false, state);
+    }
+
+    /// A command has set the value. Its write has this ticket, or is unsent.
+    pub fn write_begins(&mut self, entry: Option<Entry>, ticket: Option<Ticket>, is_long: bool) {
+        self.state = State::Known(entry);
+        self.writes += 1;
+        if let Some(ticket) = ticket {
+            self.write_is_sent(ticket, is_long);
+        }
+    }
+
+    /// The store has accepted a write.
+    pub fn write_is_sent(&mut self, ticket: Ticket, is_long: bool) {
+        assert!(self.writes > 0, "the write has begun");
+        self.last_write = Some(ticket);
+        self.long_writes += u32::from(is_long);
+    }
+
+    /// The store has completed a write, whose replies have not left.
+    pub fn write_completes(&mut self, ticket: Ticket, is_long: bool) {
+        self.last_write.take_if(|last| *last == ticket);
+        self.long_writes -= u32::from(is_long);
+    }
+
+    /// A write has failed: its value may be there or not.
+    pub fn write_fails(&mut self, failure: &str) {
+        self.state = State::Failed(failure.into());
+    }
+
+    /// A write has ended.
+    pub fn write_ends(&mut self) {
+        assert!(self.writes > 0, "the write has begun");
+        self.writes -= 1;
+        if self.writes == 0 {
+            self.last_write = None;
+        }
     }
 }
 
@@ -103,7 +190,7 @@ impl<'a> Keys<'a> {
     pub fn get(&self, key: &[u8]) -> Option<&Entry> {
         let entry = match self.changes.get(key) {
             Some(entry) => entry.as_ref(),
-            None => match self.cells.get(key).map(|cell| &cell.state) {
+            None => match self.cells.get(key).map(Cell::state) {
                 Some(State::Known(entry)) => entry.as_ref(),
                 other => unreachable!("a command reads a key that it has loaded, not {other:?}"),
             },

@@ -1,30 +1,23 @@
-//! Clients: their session, and the replies that they have not got.
+//! Clients: their connection, and the replies that they have not got.
 //!
 //! Replies leave in the order of requests. A reply is ready when its command has run and the writes that it depends on are as
 //! safe as the server promises; it waits for those before it.
 //!
-//! Invariant: `slots` has the requests that are not answered, in their order; the first one is not ready.
+//! Invariants: `slots` has the requests that are not answered, in their order; the first one is not ready. `slot_bytes` is the
+//! sum of the bytes of these requests and their replies.
 
-use crate::commands::Spec;
-use crate::protocol::{Parser, Request};
+use crate::command::Spec;
+use crate::limits::Limits;
+use crate::protocol::{Parser, ProtocolError, Request, RequestLimits};
+use crate::session::Session;
+use crate::watches::WatchId;
 use flashlane_base::Instant;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
 /// Bytes of memory for replies that a client keeps.
 const OUTPUT_BYTES_KEPT: usize = 16 << 10;
-
-/// Number of a client, never used again.
-pub type ClientId = u64;
-
-/// Where a reply goes: a client, and the number of its request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotId {
-    /// The client.
-    pub client: ClientId,
-    /// Number of the request.
-    pub number: u64,
-}
+/// Bytes of memory of a watched key beside its own.
+const WATCH_BYTES: usize = 128;
 
 /// A request that is not answered.
 #[derive(Debug)]
@@ -34,11 +27,18 @@ pub struct Slot {
     /// When it came.
     pub arrived: Instant,
     /// Bytes of memory of the request.
-    pub request_bytes: usize,
+    request_bytes: usize,
     /// The reply, once the command has run.
-    pub reply: Option<Vec<u8>>,
+    reply: Option<Vec<u8>>,
     /// Writes that it depends on.
-    pub writes: u32,
+    writes: u32,
+}
+
+impl Slot {
+    /// Returns whether its reply is an error.
+    pub fn is_failed(&self) -> bool {
+        self.reply.as_ref().is_some_and(|reply| reply.first() == Some(&b'-'))
+    }
 }
 
 /// Commands between MULTI and EXEC.
@@ -47,40 +47,17 @@ pub struct Transaction {
     /// Its commands.
     pub commands: Vec<(&'static Spec, Request)>,
     /// Bytes of memory of these.
-    pub bytes: usize,
+    bytes: usize,
     /// A command was refused, so EXEC is.
     pub is_refused: bool,
 }
 
-/// State of a connection.
-#[derive(Debug, Default)]
-pub struct Session {
-    /// Number of the client.
-    pub id: ClientId,
-    /// Address of the client.
-    pub address: Option<SocketAddr>,
-    /// The client has given the password, or none is needed.
-    pub is_authenticated: bool,
-    /// Replies have the form of RESP3.
-    pub is_resp3: bool,
-    /// Name by CLIENT SETNAME.
-    pub name: Vec<u8>,
-    /// Library and its version, by CLIENT SETINFO.
-    pub library: [Vec<u8>; 2],
-    /// Whether the client asked not to be closed for lack of memory, which is only noted.
-    pub is_no_evict: bool,
-    /// Commands after MULTI.
-    pub transaction: Option<Transaction>,
-    /// Keys that the client watches, and their bytes of memory.
-    pub watch: Option<u64>,
-    pub watch_bytes: usize,
-    /// The connection ends after the replies so far.
-    pub is_closing: bool,
-    /// Name of the last command.
-    pub last_command: &'static str,
-    /// When the client connected, and when its last request came.
-    pub connected: Instant,
-    pub active: Instant,
+impl Transaction {
+    /// Adds a command.
+    pub fn collect(&mut self, spec: &'static Spec, request: Request) {
+        self.bytes += request.memory_bytes();
+        self.commands.push((spec, request));
+    }
 }
 
 /// A client.
@@ -88,18 +65,21 @@ pub struct Session {
 pub struct Client {
     /// State of the connection.
     pub session: Session,
-    /// Its requests.
-    pub parser: Parser,
-    pub slots: VecDeque<Slot>,
+    /// Commands after MULTI.
+    pub transaction: Option<Transaction>,
+    /// Keys that the client watches, and their bytes of memory.
+    watch: Option<WatchId>,
+    watch_bytes: usize,
+    parser: Parser,
+    slots: VecDeque<Slot>,
     /// Number of the first of `slots`.
-    pub first_slot: u64,
+    first_slot: u64,
     /// Replies that are ready, and the number of their bytes that the connection has taken.
     output: Vec<u8>,
     taken: usize,
-    /// Bytes of requests and replies in `slots`.
-    pub slot_bytes: usize,
+    slot_bytes: usize,
     /// Bytes of memory that were added to the server's sum.
-    pub counted_bytes: usize,
+    counted_bytes: usize,
 }
 
 impl Client {
@@ -107,6 +87,9 @@ impl Client {
     pub fn new(session: Session) -> Self {
         Self {
             session,
+            transaction: None,
+            watch: None,
+            watch_bytes: 0,
             parser: Parser::default(),
             slots: VecDeque::new(),
             first_slot: 0,
@@ -117,6 +100,26 @@ impl Client {
         }
     }
 
+    /// Reads bytes up to the end of a request: see [`Parser::read`].
+    pub fn read(
+        &mut self,
+        input: &[u8],
+        limits: &RequestLimits,
+    ) -> Result<(usize, Option<Request>), ProtocolError> {
+        self.parser.read(input, limits)
+    }
+
+    /// Returns whether its requests are read now. False where it must take replies first, or its connection ends.
+    pub fn has_room(&self, limits: &Limits) -> bool {
+        let bytes = self.output().len() + self.slot_bytes;
+        self.slots.len() < limits.requests_max && bytes < limits.output_bytes_max && !self.session.is_closing
+    }
+
+    /// Returns whether the connection ends now.
+    pub fn is_over(&self) -> bool {
+        self.session.is_closing && self.slots.is_empty() && self.output().is_empty()
+    }
+
     /// Begins a request. Returns its number.
     pub fn begin(&mut self, spec: Option<&'static Spec>, arrived: Instant, request_bytes: usize) -> u64 {
         self.slots.push_back(Slot { spec, arrived, request_bytes, reply: None, writes: 0 });
@@ -124,13 +127,37 @@ impl Client {
         self.first_slot + self.slots.len() as u64 - 1
     }
 
-    /// Returns a request that is not answered.
-    pub fn slot(&mut self, number: u64) -> &mut Slot {
+    fn slot(&mut self, number: u64) -> &mut Slot {
         &mut self.slots[(number - self.first_slot) as usize]
     }
 
-    /// Moves the replies that are ready to the output, and calls `answered` for each.
-    pub fn release(&mut self, mut answered: impl FnMut(&Slot)) {
+    /// Gives a request its reply.
+    pub fn answer(&mut self, number: u64, reply: Vec<u8>) {
+        self.slot_bytes += reply.len();
+        let before = self.slot(number).reply.replace(reply);
+        assert!(before.is_none(), "a request has one reply");
+    }
+
+    /// Lets a reply wait for a write.
+    pub fn write_begins(&mut self, number: u64) {
+        self.slot(number).writes += 1;
+    }
+
+    /// A write has ended for which a reply waits. Where it failed, the reply says so.
+    pub fn write_ends(&mut self, number: u64, failure: Option<&str>) {
+        let slot = self.slot(number);
+        slot.writes -= 1;
+        if let Some(failure) = failure {
+            let reply = format!("-{failure}\r\n").into_bytes();
+            let after = reply.len();
+            let before = slot.reply.replace(reply).map_or(0, |reply| reply.len());
+            self.slot_bytes = self.slot_bytes + after - before;
+        }
+    }
+
+    /// Moves the replies that are ready to the output, and calls `answered` for each. Returns whether there was one.
+    pub fn release(&mut self, mut answered: impl FnMut(&Slot)) -> bool {
+        let before = self.first_slot;
         while let Some(slot) = self.slots.front().filter(|slot| slot.writes == 0) {
             let Some(reply) = &slot.reply else { break };
             self.slot_bytes -= slot.request_bytes + reply.len();
@@ -139,13 +166,20 @@ impl Client {
             self.slots.pop_front();
             self.first_slot += 1;
         }
+        self.first_slot > before
     }
 
-    /// Returns the bytes of memory of its requests and replies.
-    pub fn memory_bytes(&self) -> usize {
-        let transaction = self.session.transaction.as_ref().map_or(0, |transaction| transaction.bytes);
+    /// Returns the bytes of memory that the server's sum has of it.
+    pub fn counted_bytes(&self) -> usize {
+        self.counted_bytes
+    }
+
+    /// Counts the bytes of memory of its requests and replies. Returns those counted before and now.
+    pub fn count_bytes(&mut self) -> (usize, usize) {
+        let transaction = self.transaction.as_ref().map_or(0, |transaction| transaction.bytes);
         let output = self.output.capacity();
-        self.parser.memory_bytes() + self.slot_bytes + output + transaction + self.session.watch_bytes
+        let bytes = self.parser.memory_bytes() + self.slot_bytes + output + transaction + self.watch_bytes;
+        (std::mem::replace(&mut self.counted_bytes, bytes), bytes)
     }
 
     /// Returns the replies that are ready.
@@ -163,31 +197,26 @@ impl Client {
             self.output.shrink_to(OUTPUT_BYTES_KEPT);
         }
     }
-}
 
-impl Session {
+    /// Returns the keys that the client watches; `new` numbers them where there are none.
+    pub fn watch(&mut self, new: impl FnOnce() -> WatchId) -> WatchId {
+        *self.watch.get_or_insert_with(new)
+    }
+
+    /// Counts a key that the client watches from now on.
+    pub fn count_watched(&mut self, key: &[u8]) {
+        self.watch_bytes += key.len() + WATCH_BYTES;
+    }
+
     /// Ends watching keys. Returns which.
-    pub fn take_watch(&mut self) -> Option<u64> {
+    pub fn take_watch(&mut self) -> Option<WatchId> {
         self.watch_bytes = 0;
         self.watch.take()
     }
 
     /// Returns the client's line in CLIENT LIST.
     pub fn line(&self, now: Instant) -> String {
-        let seconds = |since: Instant| now.since(since).as_ns() / 1_000_000_000;
-        let address = self.address.map_or_else(|| "unix:0".to_owned(), |address| address.to_string());
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        format!(
-            "id={} addr={address} name={} age={} idle={} flags=N db=0 multi={} cmd={} user=default lib-name={} lib-ver={} resp={}",
-            self.id,
-            text(&self.name),
-            seconds(self.connected),
-            seconds(self.active),
-            self.transaction.as_ref().map_or(-1, |transaction| transaction.commands.len() as i64),
-            self.last_command,
-            text(&self.library[0]),
-            text(&self.library[1]),
-            if self.is_resp3 { 3 } else { 2 }
-        )
+        let collected = self.transaction.as_ref().map(|transaction| transaction.commands.len());
+        self.session.line(now, collected)
     }
 }

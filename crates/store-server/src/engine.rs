@@ -2,100 +2,65 @@
 //!
 //! Nothing waits: a command whose values are read, or whose writes are on their way, is kept until the store completes these,
 //! and others go on. So requests of a pipeline and of many clients are in flight at once, and writes that come together share
-//! a write of the log. See `cells` for what is atomic, and in which order commands run; `run` for a command's course.
+//! a write of the log. See `cells` for atomicity and the order in which commands run, `run` for a command's course.
 //!
 //! Invariants:
 //! - A reply leaves when all writes that the command made or saw are as safe as the options say.
 //! - While `unsent` has writes no command runs, so that the store numbers writes in the order of the commands.
 //! - A command on all keys begins when no other is in flight; those that arrive after it wait in `waiting` until it has begun.
 
+mod commit;
+mod jobs;
 mod run;
 #[cfg(test)]
 mod tests;
 mod transactions;
 
 use crate::cache::Cache;
-use crate::cells::{Cells, CommandId, Key};
-use crate::clients::{Client, ClientId, Session, SlotId};
-use crate::commands::{self, CommandError, Context, Kind, SessionFn, Spec};
-use crate::jobs::{Cursors, Job, JobId, JobTicket};
+use crate::cells::{Cells, Key};
+use crate::clients::Client;
+use crate::command::{self, CommandError, Context, Kind, SessionFn, Spec};
+use crate::commands::COMMANDS;
+use crate::jobs::{Job, Jobs};
 use crate::protocol::{ProtocolError, Request, RequestLimits};
 use crate::reply::Reply;
 use crate::server_state::{ServerOptions, ServerState};
-use crate::value::Entry;
+use crate::session::{ClientId, Session, SlotId};
+use crate::watches::Watches;
+use crate::work::{WaitingCommands, Work};
+use crate::writes::Writes;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::DataDevice;
 use flashlane_store::space::is_of_a_face;
 use flashlane_store::{Finished, Outcome, Store, Ticket};
-use run::{Running, Work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
-/// A key and its new value, if it has one.
-type Change = (Key, Option<Entry>);
-
-/// A write that the store has not completed, or not accepted yet.
-#[derive(Debug, Default)]
-pub(crate) struct WriteInFlight {
-    pub(crate) keys: Vec<Key>,
-    /// Replies that wait for it.
-    pub(crate) slots: Vec<SlotId>,
-    /// The store may number it later than others.
-    pub(crate) is_long: bool,
-    /// The job that it is for.
-    pub(crate) job: Option<JobId>,
-}
-
-/// A write that the store refused as busy.
-#[derive(Debug)]
-pub(crate) struct Unsent {
-    pub(crate) changes: Vec<Change>,
-    pub(crate) write: WriteInFlight,
-}
-
 /// A request that waits for others to end.
 #[derive(Debug)]
-pub(crate) enum Waiting {
+enum Waiting {
     Command(SlotId, Work),
     Job(SlotId, Job),
 }
 
-/// Keys that a client watches for its next EXEC.
-#[derive(Debug, Default)]
-pub(crate) struct Watch {
-    pub(crate) keys: BTreeSet<Key>,
-    pub(crate) is_broken: bool,
-}
-
 /// Runs the commands of clients on a store.
 pub struct Engine<D: DataDevice, L: DataDevice> {
-    pub(crate) store: Store<D, L>,
-    pub(crate) server: ServerState,
+    store: Store<D, L>,
+    server: ServerState,
     clients: BTreeMap<ClientId, Client>,
     next_client: ClientId,
-    cells: Cells,
-    pub(crate) cache: Cache,
-    /// Commands that wait for keys.
-    running: Vec<Option<Running>>,
-    free_ids: Vec<CommandId>,
-    /// Commands that have got their last key.
-    ready: VecDeque<CommandId>,
-    /// Reads of values.
-    loads: BTreeMap<Ticket, Key>,
-    pub(crate) writes: BTreeMap<Ticket, WriteInFlight>,
-    pub(crate) unsent: VecDeque<Unsent>,
-    waiting: VecDeque<Waiting>,
-    pub(crate) jobs: BTreeMap<JobId, Job>,
-    pub(crate) job_tickets: BTreeMap<Ticket, JobTicket>,
-    pub(crate) next_job: JobId,
-    /// The job during which no command runs.
-    pub(crate) exclusive: Option<JobId>,
-    pub(crate) cursors: Cursors,
-    watches: BTreeMap<u64, Watch>,
-    watchers: BTreeMap<Key, Vec<u64>>,
-    next_watch: u64,
     /// Clients that got replies, or were closed.
     touched: BTreeSet<ClientId>,
+    /// Requests that have not begun.
+    waiting: VecDeque<Waiting>,
+    commands: WaitingCommands,
+    cells: Cells,
+    cache: Cache,
+    /// Reads of values.
+    loads: BTreeMap<Ticket, Key>,
+    writes: Writes,
+    watches: Watches,
+    jobs: Jobs,
     finished: Vec<Finished>,
 }
 
@@ -103,31 +68,22 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     /// Begins to serve a store.
     pub fn new(store: Store<D, L>, options: ServerOptions) -> Self {
         let mut server = ServerState::new(options, store.now());
-        let cursors = Cursors::new(&mut server.random);
+        let jobs = Jobs::new(&mut server.random);
         let cache = Cache::new(server.options.limits.cache_bytes);
         Self {
             store,
             server,
             clients: BTreeMap::new(),
             next_client: 1,
+            touched: BTreeSet::new(),
+            waiting: VecDeque::new(),
+            commands: WaitingCommands::default(),
             cells: Cells::default(),
             cache,
-            running: Vec::new(),
-            free_ids: Vec::new(),
-            ready: VecDeque::new(),
             loads: BTreeMap::new(),
-            writes: BTreeMap::new(),
-            unsent: VecDeque::new(),
-            waiting: VecDeque::new(),
-            jobs: BTreeMap::new(),
-            job_tickets: BTreeMap::new(),
-            next_job: 0,
-            exclusive: None,
-            cursors,
-            watches: BTreeMap::new(),
-            watchers: BTreeMap::new(),
-            next_watch: 0,
-            touched: BTreeSet::new(),
+            writes: Writes::default(),
+            watches: Watches::default(),
+            jobs,
             finished: Vec::new(),
         }
     }
@@ -166,25 +122,19 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         Some(id)
     }
 
-    /// Removes a client. Its commands go on, and nobody gets their replies.
+    /// Removes a client. Its commands go on, and their replies are dropped.
     pub fn disconnect(&mut self, client: ClientId) {
-        let Some(client) = self.clients.remove(&client) else { return };
+        let Some(mut client) = self.clients.remove(&client) else { return };
         self.server.clients -= 1;
-        self.server.memory_bytes -= client.counted_bytes;
-        if let Some(watch) = client.session.watch {
-            self.forget_watch(watch);
+        self.server.memory_bytes -= client.counted_bytes();
+        if let Some(watch) = client.take_watch() {
+            self.watches.forget(watch);
         }
     }
 
     /// Returns whether a client's requests are read now. False where it must take replies first, or is gone.
     pub fn has_room(&self, client: ClientId) -> bool {
-        let limits = &self.server.options.limits;
-        self.clients.get(&client).is_some_and(|client| {
-            let bytes = client.output().len() + client.slot_bytes;
-            client.slots.len() < limits.requests_max
-                && bytes < limits.output_bytes_max
-                && !client.session.is_closing
-        })
+        self.clients.get(&client).is_some_and(|client| client.has_room(&self.server.options.limits))
     }
 
     /// Takes bytes from a client, up to the end of the requests for which there is room. Returns their number.
@@ -196,7 +146,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                 request_bytes_max: self.server.options.limits.request_bytes_max,
                 is_authenticated: client.session.is_authenticated,
             };
-            match client.parser.read(&input[used..], &limits) {
+            match client.read(&input[used..], &limits) {
                 Ok((bytes, request)) => {
                     used += bytes;
                     if let Some(request) = request.filter(|request| !request.is_empty()) {
@@ -236,8 +186,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     /// Returns a client's replies that are ready; `None` where its connection ends.
     pub fn output(&self, id: ClientId) -> Option<&[u8]> {
         let client = self.clients.get(&id)?;
-        let is_over = client.session.is_closing && client.slots.is_empty() && client.output().is_empty();
-        (!is_over).then(|| client.output())
+        (!client.is_over()).then(|| client.output())
     }
 
     /// Removes the first bytes of a client's replies, which the connection has taken.
@@ -251,11 +200,10 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     /// Notes how much memory a client takes, and closes the client that takes most where all together take too much.
     fn count_memory(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        let bytes = client.memory_bytes();
-        let before = std::mem::replace(&mut client.counted_bytes, bytes);
+        let (before, bytes) = client.count_bytes();
         self.server.memory_bytes = self.server.memory_bytes - before + bytes;
         if self.server.memory_bytes > self.server.options.limits.memory_bytes {
-            let most = self.clients.iter().max_by_key(|(_, client)| client.counted_bytes);
+            let most = self.clients.iter().max_by_key(|(_, client)| client.counted_bytes());
             let most = *most.expect("clients take the memory").0;
             self.server.clients_evicted += 1;
             self.touched.insert(most);
@@ -283,7 +231,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         loop {
             self.run_ready();
             self.run_waiting();
-            if self.ready.is_empty() || !self.unsent.is_empty() {
+            if !self.commands.has_ready() || self.writes.has_unsent() {
                 break;
             }
         }
@@ -292,19 +240,14 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
 
     /// Returns whether a request is not answered.
     pub fn is_busy(&self) -> bool {
-        !self.writes.is_empty()
-            || !self.loads.is_empty()
-            || !self.unsent.is_empty()
-            || !self.waiting.is_empty()
-            || !self.jobs.is_empty()
+        !self.writes.is_empty() || !self.loads.is_empty() || !self.waiting.is_empty() || !self.jobs.is_empty()
     }
 
     fn ended(&mut self, finished: Finished) {
         let ticket = finished.ticket;
         match finished.outcome {
             Outcome::Write(result) => {
-                let write = self.writes.remove(&ticket).expect("a write of the engine");
-                self.write_ended(ticket, write, result.err().map(|failure| format!("ERR {failure}")));
+                self.write_ended(ticket, result.err().map(|failure| format!("ERR {failure}")));
             }
             Outcome::Get(result) => match self.loads.remove(&ticket) {
                 Some(key) => self.loaded(&key, result),
@@ -317,7 +260,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     // Requests.
 
     fn arrive(&mut self, id: ClientId, request: Request) {
-        let spec = commands::find(request.arg(0));
+        let spec = command::find(COMMANDS, request.arg(0));
         let client = self.clients.get_mut(&id).expect("the client was read from");
         let session = &mut client.session;
         (session.active, session.last_command) = (self.server.now, spec.map_or("unknown", |spec| spec.name));
@@ -328,7 +271,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             None if !session.is_authenticated => {
                 Some(CommandError::Other("NOAUTH Authentication required.".into()))
             }
-            None => Some(commands::unknown(&request)),
+            None => Some(command::unknown(&request)),
             Some(spec) if !spec.takes(request.len()) => Some(CommandError::Arity(spec.name)),
             Some(Spec { kind: Kind::Refused(reason), .. }) => Some(CommandError::Other((*reason).into())),
             Some(spec) if spec.key_numbers(&request).any(|nth| is_of_a_face(request.arg(nth))) => {
@@ -336,7 +279,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             }
             Some(_) => None,
         };
-        let is_in_transaction = session.transaction.is_some();
+        let is_in_transaction = client.transaction.is_some();
         let bytes = request.memory_bytes();
         let number = client.begin(spec, self.server.now, bytes);
         let slot = SlotId { client: id, number };
@@ -364,14 +307,13 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         let mut reply = Reply::new(client.session.is_resp3);
         let is_reset = request.arg(0).eq_ignore_ascii_case(b"reset");
         let result = self.with_context(&mut client.session, |context| function(context, request, &mut reply));
-        let watch = if is_reset { client.session.take_watch() } else { None };
         if is_reset {
-            client.session.transaction = None;
+            client.transaction = None;
+            if let Some(watch) = client.take_watch() {
+                self.watches.forget(watch);
+            }
         }
         self.clients.insert(slot.client, client);
-        if let Some(watch) = watch {
-            self.forget_watch(watch);
-        }
         if let Err(error) = result {
             reply.truncate(0);
             reply.error(error);
@@ -383,7 +325,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     fn with_context<T>(&mut self, session: &mut Session, call: impl FnOnce(&mut Context<'_>) -> T) -> T {
         let (store, clients, now) = (&self.store, &self.clients, self.server.now);
         let status = || store.status();
-        let lines = || clients.values().map(|client| client.session.line(now) + "\n").collect();
+        let lines = || clients.values().map(|client| client.line(now) + "\n").collect();
         let lanes = || lane_lines(store);
         call(&mut Context {
             session,
@@ -391,11 +333,12 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             status: &status,
             lanes: &lanes,
             clients: &lines,
+            commands: COMMANDS,
         })
     }
 
     /// Gives a request its reply, which leaves when its writes have ended.
-    pub(crate) fn answer(&mut self, slot: SlotId, write: impl FnOnce(&mut Reply)) {
+    fn answer(&mut self, slot: SlotId, write: impl FnOnce(&mut Reply)) {
         let Some(client) = self.clients.get(&slot.client) else { return };
         let mut reply = Reply::new(client.session.is_resp3);
         write(&mut reply);
@@ -403,29 +346,23 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     }
 
     /// Gives a request this reply, which leaves when its writes have ended.
-    pub(crate) fn answer_with(&mut self, slot: SlotId, reply: Reply) {
+    fn answer_with(&mut self, slot: SlotId, reply: Reply) {
         let Some(client) = self.clients.get_mut(&slot.client) else { return };
-        let bytes = reply.into_bytes();
-        client.slot_bytes += bytes.len();
-        let own = client.slot(slot.number);
-        assert!(own.reply.is_none(), "a request has one reply");
-        own.reply = Some(bytes);
+        client.answer(slot.number, reply.into_bytes());
         self.release(slot.client);
     }
 
     /// Moves replies that are ready to the client's output.
     fn release(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        let before = client.first_slot;
         let now = self.server.now;
         let server = &mut self.server;
-        client.release(|slot| {
+        let has_replies = client.release(|slot| {
             if let Some(spec) = slot.spec {
-                let is_failed = slot.reply.as_ref().is_some_and(|reply| reply.first() == Some(&b'-'));
-                server.count(spec.name, now.since(slot.arrived), is_failed);
+                server.count(spec.name, now.since(slot.arrived), slot.is_failed());
             }
         });
-        if client.first_slot > before {
+        if has_replies {
             self.touched.insert(id);
             self.count_memory(id);
         }

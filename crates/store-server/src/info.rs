@@ -1,6 +1,6 @@
 //! The text of INFO: fields of Redis that clients look at, and the store's own.
 
-use crate::commands::REDIS_VERSION;
+use crate::command::REDIS_VERSION;
 use crate::server_state::ServerState;
 use flashlane_store::Status;
 use std::fmt::Write;

@@ -1,39 +1,32 @@
 //! Commands on all keys: KEYS, SCAN, RANDOMKEY, DBSIZE, FLUSHALL.
 //!
 //! A job begins when no command is in flight. It reads the store page by page, at a snapshot, while later commands go on; only
-//! FLUSHALL lets them wait until it has ended.
+//! FLUSHALL lets them wait until it has ended. A [`Job`] decides by the page or write that ended which [`Step`] follows, and the
+//! engine carries that out.
 //!
-//! A cursor of SCAN is a number that stands for a place in the order of keys. The server keeps the places of the last cursors,
-//! so a call costs as much as the keys that it looks at, the cursors end, and no key is returned twice or left out that is
-//! there all the time.
+//! Invariants: a job reads one page at a time, or values, or writes, never two of these at once; while `exclusive` is set its
+//! job is there.
 
-use crate::cells::Key;
-use crate::clients::SlotId;
-use crate::engine::Engine;
+use crate::cursors::Cursors;
 use crate::glob;
-use crate::reply::Reply;
+use crate::session::SlotId;
 use crate::value::Value;
 use flashlane_base::Random;
-use flashlane_device::DataDevice;
 use flashlane_store::space::{PlainRange, plain_range};
-use flashlane_store::{Item, Page, ReadFailure, Snapshot, Ticket, Value as Stored, end_of_prefix};
+use flashlane_store::{Item, Page, Snapshot, Ticket, end_of_prefix};
 use std::collections::BTreeMap;
 
 /// Number of a job.
 pub type JobId = u64;
 
-/// Keys that a job reads at once, and the bytes of values after which it stops.
+/// Keys that a job reads at once.
 const KEYS_AT_ONCE: u64 = 1000;
-const BYTES_AT_ONCE: u64 = 8 << 20;
 /// Keys that are deleted at once.
 const DELETES_AT_ONCE: u64 = 256;
 /// Keys of which RANDOMKEY chooses one.
 const RANDOM_KEYS: u64 = 64;
 /// Most bytes of the keys that KEYS returns.
 const KEYS_BYTES_MAX: usize = 64 << 20;
-/// Most cursors that are kept, and their bytes.
-const CURSORS_MAX: usize = 1 << 16;
-const CURSOR_BYTES_MAX: usize = 16 << 20;
 
 /// A command on all keys.
 #[derive(Debug)]
@@ -44,14 +37,6 @@ pub struct Job {
     end: Option<Vec<u8>>,
     /// Where the keys go on behind the page that is being read, if that ends before those of tables and files.
     behind_faces: Option<Vec<u8>>,
-    begun: Option<Begun>,
-}
-
-/// What a job has once it has begun.
-#[derive(Debug)]
-struct Begun {
-    slot: SlotId,
-    snapshot: Snapshot,
 }
 
 #[derive(Debug)]
@@ -84,17 +69,41 @@ enum JobKind {
     },
 }
 
-/// What a read of the store is for.
+/// What a job needs next.
 #[derive(Debug)]
-pub struct JobTicket {
-    job: JobId,
-    /// The key whose type is read; `None` for a page.
-    key: Option<Vec<u8>>,
+pub enum Step {
+    /// The next page.
+    Page,
+    /// The types of the values of these keys.
+    Types(Vec<Vec<u8>>),
+    /// That these keys are deleted.
+    Delete(Vec<Item>),
+    /// The ends of reads or writes in flight.
+    Wait,
+    /// Its reply: it has ended.
+    End(Answer),
+}
+
+/// Reply of a job.
+#[derive(Debug)]
+pub enum Answer {
+    /// The keys are deleted.
+    Ok,
+    /// A key, if there is one.
+    Key(Option<Vec<u8>>),
+    /// Keys that match.
+    Keys(Vec<Vec<u8>>),
+    /// Keys that match, and where the next ones begin.
+    Scanned(Vec<Vec<u8>>, Option<Vec<u8>>),
+    /// A number of keys.
+    Count(u64),
+    /// It failed.
+    Error(String),
 }
 
 impl Job {
     fn new(kind: JobKind) -> Self {
-        Self { kind, start: Vec::new(), end: None, behind_faces: None, begun: None }
+        Self { kind, start: Vec::new(), end: None, behind_faces: None }
     }
 
     fn with_pattern(mut self, pattern: &[u8]) -> Self {
@@ -133,111 +142,49 @@ impl Job {
         Self::new(JobKind::Flush { writes: 0, is_last: false })
     }
 
-    fn items_max(&self) -> u64 {
+    /// Returns whether no command runs during the job.
+    pub fn is_exclusive(&self) -> bool {
+        matches!(self.kind, JobKind::Flush { .. })
+    }
+
+    /// Chooses where to begin. Fails for a cursor that is not known.
+    fn place(&mut self, cursors: &Cursors, random: &mut Random) -> Result<(), &'static str> {
         match &self.kind {
+            JobKind::Scan { cursor, .. } if *cursor != 0 => {
+                let place = cursors.get(*cursor);
+                self.start = place
+                    .ok_or("ERR invalid cursor: the server keeps the last 65536; begin with 0")?
+                    .to_vec();
+            }
+            JobKind::RandomKey { .. } => self.start = random.below(1 << 48).to_be_bytes()[2..].to_vec(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the range of the next page, and its most keys. Only plain keys are read: tables and files are none of the
+    /// server's.
+    pub fn next_page(&mut self) -> (Vec<u8>, Option<Vec<u8>>, u64) {
+        let PlainRange { start, end, next } = plain_range(&self.start, self.end.as_deref());
+        self.behind_faces = next;
+        let keys_max = match &self.kind {
             JobKind::Keys { .. } | JobKind::Count { .. } => KEYS_AT_ONCE,
             JobKind::Scan { count, .. } => *count,
             JobKind::RandomKey { .. } => RANDOM_KEYS,
             JobKind::Flush { .. } => DELETES_AT_ONCE,
-        }
-    }
-}
-
-/// Places of cursors.
-#[derive(Debug)]
-pub struct Cursors {
-    places: BTreeMap<u64, Vec<u8>>,
-    bytes: usize,
-    last: u64,
-}
-
-impl Cursors {
-    /// Begins with a random number, so that a cursor of an earlier server is not taken for one of this.
-    pub fn new(random: &mut Random) -> Self {
-        Self { places: BTreeMap::new(), bytes: 0, last: random.below(1 << 48) << 14 }
-    }
-
-    fn add(&mut self, place: Vec<u8>) -> u64 {
-        self.last += 1;
-        self.bytes += place.len();
-        self.places.insert(self.last, place);
-        while self.places.len() > CURSORS_MAX || self.bytes > CURSOR_BYTES_MAX {
-            let (_, place) = self.places.pop_first().expect("there is one");
-            self.bytes -= place.len();
-        }
-        self.last
-    }
-
-    fn get(&self, cursor: u64) -> Option<&[u8]> {
-        self.places.get(&cursor).map(Vec::as_slice)
-    }
-}
-
-impl<D: DataDevice, L: DataDevice> Engine<D, L> {
-    /// Begins a job. No command is in flight.
-    pub(crate) fn begin_job(&mut self, slot: SlotId, mut job: Job) {
-        match &job.kind {
-            JobKind::Scan { cursor, .. } if *cursor != 0 => match self.cursors.get(*cursor) {
-                Some(place) => job.start = place.to_vec(),
-                None => {
-                    let text = "ERR invalid cursor: the server keeps the last 65536; begin with 0";
-                    return self.answer(slot, |reply| reply.error(text));
-                }
-            },
-            JobKind::RandomKey { .. } => {
-                job.start = self.server.random.below(1 << 48).to_be_bytes()[2..].to_vec();
-            }
-            JobKind::Flush { .. } => {
-                self.cache.clear();
-                self.exclusive = Some(self.next_job);
-            }
-            _ => {}
-        }
-        job.begun = Some(Begun { slot, snapshot: self.store.snapshot() });
-        let id = self.next_job;
-        self.next_job += 1;
-        self.jobs.insert(id, job);
-        self.read_page(id);
-    }
-
-    /// Reads plain keys only: tables and files are none of the server's.
-    fn read_page(&mut self, id: JobId) {
-        let job = self.jobs.get_mut(&id).expect("a job that reads is there");
-        let snapshot = job.begun.as_ref().expect("the job has begun").snapshot;
-        let PlainRange { start, end, next } = plain_range(&job.start, job.end.as_deref());
-        job.behind_faces = next;
-        let ticket = self.store.scan(&start, end.as_deref(), job.items_max(), BYTES_AT_ONCE, Some(snapshot));
-        self.job_tickets.insert(ticket, JobTicket { job: id, key: None });
-    }
-
-    /// Ends a job with its reply.
-    fn end_job(&mut self, id: JobId, write: impl FnOnce(&mut Reply)) {
-        let job = self.jobs.remove(&id).expect("a job that ends is there");
-        let Begun { slot, snapshot } = job.begun.expect("the job has begun");
-        self.store.release(snapshot);
-        self.exclusive.take_if(|exclusive| *exclusive == id);
-        self.answer(slot, write);
-    }
-
-    /// A page of a job was read.
-    pub(crate) fn job_scanned(&mut self, ticket: Ticket, result: Result<Page, ReadFailure>) {
-        let JobTicket { job: id, .. } = self.job_tickets.remove(&ticket).expect("a scan of a job");
-        let page = match result {
-            Ok(page) => page,
-            Err(failure) => {
-                return self
-                    .end_job(id, |reply| reply.error(format!("ERR the keys cannot be read: {failure}")));
-            }
         };
-        let job = self.jobs.get_mut(&id).expect("a job with a read");
-        let snapshot = job.begun.as_ref().expect("the job has begun").snapshot;
+        (start, end, keys_max)
+    }
+
+    /// A page was read.
+    pub fn page_read(&mut self, page: Page, random: &mut Random) -> Step {
         let ends_at_faces = page.next.is_none();
-        let next = page.next.or_else(|| job.behind_faces.take());
+        let next = page.next.or_else(|| self.behind_faces.take());
         if let Some(next) = next.as_ref().filter(|_| page.items.is_empty()) {
-            job.start = next.clone();
-            return self.read_page(id);
+            self.start = next.clone();
+            return Step::Page;
         }
-        match &mut job.kind {
+        match &mut self.kind {
             JobKind::Keys { pattern, found, bytes } => {
                 let matching =
                     page.items.into_iter().map(|item| item.key).filter(|key| glob::matches(pattern, key));
@@ -247,18 +194,16 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                 }
                 if *bytes > KEYS_BYTES_MAX {
                     let text = "ERR KEYS would return more than 64 MiB: use SCAN";
-                    return self.end_job(id, |reply| reply.error(text));
+                    return Step::End(Answer::Error(text.into()));
                 }
                 if next.is_none() {
-                    let found = std::mem::take(found);
-                    return self.end_job(id, |reply| write_keys(reply, &found));
+                    return Step::End(Answer::Keys(std::mem::take(found)));
                 }
             }
             JobKind::Count { keys } => {
                 *keys += page.items.len() as u64;
                 if next.is_none() {
-                    let keys = *keys;
-                    return self.end_job(id, |reply| reply.integer(keys as i64));
+                    return Step::End(Answer::Count(*keys));
                 }
             }
             JobKind::Scan { pattern, type_name, found, next: own_next, reads, .. } => {
@@ -277,115 +222,169 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                 }
                 // A cursor is for the keys that COUNT leaves, not for those behind tables and files.
                 if let Some(next) = own_next.take_if(|_| ends_at_faces && unknown.is_empty()) {
-                    job.start = next;
-                    return self.read_page(id);
+                    self.start = next;
+                    return Step::Page;
                 }
                 *reads = unknown.len();
-                for key in unknown {
-                    let ticket = self.store.get(&key, Some(snapshot));
-                    self.job_tickets.insert(ticket, JobTicket { job: id, key: Some(key) });
-                }
-                return self.end_scan(id);
+                return if unknown.is_empty() { self.scanned() } else { Step::Types(unknown) };
             }
             JobKind::RandomKey { has_wrapped } => {
                 if !page.items.is_empty() {
-                    let nth = self.server.random.below(page.items.len() as u64) as usize;
-                    return self.end_job(id, |reply| reply.bulk(&page.items[nth].key));
+                    let nth = random.below(page.items.len() as u64) as usize;
+                    return Step::End(Answer::Key(Some(page.items[nth].key.clone())));
                 }
                 if next.is_none() && std::mem::replace(has_wrapped, true) {
-                    return self.end_job(id, Reply::null);
+                    return Step::End(Answer::Key(None));
                 }
-                job.start = next.unwrap_or_default();
-                return self.read_page(id);
+                self.start = next.unwrap_or_default();
+                return Step::Page;
             }
             JobKind::Flush { writes, is_last } => {
                 *is_last = next.is_none();
+                // The page itself counts as one, so that the job does not end before all its writes have begun.
                 *writes += 1;
                 if let Some(next) = next {
-                    job.start = next;
+                    self.start = next;
                 }
-                return self.delete_page(id, page.items);
+                return Step::Delete(page.items);
             }
         }
-        job.start = next.expect("the last page ended the job");
-        self.read_page(id);
+        self.start = next.expect("the last page ended the job");
+        Step::Page
     }
 
-    /// A value was read whose type a SCAN wants.
-    pub(crate) fn job_got(&mut self, ticket: Ticket, result: Result<Option<Stored>, ReadFailure>) {
-        let JobTicket { job: id, key } = self.job_tickets.remove(&ticket).expect("a get of a job");
-        let Some(JobKind::Scan { type_name, found, reads, .. }) =
-            self.jobs.get_mut(&id).map(|job| &mut job.kind)
-        else {
-            // The job has failed.
-            return;
+    /// The type of a key's value was read; it has none where the key is gone.
+    pub fn type_read(&mut self, key: Vec<u8>, own_type: Option<&str>) -> Step {
+        let JobKind::Scan { type_name, found, reads, .. } = &mut self.kind else {
+            unreachable!("only SCAN reads types")
         };
-        match result {
-            Err(failure) => {
-                return self
-                    .end_job(id, |reply| reply.error(format!("ERR the keys cannot be read: {failure}")));
-            }
-            Ok(Some(value)) if type_name.as_deref() == Some(Value::type_of(&value.bytes)) => {
-                found.extend(key)
-            }
-            Ok(_) => {}
+        if own_type.is_some() && type_name.as_deref() == own_type {
+            found.push(key);
         }
         *reads -= 1;
-        self.end_scan(id);
+        self.scanned()
     }
 
     /// Ends a SCAN that has read everything.
-    fn end_scan(&mut self, id: JobId) {
-        let JobKind::Scan { found, next, reads: 0, .. } = &mut self.jobs.get_mut(&id).expect("a job").kind
-        else {
-            return;
-        };
+    fn scanned(&mut self) -> Step {
+        let JobKind::Scan { found, next, reads: 0, .. } = &mut self.kind else { return Step::Wait };
         let (mut found, next) = (std::mem::take(found), next.take());
         found.sort_unstable();
-        let cursor = next.map_or(0, |place| self.cursors.add(place));
-        self.end_job(id, |reply| {
-            reply.array(2);
-            reply.bulk(cursor.to_string().as_bytes());
-            write_keys(reply, &found);
-        });
+        Step::End(Answer::Scanned(found, next))
     }
 
-    fn delete_page(&mut self, id: JobId, items: Vec<Item>) {
-        let mut slices: BTreeMap<u32, Vec<_>> = BTreeMap::new();
-        for key in items.into_iter().map(|item| Key::from(item.key)) {
-            self.break_watches(&key);
-            slices.entry(self.store.slice_of(&key)).or_default().push((key, None));
-        }
-        for changes in slices.into_values() {
-            if let Some(JobKind::Flush { writes, .. }) = self.jobs.get_mut(&id).map(|job| &mut job.kind) {
-                *writes += 1;
-            }
-            if let Err(error) = self.send_for_job(changes, id) {
-                return self.end_job(id, |reply| reply.error(error));
-            }
-        }
-        // The page itself counts as one, so that the job does not end before all its writes have begun.
-        self.job_wrote(id, None);
+    /// A write of deletes begins.
+    pub fn write_begins(&mut self) {
+        *self.writes() += 1;
     }
 
-    /// A write of a job has ended.
-    pub(crate) fn job_wrote(&mut self, id: JobId, failure: Option<&str>) {
-        let Some(JobKind::Flush { writes, is_last }) = self.jobs.get_mut(&id).map(|job| &mut job.kind) else {
-            // The job has failed.
-            return;
-        };
-        *writes -= 1;
-        let (is_done, is_last) = (*writes == 0, *is_last);
-        match failure {
-            Some(failure) => self.end_job(id, |reply| reply.error(failure)),
-            None if is_done && is_last => self.end_job(id, Reply::ok),
-            None if is_done => self.read_page(id),
-            None => {}
+    /// A write, or the page that it is made of, has ended.
+    pub fn write_ended(&mut self) -> Step {
+        *self.writes() -= 1;
+        match &self.kind {
+            JobKind::Flush { writes: 0, is_last: true } => Step::End(Answer::Ok),
+            JobKind::Flush { writes: 0, is_last: false } => Step::Page,
+            _ => Step::Wait,
+        }
+    }
+
+    fn writes(&mut self) -> &mut usize {
+        match &mut self.kind {
+            JobKind::Flush { writes, .. } => writes,
+            other => unreachable!("only FLUSHALL writes, not {other:?}"),
         }
     }
 }
 
-fn write_keys(reply: &mut Reply, keys: &[Vec<u8>]) {
-    reply.array(keys.len());
-    keys.iter().for_each(|key| reply.bulk(key));
+/// A job that has begun.
+#[derive(Debug)]
+pub struct Begun {
+    pub job: Job,
+    /// Where its reply goes.
+    pub slot: SlotId,
+    /// What it reads.
+    pub snapshot: Snapshot,
+}
+
+/// What a read of the store is for.
+#[derive(Debug)]
+pub struct JobRead {
+    pub job: JobId,
+    /// The key whose type is read; `None` for a page.
+    pub key: Option<Vec<u8>>,
+}
+
+/// The jobs that have begun, their reads, and the cursors of SCAN.
+#[derive(Debug)]
+pub struct Jobs {
+    begun: BTreeMap<JobId, Begun>,
+    reads: BTreeMap<Ticket, JobRead>,
+    next: JobId,
+    /// The job during which no command runs.
+    exclusive: Option<JobId>,
+    cursors: Cursors,
+}
+
+impl Jobs {
+    /// Begins without jobs.
+    pub fn new(random: &mut Random) -> Self {
+        Self {
+            begun: BTreeMap::new(),
+            reads: BTreeMap::new(),
+            next: 0,
+            exclusive: None,
+            cursors: Cursors::new(random),
+        }
+    }
+
+    /// Returns whether there is no job.
+    pub fn is_empty(&self) -> bool {
+        self.begun.is_empty()
+    }
+
+    /// Returns whether commands wait for a job to end.
+    pub fn hold_commands(&self) -> bool {
+        self.exclusive.is_some()
+    }
+
+    /// Chooses where a job begins to read. Fails for a cursor that is not known.
+    pub fn place(&self, job: &mut Job, random: &mut Random) -> Result<(), &'static str> {
+        job.place(&self.cursors, random)
+    }
+
+    /// Adds a job. Returns its number.
+    pub fn begin(&mut self, job: Job, slot: SlotId, snapshot: Snapshot) -> JobId {
+        assert!(self.exclusive.is_none(), "no job begins during FLUSHALL");
+        let id = self.next;
+        self.next += 1;
+        self.exclusive = job.is_exclusive().then_some(id);
+        self.begun.insert(id, Begun { job, slot, snapshot });
+        id
+    }
+
+    /// Returns a job; `None` where it has failed.
+    pub fn get(&mut self, id: JobId) -> Option<&mut Begun> {
+        self.begun.get_mut(&id)
+    }
+
+    /// Removes a job that has ended.
+    pub fn end(&mut self, id: JobId) -> Begun {
+        self.exclusive.take_if(|exclusive| *exclusive == id);
+        self.begun.remove(&id).expect("a job that ends is there")
+    }
+
+    /// Notes a read for a job.
+    pub fn read_begins(&mut self, ticket: Ticket, job: JobId, key: Option<Vec<u8>>) {
+        self.reads.insert(ticket, JobRead { job, key });
+    }
+
+    /// Returns the job of a read that has ended.
+    pub fn read_ended(&mut self, ticket: Ticket) -> JobRead {
+        self.reads.remove(&ticket).expect("a read of a job")
+    }
+
+    /// Returns the cursor of a place.
+    pub fn add_cursor(&mut self, place: Vec<u8>) -> u64 {
+        self.cursors.add(place)
+    }
 }

@@ -7,7 +7,9 @@
 mod cache;
 mod cells;
 mod clients;
+mod command;
 mod commands;
+mod cursors;
 mod engine;
 mod glob;
 mod info;
@@ -17,12 +19,16 @@ mod network;
 mod protocol;
 mod reply;
 mod server_state;
+mod session;
 mod value;
+mod watches;
+mod work;
+mod writes;
 
-pub use clients::ClientId;
 pub use engine::Engine;
 pub use flashlane_host::Address;
 pub use limits::Limits;
 pub use network::{ListenError, Server};
 pub use protocol::{Parser, ProtocolError, Request, RequestLimits};
 pub use server_state::{ServerOptions, ServerState};
+pub use session::ClientId;

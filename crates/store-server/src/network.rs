@@ -7,9 +7,9 @@
 //!
 //! Invariant: `readable` has the clients from which bytes may have come, and that have room for requests.
 
-use crate::clients::ClientId;
 use crate::engine::Engine;
 use crate::server_state::{ServerOptions, ServerState};
+use crate::session::ClientId;
 use flashlane_base::Duration;
 use flashlane_device::DataDevice;
 use flashlane_host::{Address, Listener, Stream};

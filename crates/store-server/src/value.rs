@@ -90,7 +90,7 @@ impl Value {
         }
     }
 
-    /// Returns the type's name, given the first bytes of what is stored.
+    /// Returns the type's name, given the first stored bytes.
     pub fn type_of(bytes: &[u8]) -> &'static str {
         match bytes.strip_prefix(MARK) {
             Some([HASH, fields @ ..]) if decode_hash(fields).is_some() => "hash",

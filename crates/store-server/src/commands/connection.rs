@@ -1,11 +1,8 @@
 //! The connection: handshake, password, name.
 
-use super::{CommandError, Context, Kind, Spec, is};
+use crate::command::{CommandError, Context, Kind, REDIS_VERSION, Spec, is, unknown_subcommand};
 use crate::protocol::{Request, parse_integer};
 use crate::reply::Reply;
-
-/// Version of Redis whose commands these are. Clients choose by it what they send.
-pub const REDIS_VERSION: &str = "7.0.15";
 
 const FAST: &[&str] = &["fast", "loading", "stale"];
 const NONE: (i32, i32, i32) = (0, 0, 0);
@@ -192,11 +189,11 @@ fn client(context: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Re
         (b"id", 2) => reply.integer(session.id as i64),
         (b"info", 2) => {
             let now = context.server.now;
-            reply.verbatim(&format!("{}\n", session.line(now)));
+            reply.verbatim(&format!("{}\n", session.line(now, None)));
         }
         // Types of clients and ids only choose among the same lines.
         (b"list", 2..) => {
-            let own = session.line(context.server.now);
+            let own = session.line(context.server.now, None);
             reply.verbatim(&format!("{own}\n{}", (context.clients)()));
         }
         (b"no-evict", 3) => {
@@ -216,7 +213,7 @@ fn client(context: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Re
             let name = String::from_utf8_lossy(request.arg(1)).to_uppercase();
             return Err(CommandError::Other(format!("ERR CLIENT {name} is not supported by this server")));
         }
-        _ => return Err(super::unknown_subcommand(request)),
+        _ => return Err(unknown_subcommand(request)),
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Numbers with a fraction, for INCRBYFLOAT and HINCRBYFLOAT.
 //!
 //! Redis adds them with 80 bits and prints 17 digits behind the point, so that 0.1 and 0.2 are 0.3. Here numbers are added as
-//! decimals of so many digits, and with 64 bits where one is too large for that.
+//! decimals up to this number of digits, and with 64 bits where one is too large for that.
 
 /// Digits behind the point.
 const DIGITS: usize = 17;

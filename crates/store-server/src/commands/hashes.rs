@@ -1,10 +1,11 @@
 //! Hashes. A hash is one value of the store, so that each command reads and writes all of it.
 
+use super::float;
 use super::strings::STRING_BYTES_MAX;
-use super::{CommandError, Kind, Spec, always, float, integer, is, parse_integer};
 use crate::cells::Keys;
+use crate::command::{CommandError, Kind, Spec, always, integer, is};
 use crate::glob;
-use crate::protocol::Request;
+use crate::protocol::{Request, parse_integer};
 use crate::reply::Reply;
 use crate::value::{Entry, Hash, Value};
 use std::rc::Rc;

@@ -1,9 +1,9 @@
 //! Keys, whatever their values.
 
-use super::{CommandError, Kind, Spec, always, integer, is};
 use crate::cells::Keys;
+use crate::command::{CommandError, Kind, Spec, always, integer, is, unknown_subcommand};
 use crate::jobs::Job;
-use crate::protocol::Request;
+use crate::protocol::{Request, parse_integer};
 use crate::reply::Reply;
 use crate::value::{Entry, Value};
 
@@ -266,13 +266,13 @@ fn rename(keys: &mut Keys<'_>, request: &Request) -> Result<(), CommandError> {
 
 fn object(keys: &mut Keys<'_>, request: &Request, reply: &mut Reply) -> Result<(), CommandError> {
     if !is(request.arg(1), "encoding") || request.len() != 3 {
-        return Err(super::unknown_subcommand(request));
+        return Err(unknown_subcommand(request));
     }
     match keys.get(request.arg(2)).map(|entry| &entry.value) {
         None => reply.null(),
         Some(Value::Hash(_)) => reply.bulk(b"listpack"),
         Some(Value::String(bytes)) => reply.bulk(match bytes.len() {
-            _ if super::parse_integer(bytes).is_some() => b"int",
+            _ if parse_integer(bytes).is_some() => b"int",
             0..=44 => b"embstr",
             _ => b"raw",
         }),
@@ -283,7 +283,7 @@ fn object(keys: &mut Keys<'_>, request: &Request, reply: &mut Reply) -> Result<(
 /// Replies how many bytes a key and its value have.
 fn memory(keys: &mut Keys<'_>, request: &Request, reply: &mut Reply) -> Result<(), CommandError> {
     if !is(request.arg(1), "usage") || request.len() < 3 {
-        return Err(super::unknown_subcommand(request));
+        return Err(unknown_subcommand(request));
     }
     let key = request.arg(2);
     match keys.get(key).map(|entry| &entry.value) {

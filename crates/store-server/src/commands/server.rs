@@ -1,7 +1,8 @@
 //! The server: what it is, how it does, and its end.
 
-use super::connection::REDIS_VERSION;
-use super::{CommandError, Context, Kind, Spec, find, integer, is};
+use crate::command::{
+    CommandError, Context, Kind, REDIS_VERSION, Spec, find, integer, is, unknown_subcommand,
+};
 use crate::glob;
 use crate::info;
 use crate::protocol::Request;
@@ -93,13 +94,9 @@ fn config(context: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Re
             let text = format!("ERR wrong number of arguments for 'config|{name}' command");
             return Err(CommandError::Other(text));
         }
-        _ => return Err(super::unknown_subcommand(request)),
+        _ => return Err(unknown_subcommand(request)),
     }
     Ok(())
-}
-
-fn all() -> impl Iterator<Item = &'static Spec> {
-    super::COMMANDS.iter().copied().flatten()
 }
 
 fn describe(spec: &Spec, reply: &mut Reply) {
@@ -115,7 +112,9 @@ fn describe(spec: &Spec, reply: &mut Reply) {
     (0..3).for_each(|_| reply.array(0));
 }
 
-fn command(_: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Result<(), CommandError> {
+fn command(context: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Result<(), CommandError> {
+    let table = context.commands;
+    let all = || table.iter().copied().flatten();
     let subcommand = request.args(1).next().map(<[u8]>::to_ascii_lowercase);
     match subcommand.as_deref() {
         None => {
@@ -130,7 +129,7 @@ fn command(_: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Result<
         Some(b"info") if request.len() > 2 => {
             reply.array(request.len() - 2);
             for name in request.args(2) {
-                match find(name) {
+                match find(table, name) {
                     Some(spec) => describe(spec, reply),
                     None => reply.null_array(),
                 }
@@ -143,7 +142,7 @@ fn command(_: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Result<
         Some(b"docs") => {
             let wanted: Vec<&Spec> = match request.len() {
                 2 => all().collect(),
-                _ => request.args(2).filter_map(find).collect(),
+                _ => request.args(2).filter_map(|name| find(table, name)).collect(),
             };
             reply.map(wanted.len());
             for spec in wanted {
@@ -155,7 +154,7 @@ fn command(_: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Result<
                 );
             }
         }
-        Some(_) => return Err(super::unknown_subcommand(request)),
+        Some(_) => return Err(unknown_subcommand(request)),
     }
     Ok(())
 }

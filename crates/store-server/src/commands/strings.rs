@@ -1,8 +1,9 @@
 //! Strings.
 
-use super::{CommandError, Kind, Spec, always, float, integer, is, never, parse_integer};
+use super::float;
 use crate::cells::Keys;
-use crate::protocol::Request;
+use crate::command::{CommandError, Kind, Spec, always, integer, is, never};
+use crate::protocol::{Request, parse_integer};
 use crate::reply::Reply;
 use crate::value::{Entry, Value};
 use std::sync::Arc;
@@ -186,7 +187,7 @@ fn get(keys: &mut Keys<'_>, request: &Request, reply: &mut Reply) -> Result<(), 
     Ok(())
 }
 
-/// Whether a string is set depending on what is there.
+/// Whether a string is set only where the key has a value, or none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Condition {
     Always,

@@ -1,21 +1,6 @@
 //! Transactions: the engine carries them out.
 
-use super::{Kind, Spec};
-
-/// What a command does to the transaction of its connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
-    /// Begin to collect commands.
-    Multi,
-    /// Run them at once, alone, and store their changes as a whole.
-    Exec,
-    /// Forget them.
-    Discard,
-    /// Let EXEC do nothing if one of these keys changes before.
-    Watch,
-    /// Forget the keys.
-    Unwatch,
-}
+use crate::command::{Kind, Spec, Verb};
 
 const FLAGS: &[&str] = &["noscript", "fast"];
 

@@ -2,27 +2,26 @@
 
 use super::{Engine, Waiting};
 use crate::cells::{Key, Keys};
-use crate::clients::{ClientId, Session, SlotId, Transaction};
-use crate::commands::{CommandError, Kind, Spec, Verb};
-use crate::engine::run::Work;
+use crate::clients::Transaction;
+use crate::command::{CommandError, Kind, Spec, Verb};
 use crate::protocol::Request;
 use crate::reply::Reply;
+use crate::session::{ClientId, Session, SlotId};
 use crate::value::Entry;
+use crate::watches::WatchId;
+use crate::work::Work;
 use flashlane_device::DataDevice;
 use std::collections::BTreeMap;
-
-/// Bytes of memory of a watched key beside its own.
-const WATCH_BYTES: usize = 128;
 
 impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     /// Carries out a command of a transaction.
     pub(super) fn transact(&mut self, slot: SlotId, verb: Verb, request: &Request) {
-        let session = &mut self.clients.get_mut(&slot.client).expect("the client has just called").session;
+        let client = self.clients.get_mut(&slot.client).expect("the client has just called");
         let refuse = |text: &str| Err(CommandError::Other(text.into()));
-        let result = match (verb, session.transaction.is_some()) {
+        let result = match (verb, client.transaction.is_some()) {
             (Verb::Multi, true) => refuse("ERR MULTI calls can not be nested"),
             (Verb::Multi, false) => {
-                session.transaction = Some(Transaction::default());
+                client.transaction = Some(Transaction::default());
                 Ok("OK")
             }
             (Verb::Exec, false) => refuse("ERR EXEC without MULTI"),
@@ -34,22 +33,22 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             }
             (Verb::Unwatch | Verb::Discard, _) => {
                 if verb == Verb::Discard {
-                    session.transaction = None;
+                    client.transaction = None;
                 }
-                if let Some(watch) = session.take_watch() {
-                    self.forget_watch(watch);
+                if let Some(watch) = client.take_watch() {
+                    self.watches.forget(watch);
                 }
                 Ok("OK")
             }
             (Verb::Exec, true) => {
-                let transaction = session.transaction.take().expect("it was seen");
-                let watch = session.take_watch();
+                let transaction = client.transaction.take().expect("it was seen");
+                let watch = client.take_watch();
                 if !transaction.is_refused {
                     return self
                         .admit(Waiting::Command(slot, Work::Transaction(transaction.commands, watch)));
                 }
                 if let Some(watch) = watch {
-                    self.forget_watch(watch);
+                    self.watches.forget(watch);
                 }
                 refuse("EXECABORT Transaction discarded because of previous errors.")
             }
@@ -68,17 +67,15 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             return self
                 .answer(slot, |reply| reply.error(format!("ERR {name} inside MULTI is not supported")));
         }
-        let session = &mut self.clients.get_mut(&slot.client).expect("the client has just called").session;
-        let transaction = session.transaction.as_mut().expect("the client is in one");
-        transaction.bytes += request.memory_bytes();
-        transaction.commands.push((spec, request));
+        let client = self.clients.get_mut(&slot.client).expect("the client has just called");
+        client.transaction.as_mut().expect("the client is in one").collect(spec, request);
         self.answer(slot, |reply| reply.simple("QUEUED"));
     }
 
     /// A command was refused: where the client is in a transaction, it will not run.
     pub(super) fn refuse_transaction(&mut self, client: ClientId) {
         let client = self.clients.get_mut(&client).expect("the client has just called");
-        if let Some(transaction) = &mut client.session.transaction {
+        if let Some(transaction) = &mut client.transaction {
             transaction.is_refused = true;
         }
     }
@@ -88,10 +85,10 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         &mut self,
         slot: SlotId,
         commands: &[(&'static Spec, Request)],
-        watch: Option<u64>,
+        watch: Option<WatchId>,
         reply: &mut Reply,
     ) -> BTreeMap<Key, Option<Entry>> {
-        let is_broken = watch.is_some_and(|watch| self.forget_watch(watch));
+        let is_broken = watch.is_some_and(|watch| self.watches.forget(watch));
         if is_broken {
             reply.null_array();
             return BTreeMap::new();
@@ -126,37 +123,12 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     }
 
     fn watch(&mut self, client: ClientId, request: &Request) {
-        let session = &mut self.clients.get_mut(&client).expect("the client has just called").session;
-        let id = *session.watch.get_or_insert_with(|| {
-            self.next_watch += 1;
-            self.next_watch
-        });
-        let watch = self.watches.entry(id).or_default();
+        let client = self.clients.get_mut(&client).expect("the client has just called");
+        let id = client.watch(|| self.watches.next_id());
         for key in request.args(1).map(Key::from) {
-            if watch.keys.insert(key.clone()) {
-                session.watch_bytes += key.len() + WATCH_BYTES;
-                self.watchers.entry(key).or_default().push(id);
+            if self.watches.add(id, key.clone()) {
+                client.count_watched(&key);
             }
-        }
-    }
-
-    /// Forgets watched keys. Returns whether one was changed.
-    pub(super) fn forget_watch(&mut self, id: u64) -> bool {
-        let Some(watch) = self.watches.remove(&id) else { return false };
-        for key in &watch.keys {
-            let watchers = self.watchers.get_mut(key).expect("a watched key has watchers");
-            watchers.retain(|own| *own != id);
-            if watchers.is_empty() {
-                self.watchers.remove(key);
-            }
-        }
-        watch.is_broken
-    }
-
-    /// Notes that a key was changed.
-    pub(crate) fn break_watches(&mut self, key: &Key) {
-        for id in self.watchers.get(key).into_iter().flatten() {
-            self.watches.get_mut(id).expect("a watcher is there").is_broken = true;
         }
     }
 }
