@@ -5,10 +5,10 @@
 //! row gained less than 5%.
 
 use crate::reads::{Area, random_reads, scan};
-use crate::{AdviseError, CostModel, Estimate, RandomCost, ScanCost, Watch};
+use crate::{AdviseError, CostModel, Estimate, RandomCost, ScanCost};
 use flashlane_base::{Random, Seed};
 use flashlane_device::Device;
-use flashlane_measure::closed_loop;
+use flashlane_measure::{Watch, closed_loop};
 use std::collections::BTreeMap;
 use std::iter::successors;
 use std::ops::ControlFlow;
@@ -67,7 +67,7 @@ enum Point {
 pub fn calibrate(
     device: &mut dyn Device,
     calibration: &Calibration,
-    watch: Watch<'_>,
+    watch: Watch<'_, f64>,
 ) -> Result<CostModel, AdviseError> {
     assert!(calibration.repetitions >= 2, "an interval needs two measurements");
     let mut bench = Bench::new(device, calibration)?;
@@ -77,7 +77,7 @@ pub fn calibrate(
     for round in 0..rounds {
         for (i, row) in points.iter().enumerate() {
             let share = (f64::from(round) + i as f64 / points.len() as f64) / f64::from(rounds);
-            if watch(share) == ControlFlow::Break(()) {
+            if watch(&share) == ControlFlow::Break(()) {
                 return Err(AdviseError::Stopped);
             }
             // The first round finds out at which depth a row ends; later ones measure the same points.

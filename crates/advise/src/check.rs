@@ -1,8 +1,9 @@
 //! Makes the reads of two ways in turn on the device, beside the prediction.
 
 use crate::calibrate::Bench;
-use crate::{AdviseError, Calibration, Estimate, Reads, Watch};
+use crate::{AdviseError, Calibration, Estimate, Reads};
 use flashlane_device::Device;
+use flashlane_measure::Watch;
 use std::ops::ControlFlow;
 
 /// Two ways to do the same work.
@@ -27,7 +28,7 @@ pub fn check(
     device: &mut dyn Device,
     trials: &[Trial],
     calibration: &Calibration,
-    watch: Watch<'_>,
+    watch: Watch<'_, f64>,
 ) -> Result<Vec<(Estimate, Estimate)>, AdviseError> {
     let places = Calibration { seed: calibration.seed.derive("check"), ..*calibration };
     let mut bench = Bench::new(device, &places)?;
@@ -36,7 +37,7 @@ pub fn check(
     for (i, trial) in trials.iter().enumerate() {
         let (mut first, mut second) = (Vec::new(), Vec::new());
         for _ in 0..calibration.repetitions {
-            if watch(i as f64 / trials.len() as f64) == ControlFlow::Break(()) {
+            if watch(&(i as f64 / trials.len() as f64)) == ControlFlow::Break(()) {
                 return Err(AdviseError::Stopped);
             }
             first.push(time(&mut bench, &trial.first, page_bytes)?);

@@ -38,8 +38,3 @@ pub use proposal::{Advice, Kept, LEAST_GAIN, Proposal};
 pub use reads::Reads;
 pub use result::{plan_result, result_of};
 pub use rocksdb::rocksdb;
-
-use std::ops::ControlFlow;
-
-/// Called at intervals with the share done, 0 to 1; [`ControlFlow::Break`] ends the measurement.
-pub type Watch<'a> = &'a mut dyn FnMut(f64) -> ControlFlow<()>;

@@ -5,7 +5,7 @@ use crate::{CostModel, Estimate, Reads, Trial};
 /// Least predicted gain of a proposal: reads take this much longer without it, at the lower end of the interval.
 pub const LEAST_GAIN: f64 = 1.05;
 
-/// A setting, as it is and as it is proposed.
+/// A setting: its value now and the proposed one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
     /// Its name: `random_page_cost`.
@@ -46,7 +46,7 @@ impl Proposal {
     }
 }
 
-/// A setting that stays as it is.
+/// A setting that keeps its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
     /// Its name.

@@ -44,6 +44,6 @@ pub use advice_text::add_fragmented;
 pub use error::ProbeError;
 pub use flashlane_result::feature::Feature;
 pub use flashlane_result::probe::{Finding, ProbeResult, Rate, Recommendation, Status};
-pub use options::{Effort, Medium, Options, Progress, Watch};
+pub use options::{Effort, Medium, Options, Progress};
 pub use survey::probe;
 pub use writes::sustained_elsewhere;

@@ -2,7 +2,7 @@
 
 use crate::bench::Measurement;
 use flashlane_base::{Duration, Seed};
-use std::ops::ControlFlow;
+use flashlane_measure::Watch;
 
 /// How thorough a probe is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,11 +101,8 @@ pub struct Options<'a> {
     /// Receives the measurements, up to the first million.
     pub measurements: Option<&'a mut Vec<Measurement>>,
     /// Called regularly; a break ends the probe, which keeps its findings so far.
-    pub watch: Option<Watch<'a>>,
+    pub watch: Option<Watch<'a, Progress>>,
 }
-
-/// A callback with the progress of a probe.
-pub type Watch<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
 /// Progress of a probe.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Called regularly during a study, from every core; [`ControlFlow::Break`] ends it.
-pub type Watch<'a> = &'a (dyn Fn(&Progress) -> ControlFlow<()> + Sync);
+pub type SharedWatch<'a> = &'a (dyn Fn(&Progress) -> ControlFlow<()> + Sync);
 
 /// Options of a study.
 #[derive(Clone, Copy, Default)]
@@ -36,7 +36,7 @@ pub struct Options<'a> {
     /// The measuring program; stored measurements of another program are repeated.
     pub program: &'a str,
     /// Called between experiments; a break ends the study, which keeps its finished figures.
-    pub watch: Option<Watch<'a>>,
+    pub watch: Option<SharedWatch<'a>>,
 }
 
 /// Progress of a study.
@@ -110,7 +110,7 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// The same, for those who are told whether to go on.
+    /// The same, for callers that ask whether to go on.
     fn control(&mut self, share: f64) -> ControlFlow<()> {
         match self.advance(share) {
             Ok(()) => ControlFlow::Continue(()),

@@ -23,7 +23,7 @@ mod workers;
 
 pub use error::{FigureError, StudyError};
 pub use flashlane_result::study::{Row, STUDY_SCHEMA, StudyResult, Value, Verdict};
-pub use lab::{Options, Progress, Watch};
+pub use lab::{Options, Progress, SharedWatch};
 pub use study::{FigureStudy, SharedMeasurement, Studied, Study, run};
 
 /// All papers.

@@ -1,16 +1,16 @@
 //! A device under test: runs patterns and idles between them.
 
 use crate::UflipError;
-use crate::options::{Progress, Watch};
+use crate::options::Progress;
 use flashlane_base::{Duration, Operation};
 use flashlane_device::{Device, Profile};
-use flashlane_measure::{Options as RunOptions, closed_loop, run};
+use flashlane_measure::{Options as RunOptions, Watch, closed_loop, run};
 use flashlane_workload::{Access, Workload};
 
 /// A device under test.
 pub(crate) struct Bench<'a> {
     device: &'a mut dyn Device,
-    watch: Option<Watch<'a>>,
+    watch: Option<Watch<'a, Progress>>,
     progress: Progress,
     /// Planned I/Os, without those of steps from the journal.
     planned_ios: u64,
@@ -26,7 +26,7 @@ const IDLE_PIECE: Duration = Duration::from_ms(100);
 const WATCH_EVERY: u64 = 256;
 
 impl<'a> Bench<'a> {
-    pub(crate) fn new(device: &'a mut dyn Device, watch: Option<Watch<'a>>) -> Self {
+    pub(crate) fn new(device: &'a mut dyn Device, watch: Option<Watch<'a, Progress>>) -> Self {
         let progress = Progress::default();
         Self { device, watch, progress, planned_ios: 0, ios: 0, written_bytes: 0 }
     }
@@ -73,10 +73,8 @@ impl<'a> Bench<'a> {
                 watch(&progress)
             }
         });
-        let options = RunOptions {
-            samples: usize::MAX,
-            watch: watch.as_mut().map(|watch| watch as flashlane_measure::Watch<'_>),
-        };
+        let options =
+            RunOptions { samples: usize::MAX, watch: watch.as_mut().map(|watch| watch as Watch<'_>) };
         let run = run(self.device, workload, options)?;
         if let Some(interruption) = run.partial {
             return Err(interruption.into());

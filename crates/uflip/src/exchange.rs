@@ -14,7 +14,7 @@ pub enum ExchangeError {
     #[error("it is no JSON: {0}")]
     NoJson(serde_json::Error),
     /// It is a result of another kind.
-    #[error("its schema is {given}; what is exchanged is '{UFLIP_SCHEMA}'")]
+    #[error("its schema is {given}; results of '{UFLIP_SCHEMA}' can be exchanged")]
     Schema {
         /// The schema found, or `missing`.
         given: String,

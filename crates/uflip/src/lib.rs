@@ -38,7 +38,7 @@ pub use exchange::{ExchangeError, export, import};
 pub use experiment::Experiment;
 pub use flashlane_result::uflip::{Baseline, Benchmark, StateMethod, UflipResult};
 pub use journal::{Journal, JournalError};
-pub use options::{Effort, Options, Progress, UflipError, Watch};
+pub use options::{Effort, Options, Progress, UflipError};
 pub use phases::Lengths;
 pub use plan::Plan;
 pub use run::{Outcome, uflip};

@@ -3,10 +3,9 @@
 use crate::journal::{Journal, JournalError};
 use flashlane_base::Seed;
 use flashlane_base::units::format_bytes;
-use flashlane_measure::{Interruption, MeasureError};
+use flashlane_measure::{Interruption, MeasureError, Watch};
 use flashlane_result::uflip::{Benchmark, StateMethod};
 use serde::{Deserialize, Serialize};
-use std::ops::ControlFlow;
 
 /// How much of the grid is measured, and how precisely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,9 +19,6 @@ pub enum Effort {
     /// The paper's whole grid.
     Full,
 }
-
-/// Called regularly; [`ControlFlow::Break`] stops the benchmark.
-pub type Watch<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
 /// Progress of a benchmark.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,7 +47,7 @@ pub struct Options<'a> {
     /// program.
     pub journal: Option<&'a mut Journal>,
     /// Reports progress and can stop the benchmark.
-    pub watch: Option<Watch<'a>>,
+    pub watch: Option<Watch<'a, Progress>>,
 }
 
 impl Default for Options<'_> {

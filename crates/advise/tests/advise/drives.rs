@@ -28,7 +28,7 @@ fn ssd_s() -> Drive {
     drive(DRIVES[0].0, DRIVES[0].1)
 }
 
-fn go_on(_: f64) -> ControlFlow<()> {
+fn go_on(_: &f64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 

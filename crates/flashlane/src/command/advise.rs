@@ -131,7 +131,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     }
 }
 
-/// A device to measure, and what is said of it.
+/// A device to measure, and what the user knows of it.
 struct Subject {
     target: Target,
     device: Box<dyn Device>,
@@ -169,7 +169,7 @@ impl MeasuringOptions {
     /// Measures the cost model.
     fn model(&self, subject: &mut Subject) -> Result<CostModel, Failure> {
         let meter = Meter::new("measuring reads");
-        calibrate(&mut *subject.device, &self.calibration(), &mut |share| watch(&meter, share))
+        calibrate(&mut *subject.device, &self.calibration(), &mut |share| watch(&meter, *share))
             .map_err(failure)
     }
 
@@ -183,7 +183,7 @@ impl MeasuringOptions {
             return Ok(None);
         }
         let meter = Meter::new("checking predictions");
-        check(&mut *subject.device, trials, &self.calibration(), &mut |share| watch(&meter, share))
+        check(&mut *subject.device, trials, &self.calibration(), &mut |share| watch(&meter, *share))
             .map(Some)
             .map_err(failure)
     }
