@@ -1,6 +1,6 @@
 //! Flashlane's store beside RocksDB and fjall, on one file system: `cargo run --release` in this folder.
 //!
-//! Each store runs in a process of its own, this program called again, so that memory and processor time are its own; the
+//! Each store runs in a separate process, this program called again, so that memory and processor time are its own; the
 //! stores take turns, and each round begins with another one. Before reads the pages of the files are dropped from the page
 //! cache.
 
@@ -93,7 +93,7 @@ fn main() {
     table::print(&all);
 }
 
-/// Measures a store in a process of its own.
+/// Measures a store in a separate process.
 fn measure(arguments: &Arguments, name: Name, value_bytes: usize, dir: &Path) -> Vec<Measured> {
     let program = std::env::current_exe().expect("this program has a path");
     let mut command = Command::new(program);

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use flashlane_base::Seed;
 use serde::{Deserialize, Serialize};
 
-/// Values are parts of so many random bytes, which do not compress.
+/// Number of random bytes of which values are parts; they do not compress.
 const POOL_BYTES: usize = 8 << 20;
 /// Bytes at the beginning of a value that name its key.
 const MARK_BYTES: usize = 8;

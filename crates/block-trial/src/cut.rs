@@ -1,4 +1,4 @@
-//! Power cuts, on copies of the device: what is stored afterwards is compared with the model.
+//! Power cuts, on copies of the device, after which the stored blocks are compared with the model.
 
 use crate::model::{Body, compare};
 use crate::watched::Watched;

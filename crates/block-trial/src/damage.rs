@@ -1,4 +1,4 @@
-//! Units with wrong content: what is damaged while the power is off is reported as damaged.
+//! Units with wrong content: blocks that are damaged while the power is off are reported as damaged.
 
 use crate::watched::Watched;
 use crate::{Trial, options};

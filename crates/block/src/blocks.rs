@@ -2,7 +2,7 @@
 //!
 //! # From `put` to the device
 //! ```text
-//! Blocks::put             refuses it, or finds a lane (admit_put)
+//! Blocks::put             refuses it, or finds a lane (admit_put; the first one erases leftovers: waiting::prepare_for_changes)
 //! Engine::put             block table: start_put; sequence number and checksums
 //! Engine::queue_write     Scheduler::queue_write (lane queue), dispatch
 //! Scheduler::dispatch     submit_write: least_worn unit; header and footer; Port::submit; if accepted, unit table: start_write

@@ -1,4 +1,4 @@
-//! Repair: writes anew what is damaged and has a valid copy, and gives up damaged units.
+//! Repair: writes damaged blocks with a valid copy anew, and gives up damaged units.
 //!
 //! A block whose header or footer is damaged is copied to another unit under the same id. Between that write and the erase
 //! of the older unit both are there; after a power cut the one with the higher sequence number counts, as always.

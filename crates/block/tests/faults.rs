@@ -26,7 +26,7 @@ struct Seen {
     unreadable: u64,
 }
 
-/// Puts, gets and deletes under faults; what is got is compared.
+/// Puts, gets and deletes under faults; the content of each get is compared.
 fn try_out(settings: &str, seed: u64) -> Seen {
     let mut blocks = match Blocks::format(faulty(settings, seed), 1, BlockOptions::default()) {
         Ok(blocks) => blocks,

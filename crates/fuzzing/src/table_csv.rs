@@ -1,4 +1,4 @@
-//! CSV of tables: what is read is the same after writing and reading it, null and empty text apart.
+//! CSV of tables: records that were read are the same after writing and reading them, null and empty text apart.
 
 use crate::Target;
 use flashlane_store_tables::csv::{Field, Reader, line};

@@ -60,7 +60,7 @@ pub struct Backed<D> {
     chunks: Chunks,
     /// Requests in flight whose completions change the data.
     pending: BTreeMap<RequestId, (Request, Option<Buffer>)>,
-    /// `None` where the device does not know what is at risk, and on media with erase units, where nothing is.
+    /// `None` where the device does not know the writes at risk, and on media with erase units, where nothing is.
     undo: Option<Undo>,
     /// Randomness of the content of torn units.
     random: Random,

@@ -16,7 +16,7 @@
 //! # The path of a write, by file
 //! ```text
 //! device     submit_with
-//! requests   accept: check it, submit its data to the device below (`pending` has what is in flight)
+//! requests   accept: check it, submit its data to the device below (`pending` has the requests in flight)
 //! device     reap ─> requests: process, when the data is durable
 //! table      the record of the unit changes, its sector is due
 //! records    write_sectors ─> sector_ended

@@ -66,7 +66,7 @@ impl CachedDrive {
         }
     }
 
-    /// Returns the drive as it is found after a power cut: with its content, and without a past.
+    /// Returns the drive after a power cut: with its content, and without a past.
     pub fn reopened(self) -> Self {
         Self { next_number: 0, ready: Vec::new(), done: BTreeMap::new(), ..self }
     }

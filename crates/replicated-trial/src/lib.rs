@@ -171,7 +171,7 @@ impl<D: DataDevice> Trial<'_, D> {
         }
     }
 
-    /// Cuts the power, and compares what is left.
+    /// Cuts the power, and compares the content that is left.
     fn cut(&mut self) {
         self.tally.cuts += 1;
         let at_risk = self.device().at_risk();

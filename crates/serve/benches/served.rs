@@ -4,7 +4,7 @@
 //! - `floor`: the same with 1 in flight: what this machine, the socket and fio add to each request.
 //! - `ssd-s`: random reads of 4 KiB on a full `sim:ssd-s`, beside the same workload in virtual time, for some slowdowns.
 //!
-//! `cargo bench -p flashlane-serve`. A server runs in a process of its own: this program, called again.
+//! `cargo bench -p flashlane-serve`. A server runs in a separate process: this program, called again.
 //! `FLASHLANE_BENCH_SECONDS` sets the seconds of a measurement. Where fio or nbdkit is missing it says so; as a test
 //! (`cargo test --benches`) it measures for a moment.
 

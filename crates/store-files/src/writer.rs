@@ -58,7 +58,7 @@ impl<D: DataDevice, L: DataDevice> Writer<'_, '_, D, L> {
         self.stored_bytes + self.rest.len() as u64
     }
 
-    /// Returns the bytes of memory for what is not stored yet.
+    /// Returns the bytes of memory of data that is not stored yet.
     #[cfg(test)]
     pub(crate) fn rest_capacity(&self) -> usize {
         self.rest.capacity()

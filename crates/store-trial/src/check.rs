@@ -67,7 +67,7 @@ impl Trial {
                 "a settled store merges"
             );
             let (_, settled) = self.compare(&mut again);
-            assert_eq!(settled, found, "merges change what is stored");
+            assert_eq!(settled, found, "merges change no entry");
             copy = again;
         }
         if !self.is_failing && self.random.chance(0.006) {

@@ -1,5 +1,5 @@
 //! Clients of a store, as in section 3.3 of the SDF paper: random gets in batches, scans by several threads, and writes, each slice
-//! with a client of its own. All of it is in virtual time, the same on every machine.
+//! with its own client. All of it is in virtual time, the same on every machine.
 //!
 //! The log is on a device that takes no time: the paper has it on another drive.
 

@@ -1,6 +1,6 @@
 //! Existing files that a new trace may replace.
 //!
-//! `--force` is for traces. A file with anything else in it, such as the image of a drive, a database or somebody's notes, is
+//! `--force` is for traces. A file with anything else in it, such as the image of a drive, a database or a text, is
 //! not replaced, whatever its name: only a file without content, a trace of a known format, or a recording of transactions.
 
 use crate::error::OpenError;

@@ -54,8 +54,8 @@ fn excerpt_has_its_documented_requests() {
         let row = readme.lines().find(|line| line.starts_with(&format!("| `{file}` ")));
         let row: Vec<&str> =
             row.unwrap_or_else(|| panic!("{file} has no row")).split('|').map(str::trim).collect();
-        let told = [found.reads, found.writes, found.flushes].map(|count| count.to_string());
-        assert_eq!(row[3..6], told, "{file} in traces/README.md");
+        let found = [found.reads, found.writes, found.flushes].map(|count| count.to_string());
+        assert_eq!(row[3..6], found, "{file} in traces/README.md");
     }
 }
 

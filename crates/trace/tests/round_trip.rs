@@ -28,7 +28,7 @@ fn keeps(format: &str) -> Keeps {
         "iolog3" => (1000, true, None, false, true),
         "alibaba" => (1000, false, None, false, false),
         "tencent" => (1_000_000_000, false, None, true, false),
-        other => panic!("nobody has worked out what {other} keeps"),
+        other => panic!("what {other} keeps is not known"),
     };
     Keeps { step_ns, from_zero, took_step_ns, sectors, all_operations }
 }

@@ -109,7 +109,7 @@ impl Workload {
         for job in &self.jobs {
             job.check(limits)?;
             if !names.insert(&job.name) {
-                return Err(whole("name", format!("'{}' twice", job.name), "each job has a name of its own"));
+                return Err(whole("name", format!("'{}' twice", job.name), "job names must differ"));
             }
         }
         self.check_turns()?;

@@ -294,7 +294,7 @@ fn killed_put_keeps_all_blocks_with_printed_ids() {
     let flash = Flash::new();
     let files: Vec<PathBuf> =
         (0..40_u8).map(|nth| flash.file(&format!("file-{nth}"), &[nth; 50_000])).collect();
-    let mut told = Vec::new();
+    let mut printed = Vec::new();
     // Killed after this number of puts, from 0 up to most of the free blocks.
     for kill_after in [0, 1, 3, 8] {
         let mut arguments = vec!["sdf", "put", flash.spec.as_str()];
@@ -303,15 +303,15 @@ fn killed_put_keeps_all_blocks_with_printed_ids() {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         for nth in 0..kill_after {
             let Some(Ok(line)) = lines.next() else { break };
-            told.push((line.parse::<u64>().unwrap(), nth as u8));
+            printed.push((line.parse::<u64>().unwrap(), nth as u8));
         }
         child.kill().unwrap();
         // Ids printed before the kill count.
         let rest = lines.map_while(Result::ok).zip(kill_after as u8..);
-        told.extend(rest.filter_map(|(line, nth)| Some((line.parse().ok()?, nth))));
+        printed.extend(rest.filter_map(|(line, nth)| Some((line.parse().ok()?, nth))));
         child.wait().unwrap();
         let ids = flash.ids();
-        for &(id, nth) in &told {
+        for &(id, nth) in &printed {
             assert!(ids.contains(&id), "block {id} was printed and is lost: {ids:?}");
             assert_eq!(flash.block(id), vec![nth; 50_000], "block {id}");
         }
@@ -322,7 +322,7 @@ fn killed_put_keeps_all_blocks_with_printed_ids() {
         if !ids.is_empty() {
             flash.sdf("rm", &ids.iter().map(String::as_str).collect::<Vec<_>>());
         }
-        told.clear();
+        printed.clear();
     }
     assert!(Path::new(text(&files[0])).exists());
 }

@@ -1,4 +1,4 @@
-//! `serve nbd`: clients of NBD as they are installed, signals, and what is refused. Tests that need a client say on standard
+//! `serve nbd`: clients of NBD as they are installed, signals, and refusals. Tests that need a client say on standard
 //! error that they were skipped where it is missing.
 
 use crate::program::{command, json, refused, text};

@@ -123,13 +123,13 @@ fn fio_file_that_names_the_device_by_another_path_is_no_mismatch() {
     fs::write(dir.path().join("device"), vec![0; 1 << 20]).unwrap();
     let real = dir.path().join("device").canonicalize().unwrap();
     let other = dir.path().join(".").join("device");
-    for (name, is_told) in [(real.as_path(), false), (dir.path(), true)] {
+    for (name, is_warned) in [(real.as_path(), false), (dir.path(), true)] {
         let job = format!("[job]\nfilename={}\nrw=randread\nbs=4k\nnumber_ios=8\n", name.display());
         let path = dir.path().join("job.fio");
         fs::write(&path, job).unwrap();
         let result = json(&["run", other.to_str().unwrap(), path.to_str().unwrap(), "--allow-page-cache"]);
-        let told = result["warnings"].as_array().unwrap().iter().any(|w| w["code"] == "fio-filename");
-        assert_eq!(told, is_told, "{}", name.display());
+        let warned = result["warnings"].as_array().unwrap().iter().any(|w| w["code"] == "fio-filename");
+        assert_eq!(warned, is_warned, "{}", name.display());
     }
 }
 

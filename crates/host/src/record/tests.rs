@@ -1,5 +1,5 @@
 //! Ordinary files stand in for the tracing folder and a drive's folder: the content of a pipe is there from the start,
-//! and a setting keeps what is written to it.
+//! and a setting keeps the bytes written to it.
 
 use super::*;
 use std::fs;

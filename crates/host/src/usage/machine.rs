@@ -52,7 +52,7 @@ pub(crate) struct Backing {
     pub file_system: Number,
     /// The range presented.
     pub range: Range<u64>,
-    /// Whether the range ends at a limit of its own instead of the file's last sector.
+    /// Whether the range ends at its own limit instead of the file's last sector.
     pub is_limited: bool,
     /// Whether the file has a further identity that is unknown: it is in an overlay with a layer that was not found.
     pub is_partly_known: bool,

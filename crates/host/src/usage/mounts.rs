@@ -34,8 +34,8 @@ impl Mount {
         Some(Self { number, root, at, file_system, source, options, process: None })
     }
 
-    /// Returns where this process finds a path of the mount's namespace; `None` for a relative path, since nobody knows the
-    /// directory that it began at.
+    /// Returns where this process finds a path of the mount's namespace; `None` for a relative path, since the directory at
+    /// which it begins is not known.
     pub(super) fn here(&self, path: &Path, proc: &Path) -> Option<PathBuf> {
         let inside = path.strip_prefix("/").ok()?;
         Some(match &self.process {

@@ -85,7 +85,7 @@ pub(super) struct Mounts<'a> {
     pub proc: &'a Path,
 }
 
-/// The same file in the layers of an overlay. Each has an identity of its own.
+/// The same file in the layers of an overlay. Each has its own identity.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Layers {
     pub files: Vec<Storage>,

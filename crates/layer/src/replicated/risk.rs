@@ -59,7 +59,7 @@ impl RiskLog {
         self.kept = self.writes.len();
     }
 
-    /// Translates what is at risk below.
+    /// Translates the writes at risk below.
     pub fn translate(&self, below: &[AtRisk], layout: &Layout) -> Vec<AtRisk> {
         let mut found = Vec::new();
         for risk in below {

@@ -122,7 +122,7 @@ impl Settings {
         settings.copies = options.read("copies", |text| {
             count(2, most)(text).map_err(|error| match settings.partitions {
                 partitions if partitions < MOST_COPIES => {
-                    format!("{error}, since a copy is on a partition of its own and there are {partitions}")
+                    format!("{error}, since each copy is on another partition and there are {partitions}")
                 }
                 _ => error,
             })

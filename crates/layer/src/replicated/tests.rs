@@ -5,7 +5,7 @@ use super::*;
 use crate::{Backed, Fault, Faults, Faulty, Rate};
 use flashlane_device::{DataDevice, NullDevice};
 use flashlane_device_testing::conformance;
-use scripted::{D, PAGE, Rig, is_slot};
+use scripted::{D, PAGE, Bench, is_slot};
 
 fn settings(partitions: u32, page_bytes: u64) -> Settings {
     Settings { partitions, page_bytes, ..Settings::default() }
@@ -80,149 +80,149 @@ fn is_write(request: &Request) -> bool {
 
 #[test]
 fn blocked_write_completes_by_its_copy() {
-    let mut rig = Rig::new(late_once(is_write));
-    let latency = rig.write(3, 7).unwrap();
+    let mut bench = Bench::new(late_once(is_write));
+    let latency = bench.write(3, 7).unwrap();
     assert!((D..D * 2).contains(&latency), "{latency}");
-    assert_eq!((rig.count("writes_of_two_copies"), rig.count("writes_answered_by_copies")), (1, 1));
+    assert_eq!((bench.count("writes_of_two_copies"), bench.count("writes_answered_by_copies")), (1, 1));
     // The home is not written: the copy is read.
-    let (value, latency) = rig.read(3).unwrap();
+    let (value, latency) = bench.read(3).unwrap();
     assert!(value == 7 && latency < D, "{value}, {latency}");
-    assert_eq!((rig.count("reads_of_one_copy"), rig.count("accesses_of_replicated_pages")), (1, 1));
+    assert_eq!((bench.count("reads_of_one_copy"), bench.count("accesses_of_replicated_pages")), (1, 1));
     // A flush waits for the home. A later write ends the copies.
-    let latency = rig.flush().unwrap();
+    let latency = bench.flush().unwrap();
     assert!(latency > LATE / 2, "{latency}");
-    rig.write(3, 8).unwrap();
-    assert_eq!(rig.read(3).unwrap().0, 8);
-    assert_eq!((rig.count("writes_of_one_copy"), rig.count("copies_written")), (1, 1));
+    bench.write(3, 8).unwrap();
+    assert_eq!(bench.read(3).unwrap().0, 8);
+    assert_eq!((bench.count("writes_of_one_copy"), bench.count("copies_written")), (1, 1));
 }
 
 #[test]
 fn blocked_write_takes_as_many_places_as_are_blocked() {
     // The home and the first two copies are late.
     let mut late = 3;
-    let mut rig = Rig::new(move |request| {
+    let mut bench = Bench::new(move |request| {
         late -= i32::from(is_write(request));
         (if late >= 0 { LATE } else { Duration::ZERO }, None)
     });
-    let latency = rig.write(0, 1).unwrap();
+    let latency = bench.write(0, 1).unwrap();
     assert!((D * 3..D * 4).contains(&latency), "{latency}");
-    assert_eq!((rig.count("writes_of_more_copies"), rig.count("copies_written")), (1, 3));
+    assert_eq!((bench.count("writes_of_more_copies"), bench.count("copies_written")), (1, 3));
 }
 
 #[test]
 fn durable_write_waits_for_its_home() {
-    let mut rig = Rig::new(late_once(is_write));
-    let latency = rig.write_as(Request::write(0, 0, PAGE).durable(), 1).unwrap();
+    let mut bench = Bench::new(late_once(is_write));
+    let latency = bench.write_as(Request::write(0, 0, PAGE).durable(), 1).unwrap();
     assert!(latency >= LATE, "{latency}");
-    assert_eq!(rig.count("copies_written"), 0);
+    assert_eq!(bench.count("copies_written"), 0);
 }
 
 #[test]
 fn partial_write_goes_to_the_home_and_ends_the_copies() {
-    let mut rig = Rig::new(late_once(is_write));
-    rig.write(0, 1).unwrap();
-    let latency = rig.write_as(Request::write(0, 512, 512), 2).unwrap();
+    let mut bench = Bench::new(late_once(is_write));
+    bench.write(0, 1).unwrap();
+    let latency = bench.write_as(Request::write(0, 512, 512), 2).unwrap();
     assert!(latency > LATE / 2, "it is after the home of the write before: {latency}");
-    let (_, buffer) = (rig.flush(), rig.layer.groups.is_replicated(0));
+    let (_, buffer) = (bench.flush(), bench.layer.groups.is_replicated(0));
     assert!(!buffer);
 }
 
 #[test]
 fn blocked_reads_are_replicated_above_the_threshold() {
-    let mut rig = Rig::new(late_once(|request| !is_write(request) && request.offset_bytes == 5 * PAGE));
+    let mut bench = Bench::new(late_once(|request| !is_write(request) && request.offset_bytes == 5 * PAGE));
     for value in [1, 2] {
-        rig.write(5, value).unwrap();
+        bench.write(5, value).unwrap();
     }
     // One of three accesses is blocked: more than 30%.
-    let (value, latency) = rig.read(5).unwrap();
+    let (value, latency) = bench.read(5).unwrap();
     assert!(value == 2 && latency >= LATE, "there is no copy yet: {latency}");
-    assert_eq!((rig.count("accesses_blocked"), rig.count("copies_written_for_reads")), (1, 0));
-    rig.wait(Duration::from_ms(1));
-    assert_eq!((rig.count("copies_written_for_reads"), rig.count("copies_expected")), (1, 1));
-    assert!(rig.layer.groups.readable(5).count() == 1);
-    assert_eq!(rig.read(5).unwrap().0, 2);
+    assert_eq!((bench.count("accesses_blocked"), bench.count("copies_written_for_reads")), (1, 0));
+    bench.wait(Duration::from_ms(1));
+    assert_eq!((bench.count("copies_written_for_reads"), bench.count("copies_expected")), (1, 1));
+    assert!(bench.layer.groups.readable(5).count() == 1);
+    assert_eq!(bench.read(5).unwrap().0, 2);
     // Another page, blocked once in five accesses.
-    let mut rig = Rig::new(late_once(|request| !is_write(request) && request.offset_bytes == 5 * PAGE));
+    let mut bench = Bench::new(late_once(|request| !is_write(request) && request.offset_bytes == 5 * PAGE));
     for value in 0..4 {
-        rig.write(5, value).unwrap();
+        bench.write(5, value).unwrap();
     }
-    rig.read(5).unwrap();
-    rig.wait(Duration::from_ms(1));
-    assert_eq!((rig.count("accesses_blocked"), rig.count("copies_written_for_reads")), (1, 0));
+    bench.read(5).unwrap();
+    bench.wait(Duration::from_ms(1));
+    assert_eq!((bench.count("accesses_blocked"), bench.count("copies_written_for_reads")), (1, 0));
 }
 
 #[test]
 fn blocked_read_is_answered_by_a_copy() {
     let mut reads = 0;
-    let mut rig = Rig::new(move |request| {
+    let mut bench = Bench::new(move |request| {
         // The first write, then the first read: wherever it goes.
         reads += u32::from(!is_write(request));
         let late = if is_write(request) { !is_slot(request) } else { reads == 1 };
         (if late { LATE } else { Duration::ZERO }, None)
     });
-    rig.write(2, 9).unwrap();
-    rig.wait(LATE * 2);
-    let (value, latency) = rig.read(2).unwrap();
+    bench.write(2, 9).unwrap();
+    bench.wait(LATE * 2);
+    let (value, latency) = bench.read(2).unwrap();
     assert!(value == 9 && (D..D * 2).contains(&latency), "{value}, {latency}");
-    assert_eq!(rig.count("reads_of_two_copies"), 1);
+    assert_eq!(bench.count("reads_of_two_copies"), 1);
 }
 
 #[test]
 fn failed_copy_fails_no_request() {
     let mut slots = 0;
-    let mut rig = Rig::new(move |request| {
+    let mut bench = Bench::new(move |request| {
         slots += u32::from(is_slot(request));
         let fails = is_slot(request) && slots <= 3;
         (if is_slot(request) { Duration::ZERO } else { LATE }, fails.then_some(IO_ERROR))
     });
-    assert_eq!(rig.write(1, 1).map(|latency| latency / (D * 4).as_ns()), Ok(Duration::from_ns(1)));
-    assert_eq!((rig.count("copies_failed"), rig.count("writes_answered_by_copies")), (3, 1));
+    assert_eq!(bench.write(1, 1).map(|latency| latency / (D * 4).as_ns()), Ok(Duration::from_ns(1)));
+    assert_eq!((bench.count("copies_failed"), bench.count("writes_answered_by_copies")), (3, 1));
     // With every copy failing, the home completes the write.
-    let mut rig = Rig::new(|request| match is_slot(request) {
+    let mut bench = Bench::new(|request| match is_slot(request) {
         true => (Duration::ZERO, Some(IO_ERROR)),
         false => (LATE, None),
     });
-    assert!(rig.write(1, 1).unwrap() >= LATE);
-    assert_eq!(rig.read(1).unwrap().0, 1);
+    assert!(bench.write(1, 1).unwrap() >= LATE);
+    assert_eq!(bench.read(1).unwrap().0, 1);
 }
 
 #[test]
 fn unreadable_place_is_replaced_by_another() {
     for broken_slot in [false, true] {
-        let mut rig = Rig::new(move |request| {
+        let mut bench = Bench::new(move |request| {
             let late = is_write(request) && !is_slot(request);
             let fails = !is_write(request) && is_slot(request) == broken_slot;
             (if late { LATE } else { Duration::ZERO }, fails.then_some(Failure::Unreadable))
         });
-        rig.write(4, 6).unwrap();
+        bench.write(4, 6).unwrap();
         assert_eq!(
-            rig.read(4).map(|(value, _)| value),
+            bench.read(4).map(|(value, _)| value),
             Ok(6),
             "the home is not written: slot fails: {broken_slot}"
         );
-        rig.wait(LATE * 2);
-        assert_eq!(rig.read(4).map(|(value, _)| value), Ok(6), "slot fails: {broken_slot}");
+        bench.wait(LATE * 2);
+        assert_eq!(bench.read(4).map(|(value, _)| value), Ok(6), "slot fails: {broken_slot}");
     }
-    let mut rig = Rig::new(|request| (Duration::ZERO, (!is_write(request)).then_some(Failure::Unreadable)));
-    rig.write(4, 6).unwrap();
-    assert_eq!(rig.read(4), Err(Failure::Unreadable));
+    let mut bench = Bench::new(|request| (Duration::ZERO, (!is_write(request)).then_some(Failure::Unreadable)));
+    bench.write(4, 6).unwrap();
+    assert_eq!(bench.read(4), Err(Failure::Unreadable));
 }
 
 #[test]
 fn failed_home_fails_the_write_before_a_copy_is_there() {
-    let mut rig =
-        Rig::new(|request| (D * 3 / 2, (!is_slot(request) && is_write(request)).then_some(IO_ERROR)));
-    assert_eq!(rig.write(1, 1), Err(IO_ERROR));
-    rig.wait(LATE);
-    assert!(!rig.layer.groups.is_replicated(1), "the copy of a failed write is no copy");
-    assert_eq!((rig.flush().is_ok(), rig.count("home_writes_lost")), (true, 0));
+    let mut bench =
+        Bench::new(|request| (D * 3 / 2, (!is_slot(request) && is_write(request)).then_some(IO_ERROR)));
+    assert_eq!(bench.write(1, 1), Err(IO_ERROR));
+    bench.wait(LATE);
+    assert!(!bench.layer.groups.is_replicated(1), "the copy of a failed write is no copy");
+    assert_eq!((bench.flush().is_ok(), bench.count("home_writes_lost")), (true, 0));
 }
 
 #[test]
 fn home_of_an_acknowledged_write_is_written_again() {
     for failures in [ATTEMPTS - 1, ATTEMPTS] {
         let mut left = failures;
-        let mut rig = Rig::new(move |request| {
+        let mut bench = Bench::new(move |request| {
             if is_slot(request) || !is_write(request) {
                 return (Duration::ZERO, None);
             }
@@ -230,14 +230,14 @@ fn home_of_an_acknowledged_write_is_written_again() {
             left = left.saturating_sub(1);
             (LATE, fails.then_some(IO_ERROR))
         });
-        assert!(rig.write(1, 3).is_ok());
-        assert_eq!(rig.read(1).unwrap().0, 3);
+        assert!(bench.write(1, 3).is_ok());
+        assert_eq!(bench.read(1).unwrap().0, 3);
         let is_lost = failures == ATTEMPTS;
-        assert_eq!(rig.flush().is_err(), is_lost, "after {failures} failures");
-        assert_eq!(rig.count("home_writes_lost"), u64::from(is_lost));
-        assert!(rig.flush().is_ok(), "it is reported once");
-        rig.write(1, 4).unwrap();
-        assert_eq!(rig.read(1).unwrap().0, 4);
+        assert_eq!(bench.flush().is_err(), is_lost, "after {failures} failures");
+        assert_eq!(bench.count("home_writes_lost"), u64::from(is_lost));
+        assert!(bench.flush().is_ok(), "it is reported once");
+        bench.write(1, 4).unwrap();
+        assert_eq!(bench.read(1).unwrap().0, 4);
     }
 }
 
@@ -248,7 +248,7 @@ fn slot_that_is_read_is_not_written() {
         Settings { partitions: 2, page_bytes: 64 << 10, space: 0.125, delay: Some(D), ..Settings::default() };
     let page_bytes = settings.page_bytes;
     let is_slot = move |request: &Request| request.offset_bytes % (8 * page_bytes) >= 7 * page_bytes;
-    let mut rig = Rig::with(settings, move |request| {
+    let mut bench = Bench::with(settings, move |request| {
         let late = match (is_write(request), is_slot(request)) {
             (true, true) => 0,
             (false, _) => 5,
@@ -262,17 +262,17 @@ fn slot_that_is_read_is_not_written() {
         };
         (Duration::from_ms(late), None)
     });
-    rig.write_as(Request::write(0, 0, page_bytes), 1).unwrap();
+    bench.write_as(Request::write(0, 0, page_bytes), 1).unwrap();
     let read = Request::read(1000, 0, page_bytes);
-    rig.layer.submit_with(read, Buffer::zeroed(page_bytes as usize)).map_err(|(error, _)| error).unwrap();
+    bench.layer.submit_with(read, Buffer::zeroed(page_bytes as usize)).map_err(|(error, _)| error).unwrap();
     // The copy gives way to that of page 1, whose slot it would have.
-    let latency = rig.write_as(Request::write(0, page_bytes, page_bytes), 2).unwrap();
+    let latency = bench.write_as(Request::write(0, page_bytes, page_bytes), 2).unwrap();
     assert!(latency >= Duration::from_ms(3), "{latency}");
-    let for_writes = |rig: &Rig| rig.count("copies_written") - rig.count("copies_written_for_reads");
-    assert_eq!((rig.count("copies_evicted"), for_writes(&rig)), (1, 1));
-    rig.layer.reap(Instant::FAR, &mut Vec::new());
-    assert_eq!(rig.layer.take_buffer(read.id).unwrap().as_slice()[0], 1);
+    let for_writes = |bench: &Bench| bench.count("copies_written") - bench.count("copies_written_for_reads");
+    assert_eq!((bench.count("copies_evicted"), for_writes(&bench)), (1, 1));
+    bench.layer.reap(Instant::FAR, &mut Vec::new());
+    assert_eq!(bench.layer.take_buffer(read.id).unwrap().as_slice()[0], 1);
     // Without a reader the slot is taken.
-    rig.write_as(Request::write(0, page_bytes, page_bytes), 3).unwrap();
-    assert_eq!(for_writes(&rig), 2);
+    bench.write_as(Request::write(0, page_bytes, page_bytes), 3).unwrap();
+    assert_eq!(for_writes(&bench), 2);
 }

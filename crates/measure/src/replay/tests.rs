@@ -549,8 +549,8 @@ fn overload_is_the_first_doubt() {
 #[test]
 fn burst_the_drive_recovers_from_is_not_overload() {
     let burst = |at_us: u64| (0..300).map(move |n| read(at_us + n, n));
-    let calm = |from_us: u64| (0..300).map(move |n| read(from_us + n * 200, n));
-    let bursts: Vec<Record> = calm(0).chain(burst(100_000)).chain(calm(200_000)).collect();
+    let steady = |from_us: u64| (0..300).map(move |n| read(from_us + n * 200, n));
+    let bursts: Vec<Record> = steady(0).chain(burst(100_000)).chain(steady(200_000)).collect();
     let replay = replayed(&mut Scripted::new(4, 1, 100), bursts, &ReplayOptions::default());
     assert!(replay.waited > 250, "{}", replay.waited);
     assert!(!codes(&replay).contains(&"overloaded"));

@@ -48,7 +48,7 @@ impl View<'_> {
     fn part(&self, choice: &Choice, blocks: u64) -> Option<Choice> {
         let age = |nth: usize| self.patches[nth].age();
         let (newest, oldest) = (age(*choice.inputs.first()?), age(*choice.inputs.last()?));
-        // A result that forms a run of its own joins the oldest run of its inputs instead, as long as there are two.
+        // A result that forms a separate run joins the oldest run of its inputs instead, as long as there are two.
         let lower_run = match choice.run {
             Some(run) => (choice.level, Reverse(run)),
             None if newest != oldest => oldest,

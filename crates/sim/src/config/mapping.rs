@@ -9,7 +9,7 @@ use serde::Deserialize;
 pub struct MappingConfig {
     /// The mapping policy's name.
     pub policy: String,
-    /// The translation scheme's name: what is mapped, pages or whole blocks, and how.
+    /// The translation scheme's name: whether pages or whole blocks are mapped, and how.
     #[serde(default = "page")]
     pub translation: String,
     /// The translation scheme's own settings.

@@ -1,7 +1,8 @@
 //! The path of a write: over the link, into the buffer or bypassing it, to flash. Trims and flushes, too.
 //!
 //! ```text
-//! Drive::submit ─> send_command ─> command_arrived ─> start_write … the link … command_received
+//! Drive::submit ─> Kernel::accept … the host's submission … send_command ─> command_arrived ─> start_write
+//!          … the link … command_received
 //! store ─┬─ into the buffer: admit … acknowledge … complete_buffered ──> completion
 //!        │                   drain: write_unit (read missing parts), program … drained: release the slot
 //!        └─ bypass: write_bypassing: write_unit (read missing parts), program … programmed ──> completion
@@ -220,6 +221,7 @@ impl WritePath {
             }
             let forced = self.forced_drain(kernel);
             if forced.is_some() {
+                // Programs that wait for others on the planes of their die begin as they are.
                 kernel.release_groups();
             }
             let Some(buffer) = &mut self.buffer else { return };
@@ -359,7 +361,7 @@ impl WritePath {
 
     // To flash, from either side.
 
-    /// Programs a mapping unit, after reading its missing parts from flash.
+    /// Programs a mapping unit, after reading its missing parts from flash: `present` has a bit for each 64th of the unit.
     fn write_unit(
         &mut self,
         kernel: &mut DriveKernel,

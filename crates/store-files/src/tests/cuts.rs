@@ -185,7 +185,7 @@ fn power_cuts_leave_what_was_or_what_comes() {
                     paths(&before)
                 );
             } else {
-                assert_eq!(seen, model.tree, "{}: what is done is durable", of());
+                assert_eq!(seen, model.tree, "{}: completed changes are durable", of());
             }
             // The next change deletes what the cut has left.
             let records = files.store.entries(&crate::records::unfinished_key(None), None, false);

@@ -18,7 +18,7 @@ use flashlane_base::Operation;
 pub(crate) const VERSION_2: Format = Format {
     name: "iolog2",
     summary: "fio iolog, version 2: file, action, offset, length",
-    time_unit: "none; 'wait' until so many ms after the start",
+    time_unit: "none; 'wait' until a time in ms from the start",
     codes: ACTIONS,
     other_endings: &["iolog", "fio"],
     unit: "line",

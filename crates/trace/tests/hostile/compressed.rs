@@ -81,8 +81,8 @@ fn damaged_compression_reports_position_and_keeps_requests() {
                 _ => &format!("the {ending} data ends early or is damaged"),
             };
             assert!(said.contains(is), "{said}");
-            let ReadError::Damaged { records: told, units, .. } = error else { panic!("{said}") };
-            assert_eq!((told, records), (records, summary.records), "{ending} {what}");
+            let ReadError::Damaged { records: complete, units, .. } = error else { panic!("{said}") };
+            assert_eq!((complete, records), (records, summary.records), "{ending} {what}");
             assert!(said.contains(&format!("after {units} lines")), "{said}");
             assert!(records > 100 || what == "flipped", "{ending} {what}: {records}");
         }

@@ -285,9 +285,9 @@ fn block_events_without_completion_are_requests() {
         .concat()
         + &[line(6, "C", 16), line(7, "Q", 24)].concat();
     let (records, summary) = read("blkparse", text.as_bytes());
-    let told: Vec<_> =
+    let found: Vec<_> =
         records.iter().map(|r| (r.at.as_ns() / 1_000_000, r.offset_bytes / 512, r.took)).collect();
-    assert_eq!(told, [(1, 8, None), (3, 16, Some(Duration::from_ms(3)))]);
+    assert_eq!(found, [(1, 8, None), (3, 16, Some(Duration::from_ms(3)))]);
     assert_eq!(summary.skipped, 5);
     // A device without a queue: two are merged, one is not completed.
     let text = [line(1, "Q", 8), line(2, "Q", 16), line(3, "Q", 96)].concat()
@@ -308,8 +308,8 @@ fn block_events_without_sector_are_flushes_or_skipped() {
                 8,0 1 6 0.006 7 Q FWS [x]\n\
                 8,0 1 7 0.007 7 D FWS 0 + 0 [x]\n";
     let (records, summary) = read("blkparse", text.as_bytes());
-    let told: Vec<_> = records.iter().map(|record| (record.operation, record.at.as_ns())).collect();
-    assert_eq!(told, [(Operation::Flush, 7_000_000)]);
+    let found: Vec<_> = records.iter().map(|record| (record.operation, record.at.as_ns())).collect();
+    assert_eq!(found, [(Operation::Flush, 7_000_000)]);
     assert_eq!((summary.refused, summary.skipped), (0, 6));
 }
 
@@ -372,7 +372,7 @@ fn endless_input_without_requests_can_be_stopped() {
             Err(error) => panic!("{error}"),
         };
         assert!(
-            matches!(error, ReadError::Stopped { records: told, .. } if told as usize == records),
+            matches!(error, ReadError::Stopped { records: found, .. } if found as usize == records),
             "{error}"
         );
     }

@@ -135,7 +135,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("blocksize_range", "a job has one size here: write a job for each"),
     ("nrfiles", "DEVICE is one file or device"),
     ("directory", "DEVICE names the file"),
-    ("filesize", "the file is as long as it is; 'size' is the part that is visited"),
+    ("filesize", "the length of the file is not changed; 'size' is the part that is visited"),
     ("end_fsync", "only 'fsync' is known, a flush after every N writes"),
     ("sync", "durable writes are 'fua' of a .toml job file"),
     ("iodepth_batch", "requests are submitted one by one"),

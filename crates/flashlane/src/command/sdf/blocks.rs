@@ -233,7 +233,7 @@ pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// Refuses blocks of a store: it would lose keys, and could not say which. A block that cannot be read is nobody's.
+/// Refuses blocks of a store: it would lose keys, and could not say which. A block that cannot be read belongs to no store.
 fn refuse_blocks_of_a_store(blocks: &mut AnyBlocks, ids: &[u64]) -> Result<(), Failure> {
     for &id in ids {
         let Some(offset) = blocks.info(id).and_then(|info| info.length_bytes.checked_sub(MARK_BYTES)) else {

@@ -52,7 +52,7 @@ pub fn open_to_write(place: &Place, level: Level) -> Result<AnyKeyValueStore, Fa
     Ok(store.with_durability(level.into()))
 }
 
-/// The server has a cache of its own, and other commands read a key once.
+/// The server has its own cache, and other commands read a key once.
 fn uncached() -> StoreOptions {
     StoreOptions { cache_reads: false, ..StoreOptions::default() }
 }

@@ -1,4 +1,4 @@
-//! The uprobe events of a recording: what is probed, and what each event says.
+//! The uprobe events of a recording: the probed functions, and the fields of each event.
 //!
 //! PostgreSQL's own probes report transactions and page reads (a hit is a read too), but no pages that are made dirty, and
 //! name pages by relation where `MarkBufferDirty` has the number of a buffer. `ReadBufferExtended` returns it: the return

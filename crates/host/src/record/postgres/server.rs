@@ -58,7 +58,7 @@ pub struct Database {
 const SETTLING_STEPS: u32 = 30;
 const SETTLING_STEP: Duration = Duration::from_millis(100);
 
-/// Relations of a database with storage of its own, in the order of their creation; shared ones belong to the cluster.
+/// Relations of a database that have storage, in the order of their creation; shared ones belong to the cluster.
 const RELATIONS: &str = "SELECT c.oid, pg_relation_filenode(c.oid), f.number, pg_relation_size(c.oid, f.name) / \
     current_setting('block_size')::bigint, n.nspname || '.' || c.relname || f.suffix \
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, \

@@ -64,16 +64,16 @@ impl DataDevice for Scripted {
 }
 
 /// A layer over a scripted device, with one request at a time.
-pub(super) struct Rig {
+pub(super) struct Bench {
     pub layer: Replicated<Bytes<Scripted>>,
     next: u64,
 }
 
-/// Pages of a partition of the rig: 24 of data, 8 slots.
+/// Pages of a partition of the bench: 24 of data, 8 slots.
 pub(super) const PAGE: u64 = 4096;
 const PARTITION: u64 = 32 * PAGE;
 const DATA: u64 = 24 * PAGE;
-/// D of the rig.
+/// D of the bench.
 pub(super) const D: Duration = Duration::from_us(100);
 
 /// Returns whether a request below is to a slot.
@@ -81,7 +81,7 @@ pub(super) fn is_slot(request: &Request) -> bool {
     request.offset_bytes % PARTITION >= DATA
 }
 
-impl Rig {
+impl Bench {
     pub fn new(script: impl FnMut(&Request) -> (Duration, Option<Failure>) + 'static) -> Self {
         let settings = Settings {
             partitions: 8,

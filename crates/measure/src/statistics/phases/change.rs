@@ -19,7 +19,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Beginning {
     /// The beginning does not differ.
-    Alike,
+    Uniform,
     /// The I/Os before `at` differ.
     Until { at: usize, clarity: f64 },
     /// The beginning differs but has no clear end: response times drift.
@@ -46,7 +46,7 @@ const OPEN_FROM: f64 = 0.45;
 pub(super) fn find(latencies_ns: &[u64]) -> Beginning {
     let found = first_change(latencies_ns);
     let Beginning::Until { at, .. } = found else { return found };
-    let earlier = if at < SEARCHED_MIN { Beginning::Alike } else { find(&latencies_ns[..at]) };
+    let earlier = if at < SEARCHED_MIN { Beginning::Uniform } else { find(&latencies_ns[..at]) };
     let Beginning::Until { at: earlier_at, .. } = earlier else { return found };
     let mean = |part: &[u64]| part.iter().map(|&ns| ns as f64).sum::<f64>() / part.len() as f64;
     let (between, behind) = (mean(&latencies_ns[earlier_at..at]), mean(&latencies_ns[at..]));
@@ -65,11 +65,11 @@ fn first_change(latencies_ns: &[u64]) -> Beginning {
     });
     let (_, at) = best;
     if at == 0 {
-        return Beginning::Alike;
+        return Beginning::Uniform;
     }
     let clarity = clarity(&bins, at, count);
     if clarity < CLEARLY {
-        return Beginning::Alike;
+        return Beginning::Uniform;
     }
     if at as f64 > OPEN_FROM * bins.len() as f64 {
         return Beginning::Open;

@@ -70,7 +70,7 @@ pub(super) fn about(beginning: Beginning, search: Search) -> Vec<PhaseDoubt> {
     let of_startup = match beginning {
         Beginning::Open => Some(PhaseDoubt::StartupOpen),
         Beginning::Gradual => Some(PhaseDoubt::Gradual),
-        Beginning::Alike | Beginning::Until { .. } => None,
+        Beginning::Uniform | Beginning::Until { .. } => None,
     };
     let of_period = match search {
         Search::TooShort(requests) => Some(PhaseDoubt::FewPeriods { requests, needed: LEAST_CYCLES }),
