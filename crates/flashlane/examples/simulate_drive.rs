@@ -5,7 +5,7 @@
 //! cargo run --release --example simulate_drive -- sim:nvme-tlc
 //! ```
 
-use flashlane::{Device, Instant, OpenOptions, Options, Request, Seed, Workload};
+use flashlane::{Device, Instant, OpenOptions, Request, RunOptions, Seed, Workload};
 use std::error::Error;
 
 /// Runs the example.
@@ -36,7 +36,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     for depth in [1, 4, 16] {
         let mut drive = options.open(spec)?.device;
         let workload = Workload::parse(&format!("random-read,size=4k,depth={depth},requests=2k"))?;
-        let run = flashlane::run(&mut *drive, &workload, Options::default())?;
+        let run = flashlane::run(&mut *drive, &workload, RunOptions::default())?;
         let reads = run.jobs[0].reads.as_ref().ok_or("nothing was read")?;
         iops.push(run.requests as f64 / run.elapsed.as_s_f64());
         println!(

@@ -7,7 +7,7 @@
 use flashlane::policy::cleaning::{self, Cleaning, View};
 use flashlane::policy::registry::Entry;
 use flashlane::policy::{OptionError, Options as PolicyOptions};
-use flashlane::{Device, OpenOptions, Options, Policies, Seed, Workload};
+use flashlane::{Device, OpenOptions, Policies, RunOptions, Seed, Workload};
 use std::error::Error;
 
 /// Chooses the block that was closed first, in the order of a log.
@@ -42,7 +42,7 @@ pub fn write_amplification(policy: &str) -> Result<f64, Box<dyn Error>> {
     );
     let mut drive = OpenOptions::new().policies(policies).open(&spec)?.device;
     let workload = Workload::parse("random-write,size=4k,depth=8,requests=40k")?;
-    flashlane::run(&mut *drive, &workload, Options::default())?;
+    flashlane::run(&mut *drive, &workload, RunOptions::default())?;
     Ok(drive.counters().write_amplification().ok_or("nothing was written")?)
 }
 

@@ -4,7 +4,7 @@
 //! lack this figure.
 
 use flashlane_device::NullDevice;
-use flashlane_measure::{Options, run};
+use flashlane_measure::{RunOptions, run};
 use flashlane_workload::{Job, Mix, Pattern, Workload};
 
 const REQUESTS: u64 = 200_000;
@@ -15,7 +15,7 @@ pub fn ns_per_request(depth: u32) -> f64 {
     let workload =
         Workload::single(Job::new("null", Pattern::Random, Mix::READ, 4096).depth(depth), REQUESTS);
     let mut device = NullDevice::new(1 << 30);
-    let (run, took) = flashlane_host::timed(|| run(&mut device, &workload, Options::default()));
+    let (run, took) = flashlane_host::timed(|| run(&mut device, &workload, RunOptions::default()));
     assert!(run.is_ok_and(|run| run.requests == REQUESTS), "a null device refuses nothing");
     took.as_ns() as f64 / REQUESTS as f64
 }

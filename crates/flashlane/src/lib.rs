@@ -1,11 +1,11 @@
 //! See inside an SSD, simulate its firmware, use its parallelism: the library interface of Flashlane in one crate.
 //!
 //! ```
-//! use flashlane::{Options, Workload};
+//! use flashlane::{RunOptions, Workload};
 //!
 //! let mut drive = flashlane::open("sim:ssd-s")?.device;
 //! let workload = Workload::parse("random-read,size=4k,depth=32,requests=2k")?;
-//! let run = flashlane::run(&mut *drive, &workload, Options::default())?;
+//! let run = flashlane::run(&mut *drive, &workload, RunOptions::default())?;
 //! assert_eq!(run.requests, 2000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -33,7 +33,7 @@ pub use flashlane_device::{
     Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
     SubmitError,
 };
-pub use flashlane_measure::{MeasureError, Options, Run, run};
+pub use flashlane_measure::{MeasureError, Run, RunOptions, run};
 pub use flashlane_open::{
     AnyKeyValueStore, BlockAccess, BlocksError, NewStore, OpenError, OpenOptions, Opened, StoreSpecError,
 };

@@ -6,7 +6,7 @@
 
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Device, NullDevice, Request};
-use flashlane_measure::{Options, closed_loop, run};
+use flashlane_measure::{RunOptions, closed_loop, run};
 use flashlane_workload::{Generator, Job, Mix, Pattern, Workload};
 use std::hint::black_box;
 
@@ -48,7 +48,7 @@ fn main() {
     for (name, depth) in [("run-depth-32", DEPTH), ("run-depth-1", 1)] {
         figure(name, "request", &mut |n| {
             let workload = Workload::single(job.clone().depth(depth), n);
-            let result = run(&mut NullDevice::new(CAPACITY_BYTES), &workload, Options::default());
+            let result = run(&mut NullDevice::new(CAPACITY_BYTES), &workload, RunOptions::default());
             black_box(result.expect("the null device takes everything"));
         });
     }

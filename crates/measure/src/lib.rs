@@ -24,7 +24,7 @@ mod verify;
 pub use closed_loop::closed_loop;
 pub use doubt::{Doubt, Throughput, about_flash, never_written_share};
 pub use error::{Interruption, MeasureError};
-pub use options::{Options, Progress, Watch};
+pub use options::{Progress, RunOptions, Watch};
 pub use precondition::Preconditioned;
 pub use replay::{
     Beyond, ByOperation, Fitted, MOST_IN_FLIGHT, Pace, PaceError, Refusal, Replay, ReplayError,

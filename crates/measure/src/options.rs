@@ -8,14 +8,14 @@ use std::ops::ControlFlow;
 pub type Watch<'a, P = Progress> = &'a mut dyn FnMut(&P) -> ControlFlow<()>;
 
 /// Options for observing a run.
-pub struct Options<'a> {
+pub struct RunOptions<'a> {
     /// Most requests kept as samples, drawn evenly from all; zero keeps none.
     pub samples: usize,
     /// Receives the progress and can stop the run.
     pub watch: Option<Watch<'a>>,
 }
 
-impl Default for Options<'_> {
+impl Default for RunOptions<'_> {
     /// 100,000 samples (3.2 MB), unwatched.
     fn default() -> Self {
         Self { samples: 100_000, watch: None }

@@ -16,7 +16,7 @@ use crate::closed_loop::watched_loop;
 use crate::engine::drive;
 use crate::recorder::Recorder;
 use crate::statistics::steady_state::{ROUNDS_MAX, Window};
-use crate::{Interruption, MeasureError, Options, Progress, Watch};
+use crate::{Interruption, MeasureError, Progress, RunOptions, Watch};
 use flashlane_base::{Duration, Operation};
 use flashlane_device::{Device, Profile};
 use flashlane_workload::{Job, Mix, Pattern, Precondition, Stop, Workload};
@@ -166,7 +166,7 @@ fn write<D: Device + ?Sized>(
         .as_mut()
         .map(|watch| |progress: &Progress| watch(&Progress { preconditions: true, ..*progress }));
     let watch = watching.as_mut().map(|watch| watch as Watch<'_>);
-    let mut recorder = Recorder::new(device, workload, Options { samples: 0, watch });
+    let mut recorder = Recorder::new(device, workload, RunOptions { samples: 0, watch });
     let slots = recorder.slots();
     let ending = drive(device, slots, &mut recorder);
     (recorder.measured, recorder.last.since(recorder.started), ending.interruption)

@@ -1,7 +1,7 @@
 //! The client of a run: issues its requests and records completions.
 
 use crate::engine::{Client, Task};
-use crate::options::{Options, Progress, Watch};
+use crate::options::{Progress, RunOptions, Watch};
 use crate::statistics::{BatchMeans, Sample, Samples};
 use crate::terms::{Claim, Lag, Terms};
 use flashlane_base::{Duration, Histogram, Instant, Operation};
@@ -95,7 +95,7 @@ fn by_field(access: Access) -> Access {
 }
 
 impl<'a> Recorder<'a> {
-    pub(crate) fn new<D: Device + ?Sized>(device: &D, workload: &Workload, options: Options<'a>) -> Self {
+    pub(crate) fn new<D: Device + ?Sized>(device: &D, workload: &Workload, options: RunOptions<'a>) -> Self {
         let profile = device.profile();
         let jobs = workload
             .jobs

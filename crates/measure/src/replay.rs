@@ -21,7 +21,7 @@ pub use recording::{ByOperation, Slow};
 use crate::engine::drive;
 use crate::rate::per_second;
 use crate::statistics::{Confidence, OverTime, Sample};
-use crate::{Interruption, Options, Throughput};
+use crate::{Interruption, RunOptions, Throughput};
 use client::Replayer;
 use flashlane_base::{Duration, Histogram};
 use flashlane_device::{Counters, Device, Profile};
@@ -107,7 +107,7 @@ pub fn replay<D, I>(
     device: &mut D,
     records: I,
     how: &ReplayOptions,
-    options: Options<'_>,
+    options: RunOptions<'_>,
 ) -> Result<Replay, ReplayError>
 where
     D: Device + ?Sized,

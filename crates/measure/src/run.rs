@@ -15,7 +15,7 @@ use crate::statistics::steady_state::Window;
 use crate::statistics::{Confidence, Sample};
 use crate::terms::Lag;
 use crate::verify::{UNIT_MIN_BYTES, Verified, Verifying, unit_bytes};
-use crate::{Interruption, MeasureError, Options};
+use crate::{Interruption, MeasureError, RunOptions};
 use flashlane_base::{Duration, Histogram, Operation};
 use flashlane_device::{Counters, DataDevice, Device, Profile};
 use flashlane_workload::{Limits, Precondition, Unfit, Workload};
@@ -96,7 +96,7 @@ pub fn limits(profile: &Profile) -> Limits {
 pub fn run<D: Device + ?Sized>(
     device: &mut D,
     workload: &Workload,
-    mut options: Options<'_>,
+    mut options: RunOptions<'_>,
 ) -> Result<Run, MeasureError> {
     check(workload, device.profile(), false)?;
     let (precondition, ended) = preconditioned(device, workload, &mut options);
@@ -112,18 +112,18 @@ pub fn run<D: Device + ?Sized>(
 pub fn run_verified<D: DataDevice + ?Sized>(
     device: &mut D,
     workload: &Workload,
-    mut options: Options<'_>,
+    mut options: RunOptions<'_>,
 ) -> Result<Run, MeasureError> {
     let profile = device.profile().clone();
     check(workload, &profile, true)?;
     let unit_bytes = unit_bytes(workload, &profile);
     let (precondition, ended) = preconditioned(device, workload, &mut options);
     let mut verifying = Verifying::new(device, unit_bytes, workload.seed);
-    let Options { samples, mut watch } = options;
+    let RunOptions { samples, mut watch } = options;
     let watching = watch.as_mut().map(|watch| watch as Watch<'_>);
     let mut run = Run {
         precondition,
-        ..measured(&mut verifying, workload, Options { samples, watch: watching }, ended)
+        ..measured(&mut verifying, workload, RunOptions { samples, watch: watching }, ended)
     };
     let checked_bytes = verifying.verified.checked_bytes;
     if run.partial.is_none() {
@@ -181,7 +181,7 @@ fn unverifiable(workload: &Workload, profile: &Profile) -> Option<String> {
 fn preconditioned<D: Device + ?Sized>(
     device: &mut D,
     workload: &Workload,
-    options: &mut Options<'_>,
+    options: &mut RunOptions<'_>,
 ) -> (Option<Preconditioned>, Option<Interruption>) {
     let (done, ended) = match workload.precondition {
         None => return (None, None),
@@ -197,7 +197,7 @@ fn preconditioned<D: Device + ?Sized>(
 fn measured<D: Device + ?Sized>(
     device: &mut D,
     workload: &Workload,
-    options: Options<'_>,
+    options: RunOptions<'_>,
     ended: Option<Interruption>,
 ) -> Run {
     let profile = device.profile().clone();

@@ -1,6 +1,6 @@
 //! The loop against scripted devices with known results.
 
-use crate::{Doubt, Interruption, JobRun, MeasureError, Options, Progress, Run, closed_loop, run};
+use crate::{Doubt, Interruption, JobRun, MeasureError, Progress, Run, RunOptions, closed_loop, run};
 use flashlane_base::{Duration, Instant, Operation};
 use flashlane_device::{Completion, Counters, Device, Failure, NullDevice, Profile, Request, SubmitError};
 use flashlane_result::run::RunResult;
@@ -136,7 +136,7 @@ fn random_read(depth: u32) -> Job {
 }
 
 fn measure(device: &mut Scripted, workload: &Workload) -> Run {
-    run(device, workload, Options::default()).unwrap_or_else(|e| panic!("{e}"))
+    run(device, workload, RunOptions::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn watch_sees_progress_and_stops_the_run() {
         last = *progress;
         if progress.requests >= 50 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let options = Options { samples: 10, watch: Some(&mut watch) };
+    let options = RunOptions { samples: 10, watch: Some(&mut watch) };
     let result = run(&mut device, &Workload::single(random_read(8), 4000), options).unwrap();
     assert_eq!(result.partial, Some(Interruption::Stopped));
     assert_eq!(result.requests, 58, "fifty, and the eight then in flight");
@@ -232,7 +232,7 @@ fn watch_is_called_in_proportion_to_work() {
             ControlFlow::Continue(())
         };
         let job = Job::new("a", Pattern::Random, Mix::READ, size_bytes).depth(8);
-        let options = Options { samples: 0, watch: Some(&mut watch) };
+        let options = RunOptions { samples: 0, watch: Some(&mut watch) };
         run(&mut Scripted::new(32, 4, 100), &Workload::single(job, requests), options).unwrap();
         calls
     };
@@ -244,7 +244,7 @@ fn watch_is_called_in_proportion_to_work() {
 fn stop_does_not_drain_a_simulated_device() {
     let mut stop = |_: &Progress| ControlFlow::Break(());
     let job = Job::new("a", Pattern::Random, Mix::READ, 512 << 20).depth(8);
-    let options = Options { samples: 0, watch: Some(&mut stop) };
+    let options = RunOptions { samples: 0, watch: Some(&mut stop) };
     let result = run(&mut Scripted::new(32, 1, 100), &Workload::single(job, 100), options).unwrap();
     assert_eq!((result.partial, result.requests, result.failed), (Some(Interruption::Stopped), 1, 0));
 }
@@ -334,7 +334,7 @@ fn unfit_workload_submits_no_request() {
     let mut device = Scripted::new(32, 4, 100);
     device.profile.read_only = true;
     let writes = Job::new("writes", Pattern::Sequential, Mix::WRITE, 4096);
-    let error = run(&mut device, &Workload::single(writes, 10), Options::default()).unwrap_err();
+    let error = run(&mut device, &Workload::single(writes, 10), RunOptions::default()).unwrap_err();
     assert!(error.to_string().contains("reading only"), "{error}");
     assert!(device.log.is_empty());
 }
@@ -364,7 +364,7 @@ fn same_seed_gives_same_requests() {
 #[test]
 fn result_json_has_all_fields_and_finite_numbers() {
     let workload = Workload::parse("mixed,requests=3,depth=3").unwrap();
-    let result = run(&mut NullDevice::new(1 << 20), &workload, Options::default()).unwrap();
+    let result = run(&mut NullDevice::new(1 << 20), &workload, RunOptions::default()).unwrap();
     let json = serde_json::to_string(&RunResult::from(&result)).unwrap();
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["schema"], "flashlane.run/1");

@@ -3,7 +3,7 @@
 use crate::changed::Changed;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Completion, Device, Operation, Request, RequestId, SubmitError};
-use flashlane_measure::{Interruption, MeasureError, Options as RunOptions, Run, closed_loop};
+use flashlane_measure::{Interruption, MeasureError, Run, RunOptions, closed_loop};
 use flashlane_workload::{Access, Mix, Workload};
 use std::ops::ControlFlow;
 

@@ -10,7 +10,7 @@
 
 use flashlane_device::NullDevice;
 use flashlane_layer::Backed;
-use flashlane_measure::{Options as RunOptions, run};
+use flashlane_measure::{RunOptions, run};
 use flashlane_open::OpenOptions;
 use flashlane_serve::{Address, Bound, Lateness, Options, RealTime, uri};
 use flashlane_workload::Workload;

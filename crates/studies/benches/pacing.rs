@@ -4,7 +4,7 @@
 //! `cargo bench --bench pacing`; `cargo test --benches` runs it small.
 
 use flashlane_base::Seed;
-use flashlane_measure::{Options, run};
+use flashlane_measure::{RunOptions, run};
 use flashlane_sim::{Drive, profile};
 use flashlane_workload::{Job, Mix, Pattern, Workload};
 
@@ -36,7 +36,7 @@ fn measure(id: &str, what: &str, pacing: &[(&str, &str)], quick: bool) {
     let mut drive = Drive::new(&config, Seed(1));
     let writes = if quick { 20_000 } else { 2_000_000 };
     let job = Job::new("bench", Pattern::Random, Mix::WRITE, 4096).depth(8);
-    let result = run(&mut drive, &Workload::single(job, writes), Options::default())
+    let result = run(&mut drive, &Workload::single(job, writes), RunOptions::default())
         .expect("the bench's own workload");
     let latency = result.jobs[0].writes.as_ref().expect("the job writes").latency();
     println!("{id}-p999: {:.2} ms (99.9% of writes within, {what})", latency.p999 / 1e6);

@@ -9,7 +9,7 @@
 mod process;
 
 use flashlane_base::{Duration, Instant, Operation, Random, Seed};
-use flashlane_measure::{Options, Pace, Replay, ReplayOptions, replay};
+use flashlane_measure::{Pace, Replay, ReplayOptions, RunOptions, replay};
 use flashlane_sim::{Drive, profile};
 use flashlane_trace::{OpenOptions, Record, open};
 use process::user_cpu_s;
@@ -62,7 +62,7 @@ fn drive() -> Drive {
 }
 
 fn measured(drive: &mut Drive, records: impl Iterator<Item = Record>, how: &ReplayOptions) -> Replay {
-    replay(drive, records, how, Options::default()).expect("the trace fits the drive")
+    replay(drive, records, how, RunOptions::default()).expect("the trace fits the drive")
 }
 
 /// 100,000 writes over 940 s in bursts: five in six of 256 KiB, the others of 4 KiB to 4 MiB, most of them sequential,

@@ -6,7 +6,7 @@
 mod process;
 
 use flashlane_base::Seed;
-use flashlane_measure::{Options, run};
+use flashlane_measure::{RunOptions, run};
 use flashlane_sim::{Drive, profile};
 use flashlane_workload::{Job, Mix, Pattern, Workload};
 use process::{resident_bytes, user_cpu_s};
@@ -51,7 +51,7 @@ fn random(id: &str, what: &str, state: &str, mix: Mix, requests: u64) {
     // The best of three: other load on the machine only slows a run down.
     for _ in 0..3 {
         let before = user_cpu_s();
-        let result = run(&mut drive, &workload, Options::default()).expect("the bench's own workload");
+        let result = run(&mut drive, &workload, RunOptions::default()).expect("the bench's own workload");
         // The system's resolution is 1/100 s.
         best = best.max(result.requests as f64 / (user_cpu_s() - before).max(0.01));
         amplification = result.counters.write_amplification();

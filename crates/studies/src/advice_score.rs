@@ -7,7 +7,7 @@
 
 use flashlane_base::{Random, Seed};
 use flashlane_device::Device;
-use flashlane_measure::{Options as RunOptions, run};
+use flashlane_measure::{RunOptions, run};
 use flashlane_probe::{Effort, Options, ProbeResult, Recommendation, probe};
 use flashlane_sim::config::DriveConfig;
 use flashlane_sim::profile;

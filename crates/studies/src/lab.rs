@@ -176,7 +176,7 @@ impl<'a> Lab<'a> {
         let records = records.into_iter();
         let all = records.size_hint().1.unwrap_or(usize::MAX).max(1) as f64;
         let mut watch = |progress: &flashlane_measure::Progress| self.control(progress.requests as f64 / all);
-        let options = flashlane_measure::Options { watch: Some(&mut watch), ..Default::default() };
+        let options = flashlane_measure::RunOptions { watch: Some(&mut watch), ..Default::default() };
         let replay = replay(&mut drive, records, how, options)?;
         match replay.partial {
             None => Ok(replay),
@@ -194,7 +194,7 @@ impl<'a> Lab<'a> {
     ) -> Result<Run, FigureError> {
         let mut drive = self.drive(profile, overrides)?;
         let mut watch = |_: &flashlane_measure::Progress| self.control(0.0);
-        let options = flashlane_measure::Options { watch: Some(&mut watch), ..Default::default() };
+        let options = flashlane_measure::RunOptions { watch: Some(&mut watch), ..Default::default() };
         let run = flashlane_transactions::run(&mut drive, source, setup, options)?;
         match run.partial {
             None => Ok(run),

@@ -198,7 +198,7 @@ impl Small {
         let mut drive = flashlane_sim::Drive::new(&config, flashlane_base::Seed(7));
         let workload = flashlane_workload::Workload::parse("mixed,depth=8,requests=300,area=4MiB").unwrap();
         let run =
-            flashlane_measure::run(&mut drive, &workload, flashlane_measure::Options::default()).unwrap();
+            flashlane_measure::run(&mut drive, &workload, flashlane_measure::RunOptions::default()).unwrap();
         Ok(RunResult::from(&run).into())
     }
 

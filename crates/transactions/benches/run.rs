@@ -6,7 +6,7 @@
 
 use flashlane_base::Seed;
 use flashlane_device::{Device, NullDevice};
-use flashlane_measure::Options;
+use flashlane_measure::RunOptions;
 use flashlane_transactions::recording::{LeftOut, Reader, Transaction, Writer};
 use flashlane_transactions::synthetic::TpcB;
 use flashlane_transactions::{Setup, run};
@@ -51,7 +51,7 @@ fn drive() -> Box<dyn Device> {
 
 fn simulated(device: &mut dyn Device, setup: &Setup) -> u64 {
     let mut source = TpcB::new(BRANCHES, 10, Seed(1));
-    let result = run(device, &mut source, setup, Options::default()).expect("the setup fits");
+    let result = run(device, &mut source, setup, RunOptions::default()).expect("the setup fits");
     assert_eq!(result.partial, None);
     black_box(result).accesses
 }

@@ -7,7 +7,7 @@ use flashlane_base::{Duration, Histogram};
 use flashlane_device::{Counters, Device, Profile};
 use flashlane_measure::engine::drive;
 use flashlane_measure::statistics::{Confidence, OverTime};
-use flashlane_measure::{ByOperation, Interruption, Options, rate};
+use flashlane_measure::{ByOperation, Interruption, RunOptions, rate};
 
 /// Why a transaction began anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub fn run<D: Device + ?Sized, S: Source>(
     device: &mut D,
     source: &mut S,
     setup: &Setup,
-    options: Options<'_>,
+    options: RunOptions<'_>,
 ) -> Result<Run, Unfit> {
     let profile = device.profile().clone();
     let header = source.header().clone();

@@ -5,7 +5,7 @@ use crate::synthetic::TpcB;
 use crate::{Pace, Restart, Run, Setup, Source, run};
 use flashlane_base::{Duration, Instant, Operation, Seed};
 use flashlane_device::{Completion, Device, Profile, Request, SubmitError};
-use flashlane_measure::Options;
+use flashlane_measure::RunOptions;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ fn list(transactions: Vec<(u64, Vec<Access>)>) -> List {
 
 fn ran(setup: &Setup, transactions: Vec<(u64, Vec<Access>)>) -> (Run, Fixed) {
     let mut device = Fixed::new();
-    let run = run(&mut device, &mut list(transactions), setup, Options::default()).unwrap();
+    let run = run(&mut device, &mut list(transactions), setup, RunOptions::default()).unwrap();
     assert_eq!(run.partial, None);
     (run, device)
 }
@@ -185,7 +185,7 @@ fn at_recorded_times(begins_us: &[u64], pace: Pace, clients: u32) -> Run {
     }
     source.transactions = transactions.into_iter();
     let setup = Setup { clients, pace, ..Setup::default() };
-    run(&mut Fixed::new(), &mut source, &setup, Options::default()).unwrap()
+    run(&mut Fixed::new(), &mut source, &setup, RunOptions::default()).unwrap()
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn open_pace_begins_no_transaction_after_the_end() {
         ..transaction
     };
     source.transactions = transactions.into_iter().map(at).collect::<Vec<_>>().into_iter();
-    let run = run(&mut Fixed::new(), &mut source, &setup, Options::default()).unwrap();
+    let run = run(&mut Fixed::new(), &mut source, &setup, RunOptions::default()).unwrap();
     assert_eq!(run.transactions, 3);
 }
 
@@ -341,7 +341,7 @@ fn simulated_drive_repeats_a_run_exactly() {
         let config = flashlane_sim::profile::load("ssd-s", &settings).unwrap();
         let mut device = flashlane_sim::device(&config, Seed(1), "drive".into());
         let setup = Setup { warmup: 100, transactions: Some(1000), ..Setup::default() };
-        let run = run(&mut device, &mut TpcB::new(10, 10, Seed(1)), &setup, Options::default()).unwrap();
+        let run = run(&mut device, &mut TpcB::new(10, 10, Seed(1)), &setup, RunOptions::default()).unwrap();
         assert_eq!(run.partial, None);
         run
     };

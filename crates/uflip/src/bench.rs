@@ -4,7 +4,7 @@ use crate::UflipError;
 use crate::options::Progress;
 use flashlane_base::{Duration, Operation};
 use flashlane_device::{Device, Profile};
-use flashlane_measure::{Options as RunOptions, Watch, closed_loop, run};
+use flashlane_measure::{RunOptions, Watch, closed_loop, run};
 use flashlane_workload::{Access, Workload};
 
 /// A device under test.

@@ -17,7 +17,7 @@ use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
-use flashlane_measure::Options;
+use flashlane_measure::RunOptions;
 use flashlane_trace::{FORMATS, OpenOptions};
 use plan::PlanOptions;
 use recording::{Recording, Requests};
@@ -105,7 +105,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let mut watch = |share| meter.watch(share);
     let opened = plan.open(target, safety, writes)?;
     let requests = Requests::Opened(Box::new(trace), side_by_side);
-    let (replay, mut result) = plan.measure(opened, requests, Options::default().samples, &mut watch)?;
+    let (replay, mut result) = plan.measure(opened, requests, RunOptions::default().samples, &mut watch)?;
     drop(meter);
     let measured = replay.requests + replay.flushes;
     if let Some(reason) = result.partial.as_ref().filter(|_| measured == 0) {

@@ -12,7 +12,7 @@ use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
-use flashlane_measure::{Interruption, MeasureError, Options, Progress, Run, run, run_verified};
+use flashlane_measure::{Interruption, MeasureError, Progress, Run, RunOptions, run, run_verified};
 use flashlane_open::Target;
 use flashlane_result::Warning;
 use flashlane_result::run::{RunResult, RunsResult};
@@ -106,7 +106,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         }
         meter.watch(progress.share())
     };
-    let measured = measure(target, &stages, safety, Options::default().samples, &mut watch);
+    let measured = measure(target, &stages, safety, RunOptions::default().samples, &mut watch);
     drop(meter);
     let mut measured = measured?;
     let unmeasured = measured.pop_if(|(run, _)| run.requests == 0 && run.partial.is_some());
@@ -201,7 +201,7 @@ fn measure(
     };
     let mut measured = Vec::new();
     for workload in stages {
-        let options = Options { samples, watch: Some(&mut *watch) };
+        let options = RunOptions { samples, watch: Some(&mut *watch) };
         let run = match &mut device {
             OpenDevice::Bytes(opened) if workload.verify => {
                 run_verified(&mut *opened.device, workload, options)

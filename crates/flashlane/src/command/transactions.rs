@@ -12,7 +12,7 @@ use crate::{harness, output};
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
-use flashlane_measure::{Options, Progress};
+use flashlane_measure::{Progress, RunOptions};
 use flashlane_open::Target;
 use flashlane_result::transactions::TransactionsResult;
 use flashlane_trace::is_standard_input;
@@ -130,7 +130,7 @@ impl Recorded {
         let mut source =
             Repeated::open(&self.path, flashlane_host::interrupted).map_err(Failure::unusable)?;
         let mut watch = |progress: &Progress| watch(progress.share());
-        let options = Options { samples: 0, watch: Some(&mut watch) };
+        let options = RunOptions { samples: 0, watch: Some(&mut watch) };
         let run = run(&mut *opened.device, &mut source, setup, options).map_err(Failure::unusable)?;
         let mut result = run.result(&self.name, &self.survey);
         result.warnings.extend(opened.warnings);

@@ -5,7 +5,7 @@ use super::*;
 use crate::{Backed, Fault, Faults, Faulty, Rate};
 use flashlane_device::{DataDevice, NullDevice};
 use flashlane_device_testing::conformance;
-use scripted::{D, PAGE, Bench, is_slot};
+use scripted::{Bench, D, PAGE, is_slot};
 
 fn settings(partitions: u32, page_bytes: u64) -> Settings {
     Settings { partitions, page_bytes, ..Settings::default() }
@@ -203,7 +203,8 @@ fn unreadable_place_is_replaced_by_another() {
         bench.wait(LATE * 2);
         assert_eq!(bench.read(4).map(|(value, _)| value), Ok(6), "slot fails: {broken_slot}");
     }
-    let mut bench = Bench::new(|request| (Duration::ZERO, (!is_write(request)).then_some(Failure::Unreadable)));
+    let mut bench =
+        Bench::new(|request| (Duration::ZERO, (!is_write(request)).then_some(Failure::Unreadable)));
     bench.write(4, 6).unwrap();
     assert_eq!(bench.read(4), Err(Failure::Unreadable));
 }

@@ -1,7 +1,7 @@
 //! Preconditioning on a scripted device.
 
 use crate::tests::Scripted;
-use crate::{Doubt, Interruption, Options, Run, run};
+use crate::{Doubt, Interruption, Run, RunOptions, run};
 use flashlane_base::Operation;
 use flashlane_device::Request;
 use flashlane_result::run::RunResult;
@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 fn preconditioned(device: &mut Scripted, text: &str) -> Run {
     device.profile.capacity_bytes = 64 << 20;
     let workload = Workload::parse(text).unwrap_or_else(|error| panic!("{error}"));
-    run(device, &workload, Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    run(device, &workload, RunOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn watch_stops_mixed_preconditioning() {
         assert!(progress.preconditions);
         ControlFlow::Break(())
     };
-    let options = Options { watch: Some(&mut watch), ..Options::default() };
+    let options = RunOptions { watch: Some(&mut watch), ..RunOptions::default() };
     let result = run(&mut device, &workload, options).unwrap();
     assert_eq!((result.requests, result.partial), (0, Some(Interruption::Stopped)));
     assert!(device.log.len() < 10_000, "{}", device.log.len());
@@ -112,7 +112,7 @@ fn watch_stops_preconditioning() {
         seen |= progress.preconditions;
         ControlFlow::Break(())
     };
-    let options = Options { watch: Some(&mut watch), ..Options::default() };
+    let options = RunOptions { watch: Some(&mut watch), ..RunOptions::default() };
     let result = run(&mut device, &workload, options).unwrap();
     assert!(seen);
     assert_eq!((result.requests, result.partial), (0, Some(Interruption::Stopped)));

@@ -4,7 +4,7 @@ use super::fit::{Fit, LONGEST};
 use super::options::{Pace, ReplayOptions};
 use super::recording::{Finished, Recording};
 use super::timing::{Clock, Thinking, Turn};
-use crate::Options;
+use crate::RunOptions;
 use crate::engine::{Client, Task};
 use crate::options::{Progress, Watch};
 use flashlane_base::{Duration, Instant, Operation};
@@ -72,7 +72,7 @@ impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
         records: I,
         how: &ReplayOptions,
         slots: u32,
-        options: Options<'a>,
+        options: RunOptions<'a>,
     ) -> Self {
         let started = device.now();
         let (timing, speed) = match how.pace {

@@ -34,7 +34,7 @@ fn paced(pace: Pace) -> ReplayOptions {
 }
 
 fn replayed(device: &mut Scripted, records: Vec<Record>, how: &ReplayOptions) -> Replay {
-    replay(device, records, how, Options::default()).unwrap_or_else(|e| panic!("{e}"))
+    replay(device, records, how, RunOptions::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Latencies in microseconds, in the order of arrival.
@@ -262,13 +262,13 @@ proptest! {
 #[test]
 fn trace_without_replayable_requests_is_refused() {
     let mut device = Scripted::new(8, 1, 100);
-    let error = replay(&mut device, [read(0, 1 << 40)], &ReplayOptions::default(), Options::default());
+    let error = replay(&mut device, [read(0, 1 << 40)], &ReplayOptions::default(), RunOptions::default());
     let error = error.unwrap_err().to_string();
     assert!(error.contains("of the 1 requests") && error.contains("do not lie within"), "{error}");
-    let nothing = replay(&mut device, [], &ReplayOptions::default(), Options::default()).unwrap_err();
+    let nothing = replay(&mut device, [], &ReplayOptions::default(), RunOptions::default()).unwrap_err();
     assert_eq!(nothing, ReplayError::Nothing { device: "scripted".into(), records: 0, first: None });
     for pace in [Pace::Open { speed: 0.0 }, Pace::Think { speed: f64::NAN }, Pace::Closed { depth: 0 }] {
-        let error = replay(&mut device, [read(0, 0)], &paced(pace), Options::default()).unwrap_err();
+        let error = replay(&mut device, [read(0, 0)], &paced(pace), RunOptions::default()).unwrap_err();
         assert!(matches!(error, ReplayError::Pace(_)), "{error}");
     }
     assert!(device.log.is_empty());
@@ -317,7 +317,7 @@ fn lateness_is_measured_and_reported_on_real_devices() {
     let mut device = Oversleeping::new(1, 1, 20);
     // The third waits for the second and is submitted at its completion, so that it is not late.
     let records = [read(0, 0), read(1000, 1), read(1010, 2), read(2000, 3)];
-    let result = replay(&mut device, records, &ReplayOptions::default(), Options::default()).unwrap();
+    let result = replay(&mut device, records, &ReplayOptions::default(), RunOptions::default()).unwrap();
     assert_eq!(submissions_us(&device.0), [0, 1007, 1027, 2007]);
     assert_eq!(latencies_us(&result), [20, 27, 37, 27]);
     let lateness = result.lateness.as_ref().unwrap();
@@ -327,7 +327,7 @@ fn lateness_is_measured_and_reported_on_real_devices() {
     assert!(late.contains("7 µs or more") && late.contains("p50 latency of 27 µs"), "{late}");
     let mut device = Oversleeping::new(1, 1, 20);
     let closed = paced(Pace::Closed { depth: 1 });
-    let result = replay(&mut device, [read(0, 0), read(0, 1)], &closed, Options::default()).unwrap();
+    let result = replay(&mut device, [read(0, 0), read(0, 1)], &closed, RunOptions::default()).unwrap();
     assert!(result.lateness.is_none(), "requests have no arrival time there");
 }
 
@@ -337,7 +337,7 @@ fn operation_the_device_refuses_is_left_out() {
     for pace in [Pace::Open { speed: 1.0 }, Pace::Think { speed: 1.0 }, Pace::Closed { depth: 2 }] {
         let mut device = Oversleeping::new(1, 1, 20);
         let records = [read(0, 0), trim(5), read(10, 1), trim(500), trim(500), read(600, 2)];
-        let result = replay(&mut device, records, &paced(pace), Options::default()).unwrap();
+        let result = replay(&mut device, records, &paced(pace), RunOptions::default()).unwrap();
         assert_eq!((result.requests, result.fitted.refused, result.partial), (3, 3, None), "{pace:?}");
         assert_eq!(result.fitted.first_refused[0].number, 2);
     }
@@ -351,7 +351,7 @@ fn watch_stops_a_replay_in_a_long_gap() {
         asked += 1;
         if asked < 4 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let options = Options { watch: Some(&mut watch), ..Options::default() };
+    let options = RunOptions { watch: Some(&mut watch), ..RunOptions::default() };
     let records = [read(0, 0), read(3_600_000_000, 1)];
     let result = replay(&mut device, records, &ReplayOptions::default(), options).unwrap();
     assert_eq!((result.requests, result.partial), (1, Some(Interruption::Stopped)));
@@ -447,7 +447,7 @@ fn mostly_left_out_trace_is_the_first_doubt() {
 fn null_device_replays_without_waiting() {
     let mut device = NullDevice::new(1 << 30);
     let records = (0..10_000).map(|i| read(i, i));
-    let result = replay(&mut device, records, &ReplayOptions::default(), Options::default()).unwrap();
+    let result = replay(&mut device, records, &ReplayOptions::default(), RunOptions::default()).unwrap();
     assert_eq!((result.requests, result.waited), (10_000, 0));
     assert_eq!(result.latencies.all().latency().max, 1.0, "its clock moves by a nanosecond a request");
 }

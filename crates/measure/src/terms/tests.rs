@@ -2,7 +2,7 @@
 
 use crate::doubt::about_flash;
 use crate::tests::Scripted;
-use crate::{Doubt, Options, Run, run};
+use crate::{Doubt, Run, RunOptions, run};
 use flashlane_base::{Duration, Instant, Operation};
 use flashlane_device::{Counters, Device, Profile};
 use flashlane_result::run::RunResult;
@@ -10,7 +10,7 @@ use flashlane_workload::Workload;
 
 fn measure(device: &mut Scripted, text: &str) -> Run {
     let workload = Workload::parse(text).unwrap_or_else(|error| panic!("{error}"));
-    run(device, &workload, Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    run(device, &workload, RunOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]

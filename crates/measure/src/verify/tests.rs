@@ -1,7 +1,7 @@
 //! Verified runs on a device that stores data and can lose it.
 
 use crate::tests::Scripted;
-use crate::{Interruption, MeasureError, Mismatch, Options, Progress, Run, run, run_verified};
+use crate::{Interruption, MeasureError, Mismatch, Progress, Run, RunOptions, run, run_verified};
 use flashlane_base::{Instant, Operation};
 use flashlane_device::{Buffer, Completion, DataDevice, Device, Profile, Request, RequestId, SubmitError};
 use flashlane_result::run::RunResult;
@@ -106,7 +106,7 @@ impl DataDevice for Bytes {
 
 fn verified(fault: Fault, text: &str) -> Run {
     let workload = Workload::parse(text).unwrap_or_else(|error| panic!("{error}"));
-    run_verified(&mut Bytes::new(fault), &workload, Options::default())
+    run_verified(&mut Bytes::new(fault), &workload, RunOptions::default())
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -202,13 +202,13 @@ fn run_without_checked_data_has_that_doubt_first() {
 fn device_without_data_is_refused() {
     let workload = Workload::parse("random-write,verify").unwrap();
     let Err(MeasureError::Unfit { unfit, .. }) =
-        run(&mut Scripted::new(1, 1, 1), &workload, Options::default())
+        run(&mut Scripted::new(1, 1, 1), &workload, RunOptions::default())
     else {
         panic!("a scripted device keeps no bytes")
     };
     assert!(unfit.field == "verify" && unfit.allowed.contains("backed("), "{unfit}");
     let trims = Workload::parse("random-trim,verify").unwrap();
-    assert!(run_verified(&mut Bytes::new(Fault::None), &trims, Options::default()).is_err());
+    assert!(run_verified(&mut Bytes::new(Fault::None), &trims, RunOptions::default()).is_err());
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn watch_stops_the_read_back() {
         calls_at_end += u32::from(progress.requests == 2000);
         if calls_at_end < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let options = Options { samples: 0, watch: Some(&mut watch) };
+    let options = RunOptions { samples: 0, watch: Some(&mut watch) };
     let run = run_verified(&mut device, &workload, options).unwrap();
     assert_eq!((run.partial, run.requests), (Some(Interruption::Stopped), 2000), "what was measured is kept");
 }

@@ -2,7 +2,7 @@
 
 use crate::{drive, options};
 use flashlane_base::{Duration, Seed};
-use flashlane_measure::{Options as RunOptions, run};
+use flashlane_measure::{RunOptions, run};
 use flashlane_probe::{Effort, Feature, Medium, Options, ProbeResult, Recommendation, Status, probe};
 use flashlane_workload::Workload;
 

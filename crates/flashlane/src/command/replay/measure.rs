@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::harness;
 use crate::options::SafetyOptions;
 use crate::progress::ShareWatch;
-use flashlane_measure::{Options, Pace, Progress, Replay, replay};
+use flashlane_measure::{Pace, Progress, Replay, RunOptions, replay};
 use flashlane_open::Target;
 use flashlane_result::replay::ReplayResult;
 use flashlane_trace::Record;
@@ -73,7 +73,7 @@ impl ReplayPlan {
             let share = [of_limit, share(progress.requests)].into_iter().flatten().reduce(f64::max);
             watch(share.map(|share| share.min(1.0)))
         };
-        let options = Options { samples, watch: Some(&mut watch) };
+        let options = RunOptions { samples, watch: Some(&mut watch) };
         let mut plan = self.options;
         if let (Pace::Closed { depth }, None) = (&mut plan.pace, self.depth) {
             // More would only wait for room in the device queue.
