@@ -160,7 +160,7 @@ impl Scheduler for InOrder {
                 let summaries = timing.summary * u64::from(gc.summaries);
                 (moved + timing.erase * u64::from(gc.erases) + summaries, 0)
             }
-            Work::Erase(times) => (timing.erase * u64::from(times), 0),
+            Work::Erase(erase) => (timing.erase * u64::from(erase.times), 0),
         };
         let bus = if bus > 0 { timing.bus(bus) } else { Duration::ZERO };
         let array = self.media.array_time(array);

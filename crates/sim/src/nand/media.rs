@@ -52,8 +52,10 @@ impl Media {
         self.counters.bus_busy_ns += time.as_ns();
     }
 
-    pub(super) fn count_multi_plane(&mut self, operations: u64) {
-        self.counters.multi_plane += operations;
+    /// Counts an array time of several planes.
+    #[inline]
+    pub(super) fn count_multi_plane(&mut self) {
+        self.counters.multi_plane += 1;
     }
 
     pub(super) fn count_suspend(&mut self) {

@@ -106,7 +106,7 @@ impl MultiPlaneIndex {
     /// The list of an operation; `None` for one on all planes at once, which nothing can join.
     fn of(&self, id: QueueId, operation: &Operation) -> Option<usize> {
         debug_assert!(
-            operation.units() == 1 || operation.class != Class::HostRead,
+            operation.planes() == 1 || operation.class != Class::HostRead,
             "host reads are on one plane"
         );
         let list = match operation.work {

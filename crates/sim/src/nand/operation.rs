@@ -76,6 +76,15 @@ pub struct Gc {
     pub is_paced_step: bool,
 }
 
+/// Erases, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Erase {
+    /// Their number on each plane.
+    pub times: u32,
+    /// Planes of the die that are erased at once.
+    pub planes: u32,
+}
+
 /// The kind of an operation, with its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
@@ -85,8 +94,8 @@ pub enum Work {
     Program(Program),
     /// Garbage collection.
     Gc(Gc),
-    /// This number of erases, one after the other.
-    Erase(u32),
+    /// Erases.
+    Erase(Erase),
 }
 
 /// How long an operation lets others pass. Only GC does.
@@ -146,12 +155,12 @@ impl Operation {
         matches!(self.work, Work::Gc(_) | Work::Erase(_))
     }
 
-    /// Mapping units that this stands for.
+    /// Planes that are busy with this at once, for a drive that queues operations: one mapping unit is on each.
     #[inline]
-    pub fn units(&self) -> u32 {
+    pub fn planes(&self) -> u32 {
         match self.work {
             Work::Read(Read { units, .. }) | Work::Program(Program { units, .. }) => units,
-            Work::Gc(_) | Work::Erase(_) => 1,
+            Work::Gc(Gc { planes, .. }) | Work::Erase(Erase { planes, .. }) => planes,
         }
     }
 }
@@ -163,7 +172,8 @@ pub struct FlashCounters {
     pub reads: u64,
     /// Mapping units programmed by [`Work::Program`], for whatever owner; those moved by [`Work::Gc`] are not included.
     pub programs: u64,
-    /// Operations that shared an array time with one on another plane.
+    /// Array times of several planes of a die: each is one, however many planes, mapping units or operations of the host
+    /// it serves.
     pub multi_plane: u64,
     /// Programs and erases suspended for a read.
     pub suspends: u64,

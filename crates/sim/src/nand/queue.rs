@@ -46,11 +46,19 @@ pub(super) struct Node {
     pub(super) partner: OpSlot,
     /// The step of GC that is under way.
     pub(super) step: GcStep,
+    /// Whether a partner is on another plane.
+    pub(super) is_multi_plane: bool,
 }
 
 impl Node {
     pub(super) fn new(operation: Operation) -> Self {
-        Self { operation, next: OpSlot::NONE, partner: OpSlot::NONE, step: GcStep::Whole }
+        Self {
+            operation,
+            next: OpSlot::NONE,
+            partner: OpSlot::NONE,
+            step: GcStep::Whole,
+            is_multi_plane: false,
+        }
     }
 }
 

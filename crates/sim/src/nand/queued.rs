@@ -203,7 +203,7 @@ impl Queued {
             }
             _ => index.join(&mut self.ops, queue, id, op),
         };
-        self.media.count_multi_plane(joined);
+        self.ops[op].is_multi_plane = joined > 0;
     }
 
     /// Takes the operation that the die can begin now, if there is one.
@@ -305,6 +305,10 @@ impl Queued {
     fn run_array(&mut self, die: DieId, nominal: Duration, now: Instant, events: &mut EventQueue) {
         let ends = now + self.media.array_time(nominal);
         let state = &mut self.dies[die.index()];
+        let node = &self.ops[state.array];
+        if node.is_multi_plane || node.operation.planes() > 1 {
+            self.media.count_multi_plane();
+        }
         debug_assert!(state.array.is_some() && state.ticket == Ticket::NONE, "one array time runs");
         state.array_ends = ends;
         state.ticket = events.schedule(ends, Event::Array(die));
@@ -347,7 +351,7 @@ impl Queued {
         let timing = self.media.timing();
         let (step, time) = match work {
             Work::Gc(gc) => self.rules.gc.next(&gc, defer == Defer::BehindHost, timing),
-            Work::Erase(times) => (GcStep::Erase, timing.erase * u64::from(times)),
+            Work::Erase(erase) => (GcStep::Erase, timing.erase * u64::from(erase.times)),
             Work::Read(_) | Work::Program(_) => unreachable!("neither has steps"),
         };
         self.dies[die.index()].array = op;
@@ -436,7 +440,6 @@ impl Scheduler for Queued {
             }
         }
         let class = operation.class;
-        self.media.count_multi_plane(u64::from(operation.units() - 1));
         self.push(die, operation);
         if class == Class::HostRead {
             self.suspend(die, now);

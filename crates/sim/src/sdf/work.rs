@@ -9,7 +9,7 @@ use super::Sdf;
 use super::job::Job;
 use crate::host::{Direction, Transfer};
 use crate::ids::{Lpn, PlaneId, RequestSlot};
-use crate::nand::{Defer, Gc, Operation as FlashOperation, Owner, Program, Read, Work};
+use crate::nand::{Defer, Erase, Gc, Operation as FlashOperation, Owner, Program, Read, Work};
 use flashlane_device::{Failure, Operation, Request};
 use flashlane_policy::scheduling::Class;
 
@@ -178,10 +178,11 @@ impl Sdf {
         let state = &mut self.kernel.request_mut(slot).state;
         (state.left, state.under_way) = (operations.len() as u32, operations.len() as u32);
         for (index, times) in operations.enumerate() {
+            let planes = times.len() as u32;
             // A block that replaces one that failed is erased after it.
-            let erases = *times.iter().max().expect("a chunk is never empty");
+            let times = *times.iter().max().expect("a chunk is never empty");
             let plane = PlaneId(lane * shape.planes + index as u32 * shape.planes_at_once);
-            let (work, owner) = (Work::Erase(erases), Owner::Request(slot));
+            let (work, owner) = (Work::Erase(Erase { times, planes }), Owner::Request(slot));
             self.kernel.enqueue(operation(work, owner, Class::Write, plane));
         }
         self.erased = times;

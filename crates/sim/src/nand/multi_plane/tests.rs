@@ -70,7 +70,7 @@ impl Waiting {
     fn found_by_looking(&self, op: OpSlot) -> Vec<OpSlot> {
         let head = self.ops[op].operation;
         let each = match head.work {
-            _ if head.units() > 1 => return Vec::new(),
+            _ if head.planes() > 1 => return Vec::new(),
             Work::Read(_) => 1,
             Work::Program(_) => self.index.units_per_page,
             Work::Gc(_) | Work::Erase(_) => return Vec::new(),
@@ -85,7 +85,7 @@ impl Waiting {
             }
             let with = self.index.multi_plane || other.plane == head.plane;
             let like = (other.is_read(), other.is_program()) == (head.is_read(), head.is_program());
-            let suits = with && like && other.units() == 1 && room[plane] > 0;
+            let suits = with && like && other.planes() == 1 && room[plane] > 0;
             room[plane] -= u32::from(suits);
             suits
         };

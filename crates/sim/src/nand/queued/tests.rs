@@ -2,11 +2,17 @@
 
 use super::*;
 use crate::ids::{PlaneId, RequestSlot};
+use crate::nand::{Erase, Program};
 use crate::profile::load;
 
 /// One die, whose array lets reads between the moves of GC.
 fn one_die(planes: &str) -> Queued {
+    one_die_with(planes, "false")
+}
+
+fn one_die_with(planes: &str, multi_plane: &str) -> Queued {
     let settings = [
+        ("flash.multi_plane", multi_plane),
         ("capacity", "1MiB"),
         ("flash.channels", "1"),
         ("flash.planes", planes),
@@ -70,5 +76,36 @@ fn only_reads_of_others_than_gc_are_counted() {
         flash.enqueue(read, now, &mut events);
         run_until_finished(&mut flash, &mut now, &mut events);
         assert_eq!(flash.media.counters().reads, reads, "{owner:?}");
+    }
+}
+
+#[test]
+fn multi_plane_operations_are_counted_once_whatever_their_planes() {
+    let mut flash = one_die_with("4", "true");
+    let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
+    let read = |plane, number| {
+        let owner = Owner::Request(RequestSlot(number));
+        Operation::read(owner, Class::HostRead, PlaneId(plane), Lpn(number), 4096)
+    };
+    // The first begins alone; the others share an array time.
+    flash.enqueue(read(0, 0), now, &mut events);
+    (0..4).for_each(|plane| flash.enqueue(read(plane, 1 + plane), now, &mut events));
+    while !run_until_finished(&mut flash, &mut now, &mut events).is_empty() {}
+    assert_eq!(flash.media.counters().multi_plane, 1);
+    let program =
+        Program { lpn: Lpn(0), units: 4, bus_bytes: 4 * 4096, fills_block: false, waits_for_group: false };
+    let gc = Gc { moves: 2, summaries: 0, erases: 1, planes: 4, is_paced_step: false };
+    // Two moves and an erase are three.
+    for (work, count) in
+        [(Work::Program(program), 2), (Work::Gc(gc), 5), (Work::Erase(Erase { times: 1, planes: 4 }), 6)]
+    {
+        let (owner, class) = (Owner::IdleGc, Class::IdleGc);
+        flash.enqueue(
+            Operation { work, owner, class, defer: Defer::No, plane: PlaneId(0) },
+            now,
+            &mut events,
+        );
+        while !run_until_finished(&mut flash, &mut now, &mut events).is_empty() {}
+        assert_eq!(flash.media.counters().multi_plane, count, "{work:?}");
     }
 }
