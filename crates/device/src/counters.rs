@@ -27,16 +27,49 @@ impl Counters {
         sum
     }
 
-    /// Returns the flash pages programmed per page that the host wrote; `None` before the first host write or where
-    /// unknown.
+    /// Returns the flash pages programmed per page that the host wrote and that no longer waits in a write buffer; `None`
+    /// before the first such page or where unknown.
     pub fn write_amplification(&self) -> Option<f64> {
-        let host = self.get(Self::HOST_PAGES_WRITTEN)?;
+        let host = self.get(Self::HOST_PAGES_SETTLED).or_else(|| self.get(Self::HOST_PAGES_WRITTEN))?;
         let flash = self.get(Self::FLASH_PAGES_PROGRAMMED)?;
         (host > 0).then(|| flash as f64 / host as f64)
     }
 
+    /// Returns by how many pages a write buffer has filled up; 0 where it has emptied, or there is none.
+    pub fn pages_left_in_buffer(&self) -> u64 {
+        let [written, settled] =
+            [Self::HOST_PAGES_WRITTEN, Self::HOST_PAGES_SETTLED].map(|name| self.get(name));
+        written.zip(settled).map_or(0, |(written, settled)| written.saturating_sub(settled))
+    }
+
     /// Pages that the host wrote; a partly written page counts as one.
     pub const HOST_PAGES_WRITTEN: &'static str = "host_pages_written";
+    /// Of the pages that the host wrote, those that no longer wait in a write buffer: they were programmed, or replaced,
+    /// trimmed or lost before. Only devices with a buffer count them.
+    pub const HOST_PAGES_SETTLED: &'static str = "host_pages_settled";
     /// Pages programmed into flash for the host, GC and wear leveling.
     pub const FLASH_PAGES_PROGRAMMED: &'static str = "flash_pages_programmed";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_wait_in_a_buffer_are_not_saved() {
+        let counted = |written: u64, settled: Option<u64>, programmed: u64| {
+            let settled = settled.map(|settled| (Counters::HOST_PAGES_SETTLED, settled));
+            let others =
+                [(Counters::HOST_PAGES_WRITTEN, written), (Counters::FLASH_PAGES_PROGRAMMED, programmed)];
+            Counters(others.into_iter().chain(settled).collect())
+        };
+        assert_eq!(counted(100, None, 120).write_amplification(), Some(1.2));
+        let filled = counted(100, Some(60), 60);
+        assert_eq!((filled.write_amplification(), filled.pages_left_in_buffer()), (Some(1.0), 40));
+        // Sixty pages left the buffer that were written before.
+        let emptied = counted(100, Some(160), 160);
+        assert_eq!((emptied.write_amplification(), emptied.pages_left_in_buffer()), (Some(1.0), 0));
+        assert_eq!(counted(40, Some(0), 0).write_amplification(), None);
+        assert_eq!(Counters::default().write_amplification(), None);
+    }
 }

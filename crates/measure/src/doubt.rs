@@ -170,6 +170,18 @@ pub enum Doubt {
         /// Number of flushes.
         flushes: u64,
     },
+    /// Many of the pages written are still in the drive's buffer.
+    #[error(
+        "{} of the {written_pages} pages written were still in the drive's buffer at the end: write amplification leaves \
+         them out; a flush, or more writes, would take them to flash",
+        left_pages
+    )]
+    LeftInBuffer {
+        /// By how many pages the buffer filled up.
+        left_pages: u64,
+        /// Pages that the host wrote.
+        written_pages: u64,
+    },
     /// A trace requires more throughput than the drive sustains, and its queue grows to the end.
     #[error("{}", overloaded(asked, sustained, *speed))]
     Overloaded {
@@ -303,6 +315,7 @@ impl Doubt {
             Self::OverProvisioningChanged { .. } => "over-provisioning-changed",
             Self::NothingCleaned { .. } => "nothing-cleaned",
             Self::NotPaced { .. } => "not-paced",
+            Self::LeftInBuffer { .. } => "left-in-buffer",
             Self::FlushesDrainedBuffer { .. } => "flushes-drained-buffer",
             Self::Overloaded { .. } => "overloaded",
             Self::LeftOut { .. } => "left-out",

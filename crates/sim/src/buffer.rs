@@ -514,6 +514,12 @@ impl WriteBuffer {
         self.stats.counters()
     }
 
+    /// Returns the number of units that the host wrote and that are not being programmed.
+    pub(crate) fn waiting(&self) -> u64 {
+        let waits = |entry: &&Entry| matches!(entry.stage, Stage::Dirty | Stage::Chosen) && !entry.pad;
+        self.entries.iter().filter(waits).count() as u64
+    }
+
     /// Units that are buffered and not on flash, each with the first write that is not.
     pub(crate) fn at_risk(&self) -> impl Iterator<Item = (Lpn, u64)> {
         let volatile = |entry: &&Entry| {

@@ -74,10 +74,10 @@ impl Volatile {
         }
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self, kernel: &Kernel<HostRequest>) -> Counts {
         Counts {
             reads: self.reads.counts(),
-            writes: self.writes.counts(),
+            writes: self.writes.counts(kernel),
             lock_waits: self.lock.as_ref().map_or(0, ReadWriteLock::waits),
         }
     }
@@ -441,7 +441,7 @@ impl Device for Drive {
     }
 
     fn counters(&self) -> Counters {
-        counters::list(&self.kernel, &self.translation, &self.volatile.counts())
+        counters::list(&self.kernel, &self.translation, &self.volatile.counts(&self.kernel))
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
@@ -450,7 +450,7 @@ impl Device for Drive {
 
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
         let lost = self.unflushed();
-        let (counts, idle_gc) = (self.volatile.counts(), self.translation.has_idle_gc());
+        let (counts, idle_gc) = (self.volatile.counts(&self.kernel), self.translation.has_idle_gc());
         self.translation.cut_power(self.kernel.now());
         self.kernel.cut_power();
         self.volatile = Volatile::new(&self.config, &self.geometry, self.delivery, idle_gc, counts);

@@ -13,6 +13,7 @@ pub fn about_flash(profile: &Profile, counters: &Counters, was_written: bool) ->
         cleaned,
         not_paced(counters),
         flushes_drained(counters),
+        left_in_buffer(counters),
     ]
     .into_iter()
     .flatten()
@@ -122,4 +123,17 @@ fn flushes_drained(counters: &Counters) -> Option<Doubt> {
         drained_pages,
         flushes,
     })
+}
+
+/// Share of the pages written from which those left in the buffer are mentioned.
+const LEFT_MATTERS: f64 = 0.05;
+
+/// Reports that much of what was written never reached flash.
+fn left_in_buffer(counters: &Counters) -> Option<Doubt> {
+    let written_pages = counters.get(Counters::HOST_PAGES_WRITTEN)?;
+    let left_pages = counters.pages_left_in_buffer();
+    let read = counters.get("host_pages_read").unwrap_or(0);
+    let matters = written_pages as f64 >= WRITES_MATTER * (read + written_pages) as f64;
+    (matters && left_pages as f64 > LEFT_MATTERS * written_pages as f64)
+        .then_some(Doubt::LeftInBuffer { left_pages, written_pages })
 }

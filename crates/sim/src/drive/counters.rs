@@ -28,6 +28,7 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
         ("host_flushes", writes.flushes),
         ("host_pages_read", reads.units),
         (Counters::HOST_PAGES_WRITTEN, writes.units),
+        (Counters::HOST_PAGES_SETTLED, writes.units - writes.waiting_units),
         ("flash_pages_read", flash.reads + ftl.moved_units),
         (Counters::FLASH_PAGES_PROGRAMMED, ftl.host_units + ftl.moved_units + ftl.parity_units),
         ("pages_moved_by_cleaning", ftl.moved_units),

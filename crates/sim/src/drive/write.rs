@@ -41,6 +41,8 @@ pub(super) struct WriteCounts {
     pub(super) trims: u64,
     pub(super) flushes: u64,
     pub(super) units: u64,
+    /// Of these, the units that wait in the buffer or for room in it, or did when the power was cut.
+    pub(super) waiting_units: u64,
     pub(super) absorbed: u64,
     pub(super) stalls: u64,
     pub(super) lost: u64,
@@ -94,9 +96,16 @@ impl WritePath {
         }
     }
 
-    pub(super) fn counts(&self) -> WriteCounts {
-        let drains = self.buffer.as_ref().map(WriteBuffer::drain_counters).unwrap_or_default();
-        WriteCounts { drains, ..self.counts }
+    pub(super) fn counts(&self, kernel: &DriveKernel) -> WriteCounts {
+        let Some(buffer) = &self.buffer else { return self.counts };
+        let stalled = self.stalled.iter().map(|&slot| {
+            let write = kernel.request(slot);
+            let units = pieces_of(&write.request(), self.delivery.unit_bytes).count();
+            units as u64 - u64::from(write.buffered_units())
+        });
+        let waiting_units = self.counts.waiting_units + stalled.sum::<u64>() + buffer.waiting();
+        debug_assert!(waiting_units <= self.counts.units, "only what was written waits");
+        WriteCounts { drains: buffer.drain_counters(), waiting_units, ..self.counts }
     }
 
     /// Mapping units of which some write has completed and is not on flash, each with the number of the first such write.

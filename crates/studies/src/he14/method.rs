@@ -195,9 +195,9 @@ impl Measured {
         100.0 * self.restarts as f64 / self.transactions as f64
     }
 
-    /// Pages that the flash programmed for each that the host wrote.
+    /// Pages that the flash programmed for each that the host wrote and that left the write buffer.
     pub(super) fn write_amplification(&self) -> f64 {
-        self.counted("flash_pages_programmed") / self.counted("host_pages_written")
+        self.counted("flash_pages_programmed") / self.counted("host_pages_settled")
     }
 
     /// Copies in percent of the pages that the host wrote.

@@ -312,3 +312,34 @@ fn pages_of_a_group_are_programmed_together() {
     assert_eq!(programs(&drive), 21.0);
     assert_eq!(drive.at_risk().unwrap(), []);
 }
+
+#[test]
+fn pages_left_in_the_buffer_are_not_saved() {
+    for policy in ["lru", "parallel"] {
+        let mut drive = drive(&[("buffer.policy", policy)]);
+        let page = 8192;
+        (0..200).for_each(|id| drop(latency_ns(&mut drive, Request::write(id, id * page, page))));
+        let of =
+            |drive: &Drive| (drive.counters().write_amplification(), drive.counters().pages_left_in_buffer());
+        let (amplification, left) = of(&drive);
+        assert!(
+            amplification == Some(1.0) && (64..=128).contains(&left),
+            "{policy}: {amplification:?}, {left}"
+        );
+        // Pages that are replaced or trimmed in the buffer need no program.
+        let programmed = |drive: &Drive| drive.counters().get("flash_pages_programmed").unwrap();
+        let before = programmed(&drive);
+        latency_ns(&mut drive, Request::write(200, 199 * page, page));
+        latency_ns(&mut drive, Request::trim(201, 198 * page, page));
+        let saved = before as f64 / (before + 2) as f64;
+        assert_eq!((programmed(&drive), of(&drive)), (before, (Some(saved), left - 1)), "{policy}");
+        // What a power cut loses was neither programmed nor saved.
+        let settled = |drive: &Drive| drive.counters().get("host_pages_settled").unwrap();
+        let before = settled(&drive);
+        drive.cut_power();
+        assert_eq!(settled(&drive), before, "{policy}");
+        latency_ns(&mut drive, Request::write(202, 0, page));
+        latency_ns(&mut drive, Request::flush(203));
+        assert_eq!(settled(&drive), before + 1, "{policy}");
+    }
+}

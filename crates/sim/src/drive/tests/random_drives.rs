@@ -417,7 +417,8 @@ impl Load {
         assert!(get("array_busy_ns") <= dies * (elapsed + 9 * longest.as_ns()));
         assert!(get("bus_busy_ns") <= channels * (elapsed + longest.as_ns()));
         assert!(get("link_busy_ns") <= (1 + u64::from(config.link.duplex)) * elapsed);
-        let (host, moved) = (get("host_pages_written"), get("pages_moved_by_cleaning"));
+        let (host, moved) = (get("host_pages_settled"), get("pages_moved_by_cleaning"));
+        assert!(host <= get("host_pages_written"), "only what was written leaves the buffer");
         assert!(
             get("flash_pages_programmed")
                 <= host
