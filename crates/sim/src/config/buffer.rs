@@ -1,6 +1,6 @@
 //! `[buffer]`: the write-back buffer.
 
-use super::refusal::Refusal;
+use super::refusal::{Refusal, refusals};
 use super::{Bytes, PolicyOptions, Share, Time, limits};
 use serde::{Deserialize, Deserializer};
 
@@ -71,10 +71,12 @@ pub enum Admit {
 }
 
 impl BufferConfig {
-    pub(crate) fn ranges(&self) -> Result<(), Refusal> {
-        limits::time("buffer.idle_drain", self.idle_drain.unwrap_or_default())?;
-        limits::time("buffer.latency", self.latency)?;
-        limits::time("buffer.read_wait", self.read_wait.unwrap_or_default())
+    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+        refusals([
+            limits::time("buffer.idle_drain", self.idle_drain.unwrap_or_default()),
+            limits::time("buffer.latency", self.latency),
+            limits::time("buffer.read_wait", self.read_wait.unwrap_or_default()),
+        ])
     }
 }
 

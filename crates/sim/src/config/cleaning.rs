@@ -1,6 +1,6 @@
 //! `[cleaning]`: garbage collection (GC), and `[wear]`: wear leveling.
 
-use super::refusal::{Refusal, require};
+use super::refusal::{Refusal, refusals, require};
 use super::{PolicyOptions, Share, Time, limits};
 use serde::Deserialize;
 
@@ -86,8 +86,8 @@ impl Default for WearConfig {
 }
 
 impl CleaningConfig {
-    pub(crate) fn ranges(&self) -> Result<(), Refusal> {
-        limits::time("cleaning.idle", self.idle)
+    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+        refusals([limits::time("cleaning.idle", self.idle)])
     }
 
     /// Checks the low watermark.

@@ -1,6 +1,6 @@
 //! `[flash]`: the flash array, its timing, and how it wears.
 
-use super::refusal::{Refusal, range};
+use super::refusal::{Refusal, range, refusals};
 use super::{Bytes, Rate, Share, Time, limits};
 use serde::Deserialize;
 
@@ -74,19 +74,21 @@ fn one() -> u32 {
 }
 
 impl FlashConfig {
-    pub(crate) fn ranges(&self) -> Result<(), Refusal> {
-        limits::time("flash.read", self.read)?;
-        limits::time("flash.program", self.program)?;
-        limits::time("flash.erase", self.erase)?;
-        limits::time("flash.bus_command", self.bus_command)?;
-        limits::time("flash.suspend", self.suspend.unwrap_or_default())?;
-        limits::rate("flash.bus", self.bus)?;
-        range("flash.channels", self.channels, 1, 1024)?;
-        range("flash.packages", self.packages, 1, 64)?;
-        range("flash.dies", self.dies, 1, 64)?;
-        range("flash.planes", self.planes, 1, 64)?;
-        range("flash.blocks", self.blocks, 4, 1 << 20)?;
-        range("flash.pages", self.pages, 1, 8192)
+    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+        refusals([
+            limits::time("flash.read", self.read),
+            limits::time("flash.program", self.program),
+            limits::time("flash.erase", self.erase),
+            limits::time("flash.bus_command", self.bus_command),
+            limits::time("flash.suspend", self.suspend.unwrap_or_default()),
+            limits::rate("flash.bus", self.bus),
+            range("flash.channels", self.channels, 1, 1024),
+            range("flash.packages", self.packages, 1, 64),
+            range("flash.dies", self.dies, 1, 64),
+            range("flash.planes", self.planes, 1, 64),
+            range("flash.blocks", self.blocks, 4, 1 << 20),
+            range("flash.pages", self.pages, 1, 8192),
+        ])
     }
 
     /// The planes of a channel.

@@ -1,6 +1,6 @@
 //! `[host]`: the host's share of a request's time.
 
-use super::refusal::Refusal;
+use super::refusal::{Refusal, refusals};
 use super::{Share, Time, limits};
 use serde::Deserialize;
 
@@ -18,9 +18,11 @@ pub struct HostConfig {
 }
 
 impl HostConfig {
-    pub(crate) fn ranges(&self) -> Result<(), Refusal> {
-        limits::time("host.submission", self.submission)?;
-        limits::time("host.completion", self.completion)
+    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+        refusals([
+            limits::time("host.submission", self.submission),
+            limits::time("host.completion", self.completion),
+        ])
     }
 
     pub(crate) fn is_random(&self) -> bool {

@@ -1,6 +1,6 @@
 //! `[link]`: the cable between host and drive, and its protocol.
 
-use super::refusal::{Refusal, range};
+use super::refusal::{Refusal, range, refusals};
 use super::{Rate, Time, limits};
 use serde::Deserialize;
 
@@ -49,12 +49,14 @@ pub enum CommandsWait {
 }
 
 impl LinkConfig {
-    pub(crate) fn ranges(&self) -> Result<(), Refusal> {
-        limits::time("link.read_command", self.read_command)?;
-        limits::time("link.write_command", self.write_command)?;
-        limits::time("link.page_command", self.page_command)?;
-        limits::rate("link.bandwidth", self.bandwidth)?;
-        limits::rate("link.write_bandwidth", self.write_bandwidth.unwrap_or_default())?;
-        range("link.depth", self.depth, 1, 65536)
+    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+        refusals([
+            limits::time("link.read_command", self.read_command),
+            limits::time("link.write_command", self.write_command),
+            limits::time("link.page_command", self.page_command),
+            limits::rate("link.bandwidth", self.bandwidth),
+            limits::rate("link.write_bandwidth", self.write_bandwidth.unwrap_or_default()),
+            range("link.depth", self.depth, 1, 65536),
+        ])
     }
 }

@@ -12,6 +12,11 @@ pub(crate) fn require(
     if holds { Ok(()) } else { Err((field, reason())) }
 }
 
+/// Collects the refusals of checks of which none needs another to hold.
+pub(crate) fn refusals<const N: usize>(checks: [Result<(), Refusal>; N]) -> Vec<Refusal> {
+    checks.into_iter().filter_map(Result::err).collect()
+}
+
 /// Refuses a count that is out of range.
 pub(crate) fn range(field: &'static str, given: u32, least: u32, most: u32) -> Result<(), Refusal> {
     require((least..=most).contains(&given), field, || format!("it is {given}; allowed: {least} to {most}"))

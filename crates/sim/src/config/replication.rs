@@ -1,6 +1,6 @@
 //! `[replication]`: copies of pages that are often blocked, on other dies (he14).
 
-use super::refusal::{Refusal, range, require};
+use super::refusal::{Refusal, range, refusals, require};
 use super::{PolicyOptions, Share, Time, limits};
 use flashlane_base::Duration;
 use serde::{Deserialize, Deserializer};
@@ -46,13 +46,15 @@ impl Default for ReplicationConfig {
 }
 
 impl ReplicationConfig {
-    pub(crate) fn ranges(&self) -> Result<(), Refusal> {
-        limits::time("replication.delay", self.delay.unwrap_or_default())?;
+    pub(crate) fn ranges(&self) -> Vec<Refusal> {
         let epoch = self.epoch.0;
-        require(!epoch.is_zero() && epoch <= LONGEST_EPOCH, "replication.epoch", || {
-            format!("it is {epoch}; allowed: more than 0 s, at most {LONGEST_EPOCH}")
-        })?;
-        range("replication.queue", self.queue, 1, 1 << 20)
+        refusals([
+            limits::time("replication.delay", self.delay.unwrap_or_default()),
+            require(!epoch.is_zero() && epoch <= LONGEST_EPOCH, "replication.epoch", || {
+                format!("it is {epoch}; allowed: more than 0 s, at most {LONGEST_EPOCH}")
+            }),
+            range("replication.queue", self.queue, 1, 1 << 20),
+        ])
     }
 
     /// The delay of a drive whose flash programs in `program`.

@@ -13,7 +13,7 @@ mod superblocks;
 
 use super::reserve;
 use crate::config::DriveConfig;
-use crate::config::refusal::{Refusal, require};
+use crate::config::refusal::{Refusal, refusals, require};
 use crate::ftl::scheme::Scheme;
 use crate::nand::Geometry;
 use flashlane_base::units::exact_bytes;
@@ -50,37 +50,58 @@ pub(super) fn given<'a>(field: &'a str, set: &'a [String]) -> &'a str {
     set.iter().rev().find(|name| shared.contains(&name.as_str())).map_or(field, String::as_str)
 }
 
-/// Sets the capacity, too, where it follows from over-provisioning.
-pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Refusal> {
-    config.host.ranges()?;
-    config.link.ranges()?;
-    config.cleaning.ranges()?;
-    config.buffer.as_ref().map_or(Ok(()), |buffer| buffer.ranges())?;
-    config.replication.as_ref().map_or(Ok(()), |replication| replication.ranges())?;
-    config.flash.ranges()?;
-    flash::page(config)?;
+/// Returns all that can be found wrong: rules over several settings are checked where each of these is in range. Sets the
+/// capacity, too, where it follows from over-provisioning.
+pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Vec<Refusal>> {
+    let mut found = ranges(config);
+    let in_range = found.is_empty();
     if let Some(shown) = &config.lanes {
-        flash::sizes(config)?;
-        lanes::validate(config, shown)?;
-        cleaning::wear(config)?;
-        return policy::scheduling(config);
+        let sizes = || flash::sizes(config).and_then(|()| lanes::validate(config, shown));
+        found.extend(in_range.then(sizes).and_then(Result::err));
+    } else if in_range {
+        found.extend(conventional(config));
     }
-    mapping::striping(config)?;
-    compat::summary(config)?;
-    flash::sizes(config)?;
+    found.extend(refusals([cleaning::wear(config), policy::scheduling(config)]));
+    if found.is_empty() { Ok(()) } else { Err(found) }
+}
+
+/// Checks the settings one by one.
+fn ranges(config: &DriveConfig) -> Vec<Refusal> {
+    let mut found = [config.host.ranges(), config.link.ranges(), config.cleaning.ranges()].concat();
+    found.extend(config.buffer.iter().flat_map(|buffer| buffer.ranges()));
+    found.extend(config.replication.iter().flat_map(|replication| replication.ranges()));
+    found.extend(config.flash.ranges());
+    found.extend(flash::page(config).err());
+    found
+}
+
+/// Checks the rules over several settings of a drive with a translation layer. Requires: each is in range.
+fn conventional(config: &mut DriveConfig) -> Vec<Refusal> {
+    let sizes = [mapping::striping(config), compat::summary(config), flash::sizes(config)];
+    let mut found = refusals(sizes);
+    if found.is_empty() {
+        found = match structure(config) {
+            Ok(scheme) => refusals([
+                compat::summary_has_pages(config),
+                buffer::sizes(config),
+                mapping::policies(config).and_then(|()| buffer::policy(config)),
+                cleaning::policies(config, scheme.maps_blocks()),
+            ]),
+            Err(refusal) => vec![refusal],
+        };
+    }
+    found.extend(readahead::validate(config).err());
+    found
+}
+
+/// Checks the translation layer and the capacity, each rule only where those before hold. Requires: sizes fit.
+fn structure(config: &mut DriveConfig) -> Result<Scheme, Refusal> {
     let scheme = mapping::translation(config)?;
     superblocks::validate(config, scheme.maps_blocks())?;
     reserve::set_capacity(config);
     replication::validate(config, scheme.maps_blocks())?;
     capacity(config, &scheme)?;
-    compat::summary_has_pages(config)?;
-    buffer::sizes(config)?;
-    mapping::policies(config)?;
-    cleaning::policies(config, scheme.maps_blocks())?;
-    readahead::validate(config)?;
-    buffer::policy(config)?;
-    cleaning::wear(config)?;
-    policy::scheduling(config)
+    Ok(scheme)
 }
 
 fn capacity(config: &DriveConfig, scheme: &Scheme) -> Result<(), Refusal> {

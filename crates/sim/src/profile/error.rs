@@ -13,11 +13,13 @@ pub struct ConfigError {
     pub field: Option<String>,
     /// The value given and the values allowed.
     pub reason: String,
+    /// What else is wrong, as far as it can be found beside this.
+    pub others: Vec<ConfigError>,
 }
 
 impl ConfigError {
     pub(super) fn new(file: &str, reason: impl fmt::Display) -> Self {
-        Self { file: file.into(), line: None, field: None, reason: reason.to_string() }
+        Self { file: file.into(), line: None, field: None, reason: reason.to_string(), others: Vec::new() }
     }
 }
 
@@ -30,7 +32,8 @@ impl fmt::Display for ConfigError {
         if let Some(field) = &self.field {
             write!(f, ", field {field}")?;
         }
-        write!(f, ": {}", self.reason)
+        write!(f, ": {}", self.reason)?;
+        self.others.iter().try_for_each(|other| write!(f, "\n{other}"))
     }
 }
 

@@ -103,7 +103,13 @@ pub fn parse_with(
     let names: Vec<String> = set.iter().map(|(path, _)| path.join(".")).collect();
     let refused = |(field, reason): Refusal| {
         let field = checks::given(field, &names);
-        ConfigError { file: file.into(), line: line_of(text, field), field: Some(field.into()), reason }
+        let (line, field) = (line_of(text, field), Some(field.into()));
+        ConfigError { line, field, ..ConfigError::new(file, reason) }
+    };
+    let all_refused = |refusals: Vec<Refusal>| {
+        let mut all = refusals.into_iter().map(refused);
+        let first = all.next().expect("something is refused");
+        ConfigError { others: all.collect(), ..first }
     };
     let set_fields: Vec<&str> =
         set.iter().filter_map(|(path, _)| (path.len() == 1).then_some(path[0].as_str())).collect();
@@ -140,7 +146,8 @@ pub fn parse_with(
         })?;
     }
     config.policies = policies.clone();
-    sections(&table).and_then(|()| checks::validate(&mut config)).map_err(refused)?;
+    sections(&table).map_err(refused)?;
+    checks::validate(&mut config).map_err(all_refused)?;
     let is_of_capacity = set_fields.contains(&"capacity");
     config.over_provisioning_change = reserve_of_file
         .zip(Reserve::of(&config))

@@ -318,3 +318,20 @@ fn section_missing_in_the_profile_must_be_given_whole() {
         assert!(!reason.contains("has no ["), "{settings}: {reason}");
     }
 }
+
+#[test]
+fn all_mistakes_that_can_be_found_are_named() {
+    let fields = |settings: &str| {
+        let error = refusal(settings);
+        let others = error.others.iter().filter_map(|other| other.field.clone());
+        error.field.iter().cloned().chain(others).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        fields("flash.channels=2000,link.depth=0,flash.pages=0,wear.policy=x"),
+        ["link.depth", "flash.channels", "flash.pages", "wear.policy"]
+    );
+    // Rules over several settings, where each by itself is in range.
+    assert_eq!(fields("mapping.chunk=5000B,flash.spare=1MiB"), ["mapping.chunk", "flash.spare"]);
+    let text = refusal("flash.channels=2000,link.depth=0").to_string();
+    assert_eq!(text.lines().filter(|line| line.starts_with("profile msr-32g")).count(), 2, "{text}");
+}
