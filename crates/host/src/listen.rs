@@ -61,6 +61,12 @@ pub(crate) fn private_socket(path: &Path) -> io::Result<(UnixListener, SocketFil
     // A server that begins at the same time sees no socket between its creation and its first wait for clients, which looks
     // stale, and removes none but the one that it looked at.
     let lock = lock_directory(path);
+    if path.symlink_metadata().is_ok_and(|data| !data.file_type().is_socket()) {
+        return Err(io::Error::new(
+            io::ErrorKind::AddrInUse,
+            "a file that is no socket has this path, and is not replaced",
+        ));
+    }
     if lock.is_some() && is_stale(path, &address) {
         std::fs::remove_file(path)?;
     }

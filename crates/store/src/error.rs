@@ -256,11 +256,14 @@ pub enum WriteError {
     },
     /// The device is full.
     #[error(
-        "the device is full: {blocks_free} blocks are left, which are kept for deletes and merges; delete keys to make room"
+        "the device is full: the write needs {blocks_needed} free blocks, with those kept for deletes and merges, and \
+         {blocks_free} are free; delete keys to make room"
     )]
     Full {
-        /// Blocks that are left.
+        /// Blocks that are free.
         blocks_free: u64,
+        /// Blocks that must be free for the write, with those kept for deletes and merges.
+        blocks_needed: u64,
     },
     /// The log takes no more records.
     #[error("the log failed, so nothing more is written: {0}")]

@@ -80,7 +80,7 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
             match self.store.write(batch.clone(), durability) {
                 Err(WriteError::Busy { .. }) if self.store.step(Instant::FAR) => {}
                 // Each refusal begins merges, as long as they give space back.
-                Err(WriteError::Full { blocks_free })
+                Err(WriteError::Full { blocks_free, .. })
                     if free_before.is_none_or(|before| blocks_free > before) =>
                 {
                     self.store.settle();

@@ -172,7 +172,7 @@ impl Arguments {
         target: &Target,
         seed: Seed,
         out: Option<&Path>,
-        watch: flashlane_measure::Watch<'_, flashlane_uflip::Progress>,
+        watch: flashlane_measure::Watch<'_, Progress>,
     ) -> Result<(Outcome, Option<PathBuf>), Failure> {
         let writes = self.writes(target);
         let opening = Opening { safety: &self.safety, writes, depth: DEPTH, seed };

@@ -108,8 +108,8 @@ pub enum LanesError {
     },
     /// Foreign data has replaced records of the lanes, and the device is opened for writing.
     #[error(
-        "'{device}' is not written to: it has lanes, but {} of their records {} been overwritten with other data, the first at \
-         byte {at}, which holds {found}. The lanes can be opened read-only. 'repair=overwrite' ('flashlane sdf fsck DEVICE \
+        "'{device}' is not written to: it has lanes, but {} of their records {} been overwritten with other data, the first from \
+         byte {at} on, which holds {found}. The lanes can be opened read-only. 'repair=overwrite' ('flashlane sdf fsck DEVICE \
          --repair --destroy-data') rewrites the records, and the other data there is lost",
         records, if *records == 1 { "has" } else { "have" }
     )]
@@ -118,7 +118,7 @@ pub enum LanesError {
         device: String,
         /// Number of records replaced.
         records: u64,
-        /// Offset of the first one.
+        /// Offset of the first byte of the first one that is not ours.
         at: u64,
         /// The bytes there.
         found: String,

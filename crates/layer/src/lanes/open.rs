@@ -60,7 +60,8 @@ pub struct Damage {
 #[derive(Clone, Debug)]
 pub(super) struct Foreign {
     at: u64,
-    first_bytes: Vec<u8>,
+    /// The first bytes that no record of ours has there.
+    bytes: Vec<u8>,
 }
 
 /// The lanes found on a device.
@@ -95,7 +96,8 @@ impl Opened {
                 opened.superblocks.push(at);
                 let bytes = bytes.as_ref().map(Buffer::as_slice);
                 if !ours::is_our_superblock(bytes, &superblock) {
-                    opened.note_foreign(at, bytes.expect("unreadable records are ours"));
+                    let bytes = bytes.expect("unreadable records are ours");
+                    opened.note_foreign(at, bytes, ours::first_wrong_byte(bytes, &superblock));
                 }
             }
         }
@@ -112,9 +114,11 @@ impl Opened {
         Ok(Self::new(superblock, layout, places))
     }
 
-    fn note_foreign(&mut self, at: u64, bytes: &[u8]) {
+    /// Notes a record at `at` that foreign data has replaced from byte `from` of it.
+    fn note_foreign(&mut self, at: u64, bytes: &[u8], from: usize) {
         self.damage.foreign += 1;
-        self.foreign.get_or_insert_with(|| Foreign { at, first_bytes: bytes[..16].to_vec() });
+        let shown = &bytes[from..bytes.len().min(from + 16)];
+        self.foreign.get_or_insert_with(|| Foreign { at: at + from as u64, bytes: shown.to_vec() });
     }
 
     /// Checks that the device may be written: no record to rewrite was replaced by foreign data, the table confirms
@@ -123,12 +127,12 @@ impl Opened {
         if self.recovered.is_some() && self.damage.superblocks == 2 {
             return Err(LanesError::Recovered { device: device.into() });
         }
-        if let Some(Foreign { at, first_bytes }) = &self.foreign {
+        if let Some(Foreign { at, bytes }) = &self.foreign {
             return Err(LanesError::Foreign {
                 device: device.into(),
                 records: self.damage.foreign,
                 at: *at,
-                found: describe(first_bytes),
+                found: describe(bytes),
             });
         }
         let is_partial = self.damage.lost_sectors < self.layout.sectors();
@@ -278,7 +282,7 @@ pub(super) fn table<D: DataDevice>(
                 let sibling = blocks[1 - slot].filter(|_| decoded[1 - slot].is_some());
                 let damaged = ours::Slot { superblock: &superblock, sector, count: of, sibling };
                 if let Some(bytes) = blocks[slot].filter(|_| !damaged.is_ours(blocks[slot])) {
-                    opened.note_foreign(layout.slot(sector, slot as u64), bytes);
+                    opened.note_foreign(layout.slot(sector, slot as u64), bytes, 0);
                 }
             }
             let in_sync = decoded[0].as_ref().map(|slot| &slot.1) == decoded[1].as_ref().map(|slot| &slot.1);

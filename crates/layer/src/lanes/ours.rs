@@ -45,6 +45,13 @@ pub(super) fn is_our_superblock(found: Option<&[u8]>, superblock: &Superblock) -
     wrong.sum::<usize>() <= WRONG_BYTES_MAX
 }
 
+/// Returns the first byte that is neither zero nor that of the record of `superblock`. Requires: the data is not ours.
+pub(super) fn first_wrong_byte(found: &[u8], superblock: &Superblock) -> usize {
+    let expected = superblock.encode();
+    let is_wrong = |(&found, &expected): (&u8, &u8)| found != expected && found != 0;
+    found.iter().zip(expected.iter()).position(is_wrong).expect("data without a wrong byte is ours")
+}
+
 /// Returns whether the head of an erased or torn unit was left by the lanes or their user: empty, or written for this
 /// unit.
 pub(super) fn is_our_head(found: &[u8], lane: u32, unit: u64) -> bool {

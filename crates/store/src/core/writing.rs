@@ -144,7 +144,11 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.writes.want_space();
         self.pump();
         // Merges give blocks back, and deletes wait for them.
-        if is_delete && self.is_merging() { Ok(()) } else { Err(WriteError::Full { blocks_free }) }
+        if is_delete && self.is_merging() {
+            Ok(())
+        } else {
+            Err(WriteError::Full { blocks_free, blocks_needed: needed })
+        }
     }
 
     /// Blocks that the writes in queues will need.

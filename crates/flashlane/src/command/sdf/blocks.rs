@@ -39,6 +39,11 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
     let mut streams = read_streams(target, files)?;
     let mut blocks = open(target, BlockAccess::Write)?;
     refuse_store(&blocks).map_err(Failure::unusable)?;
+    let block_bytes = blocks.block_bytes();
+    let is_too_long = |file: &&PathBuf| file.metadata().is_ok_and(|data| data.len() > block_bytes);
+    if let Some(file) = files.iter().find(is_too_long) {
+        return Err(Failure::unusable(longer_than_a_block(file, block_bytes)));
+    }
     for (nth, file) in (0..).zip(files) {
         // Earlier blocks stay, and their ids are printed.
         let unusable =
@@ -130,11 +135,15 @@ fn read_into(mut payload: Payload, file: &Path) -> anyhow::Result<Payload> {
         }
         length += more;
         if length as u64 > block_bytes {
-            return Err(anyhow!("'{name}' is longer than a block, which holds {}", exact_bytes(block_bytes)));
+            return Err(longer_than_a_block(file, block_bytes));
         }
     }
     payload.set_len(length as u64);
     Ok(payload)
+}
+
+fn longer_than_a_block(file: &Path, block_bytes: u64) -> anyhow::Error {
+    anyhow!("'{}' is longer than a block, which holds {}", file.display(), exact_bytes(block_bytes))
 }
 
 /// Writes a block or a part of it to `output`, or else to standard output.

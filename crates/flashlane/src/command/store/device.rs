@@ -163,7 +163,7 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
                 Failure::unusable(anyhow!("{error}; {}", created()))
             }
             HostError::Refused { .. } => {
-                Failure::unusable(anyhow!("{}\nit is not opened as the device of a store", error.found()))
+                Failure::unusable(anyhow!("{}\nso that the store is not opened", error.found()))
             }
             error => OpenError::Real { error, path }.into(),
         },

@@ -318,7 +318,9 @@ fn pages_left_in_the_buffer_are_not_saved() {
     for policy in ["lru", "parallel"] {
         let mut drive = drive(&[("buffer.policy", policy)]);
         let page = 8192;
-        (0..200).for_each(|id| drop(latency_ns(&mut drive, Request::write(id, id * page, page))));
+        for id in 0..200 {
+            latency_ns(&mut drive, Request::write(id, id * page, page));
+        }
         let of =
             |drive: &Drive| (drive.counters().write_amplification(), drive.counters().pages_left_in_buffer());
         let (amplification, left) = of(&drive);
