@@ -81,8 +81,8 @@ fn foreign_data_over_a_record_is_overwritten_only_on_request() {
     for (at, length, first, records) in [
         (0, 4096, 0, 1),
         // The first sector is intact, as with a file system that reserves a boot sector.
-        (1024, 1024, 0, 1),
-        (512, 4096, 0, 2),
+        (1024, 1024, 1024, 1),
+        (512, 4096, 512, 2),
         (4096, 100, 4096, 1),
         (layout.slot(0, 1), 4096, layout.slot(0, 1), 1),
         (last, 30, last, 1),
