@@ -33,6 +33,7 @@ pub fn fio(model: &CostModel) -> Advice {
             void_when: "latency is measured: then the depth is that of the program",
             on: format!("{pages:.0} random reads of {}", format_bytes(page)),
             trial: Trial { first: random(1), second: random(depth) },
+            relies_on: None,
         },
     );
 
@@ -61,6 +62,7 @@ pub fn fio(model: &CostModel) -> Advice {
             void_when: "the program's own size of requests is to be measured",
             on: format!("a scan of {}", format_bytes(pages as u64 * page)),
             trial: Trial { first: scan(least), second: scan(size) },
+            relies_on: None,
         },
     );
     advice

@@ -8,9 +8,9 @@
 //! 1. [`calibrate`] measures the model, by reads alone.
 //! 2. [`postgresql`], [`rocksdb`] and [`fio`] derive settings from it. Each [`Proposal`] has the reads that a program
 //!    makes with the setting as it is and as proposed, so that the effect is predicted by the model.
-//! 3. [`check`] makes these reads in turn on the device, beside the prediction.
+//! 3. [`check`] makes these reads in turn on the device, and [`Advice::checked`] withdraws what they contradict.
 //!
-//! No proposal is made whose predicted effect is less than [`LEAST_GAIN`].
+//! No proposal is made whose predicted effect is less than [`LEAST_GAIN`], and none stays whose measured effect is.
 
 mod calibrate;
 mod check;
@@ -34,7 +34,7 @@ pub use estimate::Estimate;
 pub use fio::fio;
 pub use plan::{Plan, PlanError, compare};
 pub use postgresql::{PostgreSql, PostgreSqlError, postgresql};
-pub use proposal::{Advice, Kept, LEAST_GAIN, Proposal};
+pub use proposal::{Advice, Checked, Kept, LEAST_GAIN, Proposal, Withdrawn};
 pub use reads::Reads;
 pub use result::{plan_result, result_of};
 pub use rocksdb::rocksdb;

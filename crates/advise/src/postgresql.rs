@@ -112,6 +112,7 @@ impl PostgreSql {
 const COMBINED: u64 = 128 << 10;
 /// Default of `io_workers`.
 const WORKERS: u32 = 3;
+const WORKERS_NAME: &str = "io_workers";
 /// Default of `max_parallel_workers_per_gather`.
 const PARALLEL: u32 = 2;
 /// Default of `max_parallel_workers`, which limits all queries together.
@@ -135,7 +136,7 @@ pub fn postgresql(model: &CostModel, database: &PostgreSql) -> Advice {
         advice.consider(
             model,
             Proposal {
-                name: "io_workers".into(),
+                name: WORKERS_NAME.into(),
                 now: WORKERS.to_string(),
                 proposed: proposed.to_string(),
                 scope: "server; reload",
@@ -151,12 +152,14 @@ pub fn postgresql(model: &CostModel, database: &PostgreSql) -> Advice {
                 void_when: "io_method is io_uring or sync",
                 on: database.on_bitmap(),
                 trial: Trial { first: database.bitmap(WORKERS), second: database.bitmap(in_flight) },
+                relies_on: None,
             },
         );
         if advice.proposals.is_empty() { WORKERS } else { proposed }
     } else {
         u32::MAX
     };
+    let relies_on = (!advice.proposals.is_empty()).then_some(WORKERS_NAME);
 
     let now = database.concurrency();
     let proposed = deepest.min(MOST_CONCURRENCY);
@@ -183,6 +186,7 @@ pub fn postgresql(model: &CostModel, database: &PostgreSql) -> Advice {
                 first: database.bitmap(now.min(workers)),
                 second: database.bitmap(proposed.min(workers)),
             },
+            relies_on,
         },
     );
 
@@ -229,6 +233,7 @@ pub fn postgresql(model: &CostModel, database: &PostgreSql) -> Advice {
                     first: database.scan(COMBINED, 1, workers),
                     second: database.scan(proposed, 1, workers),
                 },
+                relies_on,
             },
         );
     }
@@ -264,10 +269,11 @@ pub fn postgresql(model: &CostModel, database: &PostgreSql) -> Advice {
                 first: database.scan(COMBINED, PARALLEL + 1, workers),
                 second: database.scan(COMBINED, proposed + 1, workers),
             },
+            relies_on,
         },
     );
 
-    advice.consider(model, database.page_cost(model, workers));
+    advice.consider(model, Proposal { relies_on, ..database.page_cost(model, workers) });
     advice
 }
 
@@ -326,6 +332,7 @@ impl PostgreSql {
                 format_bytes(self.table_bytes)
             ),
             trial: Trial { first, second },
+            relies_on: None,
         }
     }
 }

@@ -30,6 +30,8 @@ pub struct Proposal {
     pub on: String,
     /// Its reads now and to be.
     pub trial: Trial,
+    /// The proposal without which this one gains something else.
+    pub relies_on: Option<&'static str>,
 }
 
 impl Proposal {
@@ -54,6 +56,17 @@ pub struct Kept {
     /// Its value.
     pub now: String,
     /// Why it stays.
+    pub why: String,
+}
+
+/// A proposal that the device contradicted, or that relies on such a one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Withdrawn {
+    /// What was proposed.
+    pub proposal: Proposal,
+    /// What its reads measured.
+    pub measured: Estimate,
+    /// Why it is withdrawn.
     pub why: String,
 }
 
@@ -87,6 +100,43 @@ impl Advice {
         );
         self.kept.push(Kept { name: name.clone(), now: now.clone(), why });
     }
+
+    /// Holds the proposals to the times of their two ways, as [`crate::check`] returns them. One stays, with its measured
+    /// gain, if that is [`LEAST_GAIN`] by the same rule as the predicted one, and if what it relies on stays.
+    ///
+    /// # Panics
+    /// If there is not one pair of times for each proposal.
+    pub fn checked(self, times: &[(Estimate, Estimate)]) -> Checked {
+        assert_eq!(self.proposals.len(), times.len(), "each proposal was measured");
+        let mut checked = Checked { kept: self.kept, ..Checked::default() };
+        for (proposal, (now, then)) in self.proposals.into_iter().zip(times) {
+            let measured = now.over(*then);
+            let missing = proposal
+                .relies_on
+                .filter(|name| checked.withdrawn.iter().any(|other| other.proposal.name == *name));
+            let why = if measured.low() < LEAST_GAIN {
+                "the lower end of the measured gain is below 1.05".to_owned()
+            } else if let Some(name) = missing {
+                format!("it was measured with the proposed {name}, which is withdrawn")
+            } else {
+                checked.proposals.push((proposal, measured));
+                continue;
+            };
+            checked.withdrawn.push(Withdrawn { proposal, measured, why });
+        }
+        checked
+    }
+}
+
+/// Advice after its check.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checked {
+    /// Settings to change, with the gain that was measured.
+    pub proposals: Vec<(Proposal, Estimate)>,
+    /// Settings that were to be changed.
+    pub withdrawn: Vec<Withdrawn>,
+    /// Settings to keep.
+    pub kept: Vec<Kept>,
 }
 
 #[cfg(test)]
@@ -116,6 +166,7 @@ mod tests {
             void_when: "",
             on: "ten pages".into(),
             trial: Trial { first: reads(1), second: reads(2) },
+            relies_on: None,
         }
     }
 
@@ -124,6 +175,31 @@ mod tests {
         advice.consider(model, proposal);
         assert_eq!(advice.proposals.len() + advice.kept.len(), 1);
         advice.proposals.len()
+    }
+
+    #[test]
+    fn proposal_is_withdrawn_where_its_check_measures_no_gain() {
+        let (model, exact) = (model(50.0, 1.0), |mean| Estimate { mean, half_width: 0.01 * mean });
+        let checked = |second: &[f64]| {
+            let mut advice = Advice::default();
+            advice.consider(&model, proposal("2"));
+            advice.consider(
+                &model,
+                Proposal { name: "size".into(), relies_on: Some("depth"), ..proposal("4") },
+            );
+            let times: Vec<_> = second.iter().map(|second| (exact(100.0), exact(*second))).collect();
+            let checked = advice.checked(&times);
+            (checked.proposals.len(), checked.withdrawn.len())
+        };
+        assert_eq!(checked(&[50.0, 60.0]), (2, 0));
+        // Less than predicted, but a gain.
+        assert_eq!(checked(&[80.0, 60.0]), (2, 0));
+        assert_eq!(checked(&[50.0, 100.0]), (1, 1));
+        assert_eq!(checked(&[50.0, 130.0]), (1, 1));
+        // The second one was measured with what the first one proposed.
+        assert_eq!(checked(&[100.0, 60.0]), (0, 2));
+        // 1.06, give or take 0.015.
+        assert_eq!(checked(&[94.34, 60.0]), (0, 2));
     }
 
     #[test]

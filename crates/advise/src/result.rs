@@ -1,53 +1,77 @@
 //! Conversion to the type of results.
 
 use crate::figures::figures;
-use crate::{Advice, CostModel, Estimate, Plan, compare};
+use crate::{Advice, CostModel, Estimate, Kept, Plan, Proposal, compare};
 use flashlane_result::advice::{
-    ADVICE_SCHEMA, AdviceResult, CostRow, Effect, KeptRow, PlanRow, ScanRow, SettingRow,
+    ADVICE_SCHEMA, AdviceResult, CostRow, Effect, KeptRow, PlanRow, ScanRow, SettingRow, WithdrawnRow,
 };
 
 /// Largest difference of a measured gain from the predicted one, where their intervals do not meet, that still counts as
 /// held.
 const TOLERANCE: f64 = 0.10;
 
-/// Returns the result for a program's settings. `measured` has the times of each proposal's two ways, if they were measured.
+/// Returns the result for a program's settings. `times` has those of each proposal's two ways, if they were measured;
+/// proposals that they contradict are withdrawn.
 pub fn result_of(
     model: &CostModel,
     program: &str,
-    advice: &Advice,
-    measured: Option<&[(Estimate, Estimate)]>,
+    advice: Advice,
+    times: Option<&[(Estimate, Estimate)]>,
 ) -> AdviceResult {
-    let settings = advice.proposals.iter().enumerate().map(|(i, proposal)| {
-        let predicted = proposal.gain(model);
-        let measured =
-            measured.and_then(|measured| measured.get(i)).map(|(first, second)| first.over(*second));
-        SettingRow {
-            name: proposal.name.clone(),
-            now: proposal.now.clone(),
-            proposed: proposal.proposed.clone(),
-            scope: proposal.scope.into(),
-            apply: proposal.apply.clone(),
-            undo: proposal.undo.clone(),
-            measured: proposal.measured.clone(),
-            formula: proposal.formula.into(),
-            void_when: proposal.void_when.into(),
-            effect: Effect {
-                on: proposal.on.clone(),
-                predicted: predicted.to_interval(),
-                measured: measured.map(Estimate::to_interval),
-                holds: measured.map(|measured| holds(predicted, measured)),
-            },
-        }
+    let result = of_model(model, program);
+    let Some(times) = times else {
+        let settings = advice.proposals.iter().map(|proposal| setting_row(model, proposal, None));
+        return AdviceResult { settings: settings.collect(), kept: kept_rows(&advice.kept), ..result };
+    };
+    let checked = advice.checked(times);
+    let settings = checked.proposals.iter().map(|(proposal, gain)| setting_row(model, proposal, Some(*gain)));
+    let withdrawn = checked.withdrawn.iter().map(|withdrawn| WithdrawnRow {
+        name: withdrawn.proposal.name.clone(),
+        now: withdrawn.proposal.now.clone(),
+        proposed: withdrawn.proposal.proposed.clone(),
+        why: withdrawn.why.clone(),
+        effect: effect(model, &withdrawn.proposal, Some(withdrawn.measured)),
     });
-    let kept = advice.kept.iter().map(|kept| KeptRow {
-        name: kept.name.clone(),
-        now: kept.now.clone(),
-        why: kept.why.clone(),
-    });
-    AdviceResult { settings: settings.collect(), kept: kept.collect(), ..of_model(model, program) }
+    AdviceResult {
+        settings: settings.collect(),
+        withdrawn: withdrawn.collect(),
+        kept: kept_rows(&checked.kept),
+        ..result
+    }
 }
 
-/// Returns the result for plans, fastest by prediction first. `measured` has their times by the plan's name.
+fn setting_row(model: &CostModel, proposal: &Proposal, measured: Option<Estimate>) -> SettingRow {
+    SettingRow {
+        name: proposal.name.clone(),
+        now: proposal.now.clone(),
+        proposed: proposal.proposed.clone(),
+        scope: proposal.scope.into(),
+        apply: proposal.apply.clone(),
+        undo: proposal.undo.clone(),
+        measured: proposal.measured.clone(),
+        formula: proposal.formula.into(),
+        void_when: proposal.void_when.into(),
+        effect: effect(model, proposal, measured),
+    }
+}
+
+fn effect(model: &CostModel, proposal: &Proposal, measured: Option<Estimate>) -> Effect {
+    let predicted = proposal.gain(model);
+    Effect {
+        on: proposal.on.clone(),
+        predicted: predicted.to_interval(),
+        measured: measured.map(Estimate::to_interval),
+        holds: measured.map(|measured| holds(predicted, measured)),
+    }
+}
+
+fn kept_rows(kept: &[Kept]) -> Vec<KeptRow> {
+    let row = |kept: &Kept| KeptRow { name: kept.name.clone(), now: kept.now.clone(), why: kept.why.clone() };
+    kept.iter().map(row).collect()
+}
+
+/// Returns the result for plans, fastest first: by their measured times if all were measured, otherwise by prediction.
+/// `measured` has these by the plan's name.
 pub fn plan_result(model: &CostModel, plans: &[Plan], measured: &[(String, Estimate)]) -> AdviceResult {
     let rows = compare(model, plans).into_iter().map(|(plan, predicted)| {
         let measured = measured.iter().find(|(name, _)| *name == plan.name).map(|(_, time)| *time);
@@ -58,7 +82,12 @@ pub fn plan_result(model: &CostModel, plans: &[Plan], measured: &[(String, Estim
             holds: measured.map(|measured| holds(predicted, measured)),
         }
     });
-    AdviceResult { plans: rows.collect(), ..of_model(model, "plan") }
+    let mut plans: Vec<PlanRow> = rows.collect();
+    if plans.iter().all(|plan| plan.measured_ns.is_some()) {
+        let time = |plan: &PlanRow| plan.measured_ns.map_or(f64::INFINITY, |time| time.value);
+        plans.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    }
+    AdviceResult { plans, ..of_model(model, "plan") }
 }
 
 /// Returns whether a measured value is what was predicted: the intervals meet, or the values differ by at most 10%.

@@ -49,6 +49,7 @@ pub fn rocksdb(model: &CostModel) -> Advice {
             void_when: "compactions read from the page cache, or are bound by compression",
             on: on.clone(),
             trial: Trial { first: compaction(READAHEAD, 1), second: compaction(best, 1) },
+            relies_on: None,
         },
     );
 
@@ -73,6 +74,7 @@ pub fn rocksdb(model: &CostModel) -> Advice {
             void_when: "compactions are bound by writes or by the processor, or there are fewer cores",
             on,
             trial: Trial { first: compaction(READAHEAD, 1), second: compaction(READAHEAD, streams) },
+            relies_on: None,
         },
     );
 
@@ -97,6 +99,7 @@ pub fn rocksdb(model: &CostModel) -> Advice {
             void_when: "max_open_files is not -1, so that files are opened when they are read",
             on: format!("opening a database of {FILES:.0} files"),
             trial: Trial { first: opening(OPENERS), second: opening(openers) },
+            relies_on: None,
         },
     );
     advice

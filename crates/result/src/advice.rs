@@ -22,10 +22,13 @@ pub struct AdviceResult {
     /// Settings to change.
     #[serde(default)]
     pub settings: Vec<SettingRow>,
+    /// Settings that were to be changed until their reads were made: no gain of 5% was measured.
+    #[serde(default)]
+    pub withdrawn: Vec<WithdrawnRow>,
     /// Settings to keep.
     #[serde(default)]
     pub kept: Vec<KeptRow>,
-    /// Plans, fastest by prediction first.
+    /// Plans, fastest first: by measurement where all were measured, otherwise by prediction.
     #[serde(default)]
     pub plans: Vec<PlanRow>,
     /// Time of a page at random.
@@ -92,6 +95,21 @@ pub struct Effect {
     pub measured: Option<Interval>,
     /// Whether the prediction held: the intervals meet, or the values differ by at most 10%.
     pub holds: Option<bool>,
+}
+
+/// A setting that stays as it is, since its check contradicted the prediction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WithdrawnRow {
+    /// Its name.
+    pub name: String,
+    /// Its value, which it keeps.
+    pub now: String,
+    /// The value that was proposed.
+    pub proposed: String,
+    /// Why it is withdrawn.
+    pub why: String,
+    /// What it was to gain, and what was measured.
+    pub effect: Effect,
 }
 
 /// A setting to keep.

@@ -1,8 +1,8 @@
 //! Predictions beside the simulated drives that they are about.
 
 use flashlane_advise::{
-    AdviseError, Calibration, CostModel, Estimate, Plan, PostgreSql, PostgreSqlError, Reads, Trial,
-    calibrate, check, compare, fio, postgresql, result_of, rocksdb,
+    AdviseError, Calibration, CostModel, Estimate, LEAST_GAIN, Plan, PostgreSql, PostgreSqlError, Reads,
+    Trial, calibrate, check, compare, fio, postgresql, result_of, rocksdb,
 };
 use flashlane_base::{Random, Seed};
 use flashlane_device::Device;
@@ -156,15 +156,15 @@ fn predicted_gains_are_measured() {
                     advice.proposals.iter().map(|proposal| proposal.trial.clone()).collect();
                 let calibration = Calibration { seed: Seed(5), ..Calibration::default() };
                 let times = check(&mut drive, &trials, &calibration, &mut go_on).expect("reads succeed");
-                for row in result_of(&model, "program", &advice, Some(&times)).settings {
-                    println!(
-                        "{name} {version} {} {} -> {}: {:?}",
-                        row.name, row.now, row.proposed, row.effect
-                    );
+                let result = result_of(&model, "program", advice, Some(&times));
+                let settings = result.settings.iter().map(|row| (&row.name, &row.effect, true));
+                let withdrawn = result.withdrawn.iter().map(|row| (&row.name, &row.effect, false));
+                for (setting, effect, stays) in settings.chain(withdrawn) {
+                    println!("{name} {version} {setting} (stays: {stays}): {effect:?}");
                     all += 1;
-                    held += u32::from(row.effect.holds == Some(true));
-                    let gain = row.effect.measured.expect("measured");
-                    assert!(gain.high > 1.0, "{name}: a setting that loses: {row:?}");
+                    held += u32::from(effect.holds == Some(true));
+                    let gain = effect.measured.expect("measured");
+                    assert!(!stays || gain.low >= LEAST_GAIN, "{name}: {setting} is no gain: {effect:?}");
                 }
             }
         }

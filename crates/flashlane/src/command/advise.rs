@@ -90,7 +90,8 @@ struct MeasuringOptions {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]
     device: Spec,
-    /// Also make the reads of old and new in turn, and print the measured gain beside the predicted one
+    /// Also make the reads of old and new in turn, print the measured gain beside the predicted one, and withdraw settings
+    /// that gain less than 5%
     #[arg(long)]
     check: bool,
     /// Seed of all randomness
@@ -199,8 +200,10 @@ impl MeasuringOptions {
         output::add_machine(&mut result, &subject.target);
         output::deliver(&self.output, &result, None)?;
         let settings = result.settings.iter().map(|setting| (&setting.name, setting.effect.holds));
+        let withdrawn = result.withdrawn.iter().map(|setting| (&setting.name, setting.effect.holds));
         let plans = result.plans.iter().map(|plan| (&plan.name, plan.holds));
         let missed: Vec<&str> = settings
+            .chain(withdrawn)
             .chain(plans)
             .filter(|(_, holds)| *holds == Some(false))
             .map(|(name, _)| &**name)
@@ -249,7 +252,7 @@ fn advise(
     let advice = of(&model)?;
     let trials: Vec<Trial> = advice.proposals.iter().map(|proposal| proposal.trial.clone()).collect();
     let measured = measuring.measure(&mut subject, &trials)?;
-    measuring.deliver(result_of(&model, program, &advice, measured.as_deref()), subject)
+    measuring.deliver(result_of(&model, program, advice, measured.as_deref()), subject)
 }
 
 fn compare_plans(measuring: &MeasuringOptions, plans: &[String]) -> Result<Status, Failure> {

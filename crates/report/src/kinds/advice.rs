@@ -3,7 +3,9 @@
 use super::{Content, Reportable, cell};
 use crate::document::{Advice, Cell, Column, Document, Row, Table, Tone};
 use crate::format::{capitalised, plain_value};
-use flashlane_result::advice::{AdviceResult, CostRow, Interval, KeptRow, PlanRow, ScanRow, SettingRow};
+use flashlane_result::advice::{
+    AdviceResult, CostRow, Effect, Interval, KeptRow, PlanRow, ScanRow, SettingRow, WithdrawnRow,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Reportable for AdviceResult {
@@ -15,6 +17,7 @@ impl Reportable for AdviceResult {
 fn of(result: &AdviceResult) -> Document {
     let mut tables = Vec::new();
     tables.extend((!result.plans.is_empty()).then(|| plan_table(&result.plans)));
+    tables.extend((!result.withdrawn.is_empty()).then(|| withdrawn_table(&result.withdrawn)));
     tables.extend((!result.settings.is_empty()).then(|| setting_table(&result.settings)));
     tables.extend((!result.kept.is_empty()).then(|| kept_table(&result.kept)));
     tables.extend([random_table(&result.random), scan_table(&result.scans)]);
@@ -27,38 +30,84 @@ fn of(result: &AdviceResult) -> Document {
             plain_value("page_bytes", &result.page_bytes.into())
         ),
         headline: headline(result),
-        advice: result.settings.iter().map(advice).collect(),
+        advice: result.withdrawn.iter().map(withdrawal).chain(result.settings.iter().map(advice)).collect(),
         tables,
         ..Document::default()
     }
 }
 
 fn headline(result: &AdviceResult) -> String {
-    match result.plans.as_slice() {
-        [best, next, ..] if best.predicted_ns.high >= next.predicted_ns.low => {
-            return format!("'{}' and '{}' take equally long by prediction.", best.name, next.name);
-        }
-        [best, ..] => return format!("'{}' is the fastest by prediction.", best.name),
-        [] => {}
+    if let [first, second, ..] = result.plans.as_slice() {
+        return plan_headline(first, second, &result.plans);
     }
-    match result.settings.as_slice() {
-        [] => "Keep the defaults: no setting is predicted to gain 5%.".into(),
-        [_] => "Change one setting.".into(),
-        settings => format!("Change {} settings.", settings.len()),
+    let change = match result.settings.len() {
+        0 if result.withdrawn.is_empty() => {
+            return "Keep the defaults: no setting is predicted to gain 5%.".into();
+        }
+        0 => "Keep the defaults".into(),
+        1 => "Change one setting".into(),
+        settings => format!("Change {settings} settings"),
+    };
+    match result.withdrawn.len() {
+        0 => format!("{change}."),
+        1 => format!("{change}: one that was predicted to gain measured no gain of 5% and is withdrawn."),
+        withdrawn => {
+            format!(
+                "{change}: {withdrawn} that were predicted to gain measured no gain of 5% and are withdrawn."
+            )
+        }
+    }
+}
+
+/// Names the fastest plan, and the one that was predicted to be if that is another one.
+fn plan_headline(first: &PlanRow, second: &PlanRow, plans: &[PlanRow]) -> String {
+    let (times, by) = match (&first.measured_ns, &second.measured_ns) {
+        (Some(first), Some(second)) => ((first, second), "measurement"),
+        _ => ((&first.predicted_ns, &second.predicted_ns), "prediction"),
+    };
+    if times.0.high >= times.1.low {
+        return format!("'{}' and '{}' take equally long by {by}.", first.name, second.name);
+    }
+    let predicted = plans.iter().min_by(|a, b| a.predicted_ns.value.total_cmp(&b.predicted_ns.value));
+    match predicted.filter(|predicted| predicted.name != first.name) {
+        Some(predicted) => {
+            format!("'{}' is the fastest by {by}, and not '{}', as predicted.", first.name, predicted.name)
+        }
+        None => format!("'{}' is the fastest by {by}.", first.name),
     }
 }
 
 /// Returns the setting with the line that sets it, its effect, its evidence and its limits.
 fn advice(setting: &SettingRow) -> Advice {
-    let effect = &setting.effect;
-    let mut evidence = format!("predicted {} on {}", times(&effect.predicted), effect.on);
-    if let Some(measured) = &effect.measured {
-        evidence += &format!("; measured {}", times(measured));
-    }
-    let measured = capitalised(&setting.measured);
-    evidence += &format!(". {measured}. Does not hold if {}.", setting.void_when);
+    let evidence = format!(
+        "{}. {}. Does not hold if {}.",
+        gains(&setting.effect),
+        capitalised(&setting.measured),
+        setting.void_when
+    );
     let text = format!("Set {} to {}, now {}.", setting.name, setting.proposed, setting.now);
     Advice { text, evidence: capitalised(&evidence), command: setting.apply.clone() }
+}
+
+/// Returns a setting to keep against the prediction, with both gains.
+fn withdrawal(setting: &WithdrawnRow) -> Advice {
+    Advice {
+        text: format!("Keep {} at {}: {} is withdrawn.", setting.name, setting.now, setting.proposed),
+        evidence: capitalised(&format!("{}; {}.", gains(&setting.effect), setting.why)),
+        command: String::new(),
+    }
+}
+
+/// Formats the predicted and the measured gain of a setting; one that the other contradicts comes behind it.
+fn gains(effect: &Effect) -> String {
+    let predicted = times(&effect.predicted);
+    match (effect.measured.as_ref().map(times), effect.holds) {
+        (Some(measured), Some(false)) => {
+            format!("measured {measured} on {}, where {predicted} was predicted", effect.on)
+        }
+        (Some(measured), _) => format!("predicted {predicted} on {}; measured {measured}", effect.on),
+        (None, _) => format!("predicted {predicted} on {}", effect.on),
+    }
 }
 
 /// Formats how many times as fast something is.
@@ -109,6 +158,32 @@ fn setting_table(settings: &[SettingRow]) -> Table {
             Column::right("Measured", "measured"),
             Column::left("Held", "holds"),
             Column::left("Scope", "scope"),
+        ],
+        rows: settings.iter().map(row).collect(),
+        ..Table::default()
+    }
+}
+
+fn withdrawn_table(settings: &[WithdrawnRow]) -> Table {
+    let row = |setting: &WithdrawnRow| {
+        Row::new(vec![
+            Cell::text(setting.name.as_str()),
+            Cell::text(setting.now.as_str()),
+            Cell::text(setting.proposed.as_str()),
+            gain(Some(&setting.effect.predicted)),
+            gain(setting.effect.measured.as_ref()),
+            Cell::text(setting.why.as_str()),
+        ])
+    };
+    Table {
+        title: "Settings withdrawn".into(),
+        columns: vec![
+            Column::left("Setting", "name"),
+            Column::right("Now", "now"),
+            Column::right("Proposed", "proposed"),
+            Column::right("Predicted, times as fast", "predicted"),
+            Column::right("Measured", "measured"),
+            Column::left("Why", "why"),
         ],
         rows: settings.iter().map(row).collect(),
         ..Table::default()
@@ -202,4 +277,53 @@ fn cost_table<'a>(
     columns
         .extend(depths.iter().map(|depth| Column::right(&depth.to_string(), &format!("page_ns_at_{depth}"))));
     Table { title: title.into(), columns, rows: sizes.iter().map(row).collect(), ..Table::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(value: f64) -> Interval {
+        Interval { low: value, value, high: value }
+    }
+
+    fn effect(predicted: f64, measured: f64) -> Effect {
+        let (predicted, measured) = (interval(predicted), Some(interval(measured)));
+        Effect { on: "a scan".into(), predicted, measured, holds: Some(false) }
+    }
+
+    #[test]
+    fn withdrawn_setting_comes_first_with_both_gains() {
+        let withdrawn = WithdrawnRow {
+            name: "depth".into(),
+            now: "1".into(),
+            proposed: "8".into(),
+            why: "the lower end of the measured gain is below 1.05".into(),
+            effect: effect(2.0, 1.0),
+        };
+        let result = AdviceResult { withdrawn: vec![withdrawn], ..AdviceResult::default() };
+        let document = of(&result);
+        assert!(document.headline.starts_with("Keep the defaults: one that was"), "{}", document.headline);
+        let first = &document.advice[0];
+        assert_eq!(first.text, "Keep depth at 1: 8 is withdrawn.");
+        assert!(first.command.is_empty(), "nothing is to be set");
+        for part in ["Measured 1.00 times as fast", "2.00 times as fast (2.00 to 2.00) was predicted"] {
+            assert!(first.evidence.contains(part), "{}", first.evidence);
+        }
+        assert_eq!(document.tables[0].title, "Settings withdrawn");
+    }
+
+    #[test]
+    fn fastest_plan_is_the_measured_one() {
+        let plan = |name: &str, predicted, measured| PlanRow {
+            name: name.into(),
+            predicted_ns: interval(predicted),
+            measured_ns: Some(interval(measured)),
+            holds: Some(false),
+        };
+        let plans = vec![plan("hash", 9.0, 5.0), plan("index", 8.0, 10.0)];
+        let result = AdviceResult { plans, ..AdviceResult::default() };
+        let expected = "'hash' is the fastest by measurement, and not 'index', as predicted.";
+        assert_eq!(of(&result).headline, expected);
+    }
 }
