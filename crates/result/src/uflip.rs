@@ -96,6 +96,9 @@ pub struct RunRow {
     pub first_sample: u64,
     /// Number of its samples.
     pub samples: u64,
+    /// Whether the drive moved pages or erased blocks since the run before; `None` where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cleaned: Option<bool>,
 }
 
 /// The response times of a run's running phase, in nanoseconds.
@@ -148,7 +151,11 @@ pub struct Characteristics {
     pub in_place: Option<Effect>,
     /// Writes with large gaps, relative to random writes.
     pub large_increment: Option<Effect>,
-    /// The fields above in the paper's notation, in order.
+    /// Fields above that would say that something has no effect, where the drive collected no garbage in the runs behind
+    /// them: they are not known, and absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
+    /// The fields above in the paper's notation, in order; `?` for unknown ones.
     pub row: Vec<String>,
     /// Half width of each cell's interval in percent, as text: `±5%`; empty without an interval, or where it is
     /// negligible.

@@ -11,6 +11,7 @@
 //! - Only some values were measured. Where the last cheap value and the first expensive one are more than a factor of
 //!   two apart, the limit is between them, and the cell has both ends: `1–15`. Where the smallest measured value is
 //!   expensive and smaller ones were skipped, the limit is below it: `<0.5`.
+//! - `?`: nothing was seen to have an effect, but the drive collected no garbage meanwhile.
 //! - *Reverse* and *In-place*: cost relative to sequential writes. *Large Incr*: the mean cost of increments from 1 MiB
 //!   on, relative to random writes.
 
@@ -70,15 +71,52 @@ pub(crate) fn of(curves: &Curves) -> Characteristics {
         reverse: relative(order(-1), sw),
         in_place: relative(order(0), sw),
         large_increment: relative(mean(large), rw),
+        unknown: Vec::new(),
         row: Vec::new(),
         row_intervals: Vec::new(),
     };
+    withhold(&mut found, curves);
     found.row = cells(&found);
     found.row_intervals = interval_cells(&found);
     found
 }
 
+/// Takes back what says that something has no effect on writes, where the drive collected no garbage in the runs behind it:
+/// it may have one once no block is free. An effect that was measured remains.
+fn withhold(found: &mut Characteristics, curves: &Curves) {
+    let not_cleaned = |benchmark, baseline| curves.nothing_cleaned_by(benchmark, baseline);
+    let mut unknown = Vec::new();
+    if not_cleaned(Benchmark::Pause, Baseline::Rw) && found.pause_rw_ms.is_none() {
+        unknown.push("pause_rw");
+    }
+    let reaches = [
+        ("locality", &mut found.locality, (Benchmark::Locality, Baseline::Rw)),
+        ("partitions", &mut found.partitions, (Benchmark::Partitioning, Baseline::Sw)),
+    ];
+    for (name, reach, (benchmark, baseline)) in reaches {
+        let no_effect =
+            |reach: &mut Reach| reach.unlimited || reach.limit.is_none() && reach.rises_at.is_none();
+        if not_cleaned(benchmark, baseline) && reach.take_if(no_effect).is_some() {
+            unknown.push(name);
+        }
+    }
+    let effects = [
+        ("reverse", &mut found.reverse),
+        ("in_place", &mut found.in_place),
+        ("large_increment", &mut found.large_increment),
+    ];
+    for (name, effect) in effects {
+        let no_effect = |effect: &mut Effect| is_equal(effect.cost);
+        if not_cleaned(Benchmark::Order, Baseline::Sw) && effect.take_if(no_effect).is_some() {
+            unknown.push(name);
+        }
+    }
+    found.unknown = unknown.into_iter().map(str::to_owned).collect();
+}
+
 fn cells(found: &Characteristics) -> Vec<String> {
+    let unknown = |name: &str| found.unknown.iter().any(|unknown| unknown == name);
+    let or_unknown = |name: &str, text: String| if unknown(name) { "?".into() } else { text };
     let ms = |value: Option<f64>| value.map_or_else(String::new, milliseconds);
     let reach = |reach: &Option<Reach>| reach.map_or_else(String::new, |reach| text(&reach));
     let effect = |effect: &Option<Effect>| effect.map_or_else(String::new, |effect| factor(effect.cost));
@@ -93,12 +131,12 @@ fn cells(found: &Characteristics) -> Vec<String> {
         ms(found.rr_ms),
         ms(found.sw_ms),
         ms(found.rw_ms),
-        pause,
-        reach(&found.locality),
-        found.partitions.map_or_else(String::new, |reach| text_of_counts(&reach)),
-        effect(&found.reverse),
-        effect(&found.in_place),
-        effect(&found.large_increment),
+        or_unknown("pause_rw", pause),
+        or_unknown("locality", reach(&found.locality)),
+        or_unknown("partitions", found.partitions.map_or_else(String::new, |reach| text_of_counts(&reach))),
+        or_unknown("reverse", effect(&found.reverse)),
+        or_unknown("in_place", effect(&found.in_place)),
+        or_unknown("large_increment", effect(&found.large_increment)),
     ]
 }
 
@@ -207,9 +245,13 @@ pub(crate) fn reach(points: &[Point], unit_ns: Option<f64>, least_value: i64) ->
     })
 }
 
+fn is_equal(factor: f64) -> bool {
+    (1.0 / EQUAL..=EQUAL).contains(&factor)
+}
+
 /// Formats a factor in the paper's notation: `=`, `x1.5`, `x20`.
 pub(crate) fn factor(factor: f64) -> String {
-    if (1.0 / EQUAL..=EQUAL).contains(&factor) { "=".into() } else { format!("x{}", short(factor)) }
+    if is_equal(factor) { "=".into() } else { format!("x{}", short(factor)) }
 }
 
 /// Formats a value with two digits, as in the paper.

@@ -44,6 +44,8 @@ pub(crate) struct Curves {
     curves: BTreeMap<Key, Vec<Point>>,
     /// The mean response time of the running phase of each baseline's long run, and its interval.
     long_runs: BTreeMap<Baseline, (f64, Interval)>,
+    /// Whether the drive collected garbage in any run of a pattern that writes; absent where no run says so.
+    cleaned: BTreeMap<Key, bool>,
 }
 
 /// Name of the long runs of the methodology.
@@ -53,6 +55,7 @@ impl Curves {
     pub(crate) fn of(rows: &[RunRow]) -> Self {
         let mut curves: BTreeMap<Key, BTreeMap<i64, Point>> = BTreeMap::new();
         let mut long_runs = BTreeMap::new();
+        let mut cleaned: BTreeMap<Key, bool> = BTreeMap::new();
         for row in rows {
             let Some(benchmark) = row.benchmark else {
                 if row.parameter == PHASES {
@@ -69,6 +72,10 @@ impl Curves {
                         ..Point::default()
                     },
                 );
+            let writes = row.first.writes() || row.second.is_some_and(Baseline::writes);
+            if let Some(run_cleaned) = row.cleaned.filter(|_| writes) {
+                *cleaned.entry((benchmark, row.first, row.second)).or_default() |= run_cleaned;
+            }
             let mean_ns = row.summary.mean_ns;
             point.mean_ns = (point.mean_ns * f64::from(point.runs) + mean_ns) / f64::from(point.runs + 1);
             point.runs += 1;
@@ -78,7 +85,18 @@ impl Curves {
             point.interval_ns = [point.interval_ns[0].min(low), point.interval_ns[1].max(high)];
         }
         let curves = curves.into_iter().map(|(key, points)| (key, points.into_values().collect())).collect();
-        Self { curves, long_runs }
+        Self { curves, long_runs, cleaned }
+    }
+
+    /// Returns whether the drive is known to have collected no garbage while a benchmark wrote.
+    pub(crate) fn nothing_cleaned(&self, benchmark: Benchmark) -> bool {
+        let mut known = self.cleaned.iter().filter(|((of, ..), _)| *of == benchmark).peekable();
+        known.peek().is_some() && known.all(|(_, cleaned)| !cleaned)
+    }
+
+    /// Returns whether it is known to have collected none while a baseline of a benchmark wrote.
+    pub(crate) fn nothing_cleaned_by(&self, benchmark: Benchmark, baseline: Baseline) -> bool {
+        self.cleaned.get(&(benchmark, baseline, None)) == Some(&false)
     }
 
     /// Returns the points of a pattern, by ascending value; empty where it was not measured.

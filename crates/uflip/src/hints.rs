@@ -9,6 +9,10 @@ use flashlane_result::uflip::{Baseline, Benchmark, Hint, Verdict};
 /// Least factor that an application would notice.
 const NOTICEABLE: f64 = 1.25;
 
+/// Why the absence of an effect decides nothing.
+const NOT_CLEANED: &str =
+    "the drive collected no garbage meanwhile, so that it may be otherwise once no block is free";
+
 /// Whether a hint holds, `None` where the measurements do not decide it, and the reason.
 type Finding = Option<(Option<bool>, String)>;
 
@@ -149,6 +153,9 @@ fn area(curves: &Curves) -> Finding {
             let least = format_bytes(bytes as u64);
             (None, format!("{least} is too large an area, and smaller ones were not measured; {everywhere}"))
         }
+        _ if curves.nothing_cleaned_by(Benchmark::Locality, Baseline::Rw) => {
+            (None, format!("{everywhere}; {NOT_CLEANED}"))
+        }
         _ => (Some(false), format!("no area makes it cheaper; {everywhere}")),
     })
 }
@@ -186,6 +193,9 @@ fn partitions(curves: &Curves) -> Finding {
         }
         None => costs,
     };
+    if !limited && curves.nothing_cleaned_by(Benchmark::Partitioning, Baseline::Sw) {
+        return Some((None, format!("{text}; {NOT_CLEANED}")));
+    }
     Some((Some(limited), text))
 }
 
@@ -215,7 +225,10 @@ fn mix(curves: &Curves) -> Finding {
             }
         }
     }
-    worst.map(|(cost, because)| (Some(cost < NOTICEABLE), because))
+    worst.map(|(cost, because)| match cost < NOTICEABLE {
+        true if curves.nothing_cleaned(Benchmark::Mix) => (None, format!("{because}; {NOT_CLEANED}")),
+        kept => (Some(kept), because),
+    })
 }
 
 fn concurrent_or_delayed(curves: &Curves, throughput: impl Fn(Baseline, i64) -> Option<f64>) -> Finding {
@@ -257,6 +270,12 @@ fn concurrent_or_delayed(curves: &Curves, throughput: impl Fn(Baseline, i64) -> 
             us(best.mean_ns),
             us(without)
         ));
+    }
+    let not_cleaned = curves.nothing_cleaned(Benchmark::Parallelism)
+        || curves.nothing_cleaned_by(Benchmark::Pause, Baseline::Rw);
+    if kept && not_cleaned && !words.is_empty() {
+        words.push(NOT_CLEANED.into());
+        return Some((None, words.join("; ")));
     }
     (!words.is_empty()).then(|| (Some(kept), words.join("; ")))
 }

@@ -81,6 +81,9 @@ pub(crate) struct Done<T> {
     pub(crate) written_bytes: u64,
     /// Duration in nanoseconds of the device's time.
     pub(crate) took_ns: u64,
+    /// Whether the drive collected garbage since the step before, if it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cleaned: Option<bool>,
 }
 
 /// A journal, whose steps are read first; new ones are appended.
@@ -145,7 +148,7 @@ impl Journal {
         if found.step != step {
             return Err(damaged(format!("it is the step '{}', but '{step}' comes next", found.step)));
         }
-        let Done { value, latencies_ns, ios, written_bytes, took_ns } = found.done;
+        let Done { value, latencies_ns, ios, written_bytes, took_ns, cleaned } = found.done;
         if latencies_ns.len() as u64 != latencies {
             return Err(damaged(format!(
                 "it has {} response times instead of {latencies}",
@@ -154,15 +157,15 @@ impl Journal {
         }
         let value = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
         self.resumed += 1;
-        Ok(Some(Done { value, latencies_ns, ios, written_bytes, took_ns }))
+        Ok(Some(Done { value, latencies_ns, ios, written_bytes, took_ns, cleaned }))
     }
 
     /// Appends a completed step.
     pub(crate) fn record<T: Serialize>(&mut self, step: &str, done: &Done<T>) -> Result<(), JournalError> {
-        let &Done { ios, written_bytes, took_ns, .. } = done;
+        let &Done { ios, written_bytes, took_ns, cleaned, .. } = done;
         let value = serde_json::to_value(&done.value).expect("steps are plain data");
         let latencies_ns = done.latencies_ns.clone();
-        let done = Done { value, latencies_ns, ios, written_bytes, took_ns };
+        let done = Done { value, latencies_ns, ios, written_bytes, took_ns, cleaned };
         self.append(&Line { step: step.to_owned(), done })
     }
 

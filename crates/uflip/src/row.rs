@@ -3,7 +3,8 @@
 use crate::{Experiment, summary};
 use flashlane_result::uflip::{Baseline, RunRow};
 
-/// Returns the row of a run of an experiment; the caller sets the position of its samples.
+/// Returns the row of a run of an experiment; the caller sets the position of its samples, and whether garbage was
+/// collected.
 pub(crate) fn row(
     experiment: &Experiment,
     repetition: u32,
@@ -29,6 +30,7 @@ pub(crate) fn row(
         elapsed_ns,
         first_sample: 0,
         samples: latencies_ns.len() as u64,
+        cleaned: None,
     }
 }
 

@@ -105,6 +105,8 @@ struct Found {
     took_ns: u64,
     /// Runs whose mean is less precise than the bound.
     imprecise: u64,
+    /// Whether the drive collected garbage during the last step and the idle time before it, if it says so.
+    cleaned: Option<bool>,
 }
 
 struct Session<'a> {
@@ -137,6 +139,7 @@ impl Session<'_> {
             Some(done) => done,
             None => {
                 self.bench.begin(name, self.found.ios, self.planned_ios)?;
+                let before = self.bench.device().counters();
                 self.bench.idle(self.pause)?;
                 let (ios, written_bytes, began) =
                     (self.bench.ios, self.bench.written_bytes, self.bench.device().now());
@@ -147,6 +150,7 @@ impl Session<'_> {
                     ios: self.bench.ios - ios,
                     written_bytes: self.bench.written_bytes - written_bytes,
                     took_ns: self.bench.device().now().since(began).as_ns(),
+                    cleaned: cleaned(&self.bench.device().counters().since(&before)),
                 };
                 if let Some(journal) = &mut self.journal {
                     journal.record(name, &done)?;
@@ -154,7 +158,8 @@ impl Session<'_> {
                 done
             }
         };
-        let Found { ios, written_bytes, took_ns, .. } = &mut self.found;
+        let Found { ios, written_bytes, took_ns, cleaned, .. } = &mut self.found;
+        *cleaned = done.cleaned;
         *ios = ios.saturating_add(done.ios);
         *written_bytes = written_bytes.saturating_add(done.written_bytes);
         *took_ns = took_ns.saturating_add(done.took_ns);
@@ -340,6 +345,7 @@ impl Session<'_> {
 
     fn collect(&mut self, mut row: RunRow, latencies_ns: &[u64]) {
         row.first_sample = self.found.latencies_ns.len() as u64;
+        row.cleaned = self.found.cleaned;
         self.found.latencies_ns.extend_from_slice(latencies_ns);
         self.found.runs.push(row);
     }
@@ -391,6 +397,38 @@ impl Session<'_> {
         Outcome { result, latencies_ns: found.latencies_ns }
     }
 
+    /// Reports that writes were measured without garbage collection, or that nobody knows.
+    fn not_cleaned(&self, curves: &Curves) -> Option<Warning> {
+        let benchmarks: Vec<&str> = Benchmark::ALL
+            .into_iter()
+            .filter(|benchmark| curves.nothing_cleaned(*benchmark))
+            .map(Benchmark::name)
+            .collect();
+        if !benchmarks.is_empty() {
+            return Some(Warning::new(
+                "nothing-cleaned",
+                format!(
+                    "the drive collected no garbage while it was written in {}: it had free blocks left, and what writes \
+                     cost without them is not known; use more of the drive (without --quick), or a smaller one",
+                    benchmarks.join(", ")
+                ),
+            ));
+        }
+        let profile = self.bench.profile();
+        let is_known = self.found.runs.iter().any(|run| run.cleaned.is_some());
+        (!is_known && self.found.written_bytes < profile.capacity_bytes).then(|| {
+            Warning::new(
+                "cleaning-unknown",
+                format!(
+                    "{} were written to a drive of {}: it may have had free blocks all the time, and what writes cost \
+                     without them is then not known",
+                    format_bytes(self.found.written_bytes),
+                    format_bytes(profile.capacity_bytes)
+                ),
+            )
+        })
+    }
+
     fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.found.warnings.clone();
         let mut warn = |code: &str, message: String| warnings.push(Warning::new(code, message));
@@ -430,6 +468,10 @@ impl Session<'_> {
                 ),
             );
         }
+        if self.writes {
+            warnings.extend(self.not_cleaned(&Curves::of(&self.found.runs)));
+        }
+        let mut warn = |code: &str, message: String| warnings.push(Warning::new(code, message));
         if self.found.imprecise > 0 {
             let runs = self.found.runs.iter().filter(|run| run.benchmark.is_some()).count();
             warn(
@@ -443,6 +485,12 @@ impl Session<'_> {
         }
         warnings
     }
+}
+
+/// Returns whether a drive moved pages or erased blocks, by its counters; `None` where it does not count them.
+fn cleaned(counters: &Counters) -> Option<bool> {
+    let [moved, erased] = ["pages_moved_by_cleaning", "blocks_erased"].map(|name| counters.get(name));
+    Some(moved? + erased? > 0)
 }
 
 /// Returns the median spread of repetitions over all experiments.

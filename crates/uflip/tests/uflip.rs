@@ -187,3 +187,35 @@ fn random_writes_with_gc_cost_more() {
         |baseline| result.phases.iter().find(|phases| phases.baseline == baseline).unwrap().mean_running_ns;
     assert!(mean(Baseline::Rw) > 1.2 * mean(Baseline::Sr), "{:?}", result.phases);
 }
+
+#[test]
+fn drive_that_cleans_nothing_is_not_judged_by_it() {
+    // Sixty-four times the flash of its capacity.
+    let mut drive = drive(&[("flash.blocks", "4096")]);
+    let benchmarks = [
+        Benchmark::Locality,
+        Benchmark::Partitioning,
+        Benchmark::Order,
+        Benchmark::Mix,
+        Benchmark::Pause,
+        Benchmark::Granularity,
+    ];
+    let result = uflip(&mut drive, quick(&benchmarks)).unwrap().result;
+    assert_eq!(result.device.counters.counts["blocks_erased"], 0);
+    let found = &result.characteristics;
+    for no_effect in ["≥", "any", "No", "="] {
+        let shown = found.row[4..].iter().any(|cell| cell == no_effect || cell.starts_with(no_effect));
+        assert!(!shown, "'{no_effect}': {:?}", found.row);
+    }
+    assert!(found.unknown.contains(&"locality".to_owned()), "{:?}", found.unknown);
+    assert_eq!(found.row[5], "?");
+    for hint in [4, 5] {
+        let hint = &result.hints[hint - 1];
+        let says_so = hint.because.contains("collected no garbage");
+        assert!(hint.verdict != Verdict::Open || says_so, "{hint:?}");
+        assert!(hint.verdict != Verdict::Contradicted, "{hint:?}");
+    }
+    assert!(result.warnings.iter().any(|warning| warning.code == "nothing-cleaned"), "{:?}", result.warnings);
+    // The row follows from the runs alone.
+    export(&serde_json::to_value(&result).unwrap(), false).unwrap();
+}

@@ -119,10 +119,11 @@ fn judge(published: &Published, found: &Characteristics, outcome: &mut Outcome) 
         outcome.rows.push(row::between(&format!("{drive}: {name}"), *published, measured, "ms", limits));
     }
     let blank = |value: Option<f64>| if value.is_some() { "an effect" } else { "none" };
+    let unknown = found.unknown.iter().any(|name| name == "pause_rw");
     outcome.rows.push(row::exact(
         &format!("{drive}: effect of a pause on RW"),
         blank(published.pause_ms),
-        Some(blank(found.pause_rw_ms)),
+        Some(if unknown { "not known" } else { blank(found.pause_rw_ms) }),
         "",
     ));
     reach(
