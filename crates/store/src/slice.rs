@@ -58,7 +58,7 @@ impl Frozen {
         self.creation
     }
 
-    /// Returns whether its patch is not being written.
+    /// Returns whether its patch is still to be written.
     pub(crate) fn is_waiting(&self) -> bool {
         matches!(self.state, Flush::Waiting)
     }
