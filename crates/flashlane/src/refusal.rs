@@ -13,7 +13,7 @@ use std::path::Path;
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::Profile { profile, error } => no_such_profile(&profile, error),
+            OpenError::Profile { profile, error } => no_such_profile(&profile, *error),
             OpenError::Real { path, error } => not_opened(&path, error),
             OpenError::Create(error @ CreateError::Exists { .. }) => {
                 Self::unusable(anyhow!("{error}; omit --create to use it unchanged"))

@@ -19,7 +19,7 @@ pub enum OpenError {
         /// The profile's name or file.
         profile: String,
         /// The reason.
-        error: ConfigError,
+        error: Box<ConfigError>,
     },
     /// The file of a profile cannot be read.
     #[error("cannot read the profile file '{}': {error}", path.display())]

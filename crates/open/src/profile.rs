@@ -31,7 +31,7 @@ pub fn config_named(
     } else {
         profile::load_with(policies, name, overrides)
     };
-    config.map_err(|error| OpenError::Profile { profile: name.into(), error })
+    config.map_err(|error| OpenError::Profile { profile: name.into(), error: Box::new(error) })
 }
 
 /// Returns the names of the fields that the profile of the simulated drive in `spec` sets; none for a real device. The
