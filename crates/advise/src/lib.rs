@@ -1,4 +1,4 @@
-//! A cost model of a device, and what a database should be told about it.
+//! A cost model of a device, and the settings of a database that follow from it.
 //!
 //! A planner that takes a device for one arm prices random reads too high and parallel plans too low (chen11, section 6;
 //! figure 9 shows the plan that flips). [`CostModel`] prices a page by two things that a caller knows: the part of the

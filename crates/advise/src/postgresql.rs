@@ -118,7 +118,7 @@ const PARALLEL: u32 = 2;
 /// Default of `max_parallel_workers`, which limits all queries together.
 const MOST_PARALLEL: u32 = 8;
 
-/// Returns what this PostgreSQL should be told about the device of `model`.
+/// Returns settings of this PostgreSQL for the device of `model`.
 ///
 /// # Panics
 /// If the model's pages are not those of PostgreSQL, 8 KiB.

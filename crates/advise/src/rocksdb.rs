@@ -18,7 +18,7 @@ const COMPACTION: u64 = 1 << 30;
 const FILES: f64 = 1000.0;
 const PAGES_OF_FILE: f64 = 3.0;
 
-/// Returns what RocksDB should be told about the device of `model`.
+/// Returns settings of RocksDB for the device of `model`.
 pub fn rocksdb(model: &CostModel) -> Advice {
     let mut advice = Advice::default();
     let page = model.page_bytes();
