@@ -51,6 +51,12 @@ pub trait Allocation: Send {
     fn planes(&self, chunks: Range<u64>, planes: &mut Vec<u32>) {
         planes.extend(chunks.map(|chunk| self.plane(chunk)));
     }
+
+    /// Returns the planes of a stripe, where chunk `c` lies on the plane at `c % stripe.len()`: each plane MUST be there
+    /// once. `None` for allocations that are no stripes.
+    fn stripe(&self) -> Option<&[u32]> {
+        None
+    }
 }
 
 /// Builds an allocation for an array.
@@ -102,6 +108,13 @@ mod tests {
             for chunk in 0..20_000 {
                 assert_eq!(allocation.plane(chunk), allocation.plane(chunk));
                 used[allocation.plane(chunk) as usize] += 1;
+            }
+            if let Some(stripe) = allocation.stripe() {
+                assert!(
+                    (0..50).all(|chunk| allocation.plane(chunk) == stripe[chunk as usize % stripe.len()])
+                );
+                let planes: std::collections::BTreeSet<u32> = stripe.iter().copied().collect();
+                assert!(planes.into_iter().eq(0..array.planes()) && stripe.len() == array.planes() as usize);
             }
             assert!(used.iter().all(|&n| (850..1150).contains(&n)), "{}: {used:?}", entry.name);
         }

@@ -20,6 +20,10 @@ impl Allocation for Striped {
         };
         self.planes[at]
     }
+
+    fn stripe(&self) -> Option<&[u32]> {
+        Some(&self.planes)
+    }
 }
 
 pub(super) fn build(array: &Array, _: &Options) -> Result<Box<dyn Allocation>, OptionError> {

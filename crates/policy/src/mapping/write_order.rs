@@ -17,6 +17,12 @@ impl Mapping for WriteOrder {
     fn is_free(&self) -> bool {
         true
     }
+
+    fn advance(&mut self, writes: u64) -> bool {
+        debug_assert_eq!(self.next, 0, "the drive is new");
+        self.next += writes;
+        true
+    }
 }
 
 pub(super) fn build(_: &Options) -> Result<Box<dyn Mapping>, OptionError> {
