@@ -93,7 +93,8 @@ impl Drive {
         Self::watched(config, seed, &mut never_stop).expect("nothing stops it")
     }
 
-    /// Creates the drive as [`Drive::new`] does, in time proportional to its mapping units. `None` where `watch` breaks
+    /// Creates the drive as [`Drive::new`] does, in time proportional to its blocks, or to its mapping units where whole blocks
+    /// are mapped or the allocation has no stripe. `None` where `watch` breaks
     /// meanwhile.
     ///
     /// # Panics

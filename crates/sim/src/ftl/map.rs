@@ -1,32 +1,42 @@
 //! The map of a translation layer: on which physical number each mapping unit lies.
 
-use super::table::Table;
+use super::table::{Entry, Table};
 use crate::ids::{Lpn, Ppn};
 
-/// By logical number the physical number + 1; 0 where never written or trimmed.
+/// By logical number the physical number.
 pub(super) struct Map(Table);
 
 impl Map {
     /// A number beyond every map, which can be prefetched like any other.
     pub(super) const NO_ENTRY: Lpn = Lpn(u32::MAX);
 
-    /// A map of `units` mapping units, none of which is written.
+    /// A map of `units` mapping units, none of which is touched.
     pub(super) fn new(units: u32) -> Self {
-        Self(Table::zeroed(units as usize))
+        Self(Table::untouched(units as usize))
     }
 
+    /// The entry of a mapping unit.
+    #[inline]
+    pub(super) fn entry(&self, lpn: Lpn) -> Entry {
+        self.0.get(lpn.index())
+    }
+
+    /// The physical number of a mapping unit, where those that were never touched have none.
     #[inline]
     pub(super) fn get(&self, lpn: Lpn) -> Option<Ppn> {
-        self.0[lpn.index()].checked_sub(1).map(Ppn)
+        match self.entry(lpn) {
+            Entry::Number(number) => Some(Ppn(number)),
+            Entry::Untouched | Entry::Empty => None,
+        }
     }
 
     #[inline]
     pub(super) fn set(&mut self, lpn: Lpn, ppn: Ppn) {
-        self.0[lpn.index()] = ppn.0 + 1;
+        self.0.set(lpn.index(), ppn.0);
     }
 
     pub(super) fn remove(&mut self, lpn: Lpn) {
-        self.0[lpn.index()] = 0;
+        self.0.clear(lpn.index());
     }
 
     /// Fetches an entry into the processor's cache.
@@ -35,13 +45,9 @@ impl Map {
         self.0.prefetch(lpn.index());
     }
 
-    /// The mapping units that are written, with their physical numbers.
+    /// The number of mapping units.
     #[cfg(test)]
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Lpn, Ppn)> {
-        (0..)
-            .map(Lpn)
-            .zip(self.0.iter())
-            .filter(|(_, entry)| **entry != 0)
-            .map(|(lpn, entry)| (lpn, Ppn(entry - 1)))
+    pub(super) fn units(&self) -> u32 {
+        self.0.entries() as u32
     }
 }

@@ -1,19 +1,23 @@
 //! Page mapping: any mapping unit can lie anywhere on flash, and the policies choose where.
 //!
-//! Memory: 4 bytes a mapping unit of the capacity, 4 bytes one of the flash, and 10 bytes a block. Both tables start as zeroed
-//! memory that the system commits only as it is touched.
+//! Memory: 4 bytes a mapping unit of the capacity and 4 bytes one of the flash, which the system commits only as a run touches
+//! them; 14 bytes a block, and 16 more on a drive that was prepared. Where the units of such a drive lie is computed until
+//! they are written or moved (`layout`).
 
 mod gc;
 mod initial;
+mod layout;
 mod pacing;
 mod reverse;
 mod run;
+mod steady;
 mod steps;
 mod superblocks;
 
 use super::blocks::{Blocks, Plane};
 use super::map::Map;
 use super::scheme::Scheme;
+use super::table::Entry;
 use super::{FtlCounters, GcWork, NoRoom, Placed};
 use crate::config::DriveConfig;
 use crate::divisor::Divisor;
@@ -25,6 +29,7 @@ use flashlane_policy::cleaning::Cleaning;
 use flashlane_policy::mapping::Mapping;
 use flashlane_policy::wear::Wear;
 use flashlane_policy::{OptionError, Options};
+use layout::Layout;
 use pacing::Pacer;
 use reverse::Reverse;
 use std::ops::Range;
@@ -44,6 +49,19 @@ struct PoolSearch {
     most_of_others: u32,
 }
 
+impl PoolSearch {
+    /// Takes the state after a pool of empty planes took `units` in turns. Requires: `free_units` has what is left.
+    fn take_turns(&mut self, units: u32, free_units: &[u32], pool_planes: u32) {
+        let Some(before_last) = units.checked_sub(1) else { return };
+        let start = self.first;
+        // All planes were looked at last when the first of them took a unit of the last round.
+        self.leader = start;
+        self.most = free_units[start as usize] + 1;
+        self.most_of_others = if pool_planes > 1 { self.most } else { 0 };
+        self.first = start + (before_last + 1) % pool_planes;
+    }
+}
+
 /// The scheme, which has no options.
 pub(super) fn build(_: &Geometry, _: &Options) -> Result<Scheme, OptionError> {
     Ok(Scheme::Pages)
@@ -54,8 +72,13 @@ pub struct PageMapped {
     /// With superblocks, the array in which a superblock counts as a block.
     geometry: Geometry,
     superblocks: Option<Superblocks>,
+    /// The places of mapping units that were written or moved since the drive was made; an untouched entry has its place
+    /// from the layout.
     map: Map,
+    /// The mapping units on each block that was written or chosen for GC since; until then only its invalid places.
     reverse: Reverse,
+    /// Where mapping units lie on a drive that was prepared.
+    layout: Option<Box<Layout>>,
     blocks: Blocks,
     planes: Vec<Plane>,
     /// Where each allocation pool looks first.
@@ -111,6 +134,7 @@ impl PageMapped {
             superblocks,
             map: Map::new(geometry.logical_units + geometry.replica_units),
             reverse: Reverse::new(&geometry),
+            layout: None,
             free_units: planes.iter().map(|plane| plane.free_units(&geometry)).collect(),
             blocks,
             planes,
@@ -138,21 +162,52 @@ impl PageMapped {
     /// The plane on which mapping unit `lpn` lies, if it was ever written.
     #[inline]
     pub fn plane_of(&self, lpn: Lpn) -> Option<PlaneId> {
-        let ppn = self.map.get(lpn)?;
-        let plane = self.plane_at(ppn);
-        match &self.superblocks {
-            None => Some(plane),
-            Some(superblocks) => Some(superblocks.place(plane, self.number_in_block(ppn)).0),
-        }
+        let Some(superblocks) = &self.superblocks else {
+            return match self.map.entry(lpn) {
+                Entry::Number(number) => Some(self.plane_at(Ppn(number))),
+                Entry::Untouched => Some(self.layout.as_ref()?.spot_of(lpn)?.0),
+                Entry::Empty => None,
+            };
+        };
+        let ppn = self.place_of(lpn)?;
+        Some(superblocks.place(self.plane_at(ppn), self.number_in_block(ppn)).0)
     }
 
     /// Appends the planes of the other units in the row of mapping unit `lpn`, as far as they are written.
     pub fn rest_of_row(&self, lpn: Lpn, planes: &mut Vec<PlaneId>) {
-        let (Some(superblocks), Some(ppn)) = (&self.superblocks, self.map.get(lpn)) else { return };
+        let (Some(superblocks), Some(ppn)) = (&self.superblocks, self.place_of(lpn)) else { return };
         let (plane, block) = (self.plane_at(ppn), BlockId(self.per_block.of(ppn.0) % self.geometry.blocks));
         let open = self.planes[plane.index()].open.iter().find(|open| open.block == block);
         let written = open.map_or(self.geometry.data_units, |open| open.written);
         superblocks.rest_of_row(plane, self.number_in_block(ppn), written, planes);
+    }
+
+    /// The place of mapping unit `lpn`, if it was ever written.
+    #[inline]
+    fn place_of(&self, lpn: Lpn) -> Option<Ppn> {
+        match self.map.entry(lpn) {
+            Entry::Number(number) => Some(Ppn(number)),
+            Entry::Untouched => self.prepared_place(lpn),
+            Entry::Empty => None,
+        }
+    }
+
+    /// The place of a mapping unit that was not touched since the drive was made.
+    #[inline(never)]
+    fn prepared_place(&self, lpn: Lpn) -> Option<Ppn> {
+        self.layout.as_ref()?.ppn_of(lpn)
+    }
+
+    /// Enters the mapping units of a block that GC will empty, where those of the layout are still to be entered.
+    fn enter_prepared(&mut self, plane: PlaneId, block: BlockId) {
+        let Some(layout) = &mut self.layout else { return };
+        let number = plane.0 * self.geometry.blocks + block.0;
+        for (ppn, lpn) in layout.units_of(number, plane) {
+            if self.reverse.is_untouched(ppn, plane) {
+                self.reverse.set(ppn, plane, lpn);
+            }
+        }
+        layout.take(number);
     }
 
     /// The plane of a physical number.
@@ -180,7 +235,7 @@ impl PageMapped {
     /// A hint that mapping unit `lpn` will be written soon, which makes its place invalid.
     #[inline]
     pub fn prefetch_place(&self, lpn: Lpn) {
-        if let Some(ppn) = self.map.get(lpn) {
+        if let Some(ppn) = self.place_of(lpn) {
             self.reverse.prefetch(ppn);
         }
     }
@@ -233,7 +288,7 @@ impl PageMapped {
 
     /// Gives mapping unit `lpn` the place of the replica `copy`, which is then forgotten.
     pub fn adopt(&mut self, lpn: Lpn, copy: Lpn) {
-        let Some(ppn) = self.map.get(copy) else { return };
+        let Some(ppn) = self.place_of(copy) else { return };
         self.invalidate(lpn);
         let plane = self.plane_at(ppn);
         self.map.set(lpn, ppn);
@@ -250,7 +305,8 @@ impl PageMapped {
     /// The share of its endurance that the block with `lpn` has used, 1 where endurance is unlimited or the unit was never
     /// written.
     pub fn wear_of(&self, lpn: Lpn) -> f64 {
-        self.map.get(lpn).map_or(1.0, |ppn| self.blocks.wear_of((ppn.0 / self.geometry.block_units) as usize))
+        self.place_of(lpn)
+            .map_or(1.0, |ppn| self.blocks.wear_of((ppn.0 / self.geometry.block_units) as usize))
     }
 
     /// The counters so far.
@@ -309,7 +365,7 @@ impl PageMapped {
     }
 
     fn lies_on(&self, lpn: Lpn, plane: PlaneId) -> bool {
-        self.map.get(lpn).is_some_and(|ppn| self.plane_at(ppn) == plane)
+        self.place_of(lpn).is_some_and(|ppn| self.plane_at(ppn) == plane)
     }
 
     /// The planes of the allocation pool that `plane` belongs to.
@@ -364,7 +420,7 @@ impl PageMapped {
     /// Makes the place of `lpn` invalid, if it has one; the map's entry is left for the caller.
     #[inline(always)]
     fn invalidate(&mut self, lpn: Lpn) {
-        let Some(ppn) = self.map.get(lpn) else { return };
+        let Some(ppn) = self.place_of(lpn) else { return };
         let plane = self.plane_at(ppn);
         self.leave(ppn, plane);
     }

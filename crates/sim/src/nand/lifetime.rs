@@ -8,9 +8,16 @@ use flashlane_base::Seed;
 pub(crate) fn good_blocks(geometry: &Geometry, plane: u32, seed: Seed) -> Vec<u32> {
     let mut good: Vec<u32> = (0..geometry.blocks).collect();
     if geometry.factory_bad_per_plane > 0 {
-        seed.derive_nth("factory bad blocks", u64::from(plane)).source().shuffle(&mut good);
-        good.truncate(geometry.blocks.saturating_sub(geometry.factory_bad_per_plane) as usize);
-        good.sort_unstable();
+        let kept = geometry.blocks.saturating_sub(geometry.factory_bad_per_plane);
+        let mut random = seed.derive_nth("factory bad blocks", u64::from(plane)).source();
+        // A shuffle from the last position on, as far as the bad blocks reach.
+        let mut shuffled = good.clone();
+        for last in (kept.max(1)..geometry.blocks).rev() {
+            shuffled.swap(last as usize, random.below(u64::from(last) + 1) as usize);
+        }
+        let mut is_bad = vec![false; good.len()];
+        shuffled[kept as usize..].iter().for_each(|&block| is_bad[block as usize] = true);
+        good.retain(|&block| !is_bad[block as usize]);
     }
     good
 }

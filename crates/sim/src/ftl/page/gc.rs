@@ -124,6 +124,7 @@ impl PageMapped {
         if moves > left && self.planes[plane.index()].free.is_empty() {
             return false;
         }
+        self.enter_prepared(plane, block);
         let summaries = u32::from(left > 0 && moves >= left);
         let first = number as u32 * self.geometry.block_units;
         let units = (first..first + self.geometry.data_units).map(Ppn);

@@ -1,7 +1,7 @@
 //! Which mapping unit lies on each physical number.
 
 use crate::divisor::Divisor;
-use crate::ftl::table::Table;
+use crate::ftl::table::{Entry, Table};
 use crate::ids::{Lpn, PlaneId, Ppn};
 use crate::nand::Geometry;
 
@@ -10,7 +10,7 @@ use crate::nand::Geometry;
 /// of the cache.
 const SKEW: u32 = 16;
 
-/// By physical number the logical number + 1; 0 where nothing valid lies there.
+/// By physical number the logical number.
 pub(super) struct Reverse {
     table: Table,
     /// The mapping units of a plane.
@@ -21,7 +21,7 @@ impl Reverse {
     pub(super) fn new(geometry: &Geometry) -> Self {
         let entries = geometry.physical_units() + u64::from(geometry.planes) * u64::from(SKEW);
         Self {
-            table: Table::zeroed(entries as usize),
+            table: Table::untouched(entries as usize),
             per_plane: Divisor::new(geometry.blocks * geometry.block_units),
         }
     }
@@ -34,19 +34,28 @@ impl Reverse {
     /// Enters a mapping unit at a physical number on `plane`.
     #[inline]
     pub(super) fn set(&mut self, ppn: Ppn, plane: PlaneId, lpn: Lpn) {
-        self.table[Self::index(ppn, plane)] = lpn.0 + 1;
+        self.table.set(Self::index(ppn, plane), lpn.0);
     }
 
     /// Removes the entry of a physical number on `plane`.
     #[inline]
     pub(super) fn remove(&mut self, ppn: Ppn, plane: PlaneId) {
-        self.table[Self::index(ppn, plane)] = 0;
+        self.table.clear(Self::index(ppn, plane));
     }
 
-    /// The valid mapping unit at a physical number on `plane`, if any.
+    /// Returns whether the entry of a physical number on `plane` was neither set nor removed so far.
+    #[inline]
+    pub(super) fn is_untouched(&self, ppn: Ppn, plane: PlaneId) -> bool {
+        self.table.get(Self::index(ppn, plane)) == Entry::Untouched
+    }
+
+    /// The valid mapping unit at a physical number on `plane`, if any was entered.
     #[inline]
     pub(super) fn get(&self, ppn: Ppn, plane: PlaneId) -> Option<Lpn> {
-        self.table[Self::index(ppn, plane)].checked_sub(1).map(Lpn)
+        match self.table.get(Self::index(ppn, plane)) {
+            Entry::Number(number) => Some(Lpn(number)),
+            Entry::Untouched | Entry::Empty => None,
+        }
     }
 
     /// Fetches an entry into the processor's cache.
@@ -62,11 +71,5 @@ impl Reverse {
         if index.is_multiple_of(SKEW as usize) {
             self.table.prefetch(index + SKEW as usize);
         }
-    }
-
-    /// The number of entries.
-    #[cfg(test)]
-    pub(super) fn valid(&self) -> usize {
-        self.table.iter().filter(|&&entry| entry != 0).count()
     }
 }

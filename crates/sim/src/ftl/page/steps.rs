@@ -99,6 +99,7 @@ impl PageMapped {
     }
 
     fn begin_victim(&mut self, plane: PlaneId, block: BlockId, leveled: bool) {
+        self.enter_prepared(plane, block);
         let number = self.index_of(plane, block);
         self.blocks.valid[number] += CleaningView::NOT_CLOSED;
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");

@@ -1,7 +1,8 @@
-//! The translation layer against its own laws, and the prepared state against the one that is reached by writing.
+//! The translation layer against its own laws. (`initial::tests` has those of prepared states.)
+
+mod initial;
 
 use super::*;
-use crate::config::InitialState;
 use crate::ids::BlockId;
 use crate::profile::load;
 use std::sync::Arc;
@@ -28,16 +29,36 @@ fn of_profile(profile: &str, overrides: &[(&str, &str)]) -> DriveConfig {
     load(profile, &all).unwrap()
 }
 
+/// The mapping units on every block, with their places: as entered, and as the layout has them for blocks that GC did not
+/// choose yet.
+fn units_on_flash(ftl: &PageMapped) -> Vec<(Ppn, Lpn)> {
+    let mut units = Vec::new();
+    for block in 0..ftl.blocks.valid.len() as u32 {
+        let plane = PlaneId(block / ftl.geometry.blocks);
+        let places = block * ftl.geometry.block_units..(block + 1) * ftl.geometry.block_units;
+        units.extend(places.map(Ppn).filter_map(|ppn| Some((ppn, ftl.reverse.get(ppn, plane)?))));
+        let prepared = ftl.layout.iter().flat_map(|layout| layout.units_of(block, plane));
+        units.extend(prepared.filter(|&(ppn, _)| ftl.reverse.is_untouched(ppn, plane)));
+    }
+    units
+}
+
+/// The mapping units that are written, with their places.
+fn mapped_units(ftl: &PageMapped) -> Vec<(Ppn, Lpn)> {
+    (0..ftl.map.units()).map(Lpn).filter_map(|lpn| Some((ftl.place_of(lpn)?, lpn))).collect()
+}
+
 /// Every table agrees with every other.
 pub(crate) fn check(ftl: &PageMapped) {
     let g = &ftl.geometry;
     let mut valid = vec![0_u16; ftl.blocks.valid.len()];
-    for (lpn, ppn) in ftl.map.iter() {
-        assert_eq!(ftl.reverse.get(ppn, ftl.plane_at(ppn)), Some(lpn), "{lpn:?} and its place disagree");
+    let (mut mapped, mut on_flash) = (mapped_units(ftl), units_on_flash(ftl));
+    mapped.sort_unstable();
+    on_flash.sort_unstable();
+    assert_eq!(mapped, on_flash, "a unit and its place disagree");
+    for (ppn, _) in mapped {
         valid[ftl.block_index(ppn)] += 1;
     }
-    let mapped = ftl.map.iter().count();
-    assert_eq!(mapped, ftl.reverse.valid());
     for (block, &count) in valid.iter().enumerate() {
         assert_eq!(
             ftl.blocks.valid[block] & !flashlane_policy::cleaning::View::NOT_CLOSED,
@@ -191,43 +212,6 @@ fn a_worn_out_drive_refuses_writes_and_keeps_what_it_holds() {
 }
 
 #[test]
-fn the_fragmented_state_is_the_one_that_overwriting_leads_to() {
-    for (mapping, policy) in [("lba", "greedy"), ("write-order", "greedy"), ("lba", "cost-benefit")] {
-        let mut config = config(&[
-            ("mapping.policy", mapping),
-            ("cleaning.policy", policy),
-            ("flash.blocks", "256"),
-            ("capacity", "50MiB"),
-        ]);
-        let amplification = |ftl: &mut PageMapped, writes: u64| {
-            let mut random = Seed(8).source();
-            let mut due = Vec::new();
-            let before = ftl.counters();
-            for _ in 0..writes {
-                ftl.place(Lpn(random.below(u64::from(ftl.geometry.logical_units)) as u32), &mut due).unwrap();
-                due.clear();
-            }
-            (ftl.counters().moved_units - before.moved_units) as f64 / writes as f64
-        };
-        config.initial.state = InitialState::Full;
-        let mut written = PageMapped::new(&config, Seed(1));
-        assert!(written.prepare(&config, Seed(1), &mut crate::ftl::never_stop).is_continue());
-        let pages = u64::from(written.geometry.logical_units);
-        amplification(&mut written, pages * 8);
-        let steady = amplification(&mut written, pages);
-        config.initial.state = InitialState::Fragmented;
-        let mut prepared = PageMapped::new(&config, Seed(1));
-        assert!(prepared.prepare(&config, Seed(1), &mut crate::ftl::never_stop).is_continue());
-        check(&prepared);
-        let at_once = amplification(&mut prepared, pages);
-        assert!(
-            (at_once / steady - 1.0).abs() < 0.05,
-            "{mapping} {policy}: moved {at_once} a write, steady {steady}"
-        );
-    }
-}
-
-#[test]
 fn a_drive_that_holds_all_it_can_takes_every_overwrite() {
     // As many pages as fit beside the free and open blocks, so that every plane is full to the last page.
     for allocation in ["striped", "random"] {
@@ -248,19 +232,6 @@ fn a_drive_that_holds_all_it_can_takes_every_overwrite() {
             ftl.place(Lpn(random.below(u64::from(pages)) as u32), &mut due).unwrap();
         }
         check(&ftl);
-    }
-}
-
-#[test]
-fn the_smallest_drives_can_be_prepared() {
-    for state in ["full", "fragmented"] {
-        for capacity in ["512B", "4KiB", "40KiB"] {
-            let config = config(&[("capacity", capacity), ("initial.state", state)]);
-            let mut ftl = PageMapped::new(&config, Seed(1));
-            assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::never_stop).is_continue());
-            assert!((0..ftl.geometry.logical_units).all(|lpn| ftl.plane_of(Lpn(lpn)).is_some()));
-            check(&ftl);
-        }
     }
 }
 
