@@ -9,7 +9,7 @@ use flashlane_base::Seed;
 use flashlane_measure::{RunOptions, run};
 use flashlane_sim::{Drive, profile};
 use flashlane_workload::{Job, Mix, Pattern, Workload};
-use process::{resident_bytes, user_cpu_s};
+use process::{resident_bytes, system_cpu_s, user_cpu_s};
 
 fn main() {
     // Cargo passes `--bench` to a benchmark; without it this is a test.
@@ -34,6 +34,7 @@ fn main() {
     }
     precondition();
     memory();
+    large();
 }
 
 fn drive(profile: &str, overrides: &[(&str, &str)]) -> Drive {
@@ -85,4 +86,30 @@ fn memory() {
         held as f64 / pages as f64,
         held as f64 / (1_u64 << 30) as f64
     );
+}
+
+/// Drives of 30 TB that are made at a time: the system's resolution of processor time is 1/100 s.
+const LARGE_DRIVES: u32 = 10;
+
+/// Drives of 30 TB, from nothing to the first request.
+fn large() {
+    for (id, state) in [("sim-large-full", "full"), ("sim-large-fragmented", "fragmented")] {
+        let settings = [
+            ("initial.state", state),
+            ("flash.channels", "16"),
+            ("flash.packages", "2"),
+            ("flash.dies", "16"),
+            ("mapping.unit", "16KiB"),
+            ("capacity", "30720GB"),
+        ];
+        let (cpu, memory) = (user_cpu_s() + system_cpu_s(), resident_bytes());
+        let drives: Vec<Drive> = (0..LARGE_DRIVES).map(|_| drive("nvme-tlc", &settings)).collect();
+        let blocks = drives[0].geometry().planes * drives[0].geometry().blocks;
+        println!(
+            "{id}: {:.0} ms of user and system CPU ({state} drive of 30.72 TB, {blocks} erase blocks)",
+            (user_cpu_s() + system_cpu_s() - cpu) * 1e3 / f64::from(LARGE_DRIVES)
+        );
+        let held = (resident_bytes() - memory) as f64 / f64::from(LARGE_DRIVES);
+        println!("{id}-memory: {:.0} MB", held / 1e6);
+    }
 }

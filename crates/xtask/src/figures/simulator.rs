@@ -36,6 +36,30 @@ pub const PRECONDITION: Figure = Figure {
     read: |output| number_after(output, "sim-precondition:"),
 };
 
+pub const LARGE_FULL: Figure = Figure {
+    id: "sim-large-full",
+    what: "a full drive of 30 TB, ready for its first request: ms of user and system CPU",
+    goal: Some(Goal::AtMost(200.0, Some(50.0))),
+    command: COMMAND,
+    read: |output| number_after(output, "sim-large-full:"),
+};
+
+pub const LARGE_FULL_MEMORY: Figure = Figure {
+    id: "sim-large-full-memory",
+    what: "its memory: MB",
+    goal: Some(Goal::AtMost(500.0, Some(100.0))),
+    command: COMMAND,
+    read: |output| number_after(output, "sim-large-full-memory:"),
+};
+
+pub const LARGE_FRAGMENTED: Figure = Figure {
+    id: "sim-large-fragmented",
+    what: "the same drive, fragmented: ms",
+    goal: None,
+    command: COMMAND,
+    read: |output| number_after(output, "sim-large-fragmented:"),
+};
+
 const SDF: &str = "cargo bench -q -p flashlane-sim --bench sdf";
 
 pub const SDF_WRITES: Figure = Figure {
