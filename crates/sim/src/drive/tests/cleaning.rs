@@ -26,6 +26,66 @@ fn writes(drive: &mut Drive, count: u64, depth: u64, pause: Duration) -> (f64, f
     (drive.now().as_ns() as f64 / 1e6, longest as f64 / 1e3)
 }
 
+/// The mean latency of random writes at depth 8, and the one that a hundredth of them exceeds, in us.
+fn write_latencies(drive: &mut Drive, count: u64, seed: u64) -> (f64, f64) {
+    let bytes = drive.geometry().unit_bytes;
+    let units = drive.profile().capacity_bytes / bytes;
+    let (mut random, mut out) = (Seed(seed).derive("latencies").source(), Vec::new());
+    let mut latencies = Vec::new();
+    for id in 0..count {
+        drive.submit(Request::write(id, random.below(units) * bytes, bytes)).unwrap();
+        while drive.in_flight() >= 8 {
+            drive.reap(Instant::FAR, &mut out);
+        }
+        latencies.extend(out.drain(..).map(|completion| completion.latency().as_ns()));
+    }
+    latencies.sort_unstable();
+    let sum: u64 = latencies.iter().sum();
+    (sum as f64 / latencies.len() as f64 / 1e3, latencies[latencies.len() * 99 / 100] as f64 / 1e3)
+}
+
+#[test]
+fn fragmented_drive_is_as_fast_as_one_that_was_overwritten() {
+    for (profile, pacing) in [("msr-32g", "watermark"), ("nvme-tlc", "proportional")] {
+        let drive = |state, seed| {
+            let settings = [
+                ("flash.channels", "2"),
+                ("flash.planes", "2"),
+                ("flash.blocks", "128"),
+                ("flash.pages", "16"),
+                ("flash.page", "4KiB"),
+                ("mapping.chunk", "4KiB"),
+                ("over_provisioning", "20%"),
+                ("cleaning.low", "2%"),
+                ("cleaning.pacing", pacing),
+                ("cleaning.defer", "no"),
+                ("compat.disksim.pool", "plane"),
+                // It would begin empty.
+                ("buffer.policy", "none"),
+                ("initial.state", state),
+            ];
+            Drive::new(&config(profile, &settings), Seed(seed))
+        };
+        const SEEDS: u64 = 4;
+        let (mut prepared, mut written) = ((0.0, 0.0), (0.0, 0.0));
+        for seed in 0..SEEDS {
+            let add = |sum: &mut (f64, f64), drive: &mut Drive, seed| {
+                let units = drive.profile().capacity_bytes / drive.geometry().unit_bytes;
+                let (mean, slowest) = write_latencies(drive, units / 2, seed);
+                *sum = (sum.0 + mean, sum.1 + slowest);
+            };
+            add(&mut prepared, &mut drive("fragmented", seed), seed);
+            let mut overwritten = drive("full", seed);
+            let units = overwritten.profile().capacity_bytes / overwritten.geometry().unit_bytes;
+            write_latencies(&mut overwritten, 4 * units, seed + SEEDS);
+            add(&mut written, &mut overwritten, seed);
+        }
+        let (mean, slowest) = (prepared.0 / written.0, prepared.1 / written.1);
+        assert!((mean - 1.0).abs() < 0.03, "{profile}: mean of {} us, written {}", prepared.0, written.0);
+        assert!((slowest - 1.0).abs() < 0.10, "{profile}: p99 of {} us, written {}", prepared.1, written.1);
+    }
+}
+
 #[test]
 fn gc_deferred_behind_the_host_lets_writes_pass_and_completes() {
     let measured = |defer, pause| {
