@@ -64,7 +64,7 @@ pub(crate) fn private_socket(path: &Path) -> io::Result<(UnixListener, SocketFil
     if path.symlink_metadata().is_ok_and(|data| !data.file_type().is_socket()) {
         return Err(io::Error::new(
             io::ErrorKind::AddrInUse,
-            "a file that is no socket has this path, and is not replaced",
+            "the path is in use by a file that is no socket",
         ));
     }
     if lock.is_some() && is_stale(path, &address) {

@@ -26,10 +26,7 @@ pub enum OpenError {
         found: &'static str,
     },
     /// The target looks like existing data.
-    #[error(
-        "{}\nrepeat its path with --really (in a program: really(path)) if all of it may be destroyed",
-        refusal(path, real, findings)
-    )]
+    #[error("{}\nrepeat its path with --really if all of it may be destroyed", refusal(path, real, findings))]
     Refused {
         /// As given.
         path: PathBuf,

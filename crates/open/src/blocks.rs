@@ -5,9 +5,10 @@ use crate::open::Opened;
 use crate::options::OpenOptions;
 use crate::target::{IntoTarget, Target};
 use flashlane_base::Seed;
-use flashlane_block::{BlockOptions, BlockStore, Blocks, FormatError};
+use flashlane_block::{BlockOptions, BlockStore, Blocks, FormatError, Outcome};
 use flashlane_device::{DataDevice, Profile};
 use flashlane_layer::{Format, Repair, StateChange, StateOptions};
+use flashlane_store::{MARK_BYTES, is_block_of_a_store};
 
 /// Blocks on a device of any kind, for calls that do not wait.
 pub type AnyBlocks = Blocks<Box<dyn DataDevice>>;
@@ -80,9 +81,9 @@ impl OpenOptions {
         device: impl IntoTarget,
         access: BlockAccess,
     ) -> Result<AnyBlockStore, BlocksError> {
-        let blocks = self.open_blocks_with(device, access, BlockOptions::default())?;
+        let mut blocks = self.open_blocks_with(device, access, BlockOptions::default())?;
         if access == BlockAccess::Write {
-            refuse_store(&blocks)?;
+            refuse_store(&mut blocks)?;
         }
         Ok(blocks.into())
     }
@@ -205,13 +206,26 @@ impl OpenOptions {
 }
 
 /// Refuses the blocks of a store to callers that put blocks: the store does not open with a block that it did not write.
+/// A superblock that was rebuilt does not know whether there is a store; then its blocks decide.
 ///
 /// # Errors
 /// [`BlocksError::OfStore`].
-pub fn refuse_store(blocks: &AnyBlocks) -> Result<(), BlocksError> {
-    match blocks.has_log() {
+pub fn refuse_store(blocks: &mut AnyBlocks) -> Result<(), BlocksError> {
+    let ids: Vec<u64> = blocks.list().map(|info| info.id).collect();
+    let is_of_store = blocks.has_log() && (ids.is_empty() || ids.iter().any(|&id| is_of_store(blocks, id)));
+    match is_of_store {
         true => Err(BlocksError::OfStore { device: blocks.device().profile().name.clone() }),
         false => Ok(()),
+    }
+}
+
+/// Returns whether a block bears the mark of a store. A block that cannot be read bears none.
+pub fn is_of_store(blocks: &mut AnyBlocks, id: u64) -> bool {
+    let offset = blocks.info(id).and_then(|info| info.length_bytes.checked_sub(MARK_BYTES));
+    let ticket = offset.and_then(|offset| blocks.get(id, offset, MARK_BYTES).ok());
+    match ticket.and_then(|ticket| blocks.wait(ticket)).map(|finished| finished.outcome) {
+        Some(Outcome::Get(Ok(tail))) => is_block_of_a_store(tail.as_slice()),
+        _ => false,
     }
 }
 

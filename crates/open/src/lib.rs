@@ -23,7 +23,9 @@ mod stores;
 mod target;
 mod zoned;
 
-pub use blocks::{AnyBlockStore, AnyBlocks, BlockAccess, BlocksError, Division, formatting, refuse_store};
+pub use blocks::{
+    AnyBlockStore, AnyBlocks, BlockAccess, BlocksError, Division, formatting, is_of_store, refuse_store,
+};
 pub use error::OpenError;
 pub use open::{Opened, create};
 pub use options::OpenOptions;

@@ -9,9 +9,8 @@ use crate::output::{self, json, print};
 use anyhow::{Context, anyhow};
 use flashlane_base::units::exact_bytes;
 use flashlane_block::{Outcome, Payload, PutError};
-use flashlane_open::{AnyBlocks, BlockAccess, Target, refuse_store};
+use flashlane_open::{AnyBlocks, BlockAccess, Target, is_of_store, refuse_store};
 use flashlane_report::csv_line;
-use flashlane_store::{MARK_BYTES, is_block_of_a_store};
 use flashlane_trace::is_standard_input;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +37,7 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
     }
     let mut streams = read_streams(target, files)?;
     let mut blocks = open(target, BlockAccess::Write)?;
-    refuse_store(&blocks).map_err(Failure::unusable)?;
+    refuse_store(&mut blocks).map_err(Failure::unusable)?;
     let block_bytes = blocks.block_bytes();
     let is_too_long = |file: &&PathBuf| file.metadata().is_ok_and(|data| data.len() > block_bytes);
     if let Some(file) = files.iter().find(is_too_long) {
@@ -244,21 +243,13 @@ pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
 
 /// Refuses blocks of a store: it would lose keys, and could not say which. A block that cannot be read belongs to no store.
 fn refuse_blocks_of_a_store(blocks: &mut AnyBlocks, ids: &[u64]) -> Result<(), Failure> {
-    for &id in ids {
-        let Some(offset) = blocks.info(id).and_then(|info| info.length_bytes.checked_sub(MARK_BYTES)) else {
-            continue;
-        };
-        let ticket = blocks.get(id, offset, MARK_BYTES).map_err(Failure::failed)?;
-        if let Some(Outcome::Get(Ok(tail))) = blocks.wait(ticket).map(|finished| finished.outcome)
-            && is_block_of_a_store(tail.as_slice())
-        {
-            return Err(Failure::unusable(anyhow!(
-                "block {id} belongs to a store, which would lose keys; nothing was deleted: delete keys with \
-                 'flashlane store rm', or all data with 'flashlane sdf format'"
-            )));
-        }
+    match ids.iter().find(|&&id| is_of_store(blocks, id)) {
+        Some(id) => Err(Failure::unusable(anyhow!(
+            "block {id} belongs to a store, which would lose keys; nothing was deleted: delete keys with \
+             'flashlane store rm', or all data with 'flashlane sdf format'"
+        ))),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Deletes the blocks that exist, then with `damaged` erases damaged units. If some blocks are not deleted, reports which

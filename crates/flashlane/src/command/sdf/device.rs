@@ -142,8 +142,8 @@ pub fn open_or_format(
     let layout = Layout::new(there.device.profile()).map_err(Failure::unusable)?;
     accept(there.device.profile(), &layout)?;
     match Blocks::open(there.device, options) {
-        Ok(blocks) => {
-            refuse_store(&blocks).map_err(Failure::unusable)?;
+        Ok(mut blocks) => {
+            refuse_store(&mut blocks).map_err(Failure::unusable)?;
             Ok((blocks, there.warnings))
         }
         Err(BlockOpenError::NotFormatted { .. }) => {
