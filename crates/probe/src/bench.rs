@@ -277,6 +277,19 @@ impl<'a> Bench<'a> {
         self.flush_and_pause()
     }
 
+    /// Like [`Bench::fill`], with each request on flash before the next, so that a write buffer changes no order.
+    pub(crate) fn fill_durably(
+        &mut self,
+        offset: u64,
+        length: u64,
+        request_bytes: u64,
+    ) -> Result<(), Interruption> {
+        for i in 0..length / request_bytes {
+            self.durable_write(offset + i * request_bytes, request_bytes)?;
+        }
+        self.flush_and_pause()
+    }
+
     /// Like [`Bench::fill`], but ends with the stage's time. Returns the bytes written.
     pub(crate) fn fill_in_time(
         &mut self,

@@ -6,7 +6,7 @@ use crate::mapping::{self, Collisions, Neighbours, Policy};
 use crate::options::{Effort, Medium};
 use crate::pattern::Point;
 use crate::session::{FILL_BYTES, Session};
-use crate::structure::Structure;
+use crate::structure::{BY_WRITES, Structure};
 use crate::{figures, interference, link, reclaim, write_buffer};
 use flashlane_measure::Interruption;
 use flashlane_result::feature::Feature;
@@ -61,6 +61,15 @@ pub(crate) fn find(session: &mut Session<'_, '_>, structure: &Structure) -> Resu
 }
 
 fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
+    if let Some(policy) = structure.mapping {
+        let stays = match policy {
+            Policy::Lba => "address",
+            Policy::WriteOrder => "turn in the order of writes",
+        };
+        let seen = format!("written at other turns, the ends of chunks keep their {stays}");
+        session.note(Feature::MappingPolicy, Finding::found(policy.name(), BY_WRITES, seen));
+        return Ok(());
+    }
     let distances = structure.die_period().zip(structure.apart());
     let inner_pages = structure.chunk.as_ref().zip(structure.page_bytes);
     let inner_page = inner_pages.filter(|(chunk, page)| chunk.chunk_bytes > *page).map(|(_, page)| page);

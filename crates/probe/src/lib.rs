@@ -38,6 +38,7 @@ pub mod stripe;
 mod structure;
 mod survey;
 mod write_buffer;
+mod write_rows;
 mod writes;
 
 pub use advice_text::add_fragmented;

@@ -98,6 +98,8 @@ pub struct Options<'a> {
     pub page_bytes: Option<u64>,
     /// Bound on the 99th percentile of random reads and writes.
     pub p99: Option<Duration>,
+    /// Leaves out the recommendations, which take most of the time.
+    pub structure_only: bool,
     /// Receives the measurements, up to the first million.
     pub measurements: Option<&'a mut Vec<Measurement>>,
     /// Called regularly; a break ends the probe, which keeps its findings so far.

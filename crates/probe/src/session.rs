@@ -35,6 +35,8 @@ pub(crate) struct Setup {
     pub(crate) page_bytes: Option<u64>,
     /// Bound on the 99th percentile of random requests.
     pub(crate) p99: Option<Duration>,
+    /// Leaves out the recommendations.
+    pub(crate) structure_only: bool,
 }
 
 /// Results of a probe so far.

@@ -28,7 +28,7 @@ const LEAST_SHARE: f64 = 0.05;
 /// mode on a slow bus, the boundaries may be those of channels.
 const MORE_THAN_A_TRANSFER: f64 = 1.3;
 /// Pages are at least this large.
-const SMALL_PAGE_BYTES: u64 = 2048;
+pub(crate) const SMALL_PAGE_BYTES: u64 = 2048;
 
 /// Corrects a candidate by tests of `samples` places each; `None` where no correction passes them. The evidence of the
 /// result is that of the last test, since that of a corrected candidate shows something else.

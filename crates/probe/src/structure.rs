@@ -2,9 +2,12 @@
 
 use crate::area::Boundaries;
 use crate::chunk;
+use crate::mapping::Policy;
 use crate::residues::{self, Residues};
-use crate::session::Session;
+use crate::session::{FILL_BYTES, Session};
+use crate::settle::SMALL_PAGE_BYTES;
 use crate::stripe::{self, Stripe, Verdict};
+use crate::write_rows::{self, Known, WriteRows};
 use crate::{figures, stride};
 use flashlane_base::units::format_bytes;
 use flashlane_measure::Interruption;
@@ -20,6 +23,8 @@ const USUAL_PAGE_BYTES: u64 = 4096;
 pub(crate) struct Structure {
     pub(crate) chunk: Option<Boundaries>,
     pub(crate) page_bytes: Option<u64>,
+    /// The mapping, where writes showed it together with the chunk.
+    pub(crate) mapping: Option<Policy>,
     stripe: Option<Stripe>,
     residues: Option<Residues>,
 }
@@ -33,12 +38,20 @@ impl Structure {
         let page_bytes = session
             .in_time(&[Feature::PageSize], |session| find_page(session, chunk.as_ref(), page_bytes))?
             .flatten();
+        let by_writes =
+            session.in_time(&[], |session| find_by_writes(session, chunk.as_ref(), page_bytes))?;
+        let (chunk, page_bytes, mapping) = match by_writes {
+            Some(Some(found)) => found,
+            Some(None) => (chunk, page_bytes, None),
+            // The area is no longer in order.
+            None => (None, page_bytes, None),
+        };
         session.stage("interleaving", 0.2);
         let features = [Feature::InterleavingDegree, Feature::SubDomains];
         let found =
             session.in_time(&features, |session| find_stripe(session, chunk.as_ref(), page_bytes))?.flatten();
         let (stripe, residues) = found.map_or((None, None), |(stripe, residues)| (Some(stripe), residues));
-        Ok(Self { chunk, page_bytes, stripe, residues })
+        Ok(Self { chunk, page_bytes, mapping, stripe, residues })
     }
 
     /// Returns the page size, or a usual one where it was not found.
@@ -149,6 +162,73 @@ fn find_page(
     };
     session.note(Feature::PageSize, finding);
     Ok(page)
+}
+
+/// Confidence in what writes show.
+pub(crate) const BY_WRITES: f64 = 0.93;
+
+/// Chunk, page and mapping.
+type ByWrites = (Option<Boundaries>, Option<u64>, Option<Policy>);
+
+/// Looks for chunk and page by writes, where reads did not show both; or where a sector may be a page, so that reads cannot
+/// tell whether an array time is saved at the ends of chunks, or only a transfer.
+fn find_by_writes(
+    session: &mut Session<'_, '_>,
+    chunk: Option<&Boundaries>,
+    page_bytes: Option<u64>,
+) -> Result<Option<ByWrites>, Interruption> {
+    let certain = chunk.filter(|_| session.bench().sector_bytes() < SMALL_PAGE_BYTES);
+    if !session.setup().may_write || (certain.is_some() && page_bytes.is_some()) {
+        return Ok(None);
+    }
+    let area = session.area();
+    let known = Known { page_bytes, chunk: certain, fill_bytes: FILL_BYTES };
+    let rows = write_rows::find(session.bench(), area, known)?;
+    let page = rows.as_ref().map(|rows| rows.page_bytes);
+    if let Some(certain) = certain {
+        let page = page.filter(|page| certain.chunk_bytes.is_multiple_of(*page));
+        note_written_page(session, page);
+        return Ok(Some((Some(certain.clone()), page, None)));
+    }
+    if page_bytes.is_none() {
+        note_written_page(session, page);
+    }
+    let found = rows.and_then(|rows| rows.chunk);
+    let finding = match &found {
+        Some((found, Some(_))) => Finding::found(
+            found.chunk_bytes,
+            BY_WRITES,
+            format!(
+                "writes of two pages are {:.1} µs faster across every {}; {} such boundaries seen, and no other",
+                found.contrast_us,
+                format_bytes(found.chunk_bytes),
+                found.seen
+            ),
+        ),
+        Some((found, None)) => Finding::found(
+            found.chunk_bytes,
+            BY_WRITES,
+            format!(
+                "of {} writes of two pages none waits for a second program, of at least {:.1} µs: a chunk is one page",
+                found.seen, found.contrast_us
+            ),
+        ),
+        None => Finding::not_determined(
+            "reads of neighbouring sectors show no boundary that saves an array time, and writes of two pages none that \
+             saves a program",
+        ),
+    };
+    session.note(Feature::ChunkSize, finding);
+    let (chunk, mapping) = found.map_or((None, None), |(chunk, mapping)| (Some(chunk), mapping));
+    Ok(Some((chunk, page.or(page_bytes), mapping)))
+}
+
+fn note_written_page(session: &mut Session<'_, '_>, page_bytes: Option<u64>) {
+    if let Some(page_bytes) = page_bytes {
+        let size = format_bytes(page_bytes);
+        let evidence = format!("writes take longer where they end inside of {size}, or go on across its end");
+        session.note(Feature::PageSize, Finding::found(page_bytes, BY_WRITES, evidence));
+    }
 }
 
 fn find_stripe(

@@ -58,6 +58,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         capacity_bytes,
         page_bytes: options.page_bytes,
         p99: options.p99,
+        structure_only: options.structure_only,
     };
     let bench = Bench::new(device, options.seed, &mut stop);
     let area = Area { offset_bytes: 0, length_bytes: area_bytes };
@@ -132,12 +133,17 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
         session.draw(figure);
         Ok(())
     })?;
-    session.untimed_stage(READS_STAGE, 0.5);
-    recommend::reads(session)?;
+    let recommends = !session.setup().structure_only;
+    if recommends {
+        session.untimed_stage(READS_STAGE, 0.5);
+        recommend::reads(session)?;
+    }
     if may_write {
         destructive::find(session, &structure)?;
-        session.untimed_stage("writes in parallel", 0.95);
-        recommend::writes(session, page_or_usual)?;
+        if recommends {
+            session.untimed_stage("writes in parallel", 0.95);
+            recommend::writes(session, page_or_usual)?;
+        }
     } else {
         destructive::skip(session);
     }

@@ -87,6 +87,78 @@ fn one_request_at_a_time_shows_chunk_page_and_mapping() {
     }
     // Each sector is a page: a transfer that overlaps another must not pass for an array time.
     let result = probed(made(&[("depth", "1"), ("sector", "4096B"), ("flash.cache_mode", "true")]));
+    assert_eq!(number(&result, Feature::ChunkSize), Some(16384), "{:#?}", result.findings);
+    assert_eq!(number(&result, Feature::PageSize), Some(4096), "{:#?}", result.findings);
+}
+
+/// A command takes longer on the link than the array and the bus, so reads show nothing.
+#[test]
+fn programs_show_what_the_link_hides_of_reads() {
+    let hidden = [("flash.read", "3us"), ("read_command", "9us"), ("bus", "1GB/s"), ("noise", "5%")];
+    for policy in ["lba", "write-order"] {
+        for (chunk, bytes) in [("8KiB", 8192), ("28KiB", 28672), ("512KiB", 524_288)] {
+            let overrides: Vec<_> = hidden
+                .into_iter()
+                .chain(LARGE_BLOCKS)
+                .chain([("chunk", chunk), ("mapping.policy", policy)])
+                .collect();
+            let result = probed(made(&overrides));
+            assert_eq!(number(&result, Feature::ChunkSize), Some(bytes), "{:#?}", result.findings);
+            assert_eq!(number(&result, Feature::PageSize), Some(4096), "{:#?}", result.findings);
+            let mapping = result.finding(Feature::MappingPolicy).unwrap();
+            assert_eq!(mapping.word(), Some(policy), "{mapping:?}");
+        }
+    }
+}
+
+#[test]
+fn page_of_one_sector_is_found_by_writes() {
+    let result = probed(made(&[("sector", "4096B")]));
+    assert_eq!(number(&result, Feature::PageSize), Some(4096), "{:#?}", result.findings);
+    assert_layout(&result, 16384, 6, 2, "write-order");
+}
+
+/// No two neighbouring pages share a die, so one request at a time never takes two array times or programs.
+#[test]
+fn chunk_of_one_page_is_found_one_request_at_a_time() {
+    for page in ["4KiB", "16KiB"] {
+        let bytes = page.strip_suffix("KiB").unwrap().parse::<u64>().unwrap() * 1024;
+        let overrides = [("depth", "1"), ("flash.page", page), ("chunk", page), ("blocks", "320")];
+        let result = probed(made(&overrides));
+        assert_eq!(number(&result, Feature::PageSize), Some(bytes), "{:#?}", result.findings);
+        assert_eq!(number(&result, Feature::ChunkSize), Some(bytes), "{:#?}", result.findings);
+    }
+    let smallest =
+        [("sector", "4096B"), ("flash.page", "4KiB"), ("chunk", "4KiB"), ("flash.cache_mode", "true")];
+    for order in ANY_ORDER {
+        let result = probed(made_in_order(order, &smallest));
+        assert_right_or_open(&result, Feature::ChunkSize, &[4096]);
+        assert_right_or_open(&result, Feature::PageSize, &[4096]);
+    }
+}
+
+/// With cache mode on a slow bus, reads show the ends of runs of chunks on a channel only.
+#[test]
+fn programs_refute_a_chunk_of_several_dies() {
+    let overrides = [
+        ("sector", "4096B"),
+        ("flash.cache_mode", "true"),
+        ("flash.read", "4us"),
+        ("bus", "170MB/s"),
+        ("flash.program", "1800us"),
+    ];
+    for order in ANY_ORDER {
+        let result = probed(made_in_order(order, &overrides));
+        assert_eq!(number(&result, Feature::ChunkSize), Some(16384), "{order}: {:#?}", result.findings);
+    }
+}
+
+/// With cache mode the transfer of the next page hides a program: the dies of a channel look like one.
+#[test]
+fn programs_shorter_than_transfers_show_no_chunk() {
+    let hidden = [("depth", "1"), ("flash.cache_mode", "true"), ("flash.program", "60us"), ("bus", "60MB/s")];
+    let result = probed(made_in_order(ANY_ORDER[0], &hidden));
     assert_right_or_open(&result, Feature::ChunkSize, &[16384]);
-    assert_right_or_open(&result, Feature::PageSize, &[4096]);
+    let mapping = result.finding(Feature::MappingPolicy).unwrap();
+    assert!(mapping.word().is_none_or(|word| word == "write-order"), "{mapping:?}");
 }

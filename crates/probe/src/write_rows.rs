@@ -1,0 +1,481 @@
+//! Page, chunk and mapping from the times of durable writes, where reads do not show them.
+//!
+//! A program takes several times as long as an array read, a command, or a wait for the link, so it is seen where these
+//! hide the array time of a read; and one request of two pages shows what two requests show, so a drive that takes one
+//! request at a time is no exception. Durable writes bypass a write buffer.
+//!
+//! - *Page.* A write of two sectors takes two programs where a page ends between them, on the same die. Where chunks are
+//!   of one page it never does; but a write that covers pages wholly need not read them first, and one that is shifted by
+//!   a sector must.
+//! - *Chunk.* Pages are written in order, two per request. Both wait for one die unless a chunk ends between them, so the
+//!   fast requests are a whole number of chunks apart. Where all are fast, a chunk is one page.
+//! - *Mapping.* The same addresses are written three times, at other turns in the order of all writes. The ends of chunks
+//!   stay at their addresses, or at their turns.
+
+use crate::area::{Area, Boundaries};
+use crate::bench::Bench;
+use crate::mapping::Policy;
+use crate::pattern;
+use crate::repetitions::{repeat, samples};
+use flashlane_measure::Interruption;
+use flashlane_workload::Access;
+
+/// Reach of the search for pages: several pages of the largest usual size.
+const PAGES_REACH_BYTES: u64 = 64 * 1024;
+/// Writes at each place of that search.
+const PAGE_WRITES: usize = 12;
+/// Writes of whole pages, of each size.
+const WHOLE_WRITES: usize = 300;
+/// Least share of writes that take two programs where a page ends: at half of the turns a chunk of two pages ends as well.
+const ENDS: f64 = 0.25;
+/// Bytes of a row: four chunks of 1 MiB, and a part of one.
+const ROW_BYTES: u64 = 9 << 19;
+const LEAST_ROW_PAGES: u64 = 256;
+/// Writes of a reference.
+const REFERENCE: usize = 48;
+/// Times differ from this number of standard deviations, and from this share, on.
+const DEVIATIONS: f64 = 6.0;
+const SHARE: f64 = 0.02;
+/// Two programs, one after the other, take at least this multiple of the time of one write, and at most the other one.
+const LEAST_RATIO: f64 = 1.3;
+const MOST_RATIO: f64 = 2.3;
+/// Requests of two pages that wait for less than this share of a program did not wait for one.
+const PARALLEL: f64 = 0.6;
+/// Share of the ends of chunks at which garbage collection may hide that a write is fast.
+const HIDDEN: f64 = 0.1;
+/// Least number of ends of chunks.
+const LEAST_ENDS: usize = 3;
+
+/// What the writes show.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WriteRows {
+    pub(crate) page_bytes: u64,
+    /// Boundaries of the area, which is in order again, and the mapping, which chunks of one page do not show.
+    pub(crate) chunk: Option<(Boundaries, Option<Policy>)>,
+}
+
+/// What is known of the drive from reads, and the requests that fill the area.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) page_bytes: Option<u64>,
+    pub(crate) chunk: Option<&'a Boundaries>,
+    pub(crate) fill_bytes: u64,
+}
+
+/// Writes to an area, looks for pages (unless known) and chunks, and fills the area in order again. The area MUST have been
+/// filled, and nothing been written since.
+pub(crate) fn find(
+    bench: &mut Bench<'_>,
+    area: Area,
+    known: Known<'_>,
+) -> Result<Option<WriteRows>, Interruption> {
+    let mut writer = Writer { area, page_bytes: 0, turn: 0 };
+    let found = match known.page_bytes {
+        Some(page_bytes) => Some(page_bytes),
+        None => page(bench, &mut writer)?,
+    };
+    let mut rows = None;
+    if let Some(page_bytes) = found {
+        writer.page_bytes = page_bytes;
+        let levels = Levels::measure(bench, &mut writer)?;
+        let chunk = match levels {
+            Some(levels) => measure(bench, &mut writer, levels)?,
+            None => None,
+        };
+        writer.align(bench, known, chunk.as_ref())?;
+        rows = Some(WriteRows { page_bytes, chunk: chunk.map(|found| found.boundaries(page_bytes)) });
+    }
+    let fill_bytes = known.fill_bytes;
+    bench.fill_durably(area.offset_bytes, area.length_bytes, fill_bytes)?;
+    Ok(rows)
+}
+
+/// Returns the page size from writes of two sectors, or of whole pages.
+fn page(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, Interruption> {
+    let sector = bench.unit_bytes(true);
+    let count = (PAGES_REACH_BYTES / sector) as usize;
+    let mut single = Vec::new();
+    for _ in 0..REFERENCE {
+        let at = writer.place(bench) + bench.random().below(count as u64) * sector;
+        single.push(bench.durable_write(at, sector)?.as_us_f64());
+    }
+    let Some(single) = Spread::of(single) else { return Ok(None) };
+    let two_programs = single.value + single.least_difference()..MOST_RATIO * single.value;
+    let slow = samples(bench, count, PAGE_WRITES, |bench, k| {
+        let at = writer.place(bench) + k as u64 * sector;
+        let took = bench.durable_write(at, 2 * sector)?.as_us_f64();
+        Ok(f64::from(u8::from(two_programs.contains(&took))))
+    })?;
+    let is_end = |place: &Vec<f64>| place.iter().sum::<f64>() >= ENDS * PAGE_WRITES as f64;
+    let ends: Vec<usize> = (0..count).filter(|&k| is_end(&slow[k])).map(|k| k + 1).collect();
+    if ends.is_empty() {
+        return whole_page(bench, writer);
+    }
+    let sectors = ends.iter().copied().fold(0, gcd);
+    // Of the ends of pages at most half are ends of chunks, too.
+    if ends.len() < 2 || 2 * ends.len() + 1 < count / sectors {
+        return Ok(None);
+    }
+    writer.turn += (REFERENCE + PAGE_WRITES * (count + count / sectors)) as u64;
+    Ok(Some(sectors as u64 * sector))
+}
+
+/// Returns the least size whose writes are faster at their own multiples than shifted by a sector: a page, which need not
+/// be read before it is written.
+fn whole_page(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, Interruption> {
+    let sector = bench.unit_bytes(true);
+    let sizes: Vec<u64> =
+        (0..).map(|power| sector << power).take_while(|size| 2 * size <= PAGES_REACH_BYTES).collect();
+    let points = repeat(bench, 2 * sizes.len(), WHOLE_WRITES, |bench, kind| {
+        let at = writer.place(bench) + (kind % 2) as u64 * sector;
+        bench.durable_write(at, sizes[kind / 2]).map(|time| time.as_us_f64())
+    })?;
+    let saves = |size: usize| {
+        let (whole, shifted) = (points[2 * size], points[2 * size + 1]);
+        shifted.value - whole.value > pattern::least_height(whole.value, whole.error.hypot(shifted.error))
+    };
+    // Every multiple of a page saves as well.
+    let found = (0..sizes.len()).find(|&size| saves(size));
+    Ok(found.filter(|&size| (size..sizes.len()).all(saves)).map(|size| sizes[size]))
+}
+
+/// Writes pages, and counts them: a drive that places pages in the order of writes places this many.
+struct Writer {
+    area: Area,
+    page_bytes: u64,
+    turn: u64,
+}
+
+impl Writer {
+    /// Returns a random place of the area at a multiple of every usual page.
+    fn place(&self, bench: &mut Bench<'_>) -> u64 {
+        let places = self.area.length_bytes / PAGES_REACH_BYTES - 2;
+        self.area.offset_bytes + bench.random().below(places) * PAGES_REACH_BYTES
+    }
+
+    /// Pages of a row, an even number.
+    fn row_pages(&self) -> u64 {
+        let half = self.area.length_bytes / self.page_bytes / 2;
+        (ROW_BYTES / self.page_bytes).max(LEAST_ROW_PAGES).min(half) & !1
+    }
+
+    /// Writes until the area's first page, which is written next, lies in a chunk as it did; or begins one that was found.
+    fn align(
+        &mut self,
+        bench: &mut Bench<'_>,
+        known: Known<'_>,
+        found: Option<&Found>,
+    ) -> Result<(), Interruption> {
+        let pages = |bytes: u64| bytes / self.page_bytes;
+        let (period, phase) = match (known.chunk, found) {
+            (Some(chunk), _) if chunk.chunk_bytes.is_multiple_of(self.page_bytes) => {
+                let (period, filled) = (pages(chunk.chunk_bytes), pages(self.area.length_bytes));
+                (period, (period - filled % period) % period)
+            }
+            (None, Some(Found { ends, policy: Some(Policy::WriteOrder), .. })) => (ends.period, ends.phase),
+            _ => return Ok(()),
+        };
+        while self.turn % period != phase {
+            self.write(bench, self.row_pages(), 1)?;
+        }
+        Ok(())
+    }
+
+    /// Writes pages from the `first` of the area on in one request. Returns its time in microseconds.
+    fn write(&mut self, bench: &mut Bench<'_>, first: u64, pages: u64) -> Result<f64, Interruption> {
+        self.turn += pages;
+        let at = self.area.offset_bytes + first * self.page_bytes;
+        bench.durable_write(at, pages * self.page_bytes).map(|time| time.as_us_f64())
+    }
+}
+
+/// Time of one write, and limits of the time on the bus of a page and of a program, in microseconds.
+struct Levels {
+    single: Spread,
+    most_bus_us: f64,
+    least_program_us: f64,
+}
+
+impl Levels {
+    fn measure(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<Self>, Interruption> {
+        let mut times = Vec::new();
+        for _ in 0..REFERENCE {
+            let page = writer.row_pages() + bench.random().below(writer.row_pages());
+            times.push(writer.write(bench, page, 1)?);
+        }
+        let sector = bench.sector_bytes();
+        let mut reads = [Vec::new(), Vec::new()];
+        for _ in 0..REFERENCE {
+            for (times, bytes) in reads.iter_mut().zip([sector, writer.page_bytes]) {
+                let page = bench.random().below(writer.row_pages());
+                let at = writer.area.offset_bytes + page * writer.page_bytes;
+                times.push(bench.one(Access::read(at, bytes))?.as_us_f64());
+            }
+        }
+        let [small, large] = reads.map(|mut times| pattern::point(&mut times));
+        let rest = writer.page_bytes - sector;
+        let most_bus_us = match rest {
+            // No part of a page can be read, and all of the read may be its transfer.
+            0 => large.value,
+            _ => (large.value - small.value + 4.0 * large.error) * writer.page_bytes as f64 / rest as f64,
+        };
+        // A write takes a program where a read takes an array time and a command.
+        Ok(Spread::of(times).map(|single| Self {
+            single,
+            most_bus_us,
+            least_program_us: single.value - large.value - 4.0 * large.error,
+        }))
+    }
+}
+
+/// Median of times, and their standard deviation from those around it.
+#[derive(Clone, Copy)]
+struct Spread {
+    value: f64,
+    sigma: f64,
+}
+
+impl Spread {
+    fn of(mut times: Vec<f64>) -> Option<Self> {
+        times.sort_unstable_by(f64::total_cmp);
+        let n = times.len();
+        let value = *times.get(n / 2)?;
+        Some(Self { value, sigma: (times[n * 3 / 4] - times[n / 4]) / 1.349 })
+    }
+
+    fn least_difference(self) -> f64 {
+        (DEVIATIONS * self.sigma).max(SHARE * self.value)
+    }
+}
+
+/// A request of two pages.
+#[derive(Clone, Copy)]
+struct Sample {
+    /// Number of its second page in the area.
+    address: u64,
+    /// Number of its second page in the order of writes.
+    turn: u64,
+    took_us: f64,
+}
+
+/// Ends of chunks and the mapping.
+struct Found {
+    ends: Ends,
+    policy: Option<Policy>,
+    contrast_us: f64,
+    clarity: f64,
+}
+
+/// Writes three rows, which together test the end of each page at turns of both parities.
+fn measure(
+    bench: &mut Bench<'_>,
+    writer: &mut Writer,
+    levels: Levels,
+) -> Result<Option<Found>, Interruption> {
+    let (pages, start) = (writer.row_pages(), writer.turn);
+    // Turns less addresses are further by this number in the second row, and by twice this number and one in the third. The
+    // two have no common divisor, so no period is shared by addresses and turns.
+    let further = pages + 2;
+    let mut samples = Vec::new();
+    for (first, begins) in [(0, 0), (1, further + 1), (0, 2 * further + 1)] {
+        while writer.turn < start + begins {
+            writer.write(bench, pages, 1)?;
+        }
+        for pair in 0..pages / 2 - 1 {
+            let (address, turn) = (first + 2 * pair + 1, writer.turn + 1);
+            let took_us = writer.write(bench, address - 1, 2)?;
+            samples.push(Sample { address, turn, took_us });
+        }
+    }
+    assert!(samples.iter().all(|sample| sample.address <= pages), "rows end before the pages between them");
+    Ok(found(&samples, &levels))
+}
+
+impl Found {
+    /// Returns the boundaries of the area when it is filled again, and the mapping.
+    fn boundaries(self, page_bytes: u64) -> (Boundaries, Option<Policy>) {
+        let phase_pages = match self.policy {
+            Some(Policy::Lba) => self.ends.phase,
+            Some(Policy::WriteOrder) | None => 0,
+        };
+        let boundaries = Boundaries {
+            chunk_bytes: self.ends.period * page_bytes,
+            phase_bytes: phase_pages * page_bytes,
+            clarity: self.clarity,
+            contrast_us: self.contrast_us,
+            seen: self.ends.seen,
+        };
+        (boundaries, self.policy)
+    }
+}
+
+fn found(samples: &[Sample], levels: &Levels) -> Option<Found> {
+    if all_are_parallel(samples, levels) {
+        let ends = Ends { period: 1, phase: 0, seen: samples.len() };
+        return Some(Found { ends, policy: None, contrast_us: levels.least_program_us, clarity: 1.0 });
+    }
+    classify(samples, levels)?.found()
+}
+
+/// Returns whether no request waited for a second program, where that would have been seen.
+fn all_are_parallel(samples: &[Sample], levels: &Levels) -> bool {
+    let single = levels.single;
+    let most = levels.most_bus_us + single.least_difference();
+    let parallel = samples.iter().filter(|sample| sample.took_us < single.value + most).count();
+    most < PARALLEL * levels.least_program_us && parallel as f64 >= (1.0 - HIDDEN) * samples.len() as f64
+}
+
+/// Requests that waited for one die, and those that did not.
+struct Rows {
+    slow: Vec<Sample>,
+    fast: Vec<Sample>,
+    slow_us: f64,
+}
+
+/// Tells requests apart; `None` where ends of chunks between two dies of a channel would not be seen.
+fn classify(samples: &[Sample], levels: &Levels) -> Option<Rows> {
+    let single = levels.single;
+    let mut times: Vec<f64> = samples.iter().map(|sample| sample.took_us).collect();
+    times.sort_unstable_by(f64::total_cmp);
+    let slow_us = *times.get(times.len() * 3 / 4)?;
+    let least = (DEVIATIONS * std::f64::consts::SQRT_2 * single.sigma).max(SHARE * slow_us);
+    let is_serial = slow_us > LEAST_RATIO * single.value && slow_us < MOST_RATIO * single.value;
+    // On two dies of a channel only the program is saved, and no time on the bus.
+    if !is_serial || slow_us - single.value - levels.most_bus_us < least {
+        return None;
+    }
+    let mut rows = Rows { slow: Vec::new(), fast: Vec::new(), slow_us };
+    for &sample in samples {
+        if sample.took_us < slow_us - least {
+            rows.fast.push(sample);
+        } else if sample.took_us < slow_us + least {
+            rows.slow.push(sample);
+        }
+    }
+    Some(rows)
+}
+
+impl Rows {
+    fn found(&self) -> Option<Found> {
+        let by_address = self.ends(|sample| sample.address);
+        let by_turn = self.ends(|sample| sample.turn);
+        let (ends, policy) = match (by_address, by_turn) {
+            (Some(ends), None) => (ends, Some(Policy::Lba)),
+            (None, Some(ends)) => (ends, Some(Policy::WriteOrder)),
+            _ => return None,
+        };
+        let fast: Vec<f64> = self.fast.iter().map(|sample| sample.took_us).collect();
+        let contrast_us = self.slow_us - fast.iter().sum::<f64>() / fast.len() as f64;
+        let slowest = fast.iter().copied().fold(0.0, f64::max);
+        let clarity = ((self.slow_us - slowest) / contrast_us).clamp(0.0, 1.0);
+        Some(Found { ends, policy, contrast_us, clarity })
+    }
+
+    /// Returns the distance of the fast requests by a key, if all lie a whole number of distances apart, and nearly no slow
+    /// one does.
+    fn ends(&self, key: impl Fn(&Sample) -> u64) -> Option<Ends> {
+        let fast: Vec<u64> = self.fast.iter().map(&key).collect();
+        let first = *fast.first()?;
+        let period = fast.iter().map(|other| other.abs_diff(first)).fold(0, gcd_u64);
+        if period < 2 {
+            return None;
+        }
+        let of = |samples: &[Sample], period: u64| {
+            let mut keys: Vec<u64> =
+                samples.iter().map(&key).filter(|key| key % period == first % period).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            keys.len()
+        };
+        let (seen, hidden) = (of(&self.fast, period), of(&self.slow, period));
+        // A shorter distance was tested, and slow there.
+        let is_shortest = prime_factors(period).all(|factor| of(&self.slow, period / factor) >= 2 + hidden);
+        (seen >= LEAST_ENDS && hidden as f64 <= HIDDEN * seen as f64 && is_shortest).then_some(Ends {
+            period,
+            phase: first % period,
+            seen,
+        })
+    }
+}
+
+/// Ends of chunks, in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ends {
+    period: u64,
+    phase: u64,
+    seen: usize,
+}
+
+fn gcd_u64(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd_u64(b, a % b) }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    gcd_u64(a as u64, b as u64) as usize
+}
+
+fn prime_factors(of: u64) -> impl Iterator<Item = u64> {
+    (2..=of)
+        .filter(move |factor| of.is_multiple_of(*factor) && (2..*factor).all(|n| !factor.is_multiple_of(n)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three rows over chunks of `period` pages; a program takes 500 µs, a page 20 µs on the bus.
+    fn rows(period: u64, policy: Policy, varies: f64) -> Option<Found> {
+        let (pages, further) = (256, 258);
+        let mut samples = Vec::new();
+        for (first, begins) in [(0, 0), (1, further + 1), (0, 2 * further + 1)] {
+            for pair in 0..pages / 2 - 1 {
+                let (address, turn) = (first + 2 * pair + 1, 5 + begins + 2 * pair + 1);
+                let key = if policy == Policy::Lba { address } else { turn };
+                let wobble = varies * [0.4, -0.9, 0.1, 1.0, -0.6][(turn * turn % 5) as usize];
+                let took_us = 530.0 + wobble + if key % period == 1 { 20.0 } else { 520.0 };
+                samples.push(Sample { address, turn, took_us });
+            }
+        }
+        let single = Spread { value: 530.0, sigma: 0.4 * varies };
+        found(&samples, &Levels { single, most_bus_us: 25.0, least_program_us: 450.0 })
+    }
+
+    #[test]
+    fn ends_of_chunks_stay_at_addresses_or_turns() {
+        for period in [2, 3, 7, 12, 31, 64] {
+            for policy in [Policy::Lba, Policy::WriteOrder] {
+                let found = rows(period, policy, 20.0).unwrap();
+                assert_eq!((found.ends.period, found.ends.phase), (period, 1), "{policy:?}");
+                assert_eq!(found.policy, Some(policy), "{period}");
+            }
+        }
+    }
+
+    #[test]
+    fn row_of_few_chunks_shows_none() {
+        assert!(rows(100, Policy::Lba, 0.0).is_some());
+        assert!(rows(128, Policy::Lba, 0.0).is_none(), "two ends are not a period");
+    }
+
+    #[test]
+    fn pages_that_never_wait_are_chunks() {
+        let found = rows(1, Policy::Lba, 20.0).unwrap();
+        assert_eq!((found.ends.period, found.policy), (1, None));
+        assert!(rows(1, Policy::Lba, 100.0).is_none(), "noise hides a program");
+    }
+
+    #[test]
+    fn programs_that_noise_or_the_bus_hides_show_no_chunk() {
+        assert!(rows(12, Policy::Lba, 100.0).is_none());
+        let samples: Vec<Sample> = (0..96)
+            .map(|turn| Sample { address: turn, turn, took_us: if turn % 12 == 0 { 530.0 } else { 780.0 } })
+            .collect();
+        let levels = |most_bus_us| Levels {
+            single: Spread { value: 500.0, sigma: 1.0 },
+            most_bus_us,
+            least_program_us: 300.0,
+        };
+        assert!(classify(&samples, &levels(25.0)).is_some());
+        assert!(classify(&samples, &levels(270.0)).is_none(), "with cache mode the bus hides programs");
+    }
+}
