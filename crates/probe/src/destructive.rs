@@ -70,7 +70,10 @@ fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<
         session.note(Feature::MappingPolicy, Finding::found(policy.name(), BY_WRITES, seen));
         return Ok(());
     }
-    let distances = structure.die_period().zip(structure.apart());
+    // The period may have been seen in a larger area.
+    let chunks = structure.chunk.as_ref().map_or(0, |chunk| session.area().chunks(chunk) as usize);
+    let period = structure.die_period().filter(|period| 2 * period <= chunks);
+    let distances = period.zip(structure.apart());
     let inner_pages = structure.chunk.as_ref().zip(structure.page_bytes);
     let inner_page = inner_pages.filter(|(chunk, page)| chunk.chunk_bytes > *page).map(|(_, page)| page);
     let chunk = structure.chunk.as_ref().filter(|_| distances.is_some() || inner_page.is_some());

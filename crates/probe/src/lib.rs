@@ -18,6 +18,7 @@ mod error;
 mod figures;
 mod grid;
 mod interference;
+mod lanes;
 mod link;
 mod load;
 mod look;

@@ -193,15 +193,37 @@ fn transfer_us(
     found: &Boundaries,
     samples: usize,
 ) -> Result<f64, Interruption> {
-    let sector = bench.sector_bytes();
-    if look != Look::Pairs || sector >= SMALL_PAGE_BYTES {
+    if look != Look::Pairs || bench.sector_bytes() >= SMALL_PAGE_BYTES {
         return Ok(0.0);
     }
+    sector_transfer_us(bench, area, found, samples)
+}
+
+/// As [`transfer_us`]. Requires: a page of `found` has two sectors.
+fn sector_transfer_us(
+    bench: &mut Bench<'_>,
+    area: Area,
+    found: &Boundaries,
+    samples: usize,
+) -> Result<f64, Interruption> {
+    let sector = bench.sector_bytes();
     let points = repeat(bench, 2, samples, |bench, i| {
         let at = area.chunk_place(bench, found, 2 * found.chunk_bytes);
         bench.one(Access::read(at, (i as u64 + 1) * sector)).map(|time| time.as_us_f64())
     })?;
     Ok(points[1].value - points[0].value)
+}
+
+/// Returns whether pairs across the boundaries of a chunk save an array time, and not only a transfer. Requires: a page of
+/// the chunk has two sectors.
+pub(crate) fn saves_array_time(
+    bench: &mut Bench<'_>,
+    area: Area,
+    found: &Boundaries,
+    samples: usize,
+) -> Result<bool, Interruption> {
+    let transfer_us = sector_transfer_us(bench, area, found, samples)?;
+    Ok(found.contrast_us > MORE_THAN_A_TRANSFER * transfer_us)
 }
 
 /// Returns whether a place is a boundary, given those inside a chunk.

@@ -93,15 +93,13 @@ impl Stripe {
             (Some(first), Some(second), _) => {
                 Verdict::Both { degree: first.period, sub_domains: second.period / first.period }
             }
-            (Some(first), None, Some((step, least))) if self.is_single(first) => {
-                if step > least {
-                    Verdict::Both { degree: first.period, sub_domains: 1 }
-                } else {
-                    Verdict::DiesOnly(first.period)
-                }
+            // A bus whose step would not be seen, or that could not be predicted: the level may be the dies.
+            (Some(first), None, bus) if bus.is_none_or(|(step, least)| step <= least) => {
+                Verdict::DiesOnly(first.period)
             }
-            // A single level whose step could not be explained: a bus or a die.
-            (Some(first), None, None) if self.is_single(first) => Verdict::DiesOnly(first.period),
+            (Some(first), None, _) if self.is_single(first) => {
+                Verdict::Both { degree: first.period, sub_domains: 1 }
+            }
             (Some(first), None, _) => Verdict::Degree(first.period),
         }
     }

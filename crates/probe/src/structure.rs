@@ -1,18 +1,19 @@
 //! The stages that look for structure by reading: chunk, page, and the stripe over domains and sub-domains.
 
-use crate::area::Boundaries;
+use crate::area::{Area, Boundaries};
 use crate::chunk;
+use crate::lanes::Lanes;
 use crate::mapping::Policy;
 use crate::residues::{self, Residues};
-use crate::session::{FILL_BYTES, Session};
-use crate::settle::SMALL_PAGE_BYTES;
+use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
+use crate::settle::{self, SMALL_PAGE_BYTES};
 use crate::stripe::{self, Stripe, Verdict};
-use crate::write_rows::{self, Known, WriteRows};
-use crate::{figures, stride};
+use crate::write_rows::{self, Known};
+use crate::{figures, lanes, stride};
 use flashlane_base::units::format_bytes;
 use flashlane_measure::Interruption;
 use flashlane_result::feature::Feature;
-use flashlane_result::probe::Finding;
+use flashlane_result::probe::{Finding, Status};
 
 /// Largest distance of pairs, in chunks: three times the stripe of 32 channels of four packages.
 const REACH: usize = 400;
@@ -182,7 +183,7 @@ fn find_by_writes(
         return Ok(None);
     }
     let area = session.area();
-    let known = Known { page_bytes, chunk: certain, fill_bytes: FILL_BYTES };
+    let known = Known { page_bytes, chunk, keeps_chunk: certain.is_some(), fill_bytes: FILL_BYTES };
     let rows = write_rows::find(session.bench(), area, known)?;
     let page = rows.as_ref().map(|rows| rows.page_bytes);
     if let Some(certain) = certain {
@@ -194,6 +195,14 @@ fn find_by_writes(
         note_written_page(session, page);
     }
     let found = rows.and_then(|rows| rows.chunk);
+    if let (Some(seen), None, Some(page)) = (chunk, &found, page.or(page_bytes)) {
+        // Writes did not show it either, but a page of several sectors shows the time of a transfer.
+        let samples = session.repetitions().of(200);
+        let is_possible = page > session.bench().sector_bytes() && seen.chunk_bytes.is_multiple_of(page);
+        if is_possible && settle::saves_array_time(session.bench(), area, seen, samples)? {
+            return Ok(Some((Some(seen.clone()), Some(page), None)));
+        }
+    }
     let finding = match &found {
         Some((found, Some(_))) => Finding::found(
             found.chunk_bytes,
@@ -247,31 +256,21 @@ fn find_stripe(
         session.note_not_determined(&features, why);
         return Ok(None);
     }
-    let area = session.area();
-    let reach = REACH.min(area.chunks(chunk) as usize / 2);
     // Larger reads might take several array times.
     let page = page.unwrap_or(session.bench().sector_bytes());
-    let mut stripe = None;
-    for repetitions in [session.repetitions().of(16), session.repetitions().of(64)] {
-        let measured = stripe::measure(session.bench(), area, chunk, page, reach, repetitions)?;
-        let clear = matches!(measured.verdict(), Verdict::Both { .. });
-        stripe = Some(measured);
-        if clear {
-            break;
+    let area = session.area();
+    let mut layout = Layout::measure(session, area, chunk, page)?;
+    layout.note(session);
+    if layout.die_period().is_none()
+        && let Some(larger) = fill_larger_area(session, chunk)?
+    {
+        let again = Layout::measure(session, larger, chunk, page)?;
+        if again.is_clearer(&layout) {
+            again.note(session);
+            layout = again;
         }
     }
-    let stripe = stripe.expect("it was measured at least once");
-    let (mut degree, mut sub_domains) = stripe_findings(&stripe, reach);
-    let mut residues = None;
-    if !matches!(stripe.verdict(), Verdict::Both { .. }) {
-        let repetitions = session.repetitions().of(12);
-        residues = residues::find(session.bench(), area, chunk, page, repetitions)?;
-        if let Some(found) = residues {
-            (degree, sub_domains) = residue_findings(&found, degree, sub_domains);
-        }
-    }
-    session.note(Feature::InterleavingDegree, degree);
-    session.note(Feature::SubDomains, sub_domains);
+    let Layout { stripe, residues, .. } = layout;
     session.draw(figures::pair_distance(&stripe));
     if let Some(first) = stripe.first_level {
         let strides = (4 * first.period).clamp(16, 128);
@@ -283,6 +282,95 @@ fn find_stripe(
         session.draw(figures::stride(curves, strides, first.period));
     }
     Ok(Some((stripe, residues)))
+}
+
+/// Chunks of the largest area: several periods of most drives.
+const MOST_CHUNKS: u64 = 2400;
+const MOST_AREA_BYTES: u64 = 1 << 30;
+
+/// Fills the space behind the area as well, where few chunks lie in the area, and returns both. `None` where this would
+/// not double the area.
+fn fill_larger_area(session: &mut Session<'_, '_>, chunk: &Boundaries) -> Result<Option<Area>, Interruption> {
+    let (area, capacity_bytes) = (session.area(), session.setup().capacity_bytes);
+    let wanted = (capacity_bytes * 3 / 4).min(MOST_CHUNKS * chunk.chunk_bytes).min(MOST_AREA_BYTES);
+    let length_bytes = wanted / AREA_UNIT_BYTES * AREA_UNIT_BYTES;
+    if !session.setup().may_write || length_bytes < 2 * area.length_bytes {
+        return Ok(None);
+    }
+    let behind = area.offset_bytes + area.length_bytes;
+    session.bench().fill_durably(behind, length_bytes - area.length_bytes, FILL_BYTES)?;
+    Ok(Some(Area { length_bytes, ..area }))
+}
+
+/// What pairs of reads show of domains and sub-domains.
+struct Layout {
+    stripe: Stripe,
+    residues: Option<Residues>,
+    degree: Finding,
+    sub_domains: Finding,
+}
+
+impl Layout {
+    fn measure(
+        session: &mut Session<'_, '_>,
+        area: Area,
+        chunk: &Boundaries,
+        page: u64,
+    ) -> Result<Self, Interruption> {
+        let reach = REACH.min(area.chunks(chunk) as usize / 2);
+        let mut stripe = None;
+        for repetitions in [session.repetitions().of(16), session.repetitions().of(64)] {
+            let measured = stripe::measure(session.bench(), area, chunk, page, reach, repetitions)?;
+            let clear = matches!(measured.verdict(), Verdict::Both { .. });
+            stripe = Some(measured);
+            if clear {
+                break;
+            }
+        }
+        let stripe = stripe.expect("it was measured at least once");
+        let (degree, sub_domains) = stripe_findings(&stripe, reach);
+        let mut layout = Self { stripe, residues: None, degree, sub_domains };
+        if matches!(layout.stripe.verdict(), Verdict::Both { .. }) {
+            return Ok(layout);
+        }
+        let repetitions = session.repetitions().of(12);
+        layout.residues = residues::find(session.bench(), area, chunk, page, repetitions)?;
+        if let Some(found) = layout.residues {
+            (layout.degree, layout.sub_domains) = residue_findings(&found, layout.degree, layout.sub_domains);
+        }
+        if layout.degree.status == Status::NotDetermined
+            && let Some(lanes) = lanes::find(session.bench(), area, chunk, page, repetitions)?
+        {
+            (layout.degree, layout.sub_domains) =
+                lane_findings(lanes, layout.die_period(), layout.sub_domains);
+        }
+        Ok(layout)
+    }
+
+    /// Returns the distance of chunks at which all pairs share a die, where it is certain.
+    fn die_period(&self) -> Option<usize> {
+        let of_stripe = match self.stripe.verdict() {
+            Verdict::Both { degree, sub_domains } => Some(degree * sub_domains),
+            Verdict::DiesOnly(period) => Some(period),
+            Verdict::Degree(_) | Verdict::Nothing => None,
+        };
+        self.residues.map(|residues| residues.period).or(of_stripe)
+    }
+
+    fn is_clearer(&self, other: &Self) -> bool {
+        let found = |layout: &Self| {
+            [&layout.degree, &layout.sub_domains]
+                .into_iter()
+                .filter(|finding| finding.status == Status::Found)
+                .count()
+        };
+        found(self) > found(other)
+    }
+
+    fn note(&self, session: &mut Session<'_, '_>) {
+        session.note(Feature::InterleavingDegree, self.degree.clone());
+        session.note(Feature::SubDomains, self.sub_domains.clone());
+    }
 }
 
 /// Findings on the interleaving degree and the sub-domains from residues, where they agree with those from distances.
@@ -300,6 +388,33 @@ fn residue_findings(found: &Residues, degree: Finding, sub_domains: Finding) -> 
         Finding::found(domains.degree as u64, 0.93, seen.clone()),
         Finding::found(domains.sub_domains as u64, 0.92, seen),
     )
+}
+
+/// Findings on the interleaving degree and the sub-domains from pairs of random chunks, where they agree with the period of
+/// the dies, in chunks.
+fn lane_findings(lanes: Lanes, period: Option<usize>, sub_domains: Finding) -> (Finding, Finding) {
+    let seen = match lanes.channels {
+        1 => format!(
+            "all of {} pairs of reads wait for one bus, by {:.1} µs more than for the link",
+            lanes.pairs, lanes.step_us
+        ),
+        channels => format!(
+            "of {} pairs of reads those collide, by {:.1} µs, that are on runs of {} chunks on every {channels}th channel",
+            lanes.pairs, lanes.step_us, lanes.run
+        ),
+    };
+    let degree = Finding::found(lanes.channels as u64, 0.93, seen.clone());
+    let sub_domains = match period {
+        Some(period) if !period.is_multiple_of(lanes.channels) => {
+            let why = format!("two experiments disagree: chunks recur on a die every {period}; {seen}");
+            return (Finding::not_determined(why.clone()), Finding::not_determined(why));
+        }
+        Some(period) if lanes.channels == 1 => {
+            Finding::found(period as u64, 0.92, format!("{seen}; chunks recur on a die every {period}"))
+        }
+        _ => sub_domains,
+    };
+    (degree, sub_domains)
 }
 
 /// Findings on the interleaving degree and the sub-domains.

@@ -17,8 +17,9 @@ use flashlane_workload::Access;
 const LATER: f64 = 1.25;
 /// Least ratio of the slopes after and before the bend.
 const STEEPER: f64 = 1.5;
-/// Largest share of the writes before the bend that may have left the buffer, since their number is a rough estimate.
-const LEFT: f64 = 0.15;
+/// Largest share of the writes before the bend that may have left the buffer: their number is a rough estimate, which may
+/// be wrong by as much as it is.
+const LEFT: f64 = 0.1;
 /// Two measurements must agree within this share.
 const AGREE: f64 = 0.1;
 

@@ -1,0 +1,383 @@
+//! Channels without the period of the dies: pairs of reads of random chunks, fitted to every order of the stripe.
+//!
+//! Whatever the order of its levels, a stripe stays on one channel for a *run* of chunks (those of the levels that change
+//! before the channel), and then goes on to the next. So two chunks share a channel where the numbers of their runs differ
+//! by a multiple of the number of channels. Each run and number of channels is fitted to the times of all pairs together,
+//! which shows a wait that no single distance would, and needs to see two turns of the channels only, not of the dies.
+//!
+//! *Bus or die.* A pair that shares a bus completes a page's transfer after a single read, one that shares a die an array
+//! time more. The cost of a transfer follows from reads of a sector and of a page, alone and in pairs inside a chunk. A
+//! pattern counts where its pairs wait for a transfer, and no array time; or where pairs inside a chunk wait for no array
+//! time either, as with cache mode on a slow bus, where all that share a channel look alike.
+//!
+//! *A single channel.* All pairs wait for the bus, which is slower than the link: the wait of pairs of pages exceeds that of
+//! pairs of sectors, which may wait for a command, by the time on the bus and not by that on the link.
+
+use crate::area::{Area, Boundaries};
+use crate::bench::Bench;
+use crate::pattern::Point;
+use crate::repetitions::repeat;
+use flashlane_measure::Interruption;
+use flashlane_workload::Access;
+
+/// Pairs of the first attempt, and the factor of each further one.
+const PAIRS: usize = 1500;
+const ATTEMPTS: usize = 2;
+const MORE: usize = 6;
+/// Most channels, and longest run, in chunks.
+const MOST_CHANNELS: usize = 64;
+const LONGEST_RUN: usize = 96;
+/// Least standard errors of a step, and least difference from every other pattern, in variances of a pair.
+const ERRORS: f64 = 8.0;
+const WORSE: f64 = 40.0;
+/// A wait is one for the bus where it differs from that by less than this share of an array time.
+const OF_ARRAY: f64 = 0.25;
+/// Or by less than this share of a transfer, where an array time is not seen.
+const OF_TRANSFER: f64 = 0.1;
+/// Least share of a transfer that a wait for the bus is seen as: pairs whose array times differ meet on the bus seldom.
+const LEAST_WAIT: f64 = 0.4;
+
+/// A single channel is seen where the time on its bus exceeds that on the link by this share.
+const BUS_EXCEEDS: f64 = 0.3;
+
+/// Channels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Lanes {
+    pub(crate) channels: usize,
+    /// Consecutive chunks on one channel; 0 where there is one channel.
+    pub(crate) run: usize,
+    /// How much longer pairs take that share a channel.
+    pub(crate) step_us: f64,
+    pub(crate) pairs: usize,
+}
+
+/// Looks for the channels; `None` where a shared bus cannot be seen.
+pub(crate) fn find(
+    bench: &mut Bench<'_>,
+    area: Area,
+    chunk: &Boundaries,
+    page: u64,
+    repetitions: usize,
+) -> Result<Option<Lanes>, Interruption> {
+    let chunks = area.chunks(chunk);
+    if chunks < 8 || page <= bench.sector_bytes() || bench.depth() < 2 {
+        return Ok(None);
+    }
+    let costs = Costs::measure(bench, area, chunk, page, 16 * repetitions)?;
+    let mut small = Vec::new();
+    for _ in 0..PAIRS / 2 {
+        small.push(Pair::measure(bench, area, chunk, page, bench.sector_bytes())?);
+    }
+    let mut pairs = Vec::new();
+    for attempt in 0..ATTEMPTS {
+        let count = PAIRS * MORE.pow(attempt as u32);
+        while pairs.len() < count {
+            pairs.push(Pair::measure(bench, area, chunk, page, page)?);
+        }
+        if let Some(lanes) =
+            costs.single_channel(&small, &pairs).or_else(|| costs.channels(&pairs, chunks as usize))
+        {
+            return Ok(Some(lanes));
+        }
+    }
+    Ok(None)
+}
+
+/// Two chunks and the time of reading a part of a page of each.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    one: usize,
+    other: usize,
+    took_us: f64,
+}
+
+impl Pair {
+    /// Measures a pair of reads of `bytes`, each at the start of a page.
+    fn measure(
+        bench: &mut Bench<'_>,
+        area: Area,
+        chunk: &Boundaries,
+        page: u64,
+        bytes: u64,
+    ) -> Result<Self, Interruption> {
+        let chunks = area.chunks(chunk);
+        let one = bench.random().below(chunks);
+        let other = (one + 1 + bench.random().below(chunks - 1)) % chunks;
+        let pages = chunk.chunk_bytes / page;
+        let mut at = |nth: u64| area.chunk_start(chunk, nth) + bench.random().below(pages) * page;
+        let reads = [Access::read(at(one), bytes), Access::read(at(other), bytes)];
+        let took_us = bench.burst(&reads)?.as_us_f64();
+        Ok(Self { one: one as usize, other: other as usize, took_us })
+    }
+}
+
+/// Times of one read of a page, of its transfer on the bus and on the link, and of an array, in microseconds.
+#[derive(Clone, Copy, Debug)]
+struct Costs {
+    one: Point,
+    one_small: Point,
+    /// A pair of pages inside a chunk.
+    inside: Point,
+    /// The size of a sector as a share of a page.
+    small_share: f64,
+    bus_us: f64,
+    link_us: f64,
+    /// Time that two reads on a die wait for its array, beyond the wait for the bus.
+    array: Point,
+}
+
+impl Costs {
+    fn measure(
+        bench: &mut Bench<'_>,
+        area: Area,
+        chunk: &Boundaries,
+        page: u64,
+        repetitions: usize,
+    ) -> Result<Self, Interruption> {
+        let (sector, pages) = (bench.sector_bytes(), chunk.chunk_bytes / page);
+        let points = repeat(bench, 4, repetitions, |bench, kind| {
+            let bytes = if kind % 2 == 0 { sector } else { page };
+            let start = area.chunk_place(bench, chunk, chunk.chunk_bytes);
+            let (first, apart) = (bench.random().below(pages), 1 + bench.random().below(pages.max(2) - 1));
+            let at = |nth: u64| Access::read(start + nth % pages * page, bytes);
+            let took = match kind {
+                0 | 1 => bench.one(at(first))?,
+                _ => bench.burst(&[at(first + apart), at(first)])?,
+            };
+            Ok(took.as_us_f64())
+        })?;
+        let [one_small, one, pair_small, pair] = std::array::from_fn(|kind| points[kind]);
+        let rest = (page - sector) as f64;
+        let both = (one.value - one_small.value) / rest;
+        let bus = (((pair.value - pair_small.value) / rest) - both).clamp(0.0, both.max(0.0));
+        let error = pair_small.error.hypot(one_small.error);
+        Ok(Self {
+            one,
+            one_small,
+            inside: pair,
+            small_share: sector as f64 / page as f64,
+            bus_us: bus * page as f64,
+            link_us: (both - bus) * page as f64,
+            array: Point { value: pair_small.value - one_small.value - bus * sector as f64, error },
+        })
+    }
+
+    /// Time of a pair that shares a bus.
+    fn shared_us(&self) -> f64 {
+        self.one.value + self.bus_us
+    }
+
+    /// Returns the only channel, where all of the pairs of sectors and of pages wait for its bus.
+    fn single_channel(&self, small: &[Pair], pairs: &[Pair]) -> Option<Lanes> {
+        let (small, large) = (Waits::of(small, self.one_small), Waits::of(pairs, self.one));
+        let rest = 1.0 - self.small_share;
+        let (bus_us, exceeds) = (rest * self.bus_us, rest * (self.bus_us - self.link_us));
+        let is_seen = exceeds > BUS_EXCEEDS * bus_us && exceeds > ERRORS * large.error.hypot(small.error);
+        // With two channels half of the pairs wait for the link only.
+        let is_bus = large.mean - small.mean > bus_us - 0.25 * exceeds
+            && large.lower - small.lower > bus_us - 0.4 * exceeds;
+        // Pairs on a die wait longer still, so it is not the link that all of them wait for.
+        let inside = self.inside.value - self.one.value - large.mean;
+        let waits_for_die = inside > ERRORS * large.error.hypot(self.inside.error);
+        (is_seen && is_bus && waits_for_die).then_some(Lanes {
+            channels: 1,
+            run: 0,
+            step_us: exceeds,
+            pairs: pairs.len(),
+        })
+    }
+
+    /// Returns the channels that explain the pairs, where their wait is one for the bus.
+    fn channels(&self, pairs: &[Pair], chunks: usize) -> Option<Lanes> {
+        // Those that wait for an array are not compared with those that wait for a bus.
+        let array_seen =
+            self.array.value > ERRORS * self.array.error && self.array.value > OF_TRANSFER * self.bus_us;
+        let most = if array_seen { self.shared_us() + 0.5 * self.array.value } else { f64::INFINITY };
+        let kept: Vec<Pair> = pairs.iter().copied().filter(|pair| pair.took_us < most).collect();
+        let fit = fit(&kept, chunks)?;
+        let tolerance = match array_seen {
+            true => OF_ARRAY * self.array.value,
+            false => OF_TRANSFER * self.bus_us,
+        };
+        let is_exact = tolerance > 3.0 * fit.error_us;
+        let expected = self.shared_us() - fit.apart_us;
+        (is_exact && fit.step_us < expected + tolerance && fit.step_us > LEAST_WAIT * expected).then_some(
+            Lanes { channels: fit.channels, run: fit.run, step_us: fit.step_us, pairs: kept.len() },
+        )
+    }
+}
+
+/// How much longer pairs take than a single read, in microseconds: in the mean, and in that of the fastest quarter.
+struct Waits {
+    mean: f64,
+    error: f64,
+    lower: f64,
+}
+
+impl Waits {
+    fn of(pairs: &[Pair], one: Point) -> Self {
+        let mut waits: Vec<f64> = pairs.iter().map(|pair| pair.took_us - one.value).collect();
+        waits.sort_unstable_by(f64::total_cmp);
+        let n = waits.len() as f64;
+        let mean = waits.iter().sum::<f64>() / n;
+        let variance = waits.iter().map(|wait| (wait - mean).powi(2)).sum::<f64>() / n;
+        let lowest = &waits[..waits.len().div_ceil(4)];
+        let lower = lowest.iter().sum::<f64>() / lowest.len() as f64;
+        Self { mean, error: (variance / n).sqrt().hypot(one.error), lower }
+    }
+}
+
+/// A pattern that explains times of pairs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Fit {
+    run: usize,
+    channels: usize,
+    step_us: f64,
+    error_us: f64,
+    /// Mean time of pairs that share nothing.
+    apart_us: f64,
+    /// Chunks of one run collide as those of later turns of the channels do.
+    recurs: bool,
+}
+
+/// Returns whether pairs, given by their number and the sum of their times, take a step longer than those apart; or there
+/// are none, as in runs of one chunk.
+fn is_step((pairs, time): (f64, f64), apart_us: f64, step_us: f64) -> bool {
+    pairs == 0.0 || (LEAST_WAIT..2.0).contains(&((time / pairs - apart_us) / step_us))
+}
+
+/// Returns the pattern that explains the times clearly better than any other.
+fn fit(pairs: &[Pair], chunks: usize) -> Option<Fit> {
+    let count = pairs.len() as f64;
+    let sum: f64 = pairs.iter().map(|pair| pair.took_us).sum();
+    let squares: f64 = pairs.iter().map(|pair| pair.took_us * pair.took_us).sum();
+    // Squared errors left, and the best pattern of each.
+    let (mut best, mut next): (Option<(f64, Fit)>, f64) = (None, f64::INFINITY);
+    for run in 1..=LONGEST_RUN.min(chunks / 4) {
+        for offset in 0..run {
+            let by_difference = by_difference(pairs, chunks, run, offset);
+            // With as many channels as runs no two runs share one.
+            for channels in 2..=MOST_CHANNELS.min(chunks / run + 1) {
+                let (mut shared, mut sharing) = (0.0, 0.0);
+                for (pairs, time) in by_difference.iter().step_by(channels) {
+                    shared += pairs;
+                    sharing += time;
+                }
+                if shared < 8.0 || shared > count - 8.0 {
+                    continue;
+                }
+                let apart_us = (sum - sharing) / (count - shared);
+                let step_us = sharing / shared - apart_us;
+                let left = squares - sharing * sharing / shared - (sum - sharing) * apart_us;
+                if step_us <= 0.0 || left >= next {
+                    continue;
+                }
+                let error_us = (left / count * (1.0 / shared + 1.0 / (count - shared))).sqrt();
+                let same_run = by_difference[0];
+                let recurs = is_step(same_run, apart_us, step_us)
+                    && is_step((shared - same_run.0, sharing - same_run.1), apart_us, step_us);
+                let tried = Fit { run, channels, step_us, error_us, apart_us, recurs };
+                match &mut best {
+                    Some((least, found)) if left < *least => {
+                        // The same pattern at another offset is no other.
+                        if (found.run, found.channels) != (run, channels) {
+                            next = *least;
+                        }
+                        (*least, *found) = (left, tried);
+                    }
+                    Some((_, found)) if (found.run, found.channels) == (run, channels) => {}
+                    Some(_) => next = left,
+                    None => best = Some((left, tried)),
+                }
+            }
+        }
+    }
+    let (left, fit) = best?;
+    let is_seen = fit.recurs && 2 * fit.run * fit.channels <= chunks;
+    (is_seen && fit.step_us > ERRORS * fit.error_us && next - left > WORSE * left / count).then_some(fit)
+}
+
+/// Returns the number of pairs and the sum of their times by the difference of the numbers of their runs.
+fn by_difference(pairs: &[Pair], chunks: usize, run: usize, offset: usize) -> Vec<(f64, f64)> {
+    let mut sums = vec![(0.0, 0.0); chunks / run + 2];
+    for pair in pairs {
+        let difference = ((pair.one + offset) / run).abs_diff((pair.other + offset) / run);
+        sums[difference].0 += 1.0;
+        sums[difference].1 += pair.took_us;
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_base::Seed;
+
+    /// Pairs over runs of `run` chunks on `channels`, of which each `dies`th run of a channel shares a die.
+    fn pairs(
+        count: usize,
+        (run, channels, dies): (usize, usize, usize),
+        [bus, array]: [f64; 2],
+    ) -> Vec<Pair> {
+        let mut random = Seed(7).source();
+        let chunks = 600;
+        (0..count)
+            .map(|_| {
+                let one = random.below(chunks) as usize;
+                let other = (one + 1 + random.below(chunks - 1) as usize) % chunks as usize;
+                let apart = ((one + 1) / run).abs_diff((other + 1) / run);
+                let (on_channel, on_die) = (apart % channels == 0, apart % (channels * dies) == 0);
+                let noise = 10.0 * (random.unit() - 0.5);
+                let took_us =
+                    102.0 + noise + if on_channel { bus } else { 0.0 } + if on_die { array } else { 0.0 };
+                Pair { one, other, took_us }
+            })
+            .collect()
+    }
+
+    fn costs(bus_us: f64, array: f64) -> Costs {
+        let exact = |value| Point { value, error: 0.05 };
+        let (one, one_small) = (exact(100.0), exact(90.0));
+        let inside = exact(100.0 + bus_us + array);
+        Costs { one, one_small, inside, small_share: 0.1, bus_us, link_us: 2.0, array: exact(array) }
+    }
+
+    #[test]
+    fn channels_are_found_in_any_order_without_the_dies() {
+        for (run, channels) in [(1, 12), (4, 6), (8, 20), (24, 3)] {
+            let found =
+                costs(12.0, 40.0).channels(&pairs(4000, (run, channels, 4), [10.0, 40.0]), 600).unwrap();
+            assert_eq!((found.run, found.channels), (run, channels));
+            assert!((found.step_us - 10.0).abs() < 1.0, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn channels_that_do_not_recur_are_not_found() {
+        let one_turn = pairs(9000, (16, 32, 4), [10.0, 40.0]);
+        assert_eq!(costs(12.0, 40.0).channels(&one_turn, 600), None);
+    }
+
+    #[test]
+    fn dies_do_not_pass_for_channels() {
+        let dies = pairs(4000, (1, 12, 1), [0.0, 40.0]);
+        assert_eq!(costs(2.0, 40.0).channels(&dies, 600), None);
+        let no_pattern = pairs(4000, (1, 12, 4), [0.0, 0.0]);
+        assert_eq!(costs(12.0, 40.0).channels(&no_pattern, 600), None);
+    }
+
+    #[test]
+    fn single_channel_waits_for_the_bus_at_every_pair() {
+        let with = |wait: f64, pairs: Vec<Pair>| -> Vec<Pair> {
+            pairs.into_iter().map(|pair| Pair { took_us: pair.took_us + wait, ..pair }).collect()
+        };
+        let alike = || pairs(1500, (600, 2, 4), [0.0, 0.0]);
+        let channels = |small: f64, large: Vec<Pair>| {
+            let small = with(small - 12.0, alike());
+            costs(12.0, 40.0).single_channel(&small, &large).map(|lanes| lanes.channels)
+        };
+        assert_eq!(channels(1.2, with(10.0, alike())), Some(1));
+        assert_eq!(channels(10.0, with(10.0, alike())), None, "all wait for a command");
+        assert_eq!(channels(1.2, pairs(1500, (1, 2, 4), [10.0, 0.0])), None, "there are two channels");
+    }
+}
