@@ -43,7 +43,7 @@ const SHARE: f64 = 0.02;
 const LEAST_RATIO: f64 = 1.3;
 const MOST_RATIO: f64 = 2.3;
 /// Requests of two pages that wait for less than this share of a program did not wait for one.
-const PARALLEL: f64 = 0.6;
+const PARALLEL: f64 = 0.85;
 /// Standard errors of a bound.
 const ERRORS: f64 = 5.0;
 /// Share of the ends of chunks at which garbage collection may hide that a write is fast.

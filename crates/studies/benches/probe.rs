@@ -7,6 +7,7 @@ mod process;
 
 use flashlane_base::Seed;
 use flashlane_probe::{Effort, Feature, Medium, Options, ProbeResult, Status, probe};
+use flashlane_result::score::Score;
 use flashlane_sim::{Drive, profile};
 use flashlane_studies::advice_score::{Comparison, LOADS, compare, profiles, random};
 use flashlane_studies::score::{Range, score};
@@ -20,12 +21,14 @@ fn main() {
     match only.as_str() {
         "time" => return simulated(),
         "score" => return scored(500),
+        "wide" => return scored_wide(300),
         "advice" => return advised(false),
         "file" => return file(),
         _ => {}
     }
     simulated();
     scored(if quick { 4 } else { 500 });
+    scored_wide(if quick { 2 } else { 300 });
     advised(quick);
     if quick {
         return;
@@ -43,15 +46,43 @@ fn simulated() {
         user_cpu_s() - before,
         result.requests
     );
+    let before = user_cpu_s();
+    let mut drive = Drive::new(&profile::load("ssd-s", &[]).expect("a shipped profile"), Seed(0));
+    probe(&mut drive, Options { may_write: true, structure_only: true, ..Options::default() })
+        .expect("a drive of 32 GB");
+    println!("structure-time: {:.2} s of user CPU (the same without recommendations)", user_cpu_s() - before);
 }
 
 fn scored(drives: u64) {
-    let score = score(drives, Seed(0), Range::Usual, &|_| true);
+    print_tallies("score", &score(drives, Seed(0), Range::Usual, &|_| true));
+}
+
+/// On a seed that the probe was not tuned on.
+fn scored_wide(drives: u64) {
+    let score = score(drives, Seed(4242), Range::Wide(&flashlane_host::thread_cpu_time), &|_| true);
+    print_tallies("wide", &score);
+    let wide = score.wide.expect("a score of wide drives");
+    let certain = wide.calibration.iter().filter(|band| band.from >= 0.9);
+    let (right, wrong) =
+        certain.fold((0, 0), |(right, wrong), band| (right + band.right, wrong + band.wrong));
+    println!(
+        "wide-certain-wrong: {:.2} % of {} findings stated at 0.9 or more\nwide-failed: {} drives\n\
+         wide-time: {:.2} s of CPU, median (p99 {:.1} s)",
+        100.0 * wrong as f64 / (right + wrong).max(1) as f64,
+        right + wrong,
+        wide.failed.len(),
+        wide.cpu.median_s,
+        wide.cpu.p99_s
+    );
+}
+
+fn print_tallies(kind: &str, score: &Score) {
+    let drives = score.drives;
     for tally in &score.features {
         let share = |count: u64| 100.0 * count as f64 / score.drives as f64;
         let feature = tally.feature;
         println!(
-            "score-{feature}-right: {:.1} % of {drives} random drives\nscore-{feature}-wrong: {:.1} %",
+            "{kind}-{feature}-right: {:.1} % of {drives} random drives\n{kind}-{feature}-wrong: {:.1} %",
             share(tally.right),
             share(tally.wrong)
         );

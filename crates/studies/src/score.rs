@@ -1,8 +1,9 @@
 //! The probe's score: how often it is right, wrong or undecided about drives of known structure.
 //!
 //! Each drive is drawn at random: from the usual ranges (`usual`), or from ones that also hold drives which are hard to
-//! probe (`wide`). A wrong answer is far worse than "not determined". Over wide drives the score also reports probes that
-//! failed, the CPU time of a probe, and how often findings are right by their stated confidence.
+//! probe (`wide`). A wrong answer is far worse than "not determined". Recommendations are left out. Over wide drives the
+//! score also reports probes that failed, the CPU time of a probe without recommendations, and how often findings are
+//! right by their stated confidence.
 
 #[cfg(test)]
 mod tests;
@@ -123,8 +124,8 @@ fn examine(drive: u64, seed: Seed, range: Range<'_>) -> Probed {
     };
     let config = profile::parse("random drive", &profile, &[]).expect("only possible drives are drawn");
     let mut device = Drive::new(&config, seed.derive_nth("score device", drive));
-    let options =
-        Options { may_write: true, seed: seed.derive_nth("score probe", drive), ..Options::default() };
+    let seed = seed.derive_nth("score probe", drive);
+    let options = Options { may_write: true, structure_only: true, seed, ..Options::default() };
     let cpu_time = || if let Range::Wide(clock) = range { clock() } else { Duration::ZERO };
     let before = cpu_time();
     let result = probe(&mut device, options);

@@ -29,6 +29,13 @@ fn probed(mut device: impl Device) -> ProbeResult {
     result
 }
 
+/// Probes for the structure only, which takes a small part of the time.
+fn structure_of(mut device: impl Device) -> ProbeResult {
+    let result = probe(&mut device, Options { structure_only: true, ..options(Effort::Normal, 1) }).unwrap();
+    assert_eq!(result.partial, None);
+    result
+}
+
 fn number(result: &ProbeResult, feature: Feature) -> Option<u64> {
     result.finding(feature).unwrap().number()
 }

@@ -2,7 +2,7 @@
 //! and stripes in another order than channels first.
 
 use crate::known::{assert_layout, made, made_in_order};
-use crate::{assert_right_or_open, number, probed};
+use crate::{assert_right_or_open, number, structure_of};
 use flashlane_probe::{Feature, Status};
 
 /// Erase blocks of 1 MiB.
@@ -20,7 +20,7 @@ fn chunks_that_do_not_divide_the_step_are_found() {
     for chunk_kib in [28, 144, 512, 1024] {
         let chunk = format!("{chunk_kib}KiB");
         let overrides: Vec<_> = LARGE_BLOCKS.into_iter().chain([("chunk", chunk.as_str())]).collect();
-        let result = probed(made(&overrides));
+        let result = structure_of(made(&overrides));
         assert_eq!(number(&result, Feature::ChunkSize), Some(chunk_kib * 1024), "{:#?}", result.findings);
     }
 }
@@ -28,23 +28,23 @@ fn chunks_that_do_not_divide_the_step_are_found() {
 #[test]
 fn area_of_few_chunks_is_probed() {
     let few = [("capacity", "64MiB"), ("chunk", "1MiB"), ("pages", "256"), ("blocks", "12")];
-    let result = probed(made(&few));
+    let result = structure_of(made(&few));
     assert_eq!(number(&result, Feature::ChunkSize), Some(1 << 20), "{:#?}", result.findings);
 }
 
 #[test]
 fn channels_and_dies_are_found_in_any_order() {
     for order in ANY_ORDER {
-        assert_layout(&probed(made_in_order(order, &[])), 16384, 6, 2, "write-order");
+        assert_layout(&structure_of(made_in_order(order, &[])), 16384, 6, 2, "write-order");
     }
     let by_address = made_in_order(ANY_ORDER[0], &[("mapping.policy", "lba")]);
-    assert_layout(&probed(by_address), 16384, 6, 2, "lba");
+    assert_layout(&structure_of(by_address), 16384, 6, 2, "lba");
 }
 
 #[test]
 fn more_dies_than_distances_of_the_first_search_are_found() {
     let many = [("packages", "8"), ("dies", "4"), ("planes", "1"), ("blocks", "32"), ("chunk", "4KiB")];
-    let result = probed(made(&many));
+    let result = structure_of(made(&many));
     assert_eq!(number(&result, Feature::InterleavingDegree), Some(6), "{:#?}", result.findings);
     assert_eq!(number(&result, Feature::SubDomains), Some(32), "{:#?}", result.findings);
     assert_ne!(result.finding(Feature::MappingPolicy).unwrap().status, Status::NotDetermined);
@@ -54,7 +54,7 @@ fn more_dies_than_distances_of_the_first_search_are_found() {
 #[test]
 fn dies_of_a_channel_are_chunks_on_a_slow_bus() {
     let overrides = [("sector", "4096B"), ("flash.read", "12us"), ("bus", "60MB/s"), ("noise", "1%")];
-    let result = probed(made_in_order(ANY_ORDER[0], &overrides));
+    let result = structure_of(made_in_order(ANY_ORDER[0], &overrides));
     assert_eq!(number(&result, Feature::ChunkSize), Some(16384), "{:#?}", result.findings);
     assert_right_or_open(&result, Feature::InterleavingDegree, &[6]);
     assert_right_or_open(&result, Feature::SubDomains, &[2]);
@@ -64,14 +64,14 @@ fn dies_of_a_channel_are_chunks_on_a_slow_bus() {
 #[test]
 fn hidden_array_times_show_no_chunk() {
     let overrides = [("flash.cache_mode", "true"), ("flash.read", "5us"), ("bus", "57MB/s"), ("noise", "6%")];
-    let result = probed(made_in_order(ANY_ORDER[1], &overrides));
+    let result = structure_of(made_in_order(ANY_ORDER[1], &overrides));
     assert_right_or_open(&result, Feature::ChunkSize, &[16384]);
 }
 
 #[test]
 fn one_request_at_a_time_shows_chunk_page_and_mapping() {
     for (chunk, bytes) in [("16KiB", 16384), ("12KiB", 12288), ("128KiB", 131_072)] {
-        let result = probed(made(&[("depth", "1"), ("chunk", chunk)]));
+        let result = structure_of(made(&[("depth", "1"), ("chunk", chunk)]));
         assert_eq!(number(&result, Feature::ChunkSize), Some(bytes), "{:#?}", result.findings);
         assert_eq!(number(&result, Feature::PageSize), Some(4096), "{:#?}", result.findings);
         for feature in [Feature::InterleavingDegree, Feature::SubDomains] {
@@ -81,12 +81,12 @@ fn one_request_at_a_time_shows_chunk_page_and_mapping() {
         }
     }
     for policy in ["lba", "write-order"] {
-        let result = probed(made(&[("depth", "1"), ("mapping.policy", policy)]));
+        let result = structure_of(made(&[("depth", "1"), ("mapping.policy", policy)]));
         let mapping = result.finding(Feature::MappingPolicy).unwrap();
         assert_eq!(mapping.word(), Some(policy), "{mapping:?}");
     }
     // Each sector is a page: a transfer that overlaps another must not pass for an array time.
-    let result = probed(made(&[("depth", "1"), ("sector", "4096B"), ("flash.cache_mode", "true")]));
+    let result = structure_of(made(&[("depth", "1"), ("sector", "4096B"), ("flash.cache_mode", "true")]));
     assert_eq!(number(&result, Feature::ChunkSize), Some(16384), "{:#?}", result.findings);
     assert_eq!(number(&result, Feature::PageSize), Some(4096), "{:#?}", result.findings);
 }
@@ -102,7 +102,7 @@ fn programs_show_what_the_link_hides_of_reads() {
                 .chain(LARGE_BLOCKS)
                 .chain([("chunk", chunk), ("mapping.policy", policy)])
                 .collect();
-            let result = probed(made(&overrides));
+            let result = structure_of(made(&overrides));
             assert_eq!(number(&result, Feature::ChunkSize), Some(bytes), "{:#?}", result.findings);
             assert_eq!(number(&result, Feature::PageSize), Some(4096), "{:#?}", result.findings);
             let mapping = result.finding(Feature::MappingPolicy).unwrap();
@@ -113,7 +113,7 @@ fn programs_show_what_the_link_hides_of_reads() {
 
 #[test]
 fn page_of_one_sector_is_found_by_writes() {
-    let result = probed(made(&[("sector", "4096B")]));
+    let result = structure_of(made(&[("sector", "4096B")]));
     assert_eq!(number(&result, Feature::PageSize), Some(4096), "{:#?}", result.findings);
     assert_layout(&result, 16384, 6, 2, "write-order");
 }
@@ -121,17 +121,17 @@ fn page_of_one_sector_is_found_by_writes() {
 /// No two neighbouring pages share a die, so one request at a time never takes two array times or programs.
 #[test]
 fn chunk_of_one_page_is_found_one_request_at_a_time() {
-    for page in ["4KiB", "16KiB"] {
+    for page in ["4KiB", "8KiB"] {
         let bytes = page.strip_suffix("KiB").unwrap().parse::<u64>().unwrap() * 1024;
         let overrides = [("depth", "1"), ("flash.page", page), ("chunk", page), ("blocks", "320")];
-        let result = probed(made(&overrides));
+        let result = structure_of(made(&overrides));
         assert_eq!(number(&result, Feature::PageSize), Some(bytes), "{:#?}", result.findings);
         assert_eq!(number(&result, Feature::ChunkSize), Some(bytes), "{:#?}", result.findings);
     }
     let smallest =
         [("sector", "4096B"), ("flash.page", "4KiB"), ("chunk", "4KiB"), ("flash.cache_mode", "true")];
     for order in ANY_ORDER {
-        let result = probed(made_in_order(order, &smallest));
+        let result = structure_of(made_in_order(order, &smallest));
         assert_right_or_open(&result, Feature::ChunkSize, &[4096]);
         assert_right_or_open(&result, Feature::PageSize, &[4096]);
     }
@@ -148,7 +148,7 @@ fn programs_refute_a_chunk_of_several_dies() {
         ("flash.program", "1800us"),
     ];
     for order in ANY_ORDER {
-        let result = probed(made_in_order(order, &overrides));
+        let result = structure_of(made_in_order(order, &overrides));
         assert_eq!(number(&result, Feature::ChunkSize), Some(16384), "{order}: {:#?}", result.findings);
     }
 }
@@ -157,7 +157,7 @@ fn programs_refute_a_chunk_of_several_dies() {
 #[test]
 fn programs_shorter_than_transfers_show_no_chunk() {
     let hidden = [("depth", "1"), ("flash.cache_mode", "true"), ("flash.program", "60us"), ("bus", "60MB/s")];
-    let result = probed(made_in_order(ANY_ORDER[0], &hidden));
+    let result = structure_of(made_in_order(ANY_ORDER[0], &hidden));
     assert_right_or_open(&result, Feature::ChunkSize, &[16384]);
     let mapping = result.finding(Feature::MappingPolicy).unwrap();
     assert!(mapping.word().is_none_or(|word| word == "write-order"), "{mapping:?}");

@@ -6,13 +6,13 @@ const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench probe";
 
 /// Defines a figure of this bench, which prints the value after the figure's name.
 macro_rules! figure {
-    ($constant:ident, $id:literal, $what:literal, $goal:expr) => {
+    ($constant:ident, $id:expr, $what:expr, $goal:expr) => {
         pub const $constant: Figure = Figure {
             id: $id,
             what: $what,
             goal: Some($goal),
             command: COMMAND,
-            read: |output| number_after(output, concat!($id, ":")),
+            read: |output| number_after(output, &format!("{}:", $id)),
         };
     };
 }
@@ -28,6 +28,50 @@ figure!(DEGREE, "score-interleaving_degree-right", "interleaving degree right, p
 figure!(DEGREE_WRONG, "score-interleaving_degree-wrong", "interleaving degree wrong, percent", WRONG);
 figure!(MAPPING, "score-mapping_policy-right", "mapping policy right, percent", RIGHT);
 figure!(MAPPING_WRONG, "score-mapping_policy-wrong", "mapping policy wrong, percent", WRONG);
+figure!(STRUCTURE_TIME, "structure-time", "the same without recommendations", Goal::AtMost(0.3, None));
+macro_rules! wide {
+    ($right:ident, $wrong:ident, $feature:literal, $what:literal, $least:literal, $most:literal) => {
+        figure!(
+            $right,
+            concat!("wide-", $feature, "-right"),
+            concat!("`probe --score 300 --wide --seed 4242`: ", $what, " right, percent"),
+            Goal::AtLeast($least, None)
+        );
+        figure!(
+            $wrong,
+            concat!("wide-", $feature, "-wrong"),
+            concat!($what, " wrong, percent"),
+            Goal::AtMost($most, None)
+        );
+    };
+}
+wide!(WIDE_CHUNK, WIDE_CHUNK_WRONG, "chunk_size_bytes", "chunk size of wide drives", 95.0, 0.2);
+wide!(WIDE_PAGE, WIDE_PAGE_WRONG, "page_size_bytes", "page size of wide drives", 90.0, 0.2);
+wide!(WIDE_DEGREE, WIDE_DEGREE_WRONG, "interleaving_degree", "interleaving degree of wide drives", 75.0, 0.2);
+wide!(WIDE_SUB, WIDE_SUB_WRONG, "sub_domains", "sub-domains of wide drives", 65.0, 0.2);
+wide!(WIDE_MAPPING, WIDE_MAPPING_WRONG, "mapping_policy", "mapping policy of wide drives", 80.0, 0.2);
+wide!(WIDE_READAHEAD, WIDE_READAHEAD_WRONG, "readahead_streams", "readahead of wide drives", 98.0, 0.3);
+wide!(
+    WIDE_BUFFER,
+    WIDE_BUFFER_WRONG,
+    "write_buffer_bytes",
+    "write buffer of wide drives, within 10%,",
+    85.0,
+    0.3
+);
+figure!(
+    WIDE_CERTAIN,
+    "wide-certain-wrong",
+    "findings on wide drives stated at 0.9 or more that are wrong, percent",
+    Goal::AtMost(0.2, Some(0.02))
+);
+figure!(WIDE_FAILED, "wide-failed", "wide drives whose probe ended with an error", NONE);
+figure!(
+    WIDE_TIME,
+    "wide-time",
+    "a probe of a wide drive without recommendations: seconds of CPU, median",
+    Goal::AtMost(0.5, None)
+);
 figure!(
     FILE_TIME,
     "probe-file-time",
