@@ -13,9 +13,10 @@
 //! | `engine/uring`, `engine/threads` | io_uring, and plain reads and writes where it is refused |
 //! | `zoned` | a zoned block device, whose zones are erase units |
 //! | `record` | recordings through the kernel's tracing: a block device's requests, a PostgreSQL's page accesses |
-//! | `identity`, `clock`, `interrupt` | the machine's description in a result; time; Ctrl-C |
+//! | `identity`, `clock`, `interrupt`, `report_request` | the machine's description in a result; time; Ctrl-C; SIGUSR1 |
 //! | `ticker`, `readable` | periodic display in the background; waiting for input |
 //! | `sockets`, `listen` | sockets of a server, and its limits |
+//! | `mount` | file systems that this process serves |
 //! | `written` | the share of a device that was never written; virtual disks |
 
 // Real time, threads and system calls are allowed in this crate only.
@@ -34,11 +35,13 @@ mod identity;
 mod interrupt;
 mod listen;
 mod memory;
+mod mount;
 mod open;
 mod open_error;
 mod ram;
 mod readable;
 mod record;
+mod report_request;
 mod same_file;
 mod signature;
 mod sockets;
@@ -48,7 +51,7 @@ mod usage;
 mod written;
 mod zoned;
 
-pub use clock::{Clock, calendar_ms, date, date_of, end_sleeps_on_time, thread_cpu_time, timed};
+pub use clock::{Clock, calendar_ms, date, date_of, end_sleeps_on_time, run_first, thread_cpu_time, timed};
 pub use create::{CreateError, create};
 pub use depth::{DEPTH_DEFAULT, DEPTH_MAX};
 pub use doubt::Doubt;
@@ -59,6 +62,7 @@ pub use finding::Finding;
 pub use identity::{identity, serial};
 pub use interrupt::{Uninterruptible, catch_interrupts, interrupted};
 pub use listen::allow_open_files;
+pub use mount::{avoid_own_writeback, unmount_dead, user};
 pub use open::{Access, OpenOptions, OwnData, PageCache};
 pub use open_error::OpenError;
 pub use ram::machine_memory_bytes;
@@ -67,6 +71,7 @@ pub use record::{
     Accessed, Database, Ended, Events, PageAccess, PageCounts, PageName, PageTransaction, PageTransactions,
     PagesRecorded, PostgresError, PostgresRecorder, RecordError, Recorded, Recorder, Relation, Undo, Until,
 };
+pub use report_request::{catch_report_requests, report_requested};
 pub use same_file::is_same_file;
 pub use signature::Signature;
 pub use sockets::{Address, ListenError, Listener, Stream, wait_for_sockets};

@@ -1,0 +1,43 @@
+//! File systems that this process serves itself.
+
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Unmounts a file system that is no longer served, from where it can be seen. What has it open keeps it until then.
+///
+/// # Errors
+/// The system's error where it remains mounted.
+pub fn unmount_dead(path: &Path) -> io::Result<()> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the name ends in a zero and outlives the call.
+    if unsafe { libc::umount2(name.as_ptr(), libc::MNT_DETACH) } == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return Err(error);
+    }
+    // A user who may not unmount may have mounted it all the same, through this program.
+    let mut helper = Command::new("fusermount3");
+    helper.args(["-u", "-z", "--"]).arg(path).stdout(Stdio::null()).stderr(Stdio::null());
+    match helper.status() {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(error),
+    }
+}
+
+/// Marks this thread, and those that it starts from now on, as serving a file system: when memory is scarce, the kernel does
+/// not make it wait until data is written that it has to write itself.
+pub fn avoid_own_writeback() {
+    // Refused without CAP_SYS_RESOURCE. Then it may have to wait for itself, if file systems lie on what it serves: only root
+    // can mount such.
+    _ = rustix::process::configure_io_flusher_behavior(true);
+}
+
+/// Returns the user and group whose rights this process has.
+pub fn user() -> (u32, u32) {
+    (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
+}
