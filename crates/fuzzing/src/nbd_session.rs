@@ -2,7 +2,8 @@
 //! `R` for that of a request, so that mutations reach behind them.
 
 use crate::Target;
-use flashlane_serve::nbd::{Action, Event, Export, ProtocolError, Session};
+use flashlane_serve::nbd::{Event, ProtocolError, Session};
+use flashlane_serve::{Action, Export};
 
 pub(crate) const TARGET: Target = Target {
     name: "nbd_session",
@@ -53,7 +54,7 @@ fn read(data: &[u8], part: usize, unit_bytes: u64) -> (Vec<String>, Vec<u8>, Opt
 /// Describes an event, and checks that its command can be carried out.
 fn described(event: &Event, unit_bytes: u64) -> String {
     let Event::Command(command) = event else { return format!("{event:?}") };
-    let (first, length) = (command.offset_bytes, u64::from(command.length_bytes));
+    let (first, length) = (command.offset_bytes, command.length_bytes);
     match &command.action {
         Action::Flush => assert_eq!(length, 0),
         Action::Write(data) => {

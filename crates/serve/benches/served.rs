@@ -59,7 +59,7 @@ fn serve(socket: &Path) {
         !turn.is_multiple_of(1000) || !flashlane_host::is_readable(std::io::stdin(), wait).unwrap_or(true)
     };
     server.run(go_on).expect("sockets can be waited for");
-    let stats = server.engine().total();
+    let stats = server.engine().served().total();
     let (lateness, share) = (stats.lateness.latency(), 100.0 * stats.lateness_share());
     let verdict = match stats.lateness(slowdown) {
         Lateness::Late { slowdown } => format!("not valid, slowdown {slowdown} would do"),

@@ -14,7 +14,7 @@
 //! Invariants: `in_flight` tasks have a request at the device; those in `ready` wait for room in its queue, those in `blocked`
 //! for another task; `exclusive` is the number of tasks that others must wait for, blocked ones included.
 
-use crate::nbd::{Action, Command, Error, Export, Extent};
+use crate::command::{Action, Command, Error, Export, Extent};
 use crate::written::{Reserved, Written};
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Operation, Request, SubmitError};
@@ -41,7 +41,7 @@ pub(crate) struct Finished {
     /// Operation for statistics; `None` for a status, which does not reach the device.
     pub operation: Option<Operation>,
     pub offset_bytes: u64,
-    pub length_bytes: u32,
+    pub length_bytes: u64,
     /// Memory that its data took.
     pub data_bytes: usize,
     /// It had to be durable when it ended.
@@ -66,7 +66,7 @@ pub(crate) enum Answer {
 struct Task {
     tag: Tag,
     offset_bytes: u64,
-    length_bytes: u32,
+    length_bytes: u64,
     data_bytes: usize,
     durable: bool,
     action: Action,
@@ -107,7 +107,7 @@ struct Piece {
 
 impl Task {
     fn end(&self) -> u64 {
-        self.offset_bytes + u64::from(self.length_bytes)
+        self.offset_bytes + self.length_bytes
     }
 
     /// Returns whether the task changes data.
@@ -195,8 +195,8 @@ impl<D: DataDevice> Disk<D> {
         let arrived = self.device.now();
         let Command { offset_bytes, length_bytes, durable, mut action, .. } = command;
         let data_bytes = data_bytes(&self.export, &action, offset_bytes, length_bytes);
-        let refused = self.refuses(&mut action, offset_bytes, length_bytes.into());
-        let is_exclusive = self.is_exclusive(&action, offset_bytes, length_bytes.into());
+        let refused = self.refuses(&mut action, offset_bytes, length_bytes);
+        let is_exclusive = self.is_exclusive(&action, offset_bytes, length_bytes);
         let task = Task {
             tag,
             offset_bytes,
@@ -240,7 +240,7 @@ impl<D: DataDevice> Disk<D> {
     fn begin(&mut self, id: usize) {
         let (task, now) = (self.tasks[id].as_mut().expect("it begins"), self.device.now());
         if let Some(written) = &mut self.written {
-            let (first, whole_bytes) = self.export.whole_units(task.offset_bytes, task.length_bytes.into());
+            let (first, whole_bytes) = self.export.whole_units(task.offset_bytes, task.length_bytes);
             let reserved = match &task.action {
                 Action::Write(data) => written.reserve(first, whole_bytes, Some(data.as_slice())),
                 Action::Zero { may_trim: false, .. } => written.reserve(first, whole_bytes, None),
@@ -272,9 +272,9 @@ impl<D: DataDevice> Disk<D> {
         if !task.changes() || self.exclusive == 0 && !task.is_exclusive {
             return false;
         }
-        let (first, length) = self.export.whole_units(task.offset_bytes, task.length_bytes.into());
+        let (first, length) = self.export.whole_units(task.offset_bytes, task.length_bytes);
         let overlaps = |other: &Task| {
-            let (from, bytes) = self.export.whole_units(other.offset_bytes, other.length_bytes.into());
+            let (from, bytes) = self.export.whole_units(other.offset_bytes, other.length_bytes);
             from < first + length && first < from + bytes
         };
         self.tasks.iter().enumerate().any(|(id, other)| {
@@ -436,7 +436,7 @@ impl<D: DataDevice> Disk<D> {
         match &mut task.step {
             Step::Next => unreachable!("it was replaced"),
             Step::Read => {
-                let (offset, length) = self.export.whole_units(task.offset_bytes, task.length_bytes.into());
+                let (offset, length) = self.export.whole_units(task.offset_bytes, task.length_bytes);
                 Next::Request(Request::read(id, offset, length), Some(Buffer::zeroed(length as usize)))
             }
             Step::Write(piece) => match piece.edges.last() {
@@ -469,7 +469,7 @@ impl<D: DataDevice> Disk<D> {
             Action::Flush => return None,
             Action::Write(data) if !is_over => {
                 let data = std::mem::take(data);
-                return Some(Step::Write(self.piece((task.offset_bytes, task.length_bytes.into()), data)));
+                return Some(Step::Write(self.piece((task.offset_bytes, task.length_bytes), data)));
             }
             Action::Trim if !is_over => {
                 let (first, last) = (task.at.next_multiple_of(unit), end / unit * unit);
@@ -513,7 +513,7 @@ impl<D: DataDevice> Disk<D> {
         let count = if is_one { 1 } else { EXTENTS_MAX };
         Answer::Extents(match &self.written {
             Some(written) => written.extents(task.offset_bytes, task.length_bytes, count),
-            None => vec![Extent { length_bytes: task.length_bytes, is_hole: false }],
+            None => vec![Extent { length_bytes: task.length_bytes as u32, is_hole: false }],
         })
     }
 
@@ -577,9 +577,9 @@ enum Next {
 }
 
 /// Returns the memory that a command takes for its data.
-pub(crate) fn data_bytes(export: &Export, action: &Action, offset_bytes: u64, length_bytes: u32) -> usize {
+pub(crate) fn data_bytes(export: &Export, action: &Action, offset_bytes: u64, length_bytes: u64) -> usize {
     match action {
-        Action::Read | Action::Write(_) => export.whole_units(offset_bytes, length_bytes.into()).1 as usize,
+        Action::Read | Action::Write(_) => export.whole_units(offset_bytes, length_bytes).1 as usize,
         Action::Zero { .. } => ZERO_BYTES as usize,
         Action::Flush | Action::Trim | Action::Status { .. } => 0,
     }

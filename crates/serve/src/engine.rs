@@ -8,12 +8,13 @@
 //!
 //! Invariant: `clients_bytes` is the sum of what the clients hold, each as of its last [`recount`](Engine::recount).
 
-use crate::disk::{Answer, Disk, Finished, Tag, data_bytes};
-use crate::nbd::{Command, Event, Export, PAYLOAD_BYTES_MAX, Session};
+use crate::command::Command;
+use crate::disk::{Answer, Tag, data_bytes};
+use crate::nbd::{Event, PAYLOAD_BYTES_MAX, Session};
 use crate::output::Output;
-use crate::stats::Stats;
-use flashlane_base::{Duration, Histogram, Instant};
-use flashlane_device::{Counters, DataDevice, Operation, Profile};
+use crate::served::Served;
+use flashlane_base::{Duration, Instant};
+use flashlane_device::DataDevice;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A client's number, from 0.
@@ -106,107 +107,38 @@ impl Client {
     }
 }
 
-/// A command as a client asked for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// When it was read, in the time of the device.
-    pub at: Instant,
-    /// From then until the device had done it.
-    pub took: Duration,
-    /// Read, write, trim or flush. Zeros count as what they were made of.
-    pub operation: Operation,
-    /// First byte.
-    pub offset_bytes: u64,
-    /// Length; 0 for a flush only.
-    pub length_bytes: u32,
-    /// Whether it had to be durable when it ended.
-    pub durable: bool,
-}
-
-/// A served device.
+/// A served device with its NBD clients.
 pub struct Engine<D> {
-    disk: Disk<D>,
-    export: Export,
+    served: Served<D>,
     options: Options,
     clients: BTreeMap<ClientId, Client>,
     clients_total: u64,
     /// Memory of the clients.
     clients_bytes: usize,
-    total: Stats,
-    recent: Stats,
     touched: Vec<ClientId>,
-    /// Commands that succeeded, in the order of their ends, where they are kept.
-    asked: Option<Vec<Asked>>,
 }
 
 impl<D: DataDevice> Engine<D> {
     /// Serves a device without erase units, and with one lane.
     pub fn new(device: D, options: Options) -> Self {
-        let profile = device.profile();
-        assert!(profile.erase_unit_bytes == 0 && profile.lanes == 1, "a served device takes writes anywhere");
-        let export = export_of(profile, &options);
         Self {
-            disk: Disk::new(device, export.clone(), options.data_bytes),
-            export,
+            served: Served::new(device, &options),
             options,
             clients: BTreeMap::new(),
             clients_total: 0,
             clients_bytes: 0,
-            total: Stats::new(Histogram::new),
-            recent: Stats::new(Histogram::coarse),
             touched: Vec::new(),
-            asked: None,
         }
     }
 
-    /// Keeps commands that succeed from now on, until they are taken.
-    pub fn keep_asked(&mut self) {
-        self.asked.get_or_insert_default();
+    /// Returns the device with its counts.
+    pub fn served(&self) -> &Served<D> {
+        &self.served
     }
 
-    /// Takes the kept commands, in the order in which they ended.
-    pub fn take_asked(&mut self) -> Vec<Asked> {
-        self.asked.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Returns when the oldest command in progress was read; `None` without any. Commands that end later were not read before.
-    pub fn oldest(&self) -> Option<Instant> {
-        self.disk.oldest()
-    }
-
-    /// Returns the export.
-    pub fn export(&self) -> &Export {
-        &self.export
-    }
-
-    /// Returns the time of the device.
-    pub fn now(&self) -> Instant {
-        self.disk.device().now()
-    }
-
-    /// Returns when the device has work next; `None` where it does not know.
-    pub fn next_event(&self) -> Option<Instant> {
-        self.disk.device().next_event()
-    }
-
-    /// Returns the counters of the device.
-    pub fn counters(&self) -> Counters {
-        self.disk.device().counters()
-    }
-
-    /// Returns the memory of the data of a simulated device.
-    pub fn held_bytes(&self) -> Option<u64> {
-        self.disk.held_bytes()
-    }
-
-    /// Returns the counts since the start.
-    pub fn total(&self) -> &Stats {
-        &self.total
-    }
-
-    /// Returns the counts since the last call.
-    pub fn take_recent(&mut self) -> Stats {
-        std::mem::replace(&mut self.recent, Stats::new(Histogram::coarse))
+    /// Returns the device with its counts.
+    pub fn served_mut(&mut self) -> &mut Served<D> {
+        &mut self.served
     }
 
     /// Returns the number of clients that are connected.
@@ -219,11 +151,6 @@ impl<D: DataDevice> Engine<D> {
         self.clients_total
     }
 
-    /// Returns whether commands are in progress.
-    pub fn is_busy(&self) -> bool {
-        self.disk.is_busy()
-    }
-
     /// Adds a client. Returns `None` where there are too many.
     pub fn connect(&mut self) -> Option<ClientId> {
         if self.clients.len() >= self.options.clients_max {
@@ -232,7 +159,7 @@ impl<D: DataDevice> Engine<D> {
         let id = self.clients_total;
         self.clients_total += 1;
         let mut output = Output::default();
-        let session = output.append(|out| Session::new(self.export.clone(), out));
+        let session = output.append(|out| Session::new(self.served.export().clone(), out));
         let client = Client {
             session,
             output,
@@ -240,7 +167,7 @@ impl<D: DataDevice> Engine<D> {
             commands_bytes: 0,
             held_bytes: 0,
             due: VecDeque::new(),
-            connected: self.now(),
+            connected: self.served.now(),
             read_bytes: 0,
             stalls: None,
             is_ending: false,
@@ -282,7 +209,7 @@ impl<D: DataDevice> Engine<D> {
     /// Returns the clients to disconnect: those that do not negotiate, and where no memory is free, those that keep some. MUST
     /// be called some times in 5 s.
     pub fn stalled(&mut self) -> Vec<ClientId> {
-        let (now, is_short) = (self.now(), self.free_bytes() == 0);
+        let (now, is_short) = (self.served.now(), self.free_bytes() == 0);
         let is_over = |client: &mut Client| {
             let is_idle = client.session.is_negotiating() && now.since(client.connected) >= NEGOTIATION;
             client.is_stalled(now) && is_short || is_idle
@@ -335,41 +262,35 @@ impl<D: DataDevice> Engine<D> {
         let client = self.clients.get_mut(&id).expect("it sent the command");
         client.commands += 1;
         let Command { offset_bytes, length_bytes, ref action, .. } = command;
-        client.commands_bytes += COMMAND_BYTES + data_bytes(&self.export, action, offset_bytes, length_bytes);
-        self.disk.start(Tag { client: id, cookie: command.cookie }, command);
+        client.commands_bytes +=
+            COMMAND_BYTES + data_bytes(self.served.export(), action, offset_bytes, length_bytes);
+        self.served.start(Tag { client: id, cookie: command.cookie }, command);
         self.reply();
     }
 
     /// Lets the device work until a request completes, or until `until`, and replies.
     pub fn step(&mut self, until: Instant) {
-        self.disk.reap(until);
+        self.served.work(until);
         self.reply();
     }
 
     fn reply(&mut self) {
-        let mut finished: Vec<Finished> = self.disk.take_finished();
-        for end in finished.drain(..) {
-            let latency = end.outcome.is_ok().then(|| end.due.since(end.arrived));
-            if let Some(operation) = end.operation {
-                self.total.count(operation, end.length_bytes, latency);
-                self.recent.count(operation, end.length_bytes, latency);
-                if let (Some(asked), Some(took)) = (&mut self.asked, latency) {
-                    let Finished { offset_bytes, length_bytes, durable, arrived: at, .. } = end;
-                    asked.push(Asked { at, took, operation, offset_bytes, length_bytes, durable });
-                }
-            }
+        let mut ended = self.served.take_ended();
+        for end in ended.drain(..) {
             let Some(client) = self.clients.get_mut(&end.tag.client) else { continue };
             client.commands -= 1;
             client.commands_bytes -= COMMAND_BYTES + end.data_bytes;
             let (session, cookie) = (&client.session, end.tag.cookie);
             client.output.append(|out| match &end.outcome {
                 Ok(Answer::Done) => session.reply_done(cookie, out),
-                Ok(Answer::Data(_)) => session.begin_read(cookie, end.offset_bytes, end.length_bytes, out),
+                Ok(Answer::Data(_)) => {
+                    session.begin_read(cookie, end.offset_bytes, end.length_bytes as u32, out)
+                }
                 Ok(Answer::Extents(extents)) => session.reply_status(cookie, extents, out),
                 Err((error, text)) => session.reply_error(cookie, *error, text, out),
             });
             if let Ok(Answer::Data(data)) = &end.outcome {
-                let start = (end.offset_bytes % self.export.unit_bytes) as usize;
+                let start = (end.offset_bytes % self.served.export().unit_bytes) as usize;
                 client.output.append_data(&data.as_slice()[start..][..end.length_bytes as usize]);
             }
             if end.operation.is_some() && end.outcome.is_ok() {
@@ -378,7 +299,7 @@ impl<D: DataDevice> Engine<D> {
             self.recount(end.tag.client);
             self.touched.push(end.tag.client);
         }
-        self.disk.give_back(finished);
+        self.served.give_back(ended);
     }
 
     /// Takes the clients that have output, or that are to be closed.
@@ -399,31 +320,15 @@ impl<D: DataDevice> Engine<D> {
 
     /// Notes that the first `bytes` of a client's output were sent now, and with them the replies that end there.
     pub fn take(&mut self, id: ClientId, bytes: usize) {
-        let now = self.now();
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.output.take(bytes);
         while let Some(&(end, due)) = client.due.front()
             && end <= client.output.taken_bytes()
         {
             client.due.pop_front();
-            let lateness: Duration = now.since(due);
-            self.total.lateness.record(lateness);
-            self.recent.lateness.record(lateness);
+            self.served.count_reply(due);
         }
         self.recount(id);
-    }
-}
-
-/// Returns what clients see of a device.
-fn export_of(profile: &Profile, options: &Options) -> Export {
-    let (read, write) = (profile.read_unit_bytes, profile.write_unit_bytes);
-    // Both are powers of two on nearly every device.
-    let unit_bytes = if write.is_multiple_of(read) { write } else { read * write };
-    Export {
-        size_bytes: profile.capacity_bytes / unit_bytes * unit_bytes,
-        unit_bytes,
-        is_read_only: profile.read_only || options.read_only,
-        description: options.description.clone(),
     }
 }
 

@@ -1,32 +1,41 @@
-//! A drive for any program: devices served over NBD, simulated ones at their own speed in real time.
+//! A drive for any program: devices served over NBD or as a file (FUSE), simulated ones at their own speed in real time.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `real_time` | [`RealTime`]: completions of a simulated device, handed out when the wall clock reaches them |
 //! | `nbd` | the protocol: bytes in, commands and replies out |
+//! | `command` | commands to the device, whatever protocol they come by |
 //! | `disk`, `written` | commands of any offset and length as requests to a device; which bytes were written |
-//! | `engine` | clients and their commands, without sockets |
+//! | `served` | [`Served`]: the device with its commands in progress and their counts |
+//! | `engine` | NBD clients and their commands, without sockets |
 //! | `output` | replies that a client has not taken |
 //! | `stats` | counts, latency, and the lateness that says whether a run is valid |
 //! | `uri` | where clients find the device |
+//! | `fuse` | the device as a file of a mounted file system |
 //! | `network` | sockets: one thread, which waits for the device and the sockets in turn |
 //!
-//! Only `network` and the clock of [`RealTime`] touch the system, so tests of all else run in virtual time.
+//! Only `network`, `fuse` and the clock of [`RealTime`] touch the system, so tests of all else run in virtual time.
 
+mod command;
 mod disk;
 mod engine;
+mod fuse;
 pub mod nbd;
 mod network;
 mod output;
 mod real_time;
+mod served;
 mod stats;
 mod uri;
 mod written;
 
-pub use engine::{Asked, CLIENT_MEMORY_BYTES_MIN, Engine, Options};
+pub use command::{Action, Command, Error, Export, Extent};
+pub use engine::{CLIENT_MEMORY_BYTES_MIN, Engine, Options};
 pub use flashlane_host::Address;
+pub use fuse::{FuseServer, MountError, MountPoint, MountPointError, Unmounted};
 pub use network::{Bound, ListenError, Server};
 pub use real_time::{RealTime, WallClock};
+pub use served::{Asked, Served};
 pub use stats::{Lateness, OperationStats, Stats};
 pub use uri::{how_to_connect, uri};
 pub use written::DATA_BYTES_MIN;

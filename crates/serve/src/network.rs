@@ -2,24 +2,21 @@
 //!
 //! One thread waits for the device and for the sockets in turn. A device that knows its next event, as one in real time does,
 //! is waited for together with the sockets, asleep until shortly before the event and then spinning. A real device with requests
-//! in flight is waited for alone, at most [`DEVICE_WAIT`], and the sockets are only looked at.
+//! in flight is waited for alone, for a moment, and the sockets are only looked at.
 //!
 //! Invariant: a client from which bytes may have come is in `readable`, or in `full` if it had no room for commands.
 
 use crate::engine::{ClientId, Engine, Options};
+use crate::served::{CLIENT_WAIT, Served};
 use flashlane_base::{Duration, Instant};
 use flashlane_device::DataDevice;
-use flashlane_host::{Address, Clock, Listener, Stream, wait_for_sockets};
+use flashlane_host::{Address, Listener, Stream, wait_for_sockets};
 use mio::event::Event;
 use mio::{Events, Interest, Poll, Token};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 use std::time;
 
-/// Longest wait for a real device before sockets are looked at.
-const DEVICE_WAIT: Duration = Duration::from_us(50);
-/// Longest wait for sockets before the end of the server is looked for, and an idle simulation advanced.
-const SOCKET_WAIT: Duration = Duration::from_ms(50);
 /// Bytes of a read.
 const READ_BYTES: usize = 256 << 10;
 /// Reads from one client before others have their turn.
@@ -96,7 +93,7 @@ impl Bound {
         options.clients_max = options.clients_max.min(files.saturating_sub(OTHER_FILES).max(1) as usize);
         let engine = Engine::new(device, options);
         Server {
-            looked: engine.now(),
+            looked: engine.served().now(),
             engine,
             bound: self,
             connections: BTreeMap::new(),
@@ -124,9 +121,9 @@ impl<D: DataDevice> Server<D> {
         &self.engine
     }
 
-    /// Returns the engine, to change what it keeps.
-    pub fn engine_mut(&mut self) -> &mut Engine<D> {
-        &mut self.engine
+    /// Returns the device with its counts.
+    pub fn served_mut(&mut self) -> &mut Served<D> {
+        self.engine.served_mut()
     }
 
     /// Returns the addresses, with the ports that the system chose.
@@ -139,19 +136,19 @@ impl<D: DataDevice> Server<D> {
     ///
     /// # Errors
     /// The system's error where it cannot wait for sockets.
-    pub fn run(&mut self, mut go_on: impl FnMut(&mut Engine<D>) -> bool) -> io::Result<()> {
+    pub fn run(&mut self, mut go_on: impl FnMut(&mut Served<D>) -> bool) -> io::Result<()> {
         flashlane_host::end_sleeps_on_time();
         let mut events = Events::with_capacity(1024);
-        while go_on(&mut self.engine) {
+        while go_on(self.engine.served_mut()) {
             self.turn();
-            self.wait(&mut events, SOCKET_WAIT)?;
+            self.wait(&mut events, CLIENT_WAIT)?;
             self.read_all();
             self.close_stalled();
         }
         self.readable.clear();
         self.full.clear();
-        let end = self.engine.now() + ANSWER;
-        while self.engine.now() < end && (self.engine.is_busy() || self.has_output()) {
+        let end = self.now() + ANSWER;
+        while self.now() < end && (self.engine.served().is_busy() || self.has_output()) {
             self.turn();
             self.wait(&mut events, Duration::from_ms(1))?;
             self.readable.clear();
@@ -160,32 +157,26 @@ impl<D: DataDevice> Server<D> {
         Ok(())
     }
 
+    fn now(&self) -> Instant {
+        self.engine.served().now()
+    }
+
     fn has_output(&self) -> bool {
         self.connections.keys().any(|id| self.engine.output(*id).is_some_and(|output| !output.is_empty()))
     }
 
     /// Lets the device work as far as it is, and writes the replies that are ready.
     fn turn(&mut self) {
-        let now = self.engine.now();
-        let until = match self.engine.next_event() {
-            None if self.engine.is_busy() => now + DEVICE_WAIT,
-            _ => now,
-        };
-        self.engine.step(until);
+        self.engine.step(self.engine.served().work_until());
         for id in self.engine.take_touched() {
             self.write(id);
         }
     }
 
-    /// Waits for events of the sockets, until shortly before the next event of the device, or for `longest`.
+    /// Waits for events of the sockets, until shortly before the next event of the device, and at most for `longest`.
     fn wait(&mut self, events: &mut Events, longest: Duration) -> io::Result<()> {
         self.find_room();
-        let until_event = match self.engine.next_event() {
-            Some(event) => event.since(self.engine.now()),
-            None if self.engine.is_busy() => Duration::ZERO,
-            None => longest,
-        };
-        let wait = asleep(until_event).min(longest);
+        let wait = self.engine.served().asleep(longest);
         if self.readable.is_empty() && !wait.is_zero() {
             wait_for_sockets(&self.bound.poll, wait)?;
         }
@@ -335,7 +326,7 @@ impl<D: DataDevice> Server<D> {
 
     /// Closes clients that hold memory which others need, and those that do not negotiate.
     fn close_stalled(&mut self) {
-        let now = self.engine.now();
+        let now = self.now();
         if now.since(self.looked) >= LOOK {
             self.looked = now;
             self.engine.stalled().into_iter().for_each(|id| self.close(id));
@@ -348,9 +339,4 @@ impl<D: DataDevice> Server<D> {
         self.readable.remove(&id);
         self.full.remove(&id);
     }
-}
-
-/// Returns the part of a wait that can be slept: the end of a sleep is late by some microseconds.
-fn asleep(wait: Duration) -> Duration {
-    Duration::from_ns(wait.as_ns().saturating_sub(Clock::SPIN.as_ns()))
 }

@@ -59,7 +59,7 @@ impl Stats {
         Self { reads, writes, trims, flushes, latency: histogram(), lateness: histogram() }
     }
 
-    pub(crate) fn count(&mut self, operation: Operation, length_bytes: u32, latency: Option<Duration>) {
+    pub(crate) fn count(&mut self, operation: Operation, length_bytes: u64, latency: Option<Duration>) {
         let of = match operation {
             Operation::Read => &mut self.reads,
             Operation::Write => &mut self.writes,
@@ -69,7 +69,7 @@ impl Stats {
         of.commands += 1;
         match latency {
             Some(latency) => {
-                of.bytes += u64::from(length_bytes);
+                of.bytes += length_bytes;
                 self.latency.record(latency);
             }
             None => of.failed += 1,

@@ -7,7 +7,7 @@
 //! A write reserves its chunks when it begins, and sets or clears the bits when it is done. One that fails at the drive may have
 //! written anything and sets them; one that never reached the drive leaves them. Writes in flight to the same new chunks reserve these each, so that writes may be refused a little below the limit.
 
-use crate::nbd::Extent;
+use crate::command::Extent;
 use std::ops::Range;
 
 /// The chunk of the data of simulated devices (`flashlane_layer::Backed`).
@@ -104,8 +104,8 @@ impl Written {
     }
 
     /// Returns the extents of a range, at most `count`: then the range is not covered.
-    pub fn extents(&self, offset_bytes: u64, length_bytes: u32, count: usize) -> Vec<Extent> {
-        let (end, granule_bytes) = (offset_bytes + u64::from(length_bytes), self.granule_bytes);
+    pub fn extents(&self, offset_bytes: u64, length_bytes: u64, count: usize) -> Vec<Extent> {
+        let (end, granule_bytes) = (offset_bytes + length_bytes, self.granule_bytes);
         let (mut at, mut extents) = (offset_bytes, Vec::new());
         while at < end && extents.len() < count {
             let is_hole = !self.has(at / granule_bytes);
@@ -221,7 +221,7 @@ mod tests {
                 let held = chunks.filter(|granules| granules.contains(&true)).count() as u64;
                 assert_eq!(written.held_bytes(), held * CHUNK_BYTES);
                 let mut at = offset;
-                for extent in written.extents(offset, length as u32, usize::MAX) {
+                for extent in written.extents(offset, length, usize::MAX) {
                     let last = at + u64::from(extent.length_bytes) - 1;
                     for nth in at / granule..=last / granule {
                         assert_eq!(model[nth as usize], !extent.is_hole);
@@ -230,7 +230,7 @@ mod tests {
                 }
                 assert_eq!(at, offset + length);
             }
-            assert_eq!(written.extents(0, SIZE as u32, 1).len(), 1);
+            assert_eq!(written.extents(0, SIZE, 1).len(), 1);
         }
     }
 

@@ -1,12 +1,14 @@
 //! `flashlane serve`: a device for any program, in real time.
 
+mod fuse;
 mod live;
+mod nbd;
 mod recording;
+mod watch;
 
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, notify};
 use crate::options::{self, SafetyOptions};
-use crate::output::print;
 use crate::preflight;
 use crate::progress::Meter;
 use anyhow::anyhow;
@@ -16,18 +18,12 @@ use flashlane_device::DataDevice;
 use flashlane_device::spec::Spec;
 use flashlane_host::{DEPTH_DEFAULT, is_same_file};
 use flashlane_open::Target;
-use flashlane_serve::nbd::Export;
-use flashlane_serve::{
-    Address, Bound, CLIENT_MEMORY_BYTES_MIN, DATA_BYTES_MIN, ListenError, Options, RealTime, Server,
-    how_to_connect,
-};
+use flashlane_serve::{DATA_BYTES_MIN, Export};
 use flashlane_trace::is_standard_output;
-use live::Live;
 use recording::Recording;
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Serve a device to other programs, a simulated drive at its own speed in real time: nbd
+/// Serve a device to other programs, a simulated drive at its own speed in real time: nbd, fuse
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
@@ -40,37 +36,26 @@ Examples:
   flashlane serve nbd sim:ssd-s --socket ./drive.sock
   flashlane serve nbd sim:nvme-tlc --listen 127.0.0.1:10809 --slowdown 4 --memory 2GiB
   flashlane serve nbd ./image --socket ./drive.sock --read-only
+  flashlane serve fuse sim:ssd-s,capacity=1GiB ./mnt
 
 docs/serve.md describes time, clients and limits.";
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// Serve NBD clients until Ctrl-C: fio, qemu, nbdcopy, the kernel's
-    #[command(after_help = NBD_HELP)]
-    Nbd(NbdOptions),
+    #[command(after_help = nbd::HELP)]
+    Nbd(nbd::Arguments),
+    /// Mount a device as one file, `drive`, until Ctrl-C: for losetup, mkfs, and programs that read a path
+    #[command(after_help = fuse::HELP)]
+    Fuse(fuse::Arguments),
 }
 
-const NBD_HELP: &str = "\
-A simulated drive completes each request when the wall clock reaches the simulated time, and keeps
-its data in memory until the end. Where replies are late by more than a tenth of its latency, the
-run is not valid, and the output says so, with the slowdown that would do. A real device is served
-as fast as it is. Ctrl-C and SIGTERM end the server.";
-
+/// What is served, and how.
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("place").required(true).multiple(true).args(["socket", "listen"]))]
-struct NbdOptions {
+struct DeviceOptions {
     /// Simulated drive, file or block device
     #[arg(value_parser = options::device)]
     device: Spec,
-    /// Listen on this Unix socket, which can be reached by the user of the server only
-    #[arg(long, value_name = "PATH")]
-    socket: Option<PathBuf>,
-    /// Listen on this address; may be repeated
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    listen: Vec<SocketAddr>,
-    /// Allow addresses that other machines can reach: they can then read and write the device
-    #[arg(long)]
-    allow_remote: bool,
     /// Refuse writes; a real device requires no permission then
     #[arg(long)]
     read_only: bool,
@@ -80,12 +65,6 @@ struct NbdOptions {
     /// Memory for the data of a simulated drive; writes of new data beyond it fail. Default: half of the machine's
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     memory: Option<u64>,
-    /// Clients at most
-    #[arg(long, value_name = "N", value_parser = options::positive_count, default_value = "64")]
-    clients: u64,
-    /// Memory of requests and replies of all clients
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "256MiB")]
-    client_memory: u64,
     /// Record what clients ask for in this new trace, compressed if it ends in .gz, .xz, .zst or .zstd
     #[arg(long, value_name = "TRACE")]
     record: Option<PathBuf>,
@@ -106,42 +85,31 @@ struct NbdOptions {
 const DEPTH: u64 = 256;
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
-    let Action::Nbd(options) = &arguments.action;
-    let target = devices::resolve(&options.device)?;
-    check_paths(&target, options)?;
-    let data_bytes = check(&target, options)?;
-    let mut addresses: Vec<Address> = options.listen.iter().copied().map(Address::Tcp).collect();
-    addresses.extend(options.socket.clone().map(Address::Unix));
-    let recording = match &options.record {
-        Some(path) => Some(Recording::begin(path, options.to.as_deref(), options.force, options.slowdown)?),
-        None => None,
-    };
-    let bound = Bound::bind(&addresses, options.allow_remote).map_err(|error| {
-        Failure::unusable(match error {
-            ListenError::Remote(_) => anyhow!("{error}; --allow-remote allows it"),
-            ListenError::Refused(_) => error.into(),
-        })
-    })?;
-    let device = preflight::creating(&target, &options.safety, || open(&target, options))?;
-    warn_of_memory(&target, data_bytes);
-    let serving = Options {
-        clients_max: options.clients as usize,
-        memory_bytes: options.client_memory as usize,
-        data_bytes,
-        read_only: options.read_only,
-        description: target.to_string(),
-    };
-    match target.is_simulated() {
-        true => {
-            let device = RealTime::new(device, options.slowdown);
-            serve(bound.serve(device, serving), &target, Some(options.slowdown), recording)
-        }
-        false => serve(bound.serve(device, serving), &target, None, recording),
+    match &arguments.action {
+        Action::Nbd(arguments) => nbd::call(arguments),
+        Action::Fuse(arguments) => fuse::call(arguments),
     }
 }
 
-/// Refuses one file for two purposes: the device, its trace and the socket.
-fn check_paths(target: &Target, options: &NbdOptions) -> Result<(), Failure> {
+impl DeviceOptions {
+    /// Returns the slowdown of a simulated drive.
+    fn slowdown_of(&self, target: &Target) -> Option<u32> {
+        target.is_simulated().then_some(self.slowdown)
+    }
+
+    /// Begins the trace, if there is to be one.
+    fn recording(&self) -> Result<Option<Recording>, Failure> {
+        let begin = |path: &PathBuf| Recording::begin(path, self.to.as_deref(), self.force, self.slowdown);
+        self.record.as_ref().map(begin).transpose()
+    }
+}
+
+/// Refuses one file for two purposes: the device, its trace, and `place`, where it is served.
+fn check_paths(
+    target: &Target,
+    options: &DeviceOptions,
+    place: Option<(&str, &Path)>,
+) -> Result<(), Failure> {
     if options.record.as_deref().is_some_and(is_standard_output) {
         return Err(Failure::unusable(anyhow!(
             "--record - would mix the trace with the lines of each second: give it a file"
@@ -149,8 +117,7 @@ fn check_paths(target: &Target, options: &NbdOptions) -> Result<(), Failure> {
     }
     let device = target.path().map(|path| ("the served device", path));
     let record = options.record.as_deref().map(|path| ("--record", path));
-    let socket = options.socket.as_deref().map(|path| ("--socket", path));
-    for (one, other) in [(device, record), (device, socket), (record, socket)] {
+    for (one, other) in [(device, record), (device, place), (record, place)] {
         if let (Some((one, path)), Some((other, other_path))) = (one, other)
             && is_same_file(path, other_path)
         {
@@ -164,18 +131,11 @@ fn check_paths(target: &Target, options: &NbdOptions) -> Result<(), Failure> {
 }
 
 /// Checks the arguments before anything is opened. Returns the memory for the data of a simulated drive.
-fn check(target: &Target, options: &NbdOptions) -> Result<Option<u64>, Failure> {
+fn check(target: &Target, options: &DeviceOptions) -> Result<Option<u64>, Failure> {
     if target.capabilities().erase_units {
         return Err(Failure::unusable(anyhow!(
             "a served device requires random access, but '{target}' has erase units, which are written in order and \
              erased as a whole"
-        )));
-    }
-    if options.client_memory < CLIENT_MEMORY_BYTES_MIN as u64 {
-        return Err(Failure::unusable(anyhow!(
-            "--client-memory {}: at least {} is required, for the longest request and its reply",
-            exact_bytes(options.client_memory),
-            exact_bytes(CLIENT_MEMORY_BYTES_MIN as u64)
         )));
     }
     if !target.is_simulated() {
@@ -240,7 +200,7 @@ fn warn_of_tail(target: &Target, export: &Export) {
     }
 }
 
-fn open(target: &Target, options: &NbdOptions) -> Result<Box<dyn DataDevice>, Failure> {
+fn open(target: &Target, options: &DeviceOptions) -> Result<Box<dyn DataDevice>, Failure> {
     let _meter = Meter::new(format!("preparing {target}"));
     let opening = Opening {
         safety: &options.safety,
@@ -255,50 +215,13 @@ fn open(target: &Target, options: &NbdOptions) -> Result<Box<dyn DataDevice>, Fa
     Ok(opened.device)
 }
 
-/// Serves clients until Ctrl-C. `slowdown` is that of a simulated drive.
-fn serve<D: DataDevice>(
-    mut server: Server<D>,
-    target: &Target,
-    slowdown: Option<u32>,
-    mut recording: Option<Recording>,
-) -> Result<Status, Failure> {
-    let export = server.engine().export();
-    warn_of_tail(target, export);
+/// Returns a target with its size and speed, as the first line of output names it.
+fn described(target: &Target, export: &Export, slowdown: Option<u32>) -> String {
     let speed = match slowdown {
         None => "",
         Some(1) => ", at its own speed",
         Some(n) => &format!(", {n} times slower than it is"),
     };
-    let names: Vec<String> = server.addresses().map(ToString::to_string).collect();
-    let first = server.addresses().next().expect("an address is required");
-    print(&format!(
-        "serving {target} ({}{}){speed} over NBD on {}; Ctrl-C ends\n{}",
-        format_bytes(export.size_bytes),
-        if export.is_read_only { ", read-only" } else { "" },
-        names.join(", "),
-        how_to_connect(first)
-    ))?;
-    if recording.is_some() {
-        server.engine_mut().keep_asked();
-    }
-    let mut live = Live::new(server.engine(), slowdown);
-    let mut done = Ok(());
-    let ran = server.run(|engine| {
-        done = live.tick(engine).and_then(|()| match &mut recording {
-            Some(recording) => recording.tick(engine),
-            None => Ok(()),
-        });
-        done.is_ok() && !flashlane_host::interrupted()
-    });
-    done?;
-    ran.map_err(Failure::failed)?;
-    print(&live.summary(server.engine()))?;
-    match recording {
-        Some(mut recording) => {
-            recording.tick(server.engine_mut())?;
-            recording.end()
-        }
-        None => Ok(()),
-    }?;
-    Ok(Status::Done)
+    let read_only = if export.is_read_only { ", read-only" } else { "" };
+    format!("{target} ({}{read_only}){speed}", format_bytes(export.size_bytes))
 }

@@ -19,6 +19,7 @@ mod sdf_damage;
 mod sdf_foreign;
 mod sdf_guard;
 mod serve;
+mod serve_fuse;
 mod serve_nbd;
 mod snapshots;
 mod store;

@@ -1,10 +1,11 @@
 //! Answers to the options of a client, until it chooses the export.
 
-use super::session::{Export, ProtocolError};
+use super::session::ProtocolError;
 use super::wire::{
     FIXED_NEWSTYLE, Fields, INIT_MAGIC, NO_ZEROES, OPTION_MAGIC, OPTION_REPLY_MAGIC, PAYLOAD_BYTES_MAX,
     answer, info, option, transmission,
 };
+use crate::command::Export;
 
 /// Name of the one context: which bytes were written.
 const ALLOCATION: &[u8] = b"base:allocation";

@@ -8,93 +8,16 @@
 
 use super::negotiation::{ALLOCATION_ID, Choices, Next, answer_option, greet, read_flags, refuse_long};
 use super::wire::{
-    Error, Fields, Header, OPTION_MAGIC, PAYLOAD_BYTES_MAX, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC,
-    chunk, command, flag,
+    Fields, Header, OPTION_MAGIC, PAYLOAD_BYTES_MAX, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk,
+    command, flag,
 };
+use crate::command::{Action, Command, Error, Export, Extent};
 use flashlane_device::Buffer;
 
 /// Longest data of an option that is read; the text of the protocol allows names of 4 KiB.
 const OPTION_BYTES_MAX: u32 = 64 << 10;
 /// Bytes of an option before its data.
 const OPTION_HEAD_BYTES: usize = 16;
-
-/// What a client sees of the device.
-#[derive(Clone, Debug)]
-pub struct Export {
-    /// Bytes that can be addressed.
-    pub size_bytes: u64,
-    /// Unit of the device's reads and writes. Clients that do not ask for it may use any other.
-    pub unit_bytes: u64,
-    /// Whether writes are refused.
-    pub is_read_only: bool,
-    /// Text for clients that ask for it.
-    pub description: String,
-}
-
-impl Export {
-    /// Name of the export. The empty name means the default export, which is the same.
-    pub const NAME: &'static str = "drive";
-
-    pub(super) fn is_named(&self, name: &[u8]) -> bool {
-        name.is_empty() || name == Self::NAME.as_bytes()
-    }
-
-    /// Returns the range in whole units that contains a range.
-    pub fn whole_units(&self, offset_bytes: u64, length_bytes: u64) -> (u64, u64) {
-        let unit = self.unit_bytes;
-        let first = offset_bytes / unit * unit;
-        (first, (offset_bytes + length_bytes).div_ceil(unit) * unit - first)
-    }
-}
-
-/// A command to carry out. Its range lies inside the export and has at least one byte.
-#[derive(Clone, Debug)]
-pub struct Command {
-    /// Number that the client gave it, for the reply.
-    pub cookie: u64,
-    /// First byte.
-    pub offset_bytes: u64,
-    /// Length of the range; 0 for a flush.
-    pub length_bytes: u32,
-    /// Reply only when the effects are durable (force unit access).
-    pub durable: bool,
-    /// What to do.
-    pub action: Action,
-}
-
-/// What a command does.
-#[derive(Clone, Debug)]
-pub enum Action {
-    /// Read.
-    Read,
-    /// Write: the whole units that contain the range, with the data at its place.
-    Write(Buffer),
-    /// Make everything durable that was replied to.
-    Flush,
-    /// The data is not needed any longer.
-    Trim,
-    /// Write zeros.
-    Zero {
-        /// The range may be trimmed instead.
-        may_trim: bool,
-        /// Fail where this is not much faster than writing.
-        is_fast: bool,
-    },
-    /// Report which bytes were written.
-    Status {
-        /// One extent only.
-        is_one: bool,
-    },
-}
-
-/// An extent of the answer to a [`Action::Status`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// Length.
-    pub length_bytes: u32,
-    /// Whether nothing was written there, so that it reads as zeros.
-    pub is_hole: bool,
-}
 
 /// What a client's bytes lead to.
 #[derive(Debug)]
@@ -177,7 +100,7 @@ impl Session {
     /// Returns the number of bytes that a write lacks whose data has come in part.
     pub fn missing_bytes(&self) -> u64 {
         match &self.state {
-            State::Data { command, filled } => u64::from(command.length_bytes) - *filled as u64,
+            State::Data { command, filled } => command.length_bytes - *filled as u64,
             _ => 0,
         }
     }
@@ -326,6 +249,7 @@ impl Session {
                 let (_, whole_bytes) = self.export.whole_units(offset_bytes, length_bytes.into());
                 let action = Action::Write(Buffer::zeroed(whole_bytes as usize));
                 let durable = header.flags & flag::FUA != 0;
+                let length_bytes = length_bytes.into();
                 let command = Command { cookie, offset_bytes, length_bytes, durable, action };
                 self.state = State::Data { command, filled: 0 };
                 None
@@ -389,7 +313,7 @@ impl Session {
         if matches!(action, Action::Read | Action::Write(_)) && length_bytes > PAYLOAD_BYTES_MAX {
             return Err((Error::TooLong, "the server reads and writes at most 32 MiB at once"));
         }
-        let durable = has(flag::FUA) && changes;
+        let (length_bytes, durable) = (length_bytes.into(), has(flag::FUA) && changes);
         Ok(Command { cookie, offset_bytes, length_bytes, durable, action })
     }
 

@@ -91,40 +91,6 @@ pub(super) mod chunk {
 /// Longest data of a read or write: the length that servers are asked to take at least.
 pub const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
 
-/// Errors that a command can end with. Their numbers are those of Linux, whatever the system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Error {
-    /// The export is read-only.
-    Permission,
-    /// The device failed.
-    Io,
-    /// The command is malformed, or its range is not inside the export.
-    Invalid,
-    /// A write ends behind the export, or the memory for its data is full.
-    NoSpace,
-    /// The command is longer than the server takes.
-    TooLong,
-    /// The server does not do this.
-    Unsupported,
-    /// The server ends.
-    Shutdown,
-}
-
-impl Error {
-    /// Returns the number in replies.
-    pub fn number(self) -> u32 {
-        match self {
-            Self::Permission => 1,
-            Self::Io => 5,
-            Self::Invalid => 22,
-            Self::NoSpace => 28,
-            Self::TooLong => 75,
-            Self::Unsupported => 95,
-            Self::Shutdown => 108,
-        }
-    }
-}
-
 /// The header of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {

@@ -1,12 +1,11 @@
 //! The output of a server: a line each second in which something was asked, and a summary.
 
-use crate::command::sdf::counted;
 use crate::failure::Failure;
 use crate::output::print;
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{Counters, DataDevice};
-use flashlane_serve::{Engine, Lateness, OperationStats, Stats};
+use flashlane_serve::{Lateness, OperationStats, Served, Stats};
 use std::fmt::Write;
 
 /// Interval of lines.
@@ -22,23 +21,23 @@ pub struct Live {
 }
 
 impl Live {
-    pub fn new<D: DataDevice>(engine: &Engine<D>, slowdown: Option<u32>) -> Self {
-        let now = engine.now();
-        Self { started: now, next: now + INTERVAL, last: now, counters: engine.counters(), slowdown }
+    pub fn new<D: DataDevice>(served: &Served<D>, slowdown: Option<u32>) -> Self {
+        let now = served.now();
+        Self { started: now, next: now + INTERVAL, last: now, counters: served.counters(), slowdown }
     }
 
     /// Prints the line of a second that is over.
-    pub fn tick<D: DataDevice>(&mut self, engine: &mut Engine<D>) -> Result<(), Failure> {
-        let now = engine.now();
+    pub fn tick<D: DataDevice>(&mut self, served: &mut Served<D>) -> Result<(), Failure> {
+        let now = served.now();
         if now < self.next {
             return Ok(());
         }
         let period = now.since(self.last);
         (self.next, self.last) = (now + INTERVAL, now);
-        let counters = engine.counters();
+        let counters = served.counters();
         let amplification = counters.since(&self.counters).write_amplification();
         self.counters = counters;
-        let stats = engine.take_recent();
+        let stats = served.take_recent();
         match stats.commands() {
             0 => Ok(()),
             _ => print(&self.line(&stats, now.since(self.started), period, amplification)),
@@ -74,9 +73,9 @@ impl Live {
         line + "\n"
     }
 
-    /// Returns the summary of the run; first, whether it is valid.
-    pub fn summary<D: DataDevice>(&self, engine: &Engine<D>) -> String {
-        let stats = engine.total();
+    /// Returns the summary of the run, for `whom` it was; first, whether it is valid.
+    pub fn summary<D: DataDevice>(&self, served: &Served<D>, whom: &str) -> String {
+        let stats = served.total();
         let mut text = String::new();
         if let Some(slowdown) = self.slowdown
             && let Lateness::Late { slowdown } = stats.lateness(slowdown)
@@ -88,8 +87,8 @@ impl Live {
                 100.0 * stats.lateness_share()
             );
         }
-        let time = engine.now().since(self.started);
-        let _ = writeln!(text, "served {} in {time}", counted(engine.clients_total(), "client", "clients"));
+        let time = served.now().since(self.started);
+        let _ = writeln!(text, "served {whom} in {time}");
         for (name, of) in [
             ("reads", stats.reads),
             ("writes", stats.writes),
@@ -125,7 +124,7 @@ impl Live {
                 let _ = writeln!(text, "  times are {slowdown} times those of the drive");
             }
         }
-        if let Some(amplification) = engine.counters().write_amplification() {
+        if let Some(amplification) = served.counters().write_amplification() {
             let _ = writeln!(text, "  write amplification: {amplification:.2}");
         }
         text

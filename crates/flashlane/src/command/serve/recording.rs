@@ -10,7 +10,7 @@ use crate::command::trace::out;
 use crate::failure::Failure;
 use flashlane_base::Instant;
 use flashlane_device::{DataDevice, Operation};
-use flashlane_serve::{Asked, Engine};
+use flashlane_serve::{Asked, Served};
 use flashlane_trace::{Format, Output, Record, WriteError, Writer, output_name};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,12 +35,12 @@ impl Recording {
     }
 
     /// Writes the commands that ended, if no other can come before them.
-    pub fn tick<D: DataDevice>(&mut self, engine: &mut Engine<D>) -> Result<(), Failure> {
-        for asked in engine.take_asked() {
+    pub fn tick<D: DataDevice>(&mut self, served: &mut Served<D>) -> Result<(), Failure> {
+        for asked in served.take_asked() {
             self.ended.insert((asked.at, self.count), asked);
             self.count += 1;
         }
-        let oldest = engine.oldest().unwrap_or(Instant::FAR);
+        let oldest = served.oldest().unwrap_or(Instant::FAR);
         self.write(oldest).map_err(Failure::failed)
     }
 
@@ -80,7 +80,7 @@ fn record_of(asked: &Asked, slowdown: u64) -> Record {
         device: 0,
         operation: asked.operation,
         offset_bytes: asked.offset_bytes,
-        length_bytes: asked.length_bytes.into(),
+        length_bytes: asked.length_bytes,
         durable: is_write && asked.durable,
     }
 }

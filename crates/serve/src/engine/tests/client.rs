@@ -107,7 +107,7 @@ impl<D: DataDevice> Client<D> {
     }
 
     pub fn cut_power(&mut self) {
-        self.engine.disk.cut_power();
+        self.engine.served_mut().cut_power();
     }
 
     pub fn feed(&mut self, bytes: &[u8]) {

@@ -1,0 +1,98 @@
+//! `flashlane serve fuse`: a device as a file.
+
+use super::watch::Watch;
+use super::{DeviceOptions, check, check_paths, described, open, warn_of_memory, warn_of_tail};
+use crate::device as devices;
+use crate::failure::{Failure, Status, notify};
+use crate::output::print;
+use crate::preflight;
+use crate::suggest::quoted;
+use flashlane_device::DataDevice;
+use flashlane_open::Target;
+use flashlane_serve::{Export, FuseServer, MountError, MountPoint, Options, RealTime, Unmounted};
+use std::path::{Path, PathBuf};
+
+pub const HELP: &str = "\
+The file takes reads, writes, fsync and fallocate, which trims, past the page cache. With a loop
+device it carries a file system; only the user of the server, and root's loop devices if that is
+root, can reach it. Time and memory are those of 'serve nbd'. Ctrl-C and SIGTERM end the server and
+unmount. After kill -9, 'umount MOUNT' does, or the next server on the same directory.";
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    device: DeviceOptions,
+    /// Empty directory to mount on: the device is the file 'drive' in it
+    #[arg(value_name = "MOUNT")]
+    mount_point: PathBuf,
+}
+
+pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
+    let options = &arguments.device;
+    let target = devices::resolve(&options.device)?;
+    check_paths(&target, options, None)?;
+    let data_bytes = check(&target, options)?;
+    let mount_point = MountPoint::check(&arguments.mount_point).map_err(Failure::unusable)?;
+    let recording = options.recording()?;
+    let device = preflight::creating(&target, &options.safety, || open(&target, options))?;
+    warn_of_memory(&target, data_bytes);
+    let serving = Options { data_bytes, read_only: options.read_only, ..Options::default() };
+    let slowdown = options.slowdown_of(&target);
+    let watch = Watch::new(slowdown, recording);
+    let place = &arguments.mount_point;
+    match slowdown {
+        Some(slowdown) => {
+            let device = RealTime::new(device, slowdown);
+            serve(FuseServer::mount(&mount_point, device, &serving), &target, place, watch)
+        }
+        None => serve(FuseServer::mount(&mount_point, device, &serving), &target, place, watch),
+    }
+}
+
+/// Serves the file until Ctrl-C. `place` is the mount point as the user wrote it.
+fn serve<D: DataDevice>(
+    mounted: Result<FuseServer<D>, MountError>,
+    target: &Target,
+    place: &Path,
+    mut watch: Watch,
+) -> Result<Status, Failure> {
+    let mut server = mounted.map_err(Failure::failed)?;
+    let export = server.served().export();
+    warn_of_tail(target, export);
+    let file = place.join(Export::NAME);
+    let printed = print(&format!(
+        "serving {} as {}; Ctrl-C ends\n{}",
+        described(target, export, watch.slowdown()),
+        file.display(),
+        how_to_use(&file, export)
+    ));
+    watch.begin(server.served_mut());
+    let ran = server.run(|served| printed.is_ok() && watch.go_on(served));
+    // Whatever happened, the directory is given back first.
+    let failed = watch.check();
+    let ended = watch.end(server.served_mut(), &format!("{}", file.display()));
+    match server.unmount() {
+        Ok(Unmounted::Unused) => {}
+        Ok(Unmounted::InUse) => notify(
+            "warning: the drive was still in use, and its requests fail from now on, as if it had been pulled: next time, \
+             unmount what is on it and detach its loop devices first (umount, losetup --detach)",
+        ),
+        Err(error) => notify(&format!("warning: {} remains mounted ({error}): umount it", place.display())),
+    }
+    printed.and(failed)?;
+    ran.map_err(Failure::failed)?;
+    ended.map(|()| Status::Done)
+}
+
+/// Returns commands that make a file system on the drive and mount it, one a line.
+fn how_to_use(file: &Path, export: &Export) -> String {
+    let file = quoted(&file.display().to_string());
+    if export.is_read_only {
+        return format!("  losetup --find --show --read-only --direct-io=on {file}\n");
+    }
+    // The kernel's loop device has sectors of 512 to 4096 bytes.
+    let sector_bytes = export.unit_bytes.clamp(512, 4096).next_power_of_two();
+    format!(
+        "  mkfs.ext4 -q {file}\n  mount \"$(losetup --find --show --direct-io=on --sector-size {sector_bytes} {file})\" DIRECTORY\n"
+    )
+}

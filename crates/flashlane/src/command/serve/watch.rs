@@ -1,0 +1,71 @@
+//! What is printed and recorded while a device is served.
+
+use super::live::Live;
+use super::recording::Recording;
+use crate::failure::Failure;
+use crate::output::print;
+use flashlane_device::DataDevice;
+use flashlane_serve::Served;
+
+pub struct Watch {
+    slowdown: Option<u32>,
+    /// From [`begin`](Self::begin) on.
+    live: Option<Live>,
+    recording: Option<Recording>,
+    failed: Option<Failure>,
+}
+
+impl Watch {
+    /// `slowdown` is that of a simulated drive.
+    pub fn new(slowdown: Option<u32>, recording: Option<Recording>) -> Self {
+        Self { slowdown, live: None, recording, failed: None }
+    }
+
+    pub fn slowdown(&self) -> Option<u32> {
+        self.slowdown
+    }
+
+    pub fn begin<D: DataDevice>(&mut self, served: &mut Served<D>) {
+        if self.recording.is_some() {
+            served.keep_asked();
+        }
+        self.live = Some(Live::new(served, self.slowdown));
+    }
+
+    /// Prints and records. Returns whether to serve on.
+    pub fn go_on<D: DataDevice>(&mut self, served: &mut Served<D>) -> bool {
+        if let Err(error) = self.tick(served) {
+            self.failed = Some(error);
+        }
+        self.failed.is_none() && !flashlane_host::interrupted()
+    }
+
+    fn tick<D: DataDevice>(&mut self, served: &mut Served<D>) -> Result<(), Failure> {
+        if let Some(live) = &mut self.live {
+            live.tick(served)?;
+        }
+        match &mut self.recording {
+            Some(recording) => recording.tick(served),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns why it ended, if that was an error.
+    pub fn check(&mut self) -> Result<(), Failure> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Prints the summary, which begins with to whom the device was served, and ends the trace.
+    pub fn end<D: DataDevice>(self, served: &mut Served<D>, whom: &str) -> Result<(), Failure> {
+        if let Some(live) = &self.live {
+            print(&live.summary(served, whom))?;
+        }
+        match self.recording {
+            Some(mut recording) => {
+                recording.tick(served)?;
+                recording.end()
+            }
+            None => Ok(()),
+        }
+    }
+}
