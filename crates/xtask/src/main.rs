@@ -5,6 +5,7 @@ mod figures;
 mod fuzz;
 mod record;
 mod script;
+mod served;
 mod sim;
 mod zoned_drive;
 
@@ -65,6 +66,11 @@ enum Task {
         #[command(subcommand)]
         program: record::Program,
     },
+    /// Run a program on a served drive, and take all of it away; needs root, and flashlane on the path or in $FLASHLANE
+    Served {
+        #[command(subcommand)]
+        program: served::Program,
+    },
     /// Test zoned drives in a QEMU guest with a zoned NVMe drive
     ZonedDrive(zoned_drive::Options),
 }
@@ -77,6 +83,7 @@ fn main() -> Result<()> {
         Task::Fuzz { target, seconds } => fuzz::run(&root, target.as_deref(), seconds),
         Task::Sim { subject, first, trials, cuts } => sim::run(subject, first, trials, cuts),
         Task::Record { program } => record::run(&root, &program),
+        Task::Served { program } => served::run(&root, &program),
         Task::ZonedDrive(options) => zoned_drive::run(&root, options),
     }
 }

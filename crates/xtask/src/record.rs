@@ -200,15 +200,15 @@ pub struct Drive {
 /// Limit of sizes and counts, so that shell arithmetic stays within 63 bits.
 const MOST: u64 = 1_000_000_000_000_000;
 
-fn count(text: &str) -> Result<u64, String> {
+pub(crate) fn count(text: &str) -> Result<u64, String> {
     within(parse_count(text).map_err(|error| error.to_string())?, 1)
 }
 
-fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     within(parse_bytes(text).map_err(|error| error.to_string())?, 1)
 }
 
-fn size_or_none(text: &str) -> Result<u64, String> {
+pub(crate) fn size_or_none(text: &str) -> Result<u64, String> {
     if text == "0" { Ok(0) } else { within(parse_bytes(text).map_err(|error| error.to_string())?, 0) }
 }
 
@@ -275,14 +275,14 @@ fn new_file(option: &str, path: &Path) -> Result<PathBuf> {
 }
 
 /// Returns the directory to work in.
-fn work(path: &Path) -> Result<OsString> {
+pub(crate) fn work(path: &Path) -> Result<OsString> {
     if !path.is_dir() {
         bail!("--work: there is no directory '{}'", path.display());
     }
     Ok(path.into())
 }
 
-fn check_buffers(bytes: u64) -> Result<()> {
+pub(crate) fn check_buffers(bytes: u64) -> Result<()> {
     if bytes < 128 << 10 {
         bail!("--buffers {}: PostgreSQL requires at least 128 KiB", exact_bytes(bytes));
     }
@@ -361,7 +361,7 @@ fn cores() -> u64 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
 }
 
-fn number(value: u64) -> OsString {
+pub(crate) fn number(value: u64) -> OsString {
     value.to_string().into()
 }
 
@@ -371,7 +371,7 @@ fn number(value: u64) -> OsString {
 /// Where an option is out of range, or the script fails.
 pub fn run(root: &Path, program: &Program) -> Result<()> {
     let (script, variables) = program.check()?;
-    script::run(root, &format!("record/{script}"), variables)
+    script::run(root, &format!("record/{script}"), variables, &[])
 }
 
 #[cfg(test)]
@@ -407,9 +407,10 @@ mod tests {
         ] {
             let (script, variables) = checked(name).unwrap();
             let text = std::fs::read_to_string(root.join("scripts/record").join(script)).unwrap();
-            let shared = std::fs::read_to_string(root.join("scripts/record/lib.sh")).unwrap();
+            let shared = ["record/lib.sh", "lib.sh", "postgres.sh"]
+                .map(|name| std::fs::read_to_string(root.join("scripts").join(name)).unwrap());
             for (variable, _) in variables {
-                assert!(text.contains(variable) || shared.contains(variable), "{name}: {variable}");
+                assert!(text.contains(variable) || shared.concat().contains(variable), "{name}: {variable}");
             }
         }
     }

@@ -31,5 +31,5 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         ("MODULES", options.modules.unwrap_or_default().into()),
         ("TIMEOUT", options.seconds.to_string().into()),
     ];
-    script::run(root, "zoned-drive", variables)
+    script::run(root, "zoned-drive", variables, &[])
 }
