@@ -15,6 +15,7 @@
 //! for another task; `exclusive` is the number of tasks that others must wait for, blocked ones included.
 
 use crate::command::{Action, Command, Error, Export, Extent};
+use crate::served::Asked;
 use crate::written::{Reserved, Written};
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Operation, Request, SubmitError};
@@ -51,6 +52,15 @@ pub(crate) struct Finished {
     /// When the device had done it.
     pub due: Instant,
     pub outcome: Result<Answer, (Error, String)>,
+}
+
+impl Finished {
+    /// Returns the command, if it succeeded and reached the device.
+    pub fn asked(&self) -> Option<Asked> {
+        let Self { offset_bytes, length_bytes, durable, arrived: at, due, .. } = *self;
+        let operation = self.operation.filter(|_| self.outcome.is_ok())?;
+        Some(Asked { at, took: due.since(at), operation, offset_bytes, length_bytes, durable })
+    }
 }
 
 /// What a command returns.

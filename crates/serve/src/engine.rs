@@ -12,7 +12,7 @@ use crate::command::Command;
 use crate::disk::{Answer, Tag, data_bytes};
 use crate::nbd::{Event, PAYLOAD_BYTES_MAX, Session};
 use crate::output::Output;
-use crate::served::Served;
+use crate::served::{Asked, Served};
 use flashlane_base::{Duration, Instant};
 use flashlane_device::DataDevice;
 use std::collections::{BTreeMap, VecDeque};
@@ -67,8 +67,8 @@ struct Client {
     commands_bytes: usize,
     /// Its share of `Engine::clients_bytes`.
     held_bytes: usize,
-    /// Ends of the replies in `output`, counted from its first byte, and when the device had done their commands.
-    due: VecDeque<(u64, Instant)>,
+    /// Ends of the replies in `output`, counted from its first byte, and their commands.
+    replies: VecDeque<(u64, Asked)>,
     connected: Instant,
     /// Bytes that were read of it.
     read_bytes: u64,
@@ -166,7 +166,7 @@ impl<D: DataDevice> Engine<D> {
             commands: 0,
             commands_bytes: 0,
             held_bytes: 0,
-            due: VecDeque::new(),
+            replies: VecDeque::new(),
             connected: self.served.now(),
             read_bytes: 0,
             stalls: None,
@@ -293,8 +293,8 @@ impl<D: DataDevice> Engine<D> {
                 let start = (end.offset_bytes % self.served.export().unit_bytes) as usize;
                 client.output.append_data(&data.as_slice()[start..][..end.length_bytes as usize]);
             }
-            if end.operation.is_some() && end.outcome.is_ok() {
-                client.due.push_back((client.output.appended_bytes(), end.due));
+            if let Some(asked) = end.asked() {
+                client.replies.push_back((client.output.appended_bytes(), asked));
             }
             self.recount(end.tag.client);
             self.touched.push(end.tag.client);
@@ -322,11 +322,11 @@ impl<D: DataDevice> Engine<D> {
     pub fn take(&mut self, id: ClientId, bytes: usize) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.output.take(bytes);
-        while let Some(&(end, due)) = client.due.front()
+        while let Some(&(end, asked)) = client.replies.front()
             && end <= client.output.taken_bytes()
         {
-            client.due.pop_front();
-            self.served.count_reply(due);
+            client.replies.pop_front();
+            self.served.count_reply(asked);
         }
         self.recount(id);
     }

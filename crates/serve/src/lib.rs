@@ -10,6 +10,7 @@
 //! | `engine` | NBD clients and their commands, without sockets |
 //! | `output` | replies that a client has not taken |
 //! | `stats` | counts, latency, and the lateness that says whether a run is valid |
+//! | `trial` | the lateness to expect of this machine |
 //! | `uri` | where clients find the device |
 //! | `fuse` | the device as a file of a mounted file system |
 //! | `network` | sockets: one thread, which waits for the device and the sockets in turn |
@@ -26,6 +27,7 @@ mod output;
 mod real_time;
 mod served;
 mod stats;
+mod trial;
 mod uri;
 mod written;
 
@@ -35,7 +37,8 @@ pub use flashlane_host::Address;
 pub use fuse::{FuseServer, MountError, MountPoint, MountPointError, Unmounted};
 pub use network::{Bound, ListenError, Server};
 pub use real_time::{RealTime, WallClock};
-pub use served::{Asked, Served};
-pub use stats::{Lateness, OperationStats, Stats};
+pub use served::{Asked, Replied, Served};
+pub use stats::{LATENESS_SHARE_MAX, Lateness, OperationStats, Stats};
+pub use trial::trial_lateness;
 pub use uri::{how_to_connect, uri};
 pub use written::DATA_BYTES_MIN;

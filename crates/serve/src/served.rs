@@ -33,6 +33,15 @@ pub struct Asked {
     pub durable: bool,
 }
 
+/// A command with its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replied {
+    /// The command.
+    pub asked: Asked,
+    /// From the device's end of it until the reply was handed out.
+    pub late: Duration,
+}
+
 /// A device that is served.
 pub struct Served<D> {
     disk: Disk<D>,
@@ -41,6 +50,9 @@ pub struct Served<D> {
     recent: Stats,
     /// Commands that succeeded, in the order of their ends, where they are kept.
     asked: Option<Vec<Asked>>,
+    /// Commands that succeeded, in the order of their replies, and how many to keep.
+    replied: Vec<Replied>,
+    replied_max: usize,
 }
 
 impl<D: DataDevice> Served<D> {
@@ -55,6 +67,8 @@ impl<D: DataDevice> Served<D> {
             total: Stats::new(Histogram::new),
             recent: Stats::new(Histogram::coarse),
             asked: None,
+            replied: Vec::new(),
+            replied_max: 0,
         }
     }
 
@@ -66,6 +80,17 @@ impl<D: DataDevice> Served<D> {
     /// Takes the kept commands, in the order in which they ended.
     pub fn take_asked(&mut self) -> Vec<Asked> {
         self.asked.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Keeps the first `most` commands that succeed, each once its reply was handed out.
+    pub fn keep_replied(&mut self, most: usize) {
+        self.replied_max = most;
+    }
+
+    /// Takes the kept commands, in the order of their replies.
+    pub fn take_replied(&mut self) -> Vec<Replied> {
+        self.replied_max = 0;
+        std::mem::take(&mut self.replied)
     }
 
     /// Returns when the oldest command in progress was read; `None` without any. Commands that end later were not read before.
@@ -147,13 +172,13 @@ impl<D: DataDevice> Served<D> {
     pub(crate) fn take_ended(&mut self) -> Vec<Finished> {
         let ended = self.disk.take_finished();
         for end in &ended {
-            let Finished { offset_bytes, length_bytes, durable, arrived: at, due, .. } = *end;
-            let took = end.outcome.is_ok().then(|| due.since(at));
             let Some(operation) = end.operation else { continue };
-            self.total.count(operation, length_bytes, took);
-            self.recent.count(operation, length_bytes, took);
-            if let (Some(asked), Some(took)) = (&mut self.asked, took) {
-                asked.push(Asked { at, took, operation, offset_bytes, length_bytes, durable });
+            let done = end.asked();
+            let took = done.map(|asked| asked.took);
+            self.total.count(operation, end.length_bytes, took);
+            self.recent.count(operation, end.length_bytes, took);
+            if let (Some(asked), Some(done)) = (&mut self.asked, done) {
+                asked.push(done);
             }
         }
         ended
@@ -164,11 +189,14 @@ impl<D: DataDevice> Served<D> {
         self.disk.give_back(ended);
     }
 
-    /// Counts the lateness of a reply that was handed out now, to a command that succeeded and that the device had done by `due`.
-    pub(crate) fn count_reply(&mut self, due: Instant) {
-        let lateness = self.now().since(due);
-        self.total.lateness.record(lateness);
-        self.recent.lateness.record(lateness);
+    /// Counts the lateness of the reply to a command, which was handed out now.
+    pub(crate) fn count_reply(&mut self, asked: Asked) {
+        let late = self.now().since(asked.at + asked.took);
+        self.total.lateness.record(late);
+        self.recent.lateness.record(late);
+        if self.replied.len() < self.replied_max {
+            self.replied.push(Replied { asked, late });
+        }
     }
 
     /// Cuts the power of the device.

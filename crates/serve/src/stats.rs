@@ -9,7 +9,7 @@ use flashlane_base::{Duration, Histogram};
 use flashlane_device::Operation;
 
 /// Largest lateness of a valid run, as a share of the mean latency.
-const LATENESS_SHARE_MAX: f64 = 0.1;
+pub const LATENESS_SHARE_MAX: f64 = 0.1;
 
 /// Commands of one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

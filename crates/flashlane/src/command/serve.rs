@@ -4,6 +4,7 @@ mod fuse;
 mod live;
 mod nbd;
 mod recording;
+mod twin;
 mod watch;
 
 use crate::device::{self as devices, Opening};
@@ -12,13 +13,14 @@ use crate::options::{self, SafetyOptions};
 use crate::preflight;
 use crate::progress::Meter;
 use anyhow::anyhow;
-use flashlane_base::Seed;
 use flashlane_base::units::{exact_bytes, format_bytes, parse_bytes};
+use flashlane_base::{Duration, Seed};
 use flashlane_device::DataDevice;
 use flashlane_device::spec::Spec;
 use flashlane_host::{DEPTH_DEFAULT, is_same_file};
 use flashlane_open::Target;
-use flashlane_serve::{DATA_BYTES_MIN, Export};
+use flashlane_serve::{DATA_BYTES_MIN, Export, LATENESS_SHARE_MAX};
+use flashlane_sim::DriveConfig;
 use flashlane_trace::is_standard_output;
 use recording::Recording;
 use std::path::{Path, PathBuf};
@@ -65,6 +67,12 @@ struct DeviceOptions {
     /// Memory for the data of a simulated drive; writes of new data beyond it fail. Default: half of the machine's
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     memory: Option<u64>,
+    /// Run before other programs (SCHED_RR), so that replies are less late on a busy machine; root may, and who is allowed to
+    #[arg(long)]
+    first: bool,
+    /// Do not repeat the requests on the drive in virtual time at the end, to show what this machine added
+    #[arg(long)]
+    no_twin: bool,
     /// Record what clients ask for in this new trace, compressed if it ends in .gz, .xz, .zst or .zstd
     #[arg(long, value_name = "TRACE")]
     record: Option<PathBuf>,
@@ -85,6 +93,7 @@ struct DeviceOptions {
 const DEPTH: u64 = 256;
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
+    flashlane_host::catch_report_requests().map_err(Failure::failed)?;
     match &arguments.action {
         Action::Nbd(arguments) => nbd::call(arguments),
         Action::Fuse(arguments) => fuse::call(arguments),
@@ -187,6 +196,49 @@ fn warn_of_memory(target: &Target, data_bytes: Option<u64>) {
     }
 }
 
+/// Warns that a simulated drive is too fast for this machine: where a trial was late by more than a tenth of a read.
+fn warn_of_speed(target: &Target, options: &DeviceOptions) -> Result<(), Failure> {
+    let (slowdown, runs_first) = (options.slowdown, options.first);
+    let Some(read) = target.config().map(read_alone) else { return Ok(()) };
+    let late = flashlane_serve::trial_lateness().map_err(Failure::failed)?;
+    if let Some(needed) = slowdown_needed(read, late).filter(|&needed| needed > slowdown) {
+        notify(&format!(
+            "warning: this machine is late by {late} (99th percentile of a trial), and a read of '{target}' from flash takes {} \
+             alone: results will hardly be valid; --slowdown {needed} or more would do{}",
+            read * u64::from(slowdown),
+            if runs_first { "" } else { ", or --first where other programs are what it waits for" }
+        ));
+    }
+    Ok(())
+}
+
+/// Lets the server run before other programs, if it is to.
+fn run_first(options: &DeviceOptions) -> Result<(), Failure> {
+    let refused = |error| {
+        anyhow!(
+            "--first: the system refuses ({error}): root may, and users with a limit of real-time priority ('ulimit -r')"
+        )
+    };
+    match options.first {
+        true => flashlane_host::run_first().map_err(|error| Failure::unusable(refused(error))),
+        false => Ok(()),
+    }
+}
+
+/// Returns the time of a read of one page of flash on an idle drive, at least.
+fn read_alone(drive: &DriveConfig) -> Duration {
+    let (host, flash) = (&drive.host, &drive.flash);
+    // A rate of zero is none.
+    let bus_ns = (flash.page.0 * 1_000_000_000).checked_div(flash.bus.0).unwrap_or(0);
+    host.submission.0 + flash.read.0 + Duration::from_ns(bus_ns) + host.completion.0
+}
+
+/// Returns the least slowdown with which lateness is a small enough share of a latency; `None` where none is needed.
+fn slowdown_needed(latency: Duration, late: Duration) -> Option<u32> {
+    let needed = late.as_ns() as f64 / (latency.as_ns().max(1) as f64 * LATENESS_SHARE_MAX);
+    (needed > 1.0).then(|| (needed as u32).saturating_add(1))
+}
+
 /// Warns of the end of a file that is no whole unit of requests, which clients do not see.
 fn warn_of_tail(target: &Target, export: &Export) {
     let length_bytes = target.path().and_then(|path| path.metadata().ok()).map_or(0, |file| file.len());
@@ -202,17 +254,20 @@ fn warn_of_tail(target: &Target, export: &Export) {
 
 fn open(target: &Target, options: &DeviceOptions) -> Result<Box<dyn DataDevice>, Failure> {
     let _meter = Meter::new(format!("preparing {target}"));
-    let opening = Opening {
-        safety: &options.safety,
-        writes: !options.read_only,
-        depth: DEPTH.max(DEPTH_DEFAULT.into()),
-        seed: options.seed,
-    };
-    let opened = devices::open_bytes(target, &opening)?;
+    let opened = devices::open_bytes(target, &opening(options))?;
     for warning in opened.warnings.iter().filter(|warning| warning.code != "not-written") {
         notify(&format!("warning: {}", warning.message));
     }
     Ok(opened.device)
+}
+
+fn opening(options: &DeviceOptions) -> Opening<'_> {
+    Opening {
+        safety: &options.safety,
+        writes: !options.read_only,
+        depth: DEPTH.max(DEPTH_DEFAULT.into()),
+        seed: options.seed,
+    }
 }
 
 /// Returns a target with its size and speed, as the first line of output names it.
@@ -224,4 +279,24 @@ fn described(target: &Target, export: &Export, slowdown: Option<u32>) -> String 
     };
     let read_only = if export.is_read_only { ", read-only" } else { "" };
     format!("{target} ({}{read_only}){speed}", format_bytes(export.size_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slowdown_makes_lateness_a_tenth() {
+        let needed =
+            |latency_us, late_us| slowdown_needed(Duration::from_us(latency_us), Duration::from_us(late_us));
+        assert_eq!((needed(100, 9), needed(100, 25), needed(50, 25)), (None, Some(3), Some(6)));
+    }
+
+    #[test]
+    fn read_alone_is_what_an_idle_drive_takes() {
+        let target = devices::resolve(&"sim:ssd-s".parse().unwrap()).unwrap();
+        // 40 µs of the host, 25 of the flash, 4 KiB at 40 MB/s.
+        let us = read_alone(target.config().unwrap()).as_us_f64();
+        assert!((150.0..200.0).contains(&us), "{us}");
+    }
 }

@@ -190,6 +190,32 @@ fn holes_are_trims_that_read_as_zeros() {
 }
 
 #[test]
+fn counters_are_printed_on_request_and_requests_repeated_at_the_end() {
+    let Some(mut mounted) = Mounted::new(DRIVE, &["--slowdown", "2"]) else { return };
+    let file = mounted.open();
+    for nth in 0..50 {
+        file.write_all_at(&pattern(nth, 4096), nth * 4096).unwrap();
+    }
+    kill(&mounted.child, "-USR1");
+    let mut lines = Vec::new();
+    while !lines.last().is_some_and(|line: &String| line.contains("host_pages_written: 50")) {
+        let mut line = String::new();
+        assert!(mounted.output.read_line(&mut line).unwrap() > 0, "{lines:?}");
+        lines.push(line);
+    }
+    assert!(lines.concat().contains("writes: 50, 200 KiB"), "{lines:?}");
+    file.sync_all().unwrap();
+    drop(file);
+    let (output, _) = mounted.end("-TERM");
+    assert!(output.contains("in virtual time, the same requests with the same pauses: mean "), "{output}");
+
+    let Some(mounted) = Mounted::new(DRIVE, &["--no-twin"]) else { return };
+    mounted.open().write_all_at(&[1; 4096], 0).unwrap();
+    let (output, _) = mounted.end("-TERM");
+    assert!(output.contains("writes: 1") && !output.contains("virtual time"), "{output}");
+}
+
+#[test]
 fn read_only_file_refuses_changes() {
     let Some(mounted) = Mounted::new(DRIVE, &["--read-only"]) else { return };
     assert_eq!(os_error(OpenOptions::new().write(true).open(mounted.file())), libc::EROFS);

@@ -202,12 +202,11 @@ impl<D: DataDevice> FuseServer<D> {
         self.served.work(self.served.work_until());
         let mut ended = self.served.take_ended();
         for end in ended.drain(..) {
-            let succeeded = end.outcome.is_ok() && end.operation.is_some();
-            let due = end.due;
+            let asked = end.asked();
             let reply = self.waiting.remove(&end.tag.cookie).expect("a command has a reply");
             send(reply, end, self.served.export().unit_bytes);
-            if succeeded {
-                self.served.count_reply(due);
+            if let Some(asked) = asked {
+                self.served.count_reply(asked);
             }
         }
         self.served.give_back(ended);

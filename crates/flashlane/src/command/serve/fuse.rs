@@ -1,7 +1,10 @@
 //! `flashlane serve fuse`: a device as a file.
 
 use super::watch::Watch;
-use super::{DeviceOptions, check, check_paths, described, open, warn_of_memory, warn_of_tail};
+use super::{
+    DeviceOptions, check, check_paths, described, open, run_first, warn_of_memory, warn_of_speed,
+    warn_of_tail,
+};
 use crate::device as devices;
 use crate::failure::{Failure, Status, notify};
 use crate::output::print;
@@ -38,24 +41,28 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     warn_of_memory(&target, data_bytes);
     let serving = Options { data_bytes, read_only: options.read_only, ..Options::default() };
     let slowdown = options.slowdown_of(&target);
-    let watch = Watch::new(slowdown, recording);
-    let place = &arguments.mount_point;
+    run_first(options)?;
+    if slowdown.is_some() {
+        warn_of_speed(&target, options)?;
+    }
+    let watch = Watch::new(slowdown, recording, !options.no_twin);
     match slowdown {
         Some(slowdown) => {
             let device = RealTime::new(device, slowdown);
-            serve(FuseServer::mount(&mount_point, device, &serving), &target, place, watch)
+            serve(FuseServer::mount(&mount_point, device, &serving), &target, arguments, watch)
         }
-        None => serve(FuseServer::mount(&mount_point, device, &serving), &target, place, watch),
+        None => serve(FuseServer::mount(&mount_point, device, &serving), &target, arguments, watch),
     }
 }
 
-/// Serves the file until Ctrl-C. `place` is the mount point as the user wrote it.
+/// Serves the file until Ctrl-C.
 fn serve<D: DataDevice>(
     mounted: Result<FuseServer<D>, MountError>,
     target: &Target,
-    place: &Path,
+    arguments: &Arguments,
     mut watch: Watch,
 ) -> Result<Status, Failure> {
+    let place = &arguments.mount_point;
     let mut server = mounted.map_err(Failure::failed)?;
     let export = server.served().export();
     warn_of_tail(target, export);
@@ -70,6 +77,7 @@ fn serve<D: DataDevice>(
     let ran = server.run(|served| printed.is_ok() && watch.go_on(served));
     // Whatever happened, the directory is given back first.
     let failed = watch.check();
+    let replied = server.served_mut().take_replied();
     let ended = watch.end(server.served_mut(), &format!("{}", file.display()));
     match server.unmount() {
         Ok(Unmounted::Unused) => {}
@@ -81,7 +89,9 @@ fn serve<D: DataDevice>(
     }
     printed.and(failed)?;
     ran.map_err(Failure::failed)?;
-    ended.map(|()| Status::Done)
+    ended?;
+    Watch::twin(target, &arguments.device, replied)?;
+    Ok(Status::Done)
 }
 
 /// Returns commands that make a file system on the drive and mount it, one a line.

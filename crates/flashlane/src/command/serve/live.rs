@@ -75,20 +75,38 @@ impl Live {
 
     /// Returns the summary of the run, for `whom` it was; first, whether it is valid.
     pub fn summary<D: DataDevice>(&self, served: &Served<D>, whom: &str) -> String {
-        let stats = served.total();
-        let mut text = String::new();
-        if let Some(slowdown) = self.slowdown
-            && let Lateness::Late { slowdown } = stats.lateness(slowdown)
-        {
-            let _ = writeln!(
-                text,
-                "not valid: the 99th percentile of lateness is {:.0}% of the mean latency, and allowed are 10%: clients \
-                 measured this machine as well as the drive; --slowdown {slowdown} would do",
-                100.0 * stats.lateness_share()
-            );
-        }
         let time = served.now().since(self.started);
-        let _ = writeln!(text, "served {whom} in {time}");
+        self.validity(served.total()) + &format!("served {whom} in {time}\n") + &self.facts(served)
+    }
+
+    /// Returns how things stand: the summary so far, and the counters of the device.
+    pub fn snapshot<D: DataDevice>(&self, served: &Served<D>) -> String {
+        let time = served.now().since(self.started);
+        let mut text = format!("after {time}:\n") + &self.validity(served.total()) + &self.facts(served);
+        if let Some(bytes) = served.held_bytes() {
+            let _ = writeln!(text, "  data in memory: {}", format_bytes(bytes));
+        }
+        for (name, count) in served.counters().0 {
+            let _ = writeln!(text, "  {name}: {count}");
+        }
+        text
+    }
+
+    /// Returns a line where the run is not valid.
+    fn validity(&self, stats: &Stats) -> String {
+        match self.slowdown.map(|slowdown| stats.lateness(slowdown)) {
+            Some(Lateness::Late { slowdown }) => format!(
+                "not valid: the 99th percentile of lateness is {:.0}% of the mean latency, and allowed are 10%: clients \
+                 measured this machine as well as the drive; --slowdown {slowdown} would do\n",
+                100.0 * stats.lateness_share()
+            ),
+            _ => String::new(),
+        }
+    }
+
+    /// Returns what was counted and measured since the start.
+    fn facts<D: DataDevice>(&self, served: &Served<D>) -> String {
+        let (stats, mut text) = (served.total(), String::new());
         for (name, of) in [
             ("reads", stats.reads),
             ("writes", stats.writes),
@@ -131,6 +149,6 @@ impl Live {
     }
 }
 
-fn ns(ns: f64) -> Duration {
+pub fn ns(ns: f64) -> Duration {
     Duration::from_ns(ns.round() as u64)
 }

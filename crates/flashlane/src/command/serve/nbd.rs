@@ -1,7 +1,10 @@
 //! `flashlane serve nbd`: a device for clients of NBD.
 
 use super::watch::Watch;
-use super::{DeviceOptions, check, check_paths, described, open, warn_of_memory, warn_of_tail};
+use super::{
+    DeviceOptions, check, check_paths, described, open, run_first, warn_of_memory, warn_of_speed,
+    warn_of_tail,
+};
 use crate::command::sdf::counted;
 use crate::device as devices;
 use crate::failure::{Failure, Status};
@@ -77,15 +80,26 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         description: target.to_string(),
     };
     let slowdown = options.slowdown_of(&target);
-    let watch = Watch::new(slowdown, recording);
+    run_first(options)?;
+    if slowdown.is_some() {
+        warn_of_speed(&target, options)?;
+    }
+    let watch = Watch::new(slowdown, recording, !options.no_twin);
     match slowdown {
-        Some(slowdown) => serve(bound.serve(RealTime::new(device, slowdown), serving), &target, watch),
-        None => serve(bound.serve(device, serving), &target, watch),
+        Some(slowdown) => {
+            serve(bound.serve(RealTime::new(device, slowdown), serving), &target, options, watch)
+        }
+        None => serve(bound.serve(device, serving), &target, options, watch),
     }
 }
 
 /// Serves clients until Ctrl-C.
-fn serve<D: DataDevice>(mut server: Server<D>, target: &Target, mut watch: Watch) -> Result<Status, Failure> {
+fn serve<D: DataDevice>(
+    mut server: Server<D>,
+    target: &Target,
+    options: &DeviceOptions,
+    mut watch: Watch,
+) -> Result<Status, Failure> {
     let export = server.engine().served().export();
     warn_of_tail(target, export);
     let names: Vec<String> = server.addresses().map(ToString::to_string).collect();
@@ -102,5 +116,8 @@ fn serve<D: DataDevice>(mut server: Server<D>, target: &Target, mut watch: Watch
     ran.map_err(Failure::failed)?;
     let clients = counted(server.engine().clients_total(), "client", "clients");
     watch.end(server.served_mut(), &clients)?;
+    let replied = server.served_mut().take_replied();
+    drop(server);
+    Watch::twin(target, options, replied)?;
     Ok(Status::Done)
 }

@@ -72,7 +72,7 @@ impl Recording {
 }
 
 /// Returns a command as the drive saw it, without the slowdown.
-fn record_of(asked: &Asked, slowdown: u64) -> Record {
+pub fn record_of(asked: &Asked, slowdown: u64) -> Record {
     let is_write = asked.operation == Operation::Write;
     Record {
         at: Instant::ZERO + asked.at.since(Instant::ZERO) / slowdown,

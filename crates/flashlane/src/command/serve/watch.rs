@@ -2,23 +2,27 @@
 
 use super::live::Live;
 use super::recording::Recording;
+use super::{DeviceOptions, twin};
 use crate::failure::Failure;
 use crate::output::print;
 use flashlane_device::DataDevice;
-use flashlane_serve::Served;
+use flashlane_open::Target;
+use flashlane_serve::{Replied, Served};
 
 pub struct Watch {
     slowdown: Option<u32>,
     /// From [`begin`](Self::begin) on.
     live: Option<Live>,
     recording: Option<Recording>,
+    /// The requests are repeated in virtual time.
+    has_twin: bool,
     failed: Option<Failure>,
 }
 
 impl Watch {
     /// `slowdown` is that of a simulated drive.
-    pub fn new(slowdown: Option<u32>, recording: Option<Recording>) -> Self {
-        Self { slowdown, live: None, recording, failed: None }
+    pub fn new(slowdown: Option<u32>, recording: Option<Recording>, has_twin: bool) -> Self {
+        Self { slowdown, live: None, recording, has_twin: has_twin && slowdown.is_some(), failed: None }
     }
 
     pub fn slowdown(&self) -> Option<u32> {
@@ -28,6 +32,9 @@ impl Watch {
     pub fn begin<D: DataDevice>(&mut self, served: &mut Served<D>) {
         if self.recording.is_some() {
             served.keep_asked();
+        }
+        if self.has_twin {
+            served.keep_replied(twin::REQUESTS_MAX);
         }
         self.live = Some(Live::new(served, self.slowdown));
     }
@@ -43,6 +50,9 @@ impl Watch {
     fn tick<D: DataDevice>(&mut self, served: &mut Served<D>) -> Result<(), Failure> {
         if let Some(live) = &mut self.live {
             live.tick(served)?;
+            if flashlane_host::report_requested() {
+                print(&live.snapshot(served))?;
+            }
         }
         match &mut self.recording {
             Some(recording) => recording.tick(served),
@@ -67,5 +77,10 @@ impl Watch {
             }
             None => Ok(()),
         }
+    }
+
+    /// Prints what the same requests take in virtual time.
+    pub fn twin(target: &Target, options: &DeviceOptions, replied: Vec<Replied>) -> Result<(), Failure> {
+        print(&twin::text(target, options, replied)?)
     }
 }
