@@ -1,7 +1,9 @@
-//! Served devices, by fio over a Unix socket:
+//! Served devices, by fio over a Unix socket or a loop device:
 //!
 //! - `null`: 4 KiB reads of a device that does no work, 32 in flight, beside those of `nbdkit memory`, in turn.
 //! - `floor`: the same with 1 in flight: what this machine, the socket and fio add to each request.
+//! - `fuse`: 4 KiB reads of a loop device over a device that does no work, served as a file, beside those of a loop device over a
+//!   file in memory (tmpfs), 32 in flight, in turn. It needs root.
 //! - `ssd-s`: random reads of 4 KiB on a full `sim:ssd-s`, beside the same workload in virtual time, for some slowdowns.
 //!
 //! `cargo bench -p flashlane-serve`. A server runs in a separate process: this program, called again.
@@ -12,10 +14,12 @@ use flashlane_device::NullDevice;
 use flashlane_layer::Backed;
 use flashlane_measure::{RunOptions, run};
 use flashlane_open::OpenOptions;
-use flashlane_serve::{Address, Bound, Lateness, Options, RealTime, uri};
+use flashlane_serve::{
+    Address, Bound, FuseServer, Lateness, MountPoint, Options, RealTime, Served, Stats, uri,
+};
 use flashlane_workload::Workload;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// Where a child listens, what it serves and how much slower.
@@ -39,27 +43,31 @@ impl Drop for Running {
     }
 }
 
-/// Serves until standard input ends, then prints the lateness.
-fn serve(socket: &Path) {
+/// Serves on a socket, or as a file where the path is a directory, until standard input ends, then prints the lateness.
+fn serve(place: &Path) {
     let slowdown: u32 = std::env::var(SLOWDOWN).map_or(1, |text| text.parse().expect("a number"));
     let device = std::env::var(DEVICE).expect("it is set");
-    let bound = Bound::bind(&[Address::Unix(socket.into())], false).expect("the path is new");
     let options = Options { data_bytes: Some(SIZE_BYTES), ..Options::default() };
     let device: Box<dyn flashlane_device::DataDevice> = match &*device {
         NULL => Box::new(Backed::new(NullDevice::new(SIZE_BYTES))),
         spec => OpenOptions::new().open_data(spec).expect("the drive exists").device,
     };
-    let mut server = bound.serve(RealTime::new(device, slowdown), options);
-    println!("ready");
-    let wait = std::time::Duration::ZERO;
-    let go_on = |_: &mut _| {
-        // A byte ends the server; looking for it at each turn would be a system call.
-        static TURNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let turn = TURNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        !turn.is_multiple_of(1000) || !flashlane_host::is_readable(std::io::stdin(), wait).unwrap_or(true)
+    let device = RealTime::new(device, slowdown);
+    let stats: Stats = if place.is_dir() {
+        let mount_point = MountPoint::check(place).expect("the directory is new");
+        let mut server = FuseServer::mount(&mount_point, device, &options).expect("root can mount");
+        println!("ready");
+        server.run(go_on).expect("the kernel can be waited for");
+        let stats = server.served().total().clone();
+        server.unmount().expect("it is mounted");
+        stats
+    } else {
+        let bound = Bound::bind(&[Address::Unix(place.into())], false).expect("the path is new");
+        let mut server = bound.serve(device, options);
+        println!("ready");
+        server.run(go_on).expect("sockets can be waited for");
+        server.engine().served().total().clone()
     };
-    server.run(go_on).expect("sockets can be waited for");
-    let stats = server.engine().served().total();
     let (lateness, share) = (stats.lateness.latency(), 100.0 * stats.lateness_share());
     let verdict = match stats.lateness(slowdown) {
         Lateness::Late { slowdown } => format!("not valid, slowdown {slowdown} would do"),
@@ -70,6 +78,34 @@ fn serve(socket: &Path) {
         lateness.p50 / 1e3,
         lateness.p99 / 1e3
     );
+}
+
+/// Returns whether to serve on: until standard input ends.
+fn go_on<D: flashlane_device::DataDevice>(_: &mut Served<D>) -> bool {
+    // Looking for the end at each turn would be a system call.
+    static TURNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let turn = TURNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let wait = std::time::Duration::ZERO;
+    !turn.is_multiple_of(1000) || !flashlane_host::is_readable(std::io::stdin(), wait).unwrap_or(true)
+}
+
+/// A loop device, which is detached when it is dropped.
+struct Loop(PathBuf);
+
+impl Loop {
+    fn over(file: &Path) -> Self {
+        let arguments = ["--find", "--show", "--direct-io=on", "--sector-size", "4096"];
+        let output = Command::new("losetup").args(arguments).arg(file).output().expect("losetup runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Self(String::from_utf8_lossy(&output.stdout).trim().into())
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = Command::new("losetup").arg("--detach").arg(&self.0).status();
+    }
 }
 
 fn start_ours(device: &str, slowdown: u32, socket: &Path) -> Running {
@@ -117,18 +153,20 @@ struct Measured {
     p99_us: f64,
 }
 
-fn fio(socket: &Path, depth: u32, seconds: f64) -> Measured {
+/// Measures an export on a socket, or a block device.
+fn fio(place: &Path, depth: u32, seconds: f64) -> Measured {
+    let target = match place.starts_with("/dev") {
+        true => vec![
+            "--ioengine=libaio".to_owned(),
+            "--direct=1".into(),
+            format!("--filename={}", place.display()),
+        ],
+        false => vec!["--ioengine=nbd".to_owned(), format!("--uri={}", uri(&Address::Unix(place.into())))],
+    };
     let output = Command::new("fio")
-        .args([
-            "--name=reads",
-            "--ioengine=nbd",
-            "--rw=randread",
-            "--bs=4k",
-            "--time_based",
-            "--randrepeat=0",
-        ])
+        .args(target)
+        .args(["--name=reads", "--rw=randread", "--bs=4k", "--time_based", "--randrepeat=0"])
         .args(["--output-format=json", "--lat_percentiles=1", "--percentile_list=50:99", "--norandommap"])
-        .arg(format!("--uri={}", uri(&Address::Unix(socket.into()))))
         .arg(format!("--iodepth={depth}"))
         .arg(format!("--runtime={}ms", (seconds * 1e3) as u64))
         .arg(format!("--size={SIZE_BYTES}"))
@@ -155,6 +193,38 @@ fn virtual_time(depth: u32, requests: u64) -> Measured {
     let latency = run.jobs[0].reads.as_ref().expect("it reads").latency();
     let iops = run.requests as f64 / run.elapsed.as_s_f64();
     Measured { iops, p50_us: latency.p50 / 1e3, p99_us: latency.p99 / 1e3 }
+}
+
+/// Measures loop devices over a served file and over a file in memory.
+fn loop_devices(dir: &Path, rounds: usize, seconds: f64) {
+    if flashlane_host::user().0 != 0
+        || !["/dev/loop-control", "/dev/fuse", "/dev/shm"].iter().all(|path| Path::new(path).exists())
+    {
+        return println!("SKIPPED: fuse needs root, loop devices, FUSE and /dev/shm");
+    }
+    let (mount, memory) =
+        (dir.join("mount"), tempfile::NamedTempFile::new_in("/dev/shm").expect("there is room"));
+    std::fs::create_dir(&mount).expect("the directory is new");
+    memory.as_file().set_len(SIZE_BYTES).expect("it is sparse");
+    let ours = start_ours(NULL, 1, &mount);
+    let served = Loop::over(&mount.join("drive"));
+    let plain = Loop::over(memory.path());
+    let mut ratios = Vec::new();
+    for _ in 0..rounds {
+        let (our, their) = (fio(&served.0, 32, seconds), fio(&plain.0, 32, seconds));
+        println!(
+            "fuse: {:.0} reads/s, tmpfs {:.0}, ratio {:.2}",
+            our.iops,
+            their.iops,
+            our.iops / their.iops
+        );
+        ratios.push(our.iops / their.iops);
+    }
+    println!("fuse: median ratio {:.2}", median(ratios));
+    let floor = fio(&served.0, 1, seconds);
+    println!("fuse floor: p50 {:.1} µs p99 {:.1} µs", floor.p50_us, floor.p99_us);
+    drop(served);
+    end(ours);
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -194,6 +264,7 @@ fn main() {
     let floor = fio(&socket, 1, seconds);
     println!("floor: p50 {:.1} µs p99 {:.1} µs", floor.p50_us, floor.p99_us);
     drop((ours, nbdkit));
+    loop_devices(dir.path(), rounds, seconds);
 
     let requests = if is_bench { 200_000 } else { 2000 };
     for (depth, slowdown) in [(1, 1), (1, 4), (1, 16), (8, 4), (8, 16)] {

@@ -73,6 +73,7 @@ const FIGURES: &[&Figure] = &[
     &store::SERVER_GET,
     &store::SERVER_SET,
     &serve::NULL,
+    &serve::FUSE,
     &serve::P50,
     &serve::P99,
     &serve::IOPS,

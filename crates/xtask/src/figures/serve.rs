@@ -12,6 +12,14 @@ pub const NULL: Figure = Figure {
     read: |output| number_after(output, "null: median ratio"),
 };
 
+pub const FUSE: Figure = Figure {
+    id: "serve-fuse",
+    what: "the same as a file under a loop device (root): requests a second over those of a loop device on a file in memory, in turn",
+    goal: Some(Goal::AtLeast(0.5, Some(0.8))),
+    command: COMMAND,
+    read: |output| number_after(output, "fuse: median ratio"),
+};
+
 /// Returns the number after `what` in the line of depth 8, four times slower.
 fn of_drive(output: &str, what: &str) -> Option<f64> {
     number_after(output.split("served 8/4:").nth(1)?, what)
@@ -47,9 +55,9 @@ mod tests {
 
     #[test]
     fn figures_are_those_of_depth_8() {
-        let output = "null: median ratio 1.41\nserved 1/4: p50 off by 11.9%, p99 off by 1%, IOPS off by 2%\n\
+        let output = "null: median ratio 1.41\nfuse: 1 reads/s, tmpfs 2, ratio 0.5\nfuse: median ratio 0.6\nserved 1/4: p50 off by 11.9%, p99 off by 1%, IOPS off by 2%\n\
                       served 8/4: p50 off by 4.6%, p99 off by 13.5%, IOPS off by 5.2%\n";
-        let read = [NULL, P50, P99, IOPS].map(|figure| (figure.read)(output));
-        assert_eq!(read, [1.41, 4.6, 13.5, 5.2].map(Some));
+        let read = [NULL, FUSE, P50, P99, IOPS].map(|figure| (figure.read)(output));
+        assert_eq!(read, [1.41, 0.6, 4.6, 13.5, 5.2].map(Some));
     }
 }
