@@ -2,7 +2,8 @@
 
 use crate::counters::Counters;
 use crate::profile::Profile;
-use crate::request::{Completion, Lane, Request, SubmitError};
+use crate::request::{Completion, Lane, Request, RequestId, SubmitError};
+use crate::time_split::TimeSplit;
 use crate::unit::Unit;
 use flashlane_base::Instant;
 
@@ -59,6 +60,18 @@ pub trait Device {
         Counters::default()
     }
 
+    /// Records from now on where the time of requests goes, for [`Device::time_split`]. Requires: nothing is in flight. It
+    /// changes no result. Returns false where the device cannot.
+    fn record_time_splits(&mut self) -> bool {
+        false
+    }
+
+    /// Returns where the latency of a request went that the last [`reap`](Device::reap) returned. The parts MUST add up to
+    /// its latency. `None` where the device does not [record](Device::record_time_splits) it.
+    fn time_split(&self, _id: RequestId) -> Option<TimeSplit> {
+        None
+    }
+
     /// Returns the state of erase unit `index` (from 0) of a lane after the requests that have completed; `None` where
     /// there is no such unit, and on devices without erase units.
     fn unit(&self, _lane: Lane, _index: u64) -> Option<Unit> {
@@ -101,6 +114,12 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn counters(&self) -> Counters {
         (**self).counters()
     }
+    fn record_time_splits(&mut self) -> bool {
+        (**self).record_time_splits()
+    }
+    fn time_split(&self, id: RequestId) -> Option<TimeSplit> {
+        (**self).time_split(id)
+    }
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
         (**self).unit(lane, index)
     }
@@ -133,6 +152,12 @@ impl<D: Device + ?Sized> Device for &mut D {
     }
     fn counters(&self) -> Counters {
         (**self).counters()
+    }
+    fn record_time_splits(&mut self) -> bool {
+        (**self).record_time_splits()
+    }
+    fn time_split(&self, id: RequestId) -> Option<TimeSplit> {
+        (**self).time_split(id)
     }
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
         (**self).unit(lane, index)

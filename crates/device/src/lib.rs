@@ -12,6 +12,7 @@ mod null;
 mod profile;
 mod request;
 pub mod spec;
+mod time_split;
 mod unit;
 mod unit_head;
 
@@ -23,5 +24,6 @@ pub use lanes::{Interleaved, OneLane};
 pub use null::NullDevice;
 pub use profile::{OverProvisioning, OverProvisioningChange, Profile};
 pub use request::{Completion, Failure, Lane, Request, RequestId, SubmitError};
+pub use time_split::{Part, TimeSplit};
 pub use unit::{Rule, Unit, UnitState, Units};
 pub use unit_head::{BlocksShape, UNIT_MAGIC, UnitHead, UnitKind};

@@ -22,7 +22,7 @@ use crate::undo::Undo;
 use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{
     AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request,
-    RequestId, SubmitError, Unit, UnitState,
+    RequestId, SubmitError, TimeSplit, Unit, UnitState,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -202,6 +202,14 @@ impl<D: Device> Device for Backed<D> {
 
     fn counters(&self) -> Counters {
         self.inner.counters()
+    }
+
+    fn record_time_splits(&mut self) -> bool {
+        self.inner.record_time_splits()
+    }
+
+    fn time_split(&self, id: RequestId) -> Option<TimeSplit> {
+        self.inner.time_split(id)
     }
 
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {

@@ -27,7 +27,8 @@ use crate::nand::{Geometry, Operation as FlashOperation, Owner, Work};
 use counters::Counts;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
-    AtRisk, Completion, Counters, Device, Lane, Operation, OverProvisioning, Profile, Request, SubmitError,
+    AtRisk, Completion, Counters, Device, Lane, Operation, OverProvisioning, Part, Profile, Request,
+    RequestId, SubmitError, TimeSplit,
 };
 use idle::IdleDies;
 use read::ReadPath;
@@ -152,6 +153,7 @@ impl Drive {
 
     /// A command reaches the drive.
     fn command_arrived(&mut self, slot: RequestSlot) {
+        self.kernel.charge(slot, Part::Queue);
         match self.kernel.request(slot).request().operation {
             Operation::Read => self.read_arrived(slot),
             Operation::Write => {
@@ -166,6 +168,7 @@ impl Drive {
 
     /// A write may send its data.
     fn start_write(&mut self, slot: RequestSlot) {
+        self.kernel.charge(slot, Part::Queue);
         let Request { offset_bytes, length_bytes, .. } = self.kernel.request(slot).request();
         self.translation.prefetch_place(self.lpn_at(offset_bytes));
         self.delivery.transfer_in(&mut self.kernel, slot, length_bytes);
@@ -208,6 +211,7 @@ impl Drive {
 
     /// Serves a read, and reads ahead of the host.
     fn read(&mut self, slot: RequestSlot) {
+        self.kernel.charge(slot, Part::Queue);
         let request = self.kernel.request(slot).request();
         let Volatile { reads, writes, .. } = &mut self.volatile;
         if reads.start(&mut self.kernel, writes, &mut self.translation, slot) {
@@ -287,6 +291,7 @@ impl Drive {
     fn flash_operation_finished(&mut self, die: DieId, operation: &FlashOperation) {
         if let Owner::Call(_) | Owner::Copy | Owner::Rebuild(_) = operation.owner {
             if let Some(answer) = self.translation.finished(&mut self.kernel, operation) {
+                self.kernel.operation_answers(answer.owner);
                 self.flash_operation_finished(die, &answer);
             }
             return;
@@ -310,7 +315,7 @@ impl Drive {
             (Owner::Readahead, Work::Read(read)) => self.readahead_done(read.lpn),
             (Owner::IdleGc, _) => self.collect_idle(die),
             (Owner::Turn(turn), _) => translation.end_of_turn(kernel, turn),
-            (Owner::None, _) => {}
+            (Owner::None | Owner::Gc, _) => {}
             (owner, work) => unreachable!("{work:?} is not done for {owner:?}"),
         }
     }
@@ -380,7 +385,10 @@ impl FrontEnd for Drive {
 
     #[inline]
     fn flash_finished(&mut self, die: DieId, finished: &[FlashOperation]) {
-        finished.iter().for_each(|operation| self.flash_operation_finished(die, operation));
+        for operation in finished {
+            self.kernel.operation_ended(operation.owner);
+            self.flash_operation_finished(die, operation);
+        }
         if let Some(idle_dies) = &mut self.volatile.idle_dies {
             idle_dies.watch(&mut self.kernel, die);
         }
@@ -443,6 +451,14 @@ impl Device for Drive {
 
     fn counters(&self) -> Counters {
         counters::list(&self.kernel, &self.translation, &self.volatile.counts(&self.kernel))
+    }
+
+    fn record_time_splits(&mut self) -> bool {
+        self.kernel.record_paths()
+    }
+
+    fn time_split(&self, id: RequestId) -> Option<TimeSplit> {
+        self.kernel.time_split(id)
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {

@@ -12,11 +12,14 @@
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Ticket};
 use crate::host::{CompletionPath, HostIdle, Link, Submission, Transfer};
-use crate::ids::{CallSlot, DieId, Lpn, PlaneId, RequestSlot};
+use crate::ids::{BufferSlot, CallSlot, DieId, Lpn, PlaneId, RequestSlot};
 use crate::nand::{FlashArray, Geometry, Operation as FlashOperation, Owner, Program};
+use crate::path::Paths;
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
-use flashlane_device::{Completion, Failure, Lane, Operation, Profile, Request, RequestId, SubmitError};
+use flashlane_device::{
+    Completion, Failure, Lane, Operation, Part, Profile, Request, RequestId, SubmitError, TimeSplit,
+};
 
 /// A request in flight, with the state that the front end keeps of it.
 #[derive(Clone, Debug)]
@@ -112,6 +115,8 @@ pub(crate) struct Kernel<S> {
     writes: u64,
     /// An empty list, kept to spare its allocation.
     finished: Vec<FlashOperation>,
+    /// Where the paths of requests are kept.
+    paths: Option<Box<Paths>>,
 }
 
 /// What a drive adds to the kernel.
@@ -190,6 +195,7 @@ impl<S> Kernel<S> {
             completed: Vec::new(),
             writes: 0,
             finished: Vec::new(),
+            paths: None,
         }
     }
 
@@ -264,6 +270,9 @@ impl<S> Kernel<S> {
         self.volatile.host_idle.request_accepted();
         let accepted = InFlight::new(request, self.now);
         let slot = self.volatile.requests.insert(accepted);
+        if let Some(paths) = &mut self.paths {
+            paths.accepted(slot, self.now);
+        }
         let cost = self.submission.next();
         if cost.is_zero() {
             return Some(slot);
@@ -284,13 +293,25 @@ impl<S> Kernel<S> {
     pub(crate) fn send(&mut self, transfer: Transfer, bytes: u64, carried: u32) {
         let request = &mut self.volatile.requests[transfer.request];
         let command = !std::mem::replace(&mut request.command_sent, true);
-        self.link.send(self.now, transfer, bytes, carried, command);
+        let ends = self.link.send(self.now, transfer, bytes, carried, command);
+        if let Some(paths) = &mut self.paths {
+            paths.transfer(transfer.request, transfer.direction, self.now, ends);
+        }
     }
 
     /// Queues an operation at its die.
     #[inline]
     pub(crate) fn enqueue(&mut self, operation: FlashOperation) {
+        self.begin_path(operation.owner);
         self.flash.enqueue(operation, self.now, &mut self.volatile.events);
+    }
+
+    /// Lets the next flash operation begin with the path of what it is for, where paths are kept.
+    #[inline]
+    fn begin_path(&mut self, owner: Owner) {
+        if let Some(paths) = &mut self.paths {
+            self.flash.set_path(paths.of_operation(owner, self.now));
+        }
     }
 
     /// Lets no program wait for its group any longer.
@@ -327,6 +348,7 @@ impl<S> Kernel<S> {
         unit: Program,
         places: impl Iterator<Item = (PlaneId, bool)>,
     ) {
+        self.begin_path(owner);
         self.flash.enqueue_run(owner, unit, places, self.now, &mut self.volatile.events);
     }
 
@@ -347,9 +369,72 @@ impl<S> Kernel<S> {
         self.writes += 1;
     }
 
+    // Where the time of requests goes. Without paths all of this does nothing.
+
+    /// Keeps the paths of requests from now on. Returns false where requests are in flight.
+    pub(crate) fn record_paths(&mut self) -> bool {
+        if self.volatile.in_flight > 0 {
+            return false;
+        }
+        self.paths = Some(Box::default());
+        self.flash.record_paths(self.now);
+        true
+    }
+
+    /// The split of a request whose completion was handed out last.
+    pub(crate) fn time_split(&self, id: RequestId) -> Option<TimeSplit> {
+        self.paths.as_ref().and_then(|paths| paths.split_of(id))
+    }
+
+    /// A request has waited for `part` until now.
+    #[inline]
+    pub(crate) fn charge(&mut self, slot: RequestSlot, part: Part) {
+        if let Some(paths) = &mut self.paths {
+            paths.charge(slot, part, self.now);
+        }
+    }
+
+    /// A request no longer waits for what others do: its time goes with that of the flash operation that ends now.
+    #[inline]
+    pub(crate) fn charge_wait(&mut self, slot: RequestSlot) {
+        if let Some(paths) = &mut self.paths {
+            paths.waited(slot, self.now);
+        }
+    }
+
+    /// The next of the flash operations that have finished is handled.
+    #[inline]
+    pub(crate) fn operation_ended(&mut self, owner: Owner) {
+        if let Some(paths) = &mut self.paths {
+            paths.operation_ended(owner);
+        }
+    }
+
+    /// The flash operation that is handled answers `owner`, for which others were queued.
+    #[inline]
+    pub(crate) fn operation_answers(&mut self, owner: Owner) {
+        if let Some(paths) = &mut self.paths {
+            paths.operation_answers(owner, self.now);
+        }
+    }
+
+    /// A buffered unit leaves the buffer.
+    #[inline]
+    pub(crate) fn forget_drain(&mut self, slot: BufferSlot) {
+        if let Some(paths) = &mut self.paths {
+            paths.drained(slot);
+        }
+    }
+
+    // Completion.
+
     /// The drive has done all of a request; its completion is on the way to the host.
     #[inline]
     pub(crate) fn complete(&mut self, slot: RequestSlot) {
+        debug_assert!(
+            self.paths.as_mut().is_none_or(|paths| paths.is_charged(slot, self.now)),
+            "all time of a completed request is charged"
+        );
         match self.completion_path.next(self.now) {
             None => self.deliver_completion(slot),
             Some(time) => {
@@ -376,6 +461,9 @@ impl<S> Kernel<S> {
     fn push_completion(&mut self, slot: RequestSlot) {
         let request = &self.volatile.requests[slot];
         self.writes += u64::from(request.is_volatile_write() && !request.counted);
+        if let Some(paths) = &mut self.paths {
+            paths.completed(slot, request.id, self.now);
+        }
         self.completed.push(Completion {
             id: request.id,
             submitted: request.submitted,
@@ -392,6 +480,9 @@ impl<S> Kernel<S> {
         }
         self.link.cut_power();
         self.flash.cut_power();
+        if let Some(paths) = &mut self.paths {
+            paths.cut_power();
+        }
         self.volatile = Volatile {
             events: EventQueue::default(),
             requests: Slab::new(),
@@ -429,6 +520,9 @@ pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Comp
     loop {
         let kernel = front.kernel();
         if !kernel.completed.is_empty() {
+            if let Some(paths) = &mut kernel.paths {
+                paths.reaped();
+            }
             return out.append(&mut kernel.completed);
         }
         let in_flight = kernel.volatile.in_flight;
@@ -452,12 +546,16 @@ fn step<F: FrontEnd>(front: &mut F) {
     if kernel.link.next_time() <= kernel.volatile.events.next_time() {
         let (time, transfer) = kernel.link.pop().expect("it has a time");
         kernel.advance(time, LINK | u64::from(transfer.request.0));
+        if let Some(paths) = &mut kernel.paths {
+            paths.transfer_ended(transfer.request, transfer.direction);
+        }
         return front.transfer_ended(transfer);
     }
     let (time, ticket, event) = kernel.volatile.events.pop().expect("it has a time");
     match event {
         Event::Submitted(slot) => {
             kernel.advance(time, u64::from(slot.0));
+            kernel.charge(slot, Part::Host);
             front.submitted(slot);
         }
         Event::Array(die) => {
@@ -509,7 +607,15 @@ fn step<F: FrontEnd>(front: &mut F) {
 /// Hands finished flash operations of `die` to the front end.
 #[inline]
 fn hand_over_finished<F: FrontEnd>(front: &mut F, die: DieId, mut finished: Vec<FlashOperation>) {
+    let kernel = front.kernel();
+    if let (Some(paths), Some(ended)) = (&mut kernel.paths, kernel.flash.ended_paths()) {
+        paths.take_ended(ended);
+    }
     front.flash_finished(die, &finished);
     finished.clear();
-    front.kernel().finished = finished;
+    let kernel = front.kernel();
+    if let Some(paths) = &mut kernel.paths {
+        paths.operations_handled();
+    }
+    kernel.finished = finished;
 }

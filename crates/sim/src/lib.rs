@@ -15,6 +15,7 @@ mod host;
 mod ids;
 mod kernel;
 mod nand;
+mod path;
 mod pieces;
 pub mod profile;
 mod room;

@@ -12,6 +12,7 @@ mod lifetime;
 mod media;
 mod multi_plane;
 mod operation;
+mod paths;
 mod queue;
 mod queued;
 mod scheduler;

@@ -24,8 +24,8 @@ use crate::nand::{Correction, Geometry, Operation as FlashOperation};
 use engine::Engine;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
-    AtRisk, Completion, Counters, Device, Failure, Lane, Operation, Profile, Request, SubmitError, Unit,
-    UnitState, Units,
+    AtRisk, Completion, Counters, Device, Failure, Lane, Operation, Profile, Request, RequestId, SubmitError,
+    TimeSplit, Unit, UnitState, Units,
 };
 use job::Job;
 use shape::Shape;
@@ -151,7 +151,10 @@ impl FrontEnd for Sdf {
 
     #[inline]
     fn flash_finished(&mut self, _: DieId, finished: &[FlashOperation]) {
-        finished.iter().for_each(|operation| self.flash_operation_finished(operation));
+        for operation in finished {
+            self.kernel.operation_ended(operation.owner);
+            self.flash_operation_finished(operation);
+        }
     }
 }
 
@@ -215,6 +218,14 @@ impl Device for Sdf {
             ("bus_busy_ns", flash.bus_busy_ns),
             ("link_busy_ns", self.kernel.link().busy_ns()),
         ])
+    }
+
+    fn record_time_splits(&mut self) -> bool {
+        self.kernel.record_paths()
+    }
+
+    fn time_split(&self, id: RequestId) -> Option<TimeSplit> {
+        self.kernel.time_split(id)
     }
 
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {

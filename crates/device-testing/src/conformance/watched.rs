@@ -37,8 +37,9 @@ pub(super) struct Watched<D: Device> {
 }
 
 impl<D: Device> Watched<D> {
-    pub fn new(device: D, law: &'static str, health: Health) -> Self {
+    pub fn new(mut device: D, law: &'static str, health: Health) -> Self {
         let latest_now = device.now();
+        device.record_time_splits();
         Self {
             device,
             law,
@@ -191,6 +192,10 @@ impl<D: Device> Watched<D> {
             format!("{completion:?} comes after one completed at {latest:?}")
         });
         self.latest_completed = completion.completed;
+        let (split, latency) = (self.device.time_split(completion.id), completion.latency());
+        self.require(split.is_none_or(|split| split.total() == latency), || {
+            format!("{completion:?} took {latency}, and its parts {split:?}")
+        });
         self.require(self.may_fail() || completion.outcome.is_ok(), || {
             format!("{request:?} failed: {:?}", completion.outcome)
         });

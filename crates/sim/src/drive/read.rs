@@ -232,6 +232,7 @@ impl ReadPath {
     pub(super) fn readahead_done(&mut self, kernel: &mut Kernel<HostRequest>, lpn: Lpn) {
         let Some((_, cache)) = &mut self.readahead else { return };
         for (slot, bytes) in cache.fetched(lpn) {
+            kernel.charge_wait(slot);
             self.delivery.deliver(kernel, slot, 1, u64::from(bytes));
         }
     }

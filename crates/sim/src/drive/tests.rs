@@ -7,6 +7,7 @@ mod link;
 mod parity;
 mod random_drives;
 mod replication;
+mod time_split;
 mod uflip_profiles;
 
 use super::*;

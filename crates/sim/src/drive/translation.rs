@@ -359,7 +359,7 @@ impl Translation {
             due.iter().for_each(|gc| kernel.promote_gc(gc.plane));
         }
         let plane = program.map(|program| program.plane);
-        let host = GcScheduling { owner: Owner::None, class: Class::Write, defer: Defer::No };
+        let host = GcScheduling { owner: Owner::Gc, class: Class::Write, defer: Defer::No };
         if due.iter().any(|gc| gc.precedes_write) {
             // GC that waits for its turn was done before, and goes first.
             self.rotate(kernel, |rotation, turn| {
@@ -404,7 +404,7 @@ impl Translation {
         let reported = change(rotation, &mut turn);
         for (at, gc) in turn.iter().enumerate() {
             let is_last = at + 1 == turn.len();
-            let owner = reported.filter(|_| is_last).map_or(Owner::None, Owner::Turn);
+            let owner = reported.filter(|_| is_last).map_or(Owner::Gc, Owner::Turn);
             self.enqueue_gc(kernel, gc, GcScheduling { owner, class: Class::Write, defer: Defer::No });
         }
         turn.clear();
@@ -499,7 +499,7 @@ impl Translation {
         let GcWork { plane, planes, mut moves, summaries, erases, is_paced_step, .. } = *gc;
         if self.moves_in_runs {
             // The end of GC is that of what follows its moves.
-            let owner = if let Owner::Turn(_) = scheduling.owner { Owner::None } else { scheduling.owner };
+            let owner = if let Owner::Turn(_) = scheduling.owner { Owner::Gc } else { scheduling.owner };
             self.enqueue_moves(
                 kernel,
                 plane,

@@ -31,7 +31,7 @@ use crate::kernel::Kernel;
 use crate::nand::{Geometry, Owner, Program};
 use crate::pieces::{Piece, pieces_after, split};
 use flashlane_base::Duration;
-use flashlane_device::{Failure, Request};
+use flashlane_device::{Failure, Part, Request};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What writes, trims and flushes counted.
@@ -216,6 +216,7 @@ impl WritePath {
 
     /// Completes an acknowledged write.
     pub(super) fn complete_buffered(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
+        kernel.charge(slot, Part::Buffer);
         self.delivery.write_units_done(kernel, slot, 1);
     }
 
@@ -286,11 +287,13 @@ impl WritePath {
     /// A buffered mapping unit is on flash, or can never be: its slot is free for writes that wait.
     fn release(&mut self, kernel: &mut DriveKernel, translation: &mut Translation, slot: BufferSlot) {
         self.buffer.as_mut().expect("units drain from a buffer").drained(slot, kernel.now());
+        kernel.forget_drain(slot);
         while let Some(&write) = self.stalled.front() {
             if !self.admit(kernel, translation, write) {
                 break;
             }
             self.stalled.pop_front();
+            kernel.charge_wait(write);
             self.acknowledge(kernel, write);
         }
         self.end_flushes(kernel);
@@ -492,6 +495,7 @@ impl WritePath {
             !flushed
         });
         for slot in done.drain(..) {
+            kernel.charge_wait(slot);
             kernel.complete(slot);
         }
         self.flushed = done;

@@ -59,9 +59,16 @@ impl Link {
     }
 
     /// Queues `transfer` of `bytes`, which carry `units` mapping units, to begin as soon as the link is free; `command` adds
-    /// the command's own time.
+    /// the command's own time. Returns when it ends.
     #[inline]
-    pub(crate) fn send(&mut self, now: Instant, transfer: Transfer, bytes: u64, units: u32, command: bool) {
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        transfer: Transfer,
+        bytes: u64,
+        units: u32,
+        command: bool,
+    ) -> Instant {
         let mut time = match (bytes, self.bytes_per_s[transfer.direction as usize]) {
             (0, _) | (_, 0) => Duration::ZERO,
             // The usual sizes fit 64-bit arithmetic.
@@ -77,6 +84,7 @@ impl Link {
         let ends = lane.free_at.max(now) + time;
         lane.free_at = ends;
         lane.under_way.push_back((ends, transfer));
+        ends
     }
 
     /// Whether anything is under way.

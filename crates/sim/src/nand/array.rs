@@ -12,6 +12,7 @@ use super::scheduler::{Scheduler, ranks};
 use crate::config::{DeferGc, DriveConfig};
 use crate::event::{EventQueue, Ticket};
 use crate::ids::{ChannelId, DieId, Lpn, PlaneId};
+use crate::path::Path;
 use flashlane_base::{Instant, Seed};
 
 /// All dies and channels.
@@ -171,6 +172,20 @@ impl FlashArray {
     /// Lets no program wait for its group any longer.
     pub fn release_groups(&mut self, now: Instant, events: &mut EventQueue) {
         each!(mut self, scheduler => scheduler.release_groups(now, events));
+    }
+
+    /// Keeps the paths of operations from now on. [`FlashArray::set_path`] sets the path with which the next operation begins.
+    pub(crate) fn record_paths(&mut self, now: Instant) {
+        each!(mut self, scheduler => scheduler.record_paths(now));
+    }
+
+    pub(crate) fn set_path(&mut self, path: Path) {
+        each!(mut self, scheduler => scheduler.set_path(path));
+    }
+
+    /// The paths of operations that were appended to `finished`, in the same order; `None` where none are kept.
+    pub(crate) fn ended_paths(&mut self) -> Option<&mut Vec<Path>> {
+        each!(mut self, scheduler => scheduler.ended_paths())
     }
 
     /// Power is cut: all operations are lost, the counters stay.

@@ -22,6 +22,11 @@ impl PendingGroups {
         self.count == 0
     }
 
+    /// The number of programs that wait at `die`.
+    pub(super) fn waiting(&self, die: DieId) -> usize {
+        self.dies[die.index()].len()
+    }
+
     pub(super) fn push(&mut self, die: DieId, operation: Operation) {
         self.dies[die.index()].push(operation);
         self.count += 1;

@@ -7,10 +7,12 @@
 use super::Geometry;
 use super::media::Media;
 use super::operation::{Defer, Operation, Owner, Program, Read, Work};
+use super::paths::{InOrderPaths, OwnTimes};
 use super::scheduler::Scheduler;
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Ticket};
 use crate::ids::{DieId, PlaneId};
+use crate::path::Path;
 use flashlane_base::{Duration, Instant, Seed};
 use std::collections::VecDeque;
 
@@ -26,6 +28,8 @@ pub(super) struct InOrder {
     /// The joined units of a run, summed for each die, and the dies that have some, in the order of their first.
     shares: Vec<Share>,
     sharing: Vec<DieId>,
+    /// Where the paths of operations are kept.
+    paths: Option<Box<InOrderPaths>>,
 }
 
 /// A die's part in a run of mapping units.
@@ -60,6 +64,7 @@ impl InOrder {
                 && config.readahead.is_none(),
             shares: vec![Share::default(); dies],
             sharing: Vec::new(),
+            paths: None,
         }
     }
 
@@ -98,53 +103,67 @@ impl InOrder {
             // The plane of a joined program says no more than its die.
             let program = Operation::program(owner, PlaneId(0), unit.lpn, 0);
             let program = Operation { work: Work::Program(all), ..program };
-            self.push(die, &program, array + bus * u64::from(units), now, events);
+            let own = OwnTimes { deferred: Duration::ZERO, array, bus: bus * u64::from(units), retries: 0 };
+            self.push(die, &program, own, now, events);
         }
         self.sharing = sharing;
     }
 
-    /// Puts an operation that takes `time` behind the others of its die.
+    /// Puts an operation that takes `own` times behind the others of its die.
     #[inline]
     fn push(
         &mut self,
         die: DieId,
         operation: &Operation,
-        time: Duration,
+        own: OwnTimes,
         now: Instant,
         events: &mut EventQueue,
     ) {
         let line = &mut self.lines[die.index()];
         if operation.defer == Defer::UntilNextOperation {
-            line.deferred += time;
+            line.deferred += own.total();
             return;
         }
-        let ends = line.free_at.max(now) + line.deferred + time;
+        let own = OwnTimes { deferred: line.deferred, ..own };
+        let ends = line.free_at.max(now) + own.total();
         (line.free_at, line.deferred) = (ends, Duration::ZERO);
         if let Some((last_ends, last)) = line.under_way.back_mut()
             && last.owner == operation.owner
             && matches!(operation.owner, Owner::Request(_))
         {
             debug_assert!(*last_ends <= ends, "a die serves in order");
-            match (&mut last.work, operation.work) {
+            let joined = match (&mut last.work, operation.work) {
                 (Work::Program(Program { units, bus_bytes, .. }), Work::Program(next))
                     if self.joins_programs =>
                 {
-                    (*units, *bus_bytes, *last_ends) =
-                        (*units + next.units, *bus_bytes + next.bus_bytes, ends);
-                    return;
+                    (*units, *bus_bytes) = (*units + next.units, *bus_bytes + next.bus_bytes);
+                    true
                 }
                 (Work::Read(Read { units, bus_bytes, .. }), Work::Read(next)) if self.joins_reads => {
-                    (*units, *bus_bytes, *last_ends) =
-                        (*units + next.units, *bus_bytes + next.bus_bytes, ends);
-                    return;
+                    (*units, *bus_bytes) = (*units + next.units, *bus_bytes + next.bus_bytes);
+                    true
                 }
-                _ => {}
+                _ => false,
+            };
+            if joined {
+                *last_ends = ends;
+                return self.record_path(die, operation, own, true, now);
             }
         }
         if line.under_way.is_empty() {
             events.schedule(ends, Event::Array(die));
         }
         line.under_way.push_back((ends, *operation));
+        self.record_path(die, operation, own, false, now);
+    }
+
+    /// Records the path of an operation that was queued, where paths are kept.
+    #[inline]
+    fn record_path(&mut self, die: DieId, operation: &Operation, own: OwnTimes, joined: bool, now: Instant) {
+        if let Some(paths) = &mut self.paths {
+            let ends = paths.queued(die, operation, own, joined, now);
+            debug_assert_eq!(ends, self.lines[die.index()].free_at, "all time until the end is charged");
+        }
     }
 }
 
@@ -152,8 +171,12 @@ impl Scheduler for InOrder {
     #[inline]
     fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue) {
         let timing = self.media.timing();
+        let mut retries = 0;
         let (array, bus) = match operation.work {
-            Work::Read(read) => (timing.read * u64::from(1 + read.retries), read.bus_bytes),
+            Work::Read(read) => {
+                retries = read.retries;
+                (timing.read * u64::from(1 + read.retries), read.bus_bytes)
+            }
             Work::Program(program) => (timing.programming(program.fills_block), program.bus_bytes),
             Work::Gc(gc) => {
                 let moved = (timing.read + timing.program) * u64::from(gc.moves);
@@ -166,7 +189,7 @@ impl Scheduler for InOrder {
         let array = self.media.array_time(array);
         self.media.count_bus(bus);
         let die = self.media.die_of(operation.plane);
-        self.push(die, &operation, array + bus, now, events);
+        self.push(die, &operation, OwnTimes { deferred: Duration::ZERO, array, bus, retries }, now, events);
     }
 
     /// An event may precede the end of an operation that another was joined to since it was scheduled.
@@ -184,6 +207,9 @@ impl Scheduler for InOrder {
             && *ends <= now
         {
             self.media.finish(operation, finished);
+            if let Some(paths) = &mut self.paths {
+                paths.ends(die, operation.owner.waits());
+            }
             under_way.pop_front();
         }
         if let Some((ends, _)) = under_way.front() {
@@ -201,8 +227,27 @@ impl Scheduler for InOrder {
         !line.deferred.is_zero() || line.under_way.iter().any(|(_, operation)| operation.is_internal())
     }
 
+    fn record_paths(&mut self, now: Instant) {
+        let dies = self.lines.iter().map(|line| (line.free_at, line.under_way.len()));
+        self.paths = Some(Box::new(InOrderPaths::new(dies, now)));
+    }
+
+    fn set_path(&mut self, path: Path) {
+        if let Some(paths) = &mut self.paths {
+            paths.set_next(path);
+        }
+    }
+
+    fn ended_paths(&mut self) -> Option<&mut Vec<Path>> {
+        self.paths.as_mut().map(|paths| paths.ended())
+    }
+
     fn cut_power(&mut self) {
         self.lines.fill(Line::default());
+        if let Some(paths) = &mut self.paths {
+            let dies = self.lines.iter().map(|_| (Instant::ZERO, 0));
+            **paths = InOrderPaths::new(dies, Instant::ZERO);
+        }
         debug_assert!(self.sharing.is_empty(), "shares are queued at once");
     }
 }

@@ -67,12 +67,12 @@ impl Media {
     pub(super) fn finish(&mut self, operation: &Operation, finished: &mut Vec<Operation>) {
         match &operation.work {
             // Those of GC are counted by the translation layer.
-            Work::Read(_) if matches!(operation.owner, Owner::None | Owner::IdleGc) => {}
+            Work::Read(_) if matches!(operation.owner, Owner::None | Owner::Gc | Owner::IdleGc) => {}
             Work::Read(read) => self.counters.reads += u64::from(read.units),
             Work::Program(program) => self.counters.programs += u64::from(program.units),
             Work::Gc(_) | Work::Erase(_) => {}
         }
-        if operation.owner != Owner::None {
+        if operation.owner.waits() {
             finished.push(*operation);
         }
     }

@@ -26,8 +26,18 @@ pub enum Owner {
     Copy,
     /// Garbage collection of an idle die, which may be resumed.
     IdleGc,
+    /// Other garbage collection, for which no request waits.
+    Gc,
     /// No request waits for it.
     None,
+}
+
+impl Owner {
+    /// Whether anything waits for the end of the operation.
+    #[inline]
+    pub(crate) fn waits(self) -> bool {
+        !matches!(self, Self::Gc | Self::None)
+    }
 }
 
 /// Array to register, then over the bus.

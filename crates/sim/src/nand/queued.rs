@@ -19,13 +19,16 @@ use super::groups::PendingGroups;
 use super::media::Media;
 use super::multi_plane::{MultiPlaneIndex, QueueId};
 use super::operation::{Defer, Gc, Operation, Owner, Work};
+use super::paths::QueuedPaths;
 use super::queue::{Node, OpSlot, Operations};
 use super::scheduler::{Scheduler, ranks};
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Ticket};
 use crate::ids::{ChannelId, DieId, Lpn};
+use crate::path::Path;
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
+use flashlane_device::Part;
 use flashlane_policy::scheduling::{Class, RANKS};
 
 /// What of a profile decides the order of operations.
@@ -53,6 +56,8 @@ pub(super) struct Queued {
     index: Option<MultiPlaneIndex>,
     groups: PendingGroups,
     channels: Channels,
+    /// Where the paths of operations are kept.
+    paths: Option<Box<QueuedPaths>>,
 }
 
 impl Queued {
@@ -94,6 +99,7 @@ impl Queued {
             index,
             groups: PendingGroups::new(rules.dies),
             channels: Channels::new(rules.channels),
+            paths: None,
         }
     }
 
@@ -101,13 +107,16 @@ impl Queued {
         self.rules.ranks[class as usize]
     }
 
-    fn push(&mut self, die: DieId, operation: Operation) {
+    fn push(&mut self, die: DieId, operation: Operation, now: Instant) {
         let rank = match operation.defer {
             Defer::BehindHost => DEFERRED,
             Defer::No | Defer::UntilNextOperation => self.rank(operation.class),
         };
         self.dies[die.index()].internal += u32::from(operation.is_internal());
         let op = self.ops.insert(Node::new(operation));
+        if let Some(paths) = &mut self.paths {
+            paths.queued(op, die, now);
+        }
         self.push_back(QueueId { die, rank }, op);
     }
 
@@ -159,10 +168,44 @@ impl Queued {
     }
 
     /// Queues the programs of a die that wait for their group.
-    fn release_group(&mut self, die: DieId) {
+    fn release_group(&mut self, die: DieId, now: Instant) {
         let waiting = self.groups.take(die);
-        waiting.iter().for_each(|&operation| self.push(die, operation));
+        // The path of the operation that releases them is still to be used.
+        let next = self.paths.as_ref().map(|paths| paths.next());
+        for &operation in &waiting {
+            if let Some(paths) = &mut self.paths {
+                paths.leaves_group(die, now);
+            }
+            self.push(die, operation, now);
+        }
+        if let (Some(paths), Some(next)) = (&mut self.paths, next) {
+            paths.set_next(next);
+        }
         self.groups.recycle(die, waiting);
+    }
+
+    /// Calls `record` for each operation that shares the array time of `first`, where paths are kept. Nothing waits for
+    /// GC but the operations behind it, which have paths of their own.
+    #[inline]
+    fn each_path(&mut self, first: OpSlot, record: impl Fn(&mut QueuedPaths, OpSlot)) {
+        let Some(paths) = &mut self.paths else { return };
+        if let Work::Gc(_) = self.ops[first].operation.work {
+            return;
+        }
+        let mut op = first;
+        while op.is_some() {
+            record(paths, op);
+            op = self.ops[op].partner;
+        }
+    }
+
+    /// Records what occupies a die from now on, where paths are kept.
+    #[inline]
+    fn record_occupant(&mut self, die: DieId, now: Instant) {
+        let Some(paths) = &mut self.paths else { return };
+        let Die { array, register, .. } = self.dies[die.index()];
+        let op = if array.is_some() { array } else { register };
+        paths.occupies(die, op.is_some().then(|| &self.ops[op].operation), now);
     }
 
     /// Lets waiting operations start on whatever of the die is free.
@@ -170,6 +213,7 @@ impl Queued {
         // With cache mode a read may free the array for the next at once; two rounds then find work.
         while let Some(op) = self.next_operation(die, now, events) {
             self.join_partners(die, op);
+            self.each_path(op, |paths, op| paths.begins(op, die, now));
             let state = &mut self.dies[die.index()];
             match self.ops[op].operation.work {
                 Work::Read(_) => {
@@ -186,6 +230,7 @@ impl Queued {
                 Work::Gc(_) | Work::Erase(_) => self.begin_gc(die, op, now, events),
             }
         }
+        self.record_occupant(die, now);
     }
 
     /// Joins to an operation that begins those that share its array time.
@@ -297,14 +342,20 @@ impl Queued {
         let state = &mut self.dies[die.index()];
         debug_assert!(!state.register.is_some(), "the register is free");
         state.register = op;
+        // It may have waited in the array for the register, which a read before it held.
+        self.each_path(op, |paths, op| paths.charge(op, Part::BehindReads, now));
         self.want_bus(die, op, now, events);
     }
 
     /// Starts the array for `nominal`, or what the flash's noise makes of it.
     #[inline]
     fn run_array(&mut self, die: DieId, nominal: Duration, now: Instant, events: &mut EventQueue) {
-        let ends = now + self.media.array_time(nominal);
+        let time = self.media.array_time(nominal);
+        let ends = now + time;
         let state = &mut self.dies[die.index()];
+        if let Some(paths) = &mut self.paths {
+            paths.array_starts(state.array, time);
+        }
         let node = &self.ops[state.array];
         if node.is_multi_plane || node.operation.planes() > 1 {
             self.media.count_multi_plane();
@@ -312,6 +363,41 @@ impl Queued {
         debug_assert!(state.array.is_some() && state.ticket == Ticket::NONE, "one array time runs");
         state.array_ends = ends;
         state.ticket = events.schedule(ends, Event::Array(die));
+    }
+
+    /// Programs what is in the register, of which the first operation is `first`.
+    #[inline]
+    fn run_loaded(&mut self, die: DieId, first: OpSlot, now: Instant, events: &mut EventQueue) {
+        self.each_path(first, |paths, op| paths.charge(op, Part::BehindPrograms, now));
+        self.run_array(die, self.program_time(first), now, events);
+    }
+
+    /// Records that the data of an operation have crossed the bus, where paths are kept: of a program, those of all that
+    /// share its array time when the last of them have.
+    #[inline]
+    fn record_bus_end(&mut self, die: DieId, op: OpSlot, now: Instant) {
+        let Some(paths) = &mut self.paths else { return };
+        let is_last = !self.ops[op].partner.is_some();
+        if is_last && self.ops[op].operation.is_program() {
+            let first = self.dies[die.index()].register;
+            self.each_path(first, |paths, op| paths.charge(op, Part::Bus, now));
+        } else {
+            paths.charge(op, Part::Bus, now);
+        }
+    }
+
+    /// Records that an operation and those that share its array time leave the array, where paths are kept.
+    #[inline]
+    fn record_array_end(&mut self, first: OpSlot, now: Instant) {
+        if self.paths.is_none() {
+            return;
+        }
+        if self.ops[first].operation.is_read() {
+            let retries = self.retries(first);
+            self.each_path(first, |paths, op| paths.sensed(op, retries, now));
+        } else {
+            self.each_path(first, |paths, op| paths.leaves_array(op, first, now));
+        }
     }
 
     fn bus_time(&self, op: OpSlot) -> Duration {
@@ -411,6 +497,11 @@ impl Queued {
     #[inline]
     fn finish(&mut self, op: OpSlot, finished: &mut Vec<Operation>) {
         let operation = self.ops[op].operation;
+        if let Some(paths) = &mut self.paths
+            && operation.owner.waits()
+        {
+            paths.ends(op);
+        }
         self.ops.remove(op);
         let die = self.media.die_of(operation.plane);
         self.dies[die.index()].internal -= u32::from(operation.is_internal());
@@ -433,14 +524,17 @@ impl Scheduler for Queued {
         let die = self.media.die_of(operation.plane);
         if let Work::Program(program) = operation.work {
             if program.waits_for_group {
+                if let Some(paths) = &mut self.paths {
+                    paths.waits_for_group(die);
+                }
                 return self.groups.push(die, operation);
             }
             if !self.groups.is_empty() {
-                self.release_group(die);
+                self.release_group(die, now);
             }
         }
         let class = operation.class;
-        self.push(die, operation);
+        self.push(die, operation, now);
         if class == Class::HostRead {
             self.suspend(die, now);
         }
@@ -461,6 +555,8 @@ impl Scheduler for Queued {
         }
         state.ticket = Ticket::NONE;
         let op = state.array;
+        self.record_array_end(op, now);
+        let state = &mut self.dies[die.index()];
         match self.ops[op].operation.work {
             Work::Read(_) if state.register.is_some() => state.sensed = true,
             Work::Read(_) => {
@@ -474,7 +570,7 @@ impl Scheduler for Queued {
                 if state.loaded {
                     let next = state.register;
                     (state.loaded, state.register, state.array) = (false, OpSlot::NONE, next);
-                    self.run_array(die, self.program_time(next), now, events);
+                    self.run_loaded(die, next, now, events);
                 }
             }
             Work::Gc(_) | Work::Erase(_) => self.end_gc_step(die, op, now, events, finished),
@@ -496,6 +592,8 @@ impl Scheduler for Queued {
         let state = &mut self.dies[die.index()];
         let op = std::mem::replace(&mut state.transferring, OpSlot::NONE);
         let partner = self.ops[op].partner;
+        self.record_bus_end(die, op, now);
+        let state = &mut self.dies[die.index()];
         match self.ops[op].operation.work {
             Work::Read(_) => {
                 state.register = partner;
@@ -512,7 +610,7 @@ impl Scheduler for Queued {
             Work::Program(_) if !state.array.is_some() => {
                 let loaded = state.register;
                 (state.array, state.register) = (loaded, OpSlot::NONE);
-                self.run_array(die, self.program_time(loaded), now, events);
+                self.run_loaded(die, loaded, now, events);
             }
             Work::Program(_) => state.loaded = true,
             Work::Gc(_) | Work::Erase(_) => {
@@ -538,6 +636,7 @@ impl Scheduler for Queued {
         debug_assert!(self.is_idle(die, now), "GC goes on when the die is idle");
         let Some(op) = self.dies[die.index()].paused.pop(&self.ops) else { return false };
         self.begin_gc(die, op, now, events);
+        self.record_occupant(die, now);
         true
     }
 
@@ -578,13 +677,37 @@ impl Scheduler for Queued {
             return;
         }
         for die in (0..self.rules.dies).map(DieId) {
-            self.release_group(die);
+            self.release_group(die, now);
             self.begin(die, now, events);
         }
     }
 
+    fn record_paths(&mut self, now: Instant) {
+        let mut paths = QueuedPaths::new(self.dies.len());
+        paths.set_next(Path::new(now));
+        for die in (0..self.rules.dies).map(DieId) {
+            (0..self.groups.waiting(die)).for_each(|_| paths.waits_for_group(die));
+        }
+        for op in self.ops.slots_in_use() {
+            paths.queued(op, self.media.die_of(self.ops[op].operation.plane), now);
+        }
+        self.paths = Some(Box::new(paths));
+        (0..self.rules.dies).for_each(|die| self.record_occupant(DieId(die), now));
+    }
+
+    fn set_path(&mut self, path: Path) {
+        if let Some(paths) = &mut self.paths {
+            paths.set_next(path);
+        }
+    }
+
+    fn ended_paths(&mut self) -> Option<&mut Vec<Path>> {
+        self.paths.as_mut().map(|paths| paths.ended())
+    }
+
     fn cut_power(&mut self) {
-        *self = Self::idle(self.rules, self.media.clone());
+        let paths = self.paths.is_some().then(|| Box::new(QueuedPaths::new(self.dies.len())));
+        *self = Self { paths, ..Self::idle(self.rules, self.media.clone()) };
     }
 }
 

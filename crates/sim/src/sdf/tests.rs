@@ -152,7 +152,7 @@ fn lanes_meet_on_the_link_only() {
     let one = HOST + 75_000 + BUS + LINK_OUT;
     assert_eq!(done, [one, one + LINK_OUT]);
     // On one lane and one plane the second page follows the first over the bus.
-    submit(&mut device, &[read(0), Request { id: flashlane_device::RequestId(1), ..read(0) }]);
+    submit(&mut device, &[read(0), Request { id: RequestId(1), ..read(0) }]);
     assert_eq!(drain(&mut device)[1].latency().as_ns(), one + BUS);
     // Writes of 44 lanes need less than the link has: each takes what one takes, but for its first row's turn there.
     let mut device = paper(44, &[]);

@@ -161,7 +161,7 @@ impl Sdf {
         };
         let moved = Work::Gc(Gc { moves: row, summaries: 0, erases, planes: 1, is_paced_step: false });
         self.counts.pages_saved += u64::from(row);
-        self.kernel.enqueue(operation(moved, Owner::None, Class::Write, at));
+        self.kernel.enqueue(operation(moved, Owner::Gc, Class::Write, at));
         true
     }
 

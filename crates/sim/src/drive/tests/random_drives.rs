@@ -163,11 +163,12 @@ fn holds(seed: u64, settings: &[(String, String)]) -> bool {
     let text = profile(&mut Seed(seed).derive("profile").source());
     let examined = catch_unwind(AssertUnwindSafe(|| {
         let Ok(config) = parse("random", &text, settings) else { return false };
-        let first = Load::run(&config, seed);
+        let first = Load::run(&config, seed, false);
         first.check(&config);
-        let again = Load::run(&config, seed);
+        let again = Load::run(&config, seed, true);
         assert_eq!(first.drive.trace_hash(), again.drive.trace_hash());
         assert_eq!(first.completions, again.completions);
+        again.all_time_is_accounted_for();
         true
     }));
     examined.unwrap_or_else(|_| panic!("the drive of seed {seed} breaks a law:\n{text}"))
@@ -317,12 +318,16 @@ struct Load {
     drive: Drive,
     requests: Vec<Request>,
     completions: Vec<Completion>,
+    /// Where the time of each went, if it is recorded.
+    splits: Vec<Option<TimeSplit>>,
 }
 
 impl Load {
-    fn run(config: &DriveConfig, seed: u64) -> Self {
+    fn run(config: &DriveConfig, seed: u64, splits: bool) -> Self {
         let mut r = Seed(seed).derive("load").source();
-        let mut load = Self { drive: Drive::new(config, Seed(seed)), requests: vec![], completions: vec![] };
+        let mut drive = Drive::new(config, Seed(seed));
+        assert!(!splits || drive.record_time_splits());
+        let mut load = Self { drive, requests: vec![], completions: vec![], splits: vec![] };
         let depth = from(&mut r, 1, config.link.depth.into()) as usize;
         let (sector, sectors) = (config.sector.0, config.capacity.0 / config.sector.0);
         let longest = (from(&mut r, 1, 8) * config.flash.page.0 / sector).min(sectors);
@@ -346,7 +351,7 @@ impl Load {
             load.wait(depth - 1);
             if pauses && r.chance(0.05) {
                 let until = load.drive.now() + Duration::from_us(r.below(5000));
-                load.drive.reap(until, &mut load.completions);
+                load.reap(until);
             }
         }
         load.wait(0);
@@ -361,8 +366,33 @@ impl Load {
     fn wait(&mut self, most: usize) {
         while self.requests.len() - self.completions.len() > most {
             let before = self.completions.len();
-            self.drive.reap(Instant::FAR, &mut self.completions);
+            self.reap(Instant::FAR);
             assert!(self.completions.len() > before, "requests are in flight, but none completes");
+        }
+    }
+
+    fn reap(&mut self, until: Instant) {
+        let before = self.completions.len();
+        self.drive.reap(until, &mut self.completions);
+        let splits = self.completions[before..].iter().map(|done| self.drive.time_split(done.id));
+        self.splits.extend(splits);
+    }
+
+    /// The parts of each latency add up to it, and a part without a cause has no time.
+    fn all_time_is_accounted_for(&self) {
+        for (completion, split) in self.completions.iter().zip(&self.splits) {
+            let split = split.expect("it is recorded");
+            let request = &self.requests[completion.id.0 as usize];
+            assert_eq!(split.total(), completion.latency(), "{request:?}: {split:?}");
+            let counters = self.drive.counters();
+            let has = |part: Part| !split.of(part).is_zero();
+            assert!(!has(Part::Retry) || counters.get("read_retries") > Some(0));
+            assert!(
+                !has(Part::BehindGc)
+                    || counters.get("blocks_erased") > Some(0)
+                    || counters.get("pages_moved_by_cleaning") > Some(0),
+                "{split:?}"
+            );
         }
     }
 

@@ -1,0 +1,289 @@
+//! The paths of flash operations: what each waits for, and how long it takes itself.
+//!
+//! A die has a clock for what occupies it, reads, programs or GC: an operation that waits there reads the clocks when it
+//! is queued and when it begins, and the differences are its waits. So a wait costs the same however many operations it is
+//! for. Dies that serve in order need no clock, since the end of all that is queued is known.
+
+use super::operation::{Operation, Owner, Work};
+use super::queue::OpSlot;
+use crate::ids::DieId;
+use crate::path::Path;
+use flashlane_base::{Duration, Instant};
+use flashlane_device::Part;
+use std::collections::VecDeque;
+
+/// The parts of a wait, by what occupies the die.
+const BEHIND: [Part; 3] = [Part::BehindReads, Part::BehindPrograms, Part::BehindGc];
+const GC: usize = 2;
+
+/// What occupies a die that performs `operation`, as an index of [`BEHIND`].
+fn occupant(operation: &Operation) -> usize {
+    match (operation.owner, operation.work) {
+        (Owner::Gc | Owner::IdleGc | Owner::Turn(_), _) | (_, Work::Gc(_) | Work::Erase(_)) => GC,
+        (_, Work::Read(_)) => 0,
+        (_, Work::Program(_)) => 1,
+    }
+}
+
+/// The clocks of a die. Invariant: their sum advances while something occupies the die.
+#[derive(Clone, Copy, Default)]
+struct Occupancy {
+    times: [Duration; 3],
+    by: Option<usize>,
+    since: Instant,
+}
+
+impl Occupancy {
+    fn at(&self, now: Instant) -> [Duration; 3] {
+        let mut times = self.times;
+        if let Some(by) = self.by {
+            times[by] += now.since(self.since);
+        }
+        times
+    }
+
+    fn change(&mut self, by: Option<usize>, now: Instant) {
+        *self = Self { times: self.at(now), by, since: now };
+    }
+}
+
+/// The path of an operation that is queued or under way.
+#[derive(Clone, Copy, Default)]
+struct OpPath {
+    path: Path,
+    /// The clocks of its die when it was queued.
+    seen: [Duration; 3],
+    /// Its array time.
+    array: Duration,
+}
+
+/// The paths of operations at dies with queues.
+#[derive(Clone)]
+pub(super) struct QueuedPaths {
+    /// That with which the next operation begins.
+    next: Path,
+    /// By the operation's slot.
+    ops: Vec<OpPath>,
+    dies: Vec<Occupancy>,
+    /// Of programs that wait for their group, by die, in order.
+    groups: Vec<VecDeque<Path>>,
+    ended: Vec<Path>,
+}
+
+impl QueuedPaths {
+    /// Nothing has a path yet.
+    pub(super) fn new(dies: usize) -> Self {
+        Self {
+            next: Path::default(),
+            ops: Vec::new(),
+            dies: vec![Occupancy::default(); dies],
+            groups: vec![VecDeque::new(); dies],
+            ended: Vec::new(),
+        }
+    }
+
+    pub(super) fn set_next(&mut self, path: Path) {
+        self.next = path;
+    }
+
+    pub(super) fn next(&self) -> Path {
+        self.next
+    }
+
+    pub(super) fn ended(&mut self) -> &mut Vec<Path> {
+        &mut self.ended
+    }
+
+    /// The next operation waits for its group.
+    pub(super) fn waits_for_group(&mut self, die: DieId) {
+        self.groups[die.index()].push_back(self.next);
+    }
+
+    /// The first program of a die that waits for its group is queued next.
+    pub(super) fn leaves_group(&mut self, die: DieId, now: Instant) {
+        let path = self.groups[die.index()].pop_front();
+        self.next = path.expect("every program that waits for its group has a path");
+        self.next.charge_until(Part::Buffer, now);
+    }
+
+    /// The next operation is queued.
+    pub(super) fn queued(&mut self, op: OpSlot, die: DieId, now: Instant) {
+        if self.ops.len() <= op.index() {
+            self.ops.resize(op.index() + 1, OpPath::default());
+        }
+        debug_assert_eq!(self.next.until(), now, "a path is set for each operation");
+        let seen = self.dies[die.index()].at(now);
+        self.ops[op.index()] = OpPath { path: self.next, seen, array: Duration::ZERO };
+    }
+
+    /// An operation begins: it has waited for what occupied its die.
+    pub(super) fn begins(&mut self, op: OpSlot, die: DieId, now: Instant) {
+        let clocks = self.dies[die.index()].at(now);
+        let OpPath { path, seen, .. } = &mut self.ops[op.index()];
+        for ((part, clock), seen) in BEHIND.into_iter().zip(clocks).zip(*seen) {
+            path.charge(part, clock - seen);
+        }
+        // Nothing keeps an operation of the host waiting at a die that does nothing.
+        path.charge_until(Part::Queue, now);
+    }
+
+    /// An operation has waited for `part`, or used it, until `now`.
+    pub(super) fn charge(&mut self, op: OpSlot, part: Part, now: Instant) {
+        self.ops[op.index()].path.charge_until(part, now);
+    }
+
+    /// The array of an operation starts, for `time`.
+    pub(super) fn array_starts(&mut self, op: OpSlot, time: Duration) {
+        self.ops[op.index()].array += time;
+    }
+
+    /// A read has left the array, which it needed once and for `retries` more times.
+    pub(super) fn sensed(&mut self, op: OpSlot, retries: u32, now: Instant) {
+        let path = &mut self.ops[op.index()].path;
+        let time = now.since(path.until());
+        let again = time.as_ns() / u64::from(1 + retries) * u64::from(retries);
+        path.charge(Part::Retry, Duration::from_ns(again));
+        path.charge_until(Part::Array, now);
+    }
+
+    /// A program, an erase or GC has left the array, which `first` of its group started: reads interrupted it for the rest
+    /// of its time.
+    pub(super) fn leaves_array(&mut self, op: OpSlot, first: OpSlot, now: Instant) {
+        let array = self.ops[first.index()].array;
+        let path = &mut self.ops[op.index()].path;
+        path.charge(Part::Array, array.min(now.since(path.until())));
+        path.charge_until(Part::BehindReads, now);
+    }
+
+    /// An operation ends that something waits for.
+    pub(super) fn ends(&mut self, op: OpSlot) {
+        self.ended.push(self.ops[op.index()].path);
+    }
+
+    /// A die performs `operation` from now on, or nothing.
+    pub(super) fn occupies(&mut self, die: DieId, operation: Option<&Operation>, now: Instant) {
+        self.dies[die.index()].change(operation.map(occupant), now);
+    }
+}
+
+/// The paths of operations at dies that serve in order.
+#[derive(Clone)]
+pub(super) struct InOrderPaths {
+    next: Path,
+    lines: Vec<LinePaths>,
+    ended: Vec<Path>,
+}
+
+/// Those of a die.
+#[derive(Clone, Default)]
+struct LinePaths {
+    /// What occupies the die until when, and for how long.
+    work: VecDeque<(Instant, usize, Duration)>,
+    /// The sums of these times.
+    sums: [Duration; 3],
+    /// Of each operation under way.
+    paths: VecDeque<Path>,
+}
+
+impl LinePaths {
+    fn add_work(&mut self, ends: Instant, by: usize, time: Duration) {
+        if !time.is_zero() {
+            self.sums[by] += time;
+            self.work.push_back((ends, by, time));
+        }
+    }
+
+    /// What is left of the work that is queued.
+    fn left(&mut self, now: Instant) -> [Duration; 3] {
+        while let Some(&(ends, by, time)) = self.work.front()
+            && ends <= now
+        {
+            self.sums[by] = self.sums[by] - time;
+            self.work.pop_front();
+        }
+        let mut left = self.sums;
+        if let Some(&(ends, by, time)) = self.work.front() {
+            left[by] = left[by] - time.saturating_sub(ends.since(now));
+        }
+        left
+    }
+}
+
+/// The own times of an operation.
+#[derive(Clone, Copy)]
+pub(super) struct OwnTimes {
+    /// Deferred GC that goes before it.
+    pub(super) deferred: Duration,
+    pub(super) array: Duration,
+    pub(super) bus: Duration,
+    /// Array reads beyond the first.
+    pub(super) retries: u32,
+}
+
+impl OwnTimes {
+    pub(super) fn total(&self) -> Duration {
+        self.deferred + self.array + self.bus
+    }
+
+    fn charge(&self, path: &mut Path) {
+        let again = self.array.as_ns() / u64::from(1 + self.retries) * u64::from(self.retries);
+        let again = Duration::from_ns(again);
+        path.charge(Part::Retry, again);
+        path.charge(Part::Array, self.array - again);
+        path.charge(Part::Bus, self.bus);
+    }
+}
+
+impl InOrderPaths {
+    /// Nothing has a path yet. `dies`: when each is free, and the number of operations that are under way until then.
+    pub(super) fn new(dies: impl Iterator<Item = (Instant, usize)>, now: Instant) -> Self {
+        let line = |(free_at, count): (Instant, usize)| {
+            let mut line = LinePaths { paths: vec![Path::new(now); count].into(), ..LinePaths::default() };
+            // With no request in flight these are programs of buffered units, or GC.
+            line.add_work(free_at.max(now), 1, free_at.since(now));
+            line
+        };
+        Self { next: Path::default(), lines: dies.map(line).collect(), ended: Vec::new() }
+    }
+
+    pub(super) fn set_next(&mut self, path: Path) {
+        self.next = path;
+    }
+
+    pub(super) fn ended(&mut self) -> &mut Vec<Path> {
+        &mut self.ended
+    }
+
+    /// An operation of a die is queued behind all others. `joined`: it is one with the last of them. Returns when it ends.
+    pub(super) fn queued(
+        &mut self,
+        die: DieId,
+        operation: &Operation,
+        own: OwnTimes,
+        joined: bool,
+        now: Instant,
+    ) -> Instant {
+        let line = &mut self.lines[die.index()];
+        let mut path = self.next;
+        if joined {
+            path = line.paths.pop_back().expect("an operation is joined to one under way");
+        } else {
+            let left = line.left(now);
+            BEHIND.into_iter().zip(left).for_each(|(part, time)| path.charge(part, time));
+        }
+        path.charge(Part::BehindGc, own.deferred);
+        line.add_work(path.until(), GC, own.deferred);
+        own.charge(&mut path);
+        line.add_work(path.until(), occupant(operation), own.array + own.bus);
+        line.paths.push_back(path);
+        path.until()
+    }
+
+    /// The first operation of a die ends.
+    pub(super) fn ends(&mut self, die: DieId, is_awaited: bool) {
+        let path = self.lines[die.index()].paths.pop_front().expect("every operation under way has a path");
+        if is_awaited {
+            self.ended.push(path);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Where the time of requests goes: a path follows each request, and each flash operation and transfer of it, and charges
+//! every nanosecond to one part.
+//!
+//! What a request starts begins with a copy of the request's path. When an operation or transfer ends, its path becomes
+//! the request's, so the piece that ends last decides, and a completed request has the path of its last piece from its
+//! submission on. Where a request waits for an operation of something else (the drain that makes room in the buffer, a
+//! readahead that is under way), its wait is divided in the proportions of that operation's path.
+//!
+//! Cost: nothing but a test of an option at each transition unless it is [recorded](crate::Drive); then some 100 bytes are
+//! copied a transition.
+//!
+//! Invariant: a path's split adds up to the time from its begin until [`Path::until`].
+
+use crate::host::Direction;
+use crate::ids::{BufferSlot, RequestSlot};
+use crate::nand::Owner;
+use flashlane_base::{Duration, Instant};
+use flashlane_device::{Part, RequestId, TimeSplit};
+use std::collections::VecDeque;
+
+/// The time of something so far, divided among parts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Path {
+    until: Instant,
+    split: TimeSplit,
+}
+
+impl Path {
+    /// A path that begins `now`.
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { until: now, split: TimeSplit::ZERO }
+    }
+
+    pub(crate) fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// Charges the next `time` to a part.
+    pub(crate) fn charge(&mut self, part: Part, time: Duration) {
+        self.split.add(part, time);
+        self.until += time;
+    }
+
+    /// Charges the time until `now` to a part.
+    pub(crate) fn charge_until(&mut self, part: Part, now: Instant) {
+        debug_assert!(self.until <= now, "a path does not go back");
+        self.charge(part, now.since(self.until));
+    }
+
+    /// Charges the time until `now` in the proportions of `other`, or to `part` where that has no time.
+    fn charge_like(&mut self, other: &TimeSplit, part: Part, now: Instant) {
+        match other.scaled_to(now.since(self.until)) {
+            Some(split) => self.split += &split,
+            None => self.split.add(part, now.since(self.until)),
+        }
+        self.until = now;
+    }
+}
+
+/// The paths of a drive's requests.
+#[derive(Clone, Default)]
+pub(crate) struct Paths {
+    /// By slot.
+    requests: Vec<Path>,
+    /// Of the transfers under way in each direction, which end in order.
+    transfers: [VecDeque<Path>; 2],
+    /// Of buffered units of which the missing parts were read and the program has yet to be queued, by slot.
+    drains: Vec<Option<Path>>,
+    /// Of flash operations that ended and were not handled yet.
+    ended: VecDeque<Path>,
+    /// The path of the flash operation whose end is being handled.
+    current: Option<Path>,
+    completed: Vec<(RequestId, TimeSplit)>,
+    reaped: Vec<(RequestId, TimeSplit)>,
+}
+
+impl Paths {
+    /// A request is accepted.
+    pub(crate) fn accepted(&mut self, slot: RequestSlot, now: Instant) {
+        if self.requests.len() <= slot.0 as usize {
+            self.requests.resize(slot.0 as usize + 1, Path::default());
+        }
+        self.requests[slot.0 as usize] = Path::new(now);
+    }
+
+    fn request(&mut self, slot: RequestSlot) -> &mut Path {
+        &mut self.requests[slot.0 as usize]
+    }
+
+    /// A request has waited for `part` until `now`.
+    pub(crate) fn charge(&mut self, slot: RequestSlot, part: Part, now: Instant) {
+        self.request(slot).charge_until(part, now);
+    }
+
+    /// A request begins a transfer that ends at `ends`.
+    pub(crate) fn transfer(&mut self, slot: RequestSlot, direction: Direction, now: Instant, ends: Instant) {
+        let mut path = *self.request(slot);
+        debug_assert_eq!(path.until, now, "all time until a transfer is charged");
+        path.charge_until(Part::Link, ends);
+        self.transfers[direction as usize].push_back(path);
+    }
+
+    /// The first transfer of a direction has ended.
+    pub(crate) fn transfer_ended(&mut self, slot: RequestSlot, direction: Direction) {
+        let path = self.transfers[direction as usize].pop_front();
+        *self.request(slot) = path.expect("every transfer under way has its path");
+    }
+
+    /// The path with which a flash operation of `owner` begins.
+    pub(crate) fn of_operation(&mut self, owner: Owner, now: Instant) -> Path {
+        match owner {
+            Owner::Request(slot) | Owner::RequestFill(slot) => {
+                debug_assert_eq!(self.request(slot).until, now, "all time until an operation is charged");
+                *self.request(slot)
+            }
+            Owner::Drain(slot) => self.take_drain(slot).unwrap_or(Path::new(now)),
+            _ => Path::new(now),
+        }
+    }
+
+    fn take_drain(&mut self, slot: BufferSlot) -> Option<Path> {
+        self.drains.get_mut(slot.index()).and_then(Option::take)
+    }
+
+    /// Takes the paths of flash operations that have ended, for [`Paths::operation_ended`].
+    pub(crate) fn take_ended(&mut self, ended: &mut Vec<Path>) {
+        debug_assert!(self.ended.is_empty(), "every end is handled before the next event");
+        self.ended.extend(ended.drain(..));
+    }
+
+    /// The next of the flash operations that have ended is handled.
+    pub(crate) fn operation_ended(&mut self, owner: Owner) {
+        let path = self.ended.pop_front().expect("every operation that ends has its path");
+        self.current = Some(path);
+        match owner {
+            Owner::Request(slot) | Owner::RequestFill(slot) => *self.request(slot) = path,
+            Owner::DrainFill(slot) => {
+                if self.drains.len() <= slot.index() {
+                    self.drains.resize(slot.index() + 1, None);
+                }
+                self.drains[slot.index()] = Some(path);
+            }
+            _ => {}
+        }
+    }
+
+    /// A flash operation that was queued for something else answers `owner`.
+    pub(crate) fn operation_answers(&mut self, owner: Owner, now: Instant) {
+        if let Owner::Request(slot) | Owner::RequestFill(slot) = owner {
+            self.waited(slot, now);
+        }
+    }
+
+    /// All flash operations that have ended are handled.
+    pub(crate) fn operations_handled(&mut self) {
+        self.current = None;
+    }
+
+    /// The wait of a request ends with that for the flash operation whose end is handled, or in the buffer.
+    pub(crate) fn waited(&mut self, slot: RequestSlot, now: Instant) {
+        let cause = self.current.map_or(TimeSplit::ZERO, |path| path.split);
+        self.request(slot).charge_like(&cause, Part::Buffer, now);
+    }
+
+    /// A buffered unit leaves the buffer.
+    pub(crate) fn drained(&mut self, slot: BufferSlot) {
+        self.take_drain(slot);
+    }
+
+    /// Whether all time of a request is charged.
+    pub(crate) fn is_charged(&mut self, slot: RequestSlot, now: Instant) -> bool {
+        self.request(slot).until == now
+    }
+
+    /// The host has the completion of a request.
+    pub(crate) fn completed(&mut self, slot: RequestSlot, id: RequestId, now: Instant) {
+        let path = self.request(slot);
+        path.charge_until(Part::Host, now);
+        let split = path.split;
+        self.completed.push((id, split));
+    }
+
+    /// Completions are handed out.
+    pub(crate) fn reaped(&mut self) {
+        self.reaped.clear();
+        std::mem::swap(&mut self.reaped, &mut self.completed);
+    }
+
+    /// The split of a request that was handed out last.
+    pub(crate) fn split_of(&self, id: RequestId) -> Option<TimeSplit> {
+        self.reaped.iter().find(|(other, _)| *other == id).map(|(_, split)| *split)
+    }
+
+    /// Power is cut: nothing is under way.
+    pub(crate) fn cut_power(&mut self) {
+        self.transfers = Default::default();
+        self.drains.clear();
+        self.ended.clear();
+        self.current = None;
+    }
+}
