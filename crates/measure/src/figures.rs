@@ -1,8 +1,10 @@
 //! Figures of a run: distribution of latencies, and latency over time.
 
 use crate::Run;
+use crate::statistics::Band;
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Histogram, requests_needed};
+use flashlane_device::Part;
 use flashlane_result::run::plural;
 use flashlane_result::{Axis, Figure, Mark, Series};
 
@@ -20,10 +22,8 @@ pub fn of(run: &Run) -> Vec<Figure> {
     }
     let operations = run.operations();
     let operations = operations.iter().map(|(name, latencies)| (*name, latencies));
-    [Some(distribution(operations, &run.latencies(), run.bytes())), over_time(run)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let distribution = distribution(operations, &run.latencies(), run.bytes());
+    [Some(distribution), over_time(run), time_split(&run.time_split)].into_iter().flatten().collect()
 }
 
 /// Draws the distribution of latencies by operation.
@@ -72,6 +72,45 @@ pub fn bins(histogram: &Histogram, requests: u64) -> Vec<(f64, f64)> {
         (middle_us, 100.0 * count as f64 / requests.max(1) as f64)
     };
     (first - 1..=last + 1).map(point).collect()
+}
+
+/// Draws where the time of requests went, a bar for each band of each operation; `None` where it is not known.
+pub fn time_split(operations: &[(&str, Vec<Band>)]) -> Option<Figure> {
+    let bars: Vec<(String, &Band)> = operations
+        .iter()
+        .flat_map(|(operation, bands)| bands.iter().map(|band| (bar_name(operation, band), band)))
+        .collect();
+    if bars.is_empty() {
+        return None;
+    }
+    let mean_us = |band: &Band, part: Part| band.sum.of(part).as_us_f64() / band.requests.max(1) as f64;
+    let series = |part: Part| Series {
+        name: part.name().replace('_', " ").replace("gc", "GC"),
+        points: bars.iter().enumerate().map(|(at, (_, band))| (at as f64, mean_us(band, part))).collect(),
+        ..Series::default()
+    };
+    let occurs = |part: &Part| bars.iter().any(|(_, band)| !band.sum.of(*part).is_zero());
+    Some(Figure {
+        id: "time-split".into(),
+        title: "Where the time went".into(),
+        x: Axis {
+            names: bars.iter().map(|(name, _)| name.clone()).collect(),
+            ..Axis::linear("requests", "")
+        },
+        y: Axis { stacked: true, ..Axis::linear("mean latency", "us") },
+        series: Part::ALL.into_iter().filter(occurs).map(series).collect(),
+        marks: Vec::new(),
+        caption: "Mean latency by part, of all requests and of those around percentiles of the latency."
+            .into(),
+    })
+}
+
+fn bar_name(operation: &str, band: &Band) -> String {
+    let requests = plural(operation);
+    match band.around {
+        None => format!("all {requests}"),
+        Some(q) => format!("{requests} around p{}", (q * 1000.0).round() / 10.0),
+    }
 }
 
 fn over_time(run: &Run) -> Option<Figure> {

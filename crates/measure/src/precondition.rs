@@ -166,7 +166,8 @@ fn write<D: Device + ?Sized>(
         .as_mut()
         .map(|watch| |progress: &Progress| watch(&Progress { preconditions: true, ..*progress }));
     let watch = watching.as_mut().map(|watch| watch as Watch<'_>);
-    let mut recorder = Recorder::new(device, workload, RunOptions { samples: 0, watch });
+    let mut recorder =
+        Recorder::new(device, workload, RunOptions { samples: 0, watch, ..Default::default() });
     let slots = recorder.slots();
     let ending = drive(device, slots, &mut recorder);
     (recorder.measured, recorder.last.since(recorder.started), ending.interruption)

@@ -2,10 +2,10 @@
 
 use crate::engine::{Client, Task};
 use crate::options::{Progress, RunOptions, Watch};
-use crate::statistics::{BatchMeans, Sample, Samples};
+use crate::statistics::{BatchMeans, Sample, Samples, TimeParts};
 use crate::terms::{Claim, Lag, Terms};
 use flashlane_base::{Duration, Histogram, Instant, Operation};
-use flashlane_device::{Completion, Counters, Device};
+use flashlane_device::{Completion, Counters, Device, Part, TimeSplit};
 use flashlane_workload::{Access, Generator, Job, Turns, Workload};
 
 /// Histograms kept for each job: reads, writes, trims and flushes.
@@ -50,6 +50,21 @@ pub(crate) struct Recorder<'a> {
     pub(crate) histograms: Vec<Option<Box<Histogram>>>,
     pub(crate) batches: BatchMeans,
     pub(crate) samples: Samples,
+    /// By kind, where the device records where the time of requests goes.
+    pub(crate) time_parts: Option<Box<[TimeParts; KINDS]>>,
+}
+
+/// Returns where the time of a completed request went since `due`: before its submission it waited in a queue. `None` where
+/// the device does not record it.
+#[cold]
+pub(crate) fn time_split<D: Device + ?Sized>(
+    device: &D,
+    completion: &Completion,
+    due: Instant,
+) -> Option<TimeSplit> {
+    let mut split = device.time_split(completion.id)?;
+    split.add(Part::Queue, completion.submitted.since(due));
+    Some(split)
 }
 
 #[derive(Clone, Copy)]
@@ -127,6 +142,7 @@ impl<'a> Recorder<'a> {
             histograms: vec![None; workload.jobs.len() * KINDS],
             batches: BatchMeans::new(),
             samples: Samples::new(options.samples, workload.seed.derive("samples").source()),
+            time_parts: options.time_splits.then(Box::default),
         };
         if recorder.warmup_left == 0 {
             recorder.start(device.now(), device);
@@ -175,24 +191,31 @@ impl<'a> Recorder<'a> {
         slot: u32,
         access: &Access,
         due: Instant,
-        completed: Instant,
+        completion: &Completion,
         device: &D,
     ) -> Option<Duration> {
         if access.operation == Operation::Flush {
-            return self.flushed(slot, access, due, completed);
+            return self.flushed(slot, access, due, completion, device);
         }
         let job = self.slots[slot as usize].job;
-        let pause = self.terms[job as usize].pause(&mut self.claims[slot as usize], completed);
-        self.accessed(job, access, due, completed, pause, device)
+        let pause = self.terms[job as usize].pause(&mut self.claims[slot as usize], completion.completed);
+        self.accessed(job, access, due, completion, pause, device)
     }
 
     /// Handles the completion of a flush, which is counted apart from accesses.
-    fn flushed(&mut self, slot: u32, access: &Access, due: Instant, completed: Instant) -> Option<Duration> {
-        let job = self.slots[slot as usize].job;
+    fn flushed<D: Device + ?Sized>(
+        &mut self,
+        slot: u32,
+        access: &Access,
+        due: Instant,
+        completion: &Completion,
+        device: &D,
+    ) -> Option<Duration> {
+        let (job, completed) = (self.slots[slot as usize].job, completion.completed);
         if self.warmup_left == 0 {
             self.last = self.last.max(completed);
             self.record(job, access, completed.since(due));
-            self.offer(job, access, due, completed.since(due));
+            self.offer(job, access, due, completion, device);
         }
         let pause = self.terms[job as usize].after_flush(&self.claims[slot as usize], completed);
         (completed + pause < self.deadline).then_some(pause)
@@ -205,10 +228,11 @@ impl<'a> Recorder<'a> {
         job: u32,
         access: &Access,
         due: Instant,
-        completed: Instant,
+        completion: &Completion,
         pause: Duration,
         device: &D,
     ) -> Option<Duration> {
+        let completed = completion.completed;
         if self.warmup_left > 0 {
             self.warmup_left -= 1;
             if self.warmup_left == 0 {
@@ -223,7 +247,7 @@ impl<'a> Recorder<'a> {
         if self.batches.record(latency) {
             self.check_confidence();
         }
-        self.offer(job, access, due, latency);
+        self.offer(job, access, due, completion, device);
         (completed + pause < self.deadline).then_some(pause)
     }
 
@@ -235,16 +259,29 @@ impl<'a> Recorder<'a> {
             .record(latency);
     }
 
-    /// Offers a request as a sample.
+    /// Records where the time of a request went, if the device knows, and offers the request as a sample.
     #[inline]
-    fn offer(&mut self, job: u32, access: &Access, due: Instant, latency: Duration) {
-        let started = self.started;
+    fn offer<D: Device + ?Sized>(
+        &mut self,
+        job: u32,
+        access: &Access,
+        due: Instant,
+        completion: &Completion,
+        device: &D,
+    ) {
+        if let Some(parts) = &mut self.time_parts
+            && let Some(split) = time_split(device, completion, due)
+        {
+            parts[kind(access.operation)].record(&split);
+        }
+        let (started, is_split) = (self.started, self.time_parts.is_some());
         self.samples.offer(|| Sample {
             submitted_ns: due.since(started).as_ns(),
-            latency_ns: latency.as_ns(),
+            latency_ns: completion.completed.since(due).as_ns(),
             offset_bytes: access.offset_bytes,
             job,
             operation: access.operation,
+            split: if is_split { time_split(device, completion, due).map(Box::new) } else { None },
         });
     }
 
@@ -307,9 +344,9 @@ impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
     ) -> Option<Duration> {
         let Slot { job, special } = self.slots[slot as usize];
         if special {
-            return self.done_special(slot, access, due, completion.completed, device);
+            return self.done_special(slot, access, due, completion, device);
         }
-        self.accessed(job, access, due, completion.completed, Duration::ZERO, device)
+        self.accessed(job, access, due, completion, Duration::ZERO, device)
     }
 
     fn stopped(&mut self) -> bool {

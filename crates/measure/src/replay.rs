@@ -20,7 +20,8 @@ pub use recording::{ByOperation, Slow};
 
 use crate::engine::drive;
 use crate::rate::per_second;
-use crate::statistics::{Confidence, OverTime, Sample};
+use crate::run::bands;
+use crate::statistics::{Band, Confidence, OverTime, Sample};
 use crate::{Interruption, RunOptions, Throughput};
 use client::Replayer;
 use flashlane_base::{Duration, Histogram};
@@ -86,6 +87,8 @@ pub struct Replay {
     pub confidence: Option<Confidence>,
     /// Single requests, in the order of their arrival: all, or an even sample. Their job is 0.
     pub samples: Vec<Sample>,
+    /// Where the time of requests went since their arrival, by operation; empty where the device does not record it.
+    pub time_split: Vec<(&'static str, Vec<Band>)>,
     /// Requests that waited because the device was full; the wait is in their latency.
     pub waited: u64,
     /// Requests that failed or never completed.
@@ -116,6 +119,8 @@ where
     how.pace.check()?;
     let profile = device.profile().clone();
     let before = device.counters();
+    let time_splits = options.time_splits && device.record_time_splits();
+    let options = RunOptions { time_splits, ..options };
     let slots = match how.pace {
         Pace::Closed { depth } => depth,
         _ => profile.depth.min(MOST_IN_FLIGHT),
@@ -147,6 +152,7 @@ where
         counters: device.counters().since(&before),
         confidence: recording.batches.confidence(),
         samples: recording.samples.into_samples(),
+        time_split: bands(&recording.time_parts[..]),
         waited: waited + ending.waited,
         failed: ending.failed,
         partial: ending.interruption,

@@ -12,7 +12,7 @@ use crate::precondition::{self, Preconditioned};
 use crate::rate::per_second;
 use crate::recorder::{KINDS, Recorder};
 use crate::statistics::steady_state::Window;
-use crate::statistics::{Confidence, Sample};
+use crate::statistics::{Band, Confidence, Sample, TimeParts};
 use crate::terms::Lag;
 use crate::verify::{UNIT_MIN_BYTES, Verified, Verifying, unit_bytes};
 use crate::{Interruption, MeasureError, RunOptions};
@@ -41,6 +41,8 @@ pub struct Run {
     pub steadiness: Option<Window>,
     /// Single requests, in the order of their submission: all, or an even sample.
     pub samples: Vec<Sample>,
+    /// Where the time of requests went, by operation; empty where the device does not record it.
+    pub time_split: Vec<(&'static str, Vec<Band>)>,
     /// Requests that waited because the device was full; the wait is in their latency.
     pub waited: u64,
     /// Requests that failed or never completed.
@@ -119,11 +121,11 @@ pub fn run_verified<D: DataDevice + ?Sized>(
     let unit_bytes = unit_bytes(workload, &profile);
     let (precondition, ended) = preconditioned(device, workload, &mut options);
     let mut verifying = Verifying::new(device, unit_bytes, workload.seed);
-    let RunOptions { samples, mut watch } = options;
+    let RunOptions { samples, mut watch, time_splits } = options;
     let watching = watch.as_mut().map(|watch| watch as Watch<'_>);
     let mut run = Run {
         precondition,
-        ..measured(&mut verifying, workload, RunOptions { samples, watch: watching }, ended)
+        ..measured(&mut verifying, workload, RunOptions { samples, watch: watching, time_splits }, ended)
     };
     let checked_bytes = verifying.verified.checked_bytes;
     if run.partial.is_none() {
@@ -201,6 +203,8 @@ fn measured<D: Device + ?Sized>(
     ended: Option<Interruption>,
 ) -> Run {
     let profile = device.profile().clone();
+    let time_splits = options.time_splits && device.record_time_splits();
+    let options = RunOptions { time_splits, ..options };
     let mut recorder = Recorder::new(device, workload, options);
     let slots = recorder.slots();
     let ending = match ended {
@@ -222,6 +226,7 @@ fn measured<D: Device + ?Sized>(
         confidence: recorder.batches.confidence(),
         steadiness: recorder.batches.rounds().and_then(|rounds| Window::of(&rounds)),
         samples: recorder.samples.into_samples(),
+        time_split: bands(recorder.time_parts.as_deref().map_or(&[], |parts| &parts[..])),
         waited: ending.waited,
         failed: ending.failed,
         precondition: None,
@@ -291,6 +296,15 @@ impl Run {
     pub(crate) fn per_second(&self, count: u64) -> f64 {
         per_second(count, self.elapsed)
     }
+}
+
+/// The operations, by [`kind`](crate::recorder::kind).
+const NAMES: [&str; KINDS] = ["read", "write", "trim", "flush"];
+
+/// Returns the bands of each kind of operation that occurred.
+pub(crate) fn bands(kinds: &[TimeParts]) -> Vec<(&'static str, Vec<Band>)> {
+    let all = NAMES.into_iter().zip(kinds.iter().map(TimeParts::bands));
+    all.filter(|(_, bands)| !bands.is_empty()).collect()
 }
 
 fn merge<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {

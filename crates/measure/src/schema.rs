@@ -1,15 +1,16 @@
 //! Converts runs to results, `flashlane.run/1`, with helpers shared with replays.
 
 use crate::rate::per_second;
-use crate::statistics::Confidence;
+use crate::statistics::{Band, Confidence};
 use crate::{Doubt, JobRun, Preconditioned, Run, Verified, figures};
 use flashlane_base::{Duration, Histogram};
-use flashlane_device::{Counters, Profile};
+use flashlane_device::{Counters, Part, Profile};
 use flashlane_result::Warning;
 use flashlane_result::run::{
     ConfidenceRow, CounterRow, DeviceRow, JobRow, OperationRow, PreconditionRow, RUN_SCHEMA, RunResult,
     VerifiedRow,
 };
+use flashlane_result::time_split::{BandRow, PartsRow, TimeSplitRow};
 use std::collections::BTreeMap;
 
 impl From<&Preconditioned> for PreconditionRow {
@@ -85,6 +86,7 @@ impl From<&Run> for RunResult {
                 run.operations().iter().map(|(name, latencies)| (*name, latencies)),
                 run.elapsed,
             ),
+            time_split: time_split(&run.time_split),
             jobs: run
                 .jobs
                 .iter()
@@ -114,6 +116,29 @@ pub fn operations<'a>(
         (name.to_owned(), OperationRow { requests, iops, latency_ns: histogram.latency() })
     };
     latencies.map(row).collect()
+}
+
+/// Converts where the time of requests went.
+pub(crate) fn time_split(operations: &[(&str, Vec<Band>)]) -> Vec<TimeSplitRow> {
+    let row = |(operation, bands): &(&str, Vec<Band>)| TimeSplitRow {
+        operation: (*operation).to_owned(),
+        bands: bands.iter().map(band_row).collect(),
+    };
+    operations.iter().map(row).collect()
+}
+
+fn band_row(band: &Band) -> BandRow {
+    let mean = |time: Duration| time.as_ns() as f64 / band.requests.max(1) as f64;
+    BandRow {
+        band: match band.around {
+            None => "all".into(),
+            // 0.5, 0.99 and 0.999 are p50, p99 and p999.
+            Some(q) => format!("p{:0<2}", &q.to_string()[2..]),
+        },
+        requests: band.requests,
+        mean_ns: mean(band.sum.total()),
+        parts_ns: PartsRow::new(Part::ALL.map(|part| mean(band.sum.of(part)))),
+    }
 }
 
 fn job_row(run: &Run, job: &JobRun, workload: &flashlane_workload::Job) -> JobRow {

@@ -215,7 +215,7 @@ fn watch_sees_progress_and_stops_the_run() {
         last = *progress;
         if progress.requests >= 50 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let options = RunOptions { samples: 10, watch: Some(&mut watch) };
+    let options = RunOptions { samples: 10, watch: Some(&mut watch), ..Default::default() };
     let result = run(&mut device, &Workload::single(random_read(8), 4000), options).unwrap();
     assert_eq!(result.partial, Some(Interruption::Stopped));
     assert_eq!(result.requests, 58, "fifty, and the eight then in flight");
@@ -232,7 +232,7 @@ fn watch_is_called_in_proportion_to_work() {
             ControlFlow::Continue(())
         };
         let job = Job::new("a", Pattern::Random, Mix::READ, size_bytes).depth(8);
-        let options = RunOptions { samples: 0, watch: Some(&mut watch) };
+        let options = RunOptions { samples: 0, watch: Some(&mut watch), ..Default::default() };
         run(&mut Scripted::new(32, 4, 100), &Workload::single(job, requests), options).unwrap();
         calls
     };
@@ -244,7 +244,7 @@ fn watch_is_called_in_proportion_to_work() {
 fn stop_does_not_drain_a_simulated_device() {
     let mut stop = |_: &Progress| ControlFlow::Break(());
     let job = Job::new("a", Pattern::Random, Mix::READ, 512 << 20).depth(8);
-    let options = RunOptions { samples: 0, watch: Some(&mut stop) };
+    let options = RunOptions { samples: 0, watch: Some(&mut stop), ..Default::default() };
     let result = run(&mut Scripted::new(32, 1, 100), &Workload::single(job, 100), options).unwrap();
     assert_eq!((result.partial, result.requests, result.failed), (Some(Interruption::Stopped), 1, 0));
 }

@@ -10,7 +10,9 @@
 
 use flashlane_base::units::exact_bytes;
 use flashlane_base::{Instant, Operation, Seed};
-use flashlane_device::{Buffer, Completion, Counters, DataDevice, Device, Profile, Request, SubmitError};
+use flashlane_device::{
+    Buffer, Completion, Counters, DataDevice, Device, Profile, Request, RequestId, SubmitError, TimeSplit,
+};
 use flashlane_workload::{Access, Job, Pattern, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -329,6 +331,14 @@ impl<D: DataDevice + ?Sized> Device for Verifying<'_, D> {
 
     fn counters(&self) -> Counters {
         self.device.counters()
+    }
+
+    fn record_time_splits(&mut self) -> bool {
+        self.device.record_time_splits()
+    }
+
+    fn time_split(&self, id: RequestId) -> Option<TimeSplit> {
+        self.device.time_split(id)
     }
 }
 

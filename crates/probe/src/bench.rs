@@ -253,7 +253,7 @@ impl<'a> Bench<'a> {
     pub fn run(&mut self, workload: &Workload) -> Result<Run, Interruption> {
         let mut watch =
             |_: &_| if (self.stop)() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        let options = RunOptions { samples: 0, watch: Some(&mut watch) };
+        let options = RunOptions { samples: 0, watch: Some(&mut watch), ..Default::default() };
         let run = flashlane_measure::run(self.device, workload, options);
         let run = run.map_err(loop_error)?;
         self.requests += run.requests;

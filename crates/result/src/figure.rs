@@ -37,6 +37,9 @@ pub struct Axis {
     /// an axis of numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
+    /// Of a vertical axis, with bars: the values of the series add up, and are drawn as one bar.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stacked: bool,
 }
 
 /// One curve.

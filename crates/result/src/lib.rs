@@ -19,6 +19,7 @@ pub mod score;
 pub mod sdf;
 pub mod study;
 pub mod sweep;
+pub mod time_split;
 pub mod trace;
 pub mod transactions;
 pub mod uflip;

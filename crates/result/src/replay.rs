@@ -3,6 +3,7 @@
 //! Fields that runs also have are the same here.
 
 use crate::run::{ConfidenceRow, DeviceRow, OperationRow};
+use crate::time_split::TimeSplitRow;
 use crate::{Figure, Machine, Warning};
 use flashlane_base::Latency;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,9 @@ pub struct ReplayResult {
     pub confidence: Option<ConfidenceRow>,
     /// Results by operation: `read`, `write`, `trim`, `flush`, for operations that occurred.
     pub operations: BTreeMap<String, OperationRow>,
+    /// Where the time of requests went, by operation; empty where the device does not record it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub time_split: Vec<TimeSplitRow>,
     /// Results over time.
     pub over_time: OverTimeRow,
     /// The slowest requests, slowest first.

@@ -1,5 +1,6 @@
 //! `flashlane.run/1` and `flashlane.runs/1`: one workload on one device, and several, one after the other.
 
+use crate::time_split::TimeSplitRow;
 use crate::{Figure, Machine, Warning};
 use flashlane_base::Latency;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,9 @@ pub struct RunResult {
     /// Results by operation: `read`, `write`, `trim`, `flush`, for operations that occurred. Flushes are in no other
     /// number.
     pub operations: BTreeMap<String, OperationRow>,
+    /// Where the time of requests went, by operation; empty where the device does not record it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub time_split: Vec<TimeSplitRow>,
     /// Results by job.
     pub jobs: Vec<JobRow>,
     /// Arrivals per second, if every job has a rate.

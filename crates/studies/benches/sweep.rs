@@ -131,7 +131,7 @@ fn sweep(tasks: &[Planned<DriveConfig>], workload: &Workload, jobs: usize) -> Ve
     let options = Options { jobs, store: None, watch: &|_| ControlFlow::Continue(()) };
     let measure = |config: &DriveConfig, _: &mut dyn FnMut(Option<f64>) -> ControlFlow<()>| {
         let mut drive = Drive::new(config, Seed(1));
-        let options = flashlane_measure::RunOptions { samples: 0, watch: None };
+        let options = flashlane_measure::RunOptions { samples: 0, ..Default::default() };
         let run = flashlane_measure::run(&mut drive, workload, options);
         let run = run.map_err(|error| PointError::Failed(error.to_string()))?;
         Ok(RunResult::from(&run).into())

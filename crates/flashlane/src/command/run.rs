@@ -201,7 +201,7 @@ fn measure(
     };
     let mut measured = Vec::new();
     for workload in stages {
-        let options = RunOptions { samples, watch: Some(&mut *watch) };
+        let options = RunOptions { samples, watch: Some(&mut *watch), ..Default::default() };
         let run = match &mut device {
             OpenDevice::Bytes(opened) if workload.verify => {
                 run_verified(&mut *opened.device, workload, options)

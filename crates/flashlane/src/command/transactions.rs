@@ -130,7 +130,7 @@ impl Recorded {
         let mut source =
             Repeated::open(&self.path, flashlane_host::interrupted).map_err(Failure::unusable)?;
         let mut watch = |progress: &Progress| watch(progress.share());
-        let options = RunOptions { samples: 0, watch: Some(&mut watch) };
+        let options = RunOptions { samples: 0, watch: Some(&mut watch), ..Default::default() };
         let run = run(&mut *opened.device, &mut source, setup, options).map_err(Failure::unusable)?;
         let mut result = run.result(&self.name, &self.survey);
         result.warnings.extend(opened.warnings);

@@ -7,6 +7,7 @@ use super::timing::{Clock, Thinking, Turn};
 use crate::RunOptions;
 use crate::engine::{Client, Task};
 use crate::options::{Progress, Watch};
+use crate::recorder::time_split;
 use flashlane_base::{Duration, Instant, Operation};
 use flashlane_device::{Completion, Device, SubmitError};
 use flashlane_trace::Record;
@@ -31,6 +32,8 @@ pub(super) struct Replayer<'a, I> {
     pub(super) waited: u64,
     /// Whether the replay's own lateness is measured: on real devices, where requests have arrival times.
     lateness: bool,
+    /// Whether the device records where the time of requests goes.
+    time_splits: bool,
     pub(super) recording: Recording,
     watch: Option<Watch<'a>>,
 }
@@ -93,6 +96,7 @@ impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
             waited: 0,
             recording: Recording::new(started, options.samples, how.seed.derive("samples").source()),
             watch: options.watch,
+            time_splits: options.time_splits,
         };
         replayer.read_ahead(device);
         replayer.set_next();
@@ -184,12 +188,13 @@ impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, 
         access: &Access,
         due: Instant,
         completion: &Completion,
-        _device: &D,
+        device: &D,
     ) -> Option<Duration> {
         self.retire(slot, completion.completed);
         let Slot { eligible, took, .. } = self.slots[slot as usize];
         let eligible = self.lateness.then_some(eligible);
-        self.recording.record(&Finished { access, due, completion, eligible, took });
+        let split = if self.time_splits { time_split(device, completion, due) } else { None };
+        self.recording.record(&Finished { access, due, completion, eligible, took, split });
         Some(Duration::ZERO)
     }
 

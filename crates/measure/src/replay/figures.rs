@@ -1,7 +1,7 @@
 //! Figures of a replay: latency and throughput over time, and the distribution of latencies.
 
 use super::Replay;
-use crate::figures::distribution;
+use crate::figures::{distribution, time_split};
 use flashlane_result::replay::SliceRow;
 use flashlane_result::{Axis, Figure, Series};
 
@@ -12,11 +12,11 @@ pub(super) fn of(replay: &Replay, slices: &[SliceRow]) -> Vec<Figure> {
     }
     let names: Vec<_> = replay.latencies.iter().map(|(operation, h)| (operation.to_string(), h)).collect();
     let operations = names.iter().map(|(name, latencies)| (name.as_str(), *latencies));
-    vec![
-        latency_over_time(replay, slices),
-        throughput_over_time(replay, slices),
-        distribution(operations, &replay.latencies.all(), replay.bytes),
-    ]
+    let distribution = distribution(operations, &replay.latencies.all(), replay.bytes);
+    [latency_over_time(replay, slices), throughput_over_time(replay, slices), distribution]
+        .into_iter()
+        .chain(time_split(&replay.time_split))
+        .collect()
 }
 
 /// Draws a curve over the slices that have a value.

@@ -1,8 +1,9 @@
 //! Records the completions of a replay.
 
-use crate::statistics::{BatchMeans, OverTime, Sample, Samples};
+use crate::recorder::{KINDS, kind};
+use crate::statistics::{BatchMeans, OverTime, Sample, Samples, TimeParts};
 use flashlane_base::{Duration, Histogram, Instant, Operation, Random};
-use flashlane_device::Completion;
+use flashlane_device::{Completion, TimeSplit};
 use flashlane_workload::Access;
 
 /// Latencies by operation, in the order of [`Operation`]; allocated on first use, because one takes a third of a
@@ -65,6 +66,8 @@ pub(super) struct Finished<'a> {
     pub eligible: Option<Instant>,
     /// Recorded duration.
     pub took: Option<Duration>,
+    /// Where its time went since its arrival, if the device records it.
+    pub split: Option<TimeSplit>,
 }
 
 pub(super) struct Recording {
@@ -83,6 +86,8 @@ pub(super) struct Recording {
     pub samples: Samples,
     /// The slowest first; among equals, the first completed.
     pub slowest: Vec<Slow>,
+    /// By kind.
+    pub time_parts: Box<[TimeParts; KINDS]>,
 }
 
 impl Recording {
@@ -101,6 +106,7 @@ impl Recording {
             batches: BatchMeans::new(),
             samples: Samples::new(samples, random),
             slowest: Vec::with_capacity(SLOWEST + 1),
+            time_parts: Box::default(),
         }
     }
 
@@ -115,6 +121,9 @@ impl Recording {
         } else {
             self.record_access(finished, latency);
         }
+        if let Some(split) = &finished.split {
+            self.time_parts[kind(access.operation)].record(split);
+        }
         let started = self.started;
         self.samples.offer(|| Sample {
             submitted_ns: due.since(started).as_ns(),
@@ -122,6 +131,7 @@ impl Recording {
             offset_bytes: access.offset_bytes,
             job: 0,
             operation: access.operation,
+            split: finished.split.map(Box::new),
         });
         if self.slowest.len() < SLOWEST || latency > self.slowest[SLOWEST - 1].latency {
             self.keep_slow(Slow {

@@ -2,7 +2,7 @@
 
 use super::{Pace, Replay, figures};
 use crate::rate::per_second;
-use crate::schema::{device_row, operations};
+use crate::schema::{device_row, operations, time_split};
 use flashlane_result::Warning;
 use flashlane_result::replay::{FittedRow, OverTimeRow, REPLAY_SCHEMA, ReplayResult, SliceRow, SlowRow};
 use flashlane_result::run::ConfidenceRow;
@@ -43,6 +43,7 @@ impl From<&Replay> for ReplayResult {
             confidence: replay.confidence.map(ConfidenceRow::from),
             operations: operations(by_name, replay.elapsed),
             slowest: slowest(replay),
+            time_split: time_split(&replay.time_split),
             harness_ns_per_request: None,
             warnings: replay.doubts().iter().map(Warning::from).collect(),
             partial: replay.partial.map(|reason| reason.to_string()),

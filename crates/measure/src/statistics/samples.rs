@@ -6,9 +6,10 @@
 //! samples evenly over time, and costs one comparison per request instead of two logarithms per replacement.
 
 use flashlane_base::{Operation, Random};
+use flashlane_device::TimeSplit;
 
 /// One measured request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// When its latency began, in nanoseconds since measuring began (zero for one already in flight).
     pub submitted_ns: u64,
@@ -20,6 +21,8 @@ pub struct Sample {
     pub job: u32,
     /// Operation of the request.
     pub operation: Operation,
+    /// Where its time went, if the device recorded it.
+    pub split: Option<Box<TimeSplit>>,
 }
 
 /// Keeps all requests while there is room, then an even sample.
@@ -72,7 +75,7 @@ impl Samples {
 
     fn halve(&mut self) {
         for pair in 0..self.room / 2 {
-            self.kept[pair] = self.kept[2 * pair + self.random.below(2) as usize];
+            self.kept.swap(pair, 2 * pair + self.random.below(2) as usize);
         }
         self.kept.truncate(self.room / 2);
         self.window *= 2;

@@ -86,7 +86,14 @@ fn window_rule_matches_snia() {
 }
 
 fn sample(ns: u64) -> Sample {
-    Sample { submitted_ns: ns, latency_ns: 1, offset_bytes: 0, job: 0, operation: Operation::Read }
+    Sample {
+        submitted_ns: ns,
+        latency_ns: 1,
+        offset_bytes: 0,
+        job: 0,
+        operation: Operation::Read,
+        split: None,
+    }
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn watch_stops_the_read_back() {
         calls_at_end += u32::from(progress.requests == 2000);
         if calls_at_end < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let options = RunOptions { samples: 0, watch: Some(&mut watch) };
+    let options = RunOptions { samples: 0, watch: Some(&mut watch), ..Default::default() };
     let run = run_verified(&mut device, &workload, options).unwrap();
     assert_eq!((run.partial, run.requests), (Some(Interruption::Stopped), 2000), "what was measured is kept");
 }
