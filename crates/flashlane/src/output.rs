@@ -4,6 +4,7 @@ use crate::failure::{Failure, notify};
 use crate::options::{Format, OutputOptions};
 use crate::terminal::printable;
 use anyhow::anyhow;
+use flashlane_device::{Part, TimeSplit};
 use flashlane_measure::statistics::Sample;
 use flashlane_open::Target;
 use flashlane_report::{Report, ReportError, Reportable, Samples, write_all};
@@ -68,16 +69,23 @@ pub fn add_machine(result: &mut impl OnDevice, target: &Target) {
         target.real().map(|real| Machine { date: Some(flashlane_host::date()), ..real.identity().clone() });
 }
 
-/// Returns single requests as columns.
+/// Returns single requests as columns, with the parts of their latency where they are recorded.
 pub fn samples(samples: &[Sample]) -> Result<Samples, Failure> {
     let column = |of: fn(&Sample) -> u64| samples.iter().map(of).collect();
-    Samples::new()
+    let requests = Samples::new()
         .with_u64("submitted_ns", column(|sample| sample.submitted_ns))
         .and_then(|samples| samples.with_u64("latency_ns", column(|sample| sample.latency_ns)))
         .and_then(|samples| samples.with_u64("offset_bytes", column(|sample| sample.offset_bytes)))
         .and_then(|samples| samples.with_u64("job", column(|sample| u64::from(sample.job))))
         .and_then(|samples| samples.with_u64("operation", column(|sample| sample.operation as u64)))
-        .map_err(Failure::failed)
+        .map_err(Failure::failed)?;
+    let splits: Option<Vec<&TimeSplit>> = samples.iter().map(|sample| sample.split.as_deref()).collect();
+    let Some(splits) = splits.filter(|splits| !splits.is_empty()) else { return Ok(requests) };
+    let with_part = |requests: Samples, part: Part| {
+        let times = splits.iter().map(|split| split.of(part).as_ns()).collect();
+        requests.with_u64(&format!("{}_ns", part.name()), times)
+    };
+    Part::ALL.into_iter().try_fold(requests, with_part).map_err(Failure::failed)
 }
 
 /// Prints a result and writes its files.

@@ -13,6 +13,7 @@ mod sdf;
 mod study;
 mod sweep;
 mod tail;
+mod time_split;
 mod trace;
 mod transactions;
 mod uflip;

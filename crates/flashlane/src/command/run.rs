@@ -201,7 +201,8 @@ fn measure(
     };
     let mut measured = Vec::new();
     for workload in stages {
-        let options = RunOptions { samples, watch: Some(&mut *watch), ..Default::default() };
+        // The points of a sweep are measured without samples, and have no room for it.
+        let options = RunOptions { samples, watch: Some(&mut *watch), time_splits: samples > 0 };
         let run = match &mut device {
             OpenDevice::Bytes(opened) if workload.verify => {
                 run_verified(&mut *opened.device, workload, options)

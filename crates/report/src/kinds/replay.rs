@@ -3,6 +3,7 @@
 use super::over_time::{Slice, over_time};
 use super::run::{counter_table, device_table, harness, latency_table, mean, mean_flush, nonzero, time_cell};
 use super::tail::{p99_fact, shown, with_reason};
+use super::time_split::time_split;
 use super::{Content, Reportable, caution, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
 use crate::format::{number, plain_value, time_ns};
@@ -39,6 +40,7 @@ fn of(result: &ReplayResult) -> Document {
                 .beside(["latency-distribution", "latency-over-time"]),
         ),
         compared(result),
+        time_split(&result.time_split),
         part_table("Slowest requests", Column::right("Place", "place"), slowest),
         over_time(result.over_time.slice_s, &result.over_time.slices, slice)
             .map(|table| table.beside(["throughput-over-time"])),
@@ -98,7 +100,7 @@ fn compared(result: &ReplayResult) -> Option<Table> {
         Column::right("p99", "p99"),
         Column::right("Longest", "max"),
     ];
-    let table = Table { title: "Where the time goes".into(), columns, rows, ..Table::default() };
+    let table = Table { title: "From arrival and from submission".into(), columns, rows, ..Table::default() };
     Some(with_reason(table, std::iter::repeat(result.requests)))
 }
 

@@ -1,6 +1,7 @@
 //! `flashlane.run/1`: one workload on one device.
 
 use super::tail::{p99_fact, shown, why_not, with_reason};
+use super::time_split::time_split;
 use super::{
     Content, Number, Reportable, caution, fact, field_table, fields, named, part_table, scalar, verdict,
 };
@@ -50,6 +51,7 @@ fn of(result: &RunResult) -> Document {
             latency_table(latency, result.requests, &result.operations)
                 .beside(["latency-distribution", "latency-over-time"]),
         ),
+        time_split(&result.time_split),
         counter_table(&result.device.counters),
         device_table(&result.device),
         result.precondition.as_ref().and_then(|done| field_table("Preconditioning", &fields(done))),

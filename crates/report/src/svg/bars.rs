@@ -1,10 +1,10 @@
 //! Horizontal bars for a figure over names: the name on the left, the value after the bar, the interval on it.
 //!
 //! Bars begin at zero, so that their lengths are proportional to their values. Several series give a group of bars per
-//! name.
+//! name, or one bar of as many pieces where their values add up.
 
 use super::lettering::{escape, width};
-use super::palette::class;
+use super::palette::{class, dash_lengths};
 use crate::format::{capitalised, number, time_ns, unit};
 use flashlane_result::Figure;
 
@@ -23,7 +23,23 @@ pub(crate) fn is_bars(figure: &Figure) -> bool {
 /// Returns the height of the bars of a figure.
 pub(crate) fn height(figure: &Figure) -> f64 {
     let groups = figure.x.names.len() as f64;
-    TOP + groups * (figure.series.len() as f64 * BAR + GAP) + 8.0
+    TOP + groups * (bars_of_name(figure) * BAR + GAP) + 8.0
+}
+
+/// Returns the number of bars of each name.
+fn bars_of_name(figure: &Figure) -> f64 {
+    if figure.y.stacked { 1.0 } else { figure.series.len() as f64 }
+}
+
+/// Draws a bar of a series, or a piece of one. Those of series after the seventh, whose colours are used, are lighter.
+fn piece(figure: &Figure, series: usize, from: f64, to: f64, top: f64) -> String {
+    let again = if dash_lengths(figure, series).is_empty() { "" } else { " again" };
+    format!(
+        "<g class=\"{} bar{again}\" data-series=\"{series}\"><path d=\"M{from:.1} {:.1}H{to:.1}v{:.1}H{from:.1}z\"/></g>",
+        class(figure, series),
+        top + 1.0,
+        BAR - 2.0
+    )
 }
 
 /// Draws the bars as the content of an SVG element `wide` pixels wide.
@@ -35,8 +51,16 @@ pub(crate) fn draw(figure: &Figure, wide: f64) -> String {
         let (at, point) = points.into_iter().find(|(_, point)| point.0 == place as f64)?;
         Some((point.1, figure.series[series].intervals.get(at).copied()))
     };
-    let all = || {
+    let sum = |place: usize| {
+        let pieces = (0..figure.series.len()).filter_map(|series| value(series, place));
+        pieces.map(|(length, _)| length).sum::<f64>()
+    };
+    let single = || {
         (0..figure.series.len()).flat_map(|series| (0..names.len()).filter_map(move |at| value(series, at)))
+    };
+    let all = || {
+        let stacked = (0..names.len()).map(|place| (sum(place), None)).filter(|_| figure.y.stacked);
+        stacked.chain(single().filter(|_| !figure.y.stacked))
     };
     let label = |value: f64| match (figure.y.unit.as_str(), unit(&figure.y.unit)) {
         ("us", _) => time_ns(value * 1e3),
@@ -51,7 +75,7 @@ pub(crate) fn draw(figure: &Figure, wide: f64) -> String {
     let mut out =
         format!("<text class=\"name\" x=\"0\" y=\"12\">{}</text>", escape(&capitalised(&figure.y.label)));
     for (at, name) in names.iter().enumerate() {
-        let group = figure.series.len() as f64 * BAR;
+        let group = bars_of_name(figure) * BAR;
         let top = TOP + at as f64 * (group + GAP);
         out += &format!(
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
@@ -59,6 +83,22 @@ pub(crate) fn draw(figure: &Figure, wide: f64) -> String {
             top + group / 2.0 + 4.0,
             escape(name)
         );
+        if figure.y.stacked {
+            let mut from = left;
+            for series in 0..figure.series.len() {
+                let length = value(series, at).map_or(0.0, |(length, _)| length.max(0.0) * scale);
+                out += &piece(figure, series, from, from + length, top);
+                from += length;
+            }
+            let middle = top + BAR / 2.0;
+            out += &format!(
+                "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                from + 6.0,
+                middle + 4.0,
+                escape(&label(sum(at)))
+            );
+            continue;
+        }
         for series in 0..figure.series.len() {
             let (y, middle) = (top + series as f64 * BAR, top + (series as f64 + 0.5) * BAR);
             let Some((length, interval)) = value(series, at) else {
@@ -66,12 +106,7 @@ pub(crate) fn draw(figure: &Figure, wide: f64) -> String {
                 continue;
             };
             let end = left + length.max(0.0) * scale;
-            out += &format!(
-                "<g class=\"{} bar\" data-series=\"{series}\"><path d=\"M{left:.1} {:.1}H{end:.1}v{:.1}H{left:.1}z\"/></g>",
-                class(figure, series),
-                y + 1.0,
-                BAR - 2.0
-            );
+            out += &piece(figure, series, left, end, y);
             let behind = match interval {
                 Some((from, to)) if to > from => {
                     let (from, to) = (left + from * scale, left + to * scale);

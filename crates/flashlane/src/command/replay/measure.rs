@@ -73,7 +73,7 @@ impl ReplayPlan {
             let share = [of_limit, share(progress.requests)].into_iter().flatten().reduce(f64::max);
             watch(share.map(|share| share.min(1.0)))
         };
-        let options = RunOptions { samples, watch: Some(&mut watch), ..Default::default() };
+        let options = RunOptions { samples, watch: Some(&mut watch), time_splits: samples > 0 };
         let mut plan = self.options;
         if let (Pace::Closed { depth }, None) = (&mut plan.pace, self.depth) {
             // More would only wait for room in the device queue.
