@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 /// Times from the start to the signal, early and late in the slow phase.
 const AFTER: [Duration; 2] = [Duration::from_millis(400), Duration::from_millis(1600)];
 
-/// A drive that takes long to prepare.
-const LARGE: &str = "sim:nvme-tlc,flash.blocks=8000,capacity=5TiB,initial.state=fragmented";
+/// A drive that takes long to prepare: an allocation without a stripe is filled page by page.
+const LARGE: &str =
+    "sim:nvme-tlc,flash.blocks=8000,capacity=5TiB,mapping.allocation=random,initial.state=full";
 
 fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {

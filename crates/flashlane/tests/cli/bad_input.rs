@@ -62,7 +62,7 @@ fn fio_style_workloads_are_refused_with_hints() {
 /// The refusal comes before filling the drive or creating the file: both are too large for a test.
 #[test]
 fn oversized_workload_is_refused_before_preparation() {
-    let large = "sim:nvme-tlc,initial.state=fragmented";
+    let large = "sim:nvme-tlc,mapping.allocation=random,initial.state=full";
     for (workload, part) in [
         ("random-read,size=4kb", "size is 4000 B"),
         ("random-read,size=1000B", "size is 1000 B"),

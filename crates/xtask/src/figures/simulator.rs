@@ -22,7 +22,7 @@ pub const RANDOM_WRITES: Figure = Figure {
 
 pub const MEMORY: Figure = Figure {
     id: "sim-memory",
-    what: "host memory per simulated page, a full 2 TiB drive of 4 KB pages: bytes",
+    what: "host memory per simulated page, a full 2 TiB drive of 4 KB pages before its first request: bytes",
     goal: Some(Goal::AtMost(10.0, Some(6.0))),
     command: COMMAND,
     read: |output| number_after(output, "sim-memory:"),
