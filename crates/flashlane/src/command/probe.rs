@@ -181,6 +181,7 @@ fn measure(
         never_written_share: target.path().and_then(flashlane_host::never_written_share),
         page_bytes: arguments.page,
         p99: arguments.p99,
+        structure_only: false,
         measurements: Some(measurements),
         watch: Some(&mut watch),
     };
