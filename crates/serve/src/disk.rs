@@ -1,12 +1,6 @@
 //! Commands of any offset and length, as requests to a device.
 //!
-//! A command is a task. A task has at most one request at the device, and its next one follows from its progress:
-//!
-//! - A read reads the whole units that contain its range.
-//! - A write whose ends are not ends of units first reads these units (read-modify-write).
-//! - Zeros are trims of whole units where trims read as zeros, else writes of at most [`ZERO_BYTES`] each.
-//! - A trim trims the whole units inside its range, at most [`TRIM_BYTES`] at once, and leaves its ends.
-//! - A durable trim, or one for durable zeros, is followed by a flush.
+//! A command is a task with at most one request at the device (`task`).
 //!
 //! Two tasks over the same units of which one reads and then writes them, or trims them, run one after the other, in the order
 //! of their starts. Other tasks run at the same time; the protocol promises no order, and a flush covers what was replied to.
@@ -16,24 +10,14 @@
 
 use crate::command::{Action, Command, Error, Export, Extent};
 use crate::served::Asked;
+use crate::task::{Next, Step, Tag, Task, data_bytes};
 use crate::written::{Reserved, Written};
 use flashlane_base::Instant;
-use flashlane_device::{Buffer, Completion, DataDevice, Failure, Operation, Request, SubmitError};
+use flashlane_device::{Buffer, Completion, DataDevice, Failure, Operation, SubmitError};
 use std::collections::VecDeque;
 
-/// Longest write of zeros.
-const ZERO_BYTES: u64 = 1 << 20;
-/// Longest trim: a longer one holds up the simulation.
-const TRIM_BYTES: u64 = 64 << 20;
 /// Extents of a status; a client asks again for the rest.
 const EXTENTS_MAX: usize = 1024;
-
-/// A client's command, for its reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tag {
-    pub client: u64,
-    pub cookie: u64,
-}
 
 /// The end of a command.
 #[derive(Debug)]
@@ -70,70 +54,6 @@ pub(crate) enum Answer {
     /// The whole units that contain the range.
     Data(Buffer),
     Extents(Vec<Extent>),
-}
-
-/// A command in progress.
-struct Task {
-    tag: Tag,
-    offset_bytes: u64,
-    length_bytes: u64,
-    data_bytes: usize,
-    durable: bool,
-    action: Action,
-    arrived: Instant,
-    /// First byte that is not yet trimmed or zeroed.
-    at: u64,
-    step: Step,
-    /// A trim has to be made durable.
-    wants_flush: bool,
-    /// No other task may change the same units at the same time.
-    is_exclusive: bool,
-    reserved: Reserved,
-}
-
-/// What the task does, or does next.
-enum Step {
-    /// The next piece begins at `at`.
-    Next,
-    Read,
-    Write(Piece),
-    Trim {
-        end: u64,
-    },
-    Flush,
-}
-
-/// A write of whole units, of which those at the ends may have to be read first.
-struct Piece {
-    /// The range to write.
-    range: (u64, u64),
-    /// The whole units that contain it.
-    whole: (u64, u64),
-    /// Their content; with the device while they are written.
-    data: Buffer,
-    /// Units that are still to be read.
-    edges: Vec<u64>,
-}
-
-impl Task {
-    fn end(&self) -> u64 {
-        self.offset_bytes + self.length_bytes
-    }
-
-    /// Returns whether the task changes data.
-    fn changes(&self) -> bool {
-        matches!(self.action, Action::Write(_) | Action::Trim | Action::Zero { .. })
-    }
-
-    fn operation(&self) -> Option<Operation> {
-        match self.action {
-            Action::Read => Some(Operation::Read),
-            Action::Write(_) | Action::Zero { may_trim: false, .. } => Some(Operation::Write),
-            Action::Trim | Action::Zero { .. } => Some(Operation::Trim),
-            Action::Flush => Some(Operation::Flush),
-            Action::Status { .. } => None,
-        }
-    }
 }
 
 /// A device that takes commands.
@@ -203,29 +123,17 @@ impl<D: DataDevice> Disk<D> {
     /// Begins a command. Its end comes from [`take_finished`](Self::take_finished).
     pub fn start(&mut self, tag: Tag, command: Command) {
         let arrived = self.device.now();
-        let Command { offset_bytes, length_bytes, durable, mut action, .. } = command;
-        let data_bytes = data_bytes(&self.export, &action, offset_bytes, length_bytes);
-        let refused = self.refuses(&mut action, offset_bytes, length_bytes);
-        let is_exclusive = self.is_exclusive(&action, offset_bytes, length_bytes);
-        let task = Task {
-            tag,
-            offset_bytes,
-            length_bytes,
-            data_bytes,
-            durable,
-            action,
-            arrived,
-            at: offset_bytes,
-            step: Step::Next,
-            wants_flush: false,
-            is_exclusive,
-            reserved: Reserved::default(),
-        };
+        let data_bytes =
+            data_bytes(&self.export, &command.action, command.offset_bytes, command.length_bytes);
+        let mut task = Task::new(tag, command, data_bytes, arrived);
+        let (offset_bytes, length_bytes) = (task.offset_bytes, task.length_bytes);
+        let refused = self.refuses(&mut task.action, offset_bytes, length_bytes);
+        task.is_exclusive = self.is_exclusive(&task.action, offset_bytes, length_bytes);
         if let Some(error) = refused {
             return self.finish(task, arrived, Err(error));
         }
         let must_wait = self.must_wait(&task, self.blocked.len());
-        self.exclusive += usize::from(is_exclusive);
+        self.exclusive += usize::from(task.is_exclusive);
         let id = self.free.pop().unwrap_or_else(|| {
             self.tasks.push(None);
             self.tasks.len() - 1
@@ -359,22 +267,16 @@ impl<D: DataDevice> Disk<D> {
                             None => written.mark(piece.whole.0, piece.whole.1),
                         }
                     }
-                    task.at = piece.range.0 + piece.range.1;
-                    task.step = Step::Next;
+                    task.piece_written();
                 }
             },
-            Step::Trim { end } => {
+            Step::Trim { .. } => {
+                let (first, length) = task.trimmed();
                 if let Some(written) = &mut self.written {
-                    written.clear(task.at, *end - task.at);
+                    written.clear(first, length);
                 }
-                task.at = *end;
-                task.wants_flush = task.durable;
-                task.step = Step::Next;
             }
-            Step::Flush => {
-                task.wants_flush = false;
-                task.step = Step::Next;
-            }
+            Step::Flush => task.flushed(),
         }
         self.go_on(id, completion.completed);
     }
@@ -386,8 +288,9 @@ impl<D: DataDevice> Disk<D> {
         }
         loop {
             let mut task = self.tasks[id].take().expect("it runs");
-            let submitted = match self.next_request(&mut task, id as u64) {
-                Next::End(answer) => {
+            let submitted = match task.next_request(&self.export, id as u64) {
+                Next::End => {
+                    let answer = self.answer(&task);
                     self.tasks[id] = Some(task);
                     return self.end(id, now, Ok(answer));
                 }
@@ -405,18 +308,12 @@ impl<D: DataDevice> Disk<D> {
             match submitted {
                 Ok(()) => self.in_flight += 1,
                 Err(SubmitError::Full { .. }) => self.ready.push_back(id),
-                // A device without trims: nothing has to be done for a hint, and zeros are written.
                 Err(SubmitError::Unsupported { .. }) if is_trim => {
-                    match &mut task.action {
-                        Action::Zero { is_fast: true, .. } => {
-                            self.tasks[id] = Some(task);
-                            return self.end(id, now, Err(not_faster()));
-                        }
-                        Action::Zero { may_trim, .. } => *may_trim = false,
-                        _ => task.at = task.end(),
-                    }
-                    task.step = Step::Next;
+                    let goes_on = task.go_on_without_trims();
                     self.tasks[id] = Some(task);
+                    if !goes_on {
+                        return self.end(id, now, Err(not_faster()));
+                    }
                     continue;
                 }
                 Err(error) => {
@@ -432,90 +329,6 @@ impl<D: DataDevice> Disk<D> {
             self.tasks[id] = Some(task);
             return;
         }
-    }
-
-    /// Returns the next request of a task.
-    fn next_request(&self, task: &mut Task, id: u64) -> Next {
-        if let Step::Next = task.step {
-            match self.next_step(task) {
-                Some(step) => task.step = step,
-                None => return Next::End(self.answer(task)),
-            }
-        }
-        let unit = self.export.unit_bytes;
-        match &mut task.step {
-            Step::Next => unreachable!("it was replaced"),
-            Step::Read => {
-                let (offset, length) = self.export.whole_units(task.offset_bytes, task.length_bytes);
-                Next::Request(Request::read(id, offset, length), Some(Buffer::zeroed(length as usize)))
-            }
-            Step::Write(piece) => match piece.edges.last() {
-                Some(&edge) => {
-                    Next::Request(Request::read(id, edge, unit), Some(Buffer::zeroed(unit as usize)))
-                }
-                None => {
-                    let request = Request::write(id, piece.whole.0, piece.whole.1);
-                    let request = if task.durable { request.durable() } else { request };
-                    Next::Request(request, Some(std::mem::take(&mut piece.data)))
-                }
-            },
-            Step::Trim { end } => Next::Request(Request::trim(id, task.at, *end - task.at), None),
-            Step::Flush => Next::Request(Request::flush(id), None),
-        }
-    }
-
-    /// Returns the step after those that are done, or `None` at the end.
-    fn next_step(&self, task: &mut Task) -> Option<Step> {
-        let (unit, end) = (self.export.unit_bytes, task.end());
-        let is_over = task.at >= end;
-        match &mut task.action {
-            Action::Read => return Some(Step::Read),
-            Action::Status { .. } => return None,
-            Action::Flush if task.at == 0 => {
-                // Its one request.
-                task.at = 1;
-                return Some(Step::Flush);
-            }
-            Action::Flush => return None,
-            Action::Write(data) if !is_over => {
-                let data = std::mem::take(data);
-                return Some(Step::Write(self.piece((task.offset_bytes, task.length_bytes), data)));
-            }
-            Action::Trim if !is_over => {
-                let (first, last) = (task.at.next_multiple_of(unit), end / unit * unit);
-                if first < last {
-                    task.at = first;
-                    return Some(Step::Trim { end: last.min(first + trim_bytes(unit)) });
-                }
-                task.at = end;
-            }
-            Action::Zero { may_trim, .. } if !is_over => {
-                let (at, last) = (task.at, end / unit * unit);
-                if *may_trim && at.is_multiple_of(unit) && at < last {
-                    return Some(Step::Trim { end: last.min(at + trim_bytes(unit)) });
-                }
-                let longest = if *may_trim { unit } else { ZERO_BYTES.next_multiple_of(unit) };
-                let to = end.min((at / longest + 1) * longest);
-                let (_, whole_bytes) = self.export.whole_units(at, to - at);
-                return Some(Step::Write(self.piece((at, to - at), Buffer::zeroed(whole_bytes as usize))));
-            }
-            Action::Write(_) | Action::Trim | Action::Zero { .. } => {}
-        }
-        task.wants_flush.then_some(Step::Flush)
-    }
-
-    fn piece(&self, range: (u64, u64), data: Buffer) -> Piece {
-        let unit = self.export.unit_bytes;
-        let whole = self.export.whole_units(range.0, range.1);
-        let (end, last) = (range.0 + range.1, whole.0 + whole.1 - unit);
-        let mut edges = Vec::new();
-        if !range.0.is_multiple_of(unit) {
-            edges.push(whole.0);
-        }
-        if !end.is_multiple_of(unit) && edges.last() != Some(&last) {
-            edges.push(last);
-        }
-        Piece { range, whole, data, edges }
     }
 
     fn answer(&self, task: &Task) -> Answer {
@@ -567,41 +380,8 @@ impl<D: DataDevice> Disk<D> {
     }
 }
 
-impl Piece {
-    /// Completes an edge unit with what the device has of it.
-    fn fill(&mut self, edge: u64, unit: &[u8]) {
-        let (first, last) = (self.range.0, self.range.0 + self.range.1);
-        let start = (edge - self.whole.0) as usize;
-        for (nth, &byte) in unit.iter().enumerate() {
-            let at = edge + nth as u64;
-            if at < first || at >= last {
-                self.data.as_mut_slice()[start + nth] = byte;
-            }
-        }
-    }
-}
-
-enum Next {
-    Request(Request, Option<Buffer>),
-    End(Answer),
-}
-
-/// Returns the memory that a command takes for its data.
-pub(crate) fn data_bytes(export: &Export, action: &Action, offset_bytes: u64, length_bytes: u64) -> usize {
-    match action {
-        Action::Read | Action::Write(_) => export.whole_units(offset_bytes, length_bytes).1 as usize,
-        Action::Zero { .. } => ZERO_BYTES as usize,
-        Action::Flush | Action::Trim | Action::Status { .. } => 0,
-    }
-}
-
 fn not_faster() -> (Error, String) {
     (Error::Unsupported, "zeros are not written faster than other data".into())
-}
-
-/// Returns the longest trim in whole units.
-fn trim_bytes(unit: u64) -> u64 {
-    (TRIM_BYTES / unit).max(1) * unit
 }
 
 fn error_of(failure: Failure) -> Error {

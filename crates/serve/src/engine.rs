@@ -9,10 +9,11 @@
 //! Invariant: `clients_bytes` is the sum of what the clients hold, each as of its last [`recount`](Engine::recount).
 
 use crate::command::Command;
-use crate::disk::{Answer, Tag, data_bytes};
+use crate::disk::Answer;
 use crate::nbd::{Event, PAYLOAD_BYTES_MAX, Session};
 use crate::output::Output;
 use crate::served::{Asked, Served};
+use crate::task::{Tag, data_bytes};
 use flashlane_base::{Duration, Instant};
 use flashlane_device::DataDevice;
 use std::collections::{BTreeMap, VecDeque};

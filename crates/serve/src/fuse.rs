@@ -7,5 +7,19 @@ mod files;
 mod mount_point;
 mod server;
 
+use crate::command::Export;
+
 pub use mount_point::{MountPoint, MountPointError};
 pub use server::{FuseServer, MountError, Unmounted};
+
+/// Returns commands that make a file system on the drive and mount it, one a line. `file` is its path as a shell reads it.
+pub fn how_to_use(file: &str, export: &Export) -> String {
+    if export.is_read_only {
+        return format!("  losetup --find --show --read-only --direct-io=on {file}\n");
+    }
+    // The kernel's loop device has sectors of 512 to 4096 bytes.
+    let sector_bytes = export.unit_bytes.clamp(512, 4096).next_power_of_two();
+    format!(
+        "  mkfs.ext4 -q {file}\n  mount \"$(losetup --find --show --direct-io=on --sector-size {sector_bytes} {file})\" DIRECTORY\n"
+    )
+}

@@ -5,7 +5,7 @@
 //! | `real_time` | [`RealTime`]: completions of a simulated device, handed out when the wall clock reaches them |
 //! | `nbd` | the protocol: bytes in, commands and replies out |
 //! | `command` | commands to the device, whatever protocol they come by |
-//! | `disk`, `written` | commands of any offset and length as requests to a device; which bytes were written |
+//! | `disk`, `task`, `written` | commands of any offset and length as requests to a device; which bytes were written |
 //! | `served` | [`Served`]: the device with its commands in progress and their counts |
 //! | `engine` | NBD clients and their commands, without sockets |
 //! | `output` | replies that a client has not taken |
@@ -27,6 +27,7 @@ mod output;
 mod real_time;
 mod served;
 mod stats;
+mod task;
 mod trial;
 mod uri;
 mod written;
@@ -34,7 +35,7 @@ mod written;
 pub use command::{Action, Command, Error, Export, Extent};
 pub use engine::{CLIENT_MEMORY_BYTES_MIN, Engine, Options};
 pub use flashlane_host::Address;
-pub use fuse::{FuseServer, MountError, MountPoint, MountPointError, Unmounted};
+pub use fuse::{FuseServer, MountError, MountPoint, MountPointError, Unmounted, how_to_use};
 pub use network::{Bound, ListenError, Server};
 pub use real_time::{RealTime, WallClock};
 pub use served::{Asked, Replied, Served};

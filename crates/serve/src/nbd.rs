@@ -8,5 +8,5 @@ mod negotiation;
 mod session;
 mod wire;
 
-pub use session::{Event, ProtocolError, Session};
-pub use wire::PAYLOAD_BYTES_MAX;
+pub use session::{Event, Session};
+pub use wire::{PAYLOAD_BYTES_MAX, ProtocolError};

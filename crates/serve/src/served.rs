@@ -4,9 +4,10 @@
 //! replies to them, and sleeps for [`asleep`](Served::asleep). So every server keeps the device's time in the same way.
 
 use crate::command::{Command, Export};
-use crate::disk::{Disk, Finished, Tag};
+use crate::disk::{Disk, Finished};
 use crate::engine::Options;
 use crate::stats::Stats;
+use crate::task::Tag;
 use flashlane_base::{Duration, Histogram, Instant};
 use flashlane_device::{Counters, DataDevice, Operation, Profile};
 use flashlane_host::Clock;

@@ -9,9 +9,10 @@
 use super::files::{Asking, Files, Reply, Sink};
 use super::mount_point::MountPoint;
 use crate::command::Command;
-use crate::disk::{Answer, Finished, Tag};
+use crate::disk::{Answer, Finished};
 use crate::engine::Options;
 use crate::served::{CLIENT_WAIT, Served};
+use crate::task::Tag;
 use flashlane_base::Duration;
 use flashlane_device::DataDevice;
 use flashlane_host::wait_for_sockets;

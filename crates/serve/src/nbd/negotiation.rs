@@ -1,9 +1,8 @@
 //! Answers to the options of a client, until it chooses the export.
 
-use super::session::ProtocolError;
 use super::wire::{
     FIXED_NEWSTYLE, Fields, INIT_MAGIC, NO_ZEROES, OPTION_MAGIC, OPTION_REPLY_MAGIC, PAYLOAD_BYTES_MAX,
-    answer, info, option, transmission,
+    ProtocolError, answer, info, option, transmission,
 };
 use crate::command::Export;
 

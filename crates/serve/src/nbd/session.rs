@@ -8,8 +8,8 @@
 
 use super::negotiation::{ALLOCATION_ID, Choices, Next, answer_option, greet, read_flags, refuse_long};
 use super::wire::{
-    Fields, Header, OPTION_MAGIC, PAYLOAD_BYTES_MAX, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk,
-    command, flag,
+    Fields, Header, OPTION_MAGIC, PAYLOAD_BYTES_MAX, ProtocolError, SIMPLE_REPLY_MAGIC,
+    STRUCTURED_REPLY_MAGIC, chunk, command, flag,
 };
 use crate::command::{Action, Command, Error, Export, Extent};
 use flashlane_device::Buffer;
@@ -26,23 +26,6 @@ pub enum Event {
     Command(Command),
     /// The client wants to disconnect, once its commands are carried out.
     Disconnect,
-}
-
-/// Why a connection ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProtocolError {
-    /// Flags that the server does not have.
-    #[error("the client has flags {0:#x}; known: 0x3")]
-    ClientFlags(u32),
-    /// An option does not begin as one.
-    #[error("an option begins with {0:#018x} instead of IHAVEOPT")]
-    OptionMagic(u64),
-    /// A request does not begin as one.
-    #[error("a request does not begin with its magic number")]
-    RequestMagic,
-    /// An old client asks for an export that does not exist; the protocol has no answer to that.
-    #[error("the client asks for an export that does not exist")]
-    ExportName,
 }
 
 #[derive(Debug)]

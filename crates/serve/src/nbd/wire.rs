@@ -1,4 +1,4 @@
-//! Numbers of the protocol, and the reader of a request's header.
+//! Numbers of the protocol, the reader of a request's header, and why a connection ends.
 
 /// First bytes of a connection, from the server: `NBDMAGIC`.
 pub(super) const INIT_MAGIC: u64 = 0x4e42_444d_4147_4943;
@@ -150,4 +150,21 @@ impl<'a> Fields<'a> {
         let length = self.u32()?;
         self.bytes(length as usize)
     }
+}
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProtocolError {
+    /// Flags that the server does not have.
+    #[error("the client has flags {0:#x}; known: 0x3")]
+    ClientFlags(u32),
+    /// An option does not begin as one.
+    #[error("an option begins with {0:#018x} instead of IHAVEOPT")]
+    OptionMagic(u64),
+    /// A request does not begin as one.
+    #[error("a request does not begin with its magic number")]
+    RequestMagic,
+    /// An old client asks for an export that does not exist; the protocol has no answer to that.
+    #[error("the client asks for an export that does not exist")]
+    ExportName,
 }

@@ -12,8 +12,8 @@ use crate::preflight;
 use crate::suggest::quoted;
 use flashlane_device::DataDevice;
 use flashlane_open::Target;
-use flashlane_serve::{Export, FuseServer, MountError, MountPoint, Options, RealTime, Unmounted};
-use std::path::{Path, PathBuf};
+use flashlane_serve::{Export, FuseServer, MountError, MountPoint, Options, RealTime, Unmounted, how_to_use};
+use std::path::PathBuf;
 
 pub const HELP: &str = "\
 The file takes reads, writes, fsync and fallocate, which trims, past the page cache. With a loop
@@ -71,7 +71,7 @@ fn serve<D: DataDevice>(
         "serving {} as {}; Ctrl-C ends\n{}",
         described(target, export, watch.slowdown()),
         file.display(),
-        how_to_use(&file, export)
+        how_to_use(&quoted(&file.display().to_string()), export)
     ));
     watch.begin(server.served_mut());
     let ran = server.run(|served| printed.is_ok() && watch.go_on(served));
@@ -83,7 +83,7 @@ fn serve<D: DataDevice>(
         Ok(Unmounted::Unused) => {}
         Ok(Unmounted::InUse) => notify(
             "warning: the drive was still in use, and its requests fail from now on, as if it had been pulled: next time, \
-             unmount what is on it and detach its loop devices first (umount, losetup --detach)",
+             unmount what is on it and detach its loop devices first (umount, losetup -d)",
         ),
         Err(error) => notify(&format!("warning: {} remains mounted ({error}): umount it", place.display())),
     }
@@ -92,17 +92,4 @@ fn serve<D: DataDevice>(
     ended?;
     Watch::twin(target, &arguments.device, replied)?;
     Ok(Status::Done)
-}
-
-/// Returns commands that make a file system on the drive and mount it, one a line.
-fn how_to_use(file: &Path, export: &Export) -> String {
-    let file = quoted(&file.display().to_string());
-    if export.is_read_only {
-        return format!("  losetup --find --show --read-only --direct-io=on {file}\n");
-    }
-    // The kernel's loop device has sectors of 512 to 4096 bytes.
-    let sector_bytes = export.unit_bytes.clamp(512, 4096).next_power_of_two();
-    format!(
-        "  mkfs.ext4 -q {file}\n  mount \"$(losetup --find --show --direct-io=on --sector-size {sector_bytes} {file})\" DIRECTORY\n"
-    )
 }

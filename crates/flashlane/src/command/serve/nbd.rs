@@ -30,8 +30,6 @@ as fast as it is. Ctrl-C and SIGTERM end the server.";
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("place").required(true).multiple(true).args(["socket", "listen"]))]
 pub struct Arguments {
-    #[command(flatten)]
-    device: DeviceOptions,
     /// Listen on this Unix socket, which can be reached by the user of the server only
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
@@ -41,6 +39,8 @@ pub struct Arguments {
     /// Allow addresses that other machines can reach: they can then read and write the device
     #[arg(long)]
     allow_remote: bool,
+    #[command(flatten)]
+    device: DeviceOptions,
     /// Clients at most
     #[arg(long, value_name = "N", value_parser = options::positive_count, default_value = "64")]
     clients: u64,
