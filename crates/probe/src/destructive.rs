@@ -123,6 +123,11 @@ fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<
 /// Confidence where only neighbours name the policy.
 const BY_NEIGHBOURS: f64 = 0.93;
 
+/// Returns a share in whole percent, without a sign on zero.
+fn percent(share: f64) -> f64 {
+    (share * 100.0).round() + 0.0
+}
+
 /// Finding on the mapping from collisions with the step of a shared die, and from neighbours before and after the
 /// overwrite, each where measured. Where both name a policy, they have to agree.
 fn mapping_finding(
@@ -135,10 +140,10 @@ fn mapping_finding(
         let (address, turn) = collisions.shares(step.value);
         seen += &format!(
             "pages a stripe apart by address collide by {:.0}% of the step of a shared die ({:.1} ± {:.1} µs), by turn of writing by {:.0}%",
-            address * 100.0,
+            percent(address),
             step.value,
             step.error,
-            turn * 100.0
+            percent(turn)
         );
         let margin = (address - turn).abs().clamp(0.0, 1.0);
         named.extend(collisions.policy(step).map(|policy| (policy, (90.0 + 9.0 * margin).round() / 100.0)));
@@ -150,7 +155,7 @@ fn mapping_finding(
         let step = before.step();
         seen += &format!(
             "neighbouring pages of a chunk collide by {:.0}% of the step before ({:.1} ± {:.1} µs)",
-            after.share(before) * 100.0,
+            percent(after.share(before)),
             step.value,
             step.error
         );
