@@ -19,6 +19,7 @@ mod figures;
 mod grid;
 mod interference;
 mod lanes;
+mod layout;
 mod link;
 mod load;
 mod look;
