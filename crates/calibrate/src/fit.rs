@@ -387,11 +387,11 @@ fn solve(matrix: &mut [Vec<f64>], right: &mut [f64]) {
         let pivot = pivot.expect("there are rows left");
         matrix.swap(column, pivot);
         right.swap(column, pivot);
-        let (above, below) = matrix.split_at_mut(column + 1);
-        let pivot = &above[column];
-        for (row, values) in (column + 1..size).zip(below) {
-            let factor = values[column] / pivot[column];
-            values.iter_mut().zip(pivot).skip(column).for_each(|(value, above)| *value -= factor * above);
+        for row in column + 1..size {
+            let factor = matrix[row][column] / matrix[column][column];
+            for at in column..size {
+                matrix[row][at] -= factor * matrix[column][at];
+            }
             right[row] -= factor * right[column];
         }
     }
