@@ -7,7 +7,6 @@
 //! [`read`] reads files from outside; its error names the field and the expected value.
 
 pub mod advice;
-pub mod calibration;
 pub mod feature;
 mod figure;
 mod machine;

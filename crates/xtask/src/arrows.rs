@@ -38,7 +38,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("advise", &["base", "result", "device", "workload", "measure"]),
     ("uflip", &["base", "result", "device", "workload", "measure"]),
     ("sweep", &["base", "files", "result", "measure"]),
-    ("calibrate", &["base", "result", "sim", "workload", "measure", "sweep"]),
     (
         "studies",
         &[
@@ -102,7 +101,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "transactions",
             "probe",
             "advise",
-            "calibrate",
             "uflip",
             "sweep",
             "studies",
