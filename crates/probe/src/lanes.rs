@@ -326,7 +326,8 @@ mod tests {
                 let one = random.below(chunks) as usize;
                 let other = (one + 1 + random.below(chunks - 1) as usize) % chunks as usize;
                 let apart = ((one + 1) / run).abs_diff((other + 1) / run);
-                let (on_channel, on_die) = (apart % channels == 0, apart % (channels * dies) == 0);
+                let on_channel = apart.is_multiple_of(channels);
+                let on_die = apart.is_multiple_of(channels * dies);
                 let noise = 10.0 * (random.unit() - 0.5);
                 let took_us =
                     102.0 + noise + if on_channel { bus } else { 0.0 } + if on_die { array } else { 0.0 };

@@ -101,12 +101,7 @@ pub(crate) fn find(
 fn page(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, Interruption> {
     let sector = bench.unit_bytes(true);
     let count = (PAGES_REACH_BYTES / sector) as usize;
-    let mut single = Vec::new();
-    for _ in 0..REFERENCE {
-        let at = writer.place(bench) + bench.random().below(count as u64) * sector;
-        single.push(bench.durable_write(at, sector)?.as_us_f64());
-    }
-    let Some(single) = Spread::of(single) else { return Ok(None) };
+    let Some(single) = sector_writes(bench, writer, count as u64)? else { return Ok(None) };
     let two_programs = single.value + single.least_difference()..MOST_RATIO * single.value;
     let slow = samples(bench, count, PAGE_WRITES, |bench, k| {
         let at = writer.place(bench) + k as u64 * sector;
@@ -118,13 +113,29 @@ fn page(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, Inter
     if ends.is_empty() {
         return whole_page(bench, writer);
     }
+    // Writes that become slower with time would seem to take two programs, wherever they end.
+    let later = sector_writes(bench, writer, count as u64)?;
+    if later.is_none_or(|later| two_programs.contains(&later.value)) {
+        return Ok(None);
+    }
     let sectors = ends.iter().copied().fold(0, gcd);
     // Of the ends of pages at most half are ends of chunks, too.
     if ends.len() < 2 || 2 * ends.len() + 1 < count / sectors {
         return Ok(None);
     }
-    writer.turn += (REFERENCE + PAGE_WRITES * (count + count / sectors)) as u64;
+    writer.turn += (2 * REFERENCE + PAGE_WRITES * (count + count / sectors)) as u64;
     Ok(Some(sectors as u64 * sector))
+}
+
+/// Measures writes of one sector among the first `count` of random places.
+fn sector_writes(bench: &mut Bench<'_>, writer: &Writer, count: u64) -> Result<Option<Spread>, Interruption> {
+    let sector = bench.unit_bytes(true);
+    let mut times = Vec::new();
+    for _ in 0..REFERENCE {
+        let at = writer.place(bench) + bench.random().below(count) * sector;
+        times.push(bench.durable_write(at, sector)?.as_us_f64());
+    }
+    Ok(Spread::of(times))
 }
 
 /// Returns the least size whose writes are faster at their own multiples than shifted by a sector: a page, which need not

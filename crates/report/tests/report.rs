@@ -95,14 +95,14 @@ fn run_shows_its_partial_state() {
 #[test]
 fn run_fixture_is_a_run_result() {
     let run: flashlane_result::run::RunResult = serde_json::from_value(fixture("run")).unwrap();
-    assert_eq!(run.figures.len(), 2);
+    assert_eq!(run.figures.len(), 3);
 }
 
 #[test]
 fn csv_has_the_names_and_exact_values_of_the_result() {
     let probe = csv(&fixture("probe"));
     assert!(
-        probe.starts_with("name,value,status,confidence,evidence\r\nchunk_size_bytes,4096,found,0.94,"),
+        probe.starts_with("name,value,status,confidence,evidence\r\nchunk_size_bytes,4096,found,0.97,"),
         "{probe}"
     );
     assert!(probe.contains("\r\nreclaim_unit_bytes,,not-determined,"), "{probe}");

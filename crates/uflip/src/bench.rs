@@ -73,8 +73,8 @@ impl<'a> Bench<'a> {
                 watch(&progress)
             }
         });
-        let options =
-            RunOptions { samples: usize::MAX, watch: watch.as_mut().map(|watch| watch as Watch<'_>) };
+        let watch = watch.as_mut().map(|watch| watch as Watch<'_>);
+        let options = RunOptions { samples: usize::MAX, watch, ..RunOptions::default() };
         let run = run(self.device, workload, options)?;
         if let Some(interruption) = run.partial {
             return Err(interruption.into());

@@ -9,11 +9,23 @@ fn a_preparation_stops_where_its_watch_breaks() {
     let msr = ("msr-32g", "128", "1797046272B");
     let mtron = ("mtron-like", "488", "1GB");
     let nvme = ("nvme-tlc", "86", "62512805376B");
-    for ((name, blocks, capacity), state) in
-        [(msr, "full"), (msr, "fragmented"), (mtron, "full"), (mtron, "fragmented"), (nvme, "fragmented")]
-    {
-        let smaller = [("initial.state", state), ("flash.blocks", blocks), ("capacity", capacity)];
-        let config = config(name, &smaller);
+    for ((name, blocks, capacity), state, allocation) in [
+        (msr, "full", "striped"),
+        (msr, "full", "random"),
+        (msr, "fragmented", "striped"),
+        (mtron, "full", "striped"),
+        (mtron, "fragmented", "striped"),
+        (nvme, "fragmented", "striped"),
+    ] {
+        let mut settings = vec![("initial.state", state), ("flash.blocks", blocks), ("capacity", capacity)];
+        if allocation == "random" {
+            settings.extend([
+                ("mapping.allocation", allocation),
+                ("mapping.policy", "write-order"),
+                ("compat.disksim.pool", "plane"),
+            ]);
+        }
+        let config = config(name, &settings);
         let looks = |at_most: u32| {
             let mut looks = 0;
             let mut watch = || {
@@ -24,9 +36,14 @@ fn a_preparation_stops_where_its_watch_breaks() {
             (looks, made)
         };
         let (all, made) = looks(u32::MAX);
-        // Before each plane, whose blocks take a few milliseconds at most.
-        let planes = Geometry::new(&config).planes;
-        assert!(made && all >= planes, "{name} {state}: {all} looks at {planes} planes");
+        // Every few milliseconds: at each plane where places are computed, otherwise after a number of pages.
+        let Geometry { planes, logical_units: pages, .. } = Geometry::new(&config);
+        let is_computed = config.mapping.translation == "page" && allocation == "striped";
+        let least = if is_computed { planes } else { (pages >> 17) + 1 };
+        assert!(
+            made && all >= least,
+            "{name} {state} {allocation}: {all} looks, {planes} planes, {pages} pages"
+        );
         for stop in [1, all / 2, all] {
             assert_eq!(looks(stop), (stop, false), "{name} {state}");
         }

@@ -136,7 +136,7 @@ fn overwrites_of_a_full_drive_wait_behind_gc() {
     let mut drive = drive("");
     let mut random = Seed(3).source();
     let writes: Vec<(u64, Request)> =
-        (0..500).map(|id| (id / 2 * 60_000, Request::write(id, random.below(256) * 4096, 4096))).collect();
+        (0..500).map(|id| (id / 2 * 6_000, Request::write(id, random.below(256) * 4096, 4096))).collect();
     let all = splits(&mut drive, &writes);
     let mut sum = TimeSplit::ZERO;
     all.iter().for_each(|split| sum += split);
