@@ -1,4 +1,4 @@
-//! SIGUSR1: somebody wants to know how things stand.
+//! SIGUSR1, which requests a report from a running server.
 
 use signal_hook::consts::SIGUSR1;
 use std::io;
