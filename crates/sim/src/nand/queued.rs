@@ -11,6 +11,9 @@
 //! - a die has an array event scheduled while its array runs, which its ticket names; a suspended operation has none;
 //! - a die that has something to transfer is on the bus of its channel or waits for it.
 
+mod gc;
+mod record;
+
 use super::Geometry;
 use super::channels::Channels;
 use super::die::{DEFERRED, Die};
@@ -18,7 +21,7 @@ use super::gc::{GcStep, GcStepRules};
 use super::groups::PendingGroups;
 use super::media::Media;
 use super::multi_plane::{MultiPlaneIndex, QueueId};
-use super::operation::{Defer, Gc, Operation, Owner, Work};
+use super::operation::{Defer, Operation, Owner, Work};
 use super::paths::QueuedPaths;
 use super::queue::{Node, OpSlot, Operations};
 use super::scheduler::{Scheduler, ranks};
@@ -182,30 +185,6 @@ impl Queued {
             paths.set_next(next);
         }
         self.groups.recycle(die, waiting);
-    }
-
-    /// Calls `record` for each operation that shares the array time of `first`, where paths are kept. Nothing waits for
-    /// GC but the operations behind it, which have paths of their own.
-    #[inline]
-    fn each_path(&mut self, first: OpSlot, record: impl Fn(&mut QueuedPaths, OpSlot)) {
-        let Some(paths) = &mut self.paths else { return };
-        if let Work::Gc(_) = self.ops[first].operation.work {
-            return;
-        }
-        let mut op = first;
-        while op.is_some() {
-            record(paths, op);
-            op = self.ops[op].partner;
-        }
-    }
-
-    /// Records what occupies a die from now on, where paths are kept.
-    #[inline]
-    fn record_occupant(&mut self, die: DieId, now: Instant) {
-        let Some(paths) = &mut self.paths else { return };
-        let Die { array, register, .. } = self.dies[die.index()];
-        let op = if array.is_some() { array } else { register };
-        paths.occupies(die, op.is_some().then(|| &self.ops[op].operation), now);
     }
 
     /// Lets waiting operations start on whatever of the die is free.
@@ -372,34 +351,6 @@ impl Queued {
         self.run_array(die, self.program_time(first), now, events);
     }
 
-    /// Records that the data of an operation have crossed the bus, where paths are kept: of a program, those of all that
-    /// share its array time when the last of them have.
-    #[inline]
-    fn record_bus_end(&mut self, die: DieId, op: OpSlot, now: Instant) {
-        let Some(paths) = &mut self.paths else { return };
-        let is_last = !self.ops[op].partner.is_some();
-        if is_last && self.ops[op].operation.is_program() {
-            let first = self.dies[die.index()].register;
-            self.each_path(first, |paths, op| paths.charge(op, Part::Bus, now));
-        } else {
-            paths.charge(op, Part::Bus, now);
-        }
-    }
-
-    /// Records that an operation and those that share its array time leave the array, where paths are kept.
-    #[inline]
-    fn record_array_end(&mut self, first: OpSlot, now: Instant) {
-        if self.paths.is_none() {
-            return;
-        }
-        if self.ops[first].operation.is_read() {
-            let retries = self.retries(first);
-            self.each_path(first, |paths, op| paths.sensed(op, retries, now));
-        } else {
-            self.each_path(first, |paths, op| paths.leaves_array(op, first, now));
-        }
-    }
-
     fn bus_time(&self, op: OpSlot) -> Duration {
         let timing = self.media.timing();
         let (units, bytes) = match self.ops[op].operation.work {
@@ -429,69 +380,6 @@ impl Queued {
         let time = self.bus_time(transferring);
         self.media.count_bus(time);
         events.schedule(now + time, Event::Bus(channel));
-    }
-
-    /// Starts GC or an erase, or its next step.
-    fn begin_gc(&mut self, die: DieId, op: OpSlot, now: Instant, events: &mut EventQueue) {
-        let Operation { work, defer, .. } = self.ops[op].operation;
-        let timing = self.media.timing();
-        let (step, time) = match work {
-            Work::Gc(gc) => self.rules.gc.next(&gc, defer == Defer::BehindHost, timing),
-            Work::Erase(erase) => (GcStep::Erase, timing.erase * u64::from(erase.times)),
-            Work::Read(_) | Work::Program(_) => unreachable!("neither has steps"),
-        };
-        self.dies[die.index()].array = op;
-        self.ops[op].step = step;
-        self.run_array(die, time, now, events);
-    }
-
-    /// A step of GC ended in the array: on to the next, unless something better waits.
-    fn end_gc_step(
-        &mut self,
-        die: DieId,
-        op: OpSlot,
-        now: Instant,
-        events: &mut EventQueue,
-        finished: &mut Vec<Operation>,
-    ) {
-        let Node { operation, step, .. } = self.ops[op];
-        let state = &mut self.dies[die.index()];
-        state.array = OpSlot::NONE;
-        let gc = match (operation.work, step) {
-            (Work::Gc(gc), GcStep::Move | GcStep::Program) => gc,
-            (_, GcStep::Bus) => unreachable!("the bus ends this step"),
-            _ => return self.finish(op, finished),
-        };
-        if step == GcStep::Move && !self.rules.gc.copyback {
-            state.register = op;
-            self.ops[op].step = GcStep::Bus;
-            return self.want_bus(die, op, now, events);
-        }
-        let Some(left) = self.rules.gc.after_page(gc) else {
-            self.ops[op].operation.work = Work::Gc(Gc { moves: 0, ..gc });
-            return self.finish(op, finished);
-        };
-        self.ops[op].operation.work = Work::Gc(left);
-        let rank = self.rules.ranks[operation.class as usize];
-        if operation.defer == Defer::BehindHost && state.has_waiting(DEFERRED) {
-            self.push_front(QueueId { die, rank: DEFERRED }, op);
-        } else if self.rules.gc.preemptible && state.has_waiting(rank) {
-            if operation.class == Class::IdleGc {
-                state.paused.push(&mut self.ops, op);
-            } else {
-                self.push_front(QueueId { die, rank }, op);
-            }
-        } else {
-            self.begin_gc(die, op, now, events);
-        }
-    }
-
-    /// Ends the deferral of GC behind the host.
-    fn promote(&mut self, op: OpSlot) {
-        let defer = &mut self.ops[op].operation.defer;
-        if *defer == Defer::BehindHost {
-            *defer = Defer::No;
-        }
     }
 
     #[inline]
@@ -683,16 +571,7 @@ impl Scheduler for Queued {
     }
 
     fn record_paths(&mut self, now: Instant) {
-        let mut paths = QueuedPaths::new(self.dies.len());
-        paths.set_next(Path::new(now));
-        for die in (0..self.rules.dies).map(DieId) {
-            (0..self.groups.waiting(die)).for_each(|_| paths.waits_for_group(die));
-        }
-        for op in self.ops.slots_in_use() {
-            paths.queued(op, self.media.die_of(self.ops[op].operation.plane), now);
-        }
-        self.paths = Some(Box::new(paths));
-        (0..self.rules.dies).for_each(|die| self.record_occupant(DieId(die), now));
+        self.keep_paths(now);
     }
 
     fn set_path(&mut self, path: Path) {

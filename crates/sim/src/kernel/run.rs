@@ -1,0 +1,171 @@
+//! The loop over the events of a drive: the kernel's own, and those that its front end handles.
+//!
+//! A front end ([`FrontEnd`]) handles submitted requests, ended transfers and finished flash operations.
+
+use super::Kernel;
+use crate::event::{Event, Ticket};
+use crate::host::Transfer;
+use crate::ids::{CallSlot, DieId, RequestSlot};
+use crate::nand::Operation as FlashOperation;
+use flashlane_base::Instant;
+use flashlane_device::{Completion, Part};
+
+/// What a drive adds to the kernel.
+pub(crate) trait FrontEnd {
+    /// The state of a request in flight.
+    type State;
+
+    fn kernel(&mut self) -> &mut Kernel<Self::State>;
+
+    /// The host has spent the submission cost of a request.
+    fn submitted(&mut self, slot: RequestSlot);
+
+    /// A transfer over the link ended.
+    fn transfer_ended(&mut self, transfer: Transfer);
+
+    /// Flash operations of `die` finished, in this order; perhaps none.
+    fn flash_finished(&mut self, die: DieId, finished: &[FlashOperation]);
+
+    /// Whether the timer of an idle die is still the one that runs.
+    fn is_timer_of(&self, _die: DieId, _timer: Ticket) -> bool {
+        false
+    }
+
+    /// A die has been idle for the time after which it is given work.
+    fn die_idle(&mut self, _die: DieId) {}
+
+    /// An access has gone unanswered for the time after which the next copy is asked.
+    fn overdue(&mut self, _call: CallSlot, _timer: Ticket) {
+        unreachable!("only replicated accesses are timed")
+    }
+
+    /// A die may have been idle for the time after which it is given the next copy to write.
+    fn copy_due(&mut self, _die: DieId, _timer: Ticket) {
+        unreachable!("only replication writes copies")
+    }
+
+    /// The host has been idle for the time after which the drive does something.
+    fn host_idle(&mut self) {}
+
+    /// The time that the firmware takes to acknowledge a buffered write is over.
+    fn buffer_latency_over(&mut self, _slot: RequestSlot) {
+        unreachable!("only buffered writes are acknowledged")
+    }
+}
+
+// What an event adds to the trace hash: its kind above the index of what it happens to. The numbers are part of every
+// pinned hash.
+const ARRAY: u64 = 1 << 60;
+const BUS: u64 = 2 << 60;
+const DIE_IDLE: u64 = 3 << 60;
+const LINK: u64 = 4 << 60;
+const HOST_IDLE: u64 = 5 << 60;
+const BUFFER_LATENCY_OVER: u64 = 6 << 60;
+const COMPLETION_DELIVERED: u64 = 7 << 60;
+const OVERDUE: u64 = 8 << 60;
+const COPY_DUE: u64 = 9 << 60;
+
+/// Advances time until requests complete, which are appended to `out`, but not beyond `until`.
+pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Completion>) {
+    loop {
+        let kernel = front.kernel();
+        if !kernel.completed.is_empty() {
+            if let Some(paths) = &mut kernel.paths {
+                paths.reaped();
+            }
+            return out.append(&mut kernel.completed);
+        }
+        let in_flight = kernel.volatile.in_flight;
+        if in_flight == 0 && until == Instant::FAR {
+            return;
+        }
+        let next = kernel.next_time();
+        if next > until {
+            kernel.now = kernel.now.max(until);
+            return;
+        }
+        assert!(next < Instant::FAR, "{in_flight} requests are in flight, but nothing will happen");
+        step(front);
+    }
+}
+
+/// Handles the next event, and all that follows from it at the same time.
+#[inline]
+fn step<F: FrontEnd>(front: &mut F) {
+    let kernel = front.kernel();
+    if kernel.link.next_time() <= kernel.volatile.events.next_time() {
+        let (time, transfer) = kernel.link.pop().expect("it has a time");
+        kernel.advance(time, LINK | u64::from(transfer.request.0));
+        if let Some(paths) = &mut kernel.paths {
+            paths.transfer_ended(transfer.request, transfer.direction);
+        }
+        return front.transfer_ended(transfer);
+    }
+    let (time, ticket, event) = kernel.volatile.events.pop().expect("it has a time");
+    match event {
+        Event::Submitted(slot) => {
+            kernel.advance(time, u64::from(slot.0));
+            kernel.charge(slot, Part::Host);
+            front.submitted(slot);
+        }
+        Event::Array(die) => {
+            kernel.advance(time, ARRAY | u64::from(die.0));
+            let mut finished = std::mem::take(&mut kernel.finished);
+            kernel.flash.array_done(die, ticket, time, &mut kernel.volatile.events, &mut finished);
+            hand_over_finished(front, die, finished);
+        }
+        Event::Bus(channel) => {
+            kernel.advance(time, BUS | u64::from(channel.0));
+            let mut finished = std::mem::take(&mut kernel.finished);
+            kernel.flash.bus_done(channel, time, &mut kernel.volatile.events, &mut finished);
+            match finished.first().map(|operation| kernel.flash.die_of(operation.plane)) {
+                Some(die) => hand_over_finished(front, die, finished),
+                None => kernel.finished = finished,
+            }
+        }
+        Event::DieIdle(die) => {
+            if front.is_timer_of(die, ticket) {
+                front.kernel().advance(time, DIE_IDLE | u64::from(die.0));
+                front.die_idle(die);
+            }
+        }
+        Event::HostIdle => {
+            if kernel.volatile.host_idle.ended(ticket) {
+                kernel.advance(time, HOST_IDLE);
+                front.host_idle();
+            }
+        }
+        Event::BufferLatencyOver(slot) => {
+            kernel.advance(time, BUFFER_LATENCY_OVER | u64::from(slot.0));
+            front.buffer_latency_over(slot);
+        }
+        Event::CompletionDelivered(slot) => {
+            kernel.advance(time, COMPLETION_DELIVERED | u64::from(slot.0));
+            kernel.deliver_completion(slot);
+        }
+        Event::Overdue(call) => {
+            kernel.advance(time, OVERDUE | u64::from(call.0));
+            front.overdue(call, ticket);
+        }
+        Event::CopyDue(die) => {
+            kernel.advance(time, COPY_DUE | u64::from(die.0));
+            front.copy_due(die, ticket);
+        }
+    }
+}
+
+/// Hands finished flash operations of `die` to the front end.
+#[inline]
+fn hand_over_finished<F: FrontEnd>(front: &mut F, die: DieId, mut finished: Vec<FlashOperation>) {
+    let kernel = front.kernel();
+    if let (Some(paths), Some(ended)) = (&mut kernel.paths, kernel.flash.ended_paths()) {
+        paths.take_ended(ended);
+    }
+    front.flash_finished(die, &finished);
+    finished.clear();
+    let kernel = front.kernel();
+    if let Some(paths) = &mut kernel.paths {
+        paths.operations_handled();
+    }
+    kernel.finished = finished;
+}

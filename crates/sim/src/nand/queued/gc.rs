@@ -1,0 +1,77 @@
+//! GC and erases on the array of a die, a step at a time.
+
+use super::Queued;
+use crate::event::EventQueue;
+use crate::ids::DieId;
+use crate::nand::die::DEFERRED;
+use crate::nand::gc::GcStep;
+use crate::nand::multi_plane::QueueId;
+use crate::nand::operation::{Defer, Gc, Operation, Work};
+use crate::nand::queue::{Node, OpSlot};
+use flashlane_base::Instant;
+use flashlane_policy::scheduling::Class;
+
+impl Queued {
+    /// Starts GC or an erase, or its next step.
+    pub(super) fn begin_gc(&mut self, die: DieId, op: OpSlot, now: Instant, events: &mut EventQueue) {
+        let Operation { work, defer, .. } = self.ops[op].operation;
+        let timing = self.media.timing();
+        let (step, time) = match work {
+            Work::Gc(gc) => self.rules.gc.next(&gc, defer == Defer::BehindHost, timing),
+            Work::Erase(erase) => (GcStep::Erase, timing.erase * u64::from(erase.times)),
+            Work::Read(_) | Work::Program(_) => unreachable!("neither has steps"),
+        };
+        self.dies[die.index()].array = op;
+        self.ops[op].step = step;
+        self.run_array(die, time, now, events);
+    }
+
+    /// A step of GC ended in the array: on to the next, unless something better waits.
+    pub(super) fn end_gc_step(
+        &mut self,
+        die: DieId,
+        op: OpSlot,
+        now: Instant,
+        events: &mut EventQueue,
+        finished: &mut Vec<Operation>,
+    ) {
+        let Node { operation, step, .. } = self.ops[op];
+        let state = &mut self.dies[die.index()];
+        state.array = OpSlot::NONE;
+        let gc = match (operation.work, step) {
+            (Work::Gc(gc), GcStep::Move | GcStep::Program) => gc,
+            (_, GcStep::Bus) => unreachable!("the bus ends this step"),
+            _ => return self.finish(op, finished),
+        };
+        if step == GcStep::Move && !self.rules.gc.copyback {
+            state.register = op;
+            self.ops[op].step = GcStep::Bus;
+            return self.want_bus(die, op, now, events);
+        }
+        let Some(left) = self.rules.gc.after_page(gc) else {
+            self.ops[op].operation.work = Work::Gc(Gc { moves: 0, ..gc });
+            return self.finish(op, finished);
+        };
+        self.ops[op].operation.work = Work::Gc(left);
+        let rank = self.rules.ranks[operation.class as usize];
+        if operation.defer == Defer::BehindHost && state.has_waiting(DEFERRED) {
+            self.push_front(QueueId { die, rank: DEFERRED }, op);
+        } else if self.rules.gc.preemptible && state.has_waiting(rank) {
+            if operation.class == Class::IdleGc {
+                state.paused.push(&mut self.ops, op);
+            } else {
+                self.push_front(QueueId { die, rank }, op);
+            }
+        } else {
+            self.begin_gc(die, op, now, events);
+        }
+    }
+
+    /// Ends the deferral of GC behind the host.
+    pub(super) fn promote(&mut self, op: OpSlot) {
+        let defer = &mut self.ops[op].operation.defer;
+        if *defer == Defer::BehindHost {
+            *defer = Defer::No;
+        }
+    }
+}
