@@ -2,6 +2,7 @@
 
 use crate::area::Area;
 use crate::choice::Choice;
+use crate::confirm::is_stable;
 use crate::grid::Cell;
 use crate::load::Load;
 use crate::measured::Measured;
@@ -24,9 +25,6 @@ const STRUCTURE: [Feature; 5] = [
     Feature::SubDomains,
     Feature::MappingPolicy,
 ];
-
-/// Ratio of two measurements of one point up to which its rate counts as stable.
-const STABLE: f64 = 1.1;
 
 const WRITES: &str = "Random writes";
 
@@ -184,7 +182,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     let rate = format_rate(point.rate.bandwidth_bytes_per_s);
     let latencies = percentiles(&point.rate);
     match &point.writes {
-        None => text += &format!("{rate}, {latencies}"),
+        None => text += &format!("{rate}, {latencies}{}", bound_exceeded(point, &point.rate)),
         Some(writes) => {
             if let Some(burst) = &writes.burst {
                 let bytes = burst.requests * point.request_bytes;
@@ -200,9 +198,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
                 (_, false) => format!("{rate} ({latencies}), not steady yet"),
             };
             if let Some(worn) = &writes.fragmented {
-                let bound = point.p99_bound_ns.filter(|&bound| worn.p99_ns > bound);
-                let missed = bound
-                    .map_or_else(String::new, |bound| format!(", above the {} asked for", latency(bound)));
+                let missed = bound_exceeded(point, worn);
                 text += &format!(
                     "; {} ({}{missed}) {} once the drive is fragmented",
                     format_rate(worn.bandwidth_bytes_per_s),
@@ -219,12 +215,19 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     Advice { about: load.into(), text, evidence: point.reason.clone() }
 }
 
+/// States that the 99th percentile of a measurement exceeds the bound for which its point was chosen, if it does.
+fn bound_exceeded(point: &Recommendation, rate: &Rate) -> String {
+    let bound = point.p99_bound_ns.filter(|&bound| rate.p99_ns > bound);
+    bound.map_or_else(String::new, |bound| format!(", above the {} asked for", latency(bound)))
+}
+
 /// States that repeated measurements differ, if they do by more than a recommendation may be off.
-fn spread([lowest, highest]: [f64; 2]) -> String {
-    if highest <= STABLE * lowest {
+fn spread(range: [f64; 2]) -> String {
+    if is_stable(range) {
         return String::new();
     }
-    format!(", not stable: {} to {} in repeated measurements", format_rate(lowest), format_rate(highest))
+    let [lowest, highest] = range.map(format_rate);
+    format!(", not stable: {lowest} to {highest} in repeated measurements, of which the slowest is stated")
 }
 
 /// Returns the median latency, and the 99th percentile where enough requests lie beyond it.
@@ -343,7 +346,7 @@ mod tests {
         };
         assert!(
             text(Some([0.8e8, 1e8]))
-                .ends_with(", not stable: 80.0 MB/s to 100.0 MB/s in repeated measurements")
+                .contains(", not stable: 80.0 MB/s to 100.0 MB/s in repeated measurements")
         );
         assert!(!text(Some([0.95e8, 1e8])).contains("stable"));
         assert!(!text(None).contains("stable"));

@@ -24,6 +24,14 @@ const AGAIN: u64 = 5;
 const FEWEST_AGAIN: u64 = 1024;
 const BYTES_AGAIN: u64 = 128 << 20;
 
+/// Ratio of two measurements of one point up to which its rate counts as stable.
+const STABLE: f64 = 1.1;
+
+/// Returns whether measurements of one point, of which these are the lowest and the highest, agree.
+pub(crate) fn is_stable([lowest, highest]: [f64; 2]) -> bool {
+    highest <= STABLE * lowest
+}
+
 /// Measures reads at one point, in `area` or on the whole device.
 pub(crate) fn reads(
     bench: &mut Bench<'_>,
@@ -42,31 +50,28 @@ pub(crate) fn reads(
     measure(bench, load, job, requests, budget, cell, seed)
 }
 
-/// Measures a recommended point again, scans from other places in `area`. Returns the lowest and the highest bandwidth in
-/// bytes per second.
+/// Measures a recommended point several times again, scans from other places in `area`.
 ///
-/// The rate of a scan can depend on how its first requests meet the drive's lanes and its readahead, and the rate of a
-/// device that others use on what they do meanwhile.
-pub(crate) fn range(
+/// The rate of a scan can depend on how its first requests meet the drive's lanes and its readahead, and on what earlier
+/// scans have left in the cache; the rate of a device that others use on what they do meanwhile.
+pub(crate) fn again(
     bench: &mut Bench<'_>,
     load: Load,
     area: Area,
     budget: Budget,
     cell: &Cell,
-) -> Result<[f64; 2], Interruption> {
-    let mut range = [f64::INFINITY, 0.0];
+) -> Result<Vec<Measured>, Interruption> {
     let count = (BYTES_AGAIN / cell.size).clamp(FEWEST_AGAIN, FEWEST);
-    for nth in 0..AGAIN {
+    let one = |nth| {
         // From a source of its own, so that the experiments that follow draw what they would without these.
         let seed = Seed(nth).derive("range");
         let requests = area.length_bytes / cell.size;
         let skipped = if load == Load::Scan { seed.source().below((requests / 4).max(1)) } else { 0 };
         let offset_bytes = area.offset_bytes + skipped * cell.size;
         let job = load.job(cell.size, cell.depth).area(offset_bytes, (requests - skipped) * cell.size);
-        let rate = measure(bench, load, job, count, budget, cell, seed)?.bandwidth_bytes_per_s;
-        range = [range[0].min(rate), range[1].max(rate)];
-    }
-    Ok(range)
+        measure(bench, load, job, count, budget, cell, seed)
+    };
+    (0..AGAIN).map(one).collect()
 }
 
 fn measure(

@@ -46,12 +46,27 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
     }
     // Last, since each leaves other data in the drive's cache.
     for (load, cell, mut found) in recommended {
-        let range = confirm::range(session.bench(), load, area, budget, &cell)?;
-        let first = found.rate.bandwidth_bytes_per_s;
-        found.range_bytes_per_s = Some([range[0].min(first), range[1].max(first)]);
+        let again = confirm::again(session.bench(), load, area, budget, &cell)?;
+        repeat(&mut found, &again);
         session.recommend(load.name(), found);
     }
     Ok(())
+}
+
+/// Adds repeated measurements to a recommendation, of which there MUST be at least one. Where they differ by more than a
+/// recommendation may be off, it states the slowest, which is what can be relied on.
+fn repeat(found: &mut Recommendation, again: &[Measured]) {
+    let by_bandwidth =
+        |a: &&Measured, b: &&Measured| a.bandwidth_bytes_per_s.total_cmp(&b.bandwidth_bytes_per_s);
+    let slowest = Rate::from(again.iter().min_by(by_bandwidth).expect("at least one"));
+    let fastest = Rate::from(again.iter().max_by(by_bandwidth).expect("at least one"));
+    let first = found.rate.bandwidth_bytes_per_s;
+    let range = [slowest.bandwidth_bytes_per_s.min(first), fastest.bandwidth_bytes_per_s.max(first)];
+    found.range_bytes_per_s = Some(range);
+    if !confirm::is_stable(range) && range[0] < first {
+        // The workload line is that of the first, which measures the area from its beginning.
+        found.rate = Rate { workload: std::mem::take(&mut found.rate.workload), ..slowest };
+    }
 }
 
 /// Recommends a point for random writes to the whole device. `page_bytes` is the page size, or a usual one.

@@ -60,6 +60,13 @@ fn scans_are_not_measured_in_the_readahead_cache() {
     assert!((ratio - 1.0).abs() < 0.1, "{ratio}: {point:?}");
 }
 
+/// On this drive, what earlier scans leave in the cache lets a scan run ahead of its readahead for good.
+#[test]
+fn scan_that_earlier_scans_help_is_not_promised() {
+    let result = probed("nvme-tlc", "fresh", options(Effort::Quick, 0));
+    assert_holds("nvme-tlc", "full", &result.recommendation["scan"]);
+}
+
 #[test]
 fn write_rates_distinguish_spare_space_from_gc() {
     let fresh = probed("ssd-m", "fresh", options(Effort::Quick, 1));

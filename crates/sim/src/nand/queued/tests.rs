@@ -46,7 +46,13 @@ fn every_interrupted_gc_of_an_idle_die_completes() {
     let mut flash = one_die("4");
     let (mut now, mut events, die) = (Instant::ZERO, EventQueue::default(), DieId(0));
     for plane in (0..planes).map(PlaneId) {
-        let work = Work::Gc(crate::nand::operation::Gc { moves: 3, summaries: 0, erases: 1, planes: 1, is_paced_step: false });
+        let work = Work::Gc(crate::nand::operation::Gc {
+            moves: 3,
+            summaries: 0,
+            erases: 1,
+            planes: 1,
+            is_paced_step: false,
+        });
         let (owner, class) = (Owner::IdleGc, Class::IdleGc);
         flash.enqueue(Operation { work, owner, class, defer: Defer::No, plane }, now, &mut events);
     }
