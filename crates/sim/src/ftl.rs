@@ -17,7 +17,7 @@ pub(crate) use placement::UNITS_BETWEEN_STOP_CHECKS;
 pub use placement::{FtlCounters, GcWork, NoRoom, Placed, StopCheck, never_stop};
 
 use crate::config::DriveConfig;
-use crate::ids::{Lpn, PlaneId};
+use crate::ids::{FlashPage, Lpn, PlaneId};
 use crate::nand::Geometry;
 use block::BlockMapped;
 use flashlane_base::Seed;
@@ -62,6 +62,12 @@ impl Ftl {
     #[inline]
     pub fn plane_of(&self, lpn: Lpn) -> Option<PlaneId> {
         each!(self, layer => layer.plane_of(lpn))
+    }
+
+    /// The flash page in which mapping unit `lpn` lies; [`FlashPage::ALONE`] where it was never written.
+    #[inline]
+    pub fn flash_page_of(&self, lpn: Lpn) -> FlashPage {
+        each!(self, layer => layer.flash_page_of(lpn))
     }
 
     /// Appends the planes from which mapping unit `lpn` can be rebuilt: those of the other units of its row that are

@@ -50,6 +50,8 @@ ids! {
     Lpn;
     /// A physical number: of a mapping unit as the flash array stores it, `(plane * blocks + block) * block_units + unit`.
     Ppn;
+    /// A flash page of the array, as translation numbers it: [`Ppn`] by mapping units of a flash page.
+    FlashPage;
     /// An erase block, counted on its plane.
     BlockId;
     /// A host request in flight.
@@ -62,4 +64,9 @@ ids! {
     TurnId;
     /// A mapping unit in the write buffer.
     BufferSlot;
+}
+
+impl FlashPage {
+    /// Of a read that shares no sense: another unit of its flash page is not known to be in the same place, or there is none.
+    pub const ALONE: Self = Self(u32::MAX);
 }

@@ -135,7 +135,7 @@ fn the_event_trace_is_pinned() {
 }
 
 const PINNED: [(&str, u64); 2] =
-    [("watermark", 0x4da2_24da_cab1_fd5f), ("proportional", 0x56e4_e652_588d_d62b)];
+    [("watermark", 0x6aa9_bcce_db7e_af23), ("proportional", 0x1dd3_7dcd_4642_563d)];
 
 /// The latency of one request on an idle drive.
 fn latency_ns(drive: &mut Drive, request: Request) -> u64 {
@@ -165,6 +165,28 @@ fn a_single_read_takes_what_its_parts_take() {
     let half = (2048 * 1_000_000_000_u64).div_ceil(250_000_000);
     let across = latency_ns(&mut drive, Request::read(4, 8192 + 2048, 4096));
     assert_eq!(across, 38_000 + 25_000 + bus / 2 + 11_000 + 2 * half);
+}
+
+#[test]
+fn read_of_a_flash_page_senses_it_once() {
+    // Sixteen kilobytes of one chunk are one flash page and four mapping units, which cross bus and link one by one; the
+    // command goes along with the first.
+    let settings =
+        [("capacity", "64MiB"), ("flash.channels", "2"), ("flash.blocks", "24"), ("flash.pages", "16")];
+    let (transfer, link) = (4096 * 10_u64.pow(9) / 1_200_000_000, 4096 * 10_u64.pow(9) / 7_000_000_000 + 1);
+    for state in ["full", "fresh"] {
+        let mut drive =
+            Drive::new(&config("nvme-tlc", &[&settings[..], &[("initial.state", state)]].concat()), Seed(1));
+        if state == "fresh" {
+            latency_ns(&mut drive, Request::write(0, 0, 1 << 20));
+            latency_ns(&mut drive, Request::flush(1));
+        }
+        let latency = latency_ns(&mut drive, Request::read(2, 3 * 16384, 16384));
+        assert_eq!(latency, 5_000 + 60_000 + 4 * transfer + link, "{state}");
+        // Half of one and half of the next: on two dies at once.
+        let across = latency_ns(&mut drive, Request::read(3, 3 * 16384 + 8192, 16384));
+        assert_eq!(across, 5_000 + 60_000 + 2 * transfer + 2 * link, "{state}");
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ use super::rotation::Rotation;
 use crate::config::{DeferGc, DriveConfig};
 use crate::event::Ticket;
 use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, StopCheck};
-use crate::ids::{CallSlot, DieId, Lpn, PlaneId, RequestSlot, TurnId};
+use crate::ids::{CallSlot, DieId, FlashPage, Lpn, PlaneId, RequestSlot, TurnId};
 use crate::kernel::Kernel;
 use crate::nand::{Correction, Defer, Gc, Geometry, Operation, Owner, Program, Read, Work};
 use flashlane_base::{Instant, Seed};
@@ -164,6 +164,15 @@ impl Translation {
         self.ftl.check();
     }
 
+    /// The read of `bytes` of a mapping unit where it lies. Copies lie elsewhere, so that where there are some, no read is known
+    /// to be of the same flash page as another.
+    #[inline]
+    fn read_of(&self, lpn: Lpn, bytes: u64) -> Read {
+        let shares = self.units_per_page > 1 && self.replicator.is_none();
+        let page = if shares { self.ftl.flash_page_of(lpn) } else { FlashPage::ALONE };
+        Read { page, ..Read::of(lpn, bytes) }
+    }
+
     /// Reads a part of a mapping unit for a host read.
     #[inline]
     pub(super) fn read_for_host(
@@ -174,7 +183,7 @@ impl Translation {
         lpn: Lpn,
         bytes: u64,
     ) {
-        let mut read = Read { lpn, units: 1, bus_bytes: bytes, retries: 0, unreadable: false };
+        let mut read = self.read_of(lpn, bytes);
         if let Some(correction) = &mut self.correction {
             correction.decide(&mut read, self.ftl.wear_of(lpn));
             self.read_retries += u64::from(read.retries);
@@ -186,7 +195,7 @@ impl Translation {
         if let Some(rebuilder) = &mut self.rebuilder {
             return rebuilder.read(kernel, &self.ftl, &mut self.correction, owner, plane, read);
         }
-        kernel.enqueue(Operation { work: Work::Read(read), owner, class, defer: Defer::No, plane });
+        kernel.enqueue(Operation::read(owner, class, plane, read));
     }
 
     /// Reads `bytes` of a mapping unit that a write leaves out.
@@ -199,7 +208,7 @@ impl Translation {
         bytes: u64,
     ) {
         self.note_access(kernel, plane);
-        kernel.enqueue(Operation::read(owner, Class::Write, plane, lpn, bytes));
+        kernel.enqueue(Operation::read(owner, Class::Write, plane, self.read_of(lpn, bytes)));
     }
 
     /// Reads a mapping unit ahead of the host.
@@ -211,7 +220,7 @@ impl Translation {
         lpn: Lpn,
     ) {
         self.note_access(kernel, plane);
-        kernel.enqueue(Operation::read(Owner::Readahead, class, plane, lpn, self.unit_bytes));
+        kernel.enqueue(Operation::read(Owner::Readahead, class, plane, self.read_of(lpn, self.unit_bytes)));
     }
 
     /// Reports an access to replication that it does not serve.
@@ -527,7 +536,7 @@ impl Translation {
         let on_all_bytes = self.unit_bytes * u64::from(planes);
         let together = self.units_per_page;
         let lpn = Lpn(0);
-        let read = Read { lpn, units: planes, bus_bytes: on_all_bytes, retries: 0, unreadable: false };
+        let read = Read { units: planes, ..Read::of(lpn, on_all_bytes) };
         for _ in 0..moves {
             kernel.enqueue(scheduling.operation(plane, Work::Read(read)));
         }

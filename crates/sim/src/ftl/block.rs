@@ -21,7 +21,7 @@ mod superblock;
 
 use super::{FtlCounters, GcWork, NoRoom, Placed};
 use crate::config::DriveConfig;
-use crate::ids::{BlockId, Lpn, PlaneId};
+use crate::ids::{BlockId, FlashPage, Lpn, PlaneId, Ppn};
 use flashlane_base::Seed;
 use store::{Spot, Store};
 pub(crate) use stripes::Stripes;
@@ -83,6 +83,12 @@ impl BlockMapped {
     #[inline]
     pub fn plane_of(&self, lpn: Lpn) -> Option<PlaneId> {
         self.store.ppn_of(lpn).map(|_| self.store.spot(lpn).plane)
+    }
+
+    /// The flash page in which mapping unit `lpn` lies; [`FlashPage::ALONE`] where it was never written.
+    pub fn flash_page_of(&self, lpn: Lpn) -> FlashPage {
+        let page = |Ppn(number)| FlashPage(number / self.store.geometry.units_per_page);
+        self.store.ppn_of(lpn).map_or(FlashPage::ALONE, page)
     }
 
     /// A hint that mapping unit `lpn` will be looked up soon.

@@ -21,7 +21,7 @@ use super::table::Entry;
 use super::{FtlCounters, GcWork, NoRoom, Placed};
 use crate::config::DriveConfig;
 use crate::divisor::Divisor;
-use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
+use crate::ids::{BlockId, FlashPage, Lpn, PlaneId, Ppn};
 use crate::nand::Geometry;
 use flashlane_base::Seed;
 use flashlane_policy::allocation::Allocation;
@@ -171,6 +171,13 @@ impl PageMapped {
         };
         let ppn = self.place_of(lpn)?;
         Some(superblocks.place(self.plane_at(ppn), self.number_in_block(ppn)).0)
+    }
+
+    /// The flash page in which mapping unit `lpn` lies; [`FlashPage::ALONE`] where it was never written.
+    pub fn flash_page_of(&self, lpn: Lpn) -> FlashPage {
+        // The units of a flash page stay together, in superblocks too.
+        let page = |Ppn(number)| FlashPage(number / self.geometry.units_per_page);
+        self.place_of(lpn).map_or(FlashPage::ALONE, page)
     }
 
     /// Appends the planes of the other units in the row of mapping unit `lpn`, as far as they are written.

@@ -8,7 +8,7 @@ use crate::config::DriveConfig;
 use flashlane_base::{Random, Seed};
 
 /// Array reads after which a page is given up.
-const MOST_RETRIES: u32 = 8;
+const MOST_RETRIES: u16 = 8;
 
 #[derive(Clone)]
 pub(crate) struct Correction {

@@ -174,8 +174,8 @@ impl Scheduler for InOrder {
         let mut retries = 0;
         let (array, bus) = match operation.work {
             Work::Read(read) => {
-                retries = read.retries;
-                (timing.read * u64::from(1 + read.retries), read.bus_bytes)
+                retries = u32::from(read.retries);
+                (timing.read * u64::from(1 + retries), read.bus_bytes)
             }
             Work::Program(program) => (timing.programming(program.fills_block), program.bus_bytes),
             Work::Gc(gc) => {

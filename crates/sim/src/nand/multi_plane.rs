@@ -1,5 +1,6 @@
 //! The multi-plane index: queued operations that can share an array time, which are like ones on other planes of the
-//! die and programs that fill up the flash page; and the host's reads, which bypass a suspended program or erase.
+//! die, programs that fill up the flash page, and reads of one flash page; and the host's reads, which bypass a suspended
+//! program or erase.
 //!
 //! Beside the queues of a die stands a list of what waits in them for each kind and plane, so that partners are found
 //! without a look at all that waits before them: most of a long queue may be for planes that have theirs already, or
@@ -226,26 +227,21 @@ impl MultiPlaneIndex {
     /// of them are on other planes.
     pub(super) fn join(&mut self, ops: &mut Operations, queue: &mut Queue, id: QueueId, op: OpSlot) -> u64 {
         let Operation { work, plane, .. } = ops[op].operation;
-        let (lists, units, each): (&[usize], _, u32) = match work {
-            Work::Read(read) => (&[HOST_READS, OTHER_READS], read.units, 1),
-            Work::Program(program) => (&[PROGRAMS], program.units, self.units_per_page),
+        let units = match work {
+            Work::Read(Read { units, .. }) | Work::Program(Program { units, .. }) => units,
             Work::Gc(_) | Work::Erase(_) => return 0,
         };
-        if queue.is_empty() || units > 1 || !self.multi_plane && each == 1 {
+        if queue.is_empty() || units > 1 || !self.multi_plane && self.units_per_page == 1 {
             return 0; // nothing waits, it is on all planes already, or it has none beside it
         }
         self.find_freeing(ops, id);
         let own = self.of_die(plane);
         let planes = if self.multi_plane { 0..self.planes_per_die } else { own..own + 1 };
         for plane in planes {
-            let until = self.until[plane as usize];
-            let mut next = self.first(id, plane, lists);
-            for _ in u32::from(plane == own)..each {
-                if next == OpSlot::NONE || self.links_of(next).order >= until {
-                    break;
-                }
-                self.found.push((self.links_of(next).order, next));
-                next = self.links_of(next).next;
+            let first = if plane == own { op } else { OpSlot::NONE };
+            match work {
+                Work::Program(_) => self.find_programs(id, plane, first),
+                _ => self.find_reads(ops, id, plane, first),
             }
         }
         let mut found = std::mem::take(&mut self.found);
@@ -259,6 +255,46 @@ impl MultiPlaneIndex {
         }
         self.found = found;
         on_others
+    }
+
+    /// Finds the programs of a plane that fill up one flash page, of which `first` is found already if it is any.
+    fn find_programs(&mut self, id: QueueId, plane: u32, first: OpSlot) {
+        let until = self.until[plane as usize];
+        let mut next = self.lists[self.at(id, plane, PROGRAMS)].first;
+        for _ in u32::from(first.is_some())..self.units_per_page {
+            if !next.is_some() || self.links_of(next).order >= until {
+                break;
+            }
+            self.found.push((self.links_of(next).order, next));
+            next = self.links_of(next).next;
+        }
+    }
+
+    /// Finds the first read of a plane and those behind it of the same flash page, or those of the page of `first`, which is
+    /// found already if it is any.
+    fn find_reads(&mut self, ops: &Operations, id: QueueId, plane: u32, first: OpSlot) {
+        let until = self.until[plane as usize];
+        let mut first = first;
+        if !first.is_some() {
+            first = self.first(id, plane, &[HOST_READS, OTHER_READS]);
+            if !first.is_some() || self.links_of(first).order >= until {
+                return;
+            }
+            self.found.push((self.links_of(first).order, first));
+        }
+        for list in [HOST_READS, OTHER_READS] {
+            let mut next = self.lists[self.at(id, plane, list)].first;
+            if next == first {
+                next = self.links_of(next).next;
+            }
+            while next.is_some()
+                && self.links_of(next).order < until
+                && ops[next].operation.shares_sense(&ops[first].operation)
+            {
+                self.found.push((self.links_of(next).order, next));
+                next = self.links_of(next).next;
+            }
+        }
     }
 
     /// Joins to `op`, a step of paced GC that was taken out, the like ones that are first to be done on other planes.

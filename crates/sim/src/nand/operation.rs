@@ -1,6 +1,6 @@
 //! Operations on flash: kind, plane and owner.
 
-use crate::ids::{BufferSlot, CallSlot, Lpn, PlaneId, RebuildSlot, RequestSlot, TurnId};
+use crate::ids::{BufferSlot, CallSlot, FlashPage, Lpn, PlaneId, RebuildSlot, RequestSlot, TurnId};
 use flashlane_policy::scheduling::Class;
 
 /// What an operation is done for.
@@ -50,10 +50,25 @@ pub struct Read {
     pub units: u32,
     /// Bytes over the channel's bus.
     pub bus_bytes: u64,
+    /// The flash page that is sensed: reads of one page on one plane share a sense.
+    pub page: FlashPage,
     /// Array reads that error correction needs beyond the first.
-    pub retries: u32,
+    pub retries: u16,
     /// Whether what was read cannot be corrected.
     pub unreadable: bool,
+}
+
+impl Read {
+    /// The read of a mapping unit that can be corrected at once, and shares a sense with none.
+    pub fn of(lpn: Lpn, bus_bytes: u64) -> Self {
+        Self { lpn, units: 1, bus_bytes, page: FlashPage::ALONE, retries: 0, unreadable: false }
+    }
+
+    /// Whether the two share a sense where they are on one plane.
+    #[inline]
+    pub fn is_beside(&self, other: &Self) -> bool {
+        self.page == other.page && self.page != FlashPage::ALONE
+    }
 }
 
 /// Over the bus, then register to array.
@@ -135,9 +150,9 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// The read of a mapping unit.
-    pub fn read(owner: Owner, class: Class, plane: PlaneId, lpn: Lpn, bus_bytes: u64) -> Self {
-        let work = Work::Read(Read { lpn, units: 1, bus_bytes, retries: 0, unreadable: false });
+    /// A read of one or several planes' units.
+    pub fn read(owner: Owner, class: Class, plane: PlaneId, read: Read) -> Self {
+        let work = Work::Read(read);
         Self { work, owner, class, defer: Defer::No, plane }
     }
 
@@ -163,6 +178,17 @@ impl Operation {
     #[inline]
     pub fn is_internal(&self) -> bool {
         matches!(self.work, Work::Gc(_) | Work::Erase(_))
+    }
+
+    /// Whether this and another are reads of one flash page, which share a sense.
+    #[inline]
+    pub fn shares_sense(&self, other: &Self) -> bool {
+        match (self.work, other.work) {
+            (Work::Read(this), Work::Read(other_read)) => {
+                self.plane == other.plane && this.is_beside(&other_read)
+            }
+            _ => false,
+        }
     }
 
     /// Planes that are busy with this at once, for a drive that queues operations: one mapping unit is on each.

@@ -13,6 +13,7 @@
 
 mod gc;
 mod record;
+mod sense;
 
 use super::Geometry;
 use super::channels::Channels;
@@ -290,19 +291,6 @@ impl Queued {
         self.media.count_suspend();
     }
 
-    /// Array reads beyond the first of a read and those that share its array time: the most that one of them needs.
-    fn retries(&self, mut op: OpSlot) -> u32 {
-        let mut most = 0;
-        while op.is_some() {
-            let node = &self.ops[op];
-            if let Work::Read(read) = node.operation.work {
-                most = most.max(read.retries);
-            }
-            op = node.partner;
-        }
-        most
-    }
-
     /// The array time of a program and those that share it: with the summary, where one of them fills its block.
     fn program_time(&self, mut op: OpSlot) -> Duration {
         let mut fills_block = false;
@@ -314,16 +302,6 @@ impl Queued {
             op = node.partner;
         }
         self.media.timing().programming(fills_block)
-    }
-
-    /// A read's data go into the register.
-    fn sense(&mut self, die: DieId, op: OpSlot, now: Instant, events: &mut EventQueue) {
-        let state = &mut self.dies[die.index()];
-        debug_assert!(!state.register.is_some(), "the register is free");
-        state.register = op;
-        // It may have waited in the array for the register, which a read before it held.
-        self.each_path(op, |paths, op| paths.charge(op, Part::BehindReads, now));
-        self.want_bus(die, op, now, events);
     }
 
     /// Starts the array for `nominal`, or what the flash's noise makes of it.
@@ -410,6 +388,9 @@ impl Scheduler for Queued {
     #[inline]
     fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue) {
         let die = self.media.die_of(operation.plane);
+        if operation.is_read() && self.join_sense(die, &operation, now) {
+            return;
+        }
         if let Work::Program(program) = operation.work {
             if program.waits_for_group {
                 if let Some(paths) = &mut self.paths {

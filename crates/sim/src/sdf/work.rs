@@ -63,7 +63,7 @@ impl Sdf {
             let plane = shape.plane_of(next);
             let page = u64::from(next) * shape.page_bytes;
             let bytes = to.min(page + shape.page_bytes) - from.max(page);
-            let mut read = Read { lpn: Lpn(next), units: 1, bus_bytes: bytes, retries: 0, unreadable: false };
+            let mut read = Read::of(Lpn(next), bytes);
             if let Some(correction) = &mut self.correction {
                 correction.decide(&mut read, self.engines[lane as usize].wear_of(unit, plane));
                 self.counts.read_retries += u64::from(read.retries);

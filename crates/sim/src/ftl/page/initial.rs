@@ -3,16 +3,19 @@
 //! *Full* places every unit once, in order. *Fragmented* is the state in which random overwrites leave a drive in the long
 //! run: `steady` has how many valid units a block then has, by its age; the drive's blocks are filled to this
 //! distribution with units in random order. Either takes time and memory in proportion to the drive's blocks. (Tests compare
-//! the outcome with writing the whole drive.)
+//! the outcome with writing the whole drive.) Every plane is in the middle of its work, at a moment of its own: its open blocks
+//! are written in part, and with paced cleaning its victim is moved in part. Otherwise no plane would clean before it had
+//! filled a block, and then all at once.
 
+use super::PageMapped;
 use super::gc::HOST;
 use super::layout::{Filled, Layout, Order, Permutation, Stripe};
-use super::{PageMapped, steady};
+use super::steady::{self, Sample};
 use crate::config::{DriveConfig, InitialState};
 use crate::ftl::blocks::spare_blocks;
 use crate::ftl::{StopCheck, UNITS_BETWEEN_STOP_CHECKS};
 use crate::ids::PlaneId;
-use flashlane_base::Seed;
+use flashlane_base::{Random, Seed};
 use std::ops::ControlFlow;
 
 impl PageMapped {
@@ -26,7 +29,8 @@ impl PageMapped {
             },
             InitialState::Fragmented => {
                 let sample = steady::sample(config, &self.geometry, seed, watch)?;
-                self.scatter(&sample, seed, watch)?;
+                let page_units = self.geometry.block_units / config.flash.pages;
+                self.scatter(&sample, page_units, seed, watch)?;
             }
         }
         self.counters = Default::default();
@@ -99,8 +103,15 @@ impl PageMapped {
         ControlFlow::Continue(())
     }
 
-    /// Fills the blocks of every plane as `sample` says (valid units of a block, oldest first).
-    fn scatter(&mut self, sample: &[u16], seed: Seed, watch: StopCheck<'_>) -> ControlFlow<()> {
+    /// Fills the blocks of every plane as `sample` says. `page_units` are programmed at
+    /// once.
+    fn scatter(
+        &mut self,
+        sample: &Sample,
+        page_units: u32,
+        seed: Seed,
+        watch: StopCheck<'_>,
+    ) -> ControlFlow<()> {
         let units = self.geometry.logical_units;
         // Overwrites leave each plane its share, whichever plane takes which of them.
         let in_turn: Vec<u32> = (0..self.geometry.planes).collect();
@@ -116,11 +127,14 @@ impl PageMapped {
             Order::ShuffledInPools(pools.map(permutation).collect())
         };
         let quotas = stripe.units_of_planes(units);
+        let progress = self.progress_of_planes(&quotas, sample, page_units, seed);
+        let open_blocks = progress.as_ref().map_or(0, |_| self.streams() as usize);
         let blocks: usize = self.planes.iter().map(|plane| plane.free.len()).sum();
-        let mut filled = Filled::spread(&self.geometry, units / blocks as u32);
+        let mut filled = Filled::spread(&self.geometry, units / blocks as u32, open_blocks);
         for (plane, &quota) in quotas.iter().enumerate() {
             watch()?;
-            filled.push_plane(self.lay_out(PlaneId(plane as u32), quota, sample, seed));
+            let progress = progress.as_ref().map(|planes| planes[plane]);
+            filled.push_plane(self.lay_out(PlaneId(plane as u32), quota, progress, sample, seed));
             let state = &mut self.planes[plane];
             state.valid_units = quota;
             self.free_units[plane] = state.free_units(&self.geometry);
@@ -129,25 +143,45 @@ impl PageMapped {
         ControlFlow::Continue(())
     }
 
-    /// Gives each block of a plane that will hold data its number of valid units, `quota` in all, and closes it. Returns
-    /// the blocks with these numbers, oldest first.
+    /// How far each plane is with its work; `None` where one has no room for open blocks.
+    fn progress_of_planes(
+        &self,
+        quotas: &[u32],
+        sample: &Sample,
+        page_units: u32,
+        seed: Seed,
+    ) -> Option<Vec<Progress>> {
+        let of_plane = |(plane, &quota): (usize, &u32)| {
+            // The planes of a pool fill evenly, since the one with the most room is written to.
+            let pool = plane as u32 / self.geometry.pool_planes;
+            let mut random = seed.derive_nth("progress", u64::from(pool)).source();
+            self.progress(PlaneId(plane as u32), quota, sample, page_units, &mut random)
+        };
+        quotas.iter().enumerate().map(of_plane).collect()
+    }
+
+    /// Gives each block of a plane that will hold data its number of valid units, `quota` in all, and closes all but those
+    /// that are open. Returns the blocks with these numbers, oldest first, the open ones last.
     fn lay_out(
         &mut self,
         plane: PlaneId,
         quota: u32,
-        sample: &[u16],
+        progress: Option<Progress>,
+        sample: &Sample,
         seed: Seed,
     ) -> impl Iterator<Item = (u32, u32)> + use<> {
         let data_units = self.geometry.data_units;
         let state = &mut self.planes[plane.index()];
         let good = state.free.len() as u32;
-        let most = good - self.geometry.low_blocks - 1;
-        // Cleaning that is paced may keep more free blocks than the mark, where the data leave them.
-        let kept = self.pacer.as_ref().map_or(0, |pacer| pacer.kept_blocks(&self.geometry));
-        let closed = good.saturating_sub(kept).max(quota.div_ceil(data_units)).min(most);
+        let open_units = progress.map_or(0, |progress| progress.open_units.iter().sum());
+        let closed = match progress {
+            Some(Progress { free_blocks, .. }) => good - free_blocks - self.streams(),
+            None => good - self.geometry.low_blocks - 1,
+        };
+        let state = &mut self.planes[plane.index()];
         let mut blocks: Vec<u32> = state.free.drain(..closed as usize).collect();
         seed.derive_nth("scatter blocks", u64::from(plane.0)).source().shuffle(&mut blocks);
-        let counts = valid_counts(blocks.len(), quota, sample, data_units);
+        let mut counts = valid_counts(blocks.len(), quota - open_units, &sample.closed, data_units);
         state.closed = closed;
         let first = plane.0 * self.geometry.blocks;
         for (age, (block, &count)) in blocks.iter_mut().zip(&counts).enumerate() {
@@ -155,8 +189,93 @@ impl PageMapped {
             self.blocks.valid[*block as usize] = count as u16;
             self.blocks.closed_at[*block as usize] = age as u32 + 1;
         }
+        if let Some(progress) = progress {
+            if self.pacer.is_some() {
+                self.begin_cleaning(plane, progress.cleaned, &blocks, &mut counts);
+            }
+            for (stream, &written) in progress.open_units[..self.streams() as usize].iter().enumerate() {
+                self.open(plane, stream).expect("a free block for each stream is left");
+                let open = &mut self.planes[plane.index()].open[stream];
+                open.written = written;
+                let block = first + open.block.0;
+                self.blocks.valid[block as usize] += written as u16;
+                blocks.push(block);
+                counts.push(written);
+            }
+        }
         blocks.into_iter().zip(counts)
     }
+
+    /// Makes the block that cleaning would choose the victim of a plane, with a share of its units moved already: others hold
+    /// them. `counts` are the valid units of the closed `blocks`.
+    fn begin_cleaning(&mut self, plane: PlaneId, cleaned: f64, blocks: &[u32], counts: &mut [u32]) {
+        let Some(victim) = self.choose(plane) else { return };
+        let number = plane.0 * self.geometry.blocks + victim.0;
+        let at = blocks.iter().position(|&block| block == number).expect("cleaning chooses a closed block");
+        let (held, data_units) = (counts.iter().sum::<u32>(), self.geometry.data_units);
+        let left = counts[at] - (f64::from(counts[at]) * cleaned) as u32;
+        // The others take what was moved off it: as a full block it takes none.
+        counts[at] = data_units;
+        balance(counts, held - left + data_units, data_units);
+        counts[at] = left;
+        for (&block, &count) in blocks.iter().zip(&*counts) {
+            self.blocks.valid[block as usize] = count as u16;
+        }
+        self.begin_victim(plane, victim, false);
+    }
+
+    /// Blocks of a plane that are written to at once.
+    fn streams(&self) -> u32 {
+        1 + u32::from(self.moved_stream != HOST)
+    }
+
+    /// How far a plane that holds `quota` units is with its work at a random moment of random overwrites; `None` where it has
+    /// no room for open blocks. `page_units` are programmed at once.
+    fn progress(
+        &self,
+        plane: PlaneId,
+        quota: u32,
+        sample: &Sample,
+        page_units: u32,
+        random: &mut Random,
+    ) -> Option<Progress> {
+        let data_units = self.geometry.data_units;
+        let moment = sample.open.get(random.below(sample.open.len().max(1) as u64) as usize)?;
+        let mut open_units = moment.map(|units| units / page_units * page_units);
+        let (mut free_blocks, mut cleaned) = (self.geometry.low_blocks + 1, 0.0);
+        if let Some(pacer) = &self.pacer {
+            // From victim to victim the erased units fall from the target by a block, by what the host writes and what is
+            // moved; the erase gives them back.
+            let pages = data_units / page_units;
+            let cleaned_units = random.below(u64::from(pages)) as u32 * page_units;
+            cleaned = f64::from(cleaned_units) / f64::from(data_units);
+            let mut erased = pacer.target(plane) / page_units * page_units - cleaned_units;
+            if self.moved_stream != HOST {
+                open_units[HOST] = random.below(u64::from(pages)) as u32 * page_units;
+                erased -= data_units - open_units[HOST];
+            }
+            free_blocks = (erased - 1) / data_units;
+            open_units[self.moved_stream] = data_units - (erased - free_blocks * data_units);
+        }
+        let good = self.planes[plane.index()].free.len() as u32;
+        let closed = good.checked_sub(free_blocks + self.streams())?;
+        let left = quota.checked_sub(open_units.iter().sum())?;
+        (left < closed.saturating_sub(1) * data_units).then_some(Progress {
+            open_units,
+            free_blocks,
+            cleaned,
+        })
+    }
+}
+
+/// A plane in the middle of its work.
+#[derive(Clone, Copy)]
+struct Progress {
+    /// Units written to the open block of each stream.
+    open_units: [u32; 2],
+    free_blocks: u32,
+    /// The share of its victim's units that paced cleaning has moved.
+    cleaned: f64,
 }
 
 /// Valid units of a number of blocks, oldest first, `quota` in all, distributed as in `sample`.
@@ -164,19 +283,29 @@ fn valid_counts(blocks: usize, quota: u32, sample: &[u16], data_units: u32) -> V
     // A capacity of a few units closes no block of the sample.
     let share = |i: usize| sample.get(i * sample.len() / blocks).map_or(0, |&valid| u32::from(valid));
     let mut counts: Vec<u32> = (0..blocks).map(share).collect();
-    // The small plane rounds differently: hand out or take back a unit a block until the sum is right.
-    let mut sum: u32 = counts.iter().sum();
-    let mut i = 0;
-    while sum != quota {
-        let count = &mut counts[i % blocks];
-        if sum < quota && *count < data_units {
-            *count += 1;
-            sum += 1;
-        } else if sum > quota && *count > 0 {
-            *count -= 1;
-            sum -= 1;
-        }
-        i += 1;
-    }
+    // The small plane rounds differently.
+    balance(&mut counts, quota, data_units);
     counts
+}
+
+/// Hands out units to blocks or takes them back, evenly over all, until the blocks hold `quota` units. Requires: they have
+/// room for them.
+fn balance(counts: &mut [u32], quota: u32, data_units: u32) {
+    let blocks = counts.len();
+    let mut sum: u32 = counts.iter().sum();
+    let mut first = 0;
+    while sum != quota {
+        let many = (sum.abs_diff(quota) as usize).min(blocks);
+        for nth in 0..many {
+            let count = &mut counts[(first + nth * blocks / many) % blocks];
+            if sum < quota && *count < data_units {
+                *count += 1;
+                sum += 1;
+            } else if sum > quota && *count > 0 {
+                *count -= 1;
+                sum -= 1;
+            }
+        }
+        first += 1;
+    }
 }

@@ -61,11 +61,6 @@ impl Pacer {
         })
     }
 
-    /// Free blocks of a plane that holds as many erased units as it keeps.
-    pub(super) fn kept_blocks(&self, geometry: &Geometry) -> u32 {
-        self.target / geometry.data_units
-    }
-
     /// Erased units that a plane keeps: a little fewer from plane to plane, up to half a block, since planes that are
     /// written in step would otherwise end their victims at the same time, and their erases would stop the whole drive.
     pub(super) fn target(&self, plane: PlaneId) -> u32 {

@@ -23,23 +23,39 @@ const UNITS: u32 = 1 << 20;
 /// Times that the small plane's units are overwritten: the valid counts settle after two to three, whatever the policy.
 const OVERWRITES: u64 = 4;
 
-/// Valid units of the closed blocks of a plane, oldest first, after random overwrites.
+/// A plane after random overwrites.
+pub(super) struct Sample {
+    /// Valid units of the closed blocks, oldest first.
+    pub(super) closed: Vec<u16>,
+    /// Units written to the open block of the host and to that of moved units, at moments during the overwrites.
+    pub(super) open: Vec<[u32; 2]>,
+}
+
+/// The steady state of a plane of a drive.
 pub(super) fn sample(
     config: &DriveConfig,
     geometry: &Geometry,
     seed: Seed,
     watch: StopCheck<'_>,
-) -> ControlFlow<(), Vec<u16>> {
+) -> ControlFlow<(), Sample> {
     let mut plane = SmallPlane::new(config, geometry, seed.derive("fragmentation sample"));
     plane.fill();
     let mut random = seed.derive("fragmentation sample writes").source();
-    for count in 0..u64::from(plane.units) * OVERWRITES {
+    let mut moments = seed.derive("fragmentation sample moments").source();
+    let mut open = Vec::new();
+    let overwrites = u64::from(plane.units) * OVERWRITES;
+    let mut next_moment = overwrites / 2;
+    for count in 0..overwrites {
         if count.is_multiple_of(u64::from(UNITS_BETWEEN_STOP_CHECKS)) {
             watch()?;
         }
         plane.overwrite(&mut random);
+        if count == next_moment {
+            open.push(plane.open_units());
+            next_moment += 1 + moments.below(u64::from(plane.data_units));
+        }
     }
-    ControlFlow::Continue(plane.closed_blocks())
+    ControlFlow::Continue(Sample { closed: plane.closed_blocks(), open })
 }
 
 /// A block being filled.
@@ -143,6 +159,11 @@ impl SmallPlane {
 
     fn restock(&mut self) {
         while self.free.len() as u32 <= self.low_blocks && self.collect() {}
+    }
+
+    /// Units written to the open block of the host and to that of moved units; 0 where those are not separate.
+    fn open_units(&self) -> [u32; 2] {
+        [HOST, HOST + 1].map(|stream| self.open.get(stream).map_or(0, |open| open.written))
     }
 
     fn is_full(&self, stream: usize) -> bool {

@@ -98,8 +98,7 @@ impl PageMapped {
         true
     }
 
-    fn begin_victim(&mut self, plane: PlaneId, block: BlockId, leveled: bool) {
-        self.enter_prepared(plane, block);
+    pub(super) fn begin_victim(&mut self, plane: PlaneId, block: BlockId, leveled: bool) {
         let number = self.index_of(plane, block);
         self.blocks.valid[number] += CleaningView::NOT_CLOSED;
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");
@@ -110,6 +109,9 @@ impl PageMapped {
     fn step(&mut self, plane: PlaneId, most: u32, at_once: u32, due: &mut Vec<GcWork>) -> VictimProgress {
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");
         let Some(victim) = pacer.planes[plane.index()].victim.take() else { return VictimProgress::Stuck };
+        if victim.next == 0 {
+            self.enter_prepared(plane, victim.block);
+        }
         let number = self.index_of(plane, victim.block);
         let is_paced_step = at_once != u32::MAX;
         let first = number as u32 * self.geometry.block_units;

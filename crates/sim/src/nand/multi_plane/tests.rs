@@ -117,7 +117,7 @@ fn gc(plane: u32, together: bool) -> Operation {
 }
 
 fn read(plane: u32, class: Class) -> Operation {
-    Operation::read(Owner::None, class, PlaneId(plane), Lpn(0), 0)
+    Operation::read(Owner::None, class, PlaneId(plane), Read::of(Lpn(0), 0))
 }
 
 fn program(plane: u32) -> Operation {

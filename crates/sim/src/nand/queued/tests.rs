@@ -1,8 +1,9 @@
 //! The scheduler with queues, operation by operation.
 
 use super::*;
-use crate::ids::{PlaneId, RequestSlot};
-use crate::nand::{Erase, Program};
+use crate::ids::{FlashPage, PlaneId, RequestSlot};
+use crate::nand::operation::Gc;
+use crate::nand::{Erase, Program, Read};
 use crate::profile::load;
 
 /// One die, whose array lets reads between the moves of GC.
@@ -11,8 +12,11 @@ fn one_die(planes: &str) -> Queued {
 }
 
 fn one_die_with(planes: &str, multi_plane: &str) -> Queued {
-    let settings = [
-        ("flash.multi_plane", multi_plane),
+    one_die_set(planes, &[("flash.multi_plane", multi_plane)])
+}
+
+fn one_die_set(planes: &str, settings: &[(&str, &str)]) -> Queued {
+    let common = [
         ("capacity", "1MiB"),
         ("flash.channels", "1"),
         ("flash.planes", planes),
@@ -20,8 +24,8 @@ fn one_die_with(planes: &str, multi_plane: &str) -> Queued {
         ("cleaning.defer", "no"),
         ("scheduling.policy", "read-first"),
     ];
-    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    let config = load("msr-32g", &settings).unwrap_or_else(|error| panic!("{error}"));
+    let settings = common.iter().chain(settings).map(|&(key, value)| (key.to_owned(), value.to_owned()));
+    let config = load("msr-32g", &settings.collect::<Vec<_>>()).unwrap_or_else(|error| panic!("{error}"));
     Queued::new(&config, &Geometry::new(&config), Seed(1))
 }
 
@@ -46,20 +50,14 @@ fn every_interrupted_gc_of_an_idle_die_completes() {
     let mut flash = one_die("4");
     let (mut now, mut events, die) = (Instant::ZERO, EventQueue::default(), DieId(0));
     for plane in (0..planes).map(PlaneId) {
-        let work = Work::Gc(crate::nand::operation::Gc {
-            moves: 3,
-            summaries: 0,
-            erases: 1,
-            planes: 1,
-            is_paced_step: false,
-        });
+        let work = Work::Gc(Gc { moves: 3, summaries: 0, erases: 1, planes: 1, is_paced_step: false });
         let (owner, class) = (Owner::IdleGc, Class::IdleGc);
         flash.enqueue(Operation { work, owner, class, defer: Defer::No, plane }, now, &mut events);
     }
     // Each read interrupts the GC of one plane.
     for number in 0..planes {
         let owner = Owner::Request(RequestSlot(number));
-        let read = Operation::read(owner, Class::HostRead, PlaneId(3), Lpn(number), 4096);
+        let read = Operation::read(owner, Class::HostRead, PlaneId(3), Read::of(Lpn(number), 4096));
         flash.enqueue(read, now, &mut events);
         let finished = run_until_finished(&mut flash, &mut now, &mut events);
         assert_eq!(finished.iter().map(|operation| operation.owner).collect::<Vec<_>>(), [owner]);
@@ -78,11 +76,45 @@ fn only_reads_of_others_than_gc_are_counted() {
     let mut flash = one_die("1");
     let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
     for (owner, reads) in [(Owner::None, 0), (Owner::IdleGc, 0), (Owner::Readahead, 1)] {
-        let read = Operation::read(owner, Class::IdleGc, PlaneId(0), Lpn(0), 4096);
+        let read = Operation::read(owner, Class::IdleGc, PlaneId(0), Read::of(Lpn(0), 4096));
         flash.enqueue(read, now, &mut events);
         run_until_finished(&mut flash, &mut now, &mut events);
         assert_eq!(flash.media.counters().reads, reads, "{owner:?}");
     }
+}
+
+#[test]
+fn reads_of_one_flash_page_share_a_sense() {
+    let read_ns = 25_000;
+    let settings = [("mapping.unit", "1KiB"), ("mapping.chunk", "4KiB")];
+    let mut flash = one_die_set("2", &settings);
+    assert_eq!(flash.media.timing().read.as_ns(), read_ns);
+    let read = |plane, page, retries| {
+        let read = Read { page: FlashPage(page), retries, ..Read::of(Lpn(page), 1024) };
+        Operation::read(Owner::Readahead, Class::HostRead, PlaneId(plane), read)
+    };
+    let mut senses_of = |later: &[Operation]| {
+        let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
+        let before = flash.media.counters().array_busy_ns;
+        flash.enqueue(read(0, 7, 0), now, &mut events);
+        later.iter().for_each(|operation| flash.enqueue(*operation, now, &mut events));
+        let mut finished = 0;
+        while events.next_time() < Instant::FAR {
+            finished += run_until_finished(&mut flash, &mut now, &mut events).len();
+        }
+        assert_eq!(finished, 1 + later.len());
+        (flash.media.counters().array_busy_ns - before) / read_ns
+    };
+    // Joined while the page is sensed.
+    assert_eq!(senses_of(&[read(0, 7, 0); 3]), 1);
+    // Another page waits, and its reads are joined in the queue; between those of two pages none is joined.
+    assert_eq!(senses_of(&[read(0, 8, 0), read(0, 8, 0), read(0, 7, 0)]), 2);
+    assert_eq!(senses_of(&[read(0, 8, 0), read(0, 9, 0), read(0, 8, 0)]), 4);
+    // Another plane has a page of this number of its own, and none that is alone shares a sense.
+    assert_eq!(senses_of(&[read(1, 7, 0)]), 2);
+    assert_eq!(senses_of(&[read(0, FlashPage::ALONE.0, 0); 2]), 3);
+    // One that needs more array reads than those under way cannot join them.
+    assert_eq!(senses_of(&[read(0, 7, 2)]), 1 + 3);
 }
 
 #[test]
@@ -91,7 +123,7 @@ fn multi_plane_operations_are_counted_once_whatever_their_planes() {
     let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
     let read = |plane, number| {
         let owner = Owner::Request(RequestSlot(number));
-        Operation::read(owner, Class::HostRead, PlaneId(plane), Lpn(number), 4096)
+        Operation::read(owner, Class::HostRead, PlaneId(plane), Read::of(Lpn(number), 4096))
     };
     // The first begins alone; the others share an array time.
     flash.enqueue(read(0, 0), now, &mut events);

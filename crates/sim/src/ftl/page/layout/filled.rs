@@ -19,6 +19,8 @@ pub(in crate::ftl::page) struct Filled {
     /// Whether the units of a block are spread evenly over it; otherwise they are at its beginning, and all but the last block
     /// of a plane are full.
     spread: bool,
+    /// The last blocks of a plane, whose units are at their beginning in any case.
+    open_blocks: usize,
     /// Plane by plane, oldest first, with an end behind each plane's.
     blocks: Vec<Block>,
     /// By plane, the position of its first block.
@@ -38,20 +40,21 @@ const NO_DATA: u32 = u32::MAX;
 impl Filled {
     /// No planes, whose blocks will be full one after the other.
     pub(in crate::ftl::page) fn full(geometry: &Geometry) -> Self {
-        Self::new(geometry, false, geometry.data_units)
+        Self::new(geometry, None, geometry.data_units)
     }
 
-    /// No planes, whose blocks will hold about `mean_units` each, spread evenly over them.
-    pub(in crate::ftl::page) fn spread(geometry: &Geometry, mean_units: u32) -> Self {
-        Self::new(geometry, true, mean_units.max(1))
+    /// No planes, whose blocks will hold about `mean_units` each, spread evenly over all but the last `open_blocks` of a plane.
+    pub(in crate::ftl::page) fn spread(geometry: &Geometry, mean_units: u32, open_blocks: usize) -> Self {
+        Self::new(geometry, Some(open_blocks), mean_units.max(1))
     }
 
-    fn new(geometry: &Geometry, spread: bool, bucket_units: u32) -> Self {
+    fn new(geometry: &Geometry, open_blocks: Option<usize>, bucket_units: u32) -> Self {
         let count = geometry.planes as usize * geometry.blocks as usize;
         Self {
             block_units: geometry.block_units,
             data_units: geometry.data_units,
-            spread,
+            spread: open_blocks.is_some(),
+            open_blocks: open_blocks.unwrap_or(0),
             blocks: Vec::with_capacity(count + geometry.planes as usize),
             first_blocks: Vec::with_capacity(geometry.planes as usize),
             positions: vec![NO_DATA; count],
@@ -96,13 +99,15 @@ impl Filled {
         }
         let (Block { first, block }, end) = (self.blocks[position], self.blocks[position + 1].first);
         debug_assert!(block != NO_DATA, "the plane holds unit {index}");
-        Ppn(block * self.block_units + self.offset(index - first, end - first))
+        Ppn(block * self.block_units + self.offset(position, index - first, end - first))
     }
 
-    /// The position in a block of the `nth` of its `units`.
+    /// The place in the block at `position` of the `nth` of its `units`.
     #[inline]
-    fn offset(&self, nth: u32, units: u32) -> u32 {
-        if self.spread { nth * self.data_units / units } else { nth }
+    fn offset(&self, position: usize, nth: u32, units: u32) -> u32 {
+        let is_end = |position: usize| self.blocks[position].block == NO_DATA;
+        let is_open = (1..=self.open_blocks).any(|after| is_end(position + after));
+        if self.spread && !is_open { nth * self.data_units / units } else { nth }
     }
 
     /// The indices on their plane of the units of a block, and the places of these; none once the block was taken.
@@ -110,7 +115,7 @@ impl Filled {
         let position = self.positions[block as usize] as usize;
         let first = self.blocks.get(position).map_or(0, |block| block.first);
         let units = self.blocks.get(position + 1).map_or(0, |next| next.first - first);
-        let place = move |nth| Ppn(block * self.block_units + self.offset(nth, units));
+        let place = move |nth| Ppn(block * self.block_units + self.offset(position, nth, units));
         (0..units).map(move |nth| (first + nth, place(nth)))
     }
 

@@ -179,3 +179,45 @@ fn fragmented_state_is_the_one_that_overwriting_leads_to() {
         }
     }
 }
+
+#[test]
+fn fragmented_drive_cleans_from_the_first_write_on() {
+    const SEEDS: u64 = 40;
+    // In half a block a plane, GC moves as much as it does later, and the planes do not begin to clean at one time.
+    for settings in [
+        [("cleaning.pacing", "watermark"), ("cleaning.separate", "true")],
+        [("cleaning.pacing", "watermark"), ("cleaning.separate", "false")],
+        [("cleaning.pacing", "proportional"), ("cleaning.separate", "true")],
+        [("cleaning.pacing", "proportional"), ("cleaning.separate", "false")],
+    ] {
+        let mut overrides = vec![
+            ("flash.pages", "64"),
+            ("flash.blocks", "128"),
+            ("capacity", "100MiB"),
+            ("mapping.policy", "write-order"),
+            ("cleaning.defer", "no"),
+        ];
+        overrides.extend(settings);
+        let config = config(&overrides);
+        let (mut first, mut later) = (0.0, 0.0);
+        for seed in 0..SEEDS {
+            let mut ftl = prepared(&config, InitialState::Fragmented, seed);
+            let writes = u64::from(ftl.geometry.planes * ftl.geometry.data_units / 2);
+            let mut random = Seed(seed).derive("writes").source();
+            let mut moved = |ftl: &mut PageMapped, writes| {
+                let before = ftl.counters().moved_units;
+                overwrite(ftl, writes, &mut random);
+                (ftl.counters().moved_units - before) as f64 / writes as f64
+            };
+            first += moved(&mut ftl, writes);
+            overwrite(&mut ftl, 8 * writes, &mut Seed(seed).derive("between").source());
+            later += moved(&mut ftl, 8 * writes);
+        }
+        assert!(
+            (first / later - 1.0).abs() < 0.1,
+            "{settings:?}: {} at first, {} later",
+            first / 16.0,
+            later / 16.0
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! Reads: the array senses a flash page into the register, from where the bus takes the mapping units that are asked for.
+//!
+//! Reads of one flash page share a sense, whether they wait together or one comes while the page is sensed or in the
+//! register: a controller then asks for another column of the page (ONFI: change read column).
+
+use super::Queued;
+use crate::event::EventQueue;
+use crate::ids::DieId;
+use crate::nand::die::Die;
+use crate::nand::operation::{Operation, Work};
+use crate::nand::queue::{Node, OpSlot};
+use flashlane_base::Instant;
+use flashlane_device::Part;
+
+impl Queued {
+    /// Joins a read to those of its flash page that are under way at its die. Returns false where there are none, or where
+    /// it needs more array reads than they.
+    #[inline]
+    pub(super) fn join_sense(&mut self, die: DieId, operation: &Operation, now: Instant) -> bool {
+        let Work::Read(read) = operation.work else { return false };
+        if self.rules.gc.units_per_page == 1 {
+            return false;
+        }
+        let Die { array, register, .. } = self.dies[die.index()];
+        for first in [array, register] {
+            let (mut op, mut last, mut is_under_way) = (first, first, false);
+            while op.is_some() {
+                is_under_way |= operation.shares_sense(&self.ops[op].operation);
+                (last, op) = (op, self.ops[op].partner);
+            }
+            if is_under_way && u32::from(read.retries) <= self.retries(first) {
+                let joined = self.ops.insert(Node::new(*operation));
+                self.ops[last].partner = joined;
+                if let Some(paths) = &mut self.paths {
+                    paths.queued(joined, die, now);
+                    paths.begins(joined, die, now);
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Array reads beyond the first of a read and those that share its array time: the most that one of them needs.
+    pub(super) fn retries(&self, mut op: OpSlot) -> u32 {
+        let mut most = 0;
+        while op.is_some() {
+            let node = &self.ops[op];
+            if let Work::Read(read) = node.operation.work {
+                most = most.max(u32::from(read.retries));
+            }
+            op = node.partner;
+        }
+        most
+    }
+
+    /// A read's data go into the register.
+    pub(super) fn sense(&mut self, die: DieId, op: OpSlot, now: Instant, events: &mut EventQueue) {
+        let state = &mut self.dies[die.index()];
+        debug_assert!(!state.register.is_some(), "the register is free");
+        state.register = op;
+        // It may have waited in the array for the register, which a read before it held.
+        self.each_path(op, |paths, op| paths.charge(op, Part::BehindReads, now));
+        self.want_bus(die, op, now, events);
+    }
+}
