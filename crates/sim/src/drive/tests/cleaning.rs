@@ -173,7 +173,9 @@ fn pacing_without_room_for_free_blocks_is_counted() {
         let pages = |name| counters.get(name).unwrap() as f64;
         pages("pages_moved_below_target") / pages("pages_moved_by_cleaning")
     };
-    assert_eq!(short_share("128", "5500MiB"), 0.0);
+    // A plane may start between two steps, just before the end of its victim, and be short of a page until then.
+    let short = short_share("128", "5500MiB");
+    assert!(short < 0.001, "{short}");
     // Of 24 blocks a plane five are not for data, one of them bad: less than four free blocks and the two open ones.
     assert!(short_share("24", "930MiB") > 0.5);
 }

@@ -213,7 +213,7 @@ impl PageMapped {
         let number = plane.0 * self.geometry.blocks + victim.0;
         let at = blocks.iter().position(|&block| block == number).expect("cleaning chooses a closed block");
         let (held, data_units) = (counts.iter().sum::<u32>(), self.geometry.data_units);
-        let left = counts[at] - (f64::from(counts[at]) * cleaned) as u32;
+        let left = counts[at] - (f64::from(counts[at]) * cleaned).ceil() as u32;
         // The others take what was moved off it: as a full block it takes none.
         counts[at] = data_units;
         balance(counts, held - left + data_units, data_units);
@@ -249,7 +249,7 @@ impl PageMapped {
             let pages = data_units / page_units;
             let cleaned_units = random.below(u64::from(pages)) as u32 * page_units;
             cleaned = f64::from(cleaned_units) / f64::from(data_units);
-            let mut erased = pacer.target(plane) / page_units * page_units - cleaned_units;
+            let mut erased = pacer.target(plane).next_multiple_of(page_units) - cleaned_units;
             if self.moved_stream != HOST {
                 open_units[HOST] = random.below(u64::from(pages)) as u32 * page_units;
                 erased -= data_units - open_units[HOST];
