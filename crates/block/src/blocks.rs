@@ -217,8 +217,26 @@ impl<D: DataDevice> Blocks<D> {
         }
     }
 
-    /// Returns the lane for a block that can be put.
+    /// Returns the lane for a block that can be put, once leftovers are queued for erasing and the id is recorded, for which
+    /// a superblock may have to be written first.
     fn admit_put(&mut self, id: u64, payload: &Payload) -> Result<u32, PutError> {
+        self.check_put(id, payload)?;
+        waiting::prepare_for_changes(&mut self.engine);
+        let is_gap_recorded = waiting::record_id_gap(&mut self.engine);
+        if self.engine.is_device_lost() {
+            return Err(PutError::DeviceLost);
+        }
+        if !self.engine.has_room_for_blocks() {
+            return Err(PutError::Full(Box::new(self.full())));
+        }
+        if !is_gap_recorded {
+            return Err(PutError::NoSuperblock);
+        }
+        self.engine.lane_for_block(id).ok_or_else(|| PutError::Full(Box::new(self.full())))
+    }
+
+    /// Checks what a put needs but room.
+    fn check_put(&self, id: u64, payload: &Payload) -> Result<(), PutError> {
         if self.engine.is_device_lost() {
             return Err(PutError::DeviceLost);
         }
@@ -248,18 +266,7 @@ impl<D: DataDevice> Blocks<D> {
         if blocks.is_deleting(id) {
             return Err(PutError::Busy { id, doing: "deleted" });
         }
-        waiting::prepare_for_changes(&mut self.engine);
-        let is_gap_recorded = waiting::record_id_gap(&mut self.engine);
-        if self.engine.is_device_lost() {
-            return Err(PutError::DeviceLost);
-        }
-        if !self.engine.has_room_for_blocks() {
-            return Err(PutError::Full(Box::new(self.full())));
-        }
-        if !is_gap_recorded {
-            return Err(PutError::NoSuperblock);
-        }
-        self.engine.lane_for_block(id).ok_or_else(|| PutError::Full(Box::new(self.full())))
+        Ok(())
     }
 
     fn full(&self) -> Full {

@@ -447,7 +447,7 @@ impl<D: DataDevice> Engine<D> {
         while let Some((write, failure)) = self.unplaced.pop_front() {
             if let Some(lane) = self.lane_for_retry(&write) {
                 self.queue_write(lane, write);
-            } else if self.is_idle() || self.is_device_lost() {
+            } else if self.is_idle() {
                 self.fail_write(write, failure);
             } else {
                 return self.unplaced.push_front((write, failure));
@@ -556,7 +556,9 @@ impl<D: DataDevice> Engine<D> {
                 self.fail_write(write, PutFailure::Refused(SubmitError::DeviceLost));
             }
         }
-        self.retry_unplaced();
+        for (write, failure) in std::mem::take(&mut self.unplaced) {
+            self.fail_write(write, failure);
+        }
         for lane in 0..self.layout.lanes {
             for id in self.scheduler.abandon_deletes(lane) {
                 let pending = self.blocks.delete_ended(id);

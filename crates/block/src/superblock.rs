@@ -7,7 +7,7 @@
 //!   what the newest durable copies say, and `is_stale` is set while they lack something.
 //! - Blocks leave enough units for two copies and the two that replace them ([`units_needed`](SuperblockStore::units_needed)).
 //!
-//! It changes rarely: when the block with the highest id is deleted (after a power cut its header would no longer show that
+//! The superblock changes rarely: when the block with the highest id is deleted (after a power cut its header would no longer show that
 //! the id was given out), when ids have a gap since units are damaged, and when a unit failed that the device does not
 //! report as bad. The copies lie in different thirds of the device where units are erased there.
 
