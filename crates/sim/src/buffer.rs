@@ -226,7 +226,7 @@ impl WriteBuffer {
                     self.mark_dirty(slot, write);
                     return Admission::New;
                 }
-                // A version that drains cannot take it any more, or must not.
+                // A version that drains cannot take it any more; a whole one must not where writes are not coalesced.
                 _ => {}
             }
         }

@@ -6,6 +6,8 @@
 //! store ─┬─ into the buffer: admit … acknowledge … complete_buffered ──> completion
 //!        │                   drain: write_unit (read missing parts), program … drained: release the slot
 //!        └─ bypass: write_bypassing: write_unit (read missing parts), program … programmed ──> completion
+//!           of a drive without a buffer: units written in part like these, whole ones by program_run:
+//!           Translation::program_run ─> Ftl::place_run, Kernel::enqueue_run
 //! program: Translation::program ─> Ftl::place (runs GC in the tables: `ftl::page::gc`),
 //!          Kernel::enqueue, or where GC is due enqueue_with_gc: GC that must precede, the program, other GC
 //!          … the flash array … Drive::flash_operation_finished
@@ -29,7 +31,7 @@ use crate::event::Event;
 use crate::ids::{BufferSlot, Lpn, RequestSlot};
 use crate::kernel::Kernel;
 use crate::nand::{Geometry, Owner, Program};
-use crate::pieces::{Piece, pieces_after, split};
+use crate::pieces::{pieces_after, split};
 use flashlane_base::Duration;
 use flashlane_device::{Failure, Part, Request};
 use std::collections::{BTreeMap, VecDeque};
@@ -314,15 +316,13 @@ impl WritePath {
         if self.buffer.is_none() {
             // The mapping units that it covers wholly go in one run.
             let (head, mut whole, tail) = split(write.offset_bytes, write.length_bytes, unit_bytes);
-            let mut write_part = |path: &mut Self, part: Piece| {
-                path.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), fill, owner);
-            };
-            head.into_iter().for_each(|part| write_part(self, part));
+            if let Some(part) = head {
+                self.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), fill, owner);
+            }
             self.program_run(kernel, translation, slot, &mut whole);
-            let mut write_part = |path: &mut Self, part: Piece| {
-                path.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), fill, owner);
-            };
-            tail.into_iter().for_each(|part| write_part(self, part));
+            if let Some(part) = tail {
+                self.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), fill, owner);
+            }
             return;
         }
         for piece in pieces_of(&write, unit_bytes) {

@@ -19,9 +19,9 @@ pub(super) struct Die {
     /// Of the register's operations on several planes, the one on the bus.
     pub(super) transferring: OpSlot,
     /// A program whose data are in the register and that waits for the array.
-    pub(super) loaded: bool,
+    pub(super) program_waits_for_array: bool,
     /// A read that is done in the array and waits for the register.
-    pub(super) sensed: bool,
+    pub(super) read_waits_for_register: bool,
     /// The event that ends the array time.
     pub(super) ticket: Ticket,
     pub(super) array_ends: Instant,
@@ -43,8 +43,8 @@ impl Die {
             array: OpSlot::NONE,
             register: OpSlot::NONE,
             transferring: OpSlot::NONE,
-            loaded: false,
-            sensed: false,
+            program_waits_for_array: false,
+            read_waits_for_register: false,
             ticket: Ticket::NONE,
             array_ends: Instant::ZERO,
             suspended: OpSlot::NONE,

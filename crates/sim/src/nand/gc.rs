@@ -32,7 +32,7 @@ pub(super) struct GcStepRules {
     pub(super) preemptible: bool,
     /// Mapping units of a flash page.
     pub(super) units_per_page: u32,
-    pub(super) page_bytes: u64,
+    pub(super) unit_bytes: u64,
 }
 
 impl GcStepRules {
@@ -59,9 +59,9 @@ impl GcStepRules {
         }
     }
 
-    /// How long a flash page on each plane takes out of the register into the controller, and back.
+    /// How long the units that are moved next, on each plane, take out of the register into the controller, and back.
     pub(super) fn bus_time(&self, gc: &Gc, timing: &Timing) -> Duration {
-        timing.bus(self.page_bytes) * 2 * self.units_at_once(gc.moves) * u64::from(gc.planes)
+        timing.bus(self.unit_bytes) * 2 * self.units_at_once(gc.moves) * u64::from(gc.planes)
     }
 
     /// Returns the rest of GC after a flash page was moved; `None` if this ends a paced step.

@@ -40,11 +40,11 @@ pub struct Geometry {
     pub replica_units: u32,
     /// Mapping units of a chunk.
     pub chunk_units: u32,
-    /// A plane with no more free blocks than this is cleaned before it is written.
+    /// A plane with no more free blocks than this garbage-collects before it is written.
     pub low_blocks: u32,
     /// Channels of a row beside the one with its parity, where there is parity.
     pub parity: Option<u32>,
-    /// Planes of a die whose blocks are filled and cleaned together.
+    /// Planes of a die whose blocks are filled and garbage-collected together.
     pub joined_planes: u32,
     /// Blocks of each plane that are bad from the start.
     pub factory_bad_per_plane: u32,
@@ -103,7 +103,7 @@ impl Geometry {
         self
     }
 
-    /// Whether blocks of several planes are filled and cleaned together.
+    /// Whether blocks of several planes are filled and garbage-collected together.
     pub fn has_superblocks(&self) -> bool {
         self.parity.is_some() || self.joined_planes > 1
     }

@@ -80,7 +80,7 @@ impl Queued {
                 copyback: flash.copyback,
                 preemptible: config.cleaning.preemptible,
                 units_per_page: geometry.units_per_page,
-                page_bytes: geometry.unit_bytes,
+                unit_bytes: geometry.unit_bytes,
             },
         };
         Self::idle(rules, Media::new(config, geometry, seed))
@@ -427,18 +427,19 @@ impl Scheduler for Queued {
         self.record_array_end(op, now);
         let state = &mut self.dies[die.index()];
         match self.ops[op].operation.work {
-            Work::Read(_) if state.register.is_some() => state.sensed = true,
+            Work::Read(_) if state.register.is_some() => state.read_waits_for_register = true,
             Work::Read(_) => {
                 state.array = OpSlot::NONE;
-                self.sense(die, op, now, events);
+                self.start_read_transfer(die, op, now, events);
             }
             Work::Program(_) => {
                 state.array = OpSlot::NONE;
                 self.finish_group(op, finished);
                 let state = &mut self.dies[die.index()];
-                if state.loaded {
+                if state.program_waits_for_array {
                     let next = state.register;
-                    (state.loaded, state.register, state.array) = (false, OpSlot::NONE, next);
+                    (state.program_waits_for_array, state.register, state.array) =
+                        (false, OpSlot::NONE, next);
                     self.run_loaded(die, next, now, events);
                 }
             }
@@ -468,10 +469,10 @@ impl Scheduler for Queued {
                 state.register = partner;
                 if partner.is_some() {
                     self.want_bus(die, partner, now, events);
-                } else if state.sensed {
+                } else if state.read_waits_for_register {
                     let next = state.array;
-                    (state.sensed, state.array) = (false, OpSlot::NONE);
-                    self.sense(die, next, now, events);
+                    (state.read_waits_for_register, state.array) = (false, OpSlot::NONE);
+                    self.start_read_transfer(die, next, now, events);
                 }
                 self.finish(op, finished);
             }
@@ -481,7 +482,7 @@ impl Scheduler for Queued {
                 (state.array, state.register) = (loaded, OpSlot::NONE);
                 self.run_loaded(die, loaded, now, events);
             }
-            Work::Program(_) => state.loaded = true,
+            Work::Program(_) => state.program_waits_for_array = true,
             Work::Gc(_) | Work::Erase(_) => {
                 (state.array, state.register) = (op, OpSlot::NONE);
                 self.ops[op].step = GcStep::Program;

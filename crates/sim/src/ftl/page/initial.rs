@@ -4,7 +4,7 @@
 //! run: `steady` has how many valid units a block then has, by its age; the drive's blocks are filled to this
 //! distribution with units in random order. Either takes time and memory in proportion to the drive's blocks. (Tests compare
 //! the outcome with writing the whole drive.) Every plane is in the middle of its work, at a moment of its own: its open blocks
-//! are written in part, and with paced cleaning its victim is moved in part. Otherwise no plane would clean before it had
+//! are written in part, and with paced GC its victim is moved in part. Otherwise no plane would run GC before it had
 //! filled a block, and then all at once.
 
 use super::PageMapped;
@@ -191,7 +191,7 @@ impl PageMapped {
         }
         if let Some(progress) = progress {
             if self.pacer.is_some() {
-                self.begin_cleaning(plane, progress.cleaned, &blocks, &mut counts);
+                self.begin_victim_in_part(plane, progress.moved_share, &blocks, &mut counts);
             }
             for (stream, &written) in progress.open_units[..self.streams() as usize].iter().enumerate() {
                 self.open(plane, stream).expect("a free block for each stream is left");
@@ -206,14 +206,14 @@ impl PageMapped {
         blocks.into_iter().zip(counts)
     }
 
-    /// Makes the block that cleaning would choose the victim of a plane, with a share of its units moved already: others hold
+    /// Makes the block that the policy chooses the victim of a plane, with a share of its units moved already: others hold
     /// them. `counts` are the valid units of the closed `blocks`.
-    fn begin_cleaning(&mut self, plane: PlaneId, cleaned: f64, blocks: &[u32], counts: &mut [u32]) {
+    fn begin_victim_in_part(&mut self, plane: PlaneId, moved_share: f64, blocks: &[u32], counts: &mut [u32]) {
         let Some(victim) = self.choose(plane) else { return };
         let number = plane.0 * self.geometry.blocks + victim.0;
-        let at = blocks.iter().position(|&block| block == number).expect("cleaning chooses a closed block");
+        let at = blocks.iter().position(|&block| block == number).expect("the policy chooses a closed block");
         let (held, data_units) = (counts.iter().sum::<u32>(), self.geometry.data_units);
-        let left = counts[at] - (f64::from(counts[at]) * cleaned).ceil() as u32;
+        let left = counts[at] - (f64::from(counts[at]) * moved_share).ceil() as u32;
         // The others take what was moved off it: as a full block it takes none.
         counts[at] = data_units;
         balance(counts, held - left + data_units, data_units);
@@ -242,14 +242,14 @@ impl PageMapped {
         let data_units = self.geometry.data_units;
         let moment = sample.open.get(random.below(sample.open.len().max(1) as u64) as usize)?;
         let mut open_units = moment.map(|units| units / page_units * page_units);
-        let (mut free_blocks, mut cleaned) = (self.geometry.low_blocks + 1, 0.0);
+        let (mut free_blocks, mut moved_share) = (self.geometry.low_blocks + 1, 0.0);
         if let Some(pacer) = &self.pacer {
             // From victim to victim the erased units fall from the target by a block, by what the host writes and what is
             // moved; the erase gives them back.
             let pages = data_units / page_units;
-            let cleaned_units = random.below(u64::from(pages)) as u32 * page_units;
-            cleaned = f64::from(cleaned_units) / f64::from(data_units);
-            let mut erased = pacer.target(plane).next_multiple_of(page_units) - cleaned_units;
+            let units_into_cycle = random.below(u64::from(pages)) as u32 * page_units;
+            moved_share = f64::from(units_into_cycle) / f64::from(data_units);
+            let mut erased = pacer.target(plane).next_multiple_of(page_units) - units_into_cycle;
             if self.moved_stream != HOST {
                 open_units[HOST] = random.below(u64::from(pages)) as u32 * page_units;
                 erased -= data_units - open_units[HOST];
@@ -263,7 +263,7 @@ impl PageMapped {
         (left < closed.saturating_sub(1) * data_units).then_some(Progress {
             open_units,
             free_blocks,
-            cleaned,
+            moved_share,
         })
     }
 }
@@ -274,8 +274,8 @@ struct Progress {
     /// Units written to the open block of each stream.
     open_units: [u32; 2],
     free_blocks: u32,
-    /// The share of its victim's units that paced cleaning has moved.
-    cleaned: f64,
+    /// The share of its victim's units that paced GC has moved.
+    moved_share: f64,
 }
 
 /// Valid units of a number of blocks, oldest first, `quota` in all, distributed as in `sample`.

@@ -19,13 +19,13 @@ use crate::nand::Geometry;
 /// Where the units of superblocks lie.
 pub(super) struct Superblocks {
     /// Data pages of a row; 1 without parity.
-    protected: u32,
+    data_pages_per_row: u32,
     /// Channels of a row.
-    row: u32,
+    channels_per_row: u32,
     /// Planes of a die that go together.
-    planes: u32,
+    joined_planes: u32,
     /// Mapping units of a flash page, which stay together.
-    units: u32,
+    units_per_page: u32,
     /// Of a channel, the planes, and what of them counts as one.
     channel_planes: u32,
     channel_groups: u32,
@@ -39,7 +39,7 @@ pub(super) struct Spot {
     /// Which of the row's channels.
     channel: u32,
     /// Which of the die's planes.
-    of_die: u32,
+    plane_in_die: u32,
     /// The channel that has the row's parity, where the page is the last of its row.
     parity: Option<u32>,
 }
@@ -47,59 +47,67 @@ pub(super) struct Spot {
 impl Superblocks {
     /// Those of an array, if it has any. `geometry` counts single planes.
     pub(super) fn new(geometry: &Geometry) -> Option<Self> {
-        let (row, planes) = (geometry.parity.map_or(1, |protected| protected + 1), geometry.joined_planes);
+        let channels_per_row = geometry.parity.map_or(1, |protected| protected + 1);
+        let joined_planes = geometry.joined_planes;
         let channel_planes = geometry.planes / geometry.channels;
-        (row * planes > 1).then(|| Self {
-            protected: geometry.parity.unwrap_or(1),
-            row,
-            planes,
-            units: geometry.units_per_page,
+        (channels_per_row * joined_planes > 1).then(|| Self {
+            data_pages_per_row: geometry.parity.unwrap_or(1),
+            channels_per_row,
+            joined_planes,
+            units_per_page: geometry.units_per_page,
             channel_planes,
-            channel_groups: channel_planes / planes,
-            moved: vec![0; (row * planes) as usize],
+            channel_groups: channel_planes / joined_planes,
+            moved: vec![0; (channels_per_row * joined_planes) as usize],
         })
     }
 
     /// Blocks of a superblock.
     pub(super) fn blocks(&self) -> u32 {
-        self.row * self.planes
+        self.channels_per_row * self.joined_planes
     }
 
     /// The plane of a channel and plane of the superblocks that `plane` stands for.
-    fn plane(&self, plane: PlaneId, channel: u32, of_die: u32) -> PlaneId {
+    fn plane(&self, plane: PlaneId, channel: u32, plane_in_die: u32) -> PlaneId {
         let (row, place) = (plane.0 / self.channel_groups, plane.0 % self.channel_groups);
-        PlaneId((row * self.row + channel) * self.channel_planes + place * self.planes + of_die)
+        PlaneId(
+            (row * self.channels_per_row + channel) * self.channel_planes
+                + place * self.joined_planes
+                + plane_in_die,
+        )
     }
 
     /// Where the data page with this number in its superblock lies.
     fn spot(&self, unit: u32) -> Spot {
-        let flash_page = unit / self.units;
-        let (row, place) = (flash_page / self.protected, flash_page % self.protected);
-        let of_die = row % self.planes;
-        if self.row == 1 {
-            return Spot { channel: 0, of_die, parity: None };
+        let flash_page = unit / self.units_per_page;
+        let (row, place) = (flash_page / self.data_pages_per_row, flash_page % self.data_pages_per_row);
+        let plane_in_die = row % self.joined_planes;
+        if self.channels_per_row == 1 {
+            return Spot { channel: 0, plane_in_die, parity: None };
         }
-        let parity = row / self.planes % self.row;
-        let channel = (parity + 1 + place) % self.row;
-        Spot { channel, of_die, parity: (place + 1 == self.protected).then_some(parity) }
+        let parity = row / self.joined_planes % self.channels_per_row;
+        let channel = (parity + 1 + place) % self.channels_per_row;
+        Spot { channel, plane_in_die, parity: (place + 1 == self.data_pages_per_row).then_some(parity) }
     }
 
     /// The plane of a data page, and that of its row's parity if it is the last of its row.
     pub(super) fn place(&self, plane: PlaneId, unit: u32) -> (PlaneId, Option<PlaneId>) {
         let spot = self.spot(unit);
-        let parity = spot.parity.map(|channel| self.plane(plane, channel, spot.of_die));
-        (self.plane(plane, spot.channel, spot.of_die), parity)
+        let parity = spot.parity.map(|channel| self.plane(plane, channel, spot.plane_in_die));
+        (self.plane(plane, spot.channel, spot.plane_in_die), parity)
     }
 
     /// Appends the planes from which the data page with this number can be rebuilt, where the first `written` data pages of
     /// its superblock are written: those of the other pages of its row. The parity of an incomplete row is in the controller.
     pub(super) fn rest_of_row(&self, plane: PlaneId, unit: u32, written: u32, planes: &mut Vec<PlaneId>) {
-        if self.row == 1 {
+        if self.channels_per_row == 1 {
             return;
         }
-        debug_assert!(self.units == 1 && unit < written, "with parity a flash page is one written unit");
-        let first = unit - unit % self.protected;
-        for other in first..(first + self.protected).min(written) {
+        debug_assert!(
+            self.units_per_page == 1 && unit < written,
+            "with parity a flash page is one written unit"
+        );
+        let first = unit - unit % self.data_pages_per_row;
+        for other in first..(first + self.data_pages_per_row).min(written) {
             let (data, parity) = self.place(plane, other);
             planes.extend((other != unit).then_some(data));
             planes.extend(parity);
@@ -109,14 +117,15 @@ impl Superblocks {
     /// Whether the data page with this number, and the parity of its row, are programmed along with pages of higher
     /// numbers: the rest of its flash page, and those beside it on further planes of the die.
     pub(super) fn waits_for_group(&self, unit: u32) -> bool {
-        self.spot(unit).of_die + 1 < self.planes || unit % self.units + 1 < self.units
+        self.spot(unit).plane_in_die + 1 < self.joined_planes
+            || unit % self.units_per_page + 1 < self.units_per_page
     }
 
     /// Notes that GC moved a unit to this place. Returns whether a parity unit goes with it.
     pub(super) fn moved_to(&mut self, unit: u32) -> bool {
         let spot = self.spot(unit);
         for channel in [Some(spot.channel), spot.parity].into_iter().flatten() {
-            self.moved[(channel * self.planes + spot.of_die) as usize] += 1;
+            self.moved[(channel * self.joined_planes + spot.plane_in_die) as usize] += 1;
         }
         spot.parity.is_some()
     }
@@ -124,16 +133,16 @@ impl Superblocks {
     /// Splits GC, whose moves were noted, into the work of each die. A parity page costs what a moved one does: it is
     /// computed from pages that cross the bus.
     pub(super) fn spread(&mut self, gc: GcWork, due: &mut Vec<GcWork>) {
-        for channel in 0..self.row {
-            let first = (channel * self.planes) as usize;
-            let of_planes = &mut self.moved[first..first + self.planes as usize];
+        for channel in 0..self.channels_per_row {
+            let first = (channel * self.joined_planes) as usize;
+            let of_planes = &mut self.moved[first..first + self.joined_planes as usize];
             let moves = of_planes.iter().copied().max().unwrap_or(0);
             of_planes.fill(0);
             if moves == 0 && gc.erases == 0 {
                 continue;
             }
             let plane = self.plane(gc.plane, channel, 0);
-            due.push(GcWork { plane, planes: self.planes, moves, ..gc });
+            due.push(GcWork { plane, planes: self.joined_planes, moves, ..gc });
         }
     }
 }
@@ -145,10 +154,10 @@ mod tests {
     /// Channels of two dies with two planes; three channels and one with parity.
     fn superblocks() -> Superblocks {
         Superblocks {
-            protected: 3,
-            row: 4,
-            planes: 2,
-            units: 1,
+            data_pages_per_row: 3,
+            channels_per_row: 4,
+            joined_planes: 2,
+            units_per_page: 1,
             channel_planes: 4,
             channel_groups: 2,
             moved: vec![0; 8],
@@ -199,10 +208,10 @@ mod tests {
     #[test]
     fn a_cleaning_is_spread_over_its_dies_as_its_pages_went() {
         let mut superblocks = Superblocks {
-            protected: 2,
-            row: 3,
-            planes: 2,
-            units: 1,
+            data_pages_per_row: 2,
+            channels_per_row: 3,
+            joined_planes: 2,
+            units_per_page: 1,
             channel_planes: 2,
             channel_groups: 1,
             moved: vec![0; 6],

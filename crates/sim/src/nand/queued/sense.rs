@@ -55,7 +55,13 @@ impl Queued {
     }
 
     /// A read's data go into the register.
-    pub(super) fn sense(&mut self, die: DieId, op: OpSlot, now: Instant, events: &mut EventQueue) {
+    pub(super) fn start_read_transfer(
+        &mut self,
+        die: DieId,
+        op: OpSlot,
+        now: Instant,
+        events: &mut EventQueue,
+    ) {
         let state = &mut self.dies[die.index()];
         debug_assert!(!state.register.is_some(), "the register is free");
         state.register = op;
