@@ -454,7 +454,7 @@ impl Device for Drive {
     }
 
     fn record_time_splits(&mut self) -> bool {
-        self.kernel.record_paths()
+        self.kernel.record_times()
     }
 
     fn time_split(&self, id: RequestId) -> Option<TimeSplit> {

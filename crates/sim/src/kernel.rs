@@ -12,12 +12,12 @@ mod run;
 
 pub(crate) use run::{FrontEnd, run};
 
+use crate::account::TimeAccounts;
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Ticket};
 use crate::host::{CompletionPath, HostIdle, Link, Submission, Transfer};
 use crate::ids::{BufferSlot, DieId, Lpn, PlaneId, RequestSlot};
 use crate::nand::{FlashArray, Geometry, Operation as FlashOperation, Owner, Program};
-use crate::path::Paths;
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::{
@@ -118,8 +118,8 @@ pub(crate) struct Kernel<S> {
     writes: u64,
     /// An empty list, kept to spare its allocation.
     finished: Vec<FlashOperation>,
-    /// Where the paths of requests are kept.
-    paths: Option<Box<Paths>>,
+    /// The accounts of requests, where their times are recorded.
+    accounts: Option<Box<TimeAccounts>>,
 }
 
 impl<S> Kernel<S> {
@@ -143,7 +143,7 @@ impl<S> Kernel<S> {
             completed: Vec::new(),
             writes: 0,
             finished: Vec::new(),
-            paths: None,
+            accounts: None,
         }
     }
 
@@ -218,8 +218,8 @@ impl<S> Kernel<S> {
         self.volatile.host_idle.request_accepted();
         let accepted = InFlight::new(request, self.now);
         let slot = self.volatile.requests.insert(accepted);
-        if let Some(paths) = &mut self.paths {
-            paths.accepted(slot, self.now);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.accepted(slot, self.now);
         }
         let cost = self.submission.next();
         if cost.is_zero() {
@@ -242,23 +242,23 @@ impl<S> Kernel<S> {
         let request = &mut self.volatile.requests[transfer.request];
         let command = !std::mem::replace(&mut request.command_sent, true);
         let ends = self.link.send(self.now, transfer, bytes, carried, command);
-        if let Some(paths) = &mut self.paths {
-            paths.transfer(transfer.request, transfer.direction, self.now, ends);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.transfer(transfer.request, transfer.direction, self.now, ends);
         }
     }
 
     /// Queues an operation at its die.
     #[inline]
     pub(crate) fn enqueue(&mut self, operation: FlashOperation) {
-        self.begin_path(operation.owner);
+        self.begin_account(operation.owner);
         self.flash.enqueue(operation, self.now, &mut self.volatile.events);
     }
 
-    /// Lets the next flash operation begin with the path of what it is for, where paths are kept.
+    /// Lets the next flash operation begin with the account of what it is for, where accounts are kept.
     #[inline]
-    fn begin_path(&mut self, owner: Owner) {
-        if let Some(paths) = &mut self.paths {
-            self.flash.set_path(paths.of_operation(owner, self.now));
+    fn begin_account(&mut self, owner: Owner) {
+        if let Some(accounts) = &mut self.accounts {
+            self.flash.set_account(accounts.of_operation(owner, self.now));
         }
     }
 
@@ -296,7 +296,7 @@ impl<S> Kernel<S> {
         unit: Program,
         places: impl Iterator<Item = (PlaneId, bool)>,
     ) {
-        self.begin_path(owner);
+        self.begin_account(owner);
         self.flash.enqueue_run(owner, unit, places, self.now, &mut self.volatile.events);
     }
 
@@ -317,60 +317,60 @@ impl<S> Kernel<S> {
         self.writes += 1;
     }
 
-    // Where the time of requests goes. Without paths all of this does nothing.
+    // Where the time of requests goes. Without accounts all of this does nothing.
 
-    /// Keeps the paths of requests from now on. Returns false where requests are in flight.
-    pub(crate) fn record_paths(&mut self) -> bool {
+    /// Keeps the accounts of requests from now on. Returns false where requests are in flight.
+    pub(crate) fn record_times(&mut self) -> bool {
         if self.volatile.in_flight > 0 {
             return false;
         }
-        self.paths = Some(Box::default());
-        self.flash.record_paths(self.now);
+        self.accounts = Some(Box::default());
+        self.flash.record_times(self.now);
         true
     }
 
     /// The split of a request whose completion was handed out last.
     pub(crate) fn time_split(&self, id: RequestId) -> Option<TimeSplit> {
-        self.paths.as_ref().and_then(|paths| paths.split_of(id))
+        self.accounts.as_ref().and_then(|accounts| accounts.split_of(id))
     }
 
     /// A request has waited for `part` until now.
     #[inline]
     pub(crate) fn charge(&mut self, slot: RequestSlot, part: Part) {
-        if let Some(paths) = &mut self.paths {
-            paths.charge(slot, part, self.now);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.charge(slot, part, self.now);
         }
     }
 
     /// A request no longer waits for what others do: its time goes with that of the flash operation that ends now.
     #[inline]
     pub(crate) fn charge_wait(&mut self, slot: RequestSlot) {
-        if let Some(paths) = &mut self.paths {
-            paths.waited(slot, self.now);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.waited(slot, self.now);
         }
     }
 
     /// The next of the flash operations that have finished is handled.
     #[inline]
     pub(crate) fn operation_ended(&mut self, owner: Owner) {
-        if let Some(paths) = &mut self.paths {
-            paths.operation_ended(owner);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.operation_ended(owner);
         }
     }
 
     /// The flash operation that is handled answers `owner`, for which others were queued.
     #[inline]
     pub(crate) fn operation_answers(&mut self, owner: Owner) {
-        if let Some(paths) = &mut self.paths {
-            paths.operation_answers(owner, self.now);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.operation_answers(owner, self.now);
         }
     }
 
     /// A buffered unit leaves the buffer.
     #[inline]
     pub(crate) fn forget_drain(&mut self, slot: BufferSlot) {
-        if let Some(paths) = &mut self.paths {
-            paths.drained(slot);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.drained(slot);
         }
     }
 
@@ -380,7 +380,7 @@ impl<S> Kernel<S> {
     #[inline]
     pub(crate) fn complete(&mut self, slot: RequestSlot) {
         debug_assert!(
-            self.paths.as_mut().is_none_or(|paths| paths.is_charged(slot, self.now)),
+            self.accounts.as_mut().is_none_or(|accounts| accounts.is_charged(slot, self.now)),
             "all time of a completed request is charged"
         );
         match self.completion_path.next(self.now) {
@@ -409,8 +409,8 @@ impl<S> Kernel<S> {
     fn push_completion(&mut self, slot: RequestSlot) {
         let request = &self.volatile.requests[slot];
         self.writes += u64::from(request.is_volatile_write() && !request.counted);
-        if let Some(paths) = &mut self.paths {
-            paths.completed(slot, request.id, self.now);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.completed(slot, request.id, self.now);
         }
         self.completed.push(Completion {
             id: request.id,
@@ -428,8 +428,8 @@ impl<S> Kernel<S> {
         }
         self.link.cut_power();
         self.flash.cut_power();
-        if let Some(paths) = &mut self.paths {
-            paths.cut_power();
+        if let Some(accounts) = &mut self.accounts {
+            accounts.cut_power();
         }
         self.volatile = Volatile {
             events: EventQueue::default(),

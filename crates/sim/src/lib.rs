@@ -4,6 +4,7 @@
 //! model when things happen, not bytes. Their results depend on (profile, workload, seed) and nothing else, and
 //! [`Drive::trace_hash`] proves it.
 
+mod account;
 mod buffer;
 mod cache;
 pub mod config;
@@ -15,7 +16,6 @@ mod host;
 mod ids;
 mod kernel;
 mod nand;
-mod path;
 mod pieces;
 pub mod profile;
 mod room;

@@ -1,5 +1,6 @@
 //! Flash: what the array looks like, how long its operations take, and the dies and channels that perform them.
 
+mod accounts;
 mod array;
 mod channels;
 mod correction;
@@ -12,7 +13,6 @@ mod lifetime;
 mod media;
 mod multi_plane;
 mod operation;
-mod paths;
 mod queue;
 mod queued;
 mod scheduler;

@@ -221,7 +221,7 @@ impl Device for Sdf {
     }
 
     fn record_time_splits(&mut self) -> bool {
-        self.kernel.record_paths()
+        self.kernel.record_times()
     }
 
     fn time_split(&self, id: RequestId) -> Option<TimeSplit> {

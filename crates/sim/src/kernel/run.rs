@@ -26,7 +26,8 @@ pub(crate) trait FrontEnd {
     /// Flash operations of `die` finished, in this order; perhaps none.
     fn flash_finished(&mut self, die: DieId, finished: &[FlashOperation]);
 
-    /// Whether the timer of an idle die is still the one that runs.
+    /// Whether the timer of an idle die is still the one that runs. One that does not leaves clock and hash alone; those of
+    /// replication advance both and are checked by their handler, which is part of every pinned hash.
     fn is_timer_of(&self, _die: DieId, _timer: Ticket) -> bool {
         false
     }
@@ -70,8 +71,8 @@ pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Comp
     loop {
         let kernel = front.kernel();
         if !kernel.completed.is_empty() {
-            if let Some(paths) = &mut kernel.paths {
-                paths.reaped();
+            if let Some(accounts) = &mut kernel.accounts {
+                accounts.reaped();
             }
             return out.append(&mut kernel.completed);
         }
@@ -96,8 +97,8 @@ fn step<F: FrontEnd>(front: &mut F) {
     if kernel.link.next_time() <= kernel.volatile.events.next_time() {
         let (time, transfer) = kernel.link.pop().expect("it has a time");
         kernel.advance(time, LINK | u64::from(transfer.request.0));
-        if let Some(paths) = &mut kernel.paths {
-            paths.transfer_ended(transfer.request, transfer.direction);
+        if let Some(accounts) = &mut kernel.accounts {
+            accounts.transfer_ended(transfer.request, transfer.direction);
         }
         return front.transfer_ended(transfer);
     }
@@ -158,14 +159,14 @@ fn step<F: FrontEnd>(front: &mut F) {
 #[inline]
 fn hand_over_finished<F: FrontEnd>(front: &mut F, die: DieId, mut finished: Vec<FlashOperation>) {
     let kernel = front.kernel();
-    if let (Some(paths), Some(ended)) = (&mut kernel.paths, kernel.flash.ended_paths()) {
-        paths.take_ended(ended);
+    if let (Some(accounts), Some(ended)) = (&mut kernel.accounts, kernel.flash.ended_accounts()) {
+        accounts.take_ended(ended);
     }
     front.flash_finished(die, &finished);
     finished.clear();
     let kernel = front.kernel();
-    if let Some(paths) = &mut kernel.paths {
-        paths.operations_handled();
+    if let Some(accounts) = &mut kernel.accounts {
+        accounts.operations_handled();
     }
     kernel.finished = finished;
 }

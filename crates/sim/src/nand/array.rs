@@ -9,10 +9,10 @@ use super::media::Media;
 use super::operation::{FlashCounters, Operation, Owner, Program};
 use super::queued::Queued;
 use super::scheduler::{Scheduler, ranks};
+use crate::account::TimeAccount;
 use crate::config::{DeferGc, DriveConfig};
 use crate::event::{EventQueue, Ticket};
 use crate::ids::{ChannelId, DieId, Lpn, PlaneId};
-use crate::path::Path;
 use flashlane_base::{Instant, Seed};
 
 /// All dies and channels.
@@ -174,18 +174,18 @@ impl FlashArray {
         each!(mut self, scheduler => scheduler.release_groups(now, events));
     }
 
-    /// Keeps the paths of operations from now on. [`FlashArray::set_path`] sets the path with which the next operation begins.
-    pub(crate) fn record_paths(&mut self, now: Instant) {
-        each!(mut self, scheduler => scheduler.record_paths(now));
+    /// Keeps the accounts of operations from now on. [`FlashArray::set_account`] sets the account with which the next operation begins.
+    pub(crate) fn record_times(&mut self, now: Instant) {
+        each!(mut self, scheduler => scheduler.record_times(now));
     }
 
-    pub(crate) fn set_path(&mut self, path: Path) {
-        each!(mut self, scheduler => scheduler.set_path(path));
+    pub(crate) fn set_account(&mut self, account: TimeAccount) {
+        each!(mut self, scheduler => scheduler.set_account(account));
     }
 
-    /// The paths of operations that were appended to `finished`, in the same order; `None` where none are kept.
-    pub(crate) fn ended_paths(&mut self) -> Option<&mut Vec<Path>> {
-        each!(mut self, scheduler => scheduler.ended_paths())
+    /// The accounts of operations that were appended to `finished`, in the same order; `None` where none are kept.
+    pub(crate) fn ended_accounts(&mut self) -> Option<&mut Vec<TimeAccount>> {
+        each!(mut self, scheduler => scheduler.ended_accounts())
     }
 
     /// Power is cut: all operations are lost, the counters stay.

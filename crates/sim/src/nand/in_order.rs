@@ -5,14 +5,14 @@
 //! Invariants: the ends of a die's operations are sorted, and a die has an event scheduled for the first of them.
 
 use super::Geometry;
+use super::accounts::{InOrderAccounts, OwnTimes};
 use super::media::Media;
 use super::operation::{Defer, Operation, Owner, Program, Read, Work};
-use super::paths::{InOrderPaths, OwnTimes};
 use super::scheduler::Scheduler;
+use crate::account::TimeAccount;
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Ticket};
 use crate::ids::{DieId, PlaneId};
-use crate::path::Path;
 use flashlane_base::{Duration, Instant, Seed};
 use std::collections::VecDeque;
 
@@ -28,8 +28,8 @@ pub(super) struct InOrder {
     /// The joined units of a run, summed for each die, and the dies that have some, in the order of their first.
     shares: Vec<Share>,
     sharing: Vec<DieId>,
-    /// Where the paths of operations are kept.
-    paths: Option<Box<InOrderPaths>>,
+    /// The accounts of operations, where their times are recorded.
+    accounts: Option<Box<InOrderAccounts>>,
 }
 
 /// A die's part in a run of mapping units.
@@ -64,7 +64,7 @@ impl InOrder {
                 && config.readahead.is_none(),
             shares: vec![Share::default(); dies],
             sharing: Vec::new(),
-            paths: None,
+            accounts: None,
         }
     }
 
@@ -157,11 +157,11 @@ impl InOrder {
         self.record_path(die, operation, own, false, now);
     }
 
-    /// Records the path of an operation that was queued, where paths are kept.
+    /// Records the account of an operation that was queued, where accounts are kept.
     #[inline]
     fn record_path(&mut self, die: DieId, operation: &Operation, own: OwnTimes, joined: bool, now: Instant) {
-        if let Some(paths) = &mut self.paths {
-            let ends = paths.queued(die, operation, own, joined, now);
+        if let Some(accounts) = &mut self.accounts {
+            let ends = accounts.queued(die, operation, own, joined, now);
             debug_assert_eq!(ends, self.lines[die.index()].free_at, "all time until the end is charged");
         }
     }
@@ -207,8 +207,8 @@ impl Scheduler for InOrder {
             && *ends <= now
         {
             self.media.finish(operation, finished);
-            if let Some(paths) = &mut self.paths {
-                paths.ends(die, operation.owner.waits());
+            if let Some(accounts) = &mut self.accounts {
+                accounts.ends(die, operation.owner.waits());
             }
             under_way.pop_front();
         }
@@ -227,26 +227,26 @@ impl Scheduler for InOrder {
         !line.deferred.is_zero() || line.under_way.iter().any(|(_, operation)| operation.is_internal())
     }
 
-    fn record_paths(&mut self, now: Instant) {
+    fn record_times(&mut self, now: Instant) {
         let dies = self.lines.iter().map(|line| (line.free_at, line.under_way.len()));
-        self.paths = Some(Box::new(InOrderPaths::new(dies, now)));
+        self.accounts = Some(Box::new(InOrderAccounts::new(dies, now)));
     }
 
-    fn set_path(&mut self, path: Path) {
-        if let Some(paths) = &mut self.paths {
-            paths.set_next(path);
+    fn set_account(&mut self, account: TimeAccount) {
+        if let Some(accounts) = &mut self.accounts {
+            accounts.set_next(account);
         }
     }
 
-    fn ended_paths(&mut self) -> Option<&mut Vec<Path>> {
-        self.paths.as_mut().map(|paths| paths.ended())
+    fn ended_accounts(&mut self) -> Option<&mut Vec<TimeAccount>> {
+        self.accounts.as_mut().map(|accounts| accounts.ended())
     }
 
     fn cut_power(&mut self) {
         self.lines.fill(Line::default());
-        if let Some(paths) = &mut self.paths {
+        if let Some(accounts) = &mut self.accounts {
             let dies = self.lines.iter().map(|_| (Instant::ZERO, 0));
-            **paths = InOrderPaths::new(dies, Instant::ZERO);
+            **accounts = InOrderAccounts::new(dies, Instant::ZERO);
         }
         debug_assert!(self.sharing.is_empty(), "shares are queued at once");
     }

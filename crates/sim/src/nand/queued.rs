@@ -16,6 +16,7 @@ mod record;
 mod sense;
 
 use super::Geometry;
+use super::accounts::QueuedAccounts;
 use super::channels::Channels;
 use super::die::{DEFERRED, Die};
 use super::gc::{GcStep, GcStepRules};
@@ -23,13 +24,12 @@ use super::groups::PendingGroups;
 use super::media::Media;
 use super::multi_plane::{MultiPlaneIndex, QueueId};
 use super::operation::{Defer, Operation, Owner, Work};
-use super::paths::QueuedPaths;
 use super::queue::{Node, OpSlot, Operations};
 use super::scheduler::{Scheduler, ranks};
+use crate::account::TimeAccount;
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Ticket};
 use crate::ids::{ChannelId, DieId, Lpn};
-use crate::path::Path;
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::Part;
@@ -60,8 +60,8 @@ pub(super) struct Queued {
     index: Option<MultiPlaneIndex>,
     groups: PendingGroups,
     channels: Channels,
-    /// Where the paths of operations are kept.
-    paths: Option<Box<QueuedPaths>>,
+    /// The accounts of operations, where their times are recorded.
+    accounts: Option<Box<QueuedAccounts>>,
 }
 
 impl Queued {
@@ -103,7 +103,7 @@ impl Queued {
             index,
             groups: PendingGroups::new(rules.dies),
             channels: Channels::new(rules.channels),
-            paths: None,
+            accounts: None,
         }
     }
 
@@ -118,8 +118,8 @@ impl Queued {
         };
         self.dies[die.index()].internal += u32::from(operation.is_internal());
         let op = self.ops.insert(Node::new(operation));
-        if let Some(paths) = &mut self.paths {
-            paths.queued(op, die, now);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.queued(op, die, now);
         }
         self.push_back(QueueId { die, rank }, op);
     }
@@ -174,16 +174,16 @@ impl Queued {
     /// Queues the programs of a die that wait for their group.
     fn release_group(&mut self, die: DieId, now: Instant) {
         let waiting = self.groups.take(die);
-        // The path of the operation that releases them is still to be used.
-        let next = self.paths.as_ref().map(|paths| paths.next());
+        // The account of the operation that releases them is still to be used.
+        let next = self.accounts.as_ref().map(|accounts| accounts.next());
         for &operation in &waiting {
-            if let Some(paths) = &mut self.paths {
-                paths.leaves_group(die, now);
+            if let Some(accounts) = &mut self.accounts {
+                accounts.leaves_group(die, now);
             }
             self.push(die, operation, now);
         }
-        if let (Some(paths), Some(next)) = (&mut self.paths, next) {
-            paths.set_next(next);
+        if let (Some(accounts), Some(next)) = (&mut self.accounts, next) {
+            accounts.set_next(next);
         }
         self.groups.recycle(die, waiting);
     }
@@ -193,7 +193,7 @@ impl Queued {
         // With cache mode a read may free the array for the next at once; two rounds then find work.
         while let Some(op) = self.next_operation(die, now, events) {
             self.join_partners(die, op);
-            self.each_path(op, |paths, op| paths.begins(op, die, now));
+            self.each_account(op, |accounts, op| accounts.begins(op, die, now));
             let state = &mut self.dies[die.index()];
             match self.ops[op].operation.work {
                 Work::Read(_) => {
@@ -310,8 +310,8 @@ impl Queued {
         let time = self.media.array_time(nominal);
         let ends = now + time;
         let state = &mut self.dies[die.index()];
-        if let Some(paths) = &mut self.paths {
-            paths.array_starts(state.array, time);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.array_starts(state.array, time);
         }
         let node = &self.ops[state.array];
         if node.is_multi_plane || node.operation.planes() > 1 {
@@ -325,7 +325,7 @@ impl Queued {
     /// Programs what is in the register, of which the first operation is `first`.
     #[inline]
     fn run_loaded(&mut self, die: DieId, first: OpSlot, now: Instant, events: &mut EventQueue) {
-        self.each_path(first, |paths, op| paths.charge(op, Part::BehindPrograms, now));
+        self.each_account(first, |accounts, op| accounts.charge(op, Part::BehindPrograms, now));
         self.run_array(die, self.program_time(first), now, events);
     }
 
@@ -363,10 +363,10 @@ impl Queued {
     #[inline]
     fn finish(&mut self, op: OpSlot, finished: &mut Vec<Operation>) {
         let operation = self.ops[op].operation;
-        if let Some(paths) = &mut self.paths
+        if let Some(accounts) = &mut self.accounts
             && operation.owner.waits()
         {
-            paths.ends(op);
+            accounts.ends(op);
         }
         self.ops.remove(op);
         let die = self.media.die_of(operation.plane);
@@ -393,8 +393,8 @@ impl Scheduler for Queued {
         }
         if let Work::Program(program) = operation.work {
             if program.waits_for_group {
-                if let Some(paths) = &mut self.paths {
-                    paths.waits_for_group(die);
+                if let Some(accounts) = &mut self.accounts {
+                    accounts.waits_for_group(die);
                 }
                 return self.groups.push(die, operation);
             }
@@ -552,23 +552,23 @@ impl Scheduler for Queued {
         }
     }
 
-    fn record_paths(&mut self, now: Instant) {
-        self.keep_paths(now);
+    fn record_times(&mut self, now: Instant) {
+        self.keep_accounts(now);
     }
 
-    fn set_path(&mut self, path: Path) {
-        if let Some(paths) = &mut self.paths {
-            paths.set_next(path);
+    fn set_account(&mut self, account: TimeAccount) {
+        if let Some(accounts) = &mut self.accounts {
+            accounts.set_next(account);
         }
     }
 
-    fn ended_paths(&mut self) -> Option<&mut Vec<Path>> {
-        self.paths.as_mut().map(|paths| paths.ended())
+    fn ended_accounts(&mut self) -> Option<&mut Vec<TimeAccount>> {
+        self.accounts.as_mut().map(|accounts| accounts.ended())
     }
 
     fn cut_power(&mut self) {
-        let paths = self.paths.is_some().then(|| Box::new(QueuedPaths::new(self.dies.len())));
-        *self = Self { paths, ..Self::idle(self.rules, self.media.clone()) };
+        let accounts = self.accounts.is_some().then(|| Box::new(QueuedAccounts::new(self.dies.len())));
+        *self = Self { accounts, ..Self::idle(self.rules, self.media.clone()) };
     }
 }
 

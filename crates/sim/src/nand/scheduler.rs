@@ -1,10 +1,10 @@
 //! What a scheduler of flash operations does: it decides when the operations that wait at dies and channels begin.
 
 use super::operation::Operation;
+use crate::account::TimeAccount;
 use crate::config::DriveConfig;
 use crate::event::{EventQueue, Ticket};
 use crate::ids::{ChannelId, DieId, Lpn};
-use crate::path::Path;
 use flashlane_base::Instant;
 use flashlane_policy::scheduling::Class;
 
@@ -69,13 +69,13 @@ pub(super) trait Scheduler {
     /// Lets no program wait for its group any longer.
     fn release_groups(&mut self, _now: Instant, _events: &mut EventQueue) {}
 
-    /// Keeps the paths of operations from now on: `set_path` sets the path with which the next one begins.
-    fn record_paths(&mut self, now: Instant);
+    /// Keeps the accounts of operations from now on: `set_account` sets the account with which the next one begins.
+    fn record_times(&mut self, now: Instant);
 
-    fn set_path(&mut self, path: Path);
+    fn set_account(&mut self, account: TimeAccount);
 
-    /// The paths of operations that were appended to `finished`, in the same order; `None` where none are kept.
-    fn ended_paths(&mut self) -> Option<&mut Vec<Path>>;
+    /// The accounts of operations that were appended to `finished`, in the same order; `None` where none are kept.
+    fn ended_accounts(&mut self) -> Option<&mut Vec<TimeAccount>>;
 
     /// Power is cut: all operations are lost.
     fn cut_power(&mut self);

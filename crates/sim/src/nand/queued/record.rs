@@ -1,79 +1,79 @@
-//! Where the time of queued operations goes: what of their way is told to their paths, where paths are kept.
+//! Where the time of queued operations goes: what of their way is told to their accounts, where accounts are kept.
 
 use super::Queued;
+use crate::account::TimeAccount;
 use crate::ids::DieId;
+use crate::nand::accounts::QueuedAccounts;
 use crate::nand::die::Die;
 use crate::nand::operation::Work;
-use crate::nand::paths::QueuedPaths;
 use crate::nand::queue::OpSlot;
-use crate::path::Path;
 use flashlane_base::Instant;
 use flashlane_device::Part;
 
 impl Queued {
-    /// Keeps the paths of operations from now on.
-    pub(super) fn keep_paths(&mut self, now: Instant) {
-        let mut paths = QueuedPaths::new(self.dies.len());
-        paths.set_next(Path::new(now));
+    /// Keeps the accounts of operations from now on.
+    pub(super) fn keep_accounts(&mut self, now: Instant) {
+        let mut accounts = QueuedAccounts::new(self.dies.len());
+        accounts.set_next(TimeAccount::new(now));
         for die in (0..self.rules.dies).map(DieId) {
-            (0..self.groups.waiting(die)).for_each(|_| paths.waits_for_group(die));
+            (0..self.groups.waiting(die)).for_each(|_| accounts.waits_for_group(die));
         }
         for op in self.ops.slots_in_use() {
-            paths.queued(op, self.media.die_of(self.ops[op].operation.plane), now);
+            accounts.queued(op, self.media.die_of(self.ops[op].operation.plane), now);
         }
-        self.paths = Some(Box::new(paths));
+        self.accounts = Some(Box::new(accounts));
         (0..self.rules.dies).for_each(|die| self.record_occupant(DieId(die), now));
     }
 
-    /// Calls `record` for each operation that shares the array time of `first`, where paths are kept. Nothing waits for
-    /// GC but the operations behind it, which have paths of their own.
+    /// Calls `record` for each operation that shares the array time of `first`, where accounts are kept. Nothing waits for
+    /// GC but the operations behind it, which have accounts of their own.
     #[inline]
-    pub(super) fn each_path(&mut self, first: OpSlot, record: impl Fn(&mut QueuedPaths, OpSlot)) {
-        let Some(paths) = &mut self.paths else { return };
+    pub(super) fn each_account(&mut self, first: OpSlot, record: impl Fn(&mut QueuedAccounts, OpSlot)) {
+        let Some(accounts) = &mut self.accounts else { return };
         if let Work::Gc(_) = self.ops[first].operation.work {
             return;
         }
         let mut op = first;
         while op.is_some() {
-            record(paths, op);
+            record(accounts, op);
             op = self.ops[op].partner;
         }
     }
 
-    /// Records what occupies a die from now on, where paths are kept.
+    /// Records what occupies a die from now on, where accounts are kept.
     #[inline]
     pub(super) fn record_occupant(&mut self, die: DieId, now: Instant) {
-        let Some(paths) = &mut self.paths else { return };
+        let Some(accounts) = &mut self.accounts else { return };
         let Die { array, register, .. } = self.dies[die.index()];
         let op = if array.is_some() { array } else { register };
-        paths.occupies(die, op.is_some().then(|| &self.ops[op].operation), now);
+        accounts.occupies(die, op.is_some().then(|| &self.ops[op].operation), now);
     }
 
-    /// Records that the data of an operation have crossed the bus, where paths are kept: of a program, those of all that
+    /// Records that the data of an operation have crossed the bus, where accounts are kept: of a program, those of all that
     /// share its array time when the last of them have.
     #[inline]
     pub(super) fn record_bus_end(&mut self, die: DieId, op: OpSlot, now: Instant) {
-        let Some(paths) = &mut self.paths else { return };
+        let Some(accounts) = &mut self.accounts else { return };
         let is_last = !self.ops[op].partner.is_some();
         if is_last && self.ops[op].operation.is_program() {
             let first = self.dies[die.index()].register;
-            self.each_path(first, |paths, op| paths.charge(op, Part::Bus, now));
+            self.each_account(first, |accounts, op| accounts.charge(op, Part::Bus, now));
         } else {
-            paths.charge(op, Part::Bus, now);
+            accounts.charge(op, Part::Bus, now);
         }
     }
 
-    /// Records that an operation and those that share its array time leave the array, where paths are kept.
+    /// Records that an operation and those that share its array time leave the array, where accounts are kept.
     #[inline]
     pub(super) fn record_array_end(&mut self, first: OpSlot, now: Instant) {
-        if self.paths.is_none() {
+        if self.accounts.is_none() {
             return;
         }
         if self.ops[first].operation.is_read() {
             let retries = self.retries(first);
-            self.each_path(first, |paths, op| paths.sensed(op, retries, now));
+            self.each_account(first, |accounts, op| accounts.sensed(op, retries, now));
         } else {
-            self.each_path(first, |paths, op| paths.leaves_array(op, first, now));
+            self.each_account(first, |accounts, op| accounts.leaves_array(op, first, now));
         }
     }
 }

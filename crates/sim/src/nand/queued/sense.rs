@@ -31,9 +31,9 @@ impl Queued {
             if is_under_way && u32::from(read.retries) <= self.retries(first) {
                 let joined = self.ops.insert(Node::new(*operation));
                 self.ops[last].partner = joined;
-                if let Some(paths) = &mut self.paths {
-                    paths.queued(joined, die, now);
-                    paths.begins(joined, die, now);
+                if let Some(accounts) = &mut self.accounts {
+                    accounts.queued(joined, die, now);
+                    accounts.begins(joined, die, now);
                 }
                 return true;
             }
@@ -66,7 +66,7 @@ impl Queued {
         debug_assert!(!state.register.is_some(), "the register is free");
         state.register = op;
         // It may have waited in the array for the register, which a read before it held.
-        self.each_path(op, |paths, op| paths.charge(op, Part::BehindReads, now));
+        self.each_account(op, |accounts, op| accounts.charge(op, Part::BehindReads, now));
         self.want_bus(die, op, now, events);
     }
 }

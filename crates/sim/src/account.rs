@@ -1,15 +1,15 @@
-//! Where the time of requests goes: a path follows each request, and each flash operation and transfer of it, and charges
+//! Where the time of requests goes: an account follows each request, and each flash operation and transfer of it, and charges
 //! every nanosecond to one part.
 //!
-//! What a request starts begins with a copy of the request's path. When an operation or transfer ends, its path becomes
-//! the request's, so the piece that ends last decides, and a completed request has the path of its last piece from its
+//! What a request starts begins with a copy of the request's account. When an operation or transfer ends, its account becomes
+//! the request's, so the piece that ends last decides, and a completed request has the account of its last piece from its
 //! submission on. Where a request waits for an operation of something else (the drain that makes room in the buffer, a
-//! readahead that is under way), its wait is divided in the proportions of that operation's path.
+//! readahead that is under way), its wait is divided in the proportions of that operation's account.
 //!
 //! Cost: nothing but a test of an option at each transition unless it is [recorded](crate::Drive); then some 100 bytes are
 //! copied a transition.
 //!
-//! Invariant: a path's split adds up to the time from its begin until [`Path::until`].
+//! Invariant: an account's split adds up to the time from its begin until [`TimeAccount::until`].
 
 use crate::host::Direction;
 use crate::ids::{BufferSlot, RequestSlot};
@@ -20,13 +20,13 @@ use std::collections::VecDeque;
 
 /// The time of something so far, divided among parts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Path {
+pub(crate) struct TimeAccount {
     until: Instant,
     split: TimeSplit,
 }
 
-impl Path {
-    /// A path that begins `now`.
+impl TimeAccount {
+    /// An account that begins `now`.
     pub(crate) fn new(now: Instant) -> Self {
         Self { until: now, split: TimeSplit::ZERO }
     }
@@ -43,7 +43,7 @@ impl Path {
 
     /// Charges the time until `now` to a part.
     pub(crate) fn charge_until(&mut self, part: Part, now: Instant) {
-        debug_assert!(self.until <= now, "a path does not go back");
+        debug_assert!(self.until <= now, "an account does not go back");
         self.charge(part, now.since(self.until));
     }
 
@@ -57,33 +57,33 @@ impl Path {
     }
 }
 
-/// The paths of a drive's requests.
+/// The accounts of a drive's requests.
 #[derive(Clone, Default)]
-pub(crate) struct Paths {
+pub(crate) struct TimeAccounts {
     /// By slot.
-    requests: Vec<Path>,
+    requests: Vec<TimeAccount>,
     /// Of the transfers under way in each direction, which end in order.
-    transfers: [VecDeque<Path>; 2],
+    transfers: [VecDeque<TimeAccount>; 2],
     /// Of buffered units of which the missing parts were read and the program has yet to be queued, by slot.
-    drains: Vec<Option<Path>>,
+    drains: Vec<Option<TimeAccount>>,
     /// Of flash operations that ended and were not handled yet.
-    ended: VecDeque<Path>,
-    /// The path of the flash operation whose end is being handled.
-    current: Option<Path>,
+    ended: VecDeque<TimeAccount>,
+    /// The account of the flash operation whose end is being handled.
+    current: Option<TimeAccount>,
     completed: Vec<(RequestId, TimeSplit)>,
     reaped: Vec<(RequestId, TimeSplit)>,
 }
 
-impl Paths {
+impl TimeAccounts {
     /// A request is accepted.
     pub(crate) fn accepted(&mut self, slot: RequestSlot, now: Instant) {
         if self.requests.len() <= slot.0 as usize {
-            self.requests.resize(slot.0 as usize + 1, Path::default());
+            self.requests.resize(slot.0 as usize + 1, TimeAccount::default());
         }
-        self.requests[slot.0 as usize] = Path::new(now);
+        self.requests[slot.0 as usize] = TimeAccount::new(now);
     }
 
-    fn request(&mut self, slot: RequestSlot) -> &mut Path {
+    fn request(&mut self, slot: RequestSlot) -> &mut TimeAccount {
         &mut self.requests[slot.0 as usize]
     }
 
@@ -94,51 +94,51 @@ impl Paths {
 
     /// A request begins a transfer that ends at `ends`.
     pub(crate) fn transfer(&mut self, slot: RequestSlot, direction: Direction, now: Instant, ends: Instant) {
-        let mut path = *self.request(slot);
-        debug_assert_eq!(path.until, now, "all time until a transfer is charged");
-        path.charge_until(Part::Link, ends);
-        self.transfers[direction as usize].push_back(path);
+        let mut account = *self.request(slot);
+        debug_assert_eq!(account.until, now, "all time until a transfer is charged");
+        account.charge_until(Part::Link, ends);
+        self.transfers[direction as usize].push_back(account);
     }
 
     /// The first transfer of a direction has ended.
     pub(crate) fn transfer_ended(&mut self, slot: RequestSlot, direction: Direction) {
-        let path = self.transfers[direction as usize].pop_front();
-        *self.request(slot) = path.expect("every transfer under way has its path");
+        let account = self.transfers[direction as usize].pop_front();
+        *self.request(slot) = account.expect("every transfer under way has its account");
     }
 
-    /// The path with which a flash operation of `owner` begins.
-    pub(crate) fn of_operation(&mut self, owner: Owner, now: Instant) -> Path {
+    /// The account with which a flash operation of `owner` begins.
+    pub(crate) fn of_operation(&mut self, owner: Owner, now: Instant) -> TimeAccount {
         match owner {
             Owner::Request(slot) | Owner::RequestFill(slot) => {
                 debug_assert_eq!(self.request(slot).until, now, "all time until an operation is charged");
                 *self.request(slot)
             }
-            Owner::Drain(slot) => self.take_drain(slot).unwrap_or(Path::new(now)),
-            _ => Path::new(now),
+            Owner::Drain(slot) => self.take_drain(slot).unwrap_or(TimeAccount::new(now)),
+            _ => TimeAccount::new(now),
         }
     }
 
-    fn take_drain(&mut self, slot: BufferSlot) -> Option<Path> {
+    fn take_drain(&mut self, slot: BufferSlot) -> Option<TimeAccount> {
         self.drains.get_mut(slot.index()).and_then(Option::take)
     }
 
-    /// Takes the paths of flash operations that have ended, for [`Paths::operation_ended`].
-    pub(crate) fn take_ended(&mut self, ended: &mut Vec<Path>) {
+    /// Takes the accounts of flash operations that have ended, for [`TimeAccounts::operation_ended`].
+    pub(crate) fn take_ended(&mut self, ended: &mut Vec<TimeAccount>) {
         debug_assert!(self.ended.is_empty(), "every end is handled before the next event");
         self.ended.extend(ended.drain(..));
     }
 
     /// The next of the flash operations that have ended is handled.
     pub(crate) fn operation_ended(&mut self, owner: Owner) {
-        let path = self.ended.pop_front().expect("every operation that ends has its path");
-        self.current = Some(path);
+        let account = self.ended.pop_front().expect("every operation that ends has its account");
+        self.current = Some(account);
         match owner {
-            Owner::Request(slot) | Owner::RequestFill(slot) => *self.request(slot) = path,
+            Owner::Request(slot) | Owner::RequestFill(slot) => *self.request(slot) = account,
             Owner::DrainFill(slot) => {
                 if self.drains.len() <= slot.index() {
                     self.drains.resize(slot.index() + 1, None);
                 }
-                self.drains[slot.index()] = Some(path);
+                self.drains[slot.index()] = Some(account);
             }
             _ => {}
         }
@@ -158,7 +158,7 @@ impl Paths {
 
     /// The wait of a request ends with that for the flash operation whose end is handled, or in the buffer.
     pub(crate) fn waited(&mut self, slot: RequestSlot, now: Instant) {
-        let cause = self.current.map_or(TimeSplit::ZERO, |path| path.split);
+        let cause = self.current.map_or(TimeSplit::ZERO, |account| account.split);
         self.request(slot).charge_like(&cause, Part::Buffer, now);
     }
 
@@ -174,9 +174,9 @@ impl Paths {
 
     /// The host has the completion of a request.
     pub(crate) fn completed(&mut self, slot: RequestSlot, id: RequestId, now: Instant) {
-        let path = self.request(slot);
-        path.charge_until(Part::Host, now);
-        let split = path.split;
+        let account = self.request(slot);
+        account.charge_until(Part::Host, now);
+        let split = account.split;
         self.completed.push((id, split));
     }
 

@@ -1,4 +1,4 @@
-//! The paths of flash operations: what each waits for, and how long it takes itself.
+//! The accounts of flash operations: what each waits for, and how long it takes itself.
 //!
 //! A die has a clock for what occupies it, reads, programs or GC: an operation that waits there reads the clocks when it
 //! is queued and when it begins, and the differences are its waits. So a wait costs the same however many operations it is
@@ -6,8 +6,8 @@
 
 use super::operation::{Operation, Owner, Work};
 use super::queue::OpSlot;
+use crate::account::TimeAccount;
 use crate::ids::DieId;
-use crate::path::Path;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::Part;
 use std::collections::VecDeque;
@@ -47,34 +47,34 @@ impl Occupancy {
     }
 }
 
-/// The path of an operation that is queued or under way.
+/// The account of an operation that is queued or under way.
 #[derive(Clone, Copy, Default)]
-struct OpPath {
-    path: Path,
+struct OpAccount {
+    account: TimeAccount,
     /// The clocks of its die when it was queued.
     seen: [Duration; 3],
     /// Its array time.
     array: Duration,
 }
 
-/// The paths of operations at dies with queues.
+/// The accounts of operations at dies with queues.
 #[derive(Clone)]
-pub(super) struct QueuedPaths {
+pub(super) struct QueuedAccounts {
     /// That with which the next operation begins.
-    next: Path,
+    next: TimeAccount,
     /// By the operation's slot.
-    ops: Vec<OpPath>,
+    ops: Vec<OpAccount>,
     dies: Vec<Occupancy>,
     /// Of programs that wait for their group, by die, in order.
-    groups: Vec<VecDeque<Path>>,
-    ended: Vec<Path>,
+    groups: Vec<VecDeque<TimeAccount>>,
+    ended: Vec<TimeAccount>,
 }
 
-impl QueuedPaths {
-    /// Nothing has a path yet.
+impl QueuedAccounts {
+    /// Nothing has an account yet.
     pub(super) fn new(dies: usize) -> Self {
         Self {
-            next: Path::default(),
+            next: TimeAccount::default(),
             ops: Vec::new(),
             dies: vec![Occupancy::default(); dies],
             groups: vec![VecDeque::new(); dies],
@@ -82,15 +82,15 @@ impl QueuedPaths {
         }
     }
 
-    pub(super) fn set_next(&mut self, path: Path) {
-        self.next = path;
+    pub(super) fn set_next(&mut self, account: TimeAccount) {
+        self.next = account;
     }
 
-    pub(super) fn next(&self) -> Path {
+    pub(super) fn next(&self) -> TimeAccount {
         self.next
     }
 
-    pub(super) fn ended(&mut self) -> &mut Vec<Path> {
+    pub(super) fn ended(&mut self) -> &mut Vec<TimeAccount> {
         &mut self.ended
     }
 
@@ -101,35 +101,35 @@ impl QueuedPaths {
 
     /// The first program of a die that waits for its group is queued next.
     pub(super) fn leaves_group(&mut self, die: DieId, now: Instant) {
-        let path = self.groups[die.index()].pop_front();
-        self.next = path.expect("every program that waits for its group has a path");
+        let account = self.groups[die.index()].pop_front();
+        self.next = account.expect("every program that waits for its group has an account");
         self.next.charge_until(Part::Buffer, now);
     }
 
     /// The next operation is queued.
     pub(super) fn queued(&mut self, op: OpSlot, die: DieId, now: Instant) {
         if self.ops.len() <= op.index() {
-            self.ops.resize(op.index() + 1, OpPath::default());
+            self.ops.resize(op.index() + 1, OpAccount::default());
         }
-        debug_assert_eq!(self.next.until(), now, "a path is set for each operation");
+        debug_assert_eq!(self.next.until(), now, "an account is set for each operation");
         let seen = self.dies[die.index()].at(now);
-        self.ops[op.index()] = OpPath { path: self.next, seen, array: Duration::ZERO };
+        self.ops[op.index()] = OpAccount { account: self.next, seen, array: Duration::ZERO };
     }
 
     /// An operation begins: it has waited for what occupied its die.
     pub(super) fn begins(&mut self, op: OpSlot, die: DieId, now: Instant) {
         let clocks = self.dies[die.index()].at(now);
-        let OpPath { path, seen, .. } = &mut self.ops[op.index()];
+        let OpAccount { account, seen, .. } = &mut self.ops[op.index()];
         for ((part, clock), seen) in BEHIND.into_iter().zip(clocks).zip(*seen) {
-            path.charge(part, clock - seen);
+            account.charge(part, clock - seen);
         }
         // Nothing keeps an operation of the host waiting at a die that does nothing.
-        path.charge_until(Part::Queue, now);
+        account.charge_until(Part::Queue, now);
     }
 
     /// An operation has waited for `part`, or used it, until `now`.
     pub(super) fn charge(&mut self, op: OpSlot, part: Part, now: Instant) {
-        self.ops[op.index()].path.charge_until(part, now);
+        self.ops[op.index()].account.charge_until(part, now);
     }
 
     /// The array of an operation starts, for `time`.
@@ -139,25 +139,25 @@ impl QueuedPaths {
 
     /// A read has left the array, which it needed once and for `retries` more times.
     pub(super) fn sensed(&mut self, op: OpSlot, retries: u32, now: Instant) {
-        let path = &mut self.ops[op.index()].path;
-        let time = now.since(path.until());
+        let account = &mut self.ops[op.index()].account;
+        let time = now.since(account.until());
         let again = time.as_ns() / u64::from(1 + retries) * u64::from(retries);
-        path.charge(Part::Retry, Duration::from_ns(again));
-        path.charge_until(Part::Array, now);
+        account.charge(Part::Retry, Duration::from_ns(again));
+        account.charge_until(Part::Array, now);
     }
 
     /// A program, an erase or GC has left the array, which `first` of its group started: reads interrupted it for the rest
     /// of its time.
     pub(super) fn leaves_array(&mut self, op: OpSlot, first: OpSlot, now: Instant) {
         let array = self.ops[first.index()].array;
-        let path = &mut self.ops[op.index()].path;
-        path.charge(Part::Array, array.min(now.since(path.until())));
-        path.charge_until(Part::BehindReads, now);
+        let account = &mut self.ops[op.index()].account;
+        account.charge(Part::Array, array.min(now.since(account.until())));
+        account.charge_until(Part::BehindReads, now);
     }
 
     /// An operation ends that something waits for.
     pub(super) fn ends(&mut self, op: OpSlot) {
-        self.ended.push(self.ops[op.index()].path);
+        self.ended.push(self.ops[op.index()].account);
     }
 
     /// A die performs `operation` from now on, or nothing.
@@ -166,26 +166,26 @@ impl QueuedPaths {
     }
 }
 
-/// The paths of operations at dies that serve in order.
+/// The accounts of operations at dies that serve in order.
 #[derive(Clone)]
-pub(super) struct InOrderPaths {
-    next: Path,
-    lines: Vec<LinePaths>,
-    ended: Vec<Path>,
+pub(super) struct InOrderAccounts {
+    next: TimeAccount,
+    lines: Vec<LineAccounts>,
+    ended: Vec<TimeAccount>,
 }
 
 /// Those of a die.
 #[derive(Clone, Default)]
-struct LinePaths {
+struct LineAccounts {
     /// What occupies the die until when, and for how long.
     work: VecDeque<(Instant, usize, Duration)>,
     /// The sums of these times.
     sums: [Duration; 3],
     /// Of each operation under way.
-    paths: VecDeque<Path>,
+    accounts: VecDeque<TimeAccount>,
 }
 
-impl LinePaths {
+impl LineAccounts {
     fn add_work(&mut self, ends: Instant, by: usize, time: Duration) {
         if !time.is_zero() {
             self.sums[by] += time;
@@ -225,32 +225,35 @@ impl OwnTimes {
         self.deferred + self.array + self.bus
     }
 
-    fn charge(&self, path: &mut Path) {
+    fn charge(&self, account: &mut TimeAccount) {
         let again = self.array.as_ns() / u64::from(1 + self.retries) * u64::from(self.retries);
         let again = Duration::from_ns(again);
-        path.charge(Part::Retry, again);
-        path.charge(Part::Array, self.array - again);
-        path.charge(Part::Bus, self.bus);
+        account.charge(Part::Retry, again);
+        account.charge(Part::Array, self.array - again);
+        account.charge(Part::Bus, self.bus);
     }
 }
 
-impl InOrderPaths {
-    /// Nothing has a path yet. `dies`: when each is free, and the number of operations that are under way until then.
+impl InOrderAccounts {
+    /// Nothing has an account yet. `dies`: when each is free, and the number of operations that are under way until then.
     pub(super) fn new(dies: impl Iterator<Item = (Instant, usize)>, now: Instant) -> Self {
         let line = |(free_at, count): (Instant, usize)| {
-            let mut line = LinePaths { paths: vec![Path::new(now); count].into(), ..LinePaths::default() };
+            let mut line = LineAccounts {
+                accounts: vec![TimeAccount::new(now); count].into(),
+                ..LineAccounts::default()
+            };
             // With no request in flight these are programs of buffered units, or GC.
             line.add_work(free_at.max(now), 1, free_at.since(now));
             line
         };
-        Self { next: Path::default(), lines: dies.map(line).collect(), ended: Vec::new() }
+        Self { next: TimeAccount::default(), lines: dies.map(line).collect(), ended: Vec::new() }
     }
 
-    pub(super) fn set_next(&mut self, path: Path) {
-        self.next = path;
+    pub(super) fn set_next(&mut self, account: TimeAccount) {
+        self.next = account;
     }
 
-    pub(super) fn ended(&mut self) -> &mut Vec<Path> {
+    pub(super) fn ended(&mut self) -> &mut Vec<TimeAccount> {
         &mut self.ended
     }
 
@@ -264,26 +267,27 @@ impl InOrderPaths {
         now: Instant,
     ) -> Instant {
         let line = &mut self.lines[die.index()];
-        let mut path = self.next;
+        let mut account = self.next;
         if joined {
-            path = line.paths.pop_back().expect("an operation is joined to one under way");
+            account = line.accounts.pop_back().expect("an operation is joined to one under way");
         } else {
             let left = line.left(now);
-            BEHIND.into_iter().zip(left).for_each(|(part, time)| path.charge(part, time));
+            BEHIND.into_iter().zip(left).for_each(|(part, time)| account.charge(part, time));
         }
-        path.charge(Part::BehindGc, own.deferred);
-        line.add_work(path.until(), GC, own.deferred);
-        own.charge(&mut path);
-        line.add_work(path.until(), occupant(operation), own.array + own.bus);
-        line.paths.push_back(path);
-        path.until()
+        account.charge(Part::BehindGc, own.deferred);
+        line.add_work(account.until(), GC, own.deferred);
+        own.charge(&mut account);
+        line.add_work(account.until(), occupant(operation), own.array + own.bus);
+        line.accounts.push_back(account);
+        account.until()
     }
 
     /// The first operation of a die ends.
     pub(super) fn ends(&mut self, die: DieId, is_awaited: bool) {
-        let path = self.lines[die.index()].paths.pop_front().expect("every operation under way has a path");
+        let account =
+            self.lines[die.index()].accounts.pop_front().expect("every operation under way has an account");
         if is_awaited {
-            self.ended.push(path);
+            self.ended.push(account);
         }
     }
 }
