@@ -79,7 +79,7 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
 }
 
 /// The counters of replication, which only drives that replicate have.
-fn of_replication(counts: &ReplicationCounts, expected: f64) -> [(&'static str, u64); 13] {
+fn of_replication(counts: &ReplicationCounts, expected: f64) -> [(&'static str, u64); 14] {
     let ReplicationCounts { reads, writes, .. } = counts;
     [
         ("reads_of_one_copy", reads[0]),
@@ -89,6 +89,7 @@ fn of_replication(counts: &ReplicationCounts, expected: f64) -> [(&'static str, 
         ("writes_of_two_copies", writes[1]),
         ("writes_of_more_copies", writes[2]),
         ("reads_answered_by_copies", counts.copy_hits),
+        ("writes_answered_by_copies", counts.copies_answered),
         ("copies_written", counts.for_writes + counts.for_reads),
         ("copies_written_for_reads", counts.for_reads),
         ("copies_expected", expected.round() as u64),

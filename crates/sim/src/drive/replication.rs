@@ -19,7 +19,8 @@
 //! Durability: a write is answered once one copy is on flash. Every copy carries, beside its data, the number of its mapping
 //! unit and of the write, so that recovery finds the newest one; here [`Replicator::cut_power`] does that, and then forgets
 //! all other copies. A copy that answered a write is kept until the write's own place is programmed, too: until then no
-//! group gives it up.
+//! group gives it up. A later version may be programmed first, or the unit be trimmed: such a copy is not the newest version
+//! (`versions`).
 //!
 //! Invariants:
 //! - every call is answered once, and stays until all flash operations of its own have ended;
@@ -27,6 +28,7 @@
 //! - a timer that is not the last one that was started has no effect.
 
 mod call;
+mod versions;
 
 use super::request::HostRequest;
 use crate::config::DriveConfig;
@@ -40,6 +42,7 @@ use call::{Call, Kind};
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_policy::scheduling::Class;
 use flashlane_replication::{Access, Candidate, ExtraWrites, Groups, History, Shape, Slot, take_best};
+use versions::Versions;
 
 /// What replication counted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,6 +52,8 @@ pub(super) struct ReplicationCounts {
     pub(super) writes: [u64; 3],
     /// Reads that a copy answered.
     pub(super) copy_hits: u64,
+    /// Writes that a copy answered.
+    pub(super) copies_answered: u64,
     /// Copies written for blocked writes, and for blocked reads.
     pub(super) for_writes: u64,
     pub(super) for_reads: u64,
@@ -89,13 +94,13 @@ pub(super) struct Replicator {
     writes: Vec<Option<CallSlot>>,
     /// For each slot whether a read or a write asked for its copy.
     asked_by: Vec<Access>,
+    versions: Versions,
     dies: Vec<Copying>,
     random: Random,
     delay: Duration,
     planes_per_die: u32,
     /// The first number of a copy's mapping unit.
     first_copy: u32,
-    calls_so_far: u64,
     counts: ReplicationCounts,
     // Empty lists, kept to spare their allocation.
     others: Vec<u32>,
@@ -127,12 +132,12 @@ impl Replicator {
             calls: Slab::new(),
             writes: vec![None; shape.slots() as usize],
             asked_by: vec![Access::Write; shape.slots() as usize],
+            versions: Versions::new(shape.pages),
             dies: vec![idle; geometry.dies as usize],
             random: seed.derive("replication").source(),
             delay: replication.delay_of(config.flash.program.0),
             planes_per_die: geometry.planes_per_die,
             first_copy: geometry.logical_units,
-            calls_so_far: 0,
             counts: ReplicationCounts::default(),
             others: Vec::new(),
             gone: Vec::new(),
@@ -146,6 +151,18 @@ impl Replicator {
     /// The estimate of extra writes (he14, section 4.2.1).
     pub(super) fn expected_extra_writes(&self) -> f64 {
         self.history.expected_extra_writes(|blocking| self.groups.replicates_read(blocking))
+    }
+
+    #[cfg(test)]
+    pub(super) fn last_version(&self) -> u64 {
+        self.versions.last()
+    }
+
+    /// The numbers of the writes of a mapping unit whose own places are not programmed yet.
+    #[cfg(test)]
+    pub(super) fn writes_under_way(&self, lpn: Lpn) -> Vec<u64> {
+        let calls = self.calls.slots_in_use().into_iter().map(|slot| &self.calls[slot]);
+        calls.filter(|call| call.lpn == lpn).map(|call| call.number).collect()
     }
 
     fn copy_lpn(&self, slot: Slot) -> Lpn {
@@ -259,8 +276,7 @@ impl Replicator {
     }
 
     fn call(&mut self, lpn: Lpn, die: DieId, owner: Owner, kind: Kind) -> Call {
-        self.calls_so_far += 1;
-        let (number, timer) = (self.calls_so_far, Ticket::NONE);
+        let (number, timer) = (self.versions.next(), Ticket::NONE);
         Call { lpn, die, owner, kind, under_way: 1, operations: 1, answered: false, timer, number }
     }
 
@@ -280,8 +296,14 @@ impl Replicator {
         Operation { owner: Owner::Call(call), ..program }
     }
 
+    /// A mapping unit is trimmed, also where a copy answered its last write.
+    pub(super) fn trim(&mut self, ftl: &mut Ftl, lpn: Lpn) {
+        self.forget(ftl, lpn);
+        self.versions.trim(lpn);
+    }
+
     /// A mapping unit is written or trimmed: its copies are stale.
-    pub(super) fn forget(&mut self, ftl: &mut Ftl, lpn: Lpn) {
+    fn forget(&mut self, ftl: &mut Ftl, lpn: Lpn) {
         let mut gone = std::mem::take(&mut self.gone);
         self.groups.forget(lpn.0, &mut gone);
         for slot in gone.drain(..) {
@@ -483,6 +505,8 @@ impl Replicator {
                 if !blocked {
                     self.history.record(call.lpn.0, call.die.0, Access::Write, false);
                 }
+                self.versions.acknowledge(call.lpn, call.number);
+                self.counts.copies_answered += u64::from(operation.owner == Owner::Copy);
                 &mut self.counts.writes
             }
         };
@@ -511,7 +535,9 @@ impl Replicator {
                 ftl.trim(self.copy_lpn(copy));
             }
         }
-        self.calls[slot].timer = Ticket::NONE;
+        let call = &mut self.calls[slot];
+        call.timer = Ticket::NONE;
+        self.versions.program(call.lpn, call.number);
         self.calls.remove(slot);
     }
 
@@ -543,20 +569,23 @@ impl Replicator {
         self.answer(call, &operation)
     }
 
-    /// Power is cut: recovery finds the newest copy of each mapping unit, and all others are forgotten.
+    /// Power is cut: recovery finds the newest version of each mapping unit, at its own place or in a copy that answered, and
+    /// all other copies are forgotten.
     pub(super) fn cut_power(&mut self, ftl: &mut Ftl, now: Instant) {
-        let mut calls = self.calls.slots_in_use();
-        calls.sort_by_key(|&call| self.calls[call].number);
-        for slot in calls {
+        for slot in self.calls.slots_in_use() {
             let call = &self.calls[slot];
-            if let Kind::Write { copies, .. } = &call.kind
-                && let Some((copy, _)) = copies.iter().find(|(_, is_on_flash)| *is_on_flash)
+            let Kind::Write { copies, .. } = &call.kind else { continue };
+            let on_flash = copies.iter().find(|(_, is_on_flash)| *is_on_flash);
+            debug_assert_eq!(on_flash.is_some(), call.answered, "a write under way is answered by a copy");
+            if let Some((copy, _)) = on_flash
+                && self.versions.is_newer(call.lpn, call.number)
             {
-                let is_there = ftl.plane_of(self.copy_lpn(*copy)).is_some();
-                assert!(is_there && call.answered, "a copy that answered a write is kept");
+                assert!(ftl.plane_of(self.copy_lpn(*copy)).is_some(), "a copy that answered a write is kept");
                 ftl.adopt(call.lpn, self.copy_lpn(*copy));
+                self.versions.program(call.lpn, call.number);
             }
         }
+        self.versions.check_recovered();
         for slot in 0..self.writes.len() as u32 {
             ftl.trim(self.copy_lpn(Slot(slot)));
         }

@@ -104,6 +104,12 @@ impl Translation {
         self.ftl.plane_of(lpn)
     }
 
+    /// The manager of copies, where the drive replicates.
+    #[cfg(test)]
+    pub(super) fn replicator(&self) -> Option<&Replicator> {
+        self.replicator.as_ref()
+    }
+
     /// A hint that a mapping unit will be read soon.
     #[inline]
     pub(super) fn prefetch_entry(&self, lpn: Lpn) {
@@ -124,7 +130,7 @@ impl Translation {
     /// Forgets a mapping unit.
     pub(super) fn trim(&mut self, lpn: Lpn) {
         if let Some(replicator) = &mut self.replicator {
-            replicator.forget(&mut self.ftl, lpn);
+            replicator.trim(&mut self.ftl, lpn);
         }
         self.ftl.trim(lpn);
     }

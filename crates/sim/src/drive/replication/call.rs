@@ -39,6 +39,6 @@ pub(super) struct Call {
     pub(super) answered: bool,
     /// The timer of its delay.
     pub(super) timer: Ticket,
-    /// Its place in the order of all calls.
+    /// Its place in the order of all calls and trims; see `versions`.
     pub(super) number: u64,
 }
