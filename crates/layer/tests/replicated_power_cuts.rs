@@ -1,10 +1,11 @@
-//! Power cuts of the layer `replicated`, within a fixed budget; `cargo xtask sim replicated` runs more.
+//! Power cuts of the layer `replicated`, and of drives that replicate, within a fixed budget; `cargo xtask sim replicated`
+//! and `cargo xtask sim drive` run more.
 
 use flashlane_base::{Duration, Seed};
 use flashlane_device::DataDevice;
 use flashlane_layer::replicated::{Bytes, Settings, Timing};
 use flashlane_layer::{Backed, Replicated};
-use flashlane_replicated_trial::{Tally, run_trial, trial_of_seed};
+use flashlane_replicated_trial::{Load, Tally, run_trial, trial_of_drive, trial_of_seed};
 use flashlane_sim::{Drive, profile};
 use std::panic::catch_unwind;
 
@@ -57,10 +58,20 @@ fn try_drives<D: DataDevice>(make: impl Fn(bool, u64) -> D) {
     let mut tally = Tally::default();
     for seed in 0..8 {
         let device = make(seed % 2 == 0, seed);
-        tally += run_trial(device, None, Seed(seed), 1200, 0.02, 4096);
+        let load = Load { steps: 1200, cuts: 0.02, page_bytes: 4096, in_order: true };
+        tally += run_trial(device, None, Seed(seed), load);
     }
     assert!(tally.cuts > 100 && tally.lost > 1_000, "{tally:?}");
     assert!(tally.by_copy > 20 && tally.hits > 1_000, "{tally:?}");
+}
+
+#[test]
+fn replicating_drives_lose_what_they_report() {
+    let mut tally = Tally::default();
+    for seed in 0..8 {
+        tally += trial_of_drive(seed);
+    }
+    assert!(tally.cuts > 100 && tally.by_copy > 20, "{tally:?}");
 }
 
 #[test]

@@ -6,13 +6,16 @@
 //! again.
 //!
 //! [`trial_of_seed`] tries the layer over [`CachedDrive`], which is fast and lawful but mean: a cut of it takes some tens of
-//! microseconds. [`run_trial`] tries any device that stores data and can lose its power.
+//! microseconds. [`trial_of_drive`] tries a simulated drive that replicates over its dies. [`run_trial`] tries any device
+//! that stores data and can lose its power.
 
 mod drive;
 mod model;
+mod simulated;
 mod tally;
 
 pub use drive::CachedDrive;
+pub use simulated::trial_of_drive;
 pub use tally::Tally;
 
 use flashlane_base::{Duration, Instant, Random, Seed};
@@ -55,12 +58,26 @@ pub fn trial_of_seed(seed: u64) -> Tally {
     };
     let layer = open(drive);
     let mut reopen = |layer: Replicated<Bytes<CachedDrive>>| open(layer.into_inner().0.reopened());
-    run_trial(layer, Some(&mut reopen), Seed(seed), 500, 0.04, page_bytes)
+    let load = Load { steps: 500, cuts: 0.04, page_bytes, in_order: true };
+    run_trial(layer, Some(&mut reopen), Seed(seed), load)
 }
 
-/// Runs a trial of `steps` requests on a device of zeros that stores data and can lose its power, with a cut after this share
-/// of them. After some cuts `reopen` makes a new device of the old one, whose writes are numbered from 0. Pages of `page_bytes` are written as a whole more often than
-/// other ranges.
+/// The requests of a trial.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Number of requests.
+    pub steps: u32,
+    /// The share of them after which the power is cut.
+    pub cuts: f64,
+    /// Length of pages, which are written as a whole more often than other ranges.
+    pub page_bytes: u64,
+    /// Whether the device serves requests over the same bytes in the order of submission. Otherwise only one of them is in
+    /// flight at a time.
+    pub in_order: bool,
+}
+
+/// Runs a trial on a device of zeros that stores data and can lose its power. After some cuts `reopen` makes a new device of
+/// the old one, whose writes are numbered from 0.
 ///
 /// # Panics
 /// Where a promise is broken: the message names the promise and the sector. The caller names the seed.
@@ -68,9 +85,7 @@ pub fn run_trial<D: DataDevice>(
     device: D,
     reopen: Option<&mut dyn FnMut(D) -> D>,
     seed: Seed,
-    steps: u32,
-    cuts: f64,
-    page_bytes: u64,
+    load: Load,
 ) -> Tally {
     let sectors = device.profile().capacity_bytes / SECTOR;
     let depth = u64::from(device.profile().depth.min(24));
@@ -79,12 +94,13 @@ pub fn run_trial<D: DataDevice>(
         reopen,
         model: Model::new(sectors),
         random: seed.derive("trial").source(),
-        page_sectors: page_bytes / SECTOR,
+        page_sectors: load.page_bytes / SECTOR,
+        in_order: load.in_order,
         sectors,
         next: 1,
         tally: Tally::default(),
     };
-    for _ in 0..steps {
+    for _ in 0..load.steps {
         trial.submit();
         let deepest = trial.random.below(depth) as usize;
         while trial.model.in_flight() > deepest {
@@ -94,7 +110,7 @@ pub fn run_trial<D: DataDevice>(
             let until = trial.device().now() + Duration::from_us(trial.random.below(300));
             trial.reap(until);
         }
-        if trial.random.chance(cuts) {
+        if trial.random.chance(load.cuts) {
             trial.cut();
         }
     }
@@ -114,6 +130,7 @@ struct Trial<'a, D> {
     model: Model,
     random: Random,
     page_sectors: u64,
+    in_order: bool,
     sectors: u64,
     next: u64,
     tally: Tally,
@@ -152,6 +169,9 @@ impl<D: DataDevice> Trial<'_, D> {
             model::fill(&mut buffer, first, id);
         }
         let transfers = matches!(request.operation, Operation::Read | Operation::Write);
+        while !self.in_order && self.model.conflicts(&request) {
+            self.reap(Instant::FAR);
+        }
         let accepted = match transfers {
             true => self.device().submit_with(request, buffer).map_err(|(error, _)| error),
             false => self.device().submit(request),

@@ -78,6 +78,16 @@ impl Model {
         self.in_flight.len()
     }
 
+    /// Whether a request in flight is for some of the same bytes.
+    pub fn conflicts(&self, request: &Request) -> bool {
+        let sectors = |request: &Request| sectors_of(request.offset_bytes, request.length_bytes);
+        let wanted = sectors(request);
+        self.in_flight
+            .values()
+            .map(|in_flight| sectors(&in_flight.request))
+            .any(|other| wanted.start < other.end && other.start < wanted.end)
+    }
+
     /// The device was opened again, and numbers its writes from 0.
     pub fn renumber(&mut self) {
         self.next_number = 0;

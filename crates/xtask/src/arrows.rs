@@ -20,7 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sim", &["base", "device", "policy", "replication"]),
     ("host", &["base", "result", "device"]),
     ("layer", &["base", "device", "policy", "replication"]),
-    ("replicated-trial", &["base", "device", "layer"]),
+    ("replicated-trial", &["base", "device", "sim", "layer"]),
     ("block", &["base", "device"]),
     ("block-trial", &["base", "device", "device-testing", "block"]),
     ("store", &["base", "device", "policy", "block"]),

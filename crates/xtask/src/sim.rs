@@ -21,6 +21,8 @@ pub enum Subject {
     Blocks,
     /// The layer `replicated` over a drive with a write cache
     Replicated,
+    /// A simulated drive that replicates over its dies
+    Drive,
     /// The key-value store over lanes and a disk in memory
     Store,
 }
@@ -45,6 +47,12 @@ pub fn run(subject: Subject, first: Option<u64>, trials: Option<u64>, cuts: u64)
             println!("trials of the layer 'replicated' from seed {first} on");
             let of = |tally: &replicated::Tally| tally.cuts;
             let (tally, done) = trials_of("replicated ", replicated::trial_of_seed, of, first, trials, cuts)?;
+            println!("{done} trials, {tally}");
+        }
+        Subject::Drive => {
+            println!("trials of a replicating drive from seed {first} on");
+            let of = |tally: &replicated::Tally| tally.cuts;
+            let (tally, done) = trials_of("drive ", replicated::trial_of_drive, of, first, trials, cuts)?;
             println!("{done} trials, {tally}");
         }
         Subject::Store => {
