@@ -12,11 +12,27 @@ mod tests;
 use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 
+/// The accesses of a page, and how many of them were blocked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocking {
+    /// Accesses that found their chip in an internal activity.
+    pub blocked: u32,
+    /// All accesses.
+    pub accesses: u64,
+}
+
+impl Blocking {
+    /// The blocking probability; 0 where there were no accesses.
+    pub fn probability(self) -> f64 {
+        if self.accesses == 0 { 0.0 } else { f64::from(self.blocked) / self.accesses as f64 }
+    }
+}
+
 /// Chooses the pages that have copies.
 pub trait Replication: Send {
-    /// Returns whether a page is replicated whose read was blocked; `blocking` is its blocking probability. A write that
-    /// was blocked always forms a group.
-    fn replicates_read(&self, blocking: f64) -> bool;
+    /// Returns whether a page with these accesses is replicated, of which the last was a blocked read. A write that was
+    /// blocked always forms a group.
+    fn replicates_read(&self, blocking: Blocking) -> bool;
 
     /// The page of `group` was accessed, or the group was formed; `blocking` is the blocking probability of the group.
     fn touch(&mut self, group: u32, blocking: f64);

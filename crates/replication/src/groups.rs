@@ -13,7 +13,7 @@
 //! - a readable copy is of the page's newest version: a write takes the group apart before anything else;
 //! - the policy knows exactly the pages that have a group.
 
-use flashlane_policy::replication::Replication;
+use flashlane_policy::replication::{Blocking, Replication};
 
 /// Most copies of a page, itself included.
 pub const MOST_COPIES: u32 = 8;
@@ -104,7 +104,7 @@ impl Groups {
     }
 
     /// Whether the policy replicates a page whose read was blocked; see [`Replication::replicates_read`].
-    pub fn replicates_read(&self, blocking: f64) -> bool {
+    pub fn replicates_read(&self, blocking: Blocking) -> bool {
         self.policy.replicates_read(blocking)
     }
 

@@ -1,5 +1,7 @@
 //! How often accesses were blocked by an internal activity, by page and by chip (he14, section 4.1).
 
+use flashlane_policy::replication::Blocking;
+
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -18,17 +20,17 @@ struct PageHistory {
 }
 
 impl PageHistory {
-    fn blocking(&self) -> f64 {
-        ratio(u64::from(self.blocked), u64::from(self.reads) + u64::from(self.writes))
+    fn blocking(&self) -> Blocking {
+        Blocking { blocked: self.blocked, accesses: u64::from(self.reads) + u64::from(self.writes) }
     }
 
-    fn expected_extra_writes(&self, replicates_read: impl Fn(f64) -> bool) -> f64 {
+    fn expected_extra_writes(&self, replicates_read: impl Fn(Blocking) -> bool) -> f64 {
         if self.blocked == 0 {
             return 0.0;
         }
         let blocking = self.blocking();
         let reads = if replicates_read(blocking) { self.reads } else { 0 };
-        (f64::from(self.writes) + f64::from(reads)) * blocking
+        (f64::from(self.writes) + f64::from(reads)) * blocking.probability()
     }
 }
 
@@ -69,8 +71,8 @@ impl History {
         chip.blocked += u64::from(blocked);
     }
 
-    /// The share of a page's accesses that were blocked; 0 where there were none.
-    pub fn blocking_of_page(&self, page: u32) -> f64 {
+    /// The accesses of a page, and those of them that were blocked.
+    pub fn blocking_of_page(&self, page: u32) -> Blocking {
         self.pages[page as usize].blocking()
     }
 
@@ -81,13 +83,13 @@ impl History {
     }
 
     /// The estimate of extra writes (he14, section 4.2.1): over all pages `W x P + R x P x [P > t]`. `replicates_read` says
-    /// whether a read of a page with this blocking probability is replicated.
-    pub fn expected_extra_writes(&self, replicates_read: impl Fn(f64) -> bool) -> f64 {
+    /// whether a blocked read of a page with these accesses is replicated.
+    pub fn expected_extra_writes(&self, replicates_read: impl Fn(Blocking) -> bool) -> f64 {
         self.pages.iter().fold(0.0, |sum, page| sum + page.expected_extra_writes(&replicates_read))
     }
 
     /// The share of one page in [`History::expected_extra_writes`].
-    pub fn expected_extra_writes_of(&self, page: u32, replicates_read: impl Fn(f64) -> bool) -> f64 {
+    pub fn expected_extra_writes_of(&self, page: u32, replicates_read: impl Fn(Blocking) -> bool) -> f64 {
         self.pages[page as usize].expected_extra_writes(replicates_read)
     }
 }
@@ -109,10 +111,10 @@ mod tests {
         (0..99).for_each(|at| history.record(1, 1, Access::Read, at < 2));
         history.record(1, 1, Access::Write, false);
         history.record(2, 0, Access::Write, false);
-        assert_eq!(history.blocking_of_page(0), 0.1);
-        assert_eq!(history.blocking_of_page(1), 0.02);
+        assert_eq!(history.blocking_of_page(0).probability(), 0.1);
+        assert_eq!(history.blocking_of_page(1).probability(), 0.02);
         assert_eq!(history.blocking_of_chip(0), 1.0 / 11.0);
-        let expected = history.expected_extra_writes(|blocking| blocking > 0.05);
+        let expected = history.expected_extra_writes(|blocking| blocking.probability() > 0.05);
         assert!((expected - (8.0 * 0.1 + 2.0 * 0.1 + 0.02)).abs() < 1e-9, "{expected}");
         let all = history.expected_extra_writes(|_| true);
         assert!((all - expected - 99.0 * 0.02).abs() < 1e-9, "{all}");

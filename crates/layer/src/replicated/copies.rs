@@ -21,7 +21,7 @@ impl<B: Below> Replicated<B> {
         self.shuffle_others(self.layout.partition_of(page));
         let mut evicted = std::mem::take(&mut self.slots);
         evicted.clear();
-        let blocking = self.history.blocking_of_page(page);
+        let blocking = self.history.blocking_of_page(page).probability();
         let slot = self.groups.reserve(page, &self.partitions, blocking, &mut evicted);
         self.counts.evictions += evicted.len() as u64;
         self.slots = evicted;

@@ -28,7 +28,7 @@ impl<B: Below> Replicated<B> {
             .extend(self.groups.readable(page).map(|slot| candidate(self.groups.chip_of(slot), Some(slot))));
         if is_first && self.groups.is_replicated(page) {
             self.counts.hits += 1;
-            self.groups.touch(page, self.history.blocking_of_page(page));
+            self.groups.touch(page, self.history.blocking_of_page(page).probability());
         }
         self.parts.get_mut(key).expect("it has not completed").candidates = candidates;
         if !self.read_next(key) {

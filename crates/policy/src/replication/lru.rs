@@ -2,14 +2,14 @@
 //!
 //! Cost: constant.
 
-use super::Replication;
+use super::{Blocking, Replication};
 use crate::slot_lists::SlotLists;
 use crate::{OptionError, Options};
 
 struct Lru(SlotLists);
 
 impl Replication for Lru {
-    fn replicates_read(&self, _: f64) -> bool {
+    fn replicates_read(&self, _: Blocking) -> bool {
         true
     }
 

@@ -53,11 +53,21 @@ fn policies_choose_the_victim_of_the_plain_queue() {
 
 #[test]
 fn pblru_replicates_a_read_only_above_its_threshold() {
-    let options = Options::new([("threshold".into(), "0.2".into())]);
-    let policy = FAMILY.build("pblru", 10, &options).unwrap();
-    assert!([0.0, 0.19, 0.2].iter().all(|&blocking| !policy.replicates_read(blocking)));
-    assert!(policy.replicates_read(0.21));
-    assert!(FAMILY.build("lru", 10, &Options::default()).unwrap().replicates_read(0.01));
+    let build = |threshold: &str| {
+        let options = Options::new([("threshold".into(), threshold.into())]);
+        FAMILY.build("pblru", 10, &options).unwrap()
+    };
+    let replicates =
+        |policy: &dyn Replication, blocked, accesses| policy.replicates_read(Blocking { blocked, accesses });
+    let policy = build("0.2");
+    assert!([(1, 100), (19, 100), (20, 100)].iter().all(|&(blocked, of)| !replicates(&*policy, blocked, of)));
+    assert!(replicates(&*policy, 21, 100) && replicates(&*policy, 2, 9));
+    // One blocked access of less than five does not tell whether a fifth are.
+    assert!((1..5).all(|accesses| !replicates(&*policy, 1, accesses)));
+    assert!((2..5).all(|accesses| replicates(&*policy, 2, accesses)));
+    assert!(replicates(&*build("0"), 1, 100), "any share is above 0");
+    let lru = FAMILY.build("lru", 10, &Options::default()).unwrap();
+    assert!(replicates(&*lru, 1, 100));
 }
 
 #[test]

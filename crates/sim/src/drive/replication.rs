@@ -181,7 +181,7 @@ impl Replicator {
             let die = self.groups.chip_of(slot);
             self.history.blocking_of_chip(die)
         });
-        self.history.blocking_of_page(lpn.0) + of_copies.sum::<f64>()
+        self.history.blocking_of_page(lpn.0).probability() + of_copies.sum::<f64>()
     }
 
     /// An operation that is no copy's will be queued at a die.
