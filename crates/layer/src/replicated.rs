@@ -10,8 +10,10 @@
 //!   after another D, and the first one that is written completes the write. Copies of the version before are no longer used;
 //! - a read that was blocked is replicated afterwards, where the policy says so.
 //!
-//! D is twice the median of the device's own writes (`delays`). A copy is written at once where its partition has nothing to
-//! do, otherwise once that was idle for a while (`flashlane_replication::ExtraWrites`).
+//! D is twice the median of the device's own writes (`delays`). A write that takes longer is blocked by its own partition if
+//! a later one was written before it, or copies have answered all others that are being written. Otherwise all wait for the
+//! same, such as room in the device's write buffer, and a copy would wait behind them. A copy is written at once where its
+//! partition has nothing to do, otherwise once that was idle for a while (`flashlane_replication::ExtraWrites`).
 //!
 //! # Durability
 //! The map of copies is in memory only, and opening begins without copies. So the homes alone must tell the truth:
@@ -89,6 +91,8 @@ struct Io {
     recorded: bool,
     /// Whether it is a write that the device below numbers.
     numbered: bool,
+    /// Its place among the writes of homes and copies; 0 where it is none.
+    nth_write: u64,
 }
 
 enum IoKind {
@@ -130,6 +134,9 @@ pub struct Replicated<B> {
     /// Requests to the device below, and the number of them that it has accepted.
     ios: Slab<Io>,
     in_flight: u32,
+    /// Writes of homes and copies that were sent, and the last of them that has completed.
+    writes_sent: u64,
+    last_written: u64,
     /// Requests that the device below had no room for, in order.
     backlog: VecDeque<(Request, Option<Buffer>)>,
     /// Requests that the device below refused.
@@ -158,6 +165,12 @@ pub struct Replicated<B> {
     arrived: Vec<Completion>,
     partitions: Vec<u32>,
     slots: Vec<Slot>,
+}
+
+impl Io {
+    fn is_write(&self) -> bool {
+        matches!(self.kind, IoKind::Home { .. } | IoKind::Copy { .. })
+    }
 }
 
 fn groups(layout: &Layout, settings: &Settings) -> Result<Groups, LayerError> {
@@ -203,6 +216,8 @@ impl<B: Below> Replicated<B> {
             homes_behind: 0,
             ios: Slab::new(),
             in_flight: 0,
+            writes_sent: 0,
+            last_written: 0,
             backlog: VecDeque::new(),
             refused: VecDeque::new(),
             queued: BTreeMap::new(),
@@ -246,10 +261,14 @@ impl<B: Below> Replicated<B> {
     }
 
     /// Sends a request below; its completion, or the refusal, comes through [`Self::process`].
-    fn send(&mut self, io: Io, request: Request, buffer: Option<Buffer>) -> Key {
+    fn send(&mut self, mut io: Io, request: Request, buffer: Option<Buffer>) -> Key {
         let now = self.now();
         let (partition, extra) = (io.partition as usize, io.extra);
         let is_access = !matches!(io.kind, IoKind::Other { .. });
+        if io.is_write() {
+            self.writes_sent += 1;
+            io.nth_write = self.writes_sent;
+        }
         let key = self.ios.insert(io);
         if is_access {
             self.chips[partition].begin(extra, now);
@@ -306,6 +325,7 @@ impl<B: Below> Replicated<B> {
         let number = (io.numbered && numbers).then_some(self.next_below);
         self.next_below += u64::from(number.is_some());
         self.latest = self.latest.max(completion.completed);
+        self.last_written = self.last_written.max(io.nth_write);
         let is_access = !matches!(io.kind, IoKind::Other { .. });
         if is_access {
             let chip = &mut self.chips[io.partition as usize];
@@ -381,7 +401,7 @@ impl<B: Below> Replicated<B> {
             let Some(Reverse((_, part))) = self.timers.pop() else { return };
             match self.parts.get(part).map(|part| part.is_read) {
                 Some(true) => self.read_is_blocked(part),
-                Some(false) => self.write_is_blocked(part),
+                Some(false) => self.write_is_late(part),
                 None => {}
             }
         }

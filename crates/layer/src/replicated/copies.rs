@@ -55,7 +55,7 @@ impl<B: Below> Replicated<B> {
         }
         let partition = self.groups.chip_of(slot);
         let kind = IoKind::Copy { slot, part: copy.part };
-        let io = Io { kind, partition, extra: true, recorded: true, numbered: true };
+        let io = Io { kind, partition, extra: true, recorded: true, numbered: true, nth_write: 0 };
         self.send(io, Request::write(0, self.layout.slot(slot), self.layout.page_bytes), copy.bytes);
     }
 

@@ -183,7 +183,11 @@ impl<B: Below> Replicated<B> {
 
     fn send_other(&mut self, pending: Key, request: Request) -> Key {
         let kind = IoKind::Other { pending };
-        self.send(Io { kind, partition: 0, extra: false, recorded: true, numbered: false }, request, None)
+        self.send(
+            Io { kind, partition: 0, extra: false, recorded: true, numbered: false, nth_write: 0 },
+            request,
+            None,
+        )
     }
 
     fn start_parts(&mut self, key: Key, request: &Request) {

@@ -66,8 +66,8 @@ impl<B: Below> Replicated<B> {
         };
         let has_buffer = self.pending.get(part.pending).is_some_and(|pending| pending.buffer.is_some());
         let buffer = has_buffer.then(|| self.buffer(length as usize));
-        let io =
-            Io { kind: IoKind::Read { part: key, slot }, partition, extra, recorded: false, numbered: false };
+        let kind = IoKind::Read { part: key, slot };
+        let io = Io { kind, partition, extra, recorded: false, numbered: false, nth_write: 0 };
         let io = self.send(io, Request::read(0, place + from, length), buffer);
         self.parts.get_mut(key).expect("it has not completed").last_io = Some(io);
         self.set_timer(key, self.delays.of_read());

@@ -109,6 +109,34 @@ fn blocked_write_takes_as_many_places_as_are_blocked() {
     assert_eq!((bench.count("writes_of_more_copies"), bench.count("copies_written")), (1, 3));
 }
 
+/// Writes pages of different partitions at once, which take these times; returns the number of copies that are written.
+fn copies_of_writes(times: &'static [Duration]) -> u64 {
+    let mut nth = 0;
+    let mut bench = Bench::new(move |request| {
+        let time = if is_slot(request) { LATE } else { times[nth] };
+        nth += usize::from(!is_slot(request));
+        (time, None)
+    });
+    for id in 0..times.len() as u64 {
+        let buffer = Buffer::from_slice(&[id as u8; PAGE as usize]);
+        let request = Request::write(id, id * 24 * PAGE, PAGE);
+        bench.layer.submit_with(request, buffer).map_err(|(error, _)| error).expect("it is accepted");
+    }
+    let mut out = Vec::new();
+    while out.len() < times.len() {
+        bench.layer.reap(Instant::FAR, &mut out);
+    }
+    bench.count("copies_written")
+}
+
+#[test]
+fn write_is_blocked_only_where_others_are_not() {
+    const SOON: Duration = Duration::from_us(150);
+    assert_eq!(copies_of_writes(&[SOON]), 1, "it is alone");
+    assert_eq!(copies_of_writes(&[SOON, SOON, SOON]), 0, "all wait for the same");
+    assert_eq!(copies_of_writes(&[SOON, Duration::ZERO, SOON]), 1, "the second overtakes the first");
+}
+
 #[test]
 fn durable_write_waits_for_its_home() {
     let mut bench = Bench::new(late_once(is_write));

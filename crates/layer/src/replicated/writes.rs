@@ -22,6 +22,8 @@ pub(super) struct Home {
     by_copy: bool,
     recorded: bool,
     attempts: u8,
+    /// Its place among the writes sent; 0 where it waits for another of its home.
+    nth_write: u64,
 }
 
 /// The writes of a page's home: one is in flight, the others wait for it. All but the last have been acknowledged.
@@ -79,6 +81,7 @@ impl<B: Below> Replicated<B> {
             by_copy: false,
             recorded: false,
             attempts: 0,
+            nth_write: 0,
         };
         match self.homes.get_mut(&page) {
             Some(homes) => homes.next.push_back(home),
@@ -109,8 +112,18 @@ impl<B: Below> Replicated<B> {
         let (request, buffer) = (home.request, home.buffer.take());
         let partition = self.layout.partition_of(page);
         let kind = IoKind::Home { page };
-        let io = Io { kind, partition, extra: false, recorded: false, numbered: !request.durable };
+        let io =
+            Io { kind, partition, extra: false, recorded: false, numbered: !request.durable, nth_write: 0 };
         self.send(io, request, buffer);
+        let nth_write = self.writes_sent;
+        self.homes.get_mut(&page).expect("it has a write").current.nth_write = nth_write;
+    }
+
+    /// Returns whether a write that is late waits for its own partition, and not for what all writes wait for: a later one
+    /// was written before it, or copies have answered all others that are being written.
+    fn is_blocked(&self, nth_write: u64) -> bool {
+        let waits = |homes: &PageHomes| homes.current.nth_write != nth_write && !homes.current.by_copy;
+        self.last_written > nth_write || !self.homes.values().any(waits)
     }
 
     /// A write of a home has completed below, under this number.
@@ -121,12 +134,13 @@ impl<B: Below> Replicated<B> {
         buffer: Option<Buffer>,
         number: Option<u64>,
     ) {
-        let homes = self.homes.get_mut(&page).expect("its home is being written");
-        let home = &mut homes.current;
         let latency = completion.latency();
         self.delays.record_write(latency);
-        let blocked = self.delays.of_write().is_some_and(|delay| latency > delay);
-        if !std::mem::replace(&mut home.recorded, true) {
+        let is_late = self.delays.of_write().is_some_and(|delay| latency > delay);
+        let home = &mut self.homes.get_mut(&page).expect("its home is being written").current;
+        let (was_recorded, nth_write) = (std::mem::replace(&mut home.recorded, true), home.nth_write);
+        if !was_recorded {
+            let blocked = is_late && self.is_blocked(nth_write);
             self.record(page, self.layout.partition_of(page), Access::Write, blocked);
         }
         let home = &mut self.homes.get_mut(&page).expect("its home is being written").current;
@@ -197,12 +211,17 @@ impl<B: Below> Replicated<B> {
         })
     }
 
-    /// A write was not done within D.
-    pub(super) fn write_is_blocked(&mut self, key: Key) {
+    /// A write was not done within D: another copy, where it is blocked, and otherwise another look after D.
+    pub(super) fn write_is_late(&mut self, key: Key) {
         let part = self.parts.get_mut(key).expect("it has not completed");
-        part.blocked = true;
         part.deadline = Instant::FAR;
         let (page, at, pending) = (part.page, part.at, part.pending);
+        let home = self.homes.get_mut(&page).and_then(|homes| homes.find(key));
+        let nth_write = home.map_or(0, |home| home.nth_write);
+        if !self.is_blocked(nth_write) {
+            return self.set_timer(key, self.delays.of_write());
+        }
+        self.parts.get_mut(key).expect("it has not completed").blocked = true;
         let home = self.homes.get_mut(&page).and_then(|homes| homes.find(key));
         if !home.is_none_or(|home| std::mem::replace(&mut home.recorded, true)) {
             self.record(page, self.layout.partition_of(page), Access::Write, true);
