@@ -45,6 +45,9 @@ pub enum FigureError {
     /// A drive cannot be made.
     #[error(transparent)]
     Make(MakeError),
+    /// A layer does not suit its drive.
+    #[error(transparent)]
+    Layer(#[from] flashlane_layer::LayerError),
     /// A trace cannot be opened.
     #[error(transparent)]
     Trace(#[from] flashlane_trace::OpenError),

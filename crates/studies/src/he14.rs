@@ -5,12 +5,14 @@
 //! PostgreSQL: a fragmented drive without and with replication, and the same drive as new. Beside the paper's figures, the
 //! study compares replication with today's remedies for blocked accesses: paced GC, suspended programs and erases, and
 //! reads that are rebuilt from parity.
-//! Figure 7 needs real drives and is not studied yet.
+//! Figure 7 is of real drives below a library: here the layer `replicated` over simulated ones.
 
 mod fig4;
 mod fig5;
 mod fig6;
+mod fig7;
 mod interference;
+mod layered;
 mod method;
 mod rivals;
 mod sensitivity;
@@ -30,6 +32,7 @@ pub(crate) const STUDY: Study = Study {
         fig4::FIGURE,
         fig5::FIGURE,
         fig6::FIGURE,
+        fig7::FIGURE,
         table3::FIGURE,
         table4::FIGURE,
         table5::FIGURE,
@@ -55,6 +58,36 @@ pub(crate) const STUDY: Study = Study {
             figures: OF_RUNS,
             weight: method::WEIGHT,
             measure: |lab| method::all(lab, &method::TM_1),
+        },
+        SharedMeasurement {
+            name: layered::MTRON.runs,
+            figures: &["fig7"],
+            weight: layered::WEIGHT,
+            measure: |lab| layered::all(lab, &layered::MTRON),
+        },
+        SharedMeasurement {
+            name: layered::X25_M.runs,
+            figures: &["fig7"],
+            weight: layered::WEIGHT,
+            measure: |lab| layered::all(lab, &layered::X25_M),
+        },
+        SharedMeasurement {
+            name: layered::X25_E.runs,
+            figures: &["fig7"],
+            weight: layered::WEIGHT,
+            measure: |lab| layered::all(lab, &layered::X25_E),
+        },
+        SharedMeasurement {
+            name: layered::VECTOR.runs,
+            figures: &["fig7"],
+            weight: layered::WEIGHT,
+            measure: |lab| layered::all(lab, &layered::VECTOR),
+        },
+        SharedMeasurement {
+            name: layered::I335.runs,
+            figures: &["fig7"],
+            weight: layered::WEIGHT,
+            measure: |lab| layered::all(lab, &layered::I335),
         },
     ],
 };

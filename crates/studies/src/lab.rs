@@ -3,6 +3,8 @@
 use crate::FigureError;
 use flashlane_base::Seed;
 use flashlane_device::Device;
+use flashlane_layer::Replicated;
+use flashlane_layer::replicated::{Settings, Timing};
 use flashlane_measure::{Interruption, Replay, ReplayOptions, replay};
 use flashlane_probe::bench::Bench;
 use flashlane_result::Warning;
@@ -184,18 +186,26 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// Runs the transactions of `source` on a fresh drive of `profile`, with `overrides` of its settings.
+    /// Runs the transactions of `source` on a fresh drive of `profile`, with `overrides` of its settings, below a layer of
+    /// replication where its settings are given.
     pub(crate) fn transactions(
         &mut self,
         profile: &str,
         overrides: &[(&str, &str)],
+        layer: Option<Settings>,
         source: &mut impl Source,
         setup: &Setup,
     ) -> Result<Run, FigureError> {
-        let mut drive = self.drive(profile, overrides)?;
+        let drive = self.drive(profile, overrides)?;
+        let mut device: Box<dyn Device> = match layer {
+            None => Box::new(drive),
+            Some(layer) => {
+                Box::new(Replicated::new(Timing(drive), layer, self.options.seed.derive("layer"))?)
+            }
+        };
         let mut watch = |_: &flashlane_measure::Progress| self.control(0.0);
         let options = flashlane_measure::RunOptions { watch: Some(&mut watch), ..Default::default() };
-        let run = flashlane_transactions::run(&mut drive, source, setup, options)?;
+        let run = flashlane_transactions::run(&mut *device, source, setup, options)?;
         match run.partial {
             None => Ok(run),
             Some(Partial::Interrupted(interruption)) => Err(interruption.into()),

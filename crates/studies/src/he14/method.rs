@@ -65,6 +65,16 @@ pub(super) struct Workload {
     transactions: (u64, u64),
 }
 
+impl Workload {
+    /// Opens the recording in the folder of traces, which is longer, or else the excerpt.
+    pub(super) fn recording(&self, lab: &Lab<'_>) -> Result<Recording, FigureError> {
+        Ok(match lab.recording(self.file) {
+            Some(path) => Recording::open(&path, || false)?,
+            None => Recording::from_reader(self.excerpt, self.file)?,
+        })
+    }
+}
+
 macro_rules! workload {
     ($name:literal, $runs:literal, $file:literal, $transactions:expr) => {
         Workload {
@@ -136,6 +146,8 @@ const FORMS: [Form; 15] = [
 pub(super) struct Measured {
     pub(super) transactions_per_s: f64,
     pub(super) mean_ms: f64,
+    /// Mean of the slowest hundredth.
+    pub(super) worst_ms: f64,
     /// Response times at 50%, 99% and 99.9%.
     pub(super) quantiles_ms: [f64; 3],
     pub(super) restarts: u64,
@@ -152,13 +164,14 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    fn of(run: &Run) -> Self {
+    pub(super) fn of(run: &Run) -> Self {
         let counters: BTreeMap<String, u64> =
             run.counters.0.iter().map(|&(name, count)| (name.to_owned(), count)).collect();
         let elapsed_ns = run.elapsed.as_ns() as f64;
         Self {
             transactions_per_s: run.transactions_per_s(),
             mean_ms: run.responses.mean_ns() / 1e6,
+            worst_ms: run.responses.mean_of_longest_ns(0.01) / 1e6,
             quantiles_ms: [0.5, 0.99, 0.999].map(|q| run.responses.quantile_ns(q) / 1e6),
             restarts: run.restarts.iter().sum(),
             transactions: run.transactions,
@@ -169,9 +182,9 @@ impl Measured {
             capacity_bytes: run.profile.capacity_bytes,
             counters,
         }
-        .with_busy(CHIPS)
     }
 
+    /// With the shares of time of the chips of `he-4g`.
     fn with_busy(self, chips: f64) -> Self {
         let moved = self.counted("pages_moved_by_cleaning");
         let requests_ns = READ_NS * (self.counted("flash_pages_read") - moved)
@@ -252,12 +265,8 @@ fn one(
         ..Setup::default()
     };
     let settings: Vec<_> = COMMON.iter().chain(settings).copied().collect();
-    // A recording in the folder of traces is longer than the excerpt.
-    let mut recording = match lab.recording(workload.file) {
-        Some(path) => Recording::open(&path, || false)?,
-        None => Recording::from_reader(workload.excerpt, workload.file)?,
-    };
-    Ok(Measured::of(&lab.transactions(PROFILE, &settings, &mut recording, &setup)?))
+    let mut recording = workload.recording(lab)?;
+    Ok(Measured::of(&lab.transactions(PROFILE, &settings, None, &mut recording, &setup)?).with_busy(CHIPS))
 }
 
 /// The capacities of a drive without copies and of one with them, which both reserve as much for GC.

@@ -1,7 +1,7 @@
 //! The quick form, and the arithmetic.
 
 use super::method::change_percent;
-use crate::{Options, StudyResult, Value, Verdict, run};
+use crate::{Options, Row, StudyResult, Value, Verdict, run};
 
 fn quick(figure: &str) -> StudyResult {
     run("he14", Some(figure), Options { quick: true, jobs: 2, ..Options::default() }).unwrap().result
@@ -26,6 +26,14 @@ fn extra_writes_disturb_others_little() {
     assert!(result.is_reproduced() && result.rows.len() == 3, "{:#?}", result.rows);
     let Value::Number(percent) = result.rows[0].measured else { panic!("a number") };
     assert!(percent > 0.0, "copies of TPC-C's pages are written beside other accesses");
+}
+
+#[test]
+fn layer_is_tried_on_drives_with_and_without_a_write_cache() {
+    let result = quick("fig7");
+    assert_eq!((result.rows.len(), result.figures.len()), (20, 2));
+    let is_finite = |row: &Row| matches!(row.measured, Value::Number(number) if number.is_finite());
+    assert!(result.rows.iter().all(is_finite), "{:#?}", result.rows);
 }
 
 #[test]

@@ -1,0 +1,125 @@
+//! The paper's real drives (section 5.3): the layer `replicated` over drives of their kinds.
+//!
+//! - Size. A tenth of the paper's drives, since the databases are a tenth (of TPC-C, a twentieth): blocks are left out, chips
+//!   stay. Partitions are as many as in the paper.
+//! - Fragmented. Written at random all over, as the paper's drives were by whatever ran on them before.
+//! - Write cache. On and off. Where it is on, writes wait for room in it and not for a chip, and a copy waits as they do.
+//! - Load. The recorded transactions, with ten clients without think time, and with the processor time of a present machine.
+
+use super::method::{Measured, TM_1, TPC_B, TPC_C, WORKLOADS, Workload};
+use crate::FigureError;
+use crate::lab::Lab;
+use flashlane_layer::replicated::Settings;
+use flashlane_transactions::Setup;
+use std::collections::BTreeMap;
+
+/// A drive like one of the paper's.
+pub(super) struct Ssd {
+    /// Its name in the paper.
+    pub(super) name: &'static str,
+    /// The shared measurement of its runs.
+    pub(super) runs: &'static str,
+    profile: &'static str,
+    /// Blocks of a plane, and the capacity.
+    size: [(&'static str, &'static str); 2],
+    pub(super) partitions: u32,
+}
+
+const fn ssd(
+    name: &'static str,
+    runs: &'static str,
+    profile: &'static str,
+    [blocks, capacity]: [&'static str; 2],
+    partitions: u32,
+) -> Ssd {
+    Ssd { name, runs, profile, size: [("flash.blocks", blocks), ("capacity", capacity)], partitions }
+}
+
+pub(super) const MTRON: Ssd = ssd("Mtron", "runs-mtron", "mtron-like", ["3141", "6144MiB"], 8);
+pub(super) const X25_M: Ssd = ssd("X25-M", "runs-x25-m", "ssd-m", ["825", "7680MiB"], 16);
+pub(super) const X25_E: Ssd = ssd("X25-E", "runs-x25-e", "ssd-s", ["1649", "6144MiB"], 16);
+pub(super) const VECTOR: Ssd = ssd("Vector", "runs-vector", "vector-like", ["206", "24576MiB"], 16);
+pub(super) const I335: Ssd = ssd("335", "runs-335", "intel-335-like", ["206", "23040MiB"], 16);
+/// In the paper's order.
+pub(super) const SSDS: [&Ssd; 5] = [&MTRON, &X25_M, &X25_E, &VECTOR, &I335];
+
+/// The write cache, as in the profiles, and without.
+pub(super) const ON: &str = "on";
+pub(super) const OFF: &str = "off";
+
+pub(super) const PLAIN: &str = "plain";
+pub(super) const LAYER: &str = "layer";
+
+/// Runs of a drive and a workload: the write cache, and the form.
+const FORMS: [(&str, &str); 4] = [(ON, PLAIN), (ON, LAYER), (OFF, PLAIN), (OFF, LAYER)];
+
+/// The weight of a drive's runs among a study's measurements: their number.
+pub(super) const WEIGHT: u32 = (FORMS.len() * WORKLOADS.len()) as u32;
+
+impl Ssd {
+    fn settings(&self, cache: &str) -> Vec<(&'static str, &'static str)> {
+        let mut settings = self.size.to_vec();
+        settings.push(("initial.state", "fragmented"));
+        if cache == OFF {
+            settings.push(("buffer.policy", "none"));
+        }
+        settings
+    }
+}
+
+/// Transactions that are measured, and those before: as many as use up the free blocks of the largest drive.
+fn transactions(workload: &Workload) -> (u64, u64) {
+    match workload.name {
+        name if name == TPC_C.name => (1_500, 1_500),
+        name if name == TPC_B.name => (20_000, 20_000),
+        name if name == TM_1.name => (50_000, 50_000),
+        name => unreachable!("there is no workload {name}"),
+    }
+}
+
+fn key(workload: &str, cache: &str, form: &str) -> String {
+    format!("{workload}, cache {cache}, {form}")
+}
+
+/// The runs of a drive.
+pub(super) struct Runs(BTreeMap<String, Measured>);
+
+impl Runs {
+    pub(super) fn of(lab: &Lab<'_>, ssd: &Ssd) -> Self {
+        Self(lab.shared(ssd.runs))
+    }
+
+    pub(super) fn get(&self, workload: &Workload, cache: &str, form: &str) -> &Measured {
+        &self.0[&key(workload.name, cache, form)]
+    }
+}
+
+/// Runs all workloads on a drive.
+pub(super) fn all(lab: &mut Lab<'_>, ssd: &Ssd) -> Result<serde_json::Value, FigureError> {
+    let mut runs = BTreeMap::new();
+    for workload in WORKLOADS {
+        for (cache, form) in FORMS {
+            let lab = lab.part(1);
+            runs.insert(key(workload.name, cache, form), one(lab, ssd, workload, cache, form)?);
+            lab.advance(1.0)?;
+        }
+    }
+    Ok(serde_json::to_value(runs).expect("numbers with names are a value"))
+}
+
+fn one(
+    lab: &mut Lab<'_>,
+    ssd: &Ssd,
+    workload: &Workload,
+    cache: &str,
+    form: &str,
+) -> Result<Measured, FigureError> {
+    let (transactions, warmup) = transactions(workload);
+    let share = lab.either(1, 20);
+    let setup =
+        Setup { transactions: Some(transactions / share), warmup: warmup / share, ..Setup::default() };
+    let layer = (form == LAYER).then(|| Settings { partitions: ssd.partitions, ..Settings::default() });
+    let mut recording = workload.recording(lab)?;
+    let settings = ssd.settings(cache);
+    Ok(Measured::of(&lab.transactions(ssd.profile, &settings, layer, &mut recording, &setup)?))
+}
