@@ -22,6 +22,8 @@ impl FromStr for Share {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     values: BTreeMap<String, String>,
+    /// Those given for another policy, which are no error where they are left over.
+    inherited: BTreeSet<String>,
     taken: RefCell<BTreeSet<&'static str>>,
 }
 
@@ -79,7 +81,13 @@ pub enum OptionError {
 impl Options {
     /// Creates options from name and value pairs.
     pub fn new(values: impl IntoIterator<Item = (String, String)>) -> Self {
-        Self { values: values.into_iter().collect(), taken: RefCell::default() }
+        Self { values: values.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Marks options that were given for the policy that this one replaces: it takes those it knows, and ignores the others.
+    #[must_use]
+    pub fn inheriting(self, names: impl IntoIterator<Item = String>) -> Self {
+        Self { inherited: names.into_iter().collect(), ..self }
     }
 
     /// Returns the value of `name`, or `default` where it is not set.
@@ -126,7 +134,8 @@ impl Options {
     /// Returns an error where policy `policy` did not take every option.
     pub(crate) fn finish(&self, policy: &str) -> Result<(), OptionError> {
         let taken = self.taken.borrow();
-        match self.values.keys().find(|name| !taken.contains(name.as_str())) {
+        let is_left_over = |name: &&String| !taken.contains(name.as_str()) && !self.inherited.contains(*name);
+        match self.values.keys().find(is_left_over) {
             None => Ok(()),
             Some(name) => Err(OptionError::Unknown {
                 name: name.clone(),

@@ -9,6 +9,7 @@
 
 mod checks;
 mod error;
+mod inherited;
 mod load;
 mod randomness;
 mod renamed;

@@ -36,6 +36,7 @@ const SHARED_RULES: [(&str, &[&str]); 2] = [
             "flash.page",
             "mapping.unit",
             "mapping.translation_options.log_blocks",
+            "replication.space",
         ],
     ),
 ];
@@ -119,9 +120,11 @@ fn capacity(config: &DriveConfig, scheme: &Scheme) -> Result<(), Refusal> {
     let good = geometry.blocks - geometry.factory_bad_per_plane;
     require(blocks_needed <= u64::from(good), "flash.blocks", || {
         format!(
-            "a plane has {good} good blocks, but its share of the capacity of {} and its spare blocks for cleaning \
-             need {blocks_needed}; allowed: more blocks, a smaller capacity (or more over_provisioning), or a smaller cleaning.low",
-            exact_bytes(capacity)
+            "a plane has {good} good blocks, but its share of the capacity of {}{} and its spare blocks for cleaning \
+             need {blocks_needed}; allowed: more blocks, a smaller capacity (or more over_provisioning), {}or a smaller cleaning.low",
+            exact_bytes(capacity),
+            if config.replication.is_some() { ", its copies" } else { "" },
+            if config.replication.is_some() { "a smaller replication.space, " } else { "" }
         )
     })
 }

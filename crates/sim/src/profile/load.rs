@@ -3,7 +3,7 @@
 use super::checks::lanes;
 use super::error::ConfigError;
 use super::reserve::Reserve;
-use super::{checks, renamed, reserve, words};
+use super::{checks, inherited, renamed, reserve, words};
 use crate::config::DriveConfig;
 use crate::config::refusal::{Refusal, require};
 use flashlane_device::OverProvisioningChange;
@@ -89,7 +89,7 @@ pub fn parse_with(
     let mut table: toml::Table = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
     // Read the file as it stands first, so that its own mistakes are reported with their lines.
     let mut config: DriveConfig = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
-    let own: Vec<String> = table.keys().cloned().collect();
+    let file_table = table.clone();
     let mut set: Vec<(Vec<String>, &str)> = Vec::new();
     for (key, value) in overrides {
         let path = apply(file, &mut table, key, value)?;
@@ -137,13 +137,14 @@ pub fn parse_with(
             if field.as_deref() == Some("over_provisioning") && reason.contains("over 100%") {
                 reason += "; allowed: up to 100%, and for more than 100% give the capacity in its place";
             }
-            let new = set.iter().find(|(path, _)| path.len() > 1 && !own.contains(&path[0]));
+            let new = set.iter().find(|(path, _)| path.len() > 1 && !file_table.contains_key(&path[0]));
             if let Some((path, _)) = new.filter(|_| lacks) {
                 let section = &path[0];
                 reason += &format!("; {file} has no [{section}], so that all of it must be given");
             }
             ConfigError { field, ..ConfigError::new(file, reason) }
         })?;
+        inherited::mark(&mut config, &file_table, &table, &names);
     }
     config.policies = policies.clone();
     sections(&table).map_err(refused)?;
@@ -192,7 +193,11 @@ fn locate(file: &str, text: &str, error: &toml::de::Error) -> ConfigError {
 /// A reader's message in words; of a field that has another name now, that name.
 fn in_words(message: &str, field: Option<&str>) -> String {
     let renamed = field.filter(|_| message.starts_with("unknown field")).and_then(renamed::hint);
-    renamed.unwrap_or_else(|| words::plain(message))
+    let reason = renamed.unwrap_or_else(|| words::plain(message));
+    match (reason.strip_suffix("a map"), field.filter(|field| field.ends_with("options"))) {
+        (Some(before), Some(field)) => format!("{before}one option at a time, as in {field}.NAME=VALUE"),
+        _ => reason,
+    }
 }
 
 fn line_at(text: &str, byte: usize) -> usize {

@@ -36,6 +36,44 @@ fn drive(name: &str, settings: &[(&str, &str)]) -> Result<DriveConfig, ConfigErr
 }
 
 #[test]
+fn replaced_policy_leaves_the_options_it_alone_knows() {
+    for policy in ["none", "dynamic", "static"] {
+        assert!(drive("nvme-tlc", &[("wear.policy", policy)]).is_ok(), "{policy}");
+    }
+    let spread = |settings: &[(&str, &str)]| {
+        drive("nvme-tlc", settings).map(|_| ()).map_err(|error| error.to_string()).unwrap_err()
+    };
+    // An option that is set beside the policy is one for this policy.
+    let words = spread(&[("wear.policy", "none"), ("wear.options.spread", "9")]);
+    assert!(words.contains("'spread' is unknown to policy 'none'"), "{words}");
+    let words = spread(&[("wear.options.width", "9")]);
+    assert!(words.contains("'width' is unknown"), "{words}");
+    // Options that both policies know stay.
+    let own = drive("nvme-tlc", &[]).unwrap();
+    let same = drive("nvme-tlc", &[("wear.policy", own.wear.policy.as_str())]).unwrap();
+    assert_eq!(same.wear.options.options().get("spread", 0, "", |_| true), Ok(200));
+    for settings in [[("mapping.translation", "bast")], [("mapping.translation", "fast")]] {
+        assert!(drive("samsung-like", &settings).is_ok(), "{settings:?}");
+    }
+}
+
+#[test]
+fn options_given_as_one_text_are_explained() {
+    for (field, value) in [("wear.options", "{}"), ("cleaning.options", "{d=4}")] {
+        let words = drive("nvme-tlc", &[(field, value)]).unwrap_err().to_string();
+        assert!(words.contains(&format!("one option at a time, as in {field}.NAME=VALUE")), "{words}");
+    }
+}
+
+#[test]
+fn space_of_copies_that_does_not_fit_is_named() {
+    let error =
+        drive("nvme-tlc", &[("replication.policy", "pblru"), ("replication.space", "10%")]).unwrap_err();
+    assert_eq!(error.field.as_deref(), Some("replication.space"), "{error}");
+    assert!(error.to_string().contains("a smaller replication.space"), "{error}");
+}
+
+#[test]
 fn capacity_follows_from_over_provisioning() {
     let own = drive("msr-32g", &[]).unwrap();
     // DiskSim's reserve is a share of the flash: 15% of it are 17.6% of the capacity.
