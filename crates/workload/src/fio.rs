@@ -11,7 +11,7 @@ mod words;
 
 pub use options::FioFile;
 pub use words::answer as fio_word;
-pub(crate) use words::{answer_within, rewritten};
+pub(crate) use words::{answer_within, whole_line};
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! fio's job files and options: their translations and refusals.
 
-use super::{FioFile, rewritten};
+use super::{FioFile, whole_line};
 use crate::{Arrivals, Distribution, Mix, Pattern, Skew, Workload};
 use flashlane_base::{Duration, Seed};
 
@@ -171,6 +171,10 @@ fn fio_options_are_answered_with_equivalents() {
         ("random-read,filename=/dev/x", &["the device stands before"]),
         ("random-read,ramp_time=10", &["warmup=10k"]),
         ("random-read,blocksize", &["'size'"]),
+        (
+            "rw=randwrite,bs=16k,fsync=1,ramp_time=5",
+            &["'random-write,size=16k,fsync=1', without 'ramp_time'", "warmup=10k"],
+        ),
         ("random-read + randwrite", &["rw=randwrite is 'random-write' here"]),
     ] {
         let error = Workload::parse(text).expect_err(text).to_string();
@@ -178,7 +182,7 @@ fn fio_options_are_answered_with_equivalents() {
             assert!(error.contains(part), "{part}: {error}");
         }
     }
-    assert_eq!(rewritten("random-read,size=4k"), None);
+    assert_eq!(whole_line("random-read,size=4k"), None);
     let error =
         Workload::parse_toml("[[job]]\npattern = \"randread\"\niodepth = 4\n", "f").unwrap_err().to_string();
     assert!(error.contains("f:") && error.contains("fio's"), "{error}");

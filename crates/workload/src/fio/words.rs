@@ -19,6 +19,9 @@ const PATTERNS: &[(&str, &str)] = &[
     ("randrw", "mixed,reads=50%"),
 ];
 
+/// The warm-up, as a time.
+const RAMP_TIME: &str = "ramp_time";
+
 /// Options that need no equivalent, and the reason.
 const NEEDLESS: &[(&str, &str)] = &[
     ("direct", "real devices are always opened for direct I/O"),
@@ -89,7 +92,7 @@ pub fn answer(name: &str, value: &str) -> Option<String> {
     if let Some((_, reason)) = NEEDLESS.iter().find(|(fio, _)| *fio == name) {
         return Some(format!("fio's '{name}' is not needed here: {reason}"));
     }
-    if name == "ramp_time" {
+    if name == RAMP_TIME {
         return Some("fio's 'ramp_time' is a number of completions here, as in warmup=10k".into());
     }
     let given = if value.is_empty() { name.to_owned() } else { format!("{name}={value}") };
@@ -123,14 +126,25 @@ pub(crate) fn answer_within(line: &str, name: &str, value: &str) -> Option<Strin
     })
 }
 
-/// Translates a whole line of fio's options, where possible.
-pub(crate) fn rewritten(line: &str) -> Option<String> {
+/// Returns the equivalent of a whole line of fio's options in words, where possible, with what is missing from it.
+pub(crate) fn whole_line(line: &str) -> Option<String> {
+    let ours = rewritten(line)?;
+    let has_ramp =
+        line.split(',').any(|word| word.split('=').next().is_some_and(|name| name.trim() == RAMP_TIME));
+    let missing =
+        if has_ramp { ", without 'ramp_time': add a number of completions, as in warmup=10k" } else { "" };
+    Some(format!("the whole line is '{ours}'{missing}"))
+}
+
+/// Translates a whole line of fio's options, where possible; a warm-up in time is left out.
+fn rewritten(line: &str) -> Option<String> {
     let words: Vec<(&str, &str)> = line
         .split(',')
         .filter(|word| !word.trim().is_empty())
         .map(|word| {
             word.split_once('=').map_or((word.trim(), ""), |(name, value)| (name.trim(), value.trim()))
         })
+        .filter(|(name, _)| *name != RAMP_TIME)
         .collect();
     let sized = words.iter().any(|(name, _)| matches!(*name, "bs" | "blocksize"));
     let (mut pattern, mut settings) = (None, Vec::new());

@@ -55,7 +55,7 @@ impl Line<'_> {
     /// Returns the equivalents of a fio option and of the whole line.
     fn fio_hint(&self, name: &str, value: &str) -> Option<String> {
         let answer = fio::answer_within(self.text, name, value)?;
-        let line = fio::rewritten(self.text).map(|line| format!("; the whole line is '{line}'"));
+        let line = fio::whole_line(self.text).map(|line| format!("; {line}"));
         Some(answer + &line.unwrap_or_default())
     }
 
@@ -146,8 +146,8 @@ fn about_blanks(text: &str) -> Option<FormError> {
     let reason = if Workload::read_line(&joined).is_ok() {
         format!("settings are joined by commas, without blanks: '{joined}'")
     } else {
-        let ours = fio::rewritten(&joined)?;
-        format!("settings are joined by commas, and fio's words are others here: the whole line is '{ours}'")
+        let line = fio::whole_line(&joined)?;
+        format!("settings are joined by commas, and fio's words are others here: {line}")
     };
     Some(FormError { place: Place::Inline { text: text.into(), character }, key: None, reason })
 }
