@@ -15,7 +15,9 @@ pub enum CreateError {
     Blocks(#[from] FormatError),
     /// The device is too small to take a value.
     #[error(
-        "'{device}' has room for {blocks} blocks, and a store needs at least {least} (slices: {slices}), of which some are kept for merges: a larger device or smaller erase units would do"
+        "'{device}' has room for {blocks} blocks, and a store needs at least {least} (slices: {slices}), of which some are kept for merges; allowed: a little more than {}, or erase units of at most {} (of lanes: unit=…)",
+        exact_bytes(*least_bytes),
+        exact_bytes(*unit_bytes)
     )]
     DeviceTooSmall {
         /// The device's name.
@@ -26,6 +28,10 @@ pub enum CreateError {
         least: u64,
         /// Slices of the store.
         slices: u64,
+        /// Fewest bytes of a device with these erase units.
+        least_bytes: u64,
+        /// Largest erase units with which a device of this size would do.
+        unit_bytes: u64,
     },
     /// The log's device has erase units.
     #[error("'{device}' has erase units, and a log needs a device or file without them")]
@@ -257,13 +263,16 @@ pub enum WriteError {
     /// The device is full.
     #[error(
         "the device is full: the write needs {blocks_needed} free blocks, with those kept for deletes and merges, and \
-         {blocks_free} are free; delete keys to make room"
+         {blocks_free} are free; {}delete keys, or use a larger device",
+        if *room_bytes > 0 { format!("store a value of at most {}, ", exact_bytes(*room_bytes)) } else { String::new() }
     )]
     Full {
         /// Blocks that are free.
         blocks_free: u64,
         /// Blocks that must be free for the write, with those kept for deletes and merges.
         blocks_needed: u64,
+        /// Bytes of the largest value that has room now; 0 where even small ones have none.
+        room_bytes: u64,
     },
     /// The log takes no more records.
     #[error("the log failed, so nothing more is written: {0}")]

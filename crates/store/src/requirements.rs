@@ -37,8 +37,15 @@ impl Requirements {
         // Writing admits a value only above the reserve, and a block for each container and one more.
         let least = options.reserve_blocks + count + 1;
         if blocks < least {
-            let device = device.name.clone();
-            return Err(CreateError::DeviceTooSmall { device, blocks, least, slices: count });
+            let units = least + Layout::RESERVED_UNITS;
+            return Err(CreateError::DeviceTooSmall {
+                device: device.name.clone(),
+                blocks,
+                least,
+                slices: count,
+                least_bytes: units * device.erase_unit_bytes,
+                unit_bytes: previous_power_of_two(device.capacity_bytes / units),
+            });
         }
         let ring_pages = RING_PAGES_MIN + (4 * (1 + count) * shape.block_bytes).div_ceil(LOG_PAGE_BYTES);
         let header = LogLayout::header_bytes(LOG_PAGE_BYTES, &slices.bounds);
@@ -53,6 +60,11 @@ impl Requirements {
         let config = LogConfig { store: 0, bounds: slices.bounds.clone() };
         log_layout(log, &config, self.block_bytes).map(drop)
     }
+}
+
+/// Returns the largest power of two that is at most `number`; 0 for 0.
+fn previous_power_of_two(number: u64) -> u64 {
+    number.checked_ilog2().map_or(0, |bits| 1 << bits)
 }
 
 /// Returns the layout of a log on a device with this profile.
@@ -116,8 +128,16 @@ mod tests {
             Requirements::new(device.profile(), &Slices::even(slices), &options).map(|needs| needs.blocks)
         };
         assert_eq!(of(4 + 24 + 2, 1), Ok(26));
+        // A device of 29 units of 8 KiB would need units of 7.7 KiB, one of 30 units and 3 slices units of 7.5 KiB.
         let refused = |blocks: u64, least: u64, slices: u64| {
-            Err(CreateError::DeviceTooSmall { device: "memory lanes".into(), blocks, least, slices })
+            Err(CreateError::DeviceTooSmall {
+                device: "memory lanes".into(),
+                blocks,
+                least,
+                slices,
+                least_bytes: (least + 4) * 8192,
+                unit_bytes: 4096,
+            })
         };
         assert_eq!(of(4 + 24 + 1, 1), refused(25, 26, 1));
         assert_eq!(of(4 + 24 + 2, 3), refused(26, 28, 3));

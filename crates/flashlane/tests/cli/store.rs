@@ -255,7 +255,10 @@ fn full_store_stays_readable_and_rm_gives_space_back() {
     });
     let full = full.expect("the device fills up");
     assert_eq!(full.status, 1, "{}", full.stderr);
-    assert!(full.stderr.contains("the device is full") && full.stderr.contains("delete keys to make room"));
+    assert!(
+        full.stderr.contains("the device is full")
+            && full.stderr.contains("delete keys, or use a larger device")
+    );
     let keys: Vec<String> = kept.store("scan", &[]).lines().map(str::to_owned).collect();
     assert_eq!(keys, model.keys().cloned().collect::<Vec<_>>());
     assert!(keys.len() > 20, "{} keys", keys.len());

@@ -147,7 +147,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if is_delete && self.is_merging() {
             Ok(())
         } else {
-            Err(WriteError::Full { blocks_free, blocks_needed: needed })
+            let blocks_left = blocks_free.saturating_sub(needed - pieces);
+            let room_bytes = if pieces > 0 { blocks_left * self.piece_bytes() } else { 0 };
+            Err(WriteError::Full { blocks_free, blocks_needed: needed, room_bytes })
         }
     }
 
