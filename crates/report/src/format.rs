@@ -109,9 +109,11 @@ pub(crate) fn exact(value: &Value) -> String {
     }
 }
 
-/// Formats nanoseconds in a suitable unit; below one nanosecond and above a day in seconds.
+/// Formats nanoseconds in a suitable unit; above a day in seconds. No time is known to less than a nanosecond.
 pub(crate) fn time_ns(ns: f64) -> String {
-    if ns == 0.0 || (1.0..8.64e13).contains(&ns) {
+    if ns > 0.0 && ns < 1.0 {
+        "<1 ns".into()
+    } else if ns == 0.0 || (1.0..8.64e13).contains(&ns) {
         Duration::from_ns(ns.round() as u64).to_string()
     } else {
         format!("{} s", number(ns / 1e9))
@@ -180,6 +182,8 @@ mod tests {
             ("bandwidth_bytes_per_s", json!(145e6), "Bandwidth", "145.0 MB/s"),
             ("transactions_per_s", json!(1234.5), "Transactions", "1,234/s"),
             ("command_cost_ns", json!(6000), "Command cost", "6 µs"),
+            ("wait_ns", json!(0.0335), "Wait", "<1 ns"),
+            ("wait_ns", json!(0), "Wait", "0 ns"),
             ("elapsed_s", json!(30.5), "Elapsed", "30.5 s"),
             ("mapping_policy", json!("write-order"), "Mapping policy", "write-order"),
             ("interleaving_degree", json!(10), "Interleaving degree", "10"),

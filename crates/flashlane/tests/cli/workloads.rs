@@ -113,6 +113,10 @@ fn fio_job_file_runs() {
     );
     assert!(done(&["run", SMALL, file]).contains("1: fill"));
     refused(2, &["run", SMALL, file, "--sweep", "workload.depth=1,2"], &["stonewall"]);
+    assert!(!done(&["run", SMALL, file]).contains("Flush"), "there are none");
+    fs::write(&path, "[fill]\nrw=write\nsize=1m\n[wal]\nstonewall\nrw=write\nbs=8k\nfsync=1\nsize=1m\n")
+        .unwrap();
+    assert!(done(&["run", SMALL, file]).contains("Flush"));
     fs::write(&path, "[a]\nsize=1m\nzonemode=zbd\n").unwrap();
     refused(2, &["run", SMALL, file], &[&format!("{file}:3: zonemode"), "no equivalent"]);
 }

@@ -9,7 +9,8 @@ use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
 use crate::format::{capitalised, exact, number, time_ns};
 use flashlane_base::Latency;
 use flashlane_result::run::{
-    ConfidenceRow, CounterRow, DeviceRow, JobRow, OperationRow, RunResult, VerifiedRow, plural,
+    ConfidenceRow, CounterRow, DeviceRow, JobRow, OperationRow, PreconditionRow, RunResult, VerifiedRow,
+    plural,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -54,7 +55,7 @@ fn of(result: &RunResult) -> Document {
         time_split(&result.time_split),
         counter_table(&result.device.counters),
         device_table(&result.device),
-        result.precondition.as_ref().and_then(|done| field_table("Preconditioning", &fields(done))),
+        result.precondition.as_ref().and_then(preconditioned),
         result.verified.as_ref().and_then(verified),
         part_table("Jobs", Column::left("Job", "job"), result.jobs.iter().map(job))
             .map(|table| with_reason(table, result.jobs.iter().map(|job| job.requests))),
@@ -125,6 +126,19 @@ pub(super) fn device_table(device: &DeviceRow) -> Option<Table> {
     field_table("Device", &fields)
 }
 
+/// Returns how the device was preconditioned.
+fn preconditioned(done: &PreconditionRow) -> Option<Table> {
+    let fields = named([
+        ("sequential_bytes", scalar(done.sequential_bytes)),
+        ("written_bytes", scalar(done.written_bytes)),
+        ("rounds_iops", scalar(&done.rounds_iops)),
+        ("steady", scalar(done.steady)),
+        ("excursion_share", scalar(done.excursion)),
+        ("slope_share", scalar(done.slope)),
+    ]);
+    field_table("Preconditioning", &fields)
+}
+
 /// Returns the results of verification.
 fn verified(of: &VerifiedRow) -> Option<Table> {
     let fields = named([
@@ -149,7 +163,7 @@ pub(super) fn nonzero(mut counts: Map<String, Value>) -> Map<String, Value> {
 }
 
 /// The name of flushes among operations.
-const FLUSH: &str = "flush";
+pub(super) const FLUSH: &str = "flush";
 
 /// Returns the latency of all accesses, and of each operation where there are several. Flushes are not accesses.
 pub(super) fn latency_table(

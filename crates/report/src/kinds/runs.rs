@@ -1,5 +1,6 @@
 //! `flashlane.runs/1`: several runs, one after the other, on one device.
 
+use super::run::FLUSH;
 use super::tail::{shown, with_reason};
 use super::{Content, Reportable, caution, named, part_table, scalar, verdict};
 use crate::document::{Column, Document};
@@ -30,13 +31,18 @@ fn of(result: &RunsResult) -> Document {
 /// Returns a run's label, from its number and jobs, and its main numbers.
 fn run((nth, run): (usize, &RunResult)) -> (String, Map<String, Value>) {
     let jobs: Vec<&str> = run.jobs.iter().map(|job| job.name.as_str()).collect();
-    let fields = named([
+    let flush = run.operations.get(FLUSH);
+    let mut fields = named([
         ("requests", scalar(run.requests)),
         ("elapsed_s", scalar(run.elapsed_s)),
         ("iops", scalar(run.iops)),
         ("bandwidth_bytes_per_s", scalar(run.bandwidth_bytes_per_s)),
         ("mean_ns", scalar(run.latency_ns.mean)),
         ("p99_ns", scalar(shown("p99", run.latency_ns.p99, run.requests))),
+        ("flush_mean_ns", scalar(flush.map(|flush| flush.latency_ns.mean))),
+        ("flush_p99_ns", scalar(flush.and_then(|flush| shown("p99", flush.latency_ns.p99, flush.requests)))),
     ]);
+    // Columns of flushes only where a run has any.
+    fields.retain(|name, value| !value.is_null() || !name.starts_with(FLUSH));
     (format!("{nth}: {}", jobs.join(", ")), fields)
 }

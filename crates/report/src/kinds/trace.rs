@@ -3,9 +3,10 @@
 use super::run::time_cell;
 use super::tail::{shown, why_not};
 use super::{Content, Number, Reportable, cell, fact, field_table, fields, named, part_table, scalar};
-use crate::document::{Cell, Column, Document, Row, Table};
+use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::format::capitalised;
 use flashlane_base::Latency;
+use flashlane_base::units::format_bytes;
 use flashlane_result::trace::{RefusalRow, SizeRow, TraceDeviceRow, TraceResult};
 
 impl Reportable for TraceResult {
@@ -25,12 +26,25 @@ const STATISTICS: &[Number<Latency, f64>] = &[
     ("max", "Longest", |times| times.max),
 ];
 
+/// Granules up to this size are not named.
+const FINE_BYTES: u64 = 4096;
+
+/// Returns the bytes touched; where they were counted in coarse granules, with their size.
+fn footprint(result: &TraceResult) -> Option<Fact> {
+    let granule = result.granule_bytes;
+    let mut fact = fact("footprint_bytes", "Footprint", result.footprint_bytes)?;
+    if granule > FINE_BYTES {
+        fact.value += &format!(" (at most: counted in granules of {})", format_bytes(granule));
+    }
+    Some(fact)
+}
+
 fn of(result: &TraceResult) -> Document {
     let facts = [
         fact("requests", "Requests", result.requests),
         fact("span_s", "Span", result.span_s),
         fact("transferred_bytes", "Transferred", result.transferred_bytes),
-        fact("footprint_bytes", "Footprint", result.footprint_bytes),
+        footprint(result),
         fact("highest_bytes", "Highest address", result.highest_bytes),
         fact("sequential_share", "Sequential", result.sequential_share),
     ];

@@ -98,9 +98,21 @@ fn compared(comparison: &Comparison, rows: &[PointRow]) -> Option<String> {
             format!("No difference between {named}: {title} {value}; {others} {by}.")
         }
         Verdict::Unknown => format!(
-            "{title} is best with {with}: {value}; each point was measured once, so this may be chance (--repeat 5 tells).",
+            "{title} is best with {with}: {value}; {} measured once, so this may be chance (--repeat 5 tells).",
+            measured_once(rows)
         ),
     })
+}
+
+/// Names the points that were measured once. An interrupted sweep has others.
+fn measured_once(rows: &[PointRow]) -> String {
+    let compared = || rows.iter().filter(|row| row.compared.is_some());
+    let once: Vec<&PointRow> = compared().filter(|row| row.half_widths.is_empty()).collect();
+    match &once[..] {
+        all if all.len() == compared().count() => "each point was".into(),
+        [one] => format!("{} was", one.point),
+        more => format!("{} of the {} points were", more.len(), compared().count()),
+    }
 }
 
 /// Difference from which it is shown as a factor, not a percentage.
@@ -216,6 +228,27 @@ mod tests {
             });
         let comparison = compared_by("mean latency", "mean_ns", verdict);
         summary(&sweep(&rows.collect(), &json!([]), &comparison))
+    }
+
+    #[test]
+    fn points_of_an_interrupted_sweep_that_were_measured_once_are_named() {
+        let row = |name: &str, standing: &str, repeated: bool| {
+            let half_widths = if repeated { json!({ "mean_ns": 1e3 }) } else { json!({}) };
+            json!({ "point": { "policy": name }, "status": "measured", "reason": null, "mean_ns": 125e3,
+                "half_widths": half_widths,
+                "compared": { "standing": standing, "difference": 0.1, "half_width": null } })
+        };
+        let text = |repeated: [bool; 3]| {
+            let rows = [
+                row("a", "best", repeated[0]),
+                row("b", "unknown", repeated[1]),
+                row("c", "worse", repeated[2]),
+            ];
+            summary(&sweep(&json!(rows), &json!([]), &compared_by("mean latency", "mean_ns", "unknown")))
+        };
+        assert!(text([false; 3]).contains("; each point was measured once"), "{}", text([false; 3]));
+        assert!(text([true, false, true]).contains("; policy=b was measured once"));
+        assert!(text([false, false, true]).contains("; 2 of the 3 points were measured once"));
     }
 
     #[test]
