@@ -3,15 +3,14 @@
 use crate::area::Area;
 use crate::choice::Choice;
 use crate::confirm::is_stable;
-use crate::grid::Cell;
 use crate::load::Load;
-use crate::measured::Measured;
+use crate::measured::is_stable_latency;
 use crate::options::Medium;
 use crate::state::State;
 use flashlane_base::units::{format_bytes, format_rate};
 use flashlane_base::{Duration, requests_needed};
 use flashlane_result::feature::Feature;
-use flashlane_result::probe::{Advice, Finding, ProbeResult, Rate, Recommendation, Status, Writes};
+use flashlane_result::probe::{Advice, Finding, ProbeResult, Rate, Recommendation, Repeat, Status, Writes};
 use std::collections::BTreeMap;
 
 type Findings = BTreeMap<Feature, Finding>;
@@ -33,11 +32,17 @@ fn latency(ns: f64) -> String {
     Duration::from_ns(ns.round() as u64).to_string()
 }
 
-/// States why a point was chosen and where it was measured.
-pub(crate) fn reason(choice: &Choice, bound: Option<Duration>, area: Option<Area>, state: State) -> String {
-    let mut text = match bound {
-        Some(bound) => format!("the greatest bandwidth whose 99th percentile is within {bound}"),
-        None => format!(
+/// States why a point was chosen.
+pub(crate) fn reason(load: Load, choice: &Choice, bound: Option<Duration>) -> String {
+    let mut text = match (bound, load) {
+        (Some(bound), _) => format!("the greatest bandwidth whose 99th percentile is within {bound}"),
+        // The sustained rate is measured later than those compared, on a drive that has become more worn.
+        (None, Load::RandomWrite) => format!(
+            "the fewest bytes in flight that gave 90% or more of the best in short measurements, {} of {}",
+            format_rate(choice.cell.rate),
+            format_rate(choice.best_bytes_per_s)
+        ),
+        (None, _) => format!(
             "the fewest bytes in flight that give 90% or more of the best measured, {}",
             format_rate(choice.best_bytes_per_s)
         ),
@@ -48,7 +53,12 @@ pub(crate) fn reason(choice: &Choice, bound: Option<Duration>, area: Option<Area
         (false, true) => text += ", at the largest requests that were tried: larger ones may be better",
         (false, false) => {}
     }
-    text += &format!("; confirmed by {} requests over ", choice.measured.requests);
+    text
+}
+
+/// States how a point was measured, and where.
+pub(crate) fn conditions(choice: &Choice, area: Option<Area>, state: State) -> String {
+    let mut text = format!("; confirmed by {} requests over ", choice.measured.requests);
     text += &match (area, state.name()) {
         (Some(area), _) => {
             format!("the first {}, which the probe had written in order", format_bytes(area.length_bytes))
@@ -98,8 +108,15 @@ pub(crate) fn of_writes(writes: &Writes, capacity_bytes: u64) -> String {
     text
 }
 
-/// States that no point meets the bound.
-pub(crate) fn bound_missed(load: Load, bound: Duration, cell: &Cell, measured: &Measured) -> Advice {
+/// States that no point meets the bound; `choice` is the nearest one, measured under `conditions`.
+pub(crate) fn bound_missed(
+    load: Load,
+    bound: Duration,
+    choice: &Choice,
+    area: Option<Area>,
+    conditions: &str,
+) -> Advice {
+    let Choice { cell, measured, .. } = choice;
     Advice {
         about: load.name().into(),
         text: format!(
@@ -108,12 +125,22 @@ pub(crate) fn bound_missed(load: Load, bound: Duration, cell: &Cell, measured: &
             format_bytes(cell.size)
         ),
         evidence: format!(
-            "the shortest 99th percentile is {}, with {} in flight at {}",
-            latency(measured.p99_ns),
+            "the shortest 99th percentile is {}, with {} in flight at {}{conditions}",
+            latency(measured.latencies.p99_ns),
             cell.depth,
             format_rate(measured.bandwidth_bytes_per_s)
         ),
+        repeat: vec![Repeat {
+            state: filled_state(area.is_some()),
+            workload: measured.workload.clone(),
+            command: None,
+        }],
     }
+}
+
+/// Returns the state of a drive on which a measurement can be repeated whose area the probe had written in order.
+fn filled_state(is_filled: bool) -> Option<String> {
+    is_filled.then(|| "full".to_owned())
 }
 
 /// Returns all advice, the most important first; `early` was reported by the stages.
@@ -212,7 +239,21 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     if point.more_may_be_better {
         text += "; more may be better";
     }
-    Advice { about: load.into(), text, evidence: point.reason.clone() }
+    let evidence = point.reason.clone() + unstable_latency(&point.rate);
+    let of_rate = |rate: &Rate, state| Repeat { state, workload: rate.workload.clone(), command: None };
+    let mut repeat = vec![of_rate(&point.rate, filled_state(point.area_bytes.is_some()))];
+    let worn = point.writes.as_ref().and_then(|writes| writes.fragmented.as_ref());
+    repeat.extend(worn.map(|worn| of_rate(worn, Some("fragmented".into()))));
+    Advice { about: load.into(), text, evidence, repeat }
+}
+
+/// Explains latencies that differ between measurements, if they do.
+fn unstable_latency(rate: &Rate) -> &'static str {
+    let ranges = [rate.p50_range_ns, rate.p99_range_ns];
+    if ranges.into_iter().flatten().all(is_stable_latency) {
+        return "";
+    }
+    "; latencies differ between the measurements of this point, and depend on what the drive did before"
 }
 
 /// States that the 99th percentile of a measurement exceeds the bound for which its point was chosen, if it does.
@@ -230,10 +271,20 @@ fn spread(range: [f64; 2]) -> String {
     format!(", not stable: {lowest} to {highest} in repeated measurements, of which the slowest is stated")
 }
 
-/// Returns the median latency, and the 99th percentile where enough requests lie beyond it.
+/// Returns the median latency, and the 99th percentile where enough requests lie beyond it; a range where they are not
+/// stable.
 fn percentiles(rate: &Rate) -> String {
-    let p50 = format!("p50 {}", latency(rate.p50_ns));
-    if rate.requests < requests_needed(0.99) { p50 } else { format!("{p50}, p99 {}", latency(rate.p99_ns)) }
+    let one = |name: &str, ns: f64, range: Option<[f64; 2]>| match range {
+        Some([low, high]) if !is_stable_latency([low, high]) => {
+            format!("{name} {} to {}", latency(low), latency(high))
+        }
+        _ => format!("{name} {}", latency(ns)),
+    };
+    let p50 = one("p50", rate.p50_ns, rate.p50_range_ns);
+    if rate.requests < requests_needed(0.99) {
+        return p50;
+    }
+    format!("{p50}, {}", one("p99", rate.p99_ns, rate.p99_range_ns))
 }
 
 /// Returns the alignment for requests: the page, else the chunk.
@@ -250,6 +301,7 @@ fn about_alignment(findings: &Findings) -> Option<Advice> {
         about: "alignment".into(),
         text: format!("Align requests to {}, and make them multiples of it", format_bytes(unit)),
         evidence: format!("what one array time reads is {}: {}", format_bytes(unit), source.evidence),
+        repeat: Vec::new(),
     })
 }
 
@@ -270,6 +322,7 @@ fn about_extents(findings: &Findings) -> Option<Advice> {
             format_bytes(chunk),
             findings.get(&Feature::InterleavingDegree).map_or("", |finding| &finding.evidence)
         ),
+        repeat: Vec::new(),
     })
 }
 
@@ -283,6 +336,7 @@ fn about_mixing(findings: &Findings) -> Option<Advice> {
             "Keep writes in batches apart from reads: side by side one of them is {factor:.1} times slower"
         ),
         evidence: slowdown.evidence.clone(),
+        repeat: Vec::new(),
     })
 }
 
@@ -304,6 +358,7 @@ fn about_medium(findings: &Findings, medium: Medium) -> Option<Advice> {
             "No flash structure is visible through {what}: all that follows is about the host, its caches and its disk"
         ),
         evidence: "no chunk, page, interleaving or mapping shows in the timing".into(),
+        repeat: Vec::new(),
     })
 }
 
@@ -317,6 +372,8 @@ mod tests {
             iops: 1e4,
             p50_ns: 1e5,
             p99_ns,
+            p50_range_ns: None,
+            p99_range_ns: None,
             requests: 10_000,
             steady: true,
             workload: "random-write".into(),
@@ -350,6 +407,19 @@ mod tests {
         );
         assert!(!text(Some([0.95e8, 1e8])).contains("stable"));
         assert!(!text(None).contains("stable"));
+    }
+
+    #[test]
+    fn latencies_that_differ_are_given_as_a_range() {
+        let of = |p99_range_ns| {
+            let rate = Rate { p50_range_ns: Some([1e5, 1.1e5]), p99_range_ns, ..rate(4.82e5) };
+            of_load("random_write", WRITES, &recommendation(rate))
+        };
+        let unstable = of(Some([1.31e5, 4.82e5]));
+        assert!(unstable.text.contains("p50 100 µs, p99 131 µs to 482 µs"), "{}", unstable.text);
+        assert!(unstable.evidence.contains("depend on what the drive did before"), "{}", unstable.evidence);
+        let stable = of(Some([4.1e5, 4.82e5]));
+        assert!(stable.text.contains("p99 482 µs") && stable.evidence.is_empty(), "{}", stable.text);
     }
 
     #[test]

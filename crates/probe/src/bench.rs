@@ -312,6 +312,16 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// As [`Bench::burst`].
     pub fn flush_and_pause(&mut self) -> Result<(), Interruption> {
+        self.flush()?;
+        // chen11 (section 3.2) pauses five seconds, which costs nothing in virtual time.
+        let pause =
+            if self.device.profile().simulated { Duration::from_s(5) } else { Duration::from_ms(200) };
+        self.pause(pause);
+        Ok(())
+    }
+
+    /// Flushes buffered writes, where the device can.
+    pub(crate) fn flush(&mut self) -> Result<(), Interruption> {
         let access = Access { operation: Operation::Flush, offset_bytes: 0, length_bytes: 0 };
         match self.device.submit(Request::flush(0)) {
             Ok(()) => {
@@ -321,10 +331,6 @@ impl<'a> Bench<'a> {
             Err(SubmitError::Unsupported { .. } | SubmitError::ReadOnly { .. }) => {}
             Err(error) => return Err(Interruption::Refused { access, error }),
         }
-        // chen11 (section 3.2) pauses five seconds, which costs nothing in virtual time.
-        let pause =
-            if self.device.profile().simulated { Duration::from_s(5) } else { Duration::from_ms(200) };
-        self.pause(pause);
         Ok(())
     }
 

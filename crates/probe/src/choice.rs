@@ -23,7 +23,7 @@ const MOST: usize = 5;
 /// The best may lie beyond the edge of the grid where the edge exceeds its neighbour by this factor.
 const STILL_GROWING: f64 = 1.03;
 
-/// A chosen point and the best one.
+/// A chosen point, or the nearest one where none meets the bound, and the best one.
 pub(crate) struct Choice {
     pub(crate) cell: Cell,
     pub(crate) measured: Measured,
@@ -52,14 +52,14 @@ pub(crate) fn cheapest(
     Ok(choice(grid, chosen, best))
 }
 
-/// Chooses the greatest bandwidth whose 99th percentile is at most `bound_ns`. Where there is none, returns the point
-/// with the shortest percentile, and its measurement.
+/// Chooses the greatest bandwidth whose 99th percentile is at most `bound_ns`; where there is none, the point with the
+/// shortest percentile.
 pub(crate) fn within(
     bench: &mut Bench<'_>,
     grid: &mut Grid,
     bound_ns: f64,
     confirm: &mut Confirm<'_>,
-) -> Result<Result<Choice, (Cell, Measured)>, Interruption> {
+) -> Result<Choice, Interruption> {
     for _ in 0..MOST {
         let Some(at) = fastest_within(&grid.cells, bound_ns) else { break };
         if grid.cells[at].confirmed.is_none() {
@@ -67,7 +67,7 @@ pub(crate) fn within(
             continue;
         }
         let at = deepest_within(bench, grid, at, bound_ns, confirm)?;
-        return Ok(Ok(choice(grid, at, at)));
+        return Ok(choice(grid, at, at));
     }
     let shortest = (0..grid.cells.len())
         .min_by(|&a, &b| grid.cells[a].p99_ns.total_cmp(&grid.cells[b].p99_ns))
@@ -75,12 +75,7 @@ pub(crate) fn within(
     if grid.cells[shortest].confirmed.is_none() {
         grid.confirm(bench, shortest, confirm)?;
     }
-    let cell = grid.cells[shortest].clone();
-    if cell.p99_ns <= bound_ns {
-        return Ok(Ok(choice(grid, shortest, shortest)));
-    }
-    let measured = cell.confirmed.clone().expect("it was confirmed");
-    Ok(Err((cell, measured)))
+    Ok(choice(grid, shortest, shortest))
 }
 
 /// Returns the fastest cell that seems to meet the bound; of equally fast ones the shallowest.
@@ -169,7 +164,7 @@ impl Grid {
     ) -> Result<(), Interruption> {
         let measured = confirm(bench, &self.cells[at])?;
         let cell = &mut self.cells[at];
-        (cell.rate, cell.p99_ns) = (measured.bandwidth_bytes_per_s, measured.p99_ns);
+        (cell.rate, cell.p99_ns) = (measured.bandwidth_bytes_per_s, measured.latencies.p99_ns);
         cell.confirmed = Some(measured);
         Ok(())
     }

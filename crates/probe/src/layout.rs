@@ -107,12 +107,27 @@ impl Layout {
     }
 }
 
+/// Returns `32nd` for 32.
+fn ordinal(number: usize) -> String {
+    let suffix = match (number % 100, number % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{number}{suffix}")
+}
+
 /// Findings on the interleaving degree and the sub-domains from residues, where they agree with those from distances.
 fn residue_findings(found: &Residues, degree: Finding, sub_domains: Finding) -> (Finding, Finding) {
     let Some(domains) = found.domains else { return (degree, sub_domains) };
     let seen = format!(
-        "chunks recur on a die every {}; of those between, runs of {} on every {}th channel collide, by {:.1} µs",
-        found.period, domains.run, domains.degree, domains.step_us
+        "chunks recur on a die every {}; of those between, runs of {} on every {} channel collide, by {:.1} µs",
+        found.period,
+        domains.run,
+        ordinal(domains.degree),
+        domains.step_us
     );
     if degree.number().is_some_and(|number| number != domains.degree as u64) {
         let why = format!("two experiments disagree: {}; {seen}", degree.evidence);
@@ -133,8 +148,11 @@ fn lane_findings(lanes: Lanes, period: Option<usize>, sub_domains: Finding) -> (
             lanes.pairs, lanes.step_us
         ),
         channels => format!(
-            "of {} pairs of reads those collide, by {:.1} µs, that are on runs of {} chunks on every {channels}th channel",
-            lanes.pairs, lanes.step_us, lanes.run
+            "of {} pairs of reads those collide, by {:.1} µs, that are on runs of {} chunks on every {} channel",
+            lanes.pairs,
+            lanes.step_us,
+            lanes.run,
+            ordinal(channels)
         ),
     };
     let degree = Finding::found(lanes.channels as u64, 0.93, seen.clone());
@@ -173,7 +191,8 @@ fn stripe_findings(stripe: &Stripe, reach: usize) -> (Finding, Finding) {
         Verdict::Both { degree, sub_domains } => {
             let first = stripe.first_level.expect("a verdict needs a level");
             let evidence = format!(
-                "of all distances up to {reach} chunks two reads collide at every {degree}th and at no other, by {:.1} µs",
+                "of all distances up to {reach} chunks two reads collide at every {} and at no other, by {:.1} µs",
+                ordinal(degree),
                 first.step_us
             );
             let found = Finding::found(degree as u64, confidence(first.clarity, reach / degree), evidence);
@@ -181,7 +200,11 @@ fn stripe_findings(stripe: &Stripe, reach: usize) -> (Finding, Finding) {
                 Some(second) => Finding::found(
                     sub_domains as u64,
                     confidence(second.clarity, reach / second.period),
-                    format!("every {}th chunk they collide by {:.1} µs", second.period, second.step_us),
+                    format!(
+                        "every {} chunk they collide by {:.1} µs",
+                        ordinal(second.period),
+                        second.step_us
+                    ),
                 ),
                 None => Finding::found(
                     1_u64,

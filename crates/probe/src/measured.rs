@@ -12,8 +12,7 @@ use flashlane_workload::Workload;
 pub(crate) struct Measured {
     pub(crate) bandwidth_bytes_per_s: f64,
     pub(crate) iops: f64,
-    pub(crate) p50_ns: f64,
-    pub(crate) p99_ns: f64,
+    pub(crate) latencies: Latencies,
     pub(crate) requests: u64,
     /// Whether the latency was steady over the run, by the rule of `run`.
     pub(crate) steady: bool,
@@ -30,8 +29,10 @@ impl From<&Measured> for Rate {
         Self {
             bandwidth_bytes_per_s: measured.bandwidth_bytes_per_s.round(),
             iops: measured.iops.round(),
-            p50_ns: measured.p50_ns,
-            p99_ns: measured.p99_ns,
+            p50_ns: measured.latencies.p50_ns,
+            p99_ns: measured.latencies.p99_ns,
+            p50_range_ns: measured.latencies.ranges_ns.map(|[p50, _]| p50),
+            p99_range_ns: measured.latencies.ranges_ns.map(|[_, p99]| p99),
             requests: measured.requests,
             steady: measured.steady,
             workload: measured.workload.clone(),
@@ -51,28 +52,69 @@ impl From<&Run> for Measured {
 impl Measured {
     /// Combines runs of one workload, of which there MUST be at least one.
     pub(crate) fn of_rounds(rounds: &[Run]) -> Self {
-        let mut latencies = Histogram::new();
+        let mut all = Histogram::new();
         let (mut requests, mut bytes, mut ns) = (0, 0, 0);
         let mut counters = Counters::default();
         for run in rounds {
-            latencies.merge(&run.latencies());
+            all.merge(&run.latencies());
             requests += run.requests;
             bytes += run.bytes();
             ns += run.elapsed.as_ns();
             counters = counters.plus(&run.counters);
         }
-        let (latency, per_s) = (latencies.latency(), 1e9 / ns.max(1) as f64);
+        let each: Vec<Latencies> = rounds.iter().map(|run| Latencies::from(&run.latencies())).collect();
+        let per_s = 1e9 / ns.max(1) as f64;
         Self {
             bandwidth_bytes_per_s: bytes as f64 * per_s,
             iops: requests as f64 * per_s,
-            p50_ns: latency.p50,
-            p99_ns: latency.p99,
+            latencies: Latencies::from(&all).compared_with(&each),
             requests,
             steady: false,
             write_amplification: counters.write_amplification(),
             cleaning: is_cleaning(&counters),
             workload: line(&rounds[0].workload),
         }
+    }
+}
+
+/// Ratio of two measurements of a latency up to which it counts as stable.
+const STABLE: f64 = 1.25;
+
+/// Returns whether latencies, of which these are the lowest and the highest, agree.
+pub(crate) fn is_stable_latency([lowest, highest]: [f64; 2]) -> bool {
+    highest <= STABLE * lowest
+}
+
+/// Median and 99th percentile of latencies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Latencies {
+    pub(crate) p50_ns: f64,
+    pub(crate) p99_ns: f64,
+    /// Lowest and highest median, and lowest and highest 99th percentile, of several measurements.
+    pub(crate) ranges_ns: Option<[[f64; 2]; 2]>,
+}
+
+impl From<&Histogram> for Latencies {
+    fn from(latencies: &Histogram) -> Self {
+        let latency = latencies.latency();
+        Self { p50_ns: latency.p50, p99_ns: latency.p99, ranges_ns: None }
+    }
+}
+
+impl Latencies {
+    /// Adds the ranges of single measurements, if there are several. Where these do not agree, returns the latencies of the
+    /// one with the longest 99th percentile, which is what can be relied on.
+    pub(crate) fn compared_with(self, each: &[Self]) -> Self {
+        if each.len() < 2 {
+            return self;
+        }
+        let range = |of: fn(&Self) -> f64| {
+            each.iter().map(of).fold([f64::INFINITY, 0.0], |[low, high], ns| [low.min(ns), high.max(ns)])
+        };
+        let ranges = [range(|one| one.p50_ns), range(|one| one.p99_ns)];
+        let longest = each.iter().max_by(|a, b| a.p99_ns.total_cmp(&b.p99_ns)).expect("several measurements");
+        let stated = if ranges.into_iter().all(is_stable_latency) { self } else { *longest };
+        Self { ranges_ns: Some(ranges), ..stated }
     }
 }
 
@@ -85,4 +127,21 @@ pub(crate) fn line(workload: &Workload) -> String {
 pub(crate) fn is_cleaning(counters: &Counters) -> Option<bool> {
     let moved = counters.get("pages_moved_by_cleaning").is_some_and(|pages| pages > 0);
     counters.get("blocks_erased").map(|blocks| blocks > 0 || moved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_that_differ_are_those_of_the_slowest_measurement() {
+        let latencies = |p50_ns, p99_ns| Latencies { p50_ns, p99_ns, ranges_ns: None };
+        let [even, clustered] = [latencies(107.0, 131.0), latencies(64.0, 482.0)];
+        let stated = latencies(105.0, 460.0).compared_with(&[even, clustered, even]);
+        assert_eq!((stated.p50_ns, stated.p99_ns), (64.0, 482.0));
+        assert_eq!(stated.ranges_ns, Some([[64.0, 107.0], [131.0, 482.0]]));
+        let stable = even.compared_with(&[even, latencies(107.0, 150.0)]);
+        assert_eq!((stable.p99_ns, stable.ranges_ns), (131.0, Some([[107.0, 107.0], [131.0, 150.0]])));
+        assert_eq!(even.compared_with(&[clustered]), even);
+    }
 }

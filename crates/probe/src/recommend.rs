@@ -15,14 +15,11 @@ use crate::writes::{self, WriteHistory};
 use flashlane_base::Duration;
 use flashlane_measure::Interruption;
 use flashlane_result::feature::Feature;
-use flashlane_result::probe::{Finding, Rate, Recommendation, Status};
+use flashlane_result::probe::{Finding, Rate, Recommendation, Status, Writes};
 use std::collections::BTreeMap;
 
 /// Part of a never written drive that is filled for the measurement of reads: several times a drive's cache.
 const READ_AREA_BYTES: u64 = 512 << 20;
-
-/// The chosen point; `Err` where none meets the bound on the latency: the nearest one and its measurement.
-type Chosen = Result<Choice, (Cell, Measured)>;
 
 /// Recommends points for random reads and scans.
 pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
@@ -37,36 +34,39 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
         // The request size of a scan suits the drive, whatever the size of a page.
         let page_bytes = session.setup().page_bytes.filter(|_| load != Load::Scan);
         let mut grid = measure_grid(session, load, TestArea { area, bytes_each, lead_in_bytes }, page_bytes)?;
-        let chosen = choose(session, &mut grid, &mut confirm)?;
-        let cell = chosen.as_ref().ok().map(|choice| choice.cell.clone());
-        if let (Some(cell), Some(recommendation)) = (cell, report(session, &grid, chosen, part)) {
+        let choice = choose(session, &mut grid, &mut confirm)?;
+        if let Some(recommendation) = report(session, &grid, &choice, part, None) {
             session.recommend(load.name(), recommendation.clone());
-            recommended.push((load, cell, recommendation));
+            recommended.push((load, choice, recommendation));
         }
     }
     // Last, since each leaves other data in the drive's cache.
-    for (load, cell, mut found) in recommended {
+    for (load, Choice { cell, measured, .. }, mut found) in recommended {
         let again = confirm::again(session.bench(), load, area, budget, &cell)?;
-        repeat(&mut found, &again);
+        repeat(&mut found, &measured, &again);
         session.recommend(load.name(), found);
     }
     Ok(())
 }
 
-/// Adds repeated measurements to a recommendation, of which there MUST be at least one. Where they differ by more than a
-/// recommendation may be off, it states the slowest, which is what can be relied on.
-fn repeat(found: &mut Recommendation, again: &[Measured]) {
+/// Adds repeated measurements, of which there MUST be at least one, to the recommendation of a point whose first
+/// measurement is `first`. Where they differ by more than a recommendation may be off, it states the slowest, which is what
+/// can be relied on.
+fn repeat(found: &mut Recommendation, first: &Measured, again: &[Measured]) {
     let by_bandwidth =
         |a: &&Measured, b: &&Measured| a.bandwidth_bytes_per_s.total_cmp(&b.bandwidth_bytes_per_s);
-    let slowest = Rate::from(again.iter().min_by(by_bandwidth).expect("at least one"));
-    let fastest = Rate::from(again.iter().max_by(by_bandwidth).expect("at least one"));
-    let first = found.rate.bandwidth_bytes_per_s;
-    let range = [slowest.bandwidth_bytes_per_s.min(first), fastest.bandwidth_bytes_per_s.max(first)];
+    let slowest = again.iter().min_by(by_bandwidth).expect("at least one");
+    let fastest = again.iter().max_by(by_bandwidth).expect("at least one");
+    let rate = |measured: &Measured| measured.bandwidth_bytes_per_s.round();
+    let range = [rate(slowest).min(rate(first)), rate(fastest).max(rate(first))];
     found.range_bytes_per_s = Some(range);
-    if !confirm::is_stable(range) && range[0] < first {
-        // The workload line is that of the first, which measures the area from its beginning.
-        found.rate = Rate { workload: std::mem::take(&mut found.rate.workload), ..slowest };
-    }
+    let is_slower = !confirm::is_stable(range) && range[0] < rate(first);
+    let stated = if is_slower { slowest } else { first };
+    let each: Vec<_> = [first].into_iter().chain(again).map(|measured| measured.latencies).collect();
+    let latencies = stated.latencies.compared_with(&each);
+    // The workload line is that of the first, which measures the area from its beginning.
+    let workload = std::mem::take(&mut found.rate.workload);
+    found.rate = Rate { workload, ..Rate::from(&Measured { latencies, ..stated.clone() }) };
 }
 
 /// Recommends a point for random writes to the whole device. `page_bytes` is the page size, or a usual one.
@@ -80,6 +80,7 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
     let setup = session.setup();
     let mut history = WriteHistory {
         effort: setup.effort,
+        has_bound: setup.p99.is_some(),
         budget: setup.budget,
         buffer_bytes,
         stale_bytes,
@@ -95,34 +96,36 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
     let filled = session.is_filled().then_some(test_area.area);
     warn_of_random_writes(session);
     writes::precondition(session.bench(), &mut history)?;
-    let (mut grid, mut chosen) = choose_write(session, test_area, &mut history)?;
-    let mut rates = None;
+    let (mut grid, mut choice) = choose_write(session, test_area, &mut history)?;
+    let bound = bound(session, Load::RandomWrite);
     for attempt in 1.. {
-        let Ok(choice) = &mut chosen else { break };
-        let estimate = choice.measured.bandwidth_bytes_per_s;
+        let estimate = choice.measured;
         choice.measured = writes::sustained(session.bench(), &mut history, &choice.cell, page_bytes)?;
-        // A rate far below the estimate shows that the drive is worn only now: choose again.
-        if choice.measured.bandwidth_bytes_per_s >= writes::KEPT_UP * estimate || attempt == writes::CHOICES {
+        // A rate far below the estimate, or a bound that only the long measurement misses, shows that the drive is worn
+        // only now: choose again.
+        let keeps_up =
+            choice.measured.bandwidth_bytes_per_s >= writes::KEPT_UP * estimate.bandwidth_bytes_per_s;
+        let is_late = is_late(&choice.measured, bound) && !is_late(&estimate, bound);
+        if keeps_up && !is_late || attempt == writes::CHOICES {
             break;
         }
-        (grid, chosen) = choose_write(session, test_area, &mut history)?;
+        (grid, choice) = choose_write(session, test_area, &mut history)?;
     }
-    if let Ok(choice) = &mut chosen {
-        let burst = writes::burst(session.bench(), &mut history, &choice.cell)?;
-        // A burst that is hardly faster than the sustained rate is not reported.
-        let burst = burst.filter(|burst| {
-            burst.bandwidth_bytes_per_s > writes::BURST_GAIN * choice.measured.bandwidth_bytes_per_s
-        });
-        rates = Some(writes::rates(&choice.measured, &history, burst));
-    }
-    if let Some(mut recommendation) = report(session, &grid, chosen, filled) {
-        if let Some(rates) = rates {
-            recommendation.reason += &advice_text::of_writes(&rates, setup.capacity_bytes);
-            recommendation.writes = Some(rates);
-        }
+    let burst = writes::burst(session.bench(), &mut history, &choice.cell)?;
+    // A burst that is hardly faster than the sustained rate is not reported.
+    let burst = burst.filter(|burst| {
+        burst.bandwidth_bytes_per_s > writes::BURST_GAIN * choice.measured.bandwidth_bytes_per_s
+    });
+    let rates = writes::rates(&choice.measured, &history, burst);
+    if let Some(recommendation) = report(session, &grid, &choice, filled, Some(rates)) {
         session.recommend(Load::RandomWrite.name(), recommendation);
     }
     Ok(())
+}
+
+/// Returns whether a measurement misses a bound on its 99th percentile.
+fn is_late(measured: &Measured, bound: Option<Duration>) -> bool {
+    bound.is_some_and(|bound| measured.latencies.p99_ns > bound.as_ns() as f64)
 }
 
 /// Warns that random writes reach the whole drive, unless it maps by address.
@@ -142,13 +145,13 @@ fn choose_write(
     session: &mut Session<'_, '_>,
     test_area: TestArea,
     history: &mut WriteHistory,
-) -> Result<(Grid, Chosen), Interruption> {
+) -> Result<(Grid, Choice), Interruption> {
     let page_bytes = session.setup().page_bytes;
     let mut grid = measure_grid(session, Load::RandomWrite, test_area, page_bytes)?;
     grid.written.iter().for_each(|(&size, &bytes)| history.add(size, bytes));
     let mut confirm = |bench: &mut Bench<'_>, cell: &Cell| writes::once(bench, history, cell);
-    let chosen = choose(session, &mut grid, &mut confirm)?;
-    Ok((grid, chosen))
+    let choice = choose(session, &mut grid, &mut confirm)?;
+    Ok((grid, choice))
 }
 
 fn measure_grid(
@@ -170,10 +173,10 @@ fn choose(
     session: &mut Session<'_, '_>,
     grid: &mut Grid,
     confirm: &mut choice::Confirm<'_>,
-) -> Result<Chosen, Interruption> {
+) -> Result<Choice, Interruption> {
     match bound(session, grid.load) {
         Some(bound) => choice::within(session.bench(), grid, bound.as_ns() as f64, confirm),
-        None => choice::cheapest(session.bench(), grid, confirm).map(Ok),
+        None => choice::cheapest(session.bench(), grid, confirm),
     }
 }
 
@@ -181,17 +184,24 @@ fn choose(
 fn report(
     session: &mut Session<'_, '_>,
     grid: &Grid,
-    chosen: Chosen,
+    choice: &Choice,
     area: Option<Area>,
+    writes: Option<Writes>,
 ) -> Option<Recommendation> {
     session.draw(grid.figure());
     let bound = bound(session, grid.load);
-    match chosen {
-        Ok(choice) => Some(recommendation(session, &choice, bound, area)),
-        Err((cell, measured)) => {
-            let bound = bound.expect("only a bound can be missed");
-            session.advise(advice_text::bound_missed(grid.load, bound, &cell, &measured));
+    let mut conditions = advice_text::conditions(choice, area, session.state());
+    if let Some(writes) = &writes {
+        conditions += &advice_text::of_writes(writes, session.setup().capacity_bytes);
+    }
+    match bound {
+        Some(bound) if is_late(&choice.measured, Some(bound)) => {
+            session.advise(advice_text::bound_missed(grid.load, bound, choice, area, &conditions));
             None
+        }
+        _ => {
+            let reason = advice_text::reason(grid.load, choice, bound) + &conditions;
+            Some(recommendation(session, choice, bound, area, writes, reason))
         }
     }
 }
@@ -201,9 +211,10 @@ fn recommendation(
     choice: &Choice,
     bound: Option<Duration>,
     area: Option<Area>,
+    writes: Option<Writes>,
+    reason: String,
 ) -> Recommendation {
     let Choice { cell, measured, .. } = choice;
-    let state = session.state();
     Recommendation {
         request_bytes: cell.size,
         queue_depth: cell.depth,
@@ -211,11 +222,11 @@ fn recommendation(
         range_bytes_per_s: None,
         p99_bound_ns: bound.map(|bound| bound.as_ns() as f64),
         more_may_be_better: choice.deeper_may_be_better || choice.larger_may_be_better,
-        state: state.name().into(),
+        state: session.state().name().into(),
         area_bytes: area.map(|area| area.length_bytes),
         command: None,
-        writes: None,
-        reason: advice_text::reason(choice, bound, area, state),
+        writes,
+        reason,
     }
 }
 

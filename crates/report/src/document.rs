@@ -93,8 +93,8 @@ pub(crate) struct Advice {
     pub text: String,
     /// Measurements that support it.
     pub evidence: String,
-    /// The command that measures it again; may be empty.
-    pub command: String,
+    /// Commands that measure it again, or that apply it.
+    pub commands: Vec<String>,
 }
 
 /// A main number.

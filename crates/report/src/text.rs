@@ -64,9 +64,12 @@ fn push_advice(out: &mut Vec<String>, document: &Document, width: usize) {
     for advice in &document.advice {
         out.push(String::new());
         push_wrapped(out, &format!("- {}", advice.text), width, 2);
-        for below in [&advice.evidence, &advice.command].into_iter().filter(|text| !text.is_empty()) {
-            push_wrapped(out, &format!("{}{}", " ".repeat(INDENT), one_line(below)), width, INDENT);
+        if !advice.evidence.is_empty() {
+            let evidence = format!("{}{}", " ".repeat(INDENT), one_line(&advice.evidence));
+            push_wrapped(out, &evidence, width, INDENT);
         }
+        // In one line each, to be copied.
+        out.extend(advice.commands.iter().map(|command| format!("{}{command}", " ".repeat(INDENT))));
     }
 }
 

@@ -171,6 +171,13 @@ pub struct Rate {
     pub p50_ns: f64,
     /// 99th percentile of latencies.
     pub p99_ns: f64,
+    /// Lowest and highest median of several measurements; `None` for one. Where these or the percentiles differ by more
+    /// than 25%, `p50_ns` and `p99_ns` are those of the measurement with the longest 99th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_range_ns: Option<[f64; 2]>,
+    /// Lowest and highest 99th percentile of these measurements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_range_ns: Option<[f64; 2]>,
     /// Requests measured.
     pub requests: u64,
     /// Whether it was steady, by the rule of a run.
@@ -188,6 +195,23 @@ pub struct Advice {
     pub text: String,
     /// The evidence.
     pub evidence: String,
+    /// Workloads that measure it again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repeat: Vec<Repeat>,
+}
+
+/// A workload that repeats a measurement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// The value of `initial.state` that the measurement requires of a simulated drive; `None` for the state before the
+    /// probe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The workload.
+    pub workload: String,
+    /// The same as a command line, if the caller knows the device's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 /// Result of a probe.

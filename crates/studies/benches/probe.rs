@@ -107,21 +107,23 @@ fn advised(quick: bool) {
     let all = compare(&subjects, effort, Seed(0), &|comparisons| {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         eprintln!("{done} of {} drives: {}", subjects.len(), comparisons[0].drive);
-        comparisons.iter().filter(|one| !one.holds()).for_each(print_missed);
+        comparisons.iter().filter(|one| !one.holds() || !one.latency_holds()).for_each(print_missed);
     });
-    let share = |load: Option<&str>| {
+    let share = |load: Option<&str>, holds: fn(&Comparison) -> bool| {
         let of = all.iter().filter(|one| load.is_none_or(|load| one.load == load));
-        let (held, count) = of.fold((0, 0), |(held, count), one| (held + u32::from(one.holds()), count + 1));
+        let (held, count) = of.fold((0, 0), |(held, count), one| (held + u32::from(holds(one)), count + 1));
         100.0 * f64::from(held) / f64::from(count.max(1))
     };
     println!(
         "advice-holds: {:.1} % of {} recommendations on {} drives",
-        share(None),
+        share(None, Comparison::holds),
         all.len(),
         subjects.len()
     );
+    println!("advice-p99-holds: {:.1} %", share(None, Comparison::latency_holds));
     for load in LOADS {
-        println!("advice-holds-{load}: {:.1} %", share(Some(load)));
+        println!("advice-holds-{load}: {:.1} %", share(Some(load), Comparison::holds));
+        println!("advice-p99-holds-{load}: {:.1} %", share(Some(load), Comparison::latency_holds));
     }
 }
 
@@ -130,11 +132,15 @@ fn print_missed(missed: &Comparison) {
         format!(" (repeated: {:.1} to {:.1})", lowest / 1e6, highest / 1e6)
     });
     println!(
-        "missed: {}, {}: recommended {:.1} MB/s{range}, a run measures {:.1} MB/s ({})",
+        "missed: {}, {}: recommended {:.1} MB/s{range} with a p99 of {:.1} to {:.1} us, a run measures {:.1} MB/s and \
+         {:.1} us ({})",
         missed.drive,
         missed.load,
         missed.recommended.unwrap_or(f64::NAN) / 1e6,
+        missed.stated_p99_ns[0] / 1e3,
+        missed.stated_p99_ns[1] / 1e3,
         missed.measured / 1e6,
+        missed.measured_p99_ns / 1e3,
         missed.workload
     );
 }

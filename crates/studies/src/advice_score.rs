@@ -7,7 +7,7 @@
 
 use flashlane_base::{Random, Seed};
 use flashlane_device::Device;
-use flashlane_measure::{RunOptions, run};
+use flashlane_measure::{Run, RunOptions, run};
 use flashlane_probe::{Effort, Options, ProbeResult, Recommendation, probe};
 use flashlane_sim::config::DriveConfig;
 use flashlane_sim::profile;
@@ -16,6 +16,10 @@ use rayon::prelude::*;
 
 /// A recommendation holds where its bandwidth is within this share of that of a run.
 pub const TOLERANCE: f64 = 0.1;
+
+/// The latencies of a recommendation hold where its 99th percentile is within this factor of that of a run, or of the
+/// range that it states.
+pub const LATENCY_FACTOR: f64 = 1.25;
 
 /// The kinds of recommendation.
 pub const LOADS: [&str; 3] = ["random_read", "scan", "random_write"];
@@ -47,6 +51,10 @@ pub struct Comparison {
     pub range: Option<[f64; 2]>,
     /// Bytes per second of the run.
     pub measured: f64,
+    /// Lowest and highest 99th percentile that the recommendation states, in nanoseconds.
+    pub stated_p99_ns: [f64; 2],
+    /// 99th percentile of the run.
+    pub measured_p99_ns: f64,
     /// The line that was run.
     pub workload: String,
 }
@@ -60,6 +68,12 @@ impl Comparison {
     /// Returns whether the recommendation holds.
     pub fn holds(&self) -> bool {
         self.error() <= TOLERANCE
+    }
+
+    /// Returns whether its 99th percentile holds.
+    pub fn latency_holds(&self) -> bool {
+        let [lowest, highest] = self.stated_p99_ns;
+        (lowest / LATENCY_FACTOR..=highest * LATENCY_FACTOR).contains(&self.measured_p99_ns)
     }
 }
 
@@ -122,25 +136,40 @@ fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<Comparison>
         .map(|load| {
             let drive = format!("{}, {state}", subject.name);
             let Some(point) = result.recommendation.get(load) else {
-                let (recommended, range, workload) = (None, None, String::new());
-                return Comparison { drive, load, recommended, range, measured: 0.0, workload };
+                return Comparison {
+                    drive,
+                    load,
+                    recommended: None,
+                    range: None,
+                    measured: 0.0,
+                    stated_p99_ns: [f64::INFINITY; 2],
+                    measured_p99_ns: 0.0,
+                    workload: String::new(),
+                };
             };
             // On a never written drive, the probe measures this where it has written in order.
             let filled = point.area_bytes.is_some();
-            let measured = measure(&subject.config(if filled { "full" } else { state }), seed, point);
-            let recommended = Some(point.rate.bandwidth_bytes_per_s);
-            let (range, workload) = (point.range_bytes_per_s, point.rate.workload.clone());
-            Comparison { drive, load, recommended, range, measured, workload }
+            let run = measure(&subject.config(if filled { "full" } else { state }), seed, point);
+            Comparison {
+                drive,
+                load,
+                recommended: Some(point.rate.bandwidth_bytes_per_s),
+                range: point.range_bytes_per_s,
+                measured: run.bandwidth_bytes_per_s(),
+                stated_p99_ns: point.rate.p99_range_ns.unwrap_or([point.rate.p99_ns; 2]),
+                measured_p99_ns: run.latencies().latency().p99,
+                workload: point.rate.workload.clone(),
+            }
         })
         .collect()
 }
 
 /// Measures a recommendation's line on a new drive.
-fn measure(config: &DriveConfig, seed: Seed, point: &Recommendation) -> f64 {
+fn measure(config: &DriveConfig, seed: Seed, point: &Recommendation) -> Run {
     let workload = Workload::parse(&point.rate.workload).expect("a line that can be run");
     let mut device = device(config, Seed(seed.0 ^ 0x5a5a));
     let options = RunOptions { samples: 0, ..RunOptions::default() };
-    run(&mut *device, &workload, options).expect("the line fits the drive").bandwidth_bytes_per_s()
+    run(&mut *device, &workload, options).expect("the line fits the drive")
 }
 
 fn device(config: &DriveConfig, seed: Seed) -> Box<dyn Device> {
@@ -277,6 +306,15 @@ mod tests {
         let subject = |name: &str, state| Subject { name: name.into(), profile: text_of(name).into(), state };
         let missed = misses(&[subject("ssd-s", "full"), subject("msr-32g", "fragmented")]);
         assert!(missed.is_empty(), "{missed:#?}");
+    }
+
+    /// The planes of ssd-m keep the distances in time at which they became busy, on which the latency of writes depends.
+    #[test]
+    fn latencies_hold_where_planes_keep_their_distances() {
+        let name = "ssd-m";
+        let subject = Subject { name: name.into(), profile: text_of(name).into(), state: "full" };
+        let all = compare(&[subject], Effort::Quick, Seed(7), &|_| {});
+        assert!(all.iter().all(Comparison::latency_holds), "{all:#?}");
     }
 
     /// All reads and scans, and all writes but one: the planes of random 4 keep the distances at which earlier writes

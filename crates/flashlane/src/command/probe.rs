@@ -222,14 +222,18 @@ fn add_fragmented(
     Ok(())
 }
 
-/// Adds to each recommendation the command that measures it again, for a simulated drive in the state that the probe
-/// measured.
+/// Adds the commands that repeat measurements, for a simulated drive in the state that was measured.
 fn add_commands(result: &mut ProbeResult, target: &Target) -> Result<(), Failure> {
-    let filled = target.with_state("full")?;
-    for point in result.recommendation.values_mut() {
-        let device = filled.as_ref().filter(|_| point.area_bytes.is_some()).unwrap_or(target);
-        point.command =
-            Some(format!("flashlane run {} {}", quoted(&device.to_string()), point.rate.workload));
+    for advice in &mut result.advice {
+        for repeat in &mut advice.repeat {
+            let changed = repeat.state.as_ref().map(|state| target.with_state(state)).transpose()?.flatten();
+            let device = changed.as_ref().unwrap_or(target);
+            repeat.command =
+                Some(format!("flashlane run {} {}", quoted(&device.to_string()), repeat.workload));
+        }
+        if let Some(point) = result.recommendation.get_mut(&advice.about) {
+            point.command = advice.repeat.first().and_then(|repeat| repeat.command.clone());
+        }
     }
     Ok(())
 }

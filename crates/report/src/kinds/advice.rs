@@ -86,7 +86,7 @@ fn advice(setting: &SettingRow) -> Advice {
         setting.void_when
     );
     let text = format!("Set {} to {}, now {}.", setting.name, setting.proposed, setting.now);
-    Advice { text, evidence: capitalised(&evidence), command: setting.apply.clone() }
+    Advice { text, evidence: capitalised(&evidence), commands: vec![setting.apply.clone()] }
 }
 
 /// Returns a setting to keep against the prediction, with both gains.
@@ -94,7 +94,7 @@ fn withdrawal(setting: &WithdrawnRow) -> Advice {
     Advice {
         text: format!("Keep {} at {}: {} is withdrawn.", setting.name, setting.now, setting.proposed),
         evidence: capitalised(&format!("{}; {}.", gains(&setting.effect), setting.why)),
-        command: String::new(),
+        commands: Vec::new(),
     }
 }
 
@@ -306,7 +306,7 @@ mod tests {
         assert!(document.headline.starts_with("Keep the defaults: one that was"), "{}", document.headline);
         let first = &document.advice[0];
         assert_eq!(first.text, "Keep depth at 1: 8 is withdrawn.");
-        assert!(first.command.is_empty(), "nothing is to be set");
+        assert!(first.commands.is_empty(), "nothing is to be set");
         for part in ["Measured 1.00 times as fast", "2.00 times as fast (2.00 to 2.00) was predicted"] {
             assert!(first.evidence.contains(part), "{}", first.evidence);
         }

@@ -5,8 +5,7 @@ use super::{Content, Reportable, named, part_table, scalar};
 use crate::document::{Advice, Cell, Column, Document, Fact, Row, Table, Tone};
 use crate::format::{exact, percent, plain_name, plain_value};
 use flashlane_result::feature::Feature;
-use flashlane_result::probe::{Finding, ProbeResult, Recommendation, Status};
-use serde_json::{Map, Value};
+use flashlane_result::probe::{Advice as ProbeAdvice, Finding, ProbeResult, Rate, Recommendation, Status};
 
 impl Reportable for ProbeResult {
     fn content(&self) -> Content {
@@ -49,12 +48,7 @@ fn of(result: &ProbeResult) -> Document {
     let advice = result.advice.iter().map(|advice| Advice {
         text: advice.text.clone(),
         evidence: advice.evidence.clone(),
-        // Advice on a workload includes the command that measures it again.
-        command: result
-            .recommendation
-            .get(&advice.about)
-            .and_then(|point| point.command.clone())
-            .unwrap_or_default(),
+        commands: commands(result, advice),
     });
     Document {
         kind: "Probe",
@@ -67,6 +61,19 @@ fn of(result: &ProbeResult) -> Document {
         tables,
         ..Document::default()
     }
+}
+
+/// Returns the commands that measure a piece of advice again. Older results have them in the recommendation alone.
+fn commands(result: &ProbeResult, advice: &ProbeAdvice) -> Vec<String> {
+    if advice.repeat.is_empty() {
+        return result
+            .recommendation
+            .get(&advice.about)
+            .and_then(|point| point.command.clone())
+            .into_iter()
+            .collect();
+    }
+    advice.repeat.iter().filter_map(|repeat| repeat.command.clone()).collect()
 }
 
 fn value(feature: Feature, finding: &Finding) -> String {
@@ -115,21 +122,96 @@ fn finding_table(findings: &[(Feature, &Finding)]) -> Table {
     }
 }
 
-/// Returns the numbers of each recommended workload.
+/// Returns the numbers of each recommended workload; those of writes for each state of the drive.
 fn recommendation(result: &ProbeResult) -> Option<Table> {
-    let numbers = |(load, point): (&String, &Recommendation)| -> (String, Map<String, Value>) {
+    let rates: Vec<(String, &Recommendation, &Rate)> =
+        result.recommendation.iter().flat_map(|(load, point)| rates(plain_name(load), point)).collect();
+    let numbers = |(name, point, rate): &(String, &Recommendation, &Rate)| {
         let fields = named([
             ("request_bytes", scalar(point.request_bytes)),
             ("queue_depth", scalar(point.queue_depth)),
-            ("bandwidth_bytes_per_s", scalar(point.rate.bandwidth_bytes_per_s)),
-            ("iops", scalar(point.rate.iops)),
-            ("p50_ns", scalar(point.rate.p50_ns)),
-            ("p99_ns", scalar(shown("p99", point.rate.p99_ns, point.rate.requests))),
+            ("bandwidth_bytes_per_s", scalar(rate.bandwidth_bytes_per_s)),
+            ("iops", scalar(rate.iops)),
+            ("p50_ns", scalar(rate.p50_ns)),
+            ("p99_ns", scalar(shown("p99", rate.p99_ns, rate.requests))),
         ]);
-        (plain_name(load), fields)
+        (name.clone(), fields)
     };
-    let table =
-        part_table("Recommendation", Column::left("For", "work"), result.recommendation.iter().map(numbers))?;
-    let table = with_reason(table, result.recommendation.values().map(|point| point.rate.requests));
+    let table = part_table("Recommendation", Column::left("For", "work"), rates.iter().map(numbers))?;
+    let table = with_reason(table, rates.iter().map(|(_, _, rate)| rate.requests));
     Some(table.beside(["bandwidth"]))
+}
+
+/// Returns the rates of a recommended workload, each with the state of the drive that it holds for.
+fn rates(name: String, point: &Recommendation) -> Vec<(String, &Recommendation, &Rate)> {
+    let Some(writes) = &point.writes else { return vec![(name, point, &point.rate)] };
+    let state = match (writes.cleaning, writes.steady) {
+        (Some(false), _) => "spare space left",
+        (_, true) => "sustained",
+        (_, false) => "not steady yet",
+    };
+    let mut rates = vec![(format!("{name}, {state}"), point, &point.rate)];
+    rates.extend(writes.burst.as_ref().map(|burst| (format!("{name}, burst"), point, burst)));
+    rates.extend(writes.fragmented.as_ref().map(|worn| {
+        let state = if worn.steady { "fragmented, sustained" } else { "fragmented, not steady" };
+        (format!("{name}, {state}"), point, worn)
+    }));
+    rates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_result::probe::Writes;
+
+    fn rate(bandwidth_bytes_per_s: f64) -> Rate {
+        Rate {
+            bandwidth_bytes_per_s,
+            iops: 1000.0,
+            p50_ns: 1e5,
+            p99_ns: 2e5,
+            p50_range_ns: None,
+            p99_range_ns: None,
+            requests: 10_000,
+            steady: true,
+            workload: "random-write".into(),
+        }
+    }
+
+    #[test]
+    fn writes_have_a_row_for_each_state_of_the_drive() {
+        let writes = Writes {
+            steady: true,
+            cleaning: Some(false),
+            write_amplification: None,
+            written_bytes: 0,
+            stale_bytes: 0,
+            buffer_bytes: None,
+            burst: Some(rate(132.6e6)),
+            fragmented: Some(rate(4.1e6)),
+        };
+        let point = Recommendation {
+            request_bytes: 4096,
+            queue_depth: 2,
+            rate: rate(80.8e6),
+            range_bytes_per_s: None,
+            p99_bound_ns: None,
+            more_may_be_better: false,
+            state: "never-written".into(),
+            area_bytes: None,
+            command: None,
+            writes: Some(writes),
+            reason: String::new(),
+        };
+        let rows: Vec<(String, f64)> = rates("Random write".into(), &point)
+            .into_iter()
+            .map(|(name, _, rate)| (name, rate.bandwidth_bytes_per_s))
+            .collect();
+        let expected = [
+            ("Random write, spare space left", 80.8e6),
+            ("Random write, burst", 132.6e6),
+            ("Random write, fragmented, sustained", 4.1e6),
+        ];
+        assert_eq!(rows, expected.map(|(name, rate)| (name.to_owned(), rate)));
+    }
 }

@@ -192,12 +192,10 @@ fn advice(document: &Document) -> String {
         out += &format!("<h2>{}</h2>\n", escape(&sentence(&document.headline)));
     }
     out += "<ul>\n";
-    for Advice { text, evidence, command } in &document.advice {
+    for Advice { text, evidence, commands } in &document.advice {
         out += &format!("<li>{}", escape(&sentence(text)));
         out += &paragraph("evidence", &sentence(evidence));
-        if !command.is_empty() {
-            out += &format!("<code>{}</code>", escape(command));
-        }
+        out.extend(commands.iter().map(|command| format!("<code>{}</code>", escape(command))));
         out += "</li>\n";
     }
     out + "</ul></section>\n"
