@@ -40,9 +40,9 @@ const BAND_FACTOR: u64 = 16;
 /// Least random reads of a measurement, and least for each in flight.
 const READS: u64 = 256;
 const READS_EACH: u64 = 32;
-/// Sizes of the requests of scans.
-const SCANS: [u64; 9] =
-    [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20];
+/// Sizes of the requests of scans: those that hold whole pages.
+const SCANS: [u64; 10] =
+    [4 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20];
 /// Least bytes of a scan, and least requests for each in flight.
 const SCAN_BYTES: u64 = 16 << 20;
 const REQUESTS_EACH: u64 = 8;

@@ -4,8 +4,15 @@ use crate::proposal::{Advice, Proposal};
 use crate::{CostModel, Reads, Trial};
 use flashlane_base::units::format_bytes;
 
+/// Default of `bs`.
+pub const BLOCK_SIZE: u64 = 4 << 10;
+
 /// Returns the depth of random reads and the size of sequential ones beyond which fio measures nothing new.
+///
+/// # Panics
+/// If the model's pages are not fio's blocks, 4 KiB.
 pub fn fio(model: &CostModel) -> Advice {
+    assert_eq!(model.page_bytes(), BLOCK_SIZE, "a model for fio has its blocks");
     let mut advice = Advice::default();
     let page = model.page_bytes();
     let band = model.area_pages() as f64;
@@ -37,31 +44,30 @@ pub fn fio(model: &CostModel) -> Advice {
         },
     );
 
-    let sizes = model.scans().iter().map(|cost| cost.request_bytes);
-    let (least, most) = (sizes.clone().min().unwrap_or(page), sizes.max().unwrap_or(page));
+    let most = model.scans().iter().map(|cost| cost.request_bytes).max().expect("a model has scans");
     let size = model.size_of_scan(1, most);
     let scan = |request_bytes| vec![Reads::Scan { pages, request_bytes, depth: 1 }];
     advice.consider(
         model,
         Proposal {
             name: "bs (read)".into(),
-            now: least.to_string(),
+            now: page.to_string(),
             proposed: size.to_string(),
             scope: "job",
             apply: format!("rw=read bs={size} ioengine=io_uring direct=1 iodepth=1"),
-            undo: format!("bs={least}"),
+            undo: format!("bs={page}"),
             measured: format!(
                 "a page of {} takes {} in requests of {} and {} in requests of {}",
                 format_bytes(page),
-                us(model.scanned_page(least, 1).mean),
-                format_bytes(least),
+                us(model.scanned_page(page, 1).mean),
+                format_bytes(page),
                 us(model.scanned_page(size, 1).mean),
                 format_bytes(size)
             ),
             formula: "smallest request whose time of a page is within 5% of the best",
             void_when: "the program's own size of requests is to be measured",
             on: format!("a scan of {}", format_bytes(pages as u64 * page)),
-            trial: Trial { first: scan(least), second: scan(size) },
+            trial: Trial { first: scan(page), second: scan(size) },
             relies_on: None,
         },
     );

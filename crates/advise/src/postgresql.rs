@@ -133,6 +133,7 @@ pub fn postgresql(model: &CostModel, database: &PostgreSql) -> Advice {
     let workers = if database.version >= ASYNCHRONOUS {
         let proposed = deepest.clamp(WORKERS, MOST_WORKERS);
         let in_flight = proposed.min(database.concurrency());
+        let trial = Trial { first: database.bitmap(WORKERS), second: database.bitmap(in_flight) };
         advice.consider(
             model,
             Proposal {
@@ -143,15 +144,15 @@ pub fn postgresql(model: &CostModel, database: &PostgreSql) -> Advice {
                 apply: format!("ALTER SYSTEM SET io_workers = {proposed}; SELECT pg_reload_conf();"),
                 undo: "ALTER SYSTEM RESET io_workers; SELECT pg_reload_conf();".into(),
                 measured: format!(
-                    "a page at random takes {} with {WORKERS} in flight and {} with {deepest}",
-                    us(model.random_page(band, WORKERS).mean),
-                    us(model.random_page(band, deepest).mean)
+                    "{}, of which effective_io_concurrency allows {} at first",
+                    at_random(model, &trial),
+                    database.concurrency()
                 ),
                 formula: "fewest in flight whose time of a page is within 5% of the best; with io_method = worker each \
                           worker has one read in flight",
                 void_when: "io_method is io_uring or sync",
                 on: database.on_bitmap(),
-                trial: Trial { first: database.bitmap(WORKERS), second: database.bitmap(in_flight) },
+                trial,
                 relies_on: None,
             },
         );
@@ -162,7 +163,10 @@ pub fn postgresql(model: &CostModel, database: &PostgreSql) -> Advice {
     let relies_on = (!advice.proposals.is_empty()).then_some(WORKERS_NAME);
 
     let now = database.concurrency();
-    let proposed = deepest.min(MOST_CONCURRENCY);
+    // More than the workers would wait for them.
+    let proposed = if deepest >= workers { workers.max(now) } else { deepest.min(MOST_CONCURRENCY) };
+    let trial =
+        Trial { first: database.bitmap(now.min(workers)), second: database.bitmap(proposed.min(workers)) };
     advice.consider(
         model,
         Proposal {
@@ -174,18 +178,20 @@ pub fn postgresql(model: &CostModel, database: &PostgreSql) -> Advice {
                 "ALTER SYSTEM SET effective_io_concurrency = {proposed}; SELECT pg_reload_conf();"
             ),
             undo: "ALTER SYSTEM RESET effective_io_concurrency; SELECT pg_reload_conf();".into(),
-            measured: format!(
-                "a page at random takes {} with {now} in flight and {} with {deepest}",
-                us(model.random_page(band, now).mean),
-                us(model.random_page(band, deepest).mean)
-            ),
-            formula: "fewest in flight whose time of a page is within 5% of the best",
-            void_when: "other sessions keep the device busy, or most pages are found in memory",
-            on: database.on_bitmap(),
-            trial: Trial {
-                first: database.bitmap(now.min(workers)),
-                second: database.bitmap(proposed.min(workers)),
+            measured: at_random(model, &trial),
+            formula: if database.version >= ASYNCHRONOUS {
+                "fewest in flight whose time of a page is within 5% of the best; no more than io_workers"
+            } else {
+                "fewest in flight whose time of a page is within 5% of the best"
             },
+            void_when: if database.version >= ASYNCHRONOUS {
+                "io_workers is smaller with io_method = worker, other sessions keep the device busy, or most pages are \
+                 found in memory"
+            } else {
+                "other sessions keep the device busy, or most pages are found in memory"
+            },
+            on: database.on_bitmap(),
+            trial,
             relies_on,
         },
     );
@@ -277,6 +283,20 @@ pub fn postgresql(model: &CostModel, database: &PostgreSql) -> Advice {
     advice
 }
 
+/// Returns the times of a page at random with which the gain of a trial is predicted.
+fn at_random(model: &CostModel, trial: &Trial) -> String {
+    let page = |reads: &[Reads]| match reads {
+        [Reads::Random { band_pages, depth, .. }] => {
+            (model.random_page(*band_pages, *depth).mean / 1e3, *depth)
+        }
+        _ => unreachable!("a bitmap heap scan is one pattern"),
+    };
+    let ((first_us, first), (second_us, second)) = (page(&trial.first), page(&trial.second));
+    format!(
+        "a page at random takes {first_us:.1} µs with {first} in flight and {second_us:.1} µs with {second}"
+    )
+}
+
 /// Returns the depth of a single pattern.
 fn depth_of(reads: &[Reads]) -> u32 {
     match reads {
@@ -334,5 +354,56 @@ impl PostgreSql {
             trial: Trial { first, second },
             relies_on: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Estimate, RandomCost, ScanCost};
+
+    /// A device on which twice as many reads in flight take half the time each, up to `deepest`.
+    fn model(deepest: u32) -> CostModel {
+        let sure = |mean: f64| Estimate { mean, half_width: mean * 0.001 };
+        let depths = || (0..7).map(|power| 1_u32 << power);
+        let time = |depth: u32| sure(64_000.0 / f64::from(depth.min(deepest)));
+        let random = depths().map(|depth| RandomCost { band_pages: 1 << 17, depth, page_ns: time(depth) });
+        let scan = |depth| ScanCost { request_bytes: COMBINED, depth, page_ns: sure(1000.0) };
+        CostModel::new(PAGE, 1 << 17, random.collect(), depths().map(scan).collect())
+    }
+
+    fn proposal(version: u32, deepest: u32, name: &str) -> Option<Proposal> {
+        let database = PostgreSql::new(version, 1 << 30, 0.9).expect("possible values");
+        postgresql(&model(deepest), &database).proposals.into_iter().find(|proposal| proposal.name == name)
+    }
+
+    #[test]
+    fn evidence_gives_the_predicted_gain() {
+        // 64 reads in flight are best, but no more than 32 workers read.
+        for (name, proposed, evidence, gain) in [
+            ("io_workers", "32", "21.3 µs with 3 in flight and 4.0 µs with 16", 16.0 / 3.0),
+            ("effective_io_concurrency", "32", "4.0 µs with 16 in flight and 2.0 µs with 32", 2.0),
+        ] {
+            let proposal = proposal(18, 64, name).expect("it gains");
+            assert_eq!(proposal.proposed, proposed, "{name}");
+            assert!(proposal.measured.contains(evidence), "{}", proposal.measured);
+            assert!((proposal.gain(&model(64)).mean / gain - 1.0).abs() < 1e-9, "{name}");
+        }
+        let concurrency = proposal(18, 64, "effective_io_concurrency").expect("it gains");
+        assert!(concurrency.void_when.contains("io_workers"), "{}", concurrency.void_when);
+    }
+
+    #[test]
+    fn concurrency_is_limited_by_no_workers_before_version_18() {
+        let proposal = proposal(17, 64, "effective_io_concurrency").expect("it gains");
+        assert_eq!(proposal.proposed, "64");
+        assert!(!proposal.void_when.contains("io_workers"), "{}", proposal.void_when);
+    }
+
+    #[test]
+    fn concurrency_above_the_workers_is_kept() {
+        assert!(proposal(18, 2, "io_workers").is_none());
+        assert!(proposal(18, 2, "effective_io_concurrency").is_none());
+        assert!(proposal(18, 16, "effective_io_concurrency").is_none());
     }
 }

@@ -57,6 +57,8 @@ pub struct Kept {
     pub now: String,
     /// Why it stays.
     pub why: String,
+    /// Whether another value may gain [`LEAST_GAIN`], by an interval that reaches below it.
+    pub is_undecided: bool,
 }
 
 /// A proposal that the device contradicted, or that relies on such a one.
@@ -85,20 +87,22 @@ impl Advice {
         let Proposal { name, now, proposed, .. } = &proposal;
         if now == proposed {
             let why = format!("no other value is predicted to gain 5% on {}", proposal.on);
-            return self.kept.push(Kept { name: name.clone(), now: now.clone(), why });
+            return self.kept.push(Kept { name: name.clone(), now: now.clone(), why, is_undecided: false });
         }
         let gain = proposal.gain(model);
         if gain.low() >= LEAST_GAIN {
             return self.proposals.push(proposal);
         }
+        let is_undecided = gain.mean >= LEAST_GAIN;
         let why = format!(
-            "{proposed} is predicted to gain {:.2} times (95% interval {:.2} to {:.2}) on {}",
+            "{proposed} is predicted to gain {:.2} times (95% interval {:.2} to {:.2}) on {}{}",
             gain.mean,
             gain.low(),
             gain.high(),
-            proposal.on
+            proposal.on,
+            if is_undecided { ": the measurements differ too much to tell" } else { "" }
         );
-        self.kept.push(Kept { name: name.clone(), now: now.clone(), why });
+        self.kept.push(Kept { name: name.clone(), now: now.clone(), why, is_undecided });
     }
 
     /// Holds the proposals to the times of their two ways, as [`crate::check`] returns them. One stays, with its measured
@@ -200,6 +204,16 @@ mod tests {
         assert_eq!(checked(&[100.0, 60.0]), (0, 2));
         // 1.06, give or take 0.015.
         assert_eq!(checked(&[94.34, 60.0]), (0, 2));
+    }
+
+    #[test]
+    fn gain_within_its_error_is_undecided() {
+        for (deep, half_width, undecided) in [(50.0, 40.0, true), (98.0, 0.1, false), (98.0, 40.0, false)] {
+            let mut advice = Advice::default();
+            advice.consider(&model(deep, half_width), proposal("2"));
+            assert_eq!(advice.kept[0].is_undecided, undecided, "{deep} ± {half_width}");
+            assert_eq!(advice.kept[0].why.contains("too much to tell"), undecided);
+        }
     }
 
     #[test]

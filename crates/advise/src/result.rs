@@ -10,6 +10,9 @@ use flashlane_result::advice::{
 /// held.
 const TOLERANCE: f64 = 0.10;
 
+/// Intervals that meet show that a prediction held where they exclude that the values differ by this factor.
+const FACTOR: f64 = 2.0;
+
 /// Returns the result for a program's settings. `times` has those of each proposal's two ways, if they were measured;
 /// proposals that they contradict are withdrawn.
 pub fn result_of(
@@ -61,12 +64,17 @@ fn effect(model: &CostModel, proposal: &Proposal, measured: Option<Estimate>) ->
         on: proposal.on.clone(),
         predicted: predicted.to_interval(),
         measured: measured.map(Estimate::to_interval),
-        holds: measured.map(|measured| holds(predicted, measured)),
+        holds: measured.and_then(|measured| holds(predicted, measured)),
     }
 }
 
 fn kept_rows(kept: &[Kept]) -> Vec<KeptRow> {
-    let row = |kept: &Kept| KeptRow { name: kept.name.clone(), now: kept.now.clone(), why: kept.why.clone() };
+    let row = |kept: &Kept| KeptRow {
+        name: kept.name.clone(),
+        now: kept.now.clone(),
+        why: kept.why.clone(),
+        undecided: kept.is_undecided,
+    };
     kept.iter().map(row).collect()
 }
 
@@ -79,7 +87,7 @@ pub fn plan_result(model: &CostModel, plans: &[Plan], measured: &[(String, Estim
             name: plan.name.clone(),
             predicted_ns: predicted.to_interval(),
             measured_ns: measured.map(Estimate::to_interval),
-            holds: measured.map(|measured| holds(predicted, measured)),
+            holds: measured.and_then(|measured| holds(predicted, measured)),
         }
     });
     let mut plans: Vec<PlanRow> = rows.collect();
@@ -90,10 +98,16 @@ pub fn plan_result(model: &CostModel, plans: &[Plan], measured: &[(String, Estim
     AdviceResult { plans, ..of_model(model, "plan") }
 }
 
-/// Returns whether a measured value is what was predicted: the intervals meet, or the values differ by at most 10%.
-fn holds(predicted: Estimate, measured: Estimate) -> bool {
+/// Returns whether a measured value is what was predicted: the values differ by at most 10%, or the intervals meet.
+/// `None` where these meet only since they are wide: the values may differ by a factor of two.
+fn holds(predicted: Estimate, measured: Estimate) -> Option<bool> {
+    let ratio = measured.over(predicted);
+    if (ratio.mean - 1.0).abs() <= TOLERANCE {
+        return Some(true);
+    }
     let meet = predicted.low() <= measured.high() && measured.low() <= predicted.high();
-    meet || (measured.mean / predicted.mean - 1.0).abs() <= TOLERANCE
+    let is_precise = ratio.low() > 1.0 / FACTOR && ratio.high() < FACTOR;
+    if meet && !is_precise { None } else { Some(meet) }
 }
 
 fn of_model(model: &CostModel, program: &str) -> AdviceResult {
@@ -132,9 +146,17 @@ mod tests {
     #[test]
     fn prediction_holds_where_intervals_meet_or_values_are_near() {
         let estimate = |mean, half_width| Estimate { mean, half_width };
-        assert!(holds(estimate(2.0, 0.5), estimate(2.8, 0.4)));
-        assert!(holds(estimate(2.0, 0.0), estimate(2.19, 0.0)));
-        assert!(!holds(estimate(2.0, 0.0), estimate(2.21, 0.0)));
-        assert!(!holds(estimate(2.0, 0.1), estimate(1.7, 0.1)));
+        assert_eq!(holds(estimate(2.0, 0.5), estimate(2.8, 0.4)), Some(true));
+        assert_eq!(holds(estimate(2.0, 0.0), estimate(2.19, 0.0)), Some(true));
+        assert_eq!(holds(estimate(2.0, 0.0), estimate(2.21, 0.0)), Some(false));
+        assert_eq!(holds(estimate(2.0, 0.1), estimate(1.7, 0.1)), Some(false));
+    }
+
+    #[test]
+    fn intervals_that_meet_only_since_they_are_wide_decide_nothing() {
+        let estimate = |mean, half_width| Estimate { mean, half_width };
+        assert_eq!(holds(estimate(8.7, 4.0), estimate(4.26, 3.0)), None);
+        assert_eq!(holds(estimate(2.0, f64::INFINITY), estimate(2.5, 0.1)), None);
+        assert_eq!(holds(estimate(8.7, 0.4), estimate(4.26, 0.3)), Some(false));
     }
 }

@@ -93,7 +93,8 @@ pub struct Effect {
     pub predicted: Interval,
     /// By the task's reads, made on the device in turn with both values; `null` where they were not made.
     pub measured: Option<Interval>,
-    /// Whether the prediction held: the intervals meet, or the values differ by at most 10%.
+    /// Whether the prediction held: the values differ by at most 10%, or the intervals meet; `null` where these meet only
+    /// since they are so wide that the values may differ by a factor of two.
     pub holds: Option<bool>,
 }
 
@@ -121,6 +122,9 @@ pub struct KeptRow {
     pub now: String,
     /// Why it stays.
     pub why: String,
+    /// Whether another value may gain 5%, but the measurements differ too much to tell.
+    #[serde(default)]
+    pub undecided: bool,
 }
 
 /// A plan.

@@ -1,8 +1,8 @@
 //! Predictions beside the simulated drives that they are about.
 
 use flashlane_advise::{
-    AdviseError, Calibration, CostModel, Estimate, LEAST_GAIN, Plan, PostgreSql, PostgreSqlError, Reads,
-    Trial, calibrate, check, compare, fio, postgresql, result_of, rocksdb,
+    AdviseError, Calibration, CostModel, Estimate, FIO_BLOCK_SIZE, LEAST_GAIN, Plan, PostgreSql,
+    PostgreSqlError, Reads, Trial, calibrate, check, compare, fio, postgresql, result_of, rocksdb,
 };
 use flashlane_base::{Random, Seed};
 use flashlane_device::Device;
@@ -34,6 +34,11 @@ fn go_on(_: &f64) -> ControlFlow<()> {
 
 fn model_of(device: &mut dyn Device) -> CostModel {
     calibrate(device, &Calibration::default(), &mut go_on).expect("reads succeed")
+}
+
+fn fio_model_of(device: &mut dyn Device) -> CostModel {
+    let calibration = Calibration { page_bytes: FIO_BLOCK_SIZE, ..Calibration::default() };
+    calibrate(device, &calibration, &mut go_on).expect("reads succeed")
 }
 
 fn pages(device: &dyn Device) -> f64 {
@@ -147,14 +152,16 @@ fn predicted_gains_are_measured() {
         let model = model_of(&mut drive);
         for version in 15..=18 {
             let database = PostgreSql::new(version, 512 << 20, 0.9).expect("possible values");
-            let mut advices = vec![postgresql(&model, &database)];
+            let mut advices = vec![(model.clone(), postgresql(&model, &database))];
             if version == 15 {
-                advices.extend([rocksdb(&model), fio(&model)]);
+                let blocks = fio_model_of(&mut drive);
+                advices.extend([(model.clone(), rocksdb(&model)), (blocks.clone(), fio(&blocks))]);
             }
-            for advice in advices {
+            for (model, advice) in advices {
                 let trials: Vec<Trial> =
                     advice.proposals.iter().map(|proposal| proposal.trial.clone()).collect();
-                let calibration = Calibration { seed: Seed(5), ..Calibration::default() };
+                let page_bytes = model.page_bytes();
+                let calibration = Calibration { seed: Seed(5), page_bytes, ..Calibration::default() };
                 let times = check(&mut drive, &trials, &calibration, &mut go_on).expect("reads succeed");
                 let result = result_of(&model, "program", advice, Some(&times));
                 let settings = result.settings.iter().map(|row| (&row.name, &row.effect, true));
@@ -171,6 +178,15 @@ fn predicted_gains_are_measured() {
     }
     println!("advise-gains: {:.1} % of {all} gains", f64::from(held) / f64::from(all) * 100.0);
     assert!(held * 10 >= all * 9, "{held} of {all} predictions held");
+}
+
+#[test]
+fn sequential_reads_of_fio_are_compared_with_its_default() {
+    let model = fio_model_of(&mut ssd_s());
+    let advice = fio(&model);
+    let size = advice.proposals.iter().find(|proposal| proposal.name == "bs (read)").expect("it gains");
+    assert_eq!((size.now.as_str(), size.undo.as_str()), ("4096", "bs=4096"));
+    assert!(size.measured.contains("in requests of 4 KiB"), "{}", size.measured);
 }
 
 #[test]

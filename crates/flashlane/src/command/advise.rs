@@ -8,8 +8,8 @@ use crate::progress::Meter;
 use anyhow::anyhow;
 use clap::Subcommand;
 use flashlane_advise::{
-    Advice, AdviseError, Calibration, CostModel, Estimate, Plan, PostgreSql, Reads, Trial, calibrate, check,
-    fio, plan_result, postgresql, result_of, rocksdb,
+    Advice, AdviseError, Calibration, CostModel, Estimate, FIO_BLOCK_SIZE, Plan, PostgreSql, Reads, Trial,
+    calibrate, check, fio, plan_result, postgresql, result_of, rocksdb,
 };
 use flashlane_base::Seed;
 use flashlane_base::units::{format_bytes, parse_bytes, parse_share};
@@ -94,6 +94,9 @@ struct MeasuringOptions {
     /// that gain less than 5%
     #[arg(long)]
     check: bool,
+    /// Measurements of each point: more of them narrow the intervals
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=i64::from(MOST_REPETITIONS)))]
+    repeat: u32,
     /// Seed of all randomness
     #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]
     seed: Seed,
@@ -103,6 +106,9 @@ struct MeasuringOptions {
     #[command(flatten)]
     output: OutputOptions,
 }
+
+/// Most measurements of a point.
+const MOST_REPETITIONS: u32 = 1000;
 
 /// Largest table that is assumed unless one is given.
 const TABLE: u64 = 10 << 30;
@@ -114,7 +120,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
             let of = |table_bytes| PostgreSql::new(version, table_bytes, cached).map_err(Failure::unusable);
             // Before the device is measured.
             of(table.unwrap_or(TABLE))?;
-            advise(measuring, &format!("postgresql {version}"), |model| {
+            let calibration = measuring.calibration();
+            advise(measuring, &calibration, &format!("postgresql {version}"), |model| {
                 let device_bytes = model.area_pages() * model.page_bytes();
                 if let Some(table) = table.filter(|table| *table > device_bytes) {
                     return Err(Failure::unusable(anyhow!(
@@ -126,8 +133,13 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
                 Ok(postgresql(model, &of(table.unwrap_or(TABLE).min(device_bytes))?))
             })
         }
-        Program::Rocksdb { measuring } => advise(measuring, "rocksdb", |model| Ok(rocksdb(model))),
-        Program::Fio { measuring } => advise(measuring, "fio", |model| Ok(fio(model))),
+        Program::Rocksdb { measuring } => {
+            advise(measuring, &measuring.calibration(), "rocksdb", |model| Ok(rocksdb(model)))
+        }
+        Program::Fio { measuring } => {
+            let calibration = Calibration { page_bytes: FIO_BLOCK_SIZE, ..measuring.calibration() };
+            advise(measuring, &calibration, "fio", |model| Ok(fio(model)))
+        }
         Program::Plan { plans, measuring } => compare_plans(measuring, plans),
     }
 }
@@ -141,7 +153,7 @@ struct Subject {
 
 impl MeasuringOptions {
     fn calibration(&self) -> Calibration {
-        Calibration { seed: self.seed, ..Calibration::default() }
+        Calibration { seed: self.seed, repetitions: self.repeat, ..Calibration::default() }
     }
 
     /// Opens the device for reading; a fresh simulated drive is filled.
@@ -168,10 +180,9 @@ impl MeasuringOptions {
     }
 
     /// Measures the cost model.
-    fn model(&self, subject: &mut Subject) -> Result<CostModel, Failure> {
+    fn model(&self, subject: &mut Subject, calibration: &Calibration) -> Result<CostModel, Failure> {
         let meter = Meter::new("measuring reads");
-        calibrate(&mut *subject.device, &self.calibration(), &mut |share| watch(&meter, *share))
-            .map_err(failure)
+        calibrate(&mut *subject.device, calibration, &mut |share| watch(&meter, *share)).map_err(failure)
     }
 
     /// Makes the reads of the trials, if that was asked.
@@ -179,24 +190,22 @@ impl MeasuringOptions {
         &self,
         subject: &mut Subject,
         trials: &[Trial],
+        calibration: &Calibration,
     ) -> Result<Option<Vec<(Estimate, Estimate)>>, Failure> {
         if !self.check {
             return Ok(None);
         }
         let meter = Meter::new("checking predictions");
-        check(&mut *subject.device, trials, &self.calibration(), &mut |share| watch(&meter, *share))
+        check(&mut *subject.device, trials, calibration, &mut |share| watch(&meter, *share))
             .map(Some)
             .map_err(failure)
     }
 
     /// Prints and saves a result. A prediction that did not hold counts as failed.
     fn deliver(&self, result: AdviceResult, subject: Subject) -> Result<Status, Failure> {
-        let mut result = AdviceResult {
-            device: subject.target.to_string(),
-            seed: self.seed.0,
-            warnings: subject.warnings,
-            ..result
-        };
+        let mut result = AdviceResult { device: subject.target.to_string(), seed: self.seed.0, ..result };
+        result.warnings.extend(subject.warnings);
+        result.warnings.extend(too_noisy(&result, self.repeat));
         output::add_machine(&mut result, &subject.target);
         output::deliver(&self.output, &result, None)?;
         let settings = result.settings.iter().map(|setting| (&setting.name, setting.effect.holds));
@@ -229,6 +238,28 @@ fn failure(error: AdviseError) -> Failure {
     }
 }
 
+/// Warns of measurements that differ too much to decide on a setting, or whether a prediction held.
+fn too_noisy(result: &AdviceResult, repeat: u32) -> Option<Warning> {
+    let is_unclear = |measured: bool, holds: Option<bool>| measured && holds.is_none();
+    let effects = result.settings.iter().map(|setting| &setting.effect);
+    let effects = effects.chain(result.withdrawn.iter().map(|setting| &setting.effect));
+    let settings = effects.filter(|effect| is_unclear(effect.measured.is_some(), effect.holds)).count()
+        + result.kept.iter().filter(|kept| kept.undecided).count();
+    let plans = result.plans.iter().filter(|plan| is_unclear(plan.measured_ns.is_some(), plan.holds)).count();
+    let (count, one) = if plans > 0 { (plans, "plan") } else { (settings, "setting") };
+    (count > 0).then(|| {
+        Warning::new(
+            "noisy",
+            format!(
+                "the measurements differ too much to tell about {count} {one}{}: measure while nothing else uses the \
+                 device, or more often (--repeat {})",
+                if count == 1 { "" } else { "s" },
+                (4 * repeat).min(MOST_REPETITIONS)
+            ),
+        )
+    })
+}
+
 /// Warns of a file with holes, whose reads cost nothing.
 fn never_written(share: f64) -> Option<Warning> {
     (share > 0.01).then(|| {
@@ -244,19 +275,21 @@ fn never_written(share: f64) -> Option<Warning> {
 
 fn advise(
     measuring: &MeasuringOptions,
+    calibration: &Calibration,
     program: &str,
     of: impl FnOnce(&CostModel) -> Result<Advice, Failure>,
 ) -> Result<Status, Failure> {
     let mut subject = measuring.open()?;
-    let model = measuring.model(&mut subject)?;
+    let model = measuring.model(&mut subject, calibration)?;
     let advice = of(&model)?;
     let trials: Vec<Trial> = advice.proposals.iter().map(|proposal| proposal.trial.clone()).collect();
-    let measured = measuring.measure(&mut subject, &trials)?;
+    let measured = measuring.measure(&mut subject, &trials, calibration)?;
     measuring.deliver(result_of(&model, program, advice, measured.as_deref()), subject)
 }
 
 fn compare_plans(measuring: &MeasuringOptions, plans: &[String]) -> Result<Status, Failure> {
-    let page_bytes = measuring.calibration().page_bytes;
+    let calibration = measuring.calibration();
+    let page_bytes = calibration.page_bytes;
     let plans: Vec<Plan> = plans
         .iter()
         .map(|text| {
@@ -268,7 +301,7 @@ fn compare_plans(measuring: &MeasuringOptions, plans: &[String]) -> Result<Statu
     }
     let mut subject = measuring.open()?;
     check_bands(&plans, &subject, page_bytes)?;
-    let model = measuring.model(&mut subject)?;
+    let model = measuring.model(&mut subject, &calibration)?;
     // In turn: the first plan against each of the others.
     let (first, others) = plans.split_first().expect("two plans at least");
     let trials: Vec<Trial> = others
@@ -276,9 +309,8 @@ fn compare_plans(measuring: &MeasuringOptions, plans: &[String]) -> Result<Statu
         .map(|other| Trial { first: first.reads.clone(), second: other.reads.clone() })
         .collect();
     let mut measured = Vec::new();
-    for (i, (time, other)) in
-        measuring.measure(&mut subject, &trials)?.unwrap_or_default().into_iter().enumerate()
-    {
+    let times = measuring.measure(&mut subject, &trials, &calibration)?;
+    for (i, (time, other)) in times.unwrap_or_default().into_iter().enumerate() {
         if i == 0 {
             measured.push((first.name.clone(), time));
         }

@@ -40,7 +40,14 @@ fn headline(result: &AdviceResult) -> String {
     if let [first, second, ..] = result.plans.as_slice() {
         return plan_headline(first, second, &result.plans);
     }
+    let undecided = result.kept.iter().filter(|kept| kept.undecided).count();
     let change = match result.settings.len() {
+        0 if result.withdrawn.is_empty() && undecided > 0 => {
+            return format!(
+                "Too noisy to tell: {undecided} of {} settings may gain 5% or more; measure again.",
+                result.kept.len()
+            );
+        }
         0 if result.withdrawn.is_empty() => {
             return "Keep the defaults: no setting is predicted to gain 5%.".into();
         }
@@ -79,8 +86,16 @@ fn plan_headline(first: &PlanRow, second: &PlanRow, plans: &[PlanRow]) -> String
 
 /// Returns the setting with the line that sets it, its effect, its evidence and its limits.
 fn advice(setting: &SettingRow) -> Advice {
+    let stays = match &setting.effect {
+        Effect { predicted, measured: Some(measured), holds: Some(false), .. }
+            if measured.value < predicted.value =>
+        {
+            ", which still is a gain of 5% or more"
+        }
+        _ => "",
+    };
     let evidence = format!(
-        "{}. {}. Does not hold if {}.",
+        "{}{stays}. {}. Does not hold if {}.",
         gains(&setting.effect),
         capitalised(&setting.measured),
         setting.void_when
@@ -100,13 +115,15 @@ fn withdrawal(setting: &WithdrawnRow) -> Advice {
 
 /// Formats the predicted and the measured gain of a setting; one that the other contradicts comes behind it.
 fn gains(effect: &Effect) -> String {
-    let predicted = times(&effect.predicted);
-    match (effect.measured.as_ref().map(times), effect.holds) {
-        (Some(measured), Some(false)) => {
-            format!("measured {measured} on {}, where {predicted} was predicted", effect.on)
-        }
-        (Some(measured), _) => format!("predicted {predicted} on {}; measured {measured}", effect.on),
-        (None, _) => format!("predicted {predicted} on {}", effect.on),
+    let (predicted, on) = (times(&effect.predicted), &effect.on);
+    let Some(measured) = &effect.measured else { return format!("predicted {predicted} on {on}") };
+    match effect.holds {
+        Some(true) => format!("predicted {predicted} on {on}; measured {}", times(measured)),
+        Some(false) => format!("measured {} on {on}, where {predicted} was predicted", times(measured)),
+        None => format!(
+            "measured {} on {on}, where {predicted} was predicted: the intervals are too wide to tell whether that held",
+            times(measured)
+        ),
     }
 }
 
@@ -127,11 +144,15 @@ fn gain(gain: Option<&Interval>) -> Cell {
 }
 
 /// Returns a cell that says whether a prediction held.
-fn held(holds: Option<bool>) -> Cell {
-    match holds {
-        Some(true) => Cell::text("yes"),
-        Some(false) => Cell::text("no").tone(Tone::Bad),
-        None => Cell::text("–"),
+fn held(predicted: &Interval, measured: Option<&Interval>, holds: Option<bool>) -> Cell {
+    match (measured, holds) {
+        (None, _) => Cell::text("–"),
+        (Some(_), Some(true)) => Cell::text("yes"),
+        (Some(measured), Some(false)) => {
+            let word = if measured.value < predicted.value { "no: less" } else { "no: more" };
+            Cell::text(word).tone(Tone::Bad)
+        }
+        (Some(_), None) => Cell::text("too noisy to tell").tone(Tone::Muted),
     }
 }
 
@@ -143,7 +164,7 @@ fn setting_table(settings: &[SettingRow]) -> Table {
             Cell::text(setting.proposed.as_str()),
             gain(Some(&setting.effect.predicted)),
             gain(setting.effect.measured.as_ref()),
-            held(setting.effect.holds),
+            held(&setting.effect.predicted, setting.effect.measured.as_ref(), setting.effect.holds),
             Cell::text(setting.scope.as_str()),
         ];
         Row { note: format!("'{}' undoes that", setting.undo), ..Row::new(cells) }
@@ -220,7 +241,7 @@ fn plan_table(plans: &[PlanRow]) -> Table {
             Cell::text(plan.name.as_str()),
             time(Some(&plan.predicted_ns)),
             time(plan.measured_ns.as_ref()),
-            held(plan.holds),
+            held(&plan.predicted_ns, plan.measured_ns.as_ref(), plan.holds),
         ])
     };
     Table {
@@ -311,6 +332,42 @@ mod tests {
             assert!(first.evidence.contains(part), "{}", first.evidence);
         }
         assert_eq!(document.tables[0].title, "Settings withdrawn");
+    }
+
+    #[test]
+    fn setting_that_gains_less_than_predicted_says_why_it_stays() {
+        let setting = SettingRow {
+            name: "depth".into(),
+            now: "1".into(),
+            proposed: "8".into(),
+            scope: String::new(),
+            apply: "depth=8".into(),
+            undo: "depth=1".into(),
+            measured: "two times".into(),
+            formula: String::new(),
+            void_when: "it rains".into(),
+            effect: effect(1.19, 1.06),
+        };
+        let document = of(&AdviceResult { settings: vec![setting], ..AdviceResult::default() });
+        let evidence = &document.advice[0].evidence;
+        assert!(evidence.contains("was predicted, which still is a gain of 5% or more"), "{evidence}");
+        let cells = &document.tables[0].rows[0].cells;
+        assert!(cells.iter().any(|cell| cell.text == "no: less"), "{cells:?}");
+    }
+
+    #[test]
+    fn gains_within_their_error_are_called_too_noisy() {
+        let kept = |undecided| KeptRow {
+            name: "depth".into(),
+            now: "1".into(),
+            why: "8 is predicted to gain 2.51 times".into(),
+            undecided,
+        };
+        let headline = |kept: Vec<KeptRow>| of(&AdviceResult { kept, ..AdviceResult::default() }).headline;
+        assert!(headline(vec![kept(true), kept(false)]).starts_with("Too noisy to tell: 1 of 2 settings"));
+        assert!(headline(vec![kept(false)]).starts_with("Keep the defaults"));
+        let unclear = Effect { holds: None, ..effect(8.7, 4.26) };
+        assert!(gains(&unclear).ends_with("too wide to tell whether that held"), "{}", gains(&unclear));
     }
 
     #[test]
