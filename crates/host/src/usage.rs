@@ -22,7 +22,7 @@ use crate::finding::Finding;
 use crate::signature::{self, Signature};
 use crate::target::{self, Target};
 use machine::{Backing, Machine, Storage};
-use openers::openers;
+use openers::Openers;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -38,7 +38,8 @@ pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     let machine = read::machine(sys, proc);
     let identities = identities(target, &machine, proc);
     let mut findings = uses(&machine, &identities, sys);
-    findings.extend(open_elsewhere(&identities, proc));
+    let length_bytes = if target.block { None } else { target.real.metadata().ok().map(|data| data.len()) };
+    findings.extend(open_elsewhere(&Openers::new(proc, identities.clone(), length_bytes)));
     findings.extend(hidden_use(target, proc));
     let file = target.open_to_read()?;
     let length_bytes =
@@ -156,12 +157,12 @@ fn is_claimed(node: &Path) -> bool {
 }
 
 /// Returns other processes that have the target open. A starting process shares its parent's files briefly, so retry.
-fn open_elsewhere(identities: &[Storage], proc: &Path) -> Vec<Finding> {
-    let mut found = openers(proc, identities);
+fn open_elsewhere(openers: &Openers<'_>) -> Vec<Finding> {
+    let mut found = openers.find();
     let mut tries_left = 20;
     while !found.is_empty() && tries_left > 0 {
         std::thread::sleep(Duration::from_millis(25));
-        found = openers(proc, identities);
+        found = openers.find();
         tries_left -= 1;
     }
     let finding =

@@ -1,43 +1,148 @@
-//! Other processes that have a file or device open: a database, a virtual machine, a file system in user space.
+//! Other processes that use a file or device: a database, a virtual machine, a file system in user space. They have it open,
+//! or mapped: a mapping outlives the descriptor that it was made with.
 //!
-//! `/proc` shows the open files of all processes to root, and of the user's own to others. A device counts only where
+//! `/proc` shows the files of all processes to root, and of the user's own to others. A device counts only where
 //! it is open for writing, because many services keep devices open for reading. A file counts where it is open for
 //! reading or writing.
+//!
+//! A file that is open through an overlay is the file in the layers too, and is looked for by all its identities.
 
-use super::lookup::{names, storage_at};
-use super::machine::Storage;
+use super::lookup::{names, storage};
+use super::machine::{FileId, Number, Storage};
+use super::mounts::namespaces;
+use super::read::Mounts;
+use rustix::fs::Stat;
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// A process that has the target open.
+/// A process that uses the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Opener {
     pub program: String,
     pub process: u32,
 }
 
-pub(super) fn openers(proc: &Path, target: &[Storage]) -> Vec<Opener> {
-    let this = std::process::id();
-    let processes = names(proc).into_iter().filter_map(|name| name.parse::<u32>().ok());
-    let has = |process: &u32| *process != this && has_open(&proc.join(process.to_string()), target);
-    let opener = |process: u32| {
-        let program = fs::read_to_string(proc.join(process.to_string()).join("comm")).unwrap_or_default();
-        Opener { program: program.trim().to_owned(), process }
-    };
-    processes.filter(has).map(opener).collect()
+/// Looks for the processes that use a target.
+pub(super) struct Openers<'a> {
+    mounts: Mounts<'a>,
+    /// The identities of the target.
+    target: Vec<Storage>,
+    /// Length of a target that is a file.
+    length_bytes: Option<u64>,
 }
 
-fn has_open(process: &Path, target: &[Storage]) -> bool {
-    let folder = process.join("fd");
-    names(&folder).iter().any(|file| match storage_at(&folder.join(file)) {
-        Some(on) if !target.contains(&on) => false,
-        // A descriptor of the path alone reads and writes nothing: another Flashlane holds one while it looks for openers.
-        Some(Storage::File(_)) => flags(process, file).is_none_or(|flags| flags & libc::O_PATH == 0),
-        Some(Storage::Block(_)) => {
-            flags(process, file).is_some_and(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY)
+/// A file that a process has open or mapped.
+struct Used {
+    storage: Storage,
+    /// Its path, as the process sees it.
+    path: PathBuf,
+    length_bytes: u64,
+}
+
+impl<'a> Openers<'a> {
+    pub(super) fn new(proc: &'a Path, target: Vec<Storage>, length_bytes: Option<u64>) -> Self {
+        Self { mounts: Mounts { all: namespaces(proc), proc }, target, length_bytes }
+    }
+
+    /// Returns the processes that use the target now.
+    pub(super) fn find(&self) -> Vec<Opener> {
+        let (this, proc) = (std::process::id(), self.mounts.proc);
+        let processes = names(proc).into_iter().filter_map(|name| name.parse::<u32>().ok());
+        let has = |process: &u32| {
+            let folder = proc.join(process.to_string());
+            *process != this && (self.is_open(&folder) || self.is_mapped(&folder))
+        };
+        let opener = |process: u32| {
+            let program = fs::read_to_string(proc.join(process.to_string()).join("comm")).unwrap_or_default();
+            Opener { program: program.trim().to_owned(), process }
+        };
+        processes.filter(has).map(opener).collect()
+    }
+
+    fn is_open(&self, process: &Path) -> bool {
+        let folder = process.join("fd");
+        names(&folder).iter().any(|file| {
+            let Some(used) = used(&folder.join(file)) else { return false };
+            self.is_target(&used) && {
+                let flags = flags(process, file);
+                match used.storage {
+                    // A descriptor of the path alone reads and writes nothing: another Flashlane holds one while it looks for
+                    // openers.
+                    Storage::File(_) => flags.is_none_or(|flags| flags & libc::O_PATH == 0),
+                    Storage::Block(_) => flags.is_some_and(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY),
+                }
+            }
+        })
+    }
+
+    fn is_mapped(&self, process: &Path) -> bool {
+        let text = fs::read(process.join("maps")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let mut seen = BTreeSet::new();
+        text.lines().filter_map(Mapping::parse).any(|mapping| {
+            // The program and its libraries have several.
+            if !seen.insert((mapping.device, mapping.inode, mapping.is_written)) {
+                return false;
+            }
+            // Where a file system has other numbers for `stat` than the kernel lists here, the link has those of `stat`.
+            let link = process.join("map_files").join(mapping.range);
+            let listed = || {
+                let (file_system, inode) = (mapping.device, mapping.inode);
+                let length_bytes = fs::metadata(mapping.path).map_or(0, |data| data.len());
+                let storage = Storage::File(FileId { file_system, inode });
+                Used { storage, path: mapping.path.into(), length_bytes }
+            };
+            let used = used(&link).unwrap_or_else(listed);
+            self.is_target(&used) && (mapping.is_written || matches!(used.storage, Storage::File(_)))
+        })
+    }
+
+    /// Returns whether a used file is the target. Where layers of its overlay are unknown, a file of another file system with
+    /// the target's length counts as the target, as for loop devices.
+    fn is_target(&self, used: &Used) -> bool {
+        if self.target.contains(&used.storage) {
+            return true;
         }
-        None => false,
-    })
+        let Storage::File(FileId { file_system, .. }) = used.storage else { return false };
+        let is_beside = |own: &Storage| matches!(own, Storage::File(id) if id.file_system == file_system);
+        if self.length_bytes.is_none() || self.target.first().is_some_and(is_beside) {
+            return false;
+        }
+        let layers = self.mounts.layers_of(&used.path, file_system);
+        let has_length = self.length_bytes == Some(used.length_bytes) && used.length_bytes > 0;
+        layers.files.iter().any(|layer| self.target.contains(layer)) || layers.is_incomplete && has_length
+    }
+}
+
+/// Returns what a link of `/proc` leads to; `None` for other types of files.
+fn used(link: &Path) -> Option<Used> {
+    let stat: Stat = rustix::fs::stat(link).ok()?;
+    let storage = storage(&stat)?;
+    Some(Used { storage, path: fs::read_link(link).ok()?, length_bytes: stat.st_size as u64 })
+}
+
+/// A line of `/proc/PID/maps` with a file.
+struct Mapping<'a> {
+    range: &'a str,
+    /// Whether a write to the memory is one to the file.
+    is_written: bool,
+    device: Number,
+    inode: u64,
+    path: &'a str,
+}
+
+impl<'a> Mapping<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut fields = line.splitn(6, ' ');
+        let (range, rights, _offset) = (fields.next()?, fields.next()?, fields.next()?);
+        let (major, minor) = fields.next()?.split_once(':')?;
+        let device = (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
+        let inode = fields.next()?.parse().ok().filter(|&inode| inode != 0)?;
+        let path = fields.next()?.trim_start();
+        let is_written = rights.contains('w') && rights.ends_with('s');
+        Some(Self { range, is_written, device, inode, path })
+    }
 }
 
 /// Returns the flags that a process opened a file with, which the kernel lists as an octal number.
@@ -49,24 +154,99 @@ fn flags(process: &Path, file: &str) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lookup::storage_at;
     use super::*;
-    use std::os::unix::fs::symlink;
+    use rustix::fs::{major, minor};
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    /// A folder as `/proc` with one process, number 77.
+    fn proc() -> (tempfile::TempDir, PathBuf) {
+        let proc = tempfile::tempdir().unwrap();
+        let process = proc.path().join("77");
+        for folder in ["fd", "fdinfo", "map_files"] {
+            fs::create_dir_all(process.join(folder)).unwrap();
+        }
+        fs::write(process.join("comm"), "other\n").unwrap();
+        (proc, process)
+    }
+
+    fn openers_of(proc: &Path, file: &Path) -> Vec<Opener> {
+        let length_bytes = fs::metadata(file).unwrap().len();
+        Openers::new(proc, vec![storage_at(file).unwrap()], Some(length_bytes)).find()
+    }
+
+    fn other() -> Vec<Opener> {
+        vec![Opener { program: "other".into(), process: 77 }]
+    }
 
     #[test]
     fn descriptor_of_the_path_alone_is_no_opener() {
-        let proc = tempfile::tempdir().unwrap();
-        let process = proc.path().join("77");
-        fs::create_dir_all(process.join("fd")).unwrap();
-        fs::create_dir_all(process.join("fdinfo")).unwrap();
-        fs::write(process.join("comm"), "other\n").unwrap();
+        let (proc, process) = proc();
         let file = proc.path().join("file");
         fs::write(&file, "").unwrap();
         symlink(&file, process.join("fd/3")).unwrap();
-        let target = [storage_at(&file).unwrap()];
         for (flags, is_open) in [("012000000", false), ("0100000", true), ("0100002", true)] {
             fs::write(process.join("fdinfo/3"), format!("pos:\t0\nflags:\t{flags}\n")).unwrap();
-            let expected = is_open.then_some(Opener { program: "other".into(), process: 77 });
-            assert_eq!(openers(proc.path(), &target), Vec::from_iter(expected), "{flags}");
+            let expected = if is_open { other() } else { Vec::new() };
+            assert_eq!(openers_of(proc.path(), &file), expected, "{flags}");
         }
+    }
+
+    #[test]
+    fn mapping_without_a_descriptor_is_a_use() {
+        let (proc, process) = proc();
+        let file = proc.path().join("a file");
+        fs::write(&file, "mapped").unwrap();
+        let stat = fs::metadata(&file).unwrap();
+        let device = format!("{:02x}:{:02x}", major(stat.dev()), minor(stat.dev()));
+        let maps = |device: &str, inode: u64| {
+            let line = format!("7f00-7f01 r--s 00000000 {device} {inode}      {}\n", file.display());
+            fs::write(process.join("maps"), format!("00-01 rw-p 00000000 00:00 0\n{line}")).unwrap();
+        };
+        maps("00:01", 1);
+        assert_eq!(openers_of(proc.path(), &file), []);
+        maps(&device, stat.ino());
+        assert_eq!(openers_of(proc.path(), &file), other());
+        // The kernel lists another device number than that of the file.
+        maps("00:01", 1);
+        symlink(&file, process.join("map_files/7f00-7f01")).unwrap();
+        assert_eq!(openers_of(proc.path(), &file), other());
+    }
+
+    #[test]
+    fn file_open_through_an_overlay_is_that_of_its_layer() {
+        let (proc, process) = proc();
+        let path = |name: &str| proc.path().join(name);
+        for folder in ["upper", "merged", "self"] {
+            fs::create_dir(path(folder)).unwrap();
+        }
+        fs::write(path("upper/file"), "in the layer").unwrap();
+        fs::write(path("merged/file"), "in the merge").unwrap();
+        fs::write(path("merged/long"), "in the merge, longer").unwrap();
+        fs::write(path("upper/free"), "free").unwrap();
+        // A number that no mount has, as where layers are on several file systems.
+        let mount = |layers: &str| {
+            let line = format!("9 1 0:9999 / {} rw - overlay none rw,{layers}", path("merged").display());
+            fs::write(path("self/mountinfo"), line).unwrap();
+        };
+        let opens = |name: &str| {
+            let _ = fs::remove_file(process.join("fd/3"));
+            symlink(path(name), process.join("fd/3")).unwrap();
+            fs::write(process.join("fdinfo/3"), "flags:\t0100002\n").unwrap();
+        };
+        let is_used = |name: &str| {
+            let target = Storage::File(FileId { file_system: (7, 7), inode: 1 });
+            let all = vec![target, storage_at(&path(name)).unwrap()];
+            let length_bytes = fs::metadata(path(name)).unwrap().len();
+            !Openers::new(proc.path(), all, Some(length_bytes)).find().is_empty()
+        };
+        mount(&format!("lowerdir=/none,upperdir={}", path("upper").display()));
+        opens("merged/file");
+        assert!(is_used("upper/file") && !is_used("upper/free"));
+        // Where a layer cannot be found, one of the same length may be the file.
+        mount("lowerdir=lower,upperdir=upper");
+        assert!(is_used("upper/file") && !is_used("upper/free"));
+        opens("merged/long");
+        assert!(!is_used("upper/file"));
     }
 }

@@ -96,7 +96,13 @@ pub(super) struct Layers {
 impl Mounts<'_> {
     /// Returns the file at `path` in the layers of its file system; nothing unless that is an overlay.
     pub(super) fn layers_of(&self, path: &Path, file_system: Number) -> Layers {
-        let is_overlay = |mount: &&Mount| mount.number == file_system && mount.file_system == "overlay";
+        // Where the layers of an overlay are on several file systems, its files have device numbers that no mount has.
+        let is_mounted = self.all.iter().any(|mount| mount.number == file_system);
+        let is_of_file = |mount: &Mount| match is_mounted {
+            true => mount.number == file_system,
+            false => self.is_innermost(mount, path),
+        };
+        let is_overlay = |mount: &&Mount| mount.file_system == "overlay" && is_of_file(mount);
         let mut overlays = self.all.iter().filter(is_overlay).peekable();
         if overlays.peek().is_none() {
             return Layers::default();
@@ -112,6 +118,13 @@ impl Mounts<'_> {
         }
         is_incomplete |= files.is_empty();
         Layers { files: files.into_iter().collect(), is_incomplete }
+    }
+
+    /// Returns whether a path lies in a mount, and in none below it that the same processes see.
+    fn is_innermost(&self, mount: &Mount, path: &Path) -> bool {
+        let covers = |other: &&Mount| other.process == mount.process && path.starts_with(&other.at);
+        let innermost = self.all.iter().filter(covers).map(|other| other.at.as_os_str().len()).max();
+        path.starts_with(&mount.at) && innermost == Some(mount.at.as_os_str().len())
     }
 }
 

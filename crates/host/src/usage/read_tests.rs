@@ -123,13 +123,23 @@ fn file_in_an_overlay_layer_has_both_identities() {
     let mounts = |layers: &str, process: Option<&str>| {
         let line = format!("9 1 0:77 / /merged rw - overlay none rw,{layers}");
         let mount = Mount { process: process.map(str::to_owned), ..Mount::parse(&line).unwrap() };
-        Mounts { all: vec![mount], proc: root.path() }
+        let other = Mount::parse("8 1 0:79 / /merged/other rw - tmpfs none rw").unwrap();
+        Mounts { all: vec![mount, other], proc: root.path() }
     };
     let whole = Layers { files: vec![storage_at(&lower.join("image")).unwrap()], is_incomplete: false };
     let path = Path::new("/merged/image");
     let absolute = format!("lowerdir={}", lower.display());
     assert_eq!(mounts(&absolute, None).layers_of(path, (0, 77)), whole);
-    assert_eq!(mounts(&absolute, None).layers_of(path, (0, 78)), Layers::default());
+    assert_eq!(mounts(&absolute, None).layers_of(path, (0, 79)), Layers::default());
+    // A file of an overlay over several file systems has a number that no mount has: its path decides.
+    assert_eq!(mounts(&absolute, None).layers_of(path, (0, 78)), whole);
+    for elsewhere in ["/merged/other/image", "/mergedimage"] {
+        assert_eq!(
+            mounts(&absolute, None).layers_of(Path::new(elsewhere), (0, 78)),
+            Layers::default(),
+            "{elsewhere}"
+        );
+    }
     // In another namespace the layer has another path.
     fs::create_dir_all(root.path().join("12")).unwrap();
     symlink(root.path(), root.path().join("12/root")).unwrap();

@@ -5,7 +5,7 @@ use crate::blocks::{Loop, attach, findings, run, words};
 use crate::files::scratch;
 use flashlane_host::{Finding, OpenError, OpenOptions, PageCache};
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -235,6 +235,39 @@ fn file_in_an_overlay_layer_is_the_overlays_file() {
     let found = findings(&lower.join("image"));
     run("losetup", &["-d", &device]).unwrap();
     assert!(presents(&found, device.trim_start_matches("/dev/")), "{found:?}");
+}
+
+#[test]
+fn file_used_through_an_overlay_is_that_of_its_layer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("lower")).unwrap();
+    // Layers on two file systems: the files of the overlay have device numbers of their own.
+    let Some(upper) = Mounted::new(&["-t", "tmpfs", "none"]) else { return };
+    let (upper_dir, work) = (upper.at.join("upper"), upper.at.join("work"));
+    [&upper_dir, &work].iter().for_each(|path| fs::create_dir(path).unwrap());
+    for file in [upper_dir.join("new"), path("lower/old"), path("lower/copied")] {
+        fs::write(file, vec![7_u8; 7 * 4096]).unwrap();
+    }
+    let lower = path("lower");
+    let options =
+        format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper_dir.display(), work.display());
+    let Some(merged) = Mounted::new(&["-t", "overlay", "overlay", "-o", &options]) else { return };
+    fs::OpenOptions::new().append(true).open(merged.at.join("copied")).unwrap().write_all(b"more").unwrap();
+    let layers = [upper_dir.join("new"), lower.join("old"), upper_dir.join("copied")];
+    let is_open = |path: &Path| match OpenOptions::destroy(path).open() {
+        Err(OpenError::Refused { findings, .. }) => {
+            findings.iter().any(|found| matches!(found, Finding::Open { .. }))
+        }
+        Err(e) => panic!("{e}"),
+        Ok(_) => false,
+    };
+    assert!(!layers.iter().any(|path| is_open(path)), "nothing has them open");
+    for (name, layer) in ["new", "old", "copied"].iter().zip(&layers) {
+        let file = fs::File::open(merged.at.join(name)).unwrap();
+        let _user = Running(Command::new("sleep").arg("60").stdin(file).spawn().unwrap());
+        assert!(is_open(layer), "{name}");
+    }
 }
 
 #[test]
