@@ -303,12 +303,21 @@ fn add_file_doubts(file: &File, capacity_bytes: u64, warnings: &mut Vec<Doubt>) 
 
 /// Returns whether the target supports trims.
 fn supports_trim(target: &Target, file: &File, length_bytes: u64) -> bool {
-    use rustix::fs::FallocateFlags;
+    use rustix::fs::{FallocateFlags, Timespec, Timestamps, UTIME_OMIT};
     use rustix::io::Errno;
     if !target.block {
         // A file system reports this only for a punched hole: try one past the end.
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let before = rustix::fs::fstat(file);
         let punched = rustix::fs::fallocate(file, flags, length_bytes.next_multiple_of(1 << 16), 1 << 16);
+        // The content is the same, and so is the time of its last change: opening writes nothing.
+        if let Ok(stat) = before {
+            let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+            let modified = Timespec { tv_sec: stat.st_mtime as i64, tv_nsec: stat.st_mtime_nsec as i64 };
+            let times = Timestamps { last_access: omitted, last_modification: modified };
+            // Another user's file may refuse it.
+            let _ = rustix::fs::futimens(file, &times);
+        }
         return !matches!(punched, Err(Errno::OPNOTSUPP | Errno::NOSYS));
     }
     let (major, minor) = target.device_number();
