@@ -2,6 +2,7 @@
 
 use crate::interrupt::Uninterruptible;
 use crate::memory;
+use crate::usage::{Mount, mounts};
 use flashlane_base::units::exact_bytes;
 use flashlane_device::Buffer;
 use std::fs::File;
@@ -25,6 +26,16 @@ pub enum CreateError {
         path: PathBuf,
         /// As given.
         length_bytes: u64,
+    },
+    /// The file would be among the nodes of devices: its name is that of a device which is not there.
+    #[error(
+        "'{}' does not exist, and a file is not created among devices, where it would take memory and be gone at the next \
+         start: check the device's name, or name a file elsewhere",
+        path.display()
+    )]
+    AmongDevices {
+        /// As given.
+        path: PathBuf,
     },
     /// The file system has less room.
     #[error(
@@ -74,6 +85,9 @@ pub fn create(path: &Path, length_bytes: u64, go_on: impl FnMut(u64) -> bool) ->
     if length_bytes == 0 || !length_bytes.is_multiple_of(4096) {
         return Err(CreateError::Length { path: path.into(), length_bytes });
     }
+    if !path.exists() && is_among_devices(path) {
+        return Err(CreateError::AmongDevices { path: path.into() });
+    }
     if let Some(free_bytes) = free_bytes(path).filter(|&free| free < length_bytes) {
         return Err(CreateError::NoRoom { path: path.into(), length_bytes, free_bytes });
     }
@@ -104,10 +118,25 @@ pub fn create(path: &Path, length_bytes: u64, go_on: impl FnMut(u64) -> bool) ->
     })
 }
 
+/// Returns the folder in which a path is.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
+}
+
+/// Returns whether a path is in the file system of device nodes, whatever it is mounted as. Another file system mounted below
+/// `/dev`, such as `/dev/shm`, is for files.
+fn is_among_devices(path: &Path) -> bool {
+    let Ok(folder) = folder_of(path).canonicalize() else { return false };
+    let file_system = |path: &Path| rustix::fs::stat(path).ok().map(|stat| stat.st_dev);
+    let is_in_dev = folder.starts_with("/dev") && file_system(&folder) == file_system(Path::new("/dev"));
+    let on = file_system(&folder).map(|device| (rustix::fs::major(device), rustix::fs::minor(device)));
+    let is_devtmpfs = |mount: Mount| mount.file_system == "devtmpfs" && Some(mount.number) == on;
+    is_in_dev || mounts(Path::new("/proc")).into_iter().any(is_devtmpfs)
+}
+
 /// Returns the bytes that this user may still write where a new file would be; `None` where the file system does not say.
 fn free_bytes(path: &Path) -> Option<u64> {
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let room = rustix::fs::statvfs(folder).ok()?;
+    let room = rustix::fs::statvfs(folder_of(path)).ok()?;
     let free = if rustix::process::geteuid().is_root() { room.f_bfree } else { room.f_bavail };
     (room.f_blocks > 0).then(|| free.saturating_mul(room.f_frsize))
 }
