@@ -74,7 +74,7 @@ pub use record::{
 pub use report_request::{catch_report_requests, report_requested};
 pub use same_file::is_same_file;
 pub use signature::Signature;
-pub use sockets::{Address, ListenError, Listener, Stream, wait_for_sockets};
+pub use sockets::{Address, ListenError, Listeners, Stream, wait_for_sockets};
 pub use ticker::Ticker;
 pub use written::{is_virtual, never_written_share};
 pub use zoned::{ZonedDevice, ZonedError, ZonedOptions};

@@ -5,6 +5,7 @@ use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use mio::{Interest, Poll, Registry, Token};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -46,9 +47,19 @@ pub struct ListenError {
     pub error: io::Error,
 }
 
+impl ListenError {
+    fn new(address: &Address, error: io::Error) -> Self {
+        let address = match address {
+            Address::Tcp(address) => address.to_string(),
+            Address::Unix(path) => format!("'{}'", path.display()),
+        };
+        Self { address, error }
+    }
+}
+
 /// A listening socket. The file of a Unix socket is removed when it is dropped, unless another socket has its path by then.
 #[derive(Debug)]
-pub struct Listener {
+struct Listener {
     socket: Socket,
     address: Address,
 }
@@ -64,11 +75,7 @@ enum Socket {
 }
 
 impl Listener {
-    /// Listens on an address.
-    ///
-    /// # Errors
-    /// [`ListenError`] with the error of the operating system.
-    pub fn bind(address: &Address) -> Result<Self, ListenError> {
+    fn bind(address: &Address) -> Result<Self, ListenError> {
         let bound = match address {
             Address::Tcp(address) => TcpListener::bind(*address).and_then(|socket| {
                 let address = Address::Tcp(socket.local_addr()?);
@@ -79,36 +86,17 @@ impl Listener {
                 Self { socket, address: address.clone() }
             }),
         };
-        bound.map_err(|error| ListenError {
-            address: match address {
-                Address::Tcp(address) => address.to_string(),
-                Address::Unix(path) => format!("'{}'", path.display()),
-            },
-            error,
-        })
+        bound.map_err(|error| ListenError::new(address, error))
     }
 
-    /// Returns the address, with the port that the system chose.
-    pub fn address(&self) -> &Address {
-        &self.address
-    }
-
-    /// Reports events of the socket to a poll under `token`.
-    ///
-    /// # Errors
-    /// The operating system's error.
-    pub fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
+    fn register(&mut self, poll: &Poll, token: Token) -> io::Result<()> {
         match &mut self.socket {
             Socket::Tcp(socket) => poll.registry().register(socket, token, Interest::READABLE),
             Socket::Unix { socket, .. } => poll.registry().register(socket, token, Interest::READABLE),
         }
     }
 
-    /// Accepts a client, with its address where it has one.
-    ///
-    /// # Errors
-    /// The operating system's error; `WouldBlock` where no client waits.
-    pub fn accept(&mut self) -> io::Result<(Stream, Option<SocketAddr>)> {
+    fn accept(&mut self) -> io::Result<(Stream, Option<SocketAddr>)> {
         match &self.socket {
             Socket::Tcp(listener) => {
                 let (stream, address) = listener.accept()?;
@@ -118,6 +106,78 @@ impl Listener {
             Socket::Unix { socket, .. } => Ok((Stream::Unix(socket.accept()?.0), None)),
         }
     }
+}
+
+/// The listening sockets of a server, with the tokens from 0 on in its poll.
+///
+/// An event reports that clients wait only once, so a listener is asked until it has no client: from the beginning, since
+/// clients connect before the first event is looked for, and after a failure, such as too many open files.
+#[derive(Debug)]
+pub struct Listeners {
+    listeners: Vec<Listener>,
+    /// The listeners at which a client may wait.
+    ready: BTreeSet<usize>,
+}
+
+impl Listeners {
+    /// Listens on addresses, and reports events to `poll`.
+    ///
+    /// # Errors
+    /// [`ListenError`] where one cannot be listened on.
+    pub fn bind(addresses: &[Address], poll: &Poll) -> Result<Self, ListenError> {
+        let mut listeners = Vec::new();
+        for (nth, address) in addresses.iter().enumerate() {
+            let mut listener = Listener::bind(address)?;
+            let registered = listener.register(poll, Token(nth));
+            registered.map_err(|error| ListenError::new(address, error))?;
+            listeners.push(listener);
+        }
+        Ok(Self { ready: (0..listeners.len()).collect(), listeners })
+    }
+
+    /// Returns the addresses, with the ports that the system chose.
+    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
+        self.listeners.iter().map(|listener| &listener.address)
+    }
+
+    /// Notes an event of the poll. Returns whether it is that of a listener.
+    pub fn note(&mut self, token: Token) -> bool {
+        let is_listener = token.0 < self.listeners.len();
+        if is_listener {
+            self.ready.insert(token.0);
+        }
+        is_listener
+    }
+
+    /// Accepts a client, with its address where it has one. Returns `None` where none waits, or none can be accepted now; a
+    /// server calls this again after each wait.
+    pub fn accept(&mut self) -> Option<(Stream, Option<SocketAddr>)> {
+        let listeners = &mut self.listeners;
+        let mut accepted = None;
+        self.ready.retain(|&nth| {
+            while accepted.is_none() {
+                match listeners[nth].accept() {
+                    Ok(client) => accepted = Some(client),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+                    Err(error) if is_of_one_client(&error) => {}
+                    Err(_) => return true,
+                }
+            }
+            true
+        });
+        accepted
+    }
+
+    /// Listens no more.
+    pub fn close(&mut self) {
+        self.listeners.clear();
+        self.ready.clear();
+    }
+}
+
+/// Returns whether an error says nothing of the next client.
+fn is_of_one_client(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
 }
 
 /// A client's socket, which does not block.
@@ -216,12 +276,31 @@ mod tests {
         let mut events = mio::Events::with_capacity(4);
         sockets.poll(&mut events, Some(std::time::Duration::ZERO)).unwrap();
         assert!(events.is_empty());
-        let Address::Tcp(address) = *listener.address() else { panic!("it listens on TCP") };
+        let Address::Tcp(address) = listener.address else { panic!("it listens on TCP") };
         let _client = std::net::TcpStream::connect(address).unwrap();
         wait_for_sockets(&sockets, Duration::from_s(60)).unwrap();
         sockets.poll(&mut events, Some(std::time::Duration::ZERO)).unwrap();
         assert_eq!(events.iter().map(|event| event.token()).collect::<Vec<_>>(), [Token(7)]);
         assert!(listener.accept().unwrap().1.is_some());
+    }
+
+    #[test]
+    fn client_is_accepted_whose_event_was_not_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("socket");
+        let mut sockets = Poll::new().unwrap();
+        let mut listeners = Listeners::bind(&[Address::Unix(path.clone())], &sockets).unwrap();
+        let mut events = mio::Events::with_capacity(4);
+        let _first = std::os::unix::net::UnixStream::connect(&path).unwrap();
+        // What a server that looks away makes of the event.
+        sockets.poll(&mut events, Some(std::time::Duration::ZERO)).unwrap();
+        assert!(listeners.accept().is_some() && listeners.accept().is_none());
+        let _second = std::os::unix::net::UnixStream::connect(&path).unwrap();
+        sockets.poll(&mut events, Some(std::time::Duration::ZERO)).unwrap();
+        let tokens: Vec<Token> = events.iter().map(|event| event.token()).collect();
+        assert_eq!(tokens, [Token(0)]);
+        assert!(listeners.note(tokens[0]) && !listeners.note(Token(1)));
+        assert!(listeners.accept().is_some() && listeners.accept().is_none());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::engine::{ClientId, Engine, Options};
 use crate::served::{CLIENT_WAIT, Served};
 use flashlane_base::{Duration, Instant};
 use flashlane_device::DataDevice;
-use flashlane_host::{Address, Listener, Stream, wait_for_sockets};
+use flashlane_host::{Address, Listeners, Stream, wait_for_sockets};
 use mio::event::Event;
 use mio::{Events, Interest, Poll, Token};
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,7 +57,7 @@ struct Connection {
 /// Sockets that listen, on which no device is served yet: clients that connect wait.
 pub struct Bound {
     poll: Poll,
-    listeners: Vec<Listener>,
+    listeners: Listeners,
 }
 
 impl Bound {
@@ -70,21 +70,14 @@ impl Bound {
             return Err(ListenError::Remote(remote.clone()));
         }
         let system = |error| flashlane_host::ListenError { address: "any address".into(), error };
-        let mut poll = Poll::new().map_err(system)?;
-        let mut listeners = Vec::new();
-        for (nth, address) in addresses.iter().enumerate() {
-            let mut listener = Listener::bind(address)?;
-            listener.register(&poll, Token(nth)).map_err(system)?;
-            listeners.push(listener);
-        }
-        // Room for an event of each source, once.
-        poll.poll(&mut Events::with_capacity(1), Some(time::Duration::ZERO)).map_err(system)?;
+        let poll = Poll::new().map_err(system)?;
+        let listeners = Listeners::bind(addresses, &poll)?;
         Ok(Self { poll, listeners })
     }
 
     /// Returns the addresses, with the ports that the system chose.
     pub fn addresses(&self) -> impl Iterator<Item = &Address> {
-        self.listeners.iter().map(Listener::address)
+        self.listeners.addresses()
     }
 
     /// Serves a device, once [`Server::run`] is called.
@@ -188,15 +181,16 @@ impl<D: DataDevice> Server<D> {
         for event in &*events {
             self.note(event);
         }
+        self.accept_all();
         Ok(())
     }
 
     fn note(&mut self, event: &Event) {
-        let token = event.token().0;
-        if token < FIRST_CLIENT {
-            return self.accept(token);
+        if self.bound.listeners.note(event.token()) {
+            return;
         }
-        let id = (token - FIRST_CLIENT) as ClientId;
+        let Some(id) = event.token().0.checked_sub(FIRST_CLIENT) else { return };
+        let id = id as ClientId;
         let Some(connection) = self.connections.get_mut(&id) else { return };
         if event.is_readable() || event.is_read_closed() {
             connection.may_read = true;
@@ -209,15 +203,9 @@ impl<D: DataDevice> Server<D> {
         }
     }
 
-    fn accept(&mut self, nth: usize) {
-        let Some(listener) = self.bound.listeners.get_mut(nth) else { return };
-        loop {
-            let mut stream = match listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                // Too many open files: clients wait until the next one connects.
-                Err(_) => return,
-            };
+    /// Accepts the clients that wait.
+    fn accept_all(&mut self) {
+        while let Some((mut stream, _)) = self.bound.listeners.accept() {
             // A client too many is disconnected: before the greeting the protocol has no other word.
             let Some(id) = self.engine.connect() else { continue };
             let token = Token(FIRST_CLIENT + id as usize);

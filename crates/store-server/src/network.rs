@@ -12,7 +12,7 @@ use crate::server_state::{ServerOptions, ServerState};
 use crate::session::ClientId;
 use flashlane_base::Duration;
 use flashlane_device::DataDevice;
-use flashlane_host::{Address, Listener, Stream};
+use flashlane_host::{Address, Listeners, Stream};
 use flashlane_store::Store;
 use mio::event::Event;
 use mio::{Events, Interest, Poll, Token};
@@ -63,7 +63,7 @@ struct Connection {
 pub struct Server<D: DataDevice, L: DataDevice> {
     engine: Engine<D, L>,
     poll: Poll,
-    listeners: Vec<Listener>,
+    listeners: Listeners,
     connections: BTreeMap<ClientId, Connection>,
     readable: BTreeSet<ClientId>,
     buffer: Vec<u8>,
@@ -80,22 +80,17 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
         mut options: ServerOptions,
     ) -> Result<Self, ListenError> {
         let system = |error| flashlane_host::ListenError { address: "any address".into(), error };
-        let mut poll = Poll::new().map_err(system)?;
-        let mut listeners = Vec::new();
-        for (nth, address) in addresses.iter().enumerate() {
-            if address.is_remote() && options.password.is_none() {
-                return Err(ListenError::NoPassword { address: address.clone() });
-            }
-            let mut listener = Listener::bind(address)?;
-            listener.register(&poll, Token(nth)).map_err(system)?;
-            listeners.push(listener);
+        if let Some(remote) =
+            addresses.iter().find(|address| address.is_remote() && options.password.is_none())
+        {
+            return Err(ListenError::NoPassword { address: remote.clone() });
         }
-        // Room for an event of each source, once.
-        poll.poll(&mut Events::with_capacity(1), Some(time::Duration::ZERO)).map_err(system)?;
+        let poll = Poll::new().map_err(system)?;
+        let listeners = Listeners::bind(addresses, &poll)?;
         let limits = &mut options.limits;
         let files = flashlane_host::allow_open_files(limits.clients_max as u64 + OTHER_FILES);
         limits.clients_max = limits.clients_max.min(files.saturating_sub(OTHER_FILES).max(1) as usize);
-        let port = listeners.iter().find_map(|listener| match listener.address() {
+        let port = listeners.addresses().find_map(|address| match address {
             Address::Tcp(address) => Some(address.port()),
             Address::Unix(_) => None,
         });
@@ -112,7 +107,7 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
 
     /// Returns where the server listens: with the ports that the system chose.
     pub fn addresses(&self) -> Vec<Address> {
-        self.listeners.iter().map(|listener| listener.address().clone()).collect()
+        self.listeners.addresses().cloned().collect()
     }
 
     /// Returns the state of the server.
@@ -133,7 +128,7 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
             self.wait(&mut events, wait)?;
             self.read_all();
         }
-        self.listeners.clear();
+        self.listeners.close();
         self.readable.clear();
         let begun = flashlane_host::calendar_ms();
         let since = || flashlane_host::calendar_ms().saturating_sub(begun);
@@ -172,16 +167,16 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
         for event in &*events {
             self.note(event);
         }
+        self.accept_all();
         Ok(())
     }
 
     fn note(&mut self, event: &Event) {
-        // Clients are numbered from 1 on.
-        let token = event.token().0;
-        if token < FIRST_CLIENT {
-            return self.accept(token);
+        if self.listeners.note(event.token()) {
+            return;
         }
-        let id = (token - FIRST_CLIENT) as ClientId;
+        let Some(id) = event.token().0.checked_sub(FIRST_CLIENT) else { return };
+        let id = id as ClientId;
         let Some(connection) = self.connections.get_mut(&id) else { return };
         if event.is_readable() || event.is_read_closed() {
             connection.may_read = true;
@@ -194,15 +189,9 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
         }
     }
 
-    fn accept(&mut self, nth: usize) {
-        let Some(listener) = self.listeners.get_mut(nth) else { return };
-        loop {
-            let (mut stream, address) = match listener.accept() {
-                Ok(accepted) => accepted,
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                // Too many open files: clients wait until the next one connects.
-                Err(_) => return,
-            };
+    /// Accepts the clients that wait.
+    fn accept_all(&mut self) {
+        while let Some((mut stream, address)) = self.listeners.accept() {
             let Some(id) = self.engine.connect(address) else {
                 // The client may be gone already.
                 let _ = stream.write(b"-ERR max number of clients reached\r\n");
@@ -309,3 +298,6 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
 
 /// Token of client 0; listeners have those below.
 const FIRST_CLIENT: usize = 1 << 10;
+
+#[cfg(test)]
+mod tests;
