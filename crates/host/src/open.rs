@@ -313,7 +313,7 @@ fn supports_trim(target: &Target, file: &File, length_bytes: u64) -> bool {
         // The content is the same, and so is the time of its last change: opening writes nothing.
         if let Ok(stat) = before {
             let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-            let modified = Timespec { tv_sec: stat.st_mtime as i64, tv_nsec: stat.st_mtime_nsec as i64 };
+            let modified = Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec as i64 };
             let times = Timestamps { last_access: omitted, last_modification: modified };
             // Another user's file may refuse it.
             let _ = rustix::fs::futimens(file, &times);
