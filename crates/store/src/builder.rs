@@ -132,6 +132,8 @@ pub(crate) struct Head {
     pub(crate) level: u8,
     pub(crate) run: u64,
     pub(crate) creation: u64,
+    /// The writes that the patch stands for: those of its entries, and those whose entries were replaced by them.
+    pub(crate) sequences: (u64, u64),
     pub(crate) origin: Origin,
     pub(crate) stale: Vec<u64>,
 }
@@ -264,7 +266,12 @@ impl Builder {
     /// Ends the patch. Returns the block to be put, and what stays in memory of it. Requires: it has an entry.
     pub(crate) fn finish(mut self, head: Head, store: u128) -> (Payload, PatchFooter) {
         assert!(!self.is_empty(), "a patch has entries");
-        let Head { slice, lower, upper, level, run, creation, origin, stale } = head;
+        let Head { slice, lower, upper, level, run, creation, sequences, origin, stale } = head;
+        let (low, high) = self.sequences;
+        assert!(
+            sequences.0 <= low && high <= sequences.1,
+            "entries {low} to {high} are not of {sequences:?}"
+        );
         let prefix = shared_prefix(&self.first, &self.last);
         let fields = Fields {
             slice,
@@ -273,7 +280,7 @@ impl Builder {
             level,
             run,
             creation,
-            sequences: self.sequences,
+            sequences,
             entries: self.entries,
             tombstones: self.tombstones,
             entry_bytes: self.entry_bytes,

@@ -62,6 +62,8 @@ pub(crate) struct Container {
     tombstones: u64,
     /// The log's pages with its records.
     pages: Option<std::ops::Range<u64>>,
+    /// The lowest and highest number of its writes, also of those whose entries were replaced.
+    sequences: Option<(u64, u64)>,
 }
 
 impl Container {
@@ -77,6 +79,11 @@ impl Container {
     /// The log's page behind its last record.
     pub(crate) fn end_page(&self) -> u64 {
         self.pages.as_ref().map_or(0, |pages| pages.end)
+    }
+
+    /// The lowest and highest number of its writes. Requires: it is not empty.
+    pub(crate) fn sequences(&self) -> (u64, u64) {
+        self.sequences.expect("a container with entries has writes")
     }
 
     /// Returns whether it has tombstones.
@@ -117,6 +124,8 @@ impl Container {
         self.pages = Some(start..pages.end);
         let mut removed = Vec::new();
         for Entry { key, version } in entries {
+            let (low, high) = self.sequences.unwrap_or((version.sequence, version.sequence));
+            self.sequences = Some((low.min(version.sequence), high.max(version.sequence)));
             self.size.add(shape, &key, &version);
             self.tombstones += u64::from(version.body.is_tombstone());
             match self.entries.entry(key) {

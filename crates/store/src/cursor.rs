@@ -312,7 +312,17 @@ mod tests {
         }
         let (lower, upper, stale) = (Vec::new(), Vec::new(), Vec::new());
         let (creation, origin) = (u64::from(first), Origin::Container);
-        let head = Head { slice: 0, lower, upper, level: 1, run: 1, creation, origin, stale };
+        let head = Head {
+            slice: 0,
+            lower,
+            upper,
+            level: 1,
+            run: 1,
+            creation,
+            sequences: (0, u64::MAX),
+            origin,
+            stale,
+        };
         let (payload, footer) = builder.finish(head, 1);
         let id = blocks.next_id();
         let put = blocks.put(id, payload).expect("there is room");

@@ -176,6 +176,46 @@ pub enum OpenError {
         /// Id of the blocks.
         blocks: u128,
     },
+    /// The log is a copy from before the device's: patches hold writes that come after its end.
+    #[error(
+        "the log on '{log}' ends with write {last}, and block {block} of the device holds write {found}: the log is an \
+         older copy, and acknowledged writes would be lost; open device and log as they were at one moment"
+    )]
+    LogOlder {
+        /// The log's device.
+        log: String,
+        /// The last write in the log.
+        last: u64,
+        /// A block with a later one.
+        block: u64,
+        /// That write.
+        found: u64,
+    },
+    /// The device is a copy from before the log's, or has lost blocks: writes that the log does not need to hold any more are
+    /// missing.
+    #[error(
+        "write {write} is in no block of the device, and the log on '{log}' does not hold it any more: the device is an older \
+         copy, or has lost a block, and acknowledged writes would be lost; open device and log as they were at one moment"
+    )]
+    DeviceOlder {
+        /// The log's device.
+        log: String,
+        /// A write that is missing.
+        write: u64,
+    },
+    /// A value of the log is in a block that is not on the device, so both are of different moments.
+    #[error(
+        "write {write} is in the log on '{log}', and block {block} with its value is not on the device: one of both is an older \
+         copy, and acknowledged writes would be lost; open device and log as they were at one moment"
+    )]
+    PieceMissing {
+        /// The log's device.
+        log: String,
+        /// The write.
+        write: u64,
+        /// The missing block.
+        block: u64,
+    },
     /// A page of the log that holds acknowledged writes is damaged.
     #[error(
         "page {page} of the log on '{device}' is damaged, and pages up to {durable_to} were durable: acknowledged writes are lost"

@@ -51,6 +51,9 @@ pub(crate) struct Fields {
     pub(crate) run: u64,
     /// Number of the patch in the order in which containers are frozen and merges begin.
     pub(crate) creation: u64,
+    /// The lowest and highest of the writes that it stands for: those of a container's records, or of a merge's inputs, whether or
+    /// not their entries are left. Every freed record of the log is covered by a patch of its slice, in stores whose log has
+    /// version 3.
     pub(crate) sequences: (u64, u64),
     pub(crate) entries: u64,
     pub(crate) tombstones: u64,
@@ -94,6 +97,11 @@ pub(crate) enum FooterError {
 }
 
 impl Fields {
+    /// Returns whether it stands for all writes of another patch of the slice.
+    pub(crate) fn covers_writes_of(&self, other: &Self) -> bool {
+        self.sequences.0 <= other.sequences.0 && other.sequences.1 <= self.sequences.1
+    }
+
     /// Returns the bytes that fields take at most.
     pub(crate) fn bytes_max(bounds_bytes: u64, keys_bytes: u64, list_entries: u64) -> u64 {
         FIXED_FIELDS_BYTES + bounds_bytes + keys_bytes + 8 * list_entries

@@ -38,7 +38,7 @@ use crate::entry::Entry;
 use crate::log::page::{Page, payload_bytes};
 use crate::log::queue::Queue;
 pub(crate) use header::{LogConfig, LogLayout, read_header, write_header};
-pub(crate) use recover::{Record, Recovered, recover};
+pub(crate) use recover::{Freed, Record, Recovered, recover};
 
 use flashlane_base::{Instant, Operation};
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Request, RequestId};

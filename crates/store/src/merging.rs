@@ -384,6 +384,9 @@ impl Merge {
             _ => (plan.level, plan.run),
         };
         let inputs = self.inputs.iter().map(|patch| patch.id).collect();
+        let all = || self.inputs.iter().map(|patch| patch.fields.sequences);
+        let low = all().map(|(low, _)| low).min().expect("a merge has inputs");
+        let high = all().map(|(_, high)| high).max().expect("a merge has inputs");
         let head = Head {
             slice: plan.slice,
             lower: plan.lower.clone(),
@@ -391,6 +394,7 @@ impl Merge {
             level,
             run,
             creation: (context.number)(),
+            sequences: (low, high),
             origin: Origin::Merge { number: plan.number, output: nth, is_last, inputs },
             stale: plan.stale.clone(),
         };

@@ -36,11 +36,22 @@
 //! Its records are replayed from the tail on, whether or not they are in a patch already: an entry that stands in two places
 //! is the same in both. A patch is written only when the log is durable up to its records. So what is found is exactly the
 //! first `n` writes, in the order of their numbers, for an `n` that is not below that of any write acknowledged as durable.
+//!
+//! # Copies of different moments
+//! A copy of the device with a log of another moment may lack writes. Two facts hold whenever the power is cut, and a pair
+//! that breaks one is refused ([`check_moments`]):
+//! 1. No patch has a write behind the last one of the log. So a log that is older than a patch is recognised.
+//! 2. In a store of version 3 each write whose record was freed is *covered* by a patch of its slice: a patch covers the
+//!    writes of its container, or of its inputs, and one without use is deleted only where another covers the same.
+//!
+//! Records that were freed stay in the ring until they are overwritten, and are looked up. Of writes before these only the
+//! last is: where the log has gone round since the device's copy, and patches reach beyond its oldest record all the same, a
+//! loss may go unnoticed. A value of the log whose pieces are not there shows different moments as well.
 
 use crate::core::{Core, Parts, shape_of};
 use crate::error::{CreateError, OpenError};
 use crate::footer::{Footer, FooterError, Origin, PatchFooter, VERSION};
-use crate::log::{Log, LogConfig, Recovered, read_header, recover, write_header};
+use crate::log::{Freed, Log, LogConfig, Recovered, read_header, recover, write_header};
 use crate::options::{Slices, StoreOptions};
 use crate::requirements::{Requirements, log_layout};
 use flashlane_base::Instant;
@@ -64,7 +75,7 @@ pub(crate) fn create<D: DataDevice, L: DataDevice>(
     Requirements::new(device.profile(), &slices, &options)?;
     let layout = Layout::new(device.profile()).map_err(flashlane_block::FormatError::Unsuitable)?;
     let shape = shape_of(layout.block_bytes(), layout.granule_bytes, &slices.bounds)?;
-    let config = LogConfig { store, bounds: slices.bounds };
+    let config = LogConfig::new(store, slices.bounds);
     let log_layout = log_layout(log.profile(), &config, shape.block_bytes)?;
     let name = log.profile().name.clone();
     let blocks = Blocks::format_with_log(device, store, options.blocks)?;
@@ -89,6 +100,7 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
     let shape = shape_of(blocks.block_bytes(), status.layout.granule_bytes, &config.bounds)?;
     let footers = read_footers(&mut blocks, config.store)?;
     let recovered = recover(&mut log, &log_layout, &config)?;
+    let name = log.profile().name.clone();
     let log = Log::new(log, log_layout, config.store, &recovered);
     let parts = Parts { blocks, log, store: config.store, bounds: config.bounds };
     let mut core = Core::new(parts, shape, options)?;
@@ -99,9 +111,17 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
             Footer::Patch(patch) => drop(patches.insert(id, *patch)),
         }
     }
+    // What is missing may be in a damaged unit: the damage is reported, and the rest stays readable.
+    let is_whole = core.blocks().damaged().next().is_none();
+    check_moments(&patches, &recovered.freed, config.patches_cover_log && is_whole, &name)?;
     let dead = dead_patches(&patches)?;
     core.install(patches, &dead)?;
     core.replay(recovered);
+    if let Some((write, block)) = core.write_without_piece(&pieces)
+        && is_whole
+    {
+        return Err(OpenError::PieceMissing { log: name, write, block });
+    }
     core.delete_unknown(&pieces);
     Ok(core)
 }
@@ -154,6 +174,59 @@ fn read_footers<D: DataDevice>(
         }
     }
     Ok(footers)
+}
+
+/// Refuses devices whose contents are of different moments: see the header of this file.
+fn check_moments(
+    patches: &BTreeMap<u64, PatchFooter>,
+    freed: &Freed,
+    covers_log: bool,
+    log: &str,
+) -> Result<(), OpenError> {
+    let log = log.to_owned();
+    let highest = patches.iter().map(|(&id, patch)| (patch.fields.sequences.1, id)).max();
+    if let (Some(last), Some((found, block))) = (freed.last, highest)
+        && found > last
+    {
+        return Err(OpenError::LogOlder { log, last, block, found });
+    }
+    if !covers_log {
+        return Ok(());
+    }
+    let highest = highest.map_or(0, |(sequence, _)| sequence);
+    if let Some(first) = freed.first
+        && highest + 1 < first
+    {
+        return Err(OpenError::DeviceOlder { log, write: first - 1 });
+    }
+    let mut covered: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+    for PatchFooter { fields, .. } in patches.values() {
+        covered.entry(fields.slice).or_default().push(fields.sequences);
+    }
+    for ranges in covered.values_mut() {
+        unite(ranges);
+    }
+    let is_covered = |slice: u32, write: u64| {
+        let ranges = covered.get(&slice).map_or(&[][..], Vec::as_slice);
+        let nth = ranges.partition_point(|&(_, high)| high < write);
+        ranges.get(nth).is_some_and(|&(low, _)| low <= write)
+    };
+    match freed.writes.iter().find(|&&(slice, write)| !is_covered(slice, write)) {
+        Some(&(_, write)) => Err(OpenError::DeviceOlder { log, write }),
+        None => Ok(()),
+    }
+}
+
+/// Sorts ranges, and joins those that overlap.
+fn unite(ranges: &mut Vec<(u64, u64)>) {
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, before| {
+        let overlaps = next.0 <= before.1;
+        if overlaps {
+            before.1 = before.1.max(next.1);
+        }
+        overlaps
+    });
 }
 
 /// The outputs of a merge that are there.

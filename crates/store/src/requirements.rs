@@ -57,7 +57,7 @@ impl Requirements {
     /// # Errors
     /// [`CreateError::LogHasEraseUnits`] and [`CreateError::LogTooSmall`].
     pub fn check_log(&self, log: &Profile, slices: &Slices) -> Result<(), CreateError> {
-        let config = LogConfig { store: 0, bounds: slices.bounds.clone() };
+        let config = LogConfig::new(0, slices.bounds.clone());
         log_layout(log, &config, self.block_bytes).map(drop)
     }
 }

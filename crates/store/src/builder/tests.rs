@@ -21,6 +21,7 @@ fn head() -> Head {
         upper,
         level: 0,
         run: 1,
+        sequences: (0, u64::MAX),
         creation: 1,
         origin: Origin::Container,
         stale: Vec::new(),

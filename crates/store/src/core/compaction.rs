@@ -297,7 +297,18 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             own.tombstones == own.entries
                 && !patches.iter().filter(is_older).any(|other| other.overlaps(patch))
         };
-        let useless: Vec<u64> = patches.iter().filter(is_useless).map(|patch| patch.id).collect();
+        // Another patch has to cover the writes that it stands for.
+        let mut kept: Vec<&Arc<Patch>> = patches.iter().filter(|patch| !is_useless(patch)).collect();
+        let mut useless = Vec::new();
+        let mut candidates: Vec<&Arc<Patch>> = patches.iter().filter(is_useless).collect();
+        candidates.sort_by_key(|patch| (patch.fields.sequences.0, Reverse(patch.fields.sequences.1)));
+        for patch in candidates {
+            if kept.iter().any(|other| other.fields.covers_writes_of(&patch.fields)) {
+                useless.push(patch.id);
+            } else {
+                kept.push(patch);
+            }
+        }
         if useless.is_empty() {
             return;
         }

@@ -96,6 +96,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             level,
             run,
             creation,
+            sequences: frozen.container().sequences(),
             origin: Origin::Container,
             stale: Vec::new(),
         };

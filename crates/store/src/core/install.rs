@@ -1,10 +1,12 @@
 //! Puts what an opening found into the parts: see `recovery`.
 
 use super::Core;
+use crate::entry::Version;
 use crate::error::OpenError;
 use crate::footer::{Origin, PatchFooter};
 use crate::log::Recovered;
 use crate::patch::Patch;
+use crate::slice::Slice;
 use flashlane_device::DataDevice;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,6 +59,22 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             let pages = record.page..next_page;
             self.slices[slice].add(&self.shape, record.entries, pages, &self.snapshots);
         }
+    }
+
+    /// Returns a write of the log whose value is in a piece that is not there, and that piece. A write that a later one replaced
+    /// may lack its pieces, and so may one that has expired.
+    pub(crate) fn write_without_piece(&self, pieces: &BTreeSet<u64>) -> Option<(u64, u64)> {
+        let is_newest = |slice: &Slice, key: &[u8], version: &Version| {
+            let newest = slice.containers().filter_map(|container| container.get(key, u64::MAX));
+            newest.map(|other| other.sequence).max() == Some(version.sequence)
+        };
+        self.slices.iter().find_map(|slice| {
+            let all = slice.containers().flat_map(|container| container.range(b"", u64::MAX));
+            all.filter(|(_, version)| version.expiry_ms == 0).find_map(|(key, version)| {
+                let missing = version.body.pieces().iter().find(|&piece| !pieces.contains(piece))?;
+                is_newest(slice, key, version).then_some((version.sequence, *missing))
+            })
+        })
     }
 
     /// Notes the pieces to be deleted that no entry refers to, once the log that says so is durable.

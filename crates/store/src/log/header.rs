@@ -1,7 +1,8 @@
 //! The header of the log's device: what was chosen when the store was created.
 //!
 //! It is written once, in two copies; of these one is enough. It records the length of the ring, so that a device that was
-//! cut is refused: the pages that are left would look like a whole log. Version 1 did not record it, and is still read.
+//! cut is refused: the pages that are left would look like a whole log. Version 1 did not record it. From version 3 on patches
+//! cover the writes of the log (`Fields::sequences`), which tells copies of different moments apart. All versions are read.
 
 use crate::bytes::{Reader, put_bytes, put_varint};
 use crate::error::OpenError;
@@ -10,9 +11,11 @@ use flashlane_device::{Buffer, DataDevice, Profile, Request};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"flashkvh");
 /// Version of the header that this program writes, and the newest that it reads.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Version without the length of the ring; its checksum is that of the fields alone.
 const VERSION_WITHOUT_RING: u32 = 1;
+/// First version of stores whose patches cover the writes of the log.
+const VERSION_WITH_COVER: u32 = 3;
 /// Smallest page.
 const PAGE_BYTES_MIN: u64 = 4096;
 /// Most pages of a copy of the header.
@@ -29,6 +32,8 @@ pub(crate) struct LogConfig {
     pub(crate) store: u128,
     /// First keys of the slices, in order; that of slice 0 is empty.
     pub(crate) bounds: Vec<Vec<u8>>,
+    /// Whether the patches of a slice cover all writes whose records were freed, as those of every new store do.
+    pub(crate) patches_cover_log: bool,
 }
 
 /// Sizes and places on the log's device.
@@ -42,6 +47,11 @@ pub(crate) struct LogLayout {
 }
 
 impl LogConfig {
+    /// A new store's.
+    pub(crate) fn new(store: u128, bounds: Vec<Vec<u8>>) -> Self {
+        Self { store, bounds, patches_cover_log: true }
+    }
+
     /// Returns the header of a log whose ring has this number of pages.
     fn encode(&self, ring_pages: u64) -> Vec<u8> {
         let mut fields = self.store.to_le_bytes().to_vec();
@@ -90,7 +100,9 @@ impl LogConfig {
         let is_sound =
             bounds.first().is_some_and(Vec::is_empty) && bounds.windows(2).all(|pair| pair[0] < pair[1]);
         let header_bytes = HEAD_BYTES + u64::from(length);
-        is_sound.then_some(Header::Sound { config: Self { store, bounds }, header_bytes, ring_pages })
+        let patches_cover_log = version >= VERSION_WITH_COVER;
+        let config = Self { store, bounds, patches_cover_log };
+        is_sound.then_some(Header::Sound { config, header_bytes, ring_pages })
     }
 }
 
@@ -145,7 +157,7 @@ impl LogLayout {
 
     /// Returns the bytes of both copies of the header of a log with slices of these first keys.
     pub(crate) fn header_bytes(page_bytes: u64, bounds: &[Vec<u8>]) -> u64 {
-        2 * LogConfig { store: 0, bounds: bounds.to_vec() }.pages(page_bytes) * page_bytes
+        2 * LogConfig::new(0, bounds.to_vec()).pages(page_bytes) * page_bytes
     }
 
     /// Returns the offset of a slot of the ring.

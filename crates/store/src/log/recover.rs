@@ -37,12 +37,26 @@ pub(crate) struct Recovered {
     pub(crate) next_page: u64,
     pub(crate) tail: u64,
     pub(crate) records: Vec<Record>,
+    /// What the log knows of the writes that are in patches.
+    pub(crate) freed: Freed,
+}
+
+/// The records below the tail that are still in the ring.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Freed {
+    /// The slice and number of each write.
+    pub(crate) writes: Vec<(u32, u64)>,
+    /// The lowest write in the ring, freed or not; `None` where there is none.
+    pub(crate) first: Option<u64>,
+    /// The last write of the log; 0 where there was none, `None` where its record is not found.
+    pub(crate) last: Option<u64>,
 }
 
 impl Recovered {
     /// The log of a new store.
     pub(crate) fn empty() -> Self {
-        Self { epoch: 1, next_page: 0, tail: 0, records: Vec::new() }
+        let freed = Freed { last: Some(0), ..Freed::default() };
+        Self { epoch: 1, next_page: 0, tail: 0, records: Vec::new(), freed }
     }
 }
 
@@ -62,6 +76,12 @@ impl Record {
         entries.iter().for_each(|entry| entry.version.encode(&entry.key, out));
         let length = (out.len() - start - 4) as u32;
         out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    }
+
+    /// Reads a record without its entries.
+    fn decode_head(bytes: &[u8], page: u64) -> Option<Self> {
+        let mut reader = Reader::new(bytes);
+        Some(Self { slice: reader.u32()?, sequence: reader.u64()?, entries: Vec::new(), page })
     }
 
     fn decode(bytes: &[u8], page: u64) -> Option<Self> {
@@ -109,6 +129,36 @@ fn read_slots<L: DataDevice>(device: &mut L, layout: &LogLayout, slot: u64, page
     let length = pages * layout.page_bytes;
     let request = Request::read(1, layout.page_offset(slot), length);
     (0..ATTEMPTS).find_map(|_| execute(device, request, Some(Buffer::zeroed(length as usize))).ok().flatten())
+}
+
+/// Pages that were read together.
+#[derive(Default)]
+struct Chunk {
+    first: u64,
+    pages: u64,
+    buffer: Option<Buffer>,
+}
+
+impl Chunk {
+    /// Returns a page, and reads those up to `end` with it where it was not read yet. `None` where it cannot be read.
+    fn page<L: DataDevice>(
+        &mut self,
+        device: &mut L,
+        layout: &LogLayout,
+        number: u64,
+        end: u64,
+    ) -> Option<&[u8]> {
+        if self.buffer.is_none() || !(self.first..self.first + self.pages).contains(&number) {
+            let slot = number % layout.pages;
+            let pages = (READ_BYTES / layout.page_bytes).max(1).min(end - number).min(layout.pages - slot);
+            let read = read_slots(device, layout, slot, pages).map(|buffer| (buffer, pages));
+            let (buffer, pages) =
+                read.or_else(|| read_slots(device, layout, slot, 1).map(|buffer| (buffer, 1)))?;
+            *self = Self { first: number, pages, buffer: Some(buffer) };
+        }
+        let bytes = self.buffer.as_ref()?.as_slice();
+        bytes.chunks(layout.page_bytes as usize).nth((number - self.first) as usize)
+    }
 }
 
 fn read_ring<L: DataDevice>(device: &mut L, layout: &LogLayout, store: u128) -> Vec<Slot> {
@@ -170,27 +220,49 @@ pub(crate) fn recover<L: DataDevice>(
     if end - tail >= layout.pages {
         return Err(OpenError::LogFull { device: device.profile().name.clone() });
     }
-    let records = read_records(device, layout, config, tail..end)?;
-    Ok(Recovered { epoch: newest.epoch + 1, next_page: end, tail, records })
+    let oldest = oldest_page(&slots, tail, end, layout.pages);
+    let mut records = read_records(device, layout, config, oldest..end, tail)?;
+    let all = || records.iter().map(|record| record.sequence);
+    let (first, last) = (all().min(), all().max().or((oldest == 0).then_some(0)));
+    let needed = records.split_off(records.partition_point(|record| record.page < tail));
+    let writes = records.iter().map(|record| (record.slice, record.sequence)).collect();
+    let freed = Freed { writes, first, last };
+    Ok(Recovered { epoch: newest.epoch + 1, next_page: end, tail, records: needed, freed })
 }
 
-/// Reads the records that begin in these pages and are whole.
+/// Returns the lowest page from which on all pages up to the tail are still in the ring.
+fn oldest_page(slots: &[Slot], tail: u64, end: u64, ring_pages: u64) -> u64 {
+    let (mut oldest, mut epoch) = (tail, u64::MAX);
+    while oldest > end.saturating_sub(ring_pages) {
+        match slots[((oldest - 1) % ring_pages) as usize] {
+            Slot::Page(page) if page.number == oldest - 1 && page.epoch <= epoch => epoch = page.epoch,
+            _ => break,
+        }
+        oldest -= 1;
+    }
+    oldest
+}
+
+/// Reads the records that begin in these pages and are whole; those that begin below `tail` without their entries.
 fn read_records<L: DataDevice>(
     device: &mut L,
     layout: &LogLayout,
     config: &LogConfig,
     chain: std::ops::Range<u64>,
+    tail: u64,
 ) -> Result<Vec<Record>, OpenError> {
     let name = device.profile().name.clone();
     let mut records = Vec::new();
     // The bytes of a record so far, the page in which it begins, and its epoch.
     let (mut partial, mut began, mut epoch) = (Vec::new(), 0, 0);
     let mut is_in_step = false;
+    let end = chain.end;
+    let mut chunk = Chunk::default();
     for number in chain {
         let damaged = || OpenError::LogDamaged { device: name.clone(), page: number, durable_to: number + 1 };
-        let buffer = read_slots(device, layout, number % layout.pages, 1);
-        let buffer = buffer.ok_or(OpenError::LogUnreadable { device: name.clone(), page: number })?;
-        let (page, payload) = Page::decode(buffer.as_slice(), config.store).ok_or_else(damaged)?;
+        let bytes = chunk.page(device, layout, number, end);
+        let bytes = bytes.ok_or_else(|| OpenError::LogUnreadable { device: name.clone(), page: number })?;
+        let (page, payload) = Page::decode(bytes, config.store).ok_or_else(damaged)?;
         let mut payload = &payload[..];
         if page.epoch != epoch {
             // The power was cut within the record before.
@@ -218,7 +290,8 @@ fn read_records<L: DataDevice>(
                 return Err(damaged());
             }
             if length > 4 && partial.len() == length {
-                records.push(Record::decode(&partial[4..], began).ok_or_else(damaged)?);
+                let decode = if began < tail { Record::decode_head } else { Record::decode };
+                records.push(decode(&partial[4..], began).ok_or_else(damaged)?);
                 partial.clear();
             }
         }

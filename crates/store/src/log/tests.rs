@@ -9,7 +9,7 @@ use flashlane_device_testing::{MemoryDisk, MemoryFaults, cycle_power};
 use std::sync::Arc;
 
 fn config() -> LogConfig {
-    LogConfig { store: 9, bounds: vec![Vec::new(), b"m".to_vec()] }
+    LogConfig::new(9, vec![Vec::new(), b"m".to_vec()])
 }
 
 fn create(pages: u64, seed: u64) -> Log<MemoryDisk> {
@@ -21,7 +21,7 @@ fn create(pages: u64, seed: u64) -> Log<MemoryDisk> {
 
 fn open(mut disk: MemoryDisk) -> Result<(Log<MemoryDisk>, Vec<Record>), OpenError> {
     let (found, layout) = read_header(&mut disk)?;
-    assert_eq!(found, config());
+    assert_eq!((found.store, &found.bounds), (9, &config().bounds));
     let recovered = recover(&mut disk, &layout, &found)?;
     Ok((Log::new(disk, layout, 9, &recovered), recovered.records))
 }
@@ -277,11 +277,29 @@ fn any_damaged_byte_of_one_header_copy_is_harmless() {
 }
 
 #[test]
+fn freed_records_are_found_while_they_are_in_the_ring() {
+    let mut log = create(16, 1);
+    append_durably(&mut log, 1..=8);
+    log.free_below(log.durable_to());
+    append_durably(&mut log, 9..=12);
+    log.free_below(log.durable_to());
+    append_durably(&mut log, 13..=20);
+    let mut disk = after_a_power_cut(&log);
+    let (config, layout) = read_header(&mut disk).unwrap();
+    let Recovered { freed, records, .. } = recover(&mut disk, &layout, &config).unwrap();
+    assert_eq!(records.first().map(|record| record.sequence), Some(13));
+    // A page each; the ring has those of the last 16.
+    let expected: Vec<(u32, u64)> = (5..=12).map(|sequence| (1, sequence)).collect();
+    assert_eq!(freed, Freed { writes: expected, first: Some(5), last: Some(20) });
+}
+
+#[test]
 fn version_1_is_read_and_refused_once_it_is_cut_to_full_pages() {
     let mut log = create(40, 1);
     append_durably(&mut log, 1..=20);
     let mut disk = after_a_power_cut(&log);
     write_header_of_version_1(&mut disk);
+    assert!(!read_header(&mut disk).unwrap().0.patches_cover_log);
     assert_eq!(open(disk.clone()).unwrap().1.len(), 20);
     let error = open(cut_to(12, &mut disk)).err().expect("the log was cut");
     assert!(matches!(error, OpenError::LogFull { .. }), "{error}");
@@ -291,8 +309,8 @@ fn version_1_is_read_and_refused_once_it_is_cut_to_full_pages() {
 fn two_newer_headers_are_reported_as_newer() {
     let mut disk = create(8, 1).device().clone();
     for copy in 0..2 {
-        disk.bytes_mut()[copy * 4096 + 12] = 3;
+        disk.bytes_mut()[copy * 4096 + 12] = 4;
     }
     let error = open(disk).err().expect("the version is not supported");
-    assert!(matches!(error, OpenError::NewerLog { found: 3, known: 2, .. }), "{error}");
+    assert!(matches!(error, OpenError::NewerLog { found: 4, known: 3, .. }), "{error}");
 }
