@@ -185,6 +185,35 @@ impl<'a> Bench<'a> {
         Ok(took)
     }
 
+    /// Submits a durable write and, when it has been in flight for `after` or is done, a read. Returns the latency of the
+    /// read when both are done.
+    ///
+    /// # Errors
+    /// As [`Bench::burst`].
+    pub(crate) fn read_beside_write(
+        &mut self,
+        write: Access,
+        after: Duration,
+        read: Access,
+    ) -> Result<Duration, Interruption> {
+        self.check_stop()?;
+        let start = self.device.now();
+        let request = Request::write(0, write.offset_bytes, write.length_bytes).durable();
+        self.device.submit(request).map_err(|error| Interruption::Refused { access: write, error })?;
+        self.requests += 1;
+        self.changed.add(Operation::Write, 1, write.length_bytes);
+        self.out.clear();
+        while self.device.now() < start + after && self.out.is_empty() {
+            self.device.reap(start + after, &mut self.out);
+        }
+        self.submit(1, &read)?;
+        self.wait_for_rest(&[write, read])?;
+        let took = |id: u64| self.out.iter().find(|done| done.id.0 == id).map(Completion::latency);
+        let took = took(1).expect("both requests are done");
+        self.record(Some(write), 2, start, self.device.now().since(start));
+        Ok(took)
+    }
+
     /// Keeps `depth` requests in flight until `accesses` end. Returns the total time.
     ///
     /// # Errors
@@ -372,6 +401,11 @@ impl<'a> Bench<'a> {
     /// Waits for all requests in flight, whose ids are their indices in `accesses`.
     fn wait(&mut self, accesses: &[Access]) -> Result<(), Interruption> {
         self.out.clear();
+        self.wait_for_rest(accesses)
+    }
+
+    /// Waits for all requests in flight, of which some may be done.
+    fn wait_for_rest(&mut self, accesses: &[Access]) -> Result<(), Interruption> {
         while self.out.len() < accesses.len() {
             let before = self.out.len();
             self.device.reap(Instant::FAR, &mut self.out);

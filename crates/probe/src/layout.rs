@@ -1,9 +1,12 @@
-//! The layout of chunks over channels and dies: three experiments with pairs of reads, and the findings they lead to.
+//! The layout of chunks over channels and dies: the experiments, and the findings they lead to.
 //!
-//! Distances (`stripe`) come first, as they show both levels where the stripe changes channels first. Then residues
-//! (`residues`), and last pairs of random chunks (`lanes`), which show the channels only.
+//! Distances (`stripe`) come first, as they show both levels where the stripe changes channels first. Then reads beside
+//! programs (`busy_dies`), which show the dies only, residues (`residues`), and last pairs of random chunks (`lanes`), which
+//! show the channels only.
 
 use crate::area::{Area, Boundaries};
+use crate::busy_dies::{self, BusyDies, Seen};
+use crate::dies::MOST_PLANES;
 use crate::lanes::{self, Lanes};
 use crate::residues::{self, Residues};
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
@@ -15,6 +18,8 @@ use flashlane_result::probe::{Finding, Status};
 
 /// Largest distance of pairs, in chunks: three times the stripe of 32 channels of four packages.
 const REACH: usize = 400;
+/// Pairs of chunks that test whether more dies lie beyond those seen.
+const FAR: usize = 64;
 /// Chunks of the largest area: several periods of most drives.
 const MOST_CHUNKS: u64 = 2400;
 const MOST_AREA_BYTES: u64 = 1 << 30;
@@ -36,10 +41,11 @@ pub(crate) fn fill_larger_area(
     Ok(Some(Area { length_bytes, ..area }))
 }
 
-/// What pairs of reads show of domains and sub-domains.
+/// What experiments show of domains and sub-domains.
 pub(crate) struct Layout {
     pub(crate) stripe: Stripe,
     pub(crate) residues: Option<Residues>,
+    busy: Seen,
     degree: Finding,
     sub_domains: Finding,
 }
@@ -49,36 +55,145 @@ impl Layout {
         session: &mut Session<'_, '_>,
         area: Area,
         chunk: &Boundaries,
-        page: u64,
+        page: Option<u64>,
     ) -> Result<Self, Interruption> {
+        // Larger reads might take several array times.
+        let page_bytes = page.unwrap_or(session.bench().sector_bytes());
         let reach = REACH.min(area.chunks(chunk) as usize / 2);
         let mut stripe = None;
         for repetitions in [session.repetitions().of(16), session.repetitions().of(64)] {
-            let measured = stripe::measure(session.bench(), area, chunk, page, reach, repetitions)?;
+            let measured = stripe::measure(session.bench(), area, chunk, page_bytes, reach, repetitions)?;
             let clear = matches!(measured.verdict(), Verdict::Both { .. });
             stripe = Some(measured);
             if clear {
                 break;
             }
         }
-        let stripe = stripe.expect("it was measured at least once");
-        let (degree, sub_domains) = stripe_findings(&stripe, reach);
-        let mut layout = Self { stripe, residues: None, degree, sub_domains };
-        if matches!(layout.stripe.verdict(), Verdict::Both { .. }) {
-            return Ok(layout);
-        }
-        let repetitions = session.repetitions().of(12);
-        layout.residues = residues::find(session.bench(), area, chunk, page, repetitions)?;
-        if let Some(found) = layout.residues {
-            (layout.degree, layout.sub_domains) = residue_findings(&found, layout.degree, layout.sub_domains);
-        }
-        if layout.degree.status == Status::NotDetermined
-            && let Some(lanes) = lanes::find(session.bench(), area, chunk, page, repetitions)?
-        {
-            (layout.degree, layout.sub_domains) =
-                lane_findings(lanes, layout.die_period(), layout.sub_domains);
+        let mut layout = Self::of_stripe(stripe.expect("it was measured at least once"));
+        if !layout.is_certain_by_distances(session, area, chunk)? {
+            layout.measure_dies(session, area, chunk, page)?;
         }
         Ok(layout)
+    }
+
+    /// Measures again in a larger area what was left open.
+    pub(crate) fn measure_larger(
+        &self,
+        session: &mut Session<'_, '_>,
+        area: Area,
+        chunk: &Boundaries,
+        page: Option<u64>,
+    ) -> Result<Self, Interruption> {
+        let mut layout = Self { busy: self.busy, ..Self::of_stripe(self.stripe.clone()) };
+        if layout.is_certain_by_distances(session, area, chunk)? {
+            return Ok(layout);
+        }
+        if self.busy == Seen::Nothing && self.die_period().is_none() {
+            return Self::measure(session, area, chunk, page);
+        }
+        layout.measure_dies(session, area, chunk, page)?;
+        Ok(layout)
+    }
+
+    fn of_stripe(stripe: Stripe) -> Self {
+        let (degree, sub_domains) = stripe_findings(&stripe);
+        Self { stripe, residues: None, busy: Seen::Unclear, degree, sub_domains }
+    }
+
+    /// Returns whether distances show domains and sub-domains, and no more dies may lie beyond them. Takes the sub-domains back
+    /// where some may.
+    fn is_certain_by_distances(
+        &mut self,
+        session: &mut Session<'_, '_>,
+        area: Area,
+        chunk: &Boundaries,
+    ) -> Result<bool, Interruption> {
+        let Verdict::Both { degree, sub_domains } = self.stripe.verdict() else { return Ok(false) };
+        let (period, chunks) = (degree * sub_domains, area.chunks(chunk) as usize);
+        let turn = MOST_PLANES * period;
+        if turn + period < chunks {
+            let repetitions = session.repetitions().of(FAR);
+            let sizes = [[session.bench().sector_bytes(); 2], self.stripe.read_bytes];
+            let bench = session.bench();
+            if stripe::collides_beyond(bench, area, chunk, (period, turn), sizes, repetitions)? {
+                return Ok(true);
+            }
+        }
+        self.sub_domains = Finding::not_determined(format!(
+            "{}; but farther chunks are on other dies, or there are too few to tell",
+            self.sub_domains.evidence
+        ));
+        Ok(false)
+    }
+
+    /// Looks for dies by programs, and for channels by residues and random pairs.
+    fn measure_dies(
+        &mut self,
+        session: &mut Session<'_, '_>,
+        area: Area,
+        chunk: &Boundaries,
+        page: Option<u64>,
+    ) -> Result<(), Interruption> {
+        let written_page = page.filter(|_| session.setup().may_write && self.busy != Seen::Nothing);
+        if let Some(page) = written_page {
+            self.busy = busy_dies::find(session.bench(), area, chunk, page, FILL_BYTES)?;
+        }
+        let dies = self.busy.dies().map(|busy| busy.dies);
+        let page = page.unwrap_or(session.bench().sector_bytes());
+        let repetitions = session.repetitions().of(12);
+        // Where distances show the channels, only the dies are open.
+        if self.degree.status == Status::NotDetermined || dies.is_none() {
+            self.residues = residues::find(session.bench(), area, chunk, page, repetitions, dies)?;
+        }
+        if let Some(found) = self.residues {
+            (self.degree, self.sub_domains) =
+                residue_findings(&found, self.degree.clone(), self.sub_domains.clone());
+        }
+        if self.degree.status == Status::NotDetermined
+            && let Some(lanes) = lanes::find(session.bench(), area, chunk, page, repetitions)?
+        {
+            (self.degree, self.sub_domains) =
+                lane_findings(lanes, self.die_period(), self.sub_domains.clone());
+        }
+        if let Some(busy) = self.busy.dies() {
+            self.add_dies(busy);
+        }
+        Ok(())
+    }
+
+    /// Returns whether anything remains open.
+    pub(crate) fn is_open(&self) -> bool {
+        [&self.degree, &self.sub_domains].iter().any(|finding| finding.status == Status::NotDetermined)
+    }
+
+    /// Completes the findings by the dies that programs showed, or takes them back where they disagree.
+    fn add_dies(&mut self, busy: BusyDies) {
+        let count = busy.dies.count();
+        let seen = format!(
+            "of reads beside a program {} waited for it, by {:.1} µs: those on one of {count} dies",
+            busy.waited, busy.wait_us
+        );
+        // Pairs of reads that collide on different dies share a channel.
+        if let (Status::NotDetermined, Some(level)) = (self.degree.status, self.stripe.first_level)
+            && busy.dies.is_coarser(level.period)
+        {
+            let evidence = format!(
+                "every {} chunks two reads collide, by {:.1} µs; {seen}",
+                level.period, level.step_us
+            );
+            self.degree = Finding::found(level.period as u64, 0.93, evidence);
+        }
+        let Some(degree) = self.degree.number() else { return };
+        let sub_domains = count as u64 / degree;
+        let disagrees = !(count as u64).is_multiple_of(degree)
+            || self.sub_domains.number().is_some_and(|number| number != sub_domains);
+        if disagrees {
+            let why = format!("two experiments disagree: {}; {seen}", self.degree.evidence);
+            self.degree = Finding::not_determined(why.clone());
+            self.sub_domains = Finding::not_determined(why);
+        } else if self.sub_domains.status == Status::NotDetermined {
+            self.sub_domains = Finding::found(sub_domains, 0.93, seen);
+        }
     }
 
     /// Returns the distance of chunks at which all pairs share a die, where it is certain.
@@ -170,7 +285,8 @@ fn lane_findings(lanes: Lanes, period: Option<usize>, sub_domains: Finding) -> (
 }
 
 /// Findings on the interleaving degree and the sub-domains.
-fn stripe_findings(stripe: &Stripe, reach: usize) -> (Finding, Finding) {
+fn stripe_findings(stripe: &Stripe) -> (Finding, Finding) {
+    let reach = stripe.row.len();
     match stripe.verdict() {
         Verdict::Nothing => {
             let why = format!("of two reads up to {reach} chunks apart none collide at a regular distance");

@@ -9,11 +9,13 @@
 mod advice_text;
 pub mod area;
 pub mod bench;
+mod busy_dies;
 mod changed;
 mod choice;
 pub mod chunk;
 mod confirm;
 mod destructive;
+mod dies;
 mod error;
 mod figures;
 mod grid;

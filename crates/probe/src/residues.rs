@@ -15,6 +15,7 @@
 
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
+use crate::dies::Dies;
 use crate::pattern::{self, Point, point};
 use crate::repetitions::samples;
 use crate::stripe::{Sizes, pair};
@@ -59,16 +60,27 @@ pub(crate) struct Domains {
     pub(crate) step_us: f64,
 }
 
-/// Looks for the period and the channels; `None` where no period is found.
+/// Looks for the period, unless the dies are known, and the channels; `None` where no period is found.
 pub(crate) fn find(
     bench: &mut Bench<'_>,
     area: Area,
     chunk: &Boundaries,
     page: u64,
     repetitions: usize,
+    dies: Option<Dies>,
 ) -> Result<Option<Residues>, Interruption> {
     let sector = bench.sector_bytes();
     let chunks = area.chunks(chunk) as usize;
+    if let Some(dies) = dies {
+        let (period, apart) = (dies.period(), dies.apart());
+        let search = Search { area, chunk, chunks, repetitions };
+        let shared_die = SharedDie::Known(dies);
+        let domains = match chunks > 2 * period {
+            true => search.domains_twice(bench, period, page.max(sector), &shared_die)?,
+            false => None,
+        };
+        return Ok(Some(Residues { period, apart, domains }));
+    }
     let reach = LONGEST.min(chunks / 3);
     if reach < 2 || chunk.chunk_bytes < 2 * sector {
         return Ok(None);
@@ -77,20 +89,17 @@ pub(crate) fn find(
     if levels.contrast_us() < ERRORS * levels.same.error.hypot(levels.fast.error) {
         return Ok(None);
     }
-    let search = Search { area, chunk, chunks, levels, repetitions };
+    let search = Search { area, chunk, chunks, repetitions };
     let mut row =
         samples(bench, reach, repetitions, |bench, i| pair(bench, area, chunk, i + 1, [sector; 2]))?;
     // All pairs share a die where the period is 1, and none shows what two dies would be.
-    let Some(period) = search.period(bench, &mut row)?.filter(|&period| period > 1) else { return Ok(None) };
+    let Some(period) = search.period(bench, &levels, &mut row)?.filter(|&period| period > 1) else {
+        return Ok(None);
+    };
     let value = |i: &usize| row[*i].iter().sum::<f64>();
     let apart = (0..period - 1).min_by(|a, b| value(a).total_cmp(&value(b))).map_or(1, |i| i + 1);
     assert!(apart < period, "a distance of {apart} is told from the period, {period}");
-    // Seen from another base, the channels are the same.
-    let first = search.domains(bench, period, page.max(sector))?;
-    let domains = match first {
-        Some(one) => search.domains(bench, period, page.max(sector))?.filter(|other| other.is_like(one)),
-        None => None,
-    };
+    let domains = search.domains_twice(bench, period, page.max(sector), &SharedDie::Seen(levels))?;
     Ok(Some(Residues { period, apart, domains }))
 }
 
@@ -147,43 +156,70 @@ fn lower(sorted: &[f64], part: usize) -> f64 {
     lowest.iter().sum::<f64>() / lowest.len() as f64
 }
 
+/// How it is told which residues share a die.
+enum SharedDie {
+    Known(Dies),
+    Seen(Levels),
+}
+
 struct Search<'a> {
     area: Area,
     chunk: &'a Boundaries,
     /// Chunks in the area.
     chunks: usize,
-    levels: Levels,
     repetitions: usize,
 }
 
 impl Search<'_> {
     /// Returns the shortest distance at which all pairs collide, and at twice of which they do, too.
-    fn period(&self, bench: &mut Bench<'_>, row: &mut [Vec<f64>]) -> Result<Option<usize>, Interruption> {
+    fn period(
+        &self,
+        bench: &mut Bench<'_>,
+        levels: &Levels,
+        row: &mut [Vec<f64>],
+    ) -> Result<Option<usize>, Interruption> {
         let mut tested = 0;
         for (i, times) in row.iter_mut().enumerate() {
             times.sort_unstable_by(f64::total_cmp);
-            if lower(times, 2) < self.levels.half_us {
+            if lower(times, 2) < levels.half_us {
                 continue;
             }
             tested += 1;
             if tested > MOST_CANDIDATES {
                 return Ok(None);
             }
-            if self.collides(bench, i + 1)? && self.collides(bench, 2 * (i + 1))? {
+            if self.collides(bench, levels, i + 1)? && self.collides(bench, levels, 2 * (i + 1))? {
                 return Ok(Some(i + 1));
             }
         }
         Ok(None)
     }
 
-    fn collides(&self, bench: &mut Bench<'_>, distance: usize) -> Result<bool, Interruption> {
+    fn collides(
+        &self,
+        bench: &mut Bench<'_>,
+        levels: &Levels,
+        distance: usize,
+    ) -> Result<bool, Interruption> {
         let sector = bench.sector_bytes();
         let mut times = Vec::new();
         for _ in 0..8 * self.repetitions {
             times.push(pair(bench, self.area, self.chunk, distance, [sector; 2])?);
         }
         let pairs = point(&mut times);
-        Ok(lower(&times, 4) > self.levels.quarter_us && self.levels.is_same(pairs))
+        Ok(lower(&times, 4) > levels.quarter_us && levels.is_same(pairs))
+    }
+
+    /// Returns the channels where they are the same seen from two bases.
+    fn domains_twice(
+        &self,
+        bench: &mut Bench<'_>,
+        period: usize,
+        page: u64,
+        shared_die: &SharedDie,
+    ) -> Result<Option<Domains>, Interruption> {
+        let Some(one) = self.domains(bench, period, page, shared_die)? else { return Ok(None) };
+        Ok(self.domains(bench, period, page, shared_die)?.filter(|other| other.is_like(one)))
     }
 
     /// Finds the residues that share a die and a channel with a random one.
@@ -192,13 +228,18 @@ impl Search<'_> {
         bench: &mut Bench<'_>,
         period: usize,
         page: u64,
+        shared_die: &SharedDie,
     ) -> Result<Option<Domains>, Interruption> {
         let sector = bench.sector_bytes();
         let base = bench.random().below(period as u64) as usize;
-        let small = self.row(bench, (period, base), [sector; 2])?;
         // Residues on the base's die, and the others.
-        let (die, others): (Vec<usize>, Vec<usize>) =
-            (1..period).partition(|&residue| self.levels.is_same(small[residue - 1]));
+        let (die, others): (Vec<usize>, Vec<usize>) = match shared_die {
+            SharedDie::Known(dies) => (1..period).partition(|&residue| dies.shares(base, base + residue)),
+            SharedDie::Seen(levels) => {
+                let small = self.row(bench, (period, base), [sector; 2])?;
+                (1..period).partition(|&residue| levels.is_same(small[residue - 1]))
+            }
+        };
         let planes = die.len() + 1;
         if !period.is_multiple_of(planes) {
             return Ok(None);

@@ -47,6 +47,10 @@ pub struct Stripe {
 /// proportion; and a step is more than a bus's from this multiple of the predicted bus step.
 const LIKE_A_BUS: f64 = 1.3;
 const MORE_THAN_A_BUS: f64 = 1.3;
+/// Most difference of collisions beyond, as a share of the nearer ones.
+const BEYOND: f64 = 0.25;
+/// Least standard errors of the step of nearer ones.
+const STEP_ERRORS: f64 = 8.0;
 /// Two array times have a wider spread than one, but by less than this factor.
 const WIDER: f64 = 2.5;
 
@@ -251,6 +255,38 @@ fn level(row: &[Point]) -> Option<Level> {
     let standout = pattern::standout(row)?;
     let (phase, period) = pattern::period(&standout.places, row.len())?;
     (phase + 1 == period).then_some(Level { period, step_us: standout.height, clarity: standout.clarity })
+}
+
+/// Returns whether chunks more than a `turn` apart share a die at every multiple of `period`, as nearer ones do, seen by reads
+/// of one of the sizes. Dies that the stripe reaches only after all planes of those before are a turn of planes away.
+pub(crate) fn collides_beyond(
+    bench: &mut Bench<'_>,
+    area: Area,
+    chunk: &Boundaries,
+    (period, turn): (usize, usize),
+    sizes: [Sizes; 2],
+    repetitions: usize,
+) -> Result<bool, Interruption> {
+    let far = (area.chunks(chunk) as usize - 1 - turn) / period;
+    assert!(far > 0, "no two chunks are a turn of {turn} apart");
+    // A period of one chunk is that of a single die.
+    let apart = if period > 1 { period - 1 } else { return Ok(true) };
+    for read_bytes in sizes {
+        let points = repeat(bench, 3, repetitions, |bench, kind| {
+            let distance = match kind {
+                0 => apart,
+                1 => period,
+                _ => turn + period * (1 + bench.random().below(far as u64) as usize),
+            };
+            pair(bench, area, chunk, distance, read_bytes)
+        })?;
+        let step = points[1].value - points[0].value;
+        if step > STEP_ERRORS * points[1].error.hypot(points[0].error) {
+            let share = (points[2].value - points[0].value) / step;
+            return Ok((share - 1.0).abs() < BEYOND);
+        }
+    }
+    Ok(false)
 }
 
 /// Measures the time of two simultaneous reads `distance` chunks apart, at a random place, in microseconds.

@@ -254,20 +254,17 @@ fn find_stripe(
         session.note_not_determined(&features, why);
         return Ok(None);
     }
-    // Larger reads might take several array times.
-    let page = page.unwrap_or(session.bench().sector_bytes());
     let area = session.area();
     let mut layout = Layout::measure(session, area, chunk, page)?;
-    layout.note(session);
-    if layout.die_period().is_none()
+    if layout.is_open()
         && let Some(larger) = fill_larger_area(session, chunk)?
     {
-        let again = Layout::measure(session, larger, chunk, page)?;
+        let again = layout.measure_larger(session, larger, chunk, page)?;
         if again.is_clearer(&layout) {
-            again.note(session);
             layout = again;
         }
     }
+    layout.note(session);
     let Layout { stripe, residues, .. } = layout;
     session.draw(figures::pair_distance(&stripe));
     if let Some(first) = stripe.first_level {

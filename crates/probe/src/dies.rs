@@ -1,0 +1,265 @@
+//! Which chunks share a die, whatever the order of the stripe.
+//!
+//! A stripe counts through its levels like digits. Of these, the planes of a die do not tell dies apart, and the others
+//! do: those that change before the planes, together `inner` dies, and those that change after them, `outer`. So two chunks
+//! share a die where their numbers agree modulo `inner`, and the numbers of their turns of inner dies and planes agree
+//! modulo `outer`. Every such pattern is tested against chunks that were seen to share a die, and chunks that were seen not
+//! to; it is the right one where those that it predicts share a die, and it is far likelier than any other number of dies.
+
+use crate::mapping::Policy;
+
+/// Two chunks, and whether they share a die. The first is given by its number if places follow from addresses, and if
+/// they follow from the order of writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sample {
+    pub(crate) by_address: usize,
+    pub(crate) by_turn: usize,
+    pub(crate) other: usize,
+    pub(crate) is_shared: bool,
+}
+
+impl Sample {
+    fn first(&self, policy: Policy) -> usize {
+        match policy {
+            Policy::Lba => self.by_address,
+            Policy::WriteOrder => self.by_turn,
+        }
+    }
+}
+
+/// Dies of the stripe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dies {
+    /// Dies that change before the planes.
+    pub(crate) inner: usize,
+    pub(crate) planes: usize,
+    /// Dies that change after the planes.
+    pub(crate) outer: usize,
+    /// Place of chunk 0 in its turn of inner dies and planes.
+    pub(crate) offset: usize,
+}
+
+/// Most dies, and planes of a die.
+const MOST_DIES: usize = 2048;
+pub(crate) const MOST_PLANES: usize = 4;
+/// Least number of samples that share a die as a pattern predicts, and least share of those it predicts. A drive's own work
+/// may answer a read from a cache.
+const LEAST_SHARED: usize = 8;
+const PREDICTED: f64 = 0.9;
+/// Most samples that wait for anything else, as a share of all: a drive's own work may delay any read.
+const ELSEWHERE: f64 = 0.25;
+/// A pattern for which samples that share a die are rarer than predicted by this factor is not tried.
+const MOST_RARE: usize = 3;
+/// Least logarithm of the ratio of a pattern's likelihood to that of any with another number of dies.
+const LIKELIER: f64 = 20.0;
+
+impl Dies {
+    pub(crate) fn count(self) -> usize {
+        self.inner * self.outer
+    }
+
+    /// Returns the distance of chunks at which all pairs share a die.
+    pub(crate) fn period(self) -> usize {
+        self.inner * self.planes * self.outer
+    }
+
+    /// Returns the same dies where chunks are counted from the `first`.
+    pub(crate) fn from(self, first: usize) -> Self {
+        Self { offset: (self.offset + first) % (self.inner * self.planes), ..self }
+    }
+
+    /// Returns a distance of chunks at which no pair shares a die, where there are two dies.
+    pub(crate) fn apart(self) -> usize {
+        if self.inner > 1 { 1 } else { self.planes }
+    }
+
+    /// Returns whether chunks at every multiple of a distance share something that only some of them share a die by.
+    pub(crate) fn is_coarser(self, distance: usize) -> bool {
+        self.period().is_multiple_of(distance)
+            && self.count().is_multiple_of(distance)
+            && self.count() > distance
+    }
+
+    /// Returns whether two chunks share a die.
+    pub(crate) fn shares(self, one: usize, other: usize) -> bool {
+        one.abs_diff(other).is_multiple_of(self.inner)
+            && self.turn(one).abs_diff(self.turn(other)).is_multiple_of(self.outer)
+    }
+
+    /// Returns the number of a chunk's turn of inner dies and planes.
+    fn turn(self, chunk: usize) -> usize {
+        (chunk + self.offset) / (self.inner * self.planes)
+    }
+
+    /// Returns the dies and the mapping that explain the samples best, of which those of `random` are of random chunks.
+    pub(crate) fn fit(random: &[Sample], aimed: &[Sample]) -> Option<Fit> {
+        let mut tried: Vec<(f64, Self, Policy, Counts)> = Vec::new();
+        for policy in [Policy::Lba, Policy::WriteOrder] {
+            let shared: Vec<(usize, usize)> = random
+                .iter()
+                .filter(|sample| sample.is_shared)
+                .map(|sample| (sample.first(policy), sample.other))
+                .collect();
+            // A pattern holds for most of the samples that share a die, if few wait for anything else.
+            let least = LEAST_SHARED.max(shared.len() / 3);
+            for inner in 1..=MOST_DIES {
+                for (dies, held) in Self::single(inner).with_planes(&shared, least) {
+                    // Of the samples, about as many are predicted to share one of the dies.
+                    if MOST_RARE * held * dies.count() < random.len() {
+                        continue;
+                    }
+                    let all = random.iter().chain(aimed);
+                    let counts = Counts::of(all, |sample| dies.shares(sample.first(policy), sample.other));
+                    tried.push((counts.likelihood(), dies, policy, counts));
+                }
+            }
+        }
+        tried.sort_unstable_by(|one, other| {
+            other.0.total_cmp(&one.0).then(one.1.period().cmp(&other.1.period()))
+        });
+        let &(most, dies, best_policy, counts) = tried.first()?;
+        // All pairs share the only die, but a drive that does one thing at a time looks the same.
+        if dies.count() == 1 || !counts.are_explained() {
+            return None;
+        }
+        tried.retain(|(other, ..)| most - other < LIKELIER);
+        let rival = tried.iter().find(|(_, other, ..)| other.count() != dies.count());
+        let by_turn = tried
+            .iter()
+            .find(|(_, other, policy, _)| *policy == Policy::WriteOrder && other.count() == dies.count());
+        let (dies, policy) = by_turn.map_or((dies, best_policy), |(_, dies, policy, _)| (*dies, *policy));
+        Some(Fit { dies, policy, rival: rival.map(|(_, dies, policy, _)| (*dies, *policy)) })
+    }
+
+    /// Dies that no planes come between.
+    fn single(inner: usize) -> Self {
+        Self { inner, planes: 1, outer: 1, offset: 0 }
+    }
+
+    /// Returns the patterns of as many inner dies, without and with planes, that hold for at least so many of the pairs, and
+    /// for how many they do. Planes that change last tell nothing apart, as with one plane.
+    fn with_planes(self, pairs: &[(usize, usize)], least: usize) -> Vec<(Self, usize)> {
+        let held: Vec<(usize, usize)> =
+            pairs.iter().copied().filter(|(one, other)| self.shares(*one, *other)).collect();
+        if held.len() < least {
+            return Vec::new();
+        }
+        let mut found = vec![(self, held.len())];
+        for planes in 2..=MOST_PLANES {
+            for offset in 0..self.inner * planes {
+                let turns = Self { planes, offset, ..self };
+                let apart = |&(one, other): &(usize, usize)| turns.turn(one).abs_diff(turns.turn(other));
+                let apart: Vec<usize> = held.iter().map(apart).collect();
+                // Beyond the farthest pair none recurs.
+                let most = apart.iter().max().map_or(0, |farthest| farthest + 1).min(MOST_DIES / self.inner);
+                found.extend((2..=most).filter_map(|outer| {
+                    let held = apart.iter().filter(|turns| turns.is_multiple_of(outer)).count();
+                    (held >= least).then_some((Self { outer, ..turns }, held))
+                }));
+            }
+        }
+        found
+    }
+}
+
+/// Dies that explain samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fit {
+    pub(crate) dies: Dies,
+    /// The order of writes where it may be.
+    pub(crate) policy: Policy,
+    /// Another number of dies that is not far less likely.
+    pub(crate) rival: Option<(Dies, Policy)>,
+}
+
+/// Samples that a pattern predicts to share a die, and the others, each with the number of those that do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    predicted: usize,
+    shared: usize,
+    others: usize,
+    elsewhere: usize,
+}
+
+impl Counts {
+    fn of<'a>(samples: impl Iterator<Item = &'a Sample>, predicts: impl Fn(&Sample) -> bool) -> Self {
+        let mut counts = Self::default();
+        for sample in samples {
+            let (all, shared) = match predicts(sample) {
+                true => (&mut counts.predicted, &mut counts.shared),
+                false => (&mut counts.others, &mut counts.elsewhere),
+            };
+            *all += 1;
+            *shared += usize::from(sample.is_shared);
+        }
+        counts
+    }
+
+    /// Logarithm of the likelihood of the samples.
+    fn likelihood(self) -> f64 {
+        let of = |share: f64, all: usize, shared: usize| {
+            shared as f64 * share.ln() + (all - shared) as f64 * (1.0 - share).ln()
+        };
+        let elsewhere = (self.elsewhere as f64 + 0.5) / (self.others as f64 + 1.0);
+        of((1.0 + PREDICTED) / 2.0, self.predicted, self.shared) + of(elsewhere, self.others, self.elsewhere)
+    }
+
+    fn are_explained(self) -> bool {
+        self.shared >= LEAST_SHARED
+            && self.shared as f64 >= PREDICTED * self.predicted as f64
+            && self.elsewhere as f64 <= ELSEWHERE * self.others as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_base::Seed;
+
+    /// Samples of `chunks` chunks, of which `wrong` of 1000 are wrong.
+    fn samples(dies: Dies, chunks: u64, policy: Policy, wrong: u64) -> Vec<Sample> {
+        let mut random = Seed(11).source();
+        (0..4000)
+            .map(|nth| {
+                let (by_address, other) = (random.below(chunks) as usize, random.below(chunks) as usize);
+                let by_turn = chunks as usize + 7 + nth / 3;
+                let sample = Sample { by_address, by_turn, other, is_shared: false };
+                let is_wrong = random.below(1000) < wrong;
+                Sample { is_shared: dies.shares(sample.first(policy), other) != is_wrong, ..sample }
+            })
+            .collect()
+    }
+
+    /// Dies that no other number of dies rivals.
+    fn fit(samples: &[Sample]) -> Option<Dies> {
+        Dies::fit(samples, &[]).filter(|fit| fit.rival.is_none()).map(|fit| fit.dies)
+    }
+
+    #[test]
+    fn dies_are_found_in_any_order() {
+        for (inner, planes, outer, offset) in [(6, 1, 1, 0), (5, 3, 4, 2), (1, 4, 30, 3), (40, 2, 3, 0)] {
+            let dies = Dies { inner, planes, outer, offset };
+            for policy in [Policy::Lba, Policy::WriteOrder] {
+                let found = Dies::fit(&samples(dies, 1200, policy, 0), &[]).unwrap();
+                assert_eq!((found.dies, found.policy), (dies, policy));
+            }
+        }
+    }
+
+    #[test]
+    fn dies_that_do_not_recur_are_not_found() {
+        let dies = Dies { inner: 8, planes: 2, outer: 40, offset: 0 };
+        assert_eq!(fit(&samples(dies, 600, Policy::Lba, 0)), None);
+    }
+
+    #[test]
+    fn reads_that_wait_at_random_show_no_dies() {
+        let dies = Dies::single(40);
+        assert!(fit(&samples(dies, 1200, Policy::Lba, 30)).is_some());
+        assert_eq!(fit(&samples(dies, 1200, Policy::Lba, 500)), None);
+        let all = samples(dies, 1200, Policy::Lba, 0)
+            .into_iter()
+            .map(|sample| Sample { is_shared: true, ..sample });
+        assert_eq!(fit(&all.collect::<Vec<_>>()), None);
+    }
+}
