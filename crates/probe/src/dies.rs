@@ -42,6 +42,8 @@ pub(crate) struct Dies {
 /// Most dies, and planes of a die.
 const MOST_DIES: usize = 2048;
 pub(crate) const MOST_PLANES: usize = 4;
+/// Number of outer dies where so many follow that none recurs.
+const NEVER: usize = 1 << 20;
 /// Least number of samples that share a die as a pattern predicts, and least share of those it predicts. A drive's own work
 /// may answer a read from a cache.
 const LEAST_SHARED: usize = 8;
@@ -93,33 +95,29 @@ impl Dies {
 
     /// Returns the dies and the mapping that explain the samples best, of which those of `random` are of random chunks.
     pub(crate) fn fit(random: &[Sample], aimed: &[Sample]) -> Option<Fit> {
+        let candidates = Self::candidates(random);
+        let all = random.len() + aimed.len();
+        let shared = random.iter().chain(aimed).filter(|sample| sample.is_shared).count();
         let mut tried: Vec<(f64, Self, Policy, Counts)> = Vec::new();
-        for policy in [Policy::Lba, Policy::WriteOrder] {
-            let shared: Vec<(usize, usize)> = random
-                .iter()
-                .filter(|sample| sample.is_shared)
-                .map(|sample| (sample.first(policy), sample.other))
-                .collect();
-            // A pattern holds for most of the samples that share a die, if few wait for anything else.
-            let least = LEAST_SHARED.max(shared.len() / 3);
-            for inner in 1..=MOST_DIES {
-                for (dies, held) in Self::single(inner).with_planes(&shared, least) {
-                    // Of the samples, about as many are predicted to share one of the dies.
-                    if MOST_RARE * held * dies.count() < random.len() {
-                        continue;
-                    }
-                    let all = random.iter().chain(aimed);
-                    let counts = Counts::of(all, |sample| dies.shares(sample.first(policy), sample.other));
-                    tried.push((counts.likelihood(), dies, policy, counts));
-                }
+        let mut most = f64::NEG_INFINITY;
+        for (dies, policy, held) in candidates {
+            // What is left unexplained bounds the likelihood; of the aimed samples none may be.
+            let rest = shared - shared.min(held + aimed.len());
+            let bound = Counts { others: all, elsewhere: rest, ..Counts::default() }.likelihood();
+            if bound < most - 2.0 * LIKELIER {
+                continue;
             }
+            let samples = random.iter().chain(aimed);
+            let counts = Counts::of(samples, |sample| dies.shares(sample.first(policy), sample.other));
+            most = most.max(counts.likelihood());
+            tried.push((counts.likelihood(), dies, policy, counts));
         }
         tried.sort_unstable_by(|one, other| {
             other.0.total_cmp(&one.0).then(one.1.period().cmp(&other.1.period()))
         });
         let &(most, dies, best_policy, counts) = tried.first()?;
         // All pairs share the only die, but a drive that does one thing at a time looks the same.
-        if dies.count() == 1 || !counts.are_explained() {
+        if dies.count() == 1 || !dies.recurs() || !counts.are_explained() {
             return None;
         }
         tried.retain(|(other, ..)| most - other < LIKELIER);
@@ -129,6 +127,34 @@ impl Dies {
             .find(|(_, other, policy, _)| *policy == Policy::WriteOrder && other.count() == dies.count());
         let (dies, policy) = by_turn.map_or((dies, best_policy), |(_, dies, policy, _)| (*dies, *policy));
         Some(Fit { dies, policy, rival: rival.map(|(_, dies, policy, _)| (*dies, *policy)) })
+    }
+
+    /// Returns the patterns that hold for most of the samples that share a die, and for how many, the most first.
+    fn candidates(random: &[Sample]) -> Vec<(Self, Policy, usize)> {
+        let mut candidates = Vec::new();
+        for policy in [Policy::Lba, Policy::WriteOrder] {
+            let shared: Vec<(usize, usize)> = random
+                .iter()
+                .filter(|sample| sample.is_shared)
+                .map(|sample| (sample.first(policy), sample.other))
+                .filter(|(one, other)| one != other)
+                .collect();
+            let least = LEAST_SHARED.max(shared.len() / 3);
+            let found = (1..=MOST_DIES).flat_map(|inner| Self::single(inner).with_planes(&shared, least));
+            // Of the samples, about as many are predicted to share one of the dies.
+            let is_dense =
+                |dies: &Self, held: usize| !dies.recurs() || MOST_RARE * held * dies.count() >= random.len();
+            candidates.extend(
+                found.filter(|(dies, held)| is_dense(dies, *held)).map(|(dies, held)| (dies, policy, held)),
+            );
+        }
+        candidates.sort_by_key(|(.., held)| std::cmp::Reverse(*held));
+        candidates
+    }
+
+    /// Returns whether dies recur after all others.
+    fn recurs(self) -> bool {
+        self.outer < NEVER
     }
 
     /// Dies that no planes come between.
@@ -150,11 +176,14 @@ impl Dies {
                 let turns = Self { planes, offset, ..self };
                 let apart = |&(one, other): &(usize, usize)| turns.turn(one).abs_diff(turns.turn(other));
                 let apart: Vec<usize> = held.iter().map(apart).collect();
-                // Beyond the farthest pair none recurs.
-                let most = apart.iter().max().map_or(0, |farthest| farthest + 1).min(MOST_DIES / self.inner);
+                let within = apart.iter().filter(|turns| **turns == 0).count();
+                if within >= least {
+                    found.push((Self { outer: NEVER, ..turns }, within));
+                }
+                let most = apart.iter().copied().max().unwrap_or(0).min(MOST_DIES / self.inner);
                 found.extend((2..=most).filter_map(|outer| {
                     let held = apart.iter().filter(|turns| turns.is_multiple_of(outer)).count();
-                    (held >= least).then_some((Self { outer, ..turns }, held))
+                    (held >= least && held > within).then_some((Self { outer, ..turns }, held))
                 }));
             }
         }
@@ -241,7 +270,8 @@ mod tests {
             let dies = Dies { inner, planes, outer, offset };
             for policy in [Policy::Lba, Policy::WriteOrder] {
                 let found = Dies::fit(&samples(dies, 1200, policy, 0), &[]).unwrap();
-                assert_eq!((found.dies, found.policy), (dies, policy));
+                let summary = |dies: Dies| (dies.count(), dies.period());
+                assert_eq!((summary(found.dies), found.policy), (summary(dies), policy));
             }
         }
     }

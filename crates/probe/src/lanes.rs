@@ -15,6 +15,7 @@
 
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
+use crate::dies::Dies;
 use crate::pattern::Point;
 use crate::repetitions::repeat;
 use flashlane_measure::Interruption;
@@ -58,6 +59,7 @@ pub(crate) fn find(
     chunk: &Boundaries,
     page: u64,
     repetitions: usize,
+    dies: Option<Dies>,
 ) -> Result<Option<Lanes>, Interruption> {
     let chunks = area.chunks(chunk);
     if chunks < 8 || page <= bench.sector_bytes() || bench.depth() < 2 {
@@ -74,8 +76,9 @@ pub(crate) fn find(
         while pairs.len() < count {
             pairs.push(Pair::measure(bench, area, chunk, page, page)?);
         }
-        if let Some(lanes) =
-            costs.single_channel(&small, &pairs).or_else(|| costs.channels(&pairs, chunks as usize))
+        if let Some(lanes) = costs
+            .single_channel(&small, &pairs, dies)
+            .or_else(|| costs.channels(&pairs, chunks as usize, dies))
         {
             return Ok(Some(lanes));
         }
@@ -83,12 +86,23 @@ pub(crate) fn find(
     Ok(None)
 }
 
+/// Returns the channels that pairs wait for which share none of the `dies`.
+pub(crate) fn of_pairs(pairs: &[Pair], chunks: usize, dies: Dies) -> Option<Lanes> {
+    let kept: Vec<Pair> = pairs.iter().copied().filter(|pair| !dies.shares(pair.one, pair.other)).collect();
+    // A channel holds whole dies.
+    let is_possible = |run: usize, channels: usize| {
+        dies.count().is_multiple_of(channels) && dies.period().is_multiple_of(run * channels)
+    };
+    let fit = fit(&kept, chunks, &is_possible)?;
+    Some(Lanes { channels: fit.channels, run: fit.run, step_us: fit.step_us, pairs: kept.len() })
+}
+
 /// Two chunks and the time of reading a part of a page of each.
 #[derive(Clone, Copy, Debug)]
-struct Pair {
-    one: usize,
-    other: usize,
-    took_us: f64,
+pub(crate) struct Pair {
+    pub(crate) one: usize,
+    pub(crate) other: usize,
+    pub(crate) took_us: f64,
 }
 
 impl Pair {
@@ -168,7 +182,7 @@ impl Costs {
     }
 
     /// Returns the only channel, where all of the pairs of sectors and of pages wait for its bus.
-    fn single_channel(&self, small: &[Pair], pairs: &[Pair]) -> Option<Lanes> {
+    fn single_channel(&self, small: &[Pair], pairs: &[Pair], dies: Option<Dies>) -> Option<Lanes> {
         let (small, large) = (Waits::of(small, self.one_small), Waits::of(pairs, self.one));
         let rest = 1.0 - self.small_share;
         let (bus_us, exceeds) = (rest * self.bus_us, rest * (self.bus_us - self.link_us));
@@ -178,7 +192,7 @@ impl Costs {
             && large.lower - small.lower > bus_us - 0.4 * exceeds;
         // Pairs on a die wait longer still, so it is not the link that all of them wait for.
         let inside = self.inside.value - self.one.value - large.mean;
-        let waits_for_die = inside > ERRORS * large.error.hypot(self.inside.error);
+        let waits_for_die = dies.is_some() || inside > ERRORS * large.error.hypot(self.inside.error);
         (is_seen && is_bus && waits_for_die).then_some(Lanes {
             channels: 1,
             run: 0,
@@ -188,13 +202,16 @@ impl Costs {
     }
 
     /// Returns the channels that explain the pairs, where their wait is one for the bus.
-    fn channels(&self, pairs: &[Pair], chunks: usize) -> Option<Lanes> {
+    fn channels(&self, pairs: &[Pair], chunks: usize, dies: Option<Dies>) -> Option<Lanes> {
+        if let Some(dies) = dies {
+            return of_pairs(pairs, chunks, dies);
+        }
         // Those that wait for an array are not compared with those that wait for a bus.
         let array_seen =
             self.array.value > ERRORS * self.array.error && self.array.value > OF_TRANSFER * self.bus_us;
         let most = if array_seen { self.shared_us() + 0.5 * self.array.value } else { f64::INFINITY };
         let kept: Vec<Pair> = pairs.iter().copied().filter(|pair| pair.took_us < most).collect();
-        let fit = fit(&kept, chunks)?;
+        let fit = fit(&kept, chunks, &|_, _| true)?;
         let tolerance = match array_seen {
             true => OF_ARRAY * self.array.value,
             false => OF_TRANSFER * self.bus_us,
@@ -246,18 +263,22 @@ fn is_step((pairs, time): (f64, f64), apart_us: f64, step_us: f64) -> bool {
     pairs == 0.0 || (LEAST_WAIT..2.0).contains(&((time / pairs - apart_us) / step_us))
 }
 
-/// Returns the pattern that explains the times clearly better than any other.
-fn fit(pairs: &[Pair], chunks: usize) -> Option<Fit> {
+/// Returns the pattern of those possible, by run and number of channels, that explains the times clearly better than any
+/// other.
+fn fit(pairs: &[Pair], chunks: usize, is_possible: &dyn Fn(usize, usize) -> bool) -> Option<Fit> {
     let count = pairs.len() as f64;
     let sum: f64 = pairs.iter().map(|pair| pair.took_us).sum();
     let squares: f64 = pairs.iter().map(|pair| pair.took_us * pair.took_us).sum();
     // Squared errors left, and the best pattern of each.
     let (mut best, mut next): (Option<(f64, Fit)>, f64) = (None, f64::INFINITY);
     for run in 1..=LONGEST_RUN.min(chunks / 4) {
-        for offset in 0..run {
+        let all: Vec<usize> = (2..=MOST_CHANNELS.min(chunks / run + 1))
+            .filter(|&channels| is_possible(run, channels))
+            .collect();
+        for offset in 0..if all.is_empty() { 0 } else { run } {
             let by_difference = by_difference(pairs, chunks, run, offset);
             // With as many channels as runs no two runs share one.
-            for channels in 2..=MOST_CHANNELS.min(chunks / run + 1) {
+            for &channels in &all {
                 let (mut shared, mut sharing) = (0.0, 0.0);
                 for (pairs, time) in by_difference.iter().step_by(channels) {
                     shared += pairs;
@@ -346,8 +367,9 @@ mod tests {
     #[test]
     fn channels_are_found_in_any_order_without_the_dies() {
         for (run, channels) in [(1, 12), (4, 6), (8, 20), (24, 3)] {
-            let found =
-                costs(12.0, 40.0).channels(&pairs(4000, (run, channels, 4), [10.0, 40.0]), 600).unwrap();
+            let found = costs(12.0, 40.0)
+                .channels(&pairs(4000, (run, channels, 4), [10.0, 40.0]), 600, None)
+                .unwrap();
             assert_eq!((found.run, found.channels), (run, channels));
             assert!((found.step_us - 10.0).abs() < 1.0, "{found:?}");
         }
@@ -356,15 +378,15 @@ mod tests {
     #[test]
     fn channels_that_do_not_recur_are_not_found() {
         let one_turn = pairs(9000, (16, 32, 4), [10.0, 40.0]);
-        assert_eq!(costs(12.0, 40.0).channels(&one_turn, 600), None);
+        assert_eq!(costs(12.0, 40.0).channels(&one_turn, 600, None), None);
     }
 
     #[test]
     fn dies_do_not_pass_for_channels() {
         let dies = pairs(4000, (1, 12, 1), [0.0, 40.0]);
-        assert_eq!(costs(2.0, 40.0).channels(&dies, 600), None);
+        assert_eq!(costs(2.0, 40.0).channels(&dies, 600, None), None);
         let no_pattern = pairs(4000, (1, 12, 4), [0.0, 0.0]);
-        assert_eq!(costs(12.0, 40.0).channels(&no_pattern, 600), None);
+        assert_eq!(costs(12.0, 40.0).channels(&no_pattern, 600, None), None);
     }
 
     #[test]
@@ -375,7 +397,7 @@ mod tests {
         let alike = || pairs(1500, (600, 2, 4), [0.0, 0.0]);
         let channels = |small: f64, large: Vec<Pair>| {
             let small = with(small - 12.0, alike());
-            costs(12.0, 40.0).single_channel(&small, &large).map(|lanes| lanes.channels)
+            costs(12.0, 40.0).single_channel(&small, &large, None).map(|lanes| lanes.channels)
         };
         assert_eq!(channels(1.2, with(10.0, alike())), Some(1));
         assert_eq!(channels(10.0, with(10.0, alike())), None, "all wait for a command");

@@ -6,12 +6,13 @@
 
 use crate::area::{Area, Boundaries};
 use crate::busy_dies::{self, BusyDies, Seen};
-use crate::dies::MOST_PLANES;
+use crate::dies::{Dies, MOST_PLANES};
 use crate::lanes::{self, Lanes};
 use crate::residues::{self, Residues};
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
 use crate::stripe::{self, Stripe, Verdict};
 use crate::structure::confidence;
+use crate::written_pairs::{self, WrittenPairs};
 use flashlane_measure::Interruption;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Finding, Status};
@@ -39,6 +40,38 @@ pub(crate) fn fill_larger_area(
     let behind = area.offset_bytes + area.length_bytes;
     session.bench().fill_durably(behind, length_bytes - area.length_bytes, FILL_BYTES)?;
     Ok(Some(Area { length_bytes, ..area }))
+}
+
+/// Findings on the interleaving degree and the sub-domains of a drive that takes one request at a time.
+pub(crate) fn one_at_a_time(
+    session: &mut Session<'_, '_>,
+    chunk: &Boundaries,
+    page: Option<u64>,
+) -> Result<(Finding, Finding), Interruption> {
+    let area = session.area();
+    let found = match page.filter(|_| session.setup().may_write) {
+        Some(page) => written_pairs::find(session.bench(), area, chunk, page, FILL_BYTES)?,
+        None => None,
+    };
+    let Some(WrittenPairs { dies, step_us, lanes }) = found else {
+        let why = "two reads at once show it, and the drive takes one request at a time; reads of two pages show it where \
+                   these can be written to any two chunks";
+        return Ok((Finding::not_determined(why), Finding::not_determined(why)));
+    };
+    let seen = format!(
+        "one read of two pages that were written to different chunks takes {step_us:.1} µs longer on one of {} dies",
+        dies.count()
+    );
+    let Some(lanes) = lanes else {
+        let why = format!("{seen}; but a shared channel could not be told");
+        return Ok((Finding::not_determined(why.clone()), Finding::not_determined(why)));
+    };
+    let degree = format!(
+        "{seen}, and {:.1} µs on runs of {} chunks on every {}th channel",
+        lanes.step_us, lanes.run, lanes.channels
+    );
+    let sub_domains = dies.count() / lanes.channels;
+    Ok((Finding::found(lanes.channels as u64, 0.93, degree), Finding::found(sub_domains as u64, 0.93, seen)))
 }
 
 /// What experiments show of domains and sub-domains.
@@ -150,10 +183,10 @@ impl Layout {
                 residue_findings(&found, self.degree.clone(), self.sub_domains.clone());
         }
         if self.degree.status == Status::NotDetermined
-            && let Some(lanes) = lanes::find(session.bench(), area, chunk, page, repetitions)?
+            && let Some(lanes) = lanes::find(session.bench(), area, chunk, page, repetitions, dies)?
         {
             (self.degree, self.sub_domains) =
-                lane_findings(lanes, self.die_period(), self.sub_domains.clone());
+                lane_findings(lanes, dies.map(Dies::count).or(self.die_period()), self.sub_domains.clone());
         }
         if let Some(busy) = self.busy.dies() {
             self.add_dies(busy);

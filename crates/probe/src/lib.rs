@@ -44,6 +44,7 @@ mod survey;
 mod write_buffer;
 mod write_rows;
 mod writes;
+mod written_pairs;
 
 pub use advice_text::add_fragmented;
 pub use error::ProbeError;

@@ -2,7 +2,7 @@
 
 use crate::area::Boundaries;
 use crate::chunk;
-use crate::layout::{Layout, fill_larger_area};
+use crate::layout::{Layout, fill_larger_area, one_at_a_time};
 use crate::mapping::Policy;
 use crate::residues::Residues;
 use crate::session::{FILL_BYTES, Session};
@@ -249,9 +249,9 @@ fn find_stripe(
         return Ok(None);
     };
     if session.bench().depth() < 2 {
-        let features = [Feature::InterleavingDegree, Feature::SubDomains];
-        let why = "two reads at once show it, and the drive takes one request at a time";
-        session.note_not_determined(&features, why);
+        let (degree, sub_domains) = one_at_a_time(session, chunk, page)?;
+        session.note(Feature::InterleavingDegree, degree);
+        session.note(Feature::SubDomains, sub_domains);
         return Ok(None);
     }
     let area = session.area();

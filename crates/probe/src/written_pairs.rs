@@ -1,0 +1,202 @@
+//! Dies and channels of a drive that takes one request at a time, if it places pages in the order of writes.
+//!
+//! One read of two neighbouring pages is a pair of reads. Where places follow from the order of writes, the two pages lie in
+//! any two chunks that they are written to: pages are overwritten in random order, and the turns of each two neighbours are
+//! their chunks. Such a pair takes an array time longer on one die, as it does in a chunk, and the time of a transfer longer
+//! on one channel. Where places follow from addresses, all pairs are alike, and nothing is found.
+
+use crate::area::{Area, Boundaries};
+use crate::bench::Bench;
+use crate::dies::{Dies, Sample};
+use crate::lanes::{self, Lanes, Pair};
+use crate::mapping::Neighbours;
+use crate::pattern;
+use flashlane_measure::Interruption;
+use flashlane_workload::Access;
+
+/// Reads of a reference.
+const REFERENCE: usize = 400;
+/// Pages that are overwritten, at first and where these show no dies: at least so many, and so many chunks.
+const LEAST_PAGES: [u64; 2] = [6000, 24_000];
+const CHUNKS: u64 = 400;
+/// Pairs that are read.
+const MOST_PAIRS: usize = 12_000;
+/// An array time is seen in the mean of so many reads that it is this number of standard deviations, and at most so many.
+const DEVIATIONS: f64 = 8.0;
+const MOST_READS: usize = 12;
+/// Pairs on one die are faster than those in a chunk by at most this number of standard deviations.
+const SLOW: f64 = 3.5;
+
+/// What pairs show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct WrittenPairs {
+    pub(crate) dies: Dies,
+    /// How much longer pairs take on one die, in microseconds.
+    pub(crate) step_us: f64,
+    pub(crate) lanes: Option<Lanes>,
+}
+
+/// Looks for dies and channels. The area MUST have been filled in order, with `fill_bytes` per request, and nothing been
+/// written since; it is when this returns.
+pub(crate) fn find(
+    bench: &mut Bench<'_>,
+    area: Area,
+    chunk: &Boundaries,
+    page_bytes: u64,
+    fill_bytes: u64,
+) -> Result<Option<WrittenPairs>, Interruption> {
+    let is_possible = chunk.chunk_bytes >= 2 * page_bytes
+        && chunk.chunk_bytes.is_multiple_of(page_bytes)
+        && chunk.phase_bytes.is_multiple_of(page_bytes)
+        && page_bytes.is_multiple_of(bench.unit_bytes(true));
+    if !is_possible {
+        return Ok(None);
+    }
+    let Some(levels) = Levels::measure(bench, area, chunk, page_bytes)? else { return Ok(None) };
+    let mut pages = Pages { area, chunk, page_bytes, pairs: Vec::new(), written: 0 };
+    let mut found = None;
+    for least in LEAST_PAGES {
+        pages.overwrite(bench, least)?;
+        found = pages.find(bench, &levels)?;
+        if found.is_some() {
+            break;
+        }
+    }
+    pages.restore(bench, fill_bytes)?;
+    Ok(found)
+}
+
+/// How one read across two pages of a chunk differs from one across two chunks.
+struct Levels {
+    step_us: f64,
+    /// Pairs on one die take longer than this: as long as those in a chunk, but for noise.
+    slow_us: f64,
+    /// Reads whose mean shows the step.
+    reads: usize,
+}
+
+impl Levels {
+    fn measure(
+        bench: &mut Bench<'_>,
+        area: Area,
+        chunk: &Boundaries,
+        page_bytes: u64,
+    ) -> Result<Option<Self>, Interruption> {
+        let found = Neighbours::measure(bench, area, chunk, page_bytes, REFERENCE)?;
+        let step = found.step();
+        // Some of the pairs across two chunks may share a channel: they are of two kinds.
+        let deviation_us = found.inside.error * (REFERENCE as f64).sqrt();
+        let reads = (DEVIATIONS * deviation_us / step.value.max(1e-3)).powi(2).ceil().max(1.0);
+        let is_seen = step.value > DEVIATIONS * step.error && reads <= MOST_READS as f64;
+        Ok(is_seen.then(|| Self {
+            step_us: step.value,
+            slow_us: found.inside.value - SLOW * deviation_us / reads.sqrt(),
+            reads: reads as usize,
+        }))
+    }
+}
+
+/// Two neighbouring pages: the offset of the boundary between them, and the chunks that they were written to.
+#[derive(Clone, Copy)]
+struct Written {
+    boundary: u64,
+    chunks: [usize; 2],
+}
+
+struct Pages<'a> {
+    area: Area,
+    chunk: &'a Boundaries,
+    page_bytes: u64,
+    pairs: Vec<Written>,
+    /// Pages written since the area was filled.
+    written: u64,
+}
+
+impl Pages<'_> {
+    fn count(&self) -> u64 {
+        self.area.length_bytes / self.page_bytes
+    }
+
+    /// Overwrites pages of the area's start in random order, each on flash before the next.
+    fn overwrite(&mut self, bench: &mut Bench<'_>, least: u64) -> Result<(), Interruption> {
+        let wanted = least.max(CHUNKS * self.chunk.chunk_bytes / self.page_bytes);
+        let pages = wanted.min(self.count()) & !1;
+        let mut order: Vec<u64> = (0..pages).collect();
+        bench.random().shuffle(&mut order);
+        // Chunks are counted from that of the first page written.
+        let chunk_of = |turn: u64| {
+            let bytes = turn * self.page_bytes + self.chunk.chunk_bytes - self.chunk.phase_bytes;
+            bytes / self.chunk.chunk_bytes
+        };
+        let turn = self.count() + self.written;
+        let first = chunk_of(turn);
+        let mut chunks = vec![[0; 2]; pages as usize / 2];
+        for (nth, &page) in order.iter().enumerate() {
+            bench.durable_write(self.area.offset_bytes + page * self.page_bytes, self.page_bytes)?;
+            let chunk = chunk_of(turn + nth as u64) - first;
+            chunks[page as usize / 2][page as usize % 2] = chunk as usize;
+        }
+        self.written += pages;
+        let boundary = |pair: usize| self.area.offset_bytes + (2 * pair as u64 + 1) * self.page_bytes;
+        self.pairs = chunks
+            .into_iter()
+            .enumerate()
+            .map(|(pair, chunks)| Written { boundary: boundary(pair), chunks })
+            .collect();
+        bench.random().shuffle(&mut self.pairs);
+        self.pairs.truncate(MOST_PAIRS);
+        Ok(())
+    }
+
+    fn find(&self, bench: &mut Bench<'_>, levels: &Levels) -> Result<Option<WrittenPairs>, Interruption> {
+        let sector = bench.sector_bytes();
+        let small = self.read(bench, [sector; 2], levels.reads)?;
+        let sample = |pair: &Pair| Sample {
+            by_address: pair.one,
+            by_turn: pair.one,
+            other: pair.other,
+            is_shared: pair.took_us > levels.slow_us,
+        };
+        let samples: Vec<Sample> = small.iter().map(sample).collect();
+        let Some(fit) = Dies::fit(&samples, &[]).filter(|fit| fit.rival.is_none()) else { return Ok(None) };
+        let dies = fit.dies;
+        let chunks = self.pairs.iter().flat_map(|pair| pair.chunks).max().map_or(0, |last| last + 1);
+        let half = (self.page_bytes / 2 / sector * sector).max(sector);
+        let mut found = None;
+        for sizes in [[self.page_bytes; 2], [half, self.page_bytes], [sector, self.page_bytes]] {
+            let pairs = self.read(bench, sizes, 1)?;
+            found = lanes::of_pairs(&pairs, chunks, dies);
+            if found.is_some() {
+                break;
+            }
+        }
+        Ok(Some(WrittenPairs { dies, step_us: levels.step_us, lanes: found }))
+    }
+
+    /// Reads the end of the first page of each pair and the start of the second in one request, several times.
+    fn read(&self, bench: &mut Bench<'_>, sizes: [u64; 2], reads: usize) -> Result<Vec<Pair>, Interruption> {
+        let mut times = vec![Vec::with_capacity(reads); self.pairs.len()];
+        for _ in 0..reads {
+            for (pair, times) in self.pairs.iter().zip(&mut times) {
+                let read = Access::read(pair.boundary - sizes[0], sizes[0] + sizes[1]);
+                times.push(bench.one(read)?.as_us_f64());
+            }
+        }
+        let took = self.pairs.iter().zip(&mut times).map(|(pair, times)| Pair {
+            one: pair.chunks[0],
+            other: pair.chunks[1],
+            took_us: pattern::point(times).value,
+        });
+        Ok(took.collect())
+    }
+
+    /// Fills the area in order again, from a turn at which its pages lie in chunks as they did.
+    fn restore(&mut self, bench: &mut Bench<'_>, fill_bytes: u64) -> Result<(), Interruption> {
+        let period = self.chunk.chunk_bytes / self.page_bytes;
+        while !(self.count() + self.written).is_multiple_of(period) {
+            bench.durable_write(self.area.offset_bytes, self.page_bytes)?;
+            self.written += 1;
+        }
+        bench.fill_durably(self.area.offset_bytes, self.area.length_bytes, fill_bytes)
+    }
+}
