@@ -180,7 +180,7 @@ impl Trial<'_> {
     ) -> Result<Option<(Dies, Policy)>, Interruption> {
         let random: Vec<Sample> = samples.iter().map(|(sample, _)| *sample).collect();
         let mut aimed = Vec::new();
-        while let Some(Fit { dies, policy, rival }) = Dies::fit(&random, &aimed) {
+        while let Some(Fit { dies, policy, rival, .. }) = Dies::fit(&random, &aimed) {
             let Some((other, other_policy)) = rival else {
                 return Ok(self.test(bench, timing, dies, policy)?.then_some((dies, policy)));
             };

@@ -50,6 +50,8 @@ const LEAST_SHARED: usize = 8;
 const PREDICTED: f64 = 0.9;
 /// Most samples that wait for anything else, as a share of all: a drive's own work may delay any read.
 const ELSEWHERE: f64 = 0.25;
+/// Largest share of samples that an exact pattern does not predict.
+const EXACT: f64 = 0.02;
 /// A pattern for which samples that share a die are rarer than predicted by this factor is not tried.
 const MOST_RARE: usize = 3;
 /// Least logarithm of the ratio of a pattern's likelihood to that of any with another number of dies.
@@ -126,7 +128,7 @@ impl Dies {
             .iter()
             .find(|(_, other, policy, _)| *policy == Policy::WriteOrder && other.count() == dies.count());
         let (dies, policy) = by_turn.map_or((dies, best_policy), |(_, dies, policy, _)| (*dies, *policy));
-        Some(Fit { dies, policy, rival: rival.map(|(_, dies, policy, _)| (*dies, *policy)) })
+        Some(Fit { dies, policy, rival: rival.map(|(_, dies, policy, _)| (*dies, *policy)), counts })
     }
 
     /// Returns the patterns that hold for most of the samples that share a die, and for how many, the most first.
@@ -199,6 +201,15 @@ pub(crate) struct Fit {
     pub(crate) policy: Policy,
     /// Another number of dies that is not far less likely.
     pub(crate) rival: Option<(Dies, Policy)>,
+    counts: Counts,
+}
+
+impl Fit {
+    /// Returns whether nearly all samples share a die as predicted, and nearly no others do: no drive's own work is in the way.
+    pub(crate) fn is_exact(&self) -> bool {
+        let Counts { predicted, shared, others, elsewhere } = self.counts;
+        shared as f64 >= (1.0 - EXACT) * predicted as f64 && elsewhere as f64 <= EXACT * others as f64
+    }
 }
 
 /// Samples that a pattern predicts to share a die, and the others, each with the number of those that do.

@@ -158,7 +158,9 @@ impl Pages<'_> {
             is_shared: pair.took_us > levels.slow_us,
         };
         let samples: Vec<Sample> = small.iter().map(sample).collect();
-        let Some(fit) = Dies::fit(&samples, &[]).filter(|fit| fit.rival.is_none()) else { return Ok(None) };
+        let Some(fit) = Dies::fit(&samples, &[]).filter(|fit| fit.rival.is_none() && fit.is_exact()) else {
+            return Ok(None);
+        };
         let dies = fit.dies;
         let chunks = self.pairs.iter().flat_map(|pair| pair.chunks).max().map_or(0, |last| last + 1);
         let half = (self.page_bytes / 2 / sector * sector).max(sector);
