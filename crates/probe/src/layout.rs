@@ -90,23 +90,39 @@ impl Layout {
         chunk: &Boundaries,
         page: Option<u64>,
     ) -> Result<Self, Interruption> {
-        // Larger reads might take several array times.
-        let page_bytes = page.unwrap_or(session.bench().sector_bytes());
-        let reach = REACH.min(area.chunks(chunk) as usize / 2);
-        let mut stripe = None;
-        for repetitions in [session.repetitions().of(16), session.repetitions().of(64)] {
-            let measured = stripe::measure(session.bench(), area, chunk, page_bytes, reach, repetitions)?;
-            let clear = matches!(measured.verdict(), Verdict::Both { .. });
-            stripe = Some(measured);
-            if clear {
-                break;
+        let [few, many] = [16, 64].map(|usual| session.repetitions().of(usual));
+        let mut layout = Self::by_distances(session, area, chunk, page, few)?;
+        if layout.is_certain_by_distances(session, area, chunk)? {
+            return Ok(layout);
+        }
+        layout.measure_dies(session, area, chunk, page)?;
+        if layout.is_open() && layout.stripe.may_become_clearer() {
+            let again = Self::by_distances(session, area, chunk, page, many)?;
+            let mut again = Self { busy: layout.busy, residues: layout.residues, ..again };
+            again.is_certain_by_distances(session, area, chunk)?;
+            if let Some(busy) = again.busy.dies() {
+                again.add_dies(busy);
+            }
+            if again.is_clearer(&layout) {
+                layout = again;
             }
         }
-        let mut layout = Self::of_stripe(stripe.expect("it was measured at least once"));
-        if !layout.is_certain_by_distances(session, area, chunk)? {
-            layout.measure_dies(session, area, chunk, page)?;
-        }
         Ok(layout)
+    }
+
+    /// Measures pairs by their distance.
+    fn by_distances(
+        session: &mut Session<'_, '_>,
+        area: Area,
+        chunk: &Boundaries,
+        page: Option<u64>,
+        repetitions: usize,
+    ) -> Result<Self, Interruption> {
+        // Larger reads might take several array times.
+        let page = page.unwrap_or(session.bench().sector_bytes());
+        let reach = REACH.min(area.chunks(chunk) as usize / 2);
+        let stripe = stripe::measure(session.bench(), area, chunk, page, reach, repetitions)?;
+        Ok(Self::of_stripe(stripe))
     }
 
     /// Measures again in a larger area what was left open.
