@@ -51,8 +51,6 @@ const MORE_THAN_A_BUS: f64 = 1.3;
 const BEYOND: f64 = 0.25;
 /// Least standard errors of the step of nearer ones.
 const STEP_ERRORS: f64 = 8.0;
-/// More repetitions show a step that is smaller by up to this factor.
-const MORE_VISIBLE: f64 = 3.0;
 /// Two array times have a wider spread than one, but by less than this factor.
 const WIDER: f64 = 2.5;
 
@@ -110,11 +108,9 @@ impl Stripe {
         }
     }
 
-    /// Returns whether more repetitions might show more: where a shared bus cannot be seen, or its step is far below what can,
-    /// they do not.
+    /// Returns whether more repetitions might show more. Where a bus could not be told from a die, they do not.
     pub(crate) fn may_become_clearer(&self) -> bool {
-        let visible = self.bus_step_us.is_some_and(|(step, least)| MORE_VISIBLE * step > least);
-        !matches!(self.verdict(), Verdict::DiesOnly(_)) || visible
+        !matches!(self.verdict(), Verdict::DiesOnly(_)) || self.bus_step_us.is_some()
     }
 
     /// Returns the shortest distance, in chunks, at which pairs certainly share a die: the second level, or a single
