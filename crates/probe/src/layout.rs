@@ -242,6 +242,8 @@ impl Layout {
             self.sub_domains = Finding::not_determined(why);
         } else if self.sub_domains.status == Status::NotDetermined {
             self.sub_domains = Finding::found(sub_domains, 0.93, seen);
+        } else {
+            self.sub_domains.evidence += &format!("; {seen}");
         }
     }
 

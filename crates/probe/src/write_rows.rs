@@ -266,11 +266,15 @@ impl Levels {
             0 => large.value,
             _ => (large.value - small.value + 4.0 * large.error) * writer.page_bytes as f64 / rest as f64,
         };
+        // Of a read of flash, what is not its transfer is the array time.
+        let flash_us = flash_read_us(bench, writer)?.unwrap_or(0.0);
+        let transfer_us = most_bus_us * sector as f64 / writer.page_bytes as f64;
+        let least_array_us = (flash_us - transfer_us - 4.0 * small.error).max(0.0);
         // A write takes a program where a read takes an array time and a command.
         Ok(Spread::of(times).map(|single| Self {
             single,
             most_bus_us,
-            least_program_us: single.value - large.value - 4.0 * large.error,
+            least_program_us: single.value - large.value - 4.0 * large.error + least_array_us,
         }))
     }
 }

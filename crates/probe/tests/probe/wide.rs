@@ -72,8 +72,12 @@ fn hidden_array_times_show_no_chunk() {
 fn one_request_at_a_time_shows_chunk_page_and_mapping() {
     for (chunk, bytes) in [("16KiB", 16384), ("12KiB", 12288), ("128KiB", 131_072)] {
         let result = structure_of(made(&[("depth", "1"), ("chunk", chunk)]));
-        assert_eq!(number(&result, Feature::ChunkSize), Some(bytes), "{:#?}", result.findings);
+        assert_layout(&result, bytes, 6, 2, "write-order");
         assert_eq!(number(&result, Feature::PageSize), Some(4096), "{:#?}", result.findings);
+        // Pages cannot be placed at will where their addresses place them.
+        let by_address = made(&[("depth", "1"), ("chunk", chunk), ("mapping.policy", "lba")]);
+        let result = structure_of(by_address);
+        assert_eq!(number(&result, Feature::ChunkSize), Some(bytes), "{:#?}", result.findings);
         for feature in [Feature::InterleavingDegree, Feature::SubDomains] {
             let finding = result.finding(feature).unwrap();
             assert_eq!(finding.status, Status::NotDetermined);
@@ -111,6 +115,37 @@ fn programs_show_what_the_link_hides_of_reads() {
     }
 }
 
+/// With cache mode the bus hides array times: pairs of reads on a die take as long as those on its channel.
+#[test]
+fn dies_that_a_bus_hides_are_found_beside_programs() {
+    let hidden =
+        [("sector", "4096B"), ("flash.cache_mode", "true"), ("flash.read", "8us"), ("bus", "200MB/s")];
+    for policy in ["lba", "write-order"] {
+        let overrides: Vec<_> = hidden.into_iter().chain([("mapping.policy", policy)]).collect();
+        let result = structure_of(made(&overrides));
+        assert_layout(&result, 16384, 6, 2, policy);
+        let evidence = &result.finding(Feature::SubDomains).unwrap().evidence;
+        assert!(evidence.contains("beside a program"), "{evidence}");
+    }
+}
+
+/// The second die of a package is reached only after all planes of the first, farther than the first search reaches.
+#[test]
+fn dies_beyond_the_planes_are_not_missed() {
+    let order = r#"["channel", "package", "plane", "die"]"#;
+    let overrides = [
+        ("dies", "2"),
+        ("planes", "4"),
+        ("chunk", "512KiB"),
+        ("capacity", "216MiB"),
+        ("pages", "128"),
+        ("blocks", "40"),
+    ];
+    let result = structure_of(made_in_order(order, &overrides));
+    assert_right_or_open(&result, Feature::InterleavingDegree, &[6]);
+    assert_right_or_open(&result, Feature::SubDomains, &[4]);
+}
+
 #[test]
 fn page_of_one_sector_is_found_by_writes() {
     let result = structure_of(made(&[("sector", "4096B")]));
@@ -121,7 +156,7 @@ fn page_of_one_sector_is_found_by_writes() {
 /// No two neighbouring pages share a die, so one request at a time never takes two array times or programs.
 #[test]
 fn chunk_of_one_page_is_found_one_request_at_a_time() {
-    for page in ["4KiB", "8KiB"] {
+    for page in ["4KiB", "8KiB", "16KiB"] {
         let bytes = page.strip_suffix("KiB").unwrap().parse::<u64>().unwrap() * 1024;
         let overrides = [("depth", "1"), ("flash.page", page), ("chunk", page), ("blocks", "320")];
         let result = structure_of(made(&overrides));
