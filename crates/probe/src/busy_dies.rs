@@ -90,12 +90,15 @@ pub(crate) fn find(
     }
     let mut trial = Trial { area, chunk, page_bytes, written: 0, late: 0 };
     let found = trial.run(bench)?;
+    let mut turned = 0;
     if found.is_none_or(|(_, policy)| policy == Policy::WriteOrder) {
         trial.restore(bench, fill_bytes)?;
+        // The area now begins at another place of the stripe.
+        turned = (trial.pages() + trial.written) * page_bytes / chunk.chunk_bytes;
     }
     Ok(match found {
         // In the area, the first whole chunk is chunk 0.
-        Some((found, _)) => Seen::Dies(BusyDies { dies: found.dies.from(1), ..found }),
+        Some((found, _)) => Seen::Dies(BusyDies { dies: found.dies.from(1 + turned as usize), ..found }),
         None if trial.late > 0 => Seen::Unclear,
         None => Seen::Nothing,
     })

@@ -123,11 +123,16 @@ impl Dies {
             return None;
         }
         tried.retain(|(other, ..)| most - other < LIKELIER);
-        let rival = tried.iter().find(|(_, other, ..)| other.count() != dies.count());
-        let by_turn = tried
+        // Planes between dies are seen from one place of the stripe only, which depends on the mapping.
+        let is_other = |other: &Self, policy: Policy| match dies.outer {
+            1 => other.count() != dies.count(),
+            _ => *other != dies || policy != best_policy,
+        };
+        let rival = tried.iter().find(|(_, other, policy, _)| is_other(other, *policy));
+        let may_be_by_turn = tried
             .iter()
-            .find(|(_, other, policy, _)| *policy == Policy::WriteOrder && other.count() == dies.count());
-        let (dies, policy) = by_turn.map_or((dies, best_policy), |(_, dies, policy, _)| (*dies, *policy));
+            .any(|(_, other, policy, _)| *policy == Policy::WriteOrder && other.count() == dies.count());
+        let policy = if may_be_by_turn { Policy::WriteOrder } else { best_policy };
         Some(Fit { dies, policy, rival: rival.map(|(_, dies, policy, _)| (*dies, *policy)), counts })
     }
 

@@ -299,10 +299,13 @@ fn residue_findings(found: &Residues, degree: Finding, sub_domains: Finding) -> 
         let why = format!("two experiments disagree: {}; {seen}", degree.evidence);
         return (Finding::not_determined(why.clone()), Finding::not_determined(why));
     }
-    (
-        Finding::found(domains.degree as u64, 0.93, seen.clone()),
-        Finding::found(domains.sub_domains as u64, 0.92, seen),
-    )
+    let sub_domains = match domains.sub_domains {
+        Some(sub_domains) => Finding::found(sub_domains as u64, 0.92, seen.clone()),
+        None => Finding::not_determined(format!(
+            "{seen}; but chunks on a die are not told from those on its channel"
+        )),
+    };
+    (Finding::found(domains.degree as u64, 0.93, seen), sub_domains)
 }
 
 /// Findings on the interleaving degree and the sub-domains from pairs of random chunks, where they agree with the period of

@@ -53,7 +53,8 @@ pub(crate) struct Residues {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Domains {
     pub(crate) degree: usize,
-    pub(crate) sub_domains: usize,
+    /// `None` where chunks that share a die are not told from those that share a channel only.
+    pub(crate) sub_domains: Option<usize>,
     /// Consecutive chunks on one channel.
     pub(crate) run: usize,
     /// How much longer pairs take that share a channel only.
@@ -142,6 +143,12 @@ impl Levels {
         self.same.value - self.fast.value
     }
 
+    /// Returns whether pairs are clearly faster than those inside a chunk.
+    fn is_apart(&self, pairs: Point) -> bool {
+        let least = (4.0 * pairs.error.hypot(self.same.error)).max(APART * self.contrast_us());
+        self.same.value - pairs.value > least.max(LESS_THAN_ARRAY_US)
+    }
+
     /// Returns whether pairs take as long as those inside a chunk.
     fn is_same(&self, pairs: Point) -> bool {
         let slack = (4.0 * pairs.error.hypot(self.same.error))
@@ -149,6 +156,9 @@ impl Levels {
         (pairs.value - self.same.value).abs() < slack
     }
 }
+
+/// Pairs are clearly faster than those inside a chunk from this share of the contrast on.
+const APART: f64 = 0.25;
 
 /// Mean of the lowest part, a whole fraction, of sorted times.
 fn lower(sorted: &[f64], part: usize) -> f64 {
@@ -232,14 +242,15 @@ impl Search<'_> {
     ) -> Result<Option<Domains>, Interruption> {
         let sector = bench.sector_bytes();
         let base = bench.random().below(period as u64) as usize;
-        // Residues on the base's die, and the others.
-        let (die, others): (Vec<usize>, Vec<usize>) = match shared_die {
-            SharedDie::Known(dies) => (1..period).partition(|&residue| dies.shares(base, base + residue)),
-            SharedDie::Seen(levels) => {
-                let small = self.row(bench, (period, base), [sector; 2])?;
-                (1..period).partition(|&residue| levels.is_same(small[residue - 1]))
-            }
+        let small = match shared_die {
+            SharedDie::Known(_) => Vec::new(),
+            SharedDie::Seen(_) => self.row(bench, (period, base), [sector; 2])?,
         };
+        // Residues on the base's die, and the others.
+        let (die, others): (Vec<usize>, Vec<usize>) = (1..period).partition(|&residue| match shared_die {
+            SharedDie::Known(dies) => dies.shares(base, base + residue),
+            SharedDie::Seen(levels) => levels.is_same(small[residue - 1]),
+        });
         let planes = die.len() + 1;
         if !period.is_multiple_of(planes) {
             return Ok(None);
@@ -249,9 +260,16 @@ impl Search<'_> {
             let points = others.iter().map(|&residue| (residue, row[residue - 1])).collect();
             let Some(points) = from_flash(points) else { continue };
             if let Some(pattern) = Pattern::fit(period, &points, &die) {
+                let is_told = match shared_die {
+                    SharedDie::Known(_) => true,
+                    SharedDie::Seen(levels) => others
+                        .iter()
+                        .filter(|residue| pattern.shares(**residue))
+                        .all(|residue| levels.is_apart(small[residue - 1])),
+                };
                 return Ok(Some(Domains {
                     degree: pattern.channels,
-                    sub_domains: period / pattern.channels / planes,
+                    sub_domains: is_told.then_some(period / pattern.channels / planes),
                     run: pattern.run,
                     step_us: pattern.step_us,
                 }));
