@@ -76,9 +76,8 @@ pub(crate) fn find(
         while pairs.len() < count {
             pairs.push(Pair::measure(bench, area, chunk, page, page)?);
         }
-        if let Some(lanes) = costs
-            .single_channel(&small, &pairs, dies)
-            .or_else(|| costs.channels(&pairs, chunks as usize, dies))
+        if let Some(lanes) =
+            costs.single_channel(&small, &pairs).or_else(|| costs.channels(&pairs, chunks as usize, dies))
         {
             return Ok(Some(lanes));
         }
@@ -182,7 +181,7 @@ impl Costs {
     }
 
     /// Returns the only channel, where all of the pairs of sectors and of pages wait for its bus.
-    fn single_channel(&self, small: &[Pair], pairs: &[Pair], dies: Option<Dies>) -> Option<Lanes> {
+    fn single_channel(&self, small: &[Pair], pairs: &[Pair]) -> Option<Lanes> {
         let (small, large) = (Waits::of(small, self.one_small), Waits::of(pairs, self.one));
         let rest = 1.0 - self.small_share;
         let (bus_us, exceeds) = (rest * self.bus_us, rest * (self.bus_us - self.link_us));
@@ -192,7 +191,7 @@ impl Costs {
             && large.lower - small.lower > bus_us - 0.4 * exceeds;
         // Pairs on a die wait longer still, so it is not the link that all of them wait for.
         let inside = self.inside.value - self.one.value - large.mean;
-        let waits_for_die = dies.is_some() || inside > ERRORS * large.error.hypot(self.inside.error);
+        let waits_for_die = inside > ERRORS * large.error.hypot(self.inside.error);
         (is_seen && is_bus && waits_for_die).then_some(Lanes {
             channels: 1,
             run: 0,
@@ -397,7 +396,7 @@ mod tests {
         let alike = || pairs(1500, (600, 2, 4), [0.0, 0.0]);
         let channels = |small: f64, large: Vec<Pair>| {
             let small = with(small - 12.0, alike());
-            costs(12.0, 40.0).single_channel(&small, &large, None).map(|lanes| lanes.channels)
+            costs(12.0, 40.0).single_channel(&small, &large).map(|lanes| lanes.channels)
         };
         assert_eq!(channels(1.2, with(10.0, alike())), Some(1));
         assert_eq!(channels(10.0, with(10.0, alike())), None, "all wait for a command");
