@@ -8,6 +8,7 @@ use flashlane_base::{Random, Seed};
 use flashlane_device::Device;
 use flashlane_sim::{Drive, profile};
 use std::ops::ControlFlow;
+use std::sync::OnceLock;
 
 /// An SLC drive of 2009, an NVMe drive, and a slow flash card; the first two with an eighth and a 32nd of their blocks, which
 /// are prepared sooner.
@@ -34,6 +35,13 @@ fn go_on(_: &f64) -> ControlFlow<()> {
 
 fn model_of(device: &mut dyn Device) -> CostModel {
     calibrate(device, &Calibration::default(), &mut go_on).expect("reads succeed")
+}
+
+/// The model of one of the drives as it was made, which the tests share.
+fn model_of_drive(number: usize) -> &'static CostModel {
+    static MODELS: [OnceLock<CostModel>; DRIVES.len()] = [const { OnceLock::new() }; DRIVES.len()];
+    let (name, settings) = DRIVES[number];
+    MODELS[number].get_or_init(|| model_of(&mut drive(name, settings)))
 }
 
 fn fio_model_of(device: &mut dyn Device) -> CostModel {
@@ -70,14 +78,13 @@ fn measured(device: &mut dyn Device, [first, second]: &[Plan; 2], seed: u64) -> 
 #[test]
 fn faster_plan_is_chosen() {
     let (mut right, mut pairs) = (0, 0);
-    for (name, settings) in DRIVES {
-        let mut drive = drive(name, settings);
-        let model = model_of(&mut drive);
+    for (number, (name, settings)) in DRIVES.into_iter().enumerate() {
+        let (mut drive, model) = (drive(name, settings), model_of_drive(number));
         let mut random = Seed(7).derive(name).source();
         for n in 0..30 {
             let plans = pair(&mut random, model.area_pages() as f64);
             let (first, second) = measured(&mut drive, &plans, 100 + n);
-            let (chosen, _) = compare(&model, &plans)[0];
+            let (chosen, _) = compare(model, &plans)[0];
             let (taken, best) = match chosen.name == plans[0].name {
                 true => (first.mean, first.mean.min(second.mean)),
                 false => (second.mean, first.mean.min(second.mean)),
@@ -94,9 +101,8 @@ fn faster_plan_is_chosen() {
 #[test]
 fn times_between_measured_points_are_predicted() {
     let (mut near, mut all) = (0, 0);
-    for (name, settings) in DRIVES {
-        let mut drive = drive(name, settings);
-        let model = model_of(&mut drive);
+    for (number, (name, settings)) in DRIVES.into_iter().enumerate() {
+        let (mut drive, model) = (drive(name, settings), model_of_drive(number));
         let mut random = Seed(9).derive(name).source();
         let most = f64::from(drive.profile().depth.min(64));
         for n in 0..30 {
@@ -110,7 +116,7 @@ fn times_between_measured_points_are_predicted() {
             };
             let only = Plan { name: String::new(), reads: vec![reads] };
             let (time, _) = measured(&mut drive, &[only.clone(), only.clone()], 200 + n);
-            let predicted = only.time(&model);
+            let predicted = only.time(model);
             let error = (predicted.mean / time.mean - 1.0).abs();
             println!("{name} {reads:?}: {:.1}%", error * 100.0);
             all += 1;
@@ -147,15 +153,14 @@ fn parallel_reads_flip_the_plan() {
 #[test]
 fn predicted_gains_are_measured() {
     let (mut held, mut all) = (0, 0);
-    for (name, settings) in DRIVES {
-        let mut drive = drive(name, settings);
-        let model = model_of(&mut drive);
+    for (number, (name, settings)) in DRIVES.into_iter().enumerate() {
+        let (mut drive, model) = (drive(name, settings), model_of_drive(number));
         for version in 15..=18 {
             let database = PostgreSql::new(version, 512 << 20, 0.9).expect("possible values");
-            let mut advices = vec![(model.clone(), postgresql(&model, &database))];
+            let mut advices = vec![(model.clone(), postgresql(model, &database))];
             if version == 15 {
                 let blocks = fio_model_of(&mut drive);
-                advices.extend([(model.clone(), rocksdb(&model)), (blocks.clone(), fio(&blocks))]);
+                advices.extend([(model.clone(), rocksdb(model)), (blocks.clone(), fio(&blocks))]);
             }
             for (model, advice) in advices {
                 let trials: Vec<Trial> =

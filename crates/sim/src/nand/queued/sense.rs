@@ -28,7 +28,7 @@ impl Queued {
                 is_under_way |= operation.shares_sense(&self.ops[op].operation);
                 (last, op) = (op, self.ops[op].partner);
             }
-            if is_under_way && u32::from(read.retries) <= self.retries(first) {
+            if is_under_way && (read.retries == 0 || u32::from(read.retries) <= self.retries(first)) {
                 let joined = self.ops.insert(Node::new(*operation));
                 self.ops[last].partner = joined;
                 if let Some(accounts) = &mut self.accounts {
