@@ -202,7 +202,7 @@ impl Layout {
             && let Some(lanes) = lanes::find(session.bench(), area, chunk, page, repetitions, dies)?
         {
             (self.degree, self.sub_domains) =
-                lane_findings(lanes, dies.map(Dies::count).or(self.die_period()), self.sub_domains.clone());
+                lane_findings(lanes, dies, self.die_period(), self.sub_domains.clone());
         }
         if let Some(busy) = self.busy.dies() {
             self.add_dies(busy);
@@ -241,7 +241,13 @@ impl Layout {
             self.degree = Finding::not_determined(why.clone());
             self.sub_domains = Finding::not_determined(why);
         } else if self.sub_domains.status == Status::NotDetermined {
-            self.sub_domains = Finding::found(sub_domains, 0.93, seen);
+            // A die for each channel looks like channels that are busy as a whole.
+            self.sub_domains = match sub_domains {
+                1 => Finding::not_determined(format!(
+                    "{seen}, as many as channels: planes or dies behind one bus may hide"
+                )),
+                _ => Finding::found(sub_domains, 0.93, seen),
+            };
         } else {
             self.sub_domains.evidence += &format!("; {seen}");
         }
@@ -308,9 +314,16 @@ fn residue_findings(found: &Residues, degree: Finding, sub_domains: Finding) -> 
     (Finding::found(domains.degree as u64, 0.93, seen), sub_domains)
 }
 
-/// Findings on the interleaving degree and the sub-domains from pairs of random chunks, where they agree with the period of
-/// the dies, in chunks.
-fn lane_findings(lanes: Lanes, period: Option<usize>, sub_domains: Finding) -> (Finding, Finding) {
+/// Findings on the interleaving degree and the sub-domains from pairs of random chunks, where they agree with the dies that
+/// are known, or with the distance in chunks at which pairs share one. Of a single channel only known dies tell the sub-domains:
+/// where all pairs wait, a distance may be one of anything.
+fn lane_findings(
+    lanes: Lanes,
+    dies: Option<Dies>,
+    distance: Option<usize>,
+    sub_domains: Finding,
+) -> (Finding, Finding) {
+    let period = dies.map(Dies::count).or(distance);
     let seen = match lanes.channels {
         1 => format!(
             "all of {} pairs of reads wait for one bus, by {:.1} µs more than for the link",
@@ -330,7 +343,7 @@ fn lane_findings(lanes: Lanes, period: Option<usize>, sub_domains: Finding) -> (
             let why = format!("two experiments disagree: chunks recur on a die every {period}; {seen}");
             return (Finding::not_determined(why.clone()), Finding::not_determined(why));
         }
-        Some(period) if lanes.channels == 1 => {
+        Some(period) if lanes.channels == 1 && dies.is_some() => {
             Finding::found(period as u64, 0.92, format!("{seen}; chunks recur on a die every {period}"))
         }
         _ => sub_domains,
