@@ -13,6 +13,7 @@ use crate::bench::Bench;
 use crate::dies::{Dies, Fit, Sample};
 use crate::mapping::Policy;
 use crate::pattern;
+use crate::rewritten::Rewritten;
 use flashlane_base::Duration;
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
@@ -80,21 +81,18 @@ pub(crate) fn find(
     page_bytes: u64,
     fill_bytes: u64,
 ) -> Result<Seen, Interruption> {
-    let is_possible = bench.depth() > 1
-        && chunk.chunk_bytes.is_multiple_of(page_bytes)
-        && chunk.phase_bytes.is_multiple_of(page_bytes)
-        && page_bytes.is_multiple_of(bench.unit_bytes(true))
-        && area.chunks(chunk) >= 8;
-    if !is_possible {
+    let is_possible = bench.depth() > 1 && area.chunks(chunk) >= 8;
+    let Some(pages) = Rewritten::new(bench, area, chunk, page_bytes).filter(|_| is_possible) else {
         return Ok(Seen::Nothing);
-    }
-    let mut trial = Trial { area, chunk, page_bytes, written: 0, late: 0 };
+    };
+    let mut trial = Trial { pages, late: 0 };
     let found = trial.run(bench)?;
     let mut turned = 0;
     if found.is_none_or(|(_, policy)| policy == Policy::WriteOrder) {
-        trial.restore(bench, fill_bytes)?;
+        let among = trial.written_pages();
+        trial.pages.restore(bench, fill_bytes, among)?;
         // The area now begins at another place of the stripe.
-        turned = (trial.pages() + trial.written) * page_bytes / chunk.chunk_bytes;
+        turned = trial.pages.turn() * page_bytes / chunk.chunk_bytes;
     }
     Ok(match found {
         // In the area, the first whole chunk is chunk 0.
@@ -105,11 +103,7 @@ pub(crate) fn find(
 }
 
 struct Trial<'a> {
-    area: Area,
-    chunk: &'a Boundaries,
-    page_bytes: u64,
-    /// Pages written since the area was filled.
-    written: u64,
+    pages: Rewritten<'a>,
     /// Reads that were late.
     late: usize,
 }
@@ -124,31 +118,19 @@ struct Timing {
 }
 
 impl Trial<'_> {
-    fn pages(&self) -> u64 {
-        self.area.length_bytes / self.page_bytes
-    }
-
+    /// Pages of the area's start that are written in turn.
     fn written_pages(&self) -> u64 {
-        self.pages() / WRITTEN
-    }
-
-    /// Returns the number of the chunk of the page that is or would be this number of pages from the area's start. Chunk 0
-    /// is the one that may begin before the area.
-    fn chunk_of(&self, page: u64) -> usize {
-        let bytes = page * self.page_bytes + self.chunk.chunk_bytes - self.chunk.phase_bytes;
-        (bytes / self.chunk.chunk_bytes) as usize
+        self.pages.pages() / WRITTEN
     }
 
     /// Returns the offset of the page that is written next, and counts it.
     fn next_page(&mut self) -> u64 {
-        let page = self.written % self.written_pages();
-        self.written += 1;
-        self.area.offset_bytes + page * self.page_bytes
+        self.pages.next_page(self.written_pages())
     }
 
     fn run(&mut self, bench: &mut Bench<'_>) -> Result<Option<(BusyDies, Policy)>, Interruption> {
         let Some(timing) = self.timing(bench)? else { return Ok(None) };
-        let most = MOST_SAMPLES.min(PER_CHUNK * self.area.chunks(self.chunk) as usize);
+        let most = MOST_SAMPLES.min(PER_CHUNK * self.pages.area.chunks(self.pages.chunk) as usize);
         let mut samples = Vec::new();
         let mut enough = FIRST_SAMPLES.min(most);
         loop {
@@ -205,7 +187,7 @@ impl Trial<'_> {
         let (mut writes, mut reads) = (Vec::new(), Vec::new());
         for _ in 0..REFERENCE {
             let at = self.next_page();
-            writes.push(bench.durable_write(at, self.page_bytes)?.as_us_f64());
+            writes.push(bench.durable_write(at, self.pages.page_bytes)?.as_us_f64());
             let other = self.random_chunk(bench);
             let at = self.page_in(bench, other);
             reads.push(bench.one(Access::read(at, sector))?.as_us_f64());
@@ -227,7 +209,7 @@ impl Trial<'_> {
 
     /// Numbers of the chunks behind those that are written.
     fn read_chunks(&self) -> Range<usize> {
-        self.chunk_of(self.written_pages()) + 1..self.area.chunks(self.chunk) as usize + 1
+        self.pages.chunk_of(self.written_pages()) + 1..self.pages.area.chunks(self.pages.chunk) as usize + 1
     }
 
     fn random_chunk(&self, bench: &mut Bench<'_>) -> usize {
@@ -244,15 +226,16 @@ impl Trial<'_> {
     /// Returns the number of the chunk that is written next.
     fn next_chunk(&self, policy: Policy) -> usize {
         match policy {
-            Policy::Lba => self.chunk_of(self.written % self.written_pages()),
-            Policy::WriteOrder => self.chunk_of(self.pages() + self.written),
+            Policy::Lba => self.pages.chunk_of(self.pages.written() % self.written_pages()),
+            Policy::WriteOrder => self.pages.chunk_of(self.pages.turn()),
         }
     }
 
     /// Returns the offset of a random page of a chunk.
     fn page_in(&self, bench: &mut Bench<'_>, chunk: usize) -> u64 {
-        let pages = self.chunk.chunk_bytes / self.page_bytes;
-        self.area.chunk_start(self.chunk, chunk as u64 - 1) + bench.random().below(pages) * self.page_bytes
+        let pages = self.pages.chunk.chunk_bytes / self.pages.page_bytes;
+        self.pages.area.chunk_start(self.pages.chunk, chunk as u64 - 1)
+            + bench.random().below(pages) * self.pages.page_bytes
     }
 
     /// Writes the next page and reads a chunk. Returns whether the read was late, and its time in microseconds; `None` where
@@ -264,7 +247,7 @@ impl Trial<'_> {
         other: usize,
     ) -> Result<Option<(Sample, f64)>, Interruption> {
         let (by_address, by_turn) = (self.next_chunk(Policy::Lba), self.next_chunk(Policy::WriteOrder));
-        let write = Access::write(self.next_page(), self.page_bytes);
+        let write = Access::write(self.next_page(), self.pages.page_bytes);
         let read = Access::read(self.page_in(bench, other), bench.sector_bytes());
         let took_us = bench.read_beside_write(write, timing.after, read)?.as_us_f64();
         let sample = Sample { by_address, by_turn, other, is_shared: took_us > timing.late_us };
@@ -291,15 +274,5 @@ impl Trial<'_> {
             }
         }
         Ok(failed[0] <= MOST_EARLY && failed[1] <= MOST_LATE)
-    }
-
-    /// Fills the area in order again, from a turn at which its pages lie in chunks as they did.
-    fn restore(&mut self, bench: &mut Bench<'_>, fill_bytes: u64) -> Result<(), Interruption> {
-        let period = self.chunk.chunk_bytes / self.page_bytes;
-        while !(self.pages() + self.written).is_multiple_of(period) {
-            let at = self.next_page();
-            bench.durable_write(at, self.page_bytes)?;
-        }
-        bench.fill_durably(self.area.offset_bytes, self.area.length_bytes, fill_bytes)
     }
 }

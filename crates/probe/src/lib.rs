@@ -34,6 +34,7 @@ mod reclaim;
 mod recommend;
 mod repetitions;
 mod residues;
+mod rewritten;
 mod session;
 mod settle;
 mod state;

@@ -11,6 +11,7 @@ use crate::dies::{Dies, Sample};
 use crate::lanes::{self, Lanes, Pair};
 use crate::mapping::Neighbours;
 use crate::pattern;
+use crate::rewritten::Rewritten;
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
@@ -45,15 +46,12 @@ pub(crate) fn find(
     page_bytes: u64,
     fill_bytes: u64,
 ) -> Result<Option<WrittenPairs>, Interruption> {
-    let is_possible = chunk.chunk_bytes >= 2 * page_bytes
-        && chunk.chunk_bytes.is_multiple_of(page_bytes)
-        && chunk.phase_bytes.is_multiple_of(page_bytes)
-        && page_bytes.is_multiple_of(bench.unit_bytes(true));
-    if !is_possible {
+    let is_possible = chunk.chunk_bytes >= 2 * page_bytes;
+    let Some(rewritten) = Rewritten::new(bench, area, chunk, page_bytes).filter(|_| is_possible) else {
         return Ok(None);
-    }
+    };
     let Some(levels) = Levels::measure(bench, area, chunk, page_bytes)? else { return Ok(None) };
-    let mut pages = Pages { area, chunk, page_bytes, pairs: Vec::new(), written: 0 };
+    let mut pages = Pages { rewritten, pairs: Vec::new() };
     let mut found = None;
     for least in LEAST_PAGES {
         pages.overwrite(bench, least)?;
@@ -62,7 +60,7 @@ pub(crate) fn find(
             break;
         }
     }
-    pages.restore(bench, fill_bytes)?;
+    pages.rewritten.restore(bench, fill_bytes, 1)?;
     Ok(found)
 }
 
@@ -104,40 +102,29 @@ struct Written {
 }
 
 struct Pages<'a> {
-    area: Area,
-    chunk: &'a Boundaries,
-    page_bytes: u64,
+    rewritten: Rewritten<'a>,
     pairs: Vec<Written>,
-    /// Pages written since the area was filled.
-    written: u64,
 }
 
 impl Pages<'_> {
-    fn count(&self) -> u64 {
-        self.area.length_bytes / self.page_bytes
-    }
-
     /// Overwrites pages of the area's start in random order, each on flash before the next.
     fn overwrite(&mut self, bench: &mut Bench<'_>, least: u64) -> Result<(), Interruption> {
-        let wanted = least.max(CHUNKS * self.chunk.chunk_bytes / self.page_bytes);
-        let pages = wanted.min(self.count()) & !1;
+        let rewritten = &mut self.rewritten;
+        let (page_bytes, offset_bytes) = (rewritten.page_bytes, rewritten.area.offset_bytes);
+        let wanted = least.max(CHUNKS * rewritten.chunk.chunk_bytes / page_bytes);
+        let pages = wanted.min(rewritten.pages()) & !1;
         let mut order: Vec<u64> = (0..pages).collect();
         bench.random().shuffle(&mut order);
         // Chunks are counted from that of the first page written.
-        let chunk_of = |turn: u64| {
-            let bytes = turn * self.page_bytes + self.chunk.chunk_bytes - self.chunk.phase_bytes;
-            bytes / self.chunk.chunk_bytes
-        };
-        let turn = self.count() + self.written;
-        let first = chunk_of(turn);
+        let turn = rewritten.turn();
+        let first = rewritten.chunk_of(turn);
         let mut chunks = vec![[0; 2]; pages as usize / 2];
         for (nth, &page) in order.iter().enumerate() {
-            bench.durable_write(self.area.offset_bytes + page * self.page_bytes, self.page_bytes)?;
-            let chunk = chunk_of(turn + nth as u64) - first;
-            chunks[page as usize / 2][page as usize % 2] = chunk as usize;
+            bench.durable_write(offset_bytes + page * page_bytes, page_bytes)?;
+            chunks[page as usize / 2][page as usize % 2] = rewritten.chunk_of(turn + nth as u64) - first;
         }
-        self.written += pages;
-        let boundary = |pair: usize| self.area.offset_bytes + (2 * pair as u64 + 1) * self.page_bytes;
+        rewritten.count(pages);
+        let boundary = |pair: usize| offset_bytes + (2 * pair as u64 + 1) * page_bytes;
         self.pairs = chunks
             .into_iter()
             .enumerate()
@@ -163,9 +150,13 @@ impl Pages<'_> {
         };
         let dies = fit.dies;
         let chunks = self.pairs.iter().flat_map(|pair| pair.chunks).max().map_or(0, |last| last + 1);
-        let half = (self.page_bytes / 2 / sector * sector).max(sector);
+        let half = (self.rewritten.page_bytes / 2 / sector * sector).max(sector);
         let mut found = None;
-        for sizes in [[self.page_bytes; 2], [half, self.page_bytes], [sector, self.page_bytes]] {
+        for sizes in [
+            [self.rewritten.page_bytes; 2],
+            [half, self.rewritten.page_bytes],
+            [sector, self.rewritten.page_bytes],
+        ] {
             let pairs = self.read(bench, sizes, 1)?;
             found = lanes::of_pairs(&pairs, chunks, dies);
             if found.is_some() {
@@ -190,15 +181,5 @@ impl Pages<'_> {
             took_us: pattern::point(times).value,
         });
         Ok(took.collect())
-    }
-
-    /// Fills the area in order again, from a turn at which its pages lie in chunks as they did.
-    fn restore(&mut self, bench: &mut Bench<'_>, fill_bytes: u64) -> Result<(), Interruption> {
-        let period = self.chunk.chunk_bytes / self.page_bytes;
-        while !(self.count() + self.written).is_multiple_of(period) {
-            bench.durable_write(self.area.offset_bytes, self.page_bytes)?;
-            self.written += 1;
-        }
-        bench.fill_durably(self.area.offset_bytes, self.area.length_bytes, fill_bytes)
     }
 }

@@ -1,0 +1,74 @@
+//! An area that was filled in order, and of which pages are written again: where places follow from the order of writes, the
+//! turn of a page says in which chunk it lies.
+
+use crate::area::{Area, Boundaries};
+use crate::bench::Bench;
+use flashlane_measure::Interruption;
+
+pub(crate) struct Rewritten<'a> {
+    pub(crate) area: Area,
+    pub(crate) chunk: &'a Boundaries,
+    pub(crate) page_bytes: u64,
+    /// Pages written since the area was filled.
+    written: u64,
+}
+
+impl<'a> Rewritten<'a> {
+    /// Nothing is written again yet; `None` where chunks do not hold whole pages that can be written.
+    pub(crate) fn new(bench: &Bench<'_>, area: Area, chunk: &'a Boundaries, page_bytes: u64) -> Option<Self> {
+        let is_possible = chunk.chunk_bytes.is_multiple_of(page_bytes)
+            && chunk.phase_bytes.is_multiple_of(page_bytes)
+            && page_bytes.is_multiple_of(bench.unit_bytes(true));
+        is_possible.then_some(Self { area, chunk, page_bytes, written: 0 })
+    }
+
+    /// Pages of the area.
+    pub(crate) fn pages(&self) -> u64 {
+        self.area.length_bytes / self.page_bytes
+    }
+
+    /// Pages written since the area was filled.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Turn of the page that is written next, where filling the area wrote the first ones.
+    pub(crate) fn turn(&self) -> u64 {
+        self.pages() + self.written
+    }
+
+    /// Counts pages that are written.
+    pub(crate) fn count(&mut self, pages: u64) {
+        self.written += pages;
+    }
+
+    /// Returns the number of the chunk of the page that is or would be this number of pages from the area's start. Chunk 0
+    /// is the one that may begin before the area.
+    pub(crate) fn chunk_of(&self, page: u64) -> usize {
+        let bytes = page * self.page_bytes + self.chunk.chunk_bytes - self.chunk.phase_bytes;
+        (bytes / self.chunk.chunk_bytes) as usize
+    }
+
+    /// Returns the offset of the page that is written next if the first `among` pages take turns, and counts it.
+    pub(crate) fn next_page(&mut self, among: u64) -> u64 {
+        let page = self.written % among;
+        self.written += 1;
+        self.area.offset_bytes + page * self.page_bytes
+    }
+
+    /// Fills the area in order again, with `fill_bytes` per request, from a turn at which its pages lie in chunks as they did;
+    /// until then the first `among` pages take turns.
+    pub(crate) fn restore(
+        &mut self,
+        bench: &mut Bench<'_>,
+        fill_bytes: u64,
+        among: u64,
+    ) -> Result<(), Interruption> {
+        let period = self.chunk.chunk_bytes / self.page_bytes;
+        while !self.turn().is_multiple_of(period) {
+            let at = self.next_page(among);
+            bench.durable_write(at, self.page_bytes)?;
+        }
+        bench.fill_durably(self.area.offset_bytes, self.area.length_bytes, fill_bytes)
+    }
+}
