@@ -171,8 +171,7 @@ impl PageMapped {
         seed: Seed,
     ) -> impl Iterator<Item = (u32, u32)> + use<> {
         let data_units = self.geometry.data_units;
-        let state = &mut self.planes[plane.index()];
-        let good = state.free.len() as u32;
+        let good = self.planes[plane.index()].free.len() as u32;
         let open_units = progress.map_or(0, |progress| progress.open_units.iter().sum());
         let closed = match progress {
             Some(Progress { free_blocks, .. }) => good - free_blocks - self.streams(),

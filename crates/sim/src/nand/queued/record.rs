@@ -1,4 +1,4 @@
-//! Where the time of queued operations goes: what of their way is told to their accounts, where accounts are kept.
+//! Where the time of queued operations goes: what is charged to their accounts, where times are recorded.
 
 use super::Queued;
 use crate::account::TimeAccount;
