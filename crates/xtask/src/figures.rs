@@ -14,6 +14,7 @@ mod papers;
 mod phases;
 mod probe;
 mod replay;
+mod replication;
 mod serve;
 mod simulator;
 mod store;
@@ -68,6 +69,8 @@ const FIGURES: &[&Figure] = &[
     &store::OPENING,
     &store::MEMORY,
     &store::CUTS,
+    &replication::DRIVE_CUTS,
+    &replication::LAYER_CUTS,
     &store::AGAINST_OTHERS_SMALL,
     &store::AGAINST_OTHERS_LARGE,
     &store::SERVER_GET,
@@ -103,6 +106,7 @@ const FIGURES: &[&Figure] = &[
     &probe::WIDE_FAILED,
     &probe::WIDE_TIME,
     &probe::ADVICE,
+    &probe::ADVICE_P99,
     &probe::FILE_TIME,
     &probe::FILE_READ_TIME,
     &probe::FILE_INVENTED,

@@ -91,3 +91,10 @@ figure!(
     "recommendations within 10% of `run`, all profiles and 200 random drives, all three kinds: percent",
     Goal::AtLeast(98.0, Some(100.0))
 );
+pub const ADVICE_P99: Figure = Figure {
+    id: "advice-p99-holds",
+    what: "the same for the 99th percentile, within 25% of what is stated or of its range: percent",
+    goal: None,
+    command: COMMAND,
+    read: |output| number_after(output, "advice-p99-holds:"),
+};
