@@ -88,7 +88,7 @@ pub fn parse_with(
 ) -> Result<DriveConfig, ConfigError> {
     let mut table: toml::Table = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
     // Read the file as it stands first, so that its own mistakes are reported with their lines.
-    let mut config: DriveConfig = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
+    let mut config: DriveConfig = table.clone().try_into().map_err(|error| misread(file, text, &error))?;
     let file_table = table.clone();
     let mut set: Vec<(Vec<String>, &str)> = Vec::new();
     for (key, value) in overrides {
@@ -186,6 +186,15 @@ fn locate(file: &str, text: &str, error: &toml::de::Error) -> ConfigError {
         let reason = "keys are nested too deeply; allowed: a section and a name, like flash.channels";
         return ConfigError { line, ..ConfigError::new(file, reason) };
     }
+    let reason = in_words(error.message(), field.as_deref());
+    ConfigError { line, field, ..ConfigError::new(file, reason) }
+}
+
+/// As [`locate`], for an error of a table, which names the field and not its place in the text.
+fn misread(file: &str, text: &str, error: &toml::de::Error) -> ConfigError {
+    let field = words::field(&error.to_string());
+    // Where all of a section is missing, or a field that stands in none, it is the text's beginning.
+    let line = field.as_deref().map_or(Some(1), |field| line_of(text, field));
     let reason = in_words(error.message(), field.as_deref());
     ConfigError { line, field, ..ConfigError::new(file, reason) }
 }
