@@ -1,0 +1,5 @@
+//! Devices opened from their specs.
+
+mod blocks;
+mod policies;
+mod specs;
