@@ -29,6 +29,12 @@ pub enum OpenError {
         /// The reason.
         error: io::Error,
     },
+    /// The path of a profile file stands where that of a device belongs.
+    #[error("'{}' is a profile file, not a device; the drive of this profile is 'sim:{}'", path.display(), path.display())]
+    ProfileAsDevice {
+        /// Path of the file.
+        path: PathBuf,
+    },
     /// The preparation of a simulated drive was interrupted, or its tables do not fit into memory.
     #[error(transparent)]
     Make(#[from] MakeError),

@@ -4,7 +4,7 @@
 //! erase units, and its path and configuration. Resolving reads profile files but opens no device.
 
 use crate::error::OpenError;
-use crate::profile::config_named;
+use crate::profile::{config_named, is_profile_file};
 use crate::zoned::ZonedSettings;
 use flashlane_device::spec::{Spec, SpecError};
 use flashlane_device::{Lane, SubmitError};
@@ -76,12 +76,15 @@ impl Target {
     /// available to the profile.
     ///
     /// # Errors
-    /// [`OpenError::Profile`], [`OpenError::ProfileFile`], [`OpenError::ConventionalLane`], [`OpenError::Lane`],
-    /// [`OpenError::Layer`], [`OpenError::ZonedOver`] and [`OpenError::ZonedSetting`].
+    /// [`OpenError::Profile`], [`OpenError::ProfileFile`], [`OpenError::ProfileAsDevice`],
+    /// [`OpenError::ConventionalLane`], [`OpenError::Lane`], [`OpenError::Layer`], [`OpenError::ZonedOver`] and [`OpenError::ZonedSetting`].
     pub fn resolve(spec: &Spec, policies: &Policies) -> Result<Self, OpenError> {
         let real =
             |path: &Path, zoned| Box::new(Real { path: path.into(), zoned, identity: OnceLock::new() });
         let resolved = match spec {
+            Spec::Path(path) if path.to_str().is_some_and(is_profile_file) => {
+                return Err(OpenError::ProfileAsDevice { path: path.clone() });
+            }
             Spec::Path(path) => Resolved::Real(real(path, None)),
             Spec::Simulated { profile, overrides, lane } => {
                 let config = Box::new(config_named(profile, overrides, policies)?);
@@ -333,6 +336,8 @@ mod tests {
             ("sim:none", "no such profile"),
             ("backed((sim:ssd-s,channels=0))", "channels"),
             ("bakced(./file)", "no layer"),
+            ("./own.toml", "sim:./own.toml"),
+            ("lanes(/tmp/own.toml)", "sim:/tmp/own.toml"),
             ("zned(/dev/x)", "backed, faulty, lanes, replicated, zoned"),
             ("lanes(./file,chanels=3)", "chanels"),
             ("lanes(./file,channels=many)", "channels"),
