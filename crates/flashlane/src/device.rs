@@ -30,6 +30,7 @@ impl Opening<'_> {
         let depth = self.depth.clamp(u64::from(DEPTH_DEFAULT), u64::from(DEPTH_MAX)) as u32;
         let options = OpenOptions::new()
             .destroy_data(self.writes)
+            .empty_bytes_file(self.safety.destroy_data)
             .allow_page_cache(self.safety.allow_page_cache)
             .newly_made(self.safety.create.is_some())
             .depth(depth)

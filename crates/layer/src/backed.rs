@@ -1,4 +1,4 @@
-//! `backed(SPEC)`: data in memory for a device that models time only.
+//! `backed(SPEC)`: data for a device that models time only, in memory or in a file.
 //!
 //! The data of a write becomes visible when it completes, and a read copies its data when *it* completes, so that a
 //! read's content depends only on the order of completions. Unwritten, trimmed and erased ranges read as zeros. A
@@ -13,10 +13,13 @@
 //! read unit of a torn erase the old data or none. Flash is written in order and leaves only some of these
 //! patterns.
 
+use crate::bytes::Bytes;
 use crate::chunks::Chunks;
 use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange};
 use crate::error::LayerError;
+use crate::file_bytes::FileBytes;
 use crate::label::label;
+use crate::options::OptionHelp;
 use crate::state::StateOptions;
 use crate::undo::Undo;
 use flashlane_base::{Instant, Random, Seed};
@@ -25,39 +28,63 @@ use flashlane_device::{
     RequestId, SubmitError, TimeSplit, Unit, UnitState,
 };
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "backed",
-    summary: "keeps the bytes of a device that models time only, in memory",
+    summary: "keeps the bytes of a device that models time only, in memory or in a file",
     adds: Capabilities { erase_units: false, bytes: true, stored_state: false },
-    options: Vec::new,
-    read: |_| Ok(Arc::new(InMemory)),
+    options: || {
+        vec![OptionHelp {
+            key: FILE,
+            value: "PATH",
+            summary: "keep them in a sparse file, which is made, or emptied with --destroy-data",
+        }]
+    },
+    read: |options| Ok(Arc::new(Settings { file: options.read(FILE, str::parse)? })),
 };
 
-/// Plan of the layer, which has no settings.
-#[derive(Debug)]
-struct InMemory;
+const FILE: &str = "file";
 
-impl Plan for InMemory {
+/// Settings of the layer.
+#[derive(Debug)]
+struct Settings {
+    /// The file for the data; `None` for memory.
+    file: Option<PathBuf>,
+}
+
+impl Plan for Settings {
     fn prepare(&self, inner: Stack, _: StateOptions) -> Result<Prepared, LayerError> {
         match inner {
-            Stack::Timing(device) => Ok(Prepared::new(StateChange::None, |seed| {
-                Ok(Stack::Data(Box::new(Backed::new(device).seeded(seed))))
-            })),
+            Stack::Timing(device) => {
+                let file = self.file.clone();
+                Ok(Prepared::new(StateChange::None, move |seed| {
+                    let backed = match &file {
+                        None => Backed::new(device),
+                        Some(path) => Backed::in_file(device, path)?,
+                    };
+                    Ok(Stack::Data(Box::new(backed.seeded(seed))))
+                }))
+            }
             Stack::Data(device) => {
                 Err(LayerError::HasBytes { layer: ENTRY.name, device: device.profile().name.clone() })
             }
         }
     }
+
+    fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
 }
 
-/// Data in memory for a device that models time only. A clone shares all data until one of the two writes to it.
+/// Data for a device that models time only. A clone shares data in memory until one of the two writes to it, and data in a
+/// file for good.
 #[derive(Clone)]
 pub struct Backed<D> {
     inner: D,
     profile: Profile,
-    chunks: Chunks,
+    bytes: Bytes,
     /// Requests in flight whose completions change the data.
     pending: BTreeMap<RequestId, (Request, Option<Buffer>)>,
     /// `None` where the device does not know the writes at risk, and on media with erase units, where nothing is.
@@ -69,16 +96,40 @@ pub struct Backed<D> {
 }
 
 impl<D: Device> Backed<D> {
-    /// Stores zeros for `inner`.
+    /// Stores zeros for `inner`, in memory.
     pub fn new(inner: D) -> Self {
-        let name = label(ENTRY.name, &inner.profile().name, "");
+        Self::over(inner, Bytes::Memory(Chunks::default()), "")
+    }
+
+    /// Stores zeros for `inner` in the file at `path`, which is made, or emptied: its present data is lost. A request whose
+    /// data cannot be read or stored fails with the system's error.
+    ///
+    /// # Errors
+    /// [`LayerError::Value`] where the file cannot be made, or is the data of another device now.
+    pub fn in_file(inner: D, path: &Path) -> Result<Self, LayerError> {
+        let profile = inner.profile();
+        let file = FileBytes::create(path, profile.lanes, profile.capacity_bytes);
+        let file = file.map_err(|error| LayerError::Value {
+            layer: ENTRY.name,
+            key: FILE,
+            given: path.display().to_string(),
+            reason: match error.kind() {
+                std::io::ErrorKind::WouldBlock => "another program is using it".into(),
+                _ => error.to_string(),
+            },
+        })?;
+        Ok(Self::over(inner, Bytes::File(file), &format!(",{FILE}={}", path.display())))
+    }
+
+    fn over(inner: D, bytes: Bytes, settings: &str) -> Self {
+        let name = label(ENTRY.name, &inner.profile().name, settings);
         let profile = Profile { name, ..inner.profile().clone() };
         Self {
             undo: inner.at_risk().filter(|_| profile.erase_unit_bytes == 0).map(|_| Undo::default()),
             random: torn_random(Seed(0)),
             inner,
             profile,
-            chunks: Chunks::default(),
+            bytes,
             pending: BTreeMap::new(),
             done: BTreeMap::new(),
         }
@@ -104,8 +155,8 @@ impl<D: Device> Backed<D> {
         }
     }
 
-    /// Applies a completed request to the data.
-    fn apply(&mut self, completion: &Completion) {
+    /// Applies a completed request to the data. Fails the request where its data cannot be read or stored.
+    fn apply(&mut self, completion: &mut Completion) {
         let Some((request, buffer)) = self.pending.remove(&completion.id) else { return };
         let moved = match completion.outcome {
             Ok(()) => request.length_bytes,
@@ -115,23 +166,29 @@ impl<D: Device> Backed<D> {
         let Request { lane, offset_bytes, operation, .. } = request;
         self.record_undo(&request, buffer.as_ref(), moved);
         if matches!(operation, Operation::Trim | Operation::Erase) {
-            self.chunks.clear(lane, offset_bytes, moved);
+            self.bytes.clear(lane, offset_bytes, moved);
         }
-        let Some(mut buffer) = buffer else { return };
-        match operation {
-            Operation::Read => {
-                self.chunks.read(lane, offset_bytes, &mut buffer.as_mut_slice()[..moved as usize]);
+        if let Some(mut buffer) = buffer {
+            match operation {
+                Operation::Read => {
+                    self.bytes.read(lane, offset_bytes, &mut buffer.as_mut_slice()[..moved as usize]);
+                }
+                Operation::Write => {
+                    self.bytes.write(lane, offset_bytes, &buffer.as_slice()[..moved as usize]);
+                }
+                _ => {}
             }
-            Operation::Write => self.chunks.write(lane, offset_bytes, &buffer.as_slice()[..moved as usize]),
-            _ => {}
+            self.done.insert(request.id, buffer);
         }
-        self.done.insert(request.id, buffer);
+        if let Some(errno) = self.bytes.take_error() {
+            completion.outcome = Err(Failure::Os(errno));
+        }
     }
 
     /// Fills torn units with the content that a power cut leaves of the writes and erases in flight.
     fn tear(&mut self) {
         let (unit_bytes, step) = (self.profile.erase_unit_bytes, self.profile.read_unit_bytes);
-        let Self { inner, chunks, pending, random, .. } = self;
+        let Self { inner, bytes, pending, random, .. } = self;
         for (request, buffer) in pending.values() {
             let Request { lane, offset_bytes, length_bytes, operation, .. } = *request;
             let state = inner.unit(lane, offset_bytes / unit_bytes).map(|unit| unit.state);
@@ -141,11 +198,11 @@ impl<D: Device> Backed<D> {
             for at in (0..length_bytes).step_by(step as usize) {
                 match (operation, buffer) {
                     (Operation::Erase, _) if random.chance(0.5) => {
-                        chunks.clear(lane, offset_bytes + at, step);
+                        bytes.clear(lane, offset_bytes + at, step);
                     }
                     (Operation::Write, Some(buffer)) => {
                         let left = torn_content(&buffer.as_slice()[at as usize..][..step as usize], random);
-                        chunks.write(lane, offset_bytes + at, &left);
+                        bytes.write(lane, offset_bytes + at, &left);
                     }
                     _ => {}
                 }
@@ -157,13 +214,13 @@ impl<D: Device> Backed<D> {
     fn record_undo(&mut self, request: &Request, buffer: Option<&Buffer>, moved: u64) {
         let Some(undo) = &mut self.undo else { return };
         // A write without a buffer changes no data.
-        let bytes = buffer.map_or(&[][..], |buffer| &buffer.as_slice()[..moved as usize]);
+        let written = buffer.map_or(&[][..], |buffer| &buffer.as_slice()[..moved as usize]);
         match request.operation {
             Operation::Write if request.durable => {
-                undo.after_durable_write(request.lane, request.offset_bytes, bytes);
+                undo.after_durable_write(request.lane, request.offset_bytes, written);
             }
             Operation::Write => {
-                undo.before_write(&self.chunks, request.lane, request.offset_bytes, bytes.len() as u64);
+                undo.before_write(&mut self.bytes, request.lane, request.offset_bytes, written.len() as u64);
             }
             _ => {}
         }
@@ -191,7 +248,7 @@ impl<D: Device> Device for Backed<D> {
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         let first = out.len();
         self.inner.reap(until, out);
-        for completion in &out[first..] {
+        for completion in &mut out[first..] {
             self.apply(completion);
         }
     }
@@ -229,7 +286,7 @@ impl<D: Device> Device for Backed<D> {
         }
         let undo = self.undo.as_mut()?;
         let lost = self.inner.cut_power()?;
-        undo.roll_back(&mut self.chunks, &lost);
+        undo.roll_back(&mut self.bytes, &lost);
         Some(lost)
     }
 }
@@ -276,6 +333,33 @@ mod tests {
     #[test]
     fn backed_device_conforms() {
         conformance::check_data(&mut || Box::new(Backed::new(NullDevice::new(1 << 20))));
+    }
+
+    #[test]
+    fn device_with_its_data_in_a_file_conforms() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut number = 0;
+        conformance::check_data(&mut || {
+            number += 1;
+            let path = folder.path().join(number.to_string());
+            Box::new(Backed::in_file(NullDevice::new(1 << 20), &path).expect("a new file"))
+        });
+    }
+
+    #[test]
+    fn request_whose_data_cannot_be_stored_fails() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("bytes");
+        let mut device = Backed::in_file(NullDevice::new(1 << 20), &path).expect("a new file");
+        std::fs::File::options()
+            .write(true)
+            .open(&path)
+            .and_then(|file| file.set_len(0))
+            .expect("it is ours");
+        device.submit_with(Request::read(1, 0, 512), Buffer::zeroed(512)).unwrap();
+        let mut out = Vec::new();
+        device.reap(Instant::FAR, &mut out);
+        assert_eq!(out[0].outcome, Err(Failure::Os(5)));
     }
 
     #[test]

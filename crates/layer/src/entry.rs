@@ -10,6 +10,7 @@ use crate::state::{StateOptions, StateSettings};
 use flashlane_base::Seed;
 use flashlane_device::{DataDevice, Device, Profile};
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The registry entry of a layer.
@@ -89,6 +90,11 @@ pub(crate) trait Plan: fmt::Debug + Send + Sync {
     fn state_settings(&self) -> StateSettings {
         StateSettings::default()
     }
+
+    /// Returns the file that the layer empties for its data. The default is for layers without one.
+    fn file(&self) -> Option<&Path> {
+        None
+    }
 }
 
 /// A layer with its settings.
@@ -107,6 +113,11 @@ impl Layer {
     /// Returns the settings for the stored state.
     pub fn state_settings(&self) -> StateSettings {
         self.plan.state_settings()
+    }
+
+    /// Returns the file in which the layer keeps data, which [`Prepared::finish`] makes, or empties where it exists.
+    pub fn file(&self) -> Option<&Path> {
+        self.plan.file()
     }
 
     /// Reads what the layer needs from `inner`. Nothing is written.

@@ -6,10 +6,12 @@
 //! place that knows the layer's name. A new layer is one file and one line in the registry.
 
 mod backed;
+mod bytes;
 mod chunks;
 mod entry;
 mod error;
 pub mod faulty;
+mod file_bytes;
 mod label;
 pub mod lanes;
 mod options;

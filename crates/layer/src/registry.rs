@@ -72,7 +72,8 @@ mod tests {
     fn errors_name_the_given_and_the_allowed_values() {
         for (spec, parts) in [
             ("bakced(null:)", &["'bakced'", "backed, faulty, lanes, replicated"][..]),
-            ("backed(null:,size=4k)", &["'backed'", "'size'", "none"]),
+            ("backed(null:,size=4k)", &["'backed'", "'size'", "it knows: file"]),
+            ("backed(null:,file=/dev/null/bytes)", &["'file=/dev/null/bytes'", "Not a directory"]),
             ("faulty(null:,read-error=1%)", &["'read-error'", "read-errors, write-errors"]),
             ("faulty(null:,read-errors=1%,read-errors=2%)", &["'read-errors'", "more than once"]),
             ("faulty(null:,read-errors=1)", &["'read-errors=1'", "'1%'", "'@1000'"]),

@@ -4,7 +4,7 @@
 //! replaced. Entries no longer at risk are pruned with every flush, and whenever the log has doubled, so that it stays
 //! in proportion to the device's volatile pages.
 
-use crate::chunks::Chunks;
+use crate::bytes::Bytes;
 use flashlane_device::{AtRisk, Lane};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -78,9 +78,15 @@ pub(crate) struct Undo {
 
 impl Undo {
     /// Records the data that a completed write, which is not durable, is about to replace.
-    pub(crate) fn before_write(&mut self, chunks: &Chunks, lane: Lane, offset_bytes: u64, length_bytes: u64) {
+    pub(crate) fn before_write(
+        &mut self,
+        stored: &mut Bytes,
+        lane: Lane,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) {
         let mut bytes = vec![0; length_bytes as usize];
-        chunks.read(lane, offset_bytes, &mut bytes);
+        stored.read(lane, offset_bytes, &mut bytes);
         self.held_bytes += bytes.len();
         self.replaced.push_back(Replaced { number: self.next, lane, offset_bytes, bytes });
         self.next += 1;
@@ -129,12 +135,12 @@ impl Undo {
     }
 
     /// Restores the data of lost writes after a power cut, and clears the log: the rest is on the medium.
-    pub(crate) fn roll_back(&mut self, chunks: &mut Chunks, lost: &[AtRisk]) {
+    pub(crate) fn roll_back(&mut self, stored: &mut Bytes, lost: &[AtRisk]) {
         let risks = Risks::new(lost);
         for replaced in self.replaced.drain(..).rev() {
             for (_, _, _, inside) in risks.parts(&replaced) {
                 let offset_bytes = replaced.offset_bytes + inside.start as u64;
-                chunks.write(replaced.lane, offset_bytes, &replaced.bytes[inside]);
+                stored.write(replaced.lane, offset_bytes, &replaced.bytes[inside]);
             }
         }
         (self.held_bytes, self.kept_bytes) = (0, 0);

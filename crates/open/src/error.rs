@@ -84,6 +84,22 @@ pub enum OpenError {
     /// A layer cannot be put over the device.
     #[error(transparent)]
     Layer(#[from] LayerError),
+    /// Something is where a simulated device is to keep its data.
+    #[error(
+        "'{}' exists; allowed for the bytes of a simulated drive: a path where nothing is, or a file that may be \
+         emptied (--destroy-data)",
+        path.display()
+    )]
+    BytesFileExists {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// A simulated device is to keep its data in what is no regular file.
+    #[error("'{}' is not a regular file, and the bytes of a simulated drive are kept in one", path.display())]
+    BytesFileIsNone {
+        /// The path.
+        path: PathBuf,
+    },
     /// The file of [`OpenOptions::create`](crate::OpenOptions::create) cannot be created.
     #[error(transparent)]
     Create(#[from] flashlane_host::CreateError),

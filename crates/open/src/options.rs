@@ -10,6 +10,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
     pub(crate) destroy_data: bool,
+    pub(crate) empties_bytes_file: bool,
     pub(crate) really: Option<PathBuf>,
     pub(crate) page_cache: PageCache,
     pub(crate) depth: u32,
@@ -25,6 +26,7 @@ impl Default for OpenOptions {
     fn default() -> Self {
         Self {
             destroy_data: false,
+            empties_bytes_file: false,
             really: None,
             page_cache: PageCache::Bypass,
             depth: DEPTH_DEFAULT,
@@ -48,6 +50,13 @@ impl OpenOptions {
     /// file system, or our blocks, is still refused until its path is repeated by [`really`](Self::really).
     pub fn destroy_data(self, allowed: bool) -> Self {
         Self { destroy_data: allowed, ..self }
+    }
+
+    /// Allows a file that exists to be emptied for the data of a simulated drive: `backed(sim:NAME,file=PATH)`. A file that
+    /// is mounted, in use or carries a file system is still refused until its path is repeated by
+    /// [`really`](Self::really).
+    pub fn empty_bytes_file(self, allowed: bool) -> Self {
+        Self { empties_bytes_file: allowed, ..self }
     }
 
     /// Confirms by its path that a device may be overwritten although it looks used.

@@ -8,7 +8,9 @@ use flashlane_device::spec::Spec;
 use flashlane_device::{Lane, OneLane, Profile};
 use flashlane_host::{Access, Doubt, OwnData, ZonedError, ZonedOptions};
 use flashlane_layer::{Format, Stack, StateChange, StateOptions};
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 /// Called with the profile of a layer before it writes its state to the device.
 pub(crate) type Accept<'a, E> = &'a dyn Fn(&Profile) -> Result<(), E>;
@@ -34,6 +36,9 @@ pub(crate) fn build<E: From<OpenError>>(
         Resolved::Real(device) => return Ok(real(device, options)?),
         Resolved::Layered { layer, inner } => (layer, inner),
     };
+    if let Some(path) = layer.file() {
+        check_bytes_file(path, options)?;
+    }
     let Built { stack, warnings, change } = build(inner, options, state, accept)?;
     // A new file has no state to lose.
     let format = state.format.or(options.is_new.then_some(Format::Always));
@@ -51,6 +56,26 @@ pub(crate) fn build<E: From<OpenError>>(
     };
     seed = seed.derive_nth("layer", layers(inner.spec()));
     Ok(Built { stack: prepared.finish(seed).map_err(OpenError::Layer)?, warnings, change })
+}
+
+/// Checks that the file at `path` may become the data of a simulated device: nothing is there, or nothing whose loss is not
+/// allowed.
+fn check_bytes_file(path: &Path, options: &OpenOptions) -> Result<(), OpenError> {
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(OpenError::BytesFileIsNone { path: path.into() });
+        }
+        _ if !options.empties_bytes_file => return Err(OpenError::BytesFileExists { path: path.into() }),
+        _ => {}
+    }
+    let host = flashlane_host::OpenOptions {
+        really: options.really.clone(),
+        ..flashlane_host::OpenOptions::destroy(path)
+    };
+    // Opening checks it; it is closed at once.
+    let refused = |error| OpenError::Real { path: path.into(), error };
+    host.open().map(drop).map_err(refused)
 }
 
 /// Returns the number of layers in `spec`.

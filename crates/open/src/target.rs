@@ -114,6 +114,14 @@ impl Target {
         &self.spec
     }
 
+    /// Returns the file in which a layer keeps the data of a simulated device, if one does.
+    pub fn bytes_file(&self) -> Option<&Path> {
+        match &self.resolved {
+            Resolved::Layered { layer, inner } => layer.file().or_else(|| inner.bytes_file()),
+            _ => None,
+        }
+    }
+
     /// Returns the real device below all layers, or `None` where the device is simulated.
     pub fn real(&self) -> Option<&Real> {
         match &self.resolved {
@@ -305,6 +313,7 @@ mod tests {
         assert_eq!(target("faulty(lanes(./file))").path(), Some(Path::new("./file")));
         assert_eq!(target("zoned(/dev/x)").path(), Some(Path::new("/dev/x")));
         assert!(target("faulty(./file)").config().is_none());
+        assert_eq!(target("faulty(backed(sim:ssd-s,file=./b))").bytes_file(), Some(Path::new("./b")));
         let drive = target("faulty(backed((sim:ssd-s,channels=16)))");
         assert_eq!(drive.config().map(|config| config.flash.channels), Some(16));
         assert!(drive.is_simulated() && drive.path().is_none());

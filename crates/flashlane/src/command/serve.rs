@@ -163,6 +163,15 @@ fn check(target: &Target, options: &DeviceOptions) -> Result<Option<u64>, Failur
         }
         return Ok(None);
     }
+    if let Some(file) = target.bytes_file() {
+        if options.memory.is_some() {
+            return Err(Failure::unusable(anyhow!(
+                "--memory is for data in memory, but '{target}' keeps its data in '{}'",
+                file.display()
+            )));
+        }
+        return Ok(None);
+    }
     let machine_bytes = flashlane_host::machine_memory_bytes();
     let memory_bytes = options.memory.unwrap_or(machine_bytes / 2);
     if memory_bytes < DATA_BYTES_MIN {

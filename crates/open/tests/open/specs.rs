@@ -1,7 +1,7 @@
 //! Devices of every type by their specs, and the guards of real devices.
 
 use flashlane_base::{Instant, Seed};
-use flashlane_device::{Completion, DataDevice, Device, Profile, Request, RequestId, SubmitError};
+use flashlane_device::{Buffer, Completion, DataDevice, Device, Profile, Request, RequestId, SubmitError};
 use flashlane_host::CreateError;
 use flashlane_open::{OpenError, OpenOptions, PROFILE_BYTES_MAX};
 use std::fs;
@@ -67,6 +67,33 @@ fn known_signature_is_refused_despite_destroy_data() {
 }
 
 #[test]
+fn simulated_drive_keeps_its_bytes_in_a_file_that_may_be_emptied() {
+    let folder = folder();
+    let path = folder.path().join("bytes");
+    let spec = format!("backed((sim:ssd-s,capacity=1GiB,flash.blocks=275),file={})", path.display());
+    let mut opened = options().open_data(&spec).expect("a new file");
+    let bytes = Buffer::from_slice(&[7; 4096]);
+    opened.device.submit_with(Request::write(1, 8192, 4096), bytes).expect("it fits");
+    opened.device.reap(Instant::FAR, &mut Vec::new());
+    assert_eq!(opened.device.profile().name, spec);
+    let again = options().empty_bytes_file(true).open_data(&spec).expect_err("it is in use");
+    assert!(again.to_string().contains("in use"), "{again}");
+    drop(opened);
+    let before = fs::read(&path).unwrap();
+    assert_eq!((before.len() as u64, before[8192], before[12288]), (1024 * MIB, 7, 0));
+
+    let refused = options().destroy_data(true).open_data(&spec).expect_err("it exists");
+    assert!(matches!(refused, OpenError::BytesFileExists { .. }), "{refused}");
+    assert!(fs::read(&path).unwrap() == before, "the file was changed");
+    fs::write(&path, [&[0; 1080][..], &[0x53, 0xef], &[0; 8192]].concat()).unwrap();
+    let refused = options().empty_bytes_file(true).open_data(&spec).expect_err("it looks like ext4");
+    assert!(matches!(refused, OpenError::Real { .. }), "{refused}");
+    options().empty_bytes_file(true).really(&path).open_data(&spec).expect("its path was repeated");
+    let refused = options().open_data(&spec.replace(&*path.to_string_lossy(), "/dev/null"));
+    assert!(matches!(refused.expect_err("no file"), OpenError::BytesFileIsNone { .. }));
+}
+
+#[test]
 fn create_makes_a_new_file_and_replaces_none() {
     let folder = folder();
     let path = folder.path().join("new");
@@ -114,12 +141,12 @@ fn refusing_the_planned_lanes_writes_nothing() {
 fn open_data_keeps_the_bytes_of_a_simulated_device() {
     let mut device = OpenOptions::new().open_data("sim:ssd-s").expect("a drive").device;
     let unit = device.profile().write_unit_bytes;
-    let mut buffer = flashlane_device::Buffer::zeroed(unit as usize);
+    let mut buffer = Buffer::zeroed(unit as usize);
     buffer.as_mut_slice().fill(9);
     device.submit_with(Request::write(1, 0, unit), buffer).expect("it is written");
     let mut out = Vec::new();
     device.reap(Instant::FAR, &mut out);
-    let buffer = flashlane_device::Buffer::zeroed(unit as usize);
+    let buffer = Buffer::zeroed(unit as usize);
     device.submit_with(Request::read(2, 0, unit), buffer).expect("it is read");
     device.reap(Instant::FAR, &mut out);
     let read = device.take_buffer(RequestId(2)).expect("its bytes");

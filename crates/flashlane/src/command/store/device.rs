@@ -89,7 +89,10 @@ pub fn create(place: &Place, slices: Slices, safety: &CreateOptions) -> Result<A
 }
 
 fn create_on(place: &Place, slices: Slices, safety: &CreateOptions) -> Result<AnyKeyValueStore, Failure> {
-    let mut options = OpenOptions::new().destroy_data(true).newly_made(safety.create.is_some());
+    let mut options = OpenOptions::new()
+        .destroy_data(true)
+        .empty_bytes_file(safety.destroy_data)
+        .newly_made(safety.create.is_some());
     if let Some(path) = &safety.repeated.really {
         options = options.really(path);
     }
