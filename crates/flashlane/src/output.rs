@@ -104,18 +104,23 @@ pub fn deliver_report(
     samples: Option<&Samples>,
 ) -> Result<(), Failure> {
     let printed = print(&render(options.format, report));
-    if let Some(dir) = &options.out {
-        let files = write_all(dir, options.force, report, samples).map_err(Failure::failed)?;
-        if io::stderr().is_terminal() {
-            notify(&format!(
-                "{} files in {}; open {}",
-                files.len(),
-                dir.display(),
-                dir.join("report.html").display()
-            ));
-        }
-    }
+    write_files(options, report, samples)?;
     printed
+}
+
+/// Writes the files of a result, if there is a directory for them.
+pub fn write_files(
+    options: &OutputOptions,
+    report: &Report,
+    samples: Option<&Samples>,
+) -> Result<(), Failure> {
+    let Some(dir) = &options.out else { return Ok(()) };
+    let files = write_all(dir, options.force, report, samples).map_err(Failure::failed)?;
+    if io::stderr().is_terminal() {
+        let page = dir.join("report.html");
+        notify(&format!("{} files in {}; open {}", files.len(), dir.display(), page.display()));
+    }
+    Ok(())
 }
 
 /// Renders a result. JSON lacks the figures, which are only for drawing, and the list of files; `result.json` has both.

@@ -116,7 +116,7 @@ pub(crate) fn document(result: &impl Reportable) -> Document {
 /// Warnings about verification.
 const VERDICTS: [&str; 2] = ["verification-failed", "nothing-verified"];
 /// Warnings that concern all numbers: where they lead the list, they are shown before the numbers.
-const CAUTIONS: [&str; 3] = ["left-out", "overloaded", "rate-not-kept"];
+const CAUTIONS: [&str; 5] = ["left-out", "overloaded", "rate-not-kept", "replies-late", "stretched"];
 
 /// Returns the warning about verification; empty where it succeeded or was not requested.
 fn verdict(warnings: &[Warning]) -> String {

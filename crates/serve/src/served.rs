@@ -104,6 +104,11 @@ impl<D: DataDevice> Served<D> {
         &self.export
     }
 
+    /// Returns the profile of the device.
+    pub fn profile(&self) -> &Profile {
+        self.disk.device().profile()
+    }
+
     /// Returns the time of the device.
     pub fn now(&self) -> Instant {
         self.disk.device().now()

@@ -12,7 +12,7 @@ use flashlane_device::Operation;
 pub const LATENESS_SHARE_MAX: f64 = 0.1;
 
 /// Commands of one operation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct OperationStats {
     /// Commands that ended, failed ones included.
     pub commands: u64,
@@ -20,6 +20,8 @@ pub struct OperationStats {
     pub bytes: u64,
     /// Commands that failed.
     pub failed: u64,
+    /// Latency of those that succeeded.
+    pub latency: Histogram,
 }
 
 /// Counts of a period.
@@ -55,7 +57,8 @@ pub enum Lateness {
 
 impl Stats {
     pub(crate) fn new(histogram: impl Fn() -> Histogram) -> Self {
-        let [reads, writes, trims, flushes] = [OperationStats::default(); 4];
+        let none = |()| OperationStats { commands: 0, bytes: 0, failed: 0, latency: histogram() };
+        let [reads, writes, trims, flushes] = [(); 4].map(none);
         Self { reads, writes, trims, flushes, latency: histogram(), lateness: histogram() }
     }
 
@@ -70,6 +73,7 @@ impl Stats {
         match latency {
             Some(latency) => {
                 of.bytes += length_bytes;
+                of.latency.record(latency);
                 self.latency.record(latency);
             }
             None => of.failed += 1,
@@ -78,12 +82,12 @@ impl Stats {
 
     /// Returns the number of commands.
     pub fn commands(&self) -> u64 {
-        [self.reads, self.writes, self.trims, self.flushes].iter().map(|of| of.commands).sum()
+        [&self.reads, &self.writes, &self.trims, &self.flushes].iter().map(|of| of.commands).sum()
     }
 
     /// Returns the number of commands that failed.
     pub fn failed(&self) -> u64 {
-        [self.reads, self.writes, self.trims, self.flushes].iter().map(|of| of.failed).sum()
+        [&self.reads, &self.writes, &self.trims, &self.flushes].iter().map(|of| of.failed).sum()
     }
 
     /// Returns the mean number of commands in progress over a period (Little's law).

@@ -1,6 +1,7 @@
 //! `flashlane serve`: a device for any program, in real time.
 
 mod fuse;
+mod kept;
 mod live;
 mod nbd;
 mod recording;
@@ -9,7 +10,8 @@ mod watch;
 
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, notify};
-use crate::options::{self, SafetyOptions};
+use crate::options::{self, Format, OutputOptions, SafetyOptions};
+use crate::output::prepare_for_device;
 use crate::preflight;
 use crate::progress::Meter;
 use anyhow::anyhow;
@@ -54,6 +56,7 @@ enum Action {
 
 /// What is served, and how.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("files").multiple(true).args(["record", "out"]))]
 struct DeviceOptions {
     /// Simulated drive, file or block device
     #[arg(value_parser = options::device)]
@@ -79,8 +82,11 @@ struct DeviceOptions {
     /// Format of the trace; default: from its ending, as in TRACE.msr
     #[arg(long, value_name = "NAME", requires = "record")]
     to: Option<String>,
-    /// Overwrite the trace if it exists; anything else is kept
-    #[arg(long, requires = "record")]
+    /// Keep the run as a result in DIR: result.json, report.html and the plots
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Overwrite the trace if it exists, and write into DIR even if it holds other files; anything else is kept
+    #[arg(long, requires = "files")]
     force: bool,
     /// Root of all randomness of a simulated drive
     #[arg(long, value_name = "N", value_parser = options::seed, default_value = "1")]
@@ -104,6 +110,16 @@ impl DeviceOptions {
     /// Returns the slowdown of a simulated drive.
     fn slowdown_of(&self, target: &Target) -> Option<u32> {
         target.is_simulated().then_some(self.slowdown)
+    }
+
+    /// Where the result goes.
+    fn results(&self) -> OutputOptions {
+        OutputOptions { format: Format::Text, out: self.out.clone(), force: self.force }
+    }
+
+    /// Makes the directory of `--out`, and checks that it may hold the result.
+    fn prepare_out(&self, target: &Target) -> Result<(), Failure> {
+        prepare_for_device(&self.results(), target)
     }
 
     /// Begins the trace, if there is to be one.

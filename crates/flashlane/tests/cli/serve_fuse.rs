@@ -190,8 +190,10 @@ fn holes_are_trims_that_read_as_zeros() {
 }
 
 #[test]
-fn counters_are_printed_on_request_and_requests_repeated_at_the_end() {
-    let Some(mut mounted) = Mounted::new(DRIVE, &["--slowdown", "2"]) else { return };
+fn counters_are_printed_on_request_and_the_run_is_kept_and_repeated_at_the_end() {
+    let results = tempfile::tempdir().unwrap();
+    let kept = results.path().join("run");
+    let Some(mut mounted) = Mounted::new(DRIVE, &["--slowdown", "2", "--out", text(&kept)]) else { return };
     let file = mounted.open();
     for nth in 0..50 {
         file.write_all_at(&pattern(nth, 4096), nth * 4096).unwrap();
@@ -208,6 +210,14 @@ fn counters_are_printed_on_request_and_requests_repeated_at_the_end() {
     drop(file);
     let (output, _) = mounted.end("-TERM");
     assert!(output.contains("in virtual time, the same requests with the same pauses: mean "), "{output}");
+    let result: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(kept.join("result.json")).unwrap()).unwrap();
+    assert_eq!(result["schema"], "flashlane.run/1");
+    assert_eq!(result["operations"]["write"]["requests"], 50, "{result}");
+    assert!(result["operations"]["flush"].is_object() && result["device"]["simulated"] == true, "{result}");
+    assert!(result["workload"].as_str().unwrap().starts_with("served to "), "{result}");
+    assert!(result["warnings"].to_string().contains("2 times those of the drive"), "{result}");
+    assert!(kept.join("lateness-distribution.svg").exists() && kept.join("report.html").exists());
 
     let Some(mounted) = Mounted::new(DRIVE, &["--no-twin"]) else { return };
     mounted.open().write_all_at(&[1; 4096], 0).unwrap();

@@ -1,6 +1,6 @@
 //! `flashlane serve fuse`: a device as a file.
 
-use super::watch::Watch;
+use super::watch::{Watch, conclude};
 use super::{
     DeviceOptions, check, check_paths, described, open, run_first, warn_of_memory, warn_of_speed,
     warn_of_tail,
@@ -36,6 +36,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     check_paths(&target, options, None)?;
     let data_bytes = check(&target, options)?;
     let mount_point = MountPoint::check(&arguments.mount_point).map_err(Failure::unusable)?;
+    options.prepare_out(&target)?;
     let recording = options.recording()?;
     let device = preflight::creating(&target, &options.safety, || open(&target, options))?;
     warn_of_memory(&target, data_bytes);
@@ -45,7 +46,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if slowdown.is_some() {
         warn_of_speed(&target, options)?;
     }
-    let watch = Watch::new(slowdown, recording, !options.no_twin);
+    let watch = Watch::new(slowdown, recording, options);
     match slowdown {
         Some(slowdown) => {
             let device = RealTime::new(device, slowdown);
@@ -78,7 +79,7 @@ fn serve<D: DataDevice>(
     // Whatever happened, the directory is given back first.
     let failed = watch.check();
     let replied = server.served_mut().take_replied();
-    let ended = watch.end(server.served_mut(), &format!("{}", file.display()));
+    let ended = watch.end(server.served_mut(), &file.display().to_string(), arguments.device.seed);
     match server.unmount() {
         Ok(Unmounted::Unused) => {}
         Ok(Unmounted::InUse) => notify(
@@ -89,7 +90,6 @@ fn serve<D: DataDevice>(
     }
     printed.and(failed)?;
     ran.map_err(Failure::failed)?;
-    ended?;
-    Watch::twin(target, &arguments.device, replied)?;
+    conclude(target, &arguments.device, replied, ended?)?;
     Ok(Status::Done)
 }

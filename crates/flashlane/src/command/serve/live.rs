@@ -1,10 +1,12 @@
 //! The output of a server: a line each second in which something was asked, and a summary.
 
+use super::kept::{self, Ended};
 use crate::failure::Failure;
 use crate::output::print;
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{Counters, DataDevice};
+use flashlane_result::run::RunResult;
 use flashlane_serve::{Lateness, OperationStats, Served, Stats};
 use std::fmt::Write;
 
@@ -18,12 +20,33 @@ pub struct Live {
     counters: Counters,
     /// Slowdown of a simulated drive.
     slowdown: Option<u32>,
+    /// Counters at the start.
+    first: Counters,
+    /// Of all seconds that are over, where they are kept.
+    seconds: Option<Vec<Second>>,
+}
+
+/// A second in which something was asked.
+pub struct Second {
+    /// Its end, from the start on.
+    pub at_s: f64,
+    pub mean_ns: f64,
+    pub p99_ns: f64,
 }
 
 impl Live {
-    pub fn new<D: DataDevice>(served: &Served<D>, slowdown: Option<u32>) -> Self {
-        let now = served.now();
-        Self { started: now, next: now + INTERVAL, last: now, counters: served.counters(), slowdown }
+    /// `keeps` is whether there will be a [`result`](Self::result).
+    pub fn new<D: DataDevice>(served: &Served<D>, slowdown: Option<u32>, keeps: bool) -> Self {
+        let (now, counters) = (served.now(), served.counters());
+        Self {
+            started: now,
+            next: now + INTERVAL,
+            last: now,
+            first: counters.clone(),
+            counters,
+            slowdown,
+            seconds: keeps.then(Vec::new),
+        }
     }
 
     /// Prints the line of a second that is over.
@@ -38,19 +61,24 @@ impl Live {
         let amplification = counters.since(&self.counters).write_amplification();
         self.counters = counters;
         let stats = served.take_recent();
-        match stats.commands() {
-            0 => Ok(()),
-            _ => print(&self.line(&stats, now.since(self.started), period, amplification)),
+        if stats.commands() == 0 {
+            return Ok(());
         }
+        let at = now.since(self.started);
+        if let Some(seconds) = &mut self.seconds {
+            let (mean_ns, p99_ns) = (stats.latency.mean_ns(), stats.latency.quantile_ns(0.99));
+            seconds.push(Second { at_s: at.as_s_f64(), mean_ns, p99_ns });
+        }
+        print(&self.line(&stats, at, period, amplification))
     }
 
     fn line(&self, stats: &Stats, at: Duration, period: Duration, amplification: Option<f64>) -> String {
-        let rate = |of: OperationStats| of.commands as f64 / period.as_s_f64();
+        let rate = |of: &OperationStats| of.commands as f64 / period.as_s_f64();
         let mut line = format!(
             "{:5.0} s  {:.0} reads/s  {:.0} writes/s  latency mean {} p99 {}  queue {:.1}",
             at.as_s_f64(),
-            rate(stats.reads),
-            rate(stats.writes),
+            rate(&stats.reads),
+            rate(&stats.writes),
             ns(stats.latency.mean_ns()),
             ns(stats.latency.quantile_ns(0.99)),
             stats.queue(period)
@@ -76,13 +104,13 @@ impl Live {
     /// Returns the summary of the run, for `whom` it was; first, whether it is valid.
     pub fn summary<D: DataDevice>(&self, served: &Served<D>, whom: &str) -> String {
         let time = served.now().since(self.started);
-        self.validity(served.total()) + &format!("served {whom} in {time}\n") + &self.facts(served)
+        self.validity_line(served.total()) + &format!("served {whom} in {time}\n") + &self.facts(served)
     }
 
     /// Returns how things stand: the summary so far, and the counters of the device.
     pub fn snapshot<D: DataDevice>(&self, served: &Served<D>) -> String {
         let time = served.now().since(self.started);
-        let mut text = format!("after {time}:\n") + &self.validity(served.total()) + &self.facts(served);
+        let mut text = format!("after {time}:\n") + &self.validity_line(served.total()) + &self.facts(served);
         if let Some(bytes) = served.held_bytes() {
             let _ = writeln!(text, "  data in memory: {}", format_bytes(bytes));
         }
@@ -92,26 +120,45 @@ impl Live {
         text
     }
 
-    /// Returns a line where the run is not valid.
-    fn validity(&self, stats: &Stats) -> String {
-        match self.slowdown.map(|slowdown| stats.lateness(slowdown)) {
-            Some(Lateness::Late { slowdown }) => format!(
+    /// Returns the result of the run, for `whom` it was.
+    pub fn result<D: DataDevice>(&self, served: &Served<D>, whom: &str, seed: u64) -> RunResult {
+        let ended = Ended {
+            whom,
+            elapsed: served.now().since(self.started),
+            counters: served.counters().since(&self.first),
+            seconds: self.seconds.as_deref().unwrap_or_default(),
+            slowdown: self.slowdown,
+            invalid: self.invalid(served.total()),
+            seed,
+        };
+        kept::result(served, ended)
+    }
+
+    /// Returns why the run is not valid, if it is not.
+    fn invalid(&self, stats: &Stats) -> Option<String> {
+        match stats.lateness(self.slowdown?) {
+            Lateness::Late { slowdown } => Some(format!(
                 "not valid: the 99th percentile of lateness is {:.0}% of the mean latency, and allowed are 10%: clients \
-                 measured this machine as well as the drive; --slowdown {slowdown} would do\n",
+                 measured this machine as well as the drive; --slowdown {slowdown} would do",
                 100.0 * stats.lateness_share()
-            ),
-            _ => String::new(),
+            )),
+            _ => None,
         }
+    }
+
+    /// Returns a line where the run is not valid.
+    fn validity_line(&self, stats: &Stats) -> String {
+        self.invalid(stats).map_or_else(String::new, |reason| reason + "\n")
     }
 
     /// Returns what was counted and measured since the start.
     fn facts<D: DataDevice>(&self, served: &Served<D>) -> String {
         let (stats, mut text) = (served.total(), String::new());
         for (name, of) in [
-            ("reads", stats.reads),
-            ("writes", stats.writes),
-            ("trims", stats.trims),
-            ("flushes", stats.flushes),
+            ("reads", &stats.reads),
+            ("writes", &stats.writes),
+            ("trims", &stats.trims),
+            ("flushes", &stats.flushes),
         ] {
             if of.commands > 0 {
                 let bytes =

@@ -1,6 +1,6 @@
 //! `flashlane serve nbd`: a device for clients of NBD.
 
-use super::watch::Watch;
+use super::watch::{Watch, conclude};
 use super::{
     DeviceOptions, check, check_paths, described, open, run_first, warn_of_memory, warn_of_speed,
     warn_of_tail,
@@ -63,6 +63,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let data_bytes = check(&target, options)?;
     let mut addresses: Vec<Address> = arguments.listen.iter().copied().map(Address::Tcp).collect();
     addresses.extend(arguments.socket.clone().map(Address::Unix));
+    options.prepare_out(&target)?;
     let recording = options.recording()?;
     let bound = Bound::bind(&addresses, arguments.allow_remote).map_err(|error| {
         Failure::unusable(match error {
@@ -84,7 +85,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if slowdown.is_some() {
         warn_of_speed(&target, options)?;
     }
-    let watch = Watch::new(slowdown, recording, !options.no_twin);
+    let watch = Watch::new(slowdown, recording, options);
     match slowdown {
         Some(slowdown) => {
             serve(bound.serve(RealTime::new(device, slowdown), serving), &target, options, watch)
@@ -115,9 +116,9 @@ fn serve<D: DataDevice>(
     watch.check()?;
     ran.map_err(Failure::failed)?;
     let clients = counted(server.engine().clients_total(), "client", "clients");
-    watch.end(server.served_mut(), &clients)?;
+    let kept = watch.end(server.served_mut(), &clients, options.seed)?;
     let replied = server.served_mut().take_replied();
     drop(server);
-    Watch::twin(target, options, replied)?;
+    conclude(target, options, replied, kept)?;
     Ok(Status::Done)
 }

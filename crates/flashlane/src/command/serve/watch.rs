@@ -4,9 +4,12 @@ use super::live::Live;
 use super::recording::Recording;
 use super::{DeviceOptions, twin};
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{add_machine, print, write_files};
+use flashlane_base::Seed;
 use flashlane_device::DataDevice;
 use flashlane_open::Target;
+use flashlane_report::Report;
+use flashlane_result::run::RunResult;
 use flashlane_serve::{Replied, Served};
 
 pub struct Watch {
@@ -16,13 +19,16 @@ pub struct Watch {
     recording: Option<Recording>,
     /// The requests are repeated in virtual time.
     has_twin: bool,
+    /// A result is kept.
+    keeps: bool,
     failed: Option<Failure>,
 }
 
 impl Watch {
     /// `slowdown` is that of a simulated drive.
-    pub fn new(slowdown: Option<u32>, recording: Option<Recording>, has_twin: bool) -> Self {
-        Self { slowdown, live: None, recording, has_twin: has_twin && slowdown.is_some(), failed: None }
+    pub fn new(slowdown: Option<u32>, recording: Option<Recording>, options: &DeviceOptions) -> Self {
+        let has_twin = !options.no_twin && slowdown.is_some();
+        Self { slowdown, live: None, recording, has_twin, keeps: options.out.is_some(), failed: None }
     }
 
     pub fn slowdown(&self) -> Option<u32> {
@@ -36,7 +42,7 @@ impl Watch {
         if self.has_twin {
             served.keep_replied(twin::REQUESTS_MAX);
         }
-        self.live = Some(Live::new(served, self.slowdown));
+        self.live = Some(Live::new(served, self.slowdown, self.keeps));
     }
 
     /// Prints and records. Returns whether to serve on.
@@ -65,22 +71,35 @@ impl Watch {
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Prints the summary, which begins with to whom the device was served, and ends the trace.
-    pub fn end<D: DataDevice>(self, served: &mut Served<D>, whom: &str) -> Result<(), Failure> {
-        if let Some(live) = &self.live {
-            print(&live.summary(served, whom))?;
+    /// Prints the summary, which begins with to whom the device was served, and ends the trace. Then returns the result, if
+    /// one is kept.
+    pub fn end<D: DataDevice>(
+        self,
+        served: &mut Served<D>,
+        whom: &str,
+        seed: Seed,
+    ) -> Result<Option<RunResult>, Failure> {
+        let live = self.live.expect("it has begun");
+        print(&live.summary(served, whom))?;
+        if let Some(mut recording) = self.recording {
+            recording.tick(served)?;
+            recording.end()?;
         }
-        match self.recording {
-            Some(mut recording) => {
-                recording.tick(served)?;
-                recording.end()
-            }
-            None => Ok(()),
-        }
+        Ok(self.keeps.then(|| live.result(served, whom, seed.0)))
     }
+}
 
-    /// Prints what the same requests take in virtual time.
-    pub fn twin(target: &Target, options: &DeviceOptions, replied: Vec<Replied>) -> Result<(), Failure> {
-        print(&twin::text(target, options, replied)?)
+/// Prints what the same requests take in virtual time, and writes the result into the directory of `--out`.
+pub fn conclude(
+    target: &Target,
+    options: &DeviceOptions,
+    replied: Vec<Replied>,
+    kept: Option<RunResult>,
+) -> Result<(), Failure> {
+    // The result first, since the twin takes long.
+    if let Some(mut result) = kept {
+        add_machine(&mut result, target);
+        write_files(&options.results(), &Report::of(&result), None)?;
     }
+    print(&twin::text(target, options, replied)?)
 }
