@@ -5,13 +5,13 @@
 //! slots for copies of pages of other partitions. The place of a page is its *home*. A request is served page by page:
 //!
 //! - a read goes to the home or to a copy, the one on the partition that is blocked least; where that takes longer than D,
-//!   to the next as well, and the first answer counts;
+//!   to the next as well, and the first to end completes it;
 //! - a write goes to the home; where that takes longer than D, a copy is written to a random other partition as well, again
 //!   after another D, and the first one that is written completes the write. Copies of the version before are no longer used;
 //! - a read that was blocked is replicated afterwards, where the policy says so.
 //!
 //! D is twice the median of the device's own writes (`delays`). A write that takes longer is blocked by its own partition if
-//! a later one was written before it, or copies have answered all others that are being written. Otherwise all wait for the
+//! a later one was written before it, or copies have completed all others that are being written. Otherwise all wait for the
 //! same, such as room in the device's write buffer, and a copy would wait behind them. A copy is written at once where its
 //! partition has nothing to do, otherwise once that was idle for a while (`flashlane_replication::ExtraWrites`).
 //!

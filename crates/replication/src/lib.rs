@@ -1,5 +1,5 @@
-//! Dynamic page replication (he14): a second copy of the pages that are often blocked, on another chip, so that whichever
-//! chip is free answers.
+//! Dynamic page replication (he14): a second copy of the pages that are often blocked, on another chip, so that reads and
+//! writes can be hedged: done on another chip where the first does not end by a deadline.
 //!
 //! This crate keeps the books and decides; it moves no data and has no clock. The simulated drive replicates over its
 //! dies, the layer `replicated` over partitions of any device: both are *chips* here, and what they store a *page*.

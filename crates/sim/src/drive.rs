@@ -21,7 +21,7 @@ use crate::config::{DriveConfig, InitialState};
 use crate::event::Ticket;
 use crate::ftl::{StopCheck, never_stop};
 use crate::host::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLock, Transfer};
-use crate::ids::{CallSlot, DieId, Lpn, RequestSlot};
+use crate::ids::{DieId, HedgeSlot, Lpn, RequestSlot};
 use crate::kernel::{self, FrontEnd, Kernel};
 use crate::nand::{Geometry, Operation as FlashOperation, Owner, Work};
 use counters::Counts;
@@ -289,7 +289,7 @@ impl Drive {
     /// Does what follows from a finished flash operation of `die`.
     #[inline]
     fn flash_operation_finished(&mut self, die: DieId, operation: &FlashOperation) {
-        if let Owner::Call(_) | Owner::Copy | Owner::Rebuild(_) = operation.owner {
+        if let Owner::Hedged(_) | Owner::Copy | Owner::Rebuild(_) = operation.owner {
             if let Some(answer) = self.translation.finished(&mut self.kernel, operation) {
                 self.kernel.operation_answers(answer.owner);
                 self.flash_operation_finished(die, &answer);
@@ -403,8 +403,8 @@ impl FrontEnd for Drive {
         self.collect_idle(die);
     }
 
-    fn overdue(&mut self, call: CallSlot, timer: Ticket) {
-        self.translation.overdue(&mut self.kernel, call, timer);
+    fn hedge_deadline(&mut self, slot: HedgeSlot, timer: Ticket) {
+        self.translation.hedge_deadline(&mut self.kernel, slot, timer);
     }
 
     fn copy_due(&mut self, die: DieId, timer: Ticket) {

@@ -4,7 +4,7 @@
 //! and ties break by the order of scheduling. Sequences that are known to be in order of time (transfers over
 //! the link) are not in it: they wait in separate queues.
 
-use crate::ids::{CallSlot, ChannelId, DieId, RequestSlot};
+use crate::ids::{ChannelId, DieId, HedgeSlot, RequestSlot};
 use flashlane_base::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,8 +26,8 @@ pub enum Event {
     BufferLatencyOver(RequestSlot),
     /// The host has handled the completion of this request.
     CompletionDelivered(RequestSlot),
-    /// This access has gone unanswered for the time after which the next copy is asked.
-    Overdue(CallSlot),
+    /// The deadline of this hedged access has passed.
+    HedgeDeadline(HedgeSlot),
     /// This die has been idle for the time after which it is given the next copy to write.
     CopyDue(DieId),
 }
@@ -60,7 +60,7 @@ impl EventQueue {
             Event::HostIdle => (4, 0),
             Event::BufferLatencyOver(slot) => (5, slot.0),
             Event::CompletionDelivered(slot) => (6, slot.0),
-            Event::Overdue(call) => (7, call.0),
+            Event::HedgeDeadline(slot) => (7, slot.0),
             Event::CopyDue(die) => (8, die.0),
         };
         debug_assert!(index < 1 << 28, "indices have 28 bits");
@@ -93,7 +93,7 @@ impl EventQueue {
             4 => Event::HostIdle,
             5 => Event::BufferLatencyOver(RequestSlot(index)),
             6 => Event::CompletionDelivered(RequestSlot(index)),
-            7 => Event::Overdue(CallSlot(index)),
+            7 => Event::HedgeDeadline(HedgeSlot(index)),
             _ => Event::CopyDue(DieId(index)),
         };
         Some((Instant::from_ns((key >> 64) as u64), Ticket((key >> 32) as u32), event))

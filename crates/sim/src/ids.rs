@@ -57,7 +57,7 @@ ids! {
     /// A host request in flight.
     RequestSlot;
     /// An access to a mapping unit that may have copies.
-    CallSlot;
+    HedgeSlot;
     /// A read that is rebuilt from the rest of its row.
     RebuildSlot;
     /// Dies of a row that garbage-collect one after the other.

@@ -2,14 +2,14 @@
 
 use flashlane_base::Duration;
 
-/// Calls by the number of I/Os that each took; the last counts all larger ones (he14, table 3).
-pub(super) type Calls = [u64; 3];
+/// Accesses by the number of I/Os that each took; the last counts all larger ones (he14, table 3).
+pub(super) type ByIos = [u64; 3];
 
 /// The counts so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
-    pub reads: Calls,
-    pub writes: Calls,
+    pub reads: ByIos,
+    pub writes: ByIos,
     /// Copies written because a read, or a write, was blocked (he14, table 4).
     pub extra_by_reads: u64,
     pub extra_by_writes: u64,
@@ -54,7 +54,7 @@ impl Counts {
     }
 }
 
-/// Counts a call that took `ios` I/Os.
-pub(super) fn count_call(calls: &mut Calls, ios: u32) {
-    calls[(ios.clamp(1, 3) - 1) as usize] += 1;
+/// Counts an access that took `ios` I/Os.
+pub(super) fn count_access(by_ios: &mut ByIos, ios: u32) {
+    by_ios[(ios.clamp(1, 3) - 1) as usize] += 1;
 }

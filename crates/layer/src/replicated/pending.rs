@@ -282,8 +282,8 @@ impl<B: Below> Replicated<B> {
     /// Completes a part.
     pub(super) fn finish(&mut self, part: Key, outcome: Result<(), Failure>) {
         let part = self.parts.remove(part).expect("it has not completed");
-        let calls = if part.is_read { &mut self.counts.reads } else { &mut self.counts.writes };
-        counts::count_call(calls, part.ios);
+        let by_ios = if part.is_read { &mut self.counts.reads } else { &mut self.counts.writes };
+        counts::count_access(by_ios, part.ios);
         if let Err(failure) = outcome {
             let pending = self.pending.get_mut(part.pending).expect("its request is pending");
             pending.failure.get_or_insert(failure);

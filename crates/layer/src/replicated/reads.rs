@@ -101,7 +101,7 @@ impl<B: Below> Replicated<B> {
         }
         let latency = completion.latency();
         self.delays.record_read(latency);
-        // Another place may have answered first.
+        // Another place may have completed it first.
         let Some(part) = self.parts.get_mut(key) else { return self.recycle(buffer) };
         part.reading -= 1;
         let (page, pending, from, length, at) = (part.page, part.pending, part.from, part.length, part.at);

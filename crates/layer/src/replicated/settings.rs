@@ -21,7 +21,7 @@ pub(super) const NAME: &str = "replicated";
 
 pub(crate) const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "copies pages that are often blocked to other partitions, and uses the one that answers first",
+    summary: "copies pages that are often blocked to other partitions, and uses the one that is done first",
     adds: Capabilities { erase_units: false, bytes: false, stored_state: false },
     options,
     read: |options| Ok(Arc::new(Settings::parse(options)?)),

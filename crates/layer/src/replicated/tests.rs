@@ -187,7 +187,7 @@ fn blocked_reads_are_replicated_above_the_threshold() {
 }
 
 #[test]
-fn blocked_read_is_answered_by_a_copy() {
+fn blocked_read_completes_by_a_copy() {
     let mut reads = 0;
     let mut bench = Bench::new(move |request| {
         // The first write, then the first read: wherever it goes.

@@ -120,7 +120,7 @@ impl<B: Below> Replicated<B> {
     }
 
     /// Returns whether a write that is late waits for its own partition, and not for what all writes wait for: a later one
-    /// was written before it, or copies have answered all others that are being written.
+    /// was written before it, or copies have completed all others that are being written.
     fn is_blocked(&self, nth_write: u64) -> bool {
         let waits = |homes: &PageHomes| homes.current.nth_write != nth_write && !homes.current.by_copy;
         self.last_written > nth_write || !self.homes.values().any(waits)

@@ -21,7 +21,7 @@ pub struct ReplicationConfig {
     pub space: Share,
     /// Copies of a mapping unit at most, itself included.
     pub copies: u32,
-    /// How long an access goes unanswered before the next copy is asked, or written; twice the time of a program where absent.
+    /// From an access to its deadline, when the next copy is read or written; twice the time of a program where absent.
     pub delay: Option<Time>,
     /// How long the thresholds of idle periods hold before they are estimated anew.
     pub epoch: Time,

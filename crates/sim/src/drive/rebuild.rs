@@ -14,7 +14,7 @@
 //!
 //! Only host reads of whole or partial mapping units are rebuilt; readahead and the reads of partial writes wait.
 //!
-//! Invariant: a rebuild stays until all flash reads of its own have ended, and is answered then, once.
+//! Invariant: a rebuild stays until all flash reads of its own have ended, and completes then, once.
 
 use super::request::HostRequest;
 use crate::config::{DriveConfig, Rebuilding};

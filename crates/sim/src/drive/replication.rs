@@ -6,42 +6,44 @@
 //! owns: places copies there, trims stale ones, and gives a mapping unit the place of a copy after a power cut.
 //!
 //! ```text
-//! read   the least blocked die first, or the first that does not garbage-collect; after the delay the next one
-//! write  its own place; after the delay, if its die garbage-collects, a copy on another die, once that is idle for long
+//! read   the least blocked die first, or the first that does not garbage-collect; at its deadline the next one, and so on
+//! write  the home; at its deadline, if the home's die garbage-collects, a copy on another die, once that is idle for long
 //!        enough, and so on
 //! ```
 //!
-//! The delay D is the paper's threshold for detecting an internal activity (table 1). The firmware knows the state of its
-//! chips (section 4.1), so that an access which merely waits for others of the host is not blocked.
+//! A deadline is the delay D after the start of the access's latest flash operation. D is the paper's threshold for detecting
+//! an internal activity (table 1). The firmware knows the state of its chips (section 4.1), so that an access which merely
+//! waits for others of the host is not blocked.
 //!
-//! A *call* (`call`) is an access that may be answered from several dies: the first answer counts, later ones are dropped.
+//! A *hedged access* (`hedge`) may be done on several dies: the first flash operation that ends completes it, the results of
+//! later ones are dropped. The *home* of a mapping unit is its place outside the space for copies.
 //!
-//! Durability: a write is answered once one copy is on flash. Every copy carries, beside its data, the number of its mapping
-//! unit and of the write, so that recovery finds the newest one; here [`Replicator::cut_power`] does that, and then forgets
-//! all other copies. A copy that answered a write is kept until the write's own place is programmed, too: until then no
+//! Durability: a write completes once its home or one copy is on flash. Every copy carries, beside its data, the number of
+//! its mapping unit and of the write, so that recovery finds the newest one; here [`Replicator::cut_power`] does that, and
+//! then forgets all other copies. A copy that completed a write is kept until the home is programmed, too: until then no
 //! group gives it up. A later version may be programmed first, or the unit be trimmed: such a copy is not the newest version
 //! (`versions`).
 //!
 //! Invariants:
-//! - every call is answered once, and stays until all flash operations of its own have ended;
-//! - a copy can be read only once its mapping unit's own place is programmed;
+//! - every hedged access completes once, and stays until all its flash operations but the copies' have ended;
+//! - a copy can be read only once its mapping unit's home is programmed;
 //! - a timer that is not the last one that was started has no effect.
 
-mod call;
+mod hedge;
 mod versions;
 
 use super::request::HostRequest;
 use crate::config::DriveConfig;
 use crate::event::{Event, Ticket};
 use crate::ftl::{Ftl, GcWork, Placed};
-use crate::ids::{CallSlot, DieId, Lpn, PlaneId};
+use crate::ids::{DieId, HedgeSlot, Lpn, PlaneId};
 use crate::kernel::Kernel;
 use crate::nand::{Defer, Geometry, Operation, Owner, Program, Read, Timing, Work};
 use crate::slab::Slab;
-use call::{Call, Kind};
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_policy::scheduling::Class;
 use flashlane_replication::{Access, Candidate, ExtraWrites, Groups, History, Shape, Slot, take_best};
+use hedge::{HedgeKind, HedgedAccess};
 use versions::Versions;
 
 /// What replication counted.
@@ -50,10 +52,10 @@ pub(super) struct ReplicationCounts {
     /// Reads and writes by the number of flash operations that they took: 1, 2, or more.
     pub(super) reads: [u64; 3],
     pub(super) writes: [u64; 3],
-    /// Reads that a copy answered.
-    pub(super) copy_hits: u64,
-    /// Writes that a copy answered.
-    pub(super) copies_answered: u64,
+    /// Reads that a copy completed.
+    pub(super) reads_by_copies: u64,
+    /// Writes that a copy completed.
+    pub(super) writes_by_copies: u64,
     /// Copies written for blocked writes, and for blocked reads.
     pub(super) for_writes: u64,
     pub(super) for_reads: u64,
@@ -65,9 +67,9 @@ pub(super) struct ReplicationCounts {
     pub(super) interference: Duration,
 }
 
-/// What a die does beside the accesses of the host.
+/// The copies of a die that are due or being written.
 #[derive(Clone, Copy, Debug)]
-struct Copying {
+struct DieCopies {
     /// The timer of the next copy.
     timer: Ticket,
     /// Whether a copy is being written.
@@ -89,13 +91,13 @@ pub(super) struct Replicator {
     groups: Groups,
     history: History,
     extra: ExtraWrites,
-    calls: Slab<CallSlot, Call>,
-    /// For each slot the write that waits for its copy, or whose own place has yet to be programmed.
-    writes: Vec<Option<CallSlot>>,
-    /// For each slot whether a read or a write asked for its copy.
-    asked_by: Vec<Access>,
+    hedged: Slab<HedgeSlot, HedgedAccess>,
+    /// For each slot the write that waits for its copy, or whose home has yet to be programmed.
+    writes: Vec<Option<HedgeSlot>>,
+    /// For each slot whether a blocked read or a blocked write is the reason for its copy.
+    causes: Vec<Access>,
     versions: Versions,
-    dies: Vec<Copying>,
+    dies: Vec<DieCopies>,
     random: Random,
     delay: Duration,
     planes_per_die: u32,
@@ -104,7 +106,7 @@ pub(super) struct Replicator {
     counts: ReplicationCounts,
     // Empty lists, kept to spare their allocation.
     others: Vec<u32>,
-    gone: Vec<Slot>,
+    freed: Vec<Slot>,
 }
 
 type DriveKernel = Kernel<HostRequest>;
@@ -124,14 +126,14 @@ impl Replicator {
         let timing = Timing::new(config, seed);
         let bus = timing.bus(geometry.unit_bytes);
         let (read, write) = ((timing.read + bus).max(Duration::from_ns(1)), timing.program + bus);
-        let idle = Copying { timer: Ticket::NONE, writing: false, waited_since: None, used: 0 };
+        let idle = DieCopies { timer: Ticket::NONE, writing: false, waited_since: None, used: 0 };
         Some(Self {
             groups: Groups::new(shape, policy.expect("validation built every policy once")),
             history: History::new(shape.pages, shape.chips),
             extra: ExtraWrites::new(shape.chips, replication.queue, replication.epoch.0, read, write),
-            calls: Slab::new(),
+            hedged: Slab::new(),
             writes: vec![None; shape.slots() as usize],
-            asked_by: vec![Access::Write; shape.slots() as usize],
+            causes: vec![Access::Write; shape.slots() as usize],
             versions: Versions::new(shape.pages),
             dies: vec![idle; geometry.dies as usize],
             random: seed.derive("replication").source(),
@@ -140,7 +142,7 @@ impl Replicator {
             first_copy: geometry.logical_units,
             counts: ReplicationCounts::default(),
             others: Vec::new(),
-            gone: Vec::new(),
+            freed: Vec::new(),
         })
     }
 
@@ -158,11 +160,11 @@ impl Replicator {
         self.versions.last()
     }
 
-    /// The numbers of the writes of a mapping unit whose own places are not programmed yet.
+    /// The numbers of the writes of a mapping unit whose homes are not programmed yet.
     #[cfg(test)]
     pub(super) fn writes_under_way(&self, lpn: Lpn) -> Vec<u64> {
-        let calls = self.calls.slots_in_use().into_iter().map(|slot| &self.calls[slot]);
-        calls.filter(|call| call.lpn == lpn).map(|call| call.number).collect()
+        let hedged = self.hedged.slots_in_use().into_iter().map(|slot| &self.hedged[slot]);
+        hedged.filter(|access| access.lpn == lpn).map(|access| access.number).collect()
     }
 
     fn copy_lpn(&self, slot: Slot) -> Lpn {
@@ -194,14 +196,14 @@ impl Replicator {
         }
     }
 
-    /// Starts the timer of a call's delay.
-    fn time(&mut self, kernel: &mut DriveKernel, slot: CallSlot) {
-        self.calls[slot].timer = kernel.schedule_after(self.delay, Event::Overdue(slot));
+    /// Starts the timer of an access's next deadline.
+    fn start_deadline(&mut self, kernel: &mut DriveKernel, slot: HedgeSlot) {
+        self.hedged[slot].timer = kernel.schedule_after(self.delay, Event::HedgeDeadline(slot));
     }
 
     // Reads.
 
-    /// Reads a mapping unit that lies on `plane` for `owner`, there or from a copy.
+    /// Reads a mapping unit whose home is on `plane` for `owner`, there or from a copy.
     pub(super) fn read(
         &mut self,
         kernel: &mut DriveKernel,
@@ -212,20 +214,20 @@ impl Replicator {
     ) {
         let home = kernel.flash().die_of(plane);
         let lpn = read.lpn;
-        let mut places: Vec<Candidate> = Vec::new();
+        let mut candidates: Vec<Candidate> = Vec::new();
         for slot in self.groups.readable(lpn.0) {
             let die = self.groups.chip_of(slot);
-            places.push(Candidate { chip: die, slot: Some(slot), used: self.dies[die as usize].used });
+            candidates.push(Candidate { chip: die, slot: Some(slot), used: self.dies[die as usize].used });
         }
-        let own = Candidate { chip: home.0, slot: None, used: self.dies[home.index()].used };
-        let is_free = |place: &Candidate| !kernel.flash().is_collecting(DieId(place.chip));
-        places.push(own);
-        let best = take_best(&mut places, &self.history).expect("its own place is one");
-        let blocked = !is_free(&best);
+        let of_home = Candidate { chip: home.0, slot: None, used: self.dies[home.index()].used };
+        let collects = |candidate: &Candidate| kernel.flash().is_collecting(DieId(candidate.chip));
+        candidates.push(of_home);
+        let best = take_best(&mut candidates, &self.history).expect("the home is one");
+        let blocked = collects(&best);
         let mut first = best;
-        if blocked && let Some(free) = self.first_free(kernel, &places) {
-            places.retain(|place| *place != free);
-            places.push(best);
+        if blocked && let Some(free) = self.first_free(kernel, &candidates) {
+            candidates.retain(|candidate| *candidate != free);
+            candidates.push(best);
             first = free;
         }
         self.history.record(lpn.0, best.chip, Access::Read, blocked);
@@ -235,39 +237,39 @@ impl Replicator {
         }
         let replicates =
             blocked && !is_replicated && self.groups.replicates_read(self.history.blocking_of_page(lpn.0));
-        let owner = if places.is_empty() && !replicates {
+        let owner = if candidates.is_empty() && !replicates {
             self.counts.reads[0] += 1;
             owner
         } else {
-            let timed = !places.is_empty();
-            let call = self.call(lpn, home, owner, Kind::Read { read, places, replicates });
-            let call = self.calls.insert(call);
-            if timed {
-                self.time(kernel, call);
+            let has_deadline = !candidates.is_empty();
+            let kind = HedgeKind::Read { read, candidates, replicates };
+            let slot = self.hedge(lpn, home, owner, kind);
+            if has_deadline {
+                self.start_deadline(kernel, slot);
             }
-            Owner::Call(call)
+            Owner::Hedged(slot)
         };
-        self.ask(kernel, ftl, owner, plane, read, first);
+        self.enqueue_read(kernel, ftl, owner, plane, read, first);
     }
 
-    /// The best of several places whose die does not garbage-collect.
-    fn first_free(&self, kernel: &DriveKernel, places: &[Candidate]) -> Option<Candidate> {
-        let mut rest = places.to_vec();
+    /// The best candidate whose die does not garbage-collect.
+    fn first_free(&self, kernel: &DriveKernel, candidates: &[Candidate]) -> Option<Candidate> {
+        let mut rest = candidates.to_vec();
         std::iter::from_fn(|| take_best(&mut rest, &self.history))
-            .find(|place| !kernel.flash().is_collecting(DieId(place.chip)))
+            .find(|candidate| !kernel.flash().is_collecting(DieId(candidate.chip)))
     }
 
-    /// Queues the read of one of the places of a mapping unit, of which `home` is its own.
-    fn ask(
+    /// Queues the read of a mapping unit from `source`; its home is on `home`.
+    fn enqueue_read(
         &mut self,
         kernel: &mut DriveKernel,
         ftl: &Ftl,
         owner: Owner,
         home: PlaneId,
         read: Read,
-        place: Candidate,
+        source: Candidate,
     ) {
-        let plane = place
+        let plane = source
             .slot
             .map_or(home, |slot| ftl.plane_of(self.copy_lpn(slot)).expect("a readable copy has a place"));
         self.access(kernel.flash().die_of(plane), kernel.now());
@@ -275,28 +277,31 @@ impl Replicator {
         kernel.enqueue(Operation { work, owner, class, defer, plane });
     }
 
-    fn call(&mut self, lpn: Lpn, die: DieId, owner: Owner, kind: Kind) -> Call {
+    /// Adds a hedged access, whose first flash operation is about to be queued.
+    fn hedge(&mut self, lpn: Lpn, home: DieId, owner: Owner, kind: HedgeKind) -> HedgeSlot {
         let (number, timer) = (self.versions.next(), Ticket::NONE);
-        Call { lpn, die, owner, kind, under_way: 1, operations: 1, answered: false, timer, number }
+        let (under_way, operations, is_complete) = (1, 1, false);
+        let access =
+            HedgedAccess { lpn, home, owner, kind, under_way, operations, is_complete, timer, number };
+        self.hedged.insert(access)
     }
 
     // Writes.
 
-    /// A mapping unit was placed anew, and `program` writes it there: its copies are stale. Returns the program as that of a
-    /// call.
+    /// A mapping unit has a new home, which `program` writes: its copies are stale. Returns the program as that of a hedged
+    /// access.
     pub(super) fn write(&mut self, kernel: &mut DriveKernel, ftl: &mut Ftl, program: Operation) -> Operation {
         let Work::Program(Program { lpn, .. }) = program.work else { unreachable!("a write is a program") };
         self.forget(ftl, lpn);
         let die = kernel.flash().die_of(program.plane);
         self.access(die, kernel.now());
-        let kind = Kind::Write { blocked: false, copies: Vec::new() };
-        let call = self.call(lpn, die, program.owner, kind);
-        let call = self.calls.insert(call);
-        self.time(kernel, call);
-        Operation { owner: Owner::Call(call), ..program }
+        let kind = HedgeKind::Write { blocked: false, copies: Vec::new() };
+        let slot = self.hedge(lpn, die, program.owner, kind);
+        self.start_deadline(kernel, slot);
+        Operation { owner: Owner::Hedged(slot), ..program }
     }
 
-    /// A mapping unit is trimmed, also where a copy answered its last write.
+    /// A mapping unit is trimmed, also where a copy completed its last write.
     pub(super) fn trim(&mut self, ftl: &mut Ftl, lpn: Lpn) {
         self.forget(ftl, lpn);
         self.versions.trim(lpn);
@@ -304,50 +309,50 @@ impl Replicator {
 
     /// A mapping unit is written or trimmed: its copies are stale.
     fn forget(&mut self, ftl: &mut Ftl, lpn: Lpn) {
-        let mut gone = std::mem::take(&mut self.gone);
-        self.groups.forget(lpn.0, &mut gone);
-        for slot in gone.drain(..) {
+        let mut freed = std::mem::take(&mut self.freed);
+        self.groups.forget(lpn.0, &mut freed);
+        for slot in freed.drain(..) {
             ftl.trim(self.copy_lpn(slot));
         }
-        self.gone = gone;
+        self.freed = freed;
     }
 
-    // Time.
+    // Deadlines.
 
-    /// A call has gone unanswered for the delay: the next copy is asked, or queued where the die of its own place
-    /// garbage-collects; the delay of a copy that is queued begins with its program. Returns the die that may have a copy to
-    /// write.
-    pub(super) fn overdue(
+    /// The deadline of an access has passed: a read that is not complete is sent to the next die, and a write whose home's
+    /// die garbage-collects gets a copy; the next deadline of such a write follows the program of the copy. Returns the die
+    /// that may have a copy to write.
+    pub(super) fn deadline_passed(
         &mut self,
         kernel: &mut DriveKernel,
         ftl: &mut Ftl,
-        slot: CallSlot,
+        slot: HedgeSlot,
         timer: Ticket,
     ) -> Option<DieId> {
-        let call = &mut self.calls[slot];
-        if call.timer != timer || call.answered {
+        let access = &mut self.hedged[slot];
+        if access.timer != timer || access.is_complete {
             return None;
         }
-        let (lpn, home) = (call.lpn, call.die);
-        match &mut call.kind {
-            Kind::Read { read, places, .. } => {
+        let (lpn, home) = (access.lpn, access.home);
+        match &mut access.kind {
+            HedgeKind::Read { read, candidates, .. } => {
                 let read = *read;
                 // A copy may have given up its place meanwhile.
-                let is_there = |place: &Candidate| match place.slot {
+                let is_there = |candidate: &Candidate| match candidate.slot {
                     Some(slot) => self.groups.readable(lpn.0).any(|other| other == slot),
                     None => true,
                 };
-                let next = std::iter::from_fn(|| take_best(places, &self.history)).find(is_there)?;
-                // It may have been trimmed, too.
-                let own = ftl.plane_of(lpn)?;
-                (call.under_way, call.operations) = (call.under_way + 1, call.operations + 1);
-                self.ask(kernel, ftl, Owner::Call(slot), own, read, next);
-                self.time(kernel, slot);
+                let next = std::iter::from_fn(|| take_best(candidates, &self.history)).find(is_there)?;
+                // The unit may have been trimmed, too.
+                let plane = ftl.plane_of(lpn)?;
+                (access.under_way, access.operations) = (access.under_way + 1, access.operations + 1);
+                self.enqueue_read(kernel, ftl, Owner::Hedged(slot), plane, read, next);
+                self.start_deadline(kernel, slot);
                 None
             }
             // GC that begins later is queued behind this write: it will not be blocked any more.
-            Kind::Write { .. } if !kernel.flash().is_collecting(home) => None,
-            Kind::Write { blocked, .. } => {
+            HedgeKind::Write { .. } if !kernel.flash().is_collecting(home) => None,
+            HedgeKind::Write { blocked, .. } => {
                 if !std::mem::replace(blocked, true) {
                     self.history.record(lpn.0, home.0, Access::Write, true);
                 }
@@ -356,14 +361,14 @@ impl Replicator {
         }
     }
 
-    /// Queues the write of one more copy of a mapping unit whose own place is on `home`. Returns its die, where it has one.
+    /// Queues the write of one more copy of a mapping unit whose home is on `home`. Returns its die, where it has one.
     fn add_copy(
         &mut self,
         kernel: &DriveKernel,
         ftl: &mut Ftl,
         lpn: Lpn,
         home: DieId,
-        call: Option<CallSlot>,
+        write: Option<HedgeSlot>,
     ) -> Option<DieId> {
         let mut others = std::mem::take(&mut self.others);
         others.clear();
@@ -371,13 +376,13 @@ impl Replicator {
         self.random.shuffle(&mut others);
         others.sort_by_key(|&die| kernel.flash().is_collecting(DieId(die)));
         let blocking = self.blocking_of_group(lpn);
-        let mut evicted = std::mem::take(&mut self.gone);
+        let mut evicted = std::mem::take(&mut self.freed);
         let slot = self.groups.reserve(lpn.0, &others, blocking, &mut evicted);
         self.counts.evicted += evicted.len() as u64;
         for slot in evicted.drain(..) {
             ftl.trim(self.copy_lpn(slot));
         }
-        (self.others, self.gone) = (others, evicted);
+        (self.others, self.freed) = (others, evicted);
         let slot = slot?;
         let die = self.groups.chip_of(slot);
         if !self.extra.push(die, slot, kernel.now()) {
@@ -385,13 +390,13 @@ impl Replicator {
             self.groups.abandon(slot);
             return None;
         }
-        self.writes[slot.0 as usize] = call;
-        self.asked_by[slot.0 as usize] = if call.is_some() { Access::Write } else { Access::Read };
-        if let Some(call) = call
-            && let Kind::Write { copies, .. } = &mut self.calls[call].kind
+        self.writes[slot.0 as usize] = write;
+        self.causes[slot.0 as usize] = if write.is_some() { Access::Write } else { Access::Read };
+        if let Some(write) = write
+            && let HedgeKind::Write { copies, .. } = &mut self.hedged[write].kind
         {
             copies.push((slot, false));
-            self.calls[call].operations += 1;
+            self.hedged[write].operations += 1;
         }
         Some(DieId(die))
     }
@@ -432,13 +437,13 @@ impl Replicator {
             let (plane, lpn) = (self.plane_of_slot(slot), self.copy_lpn(slot));
             match ftl.can_take(plane, lpn).then(|| ftl.place_on(plane, lpn, due)) {
                 Some(Ok(place)) => {
-                    match self.asked_by[slot.0 as usize] {
+                    match self.causes[slot.0 as usize] {
                         Access::Read => self.counts.for_reads += 1,
                         Access::Write => self.counts.for_writes += 1,
                     }
                     self.dies[die.index()].writing = true;
-                    if let Some(call) = self.writes[slot.0 as usize] {
-                        self.time(kernel, call);
+                    if let Some(write) = self.writes[slot.0 as usize] {
+                        self.start_deadline(kernel, write);
                     }
                     return Some(CopyPlaced { place, lpn });
                 }
@@ -452,17 +457,18 @@ impl Replicator {
 
     /// The copy in a slot will not be written.
     fn abandon(&mut self, slot: Slot) {
-        if let Some(call) = self.writes[slot.0 as usize].take()
-            && let Kind::Write { copies, .. } = &mut self.calls[call].kind
+        if let Some(write) = self.writes[slot.0 as usize].take()
+            && let HedgeKind::Write { copies, .. } = &mut self.hedged[write].kind
         {
             copies.retain(|(other, _)| *other != slot);
         }
         self.groups.abandon(slot);
     }
 
-    // Answers.
+    // Completion.
 
-    /// An operation of a call or a copy has ended. Returns the operation as its owner knows it, where it is the first answer.
+    /// An operation of a hedged access or a copy has ended. Returns the operation as its owner knows it, where it completes
+    /// the access.
     pub(super) fn finished(
         &mut self,
         kernel: &DriveKernel,
@@ -471,74 +477,75 @@ impl Replicator {
     ) -> Option<Operation> {
         match (operation.owner, operation.work) {
             (Owner::Copy, Work::Program(program)) => self.copied(kernel, ftl, operation, program),
-            (Owner::Call(slot), Work::Program(_)) => {
-                let answer = self.answer(slot, operation);
-                self.end_write(ftl, slot);
-                answer
+            (Owner::Hedged(slot), Work::Program(_)) => {
+                let completed = self.complete(slot, operation);
+                self.home_programmed(ftl, slot);
+                completed
             }
-            (Owner::Call(slot), Work::Read(_)) => {
-                let answer = self.answer(slot, operation);
-                if answer.is_some() {
+            (Owner::Hedged(slot), Work::Read(_)) => {
+                let completed = self.complete(slot, operation);
+                if completed.is_some() {
                     self.replicate_read(kernel, ftl, slot, operation.plane);
                 }
-                let call = &mut self.calls[slot];
-                call.under_way -= 1;
-                if call.under_way == 0 {
-                    call.timer = Ticket::NONE;
-                    self.calls.remove(slot);
+                let access = &mut self.hedged[slot];
+                access.under_way -= 1;
+                if access.under_way == 0 {
+                    access.timer = Ticket::NONE;
+                    self.hedged.remove(slot);
                 }
-                answer
+                completed
             }
             (owner, work) => unreachable!("{work:?} is not done for {owner:?}"),
         }
     }
 
-    /// Answers a call, where it is not yet.
-    fn answer(&mut self, slot: CallSlot, operation: &Operation) -> Option<Operation> {
-        let call = &mut self.calls[slot];
-        if std::mem::replace(&mut call.answered, true) {
+    /// Completes a hedged access with this operation; `None` where an earlier one did.
+    fn complete(&mut self, slot: HedgeSlot, operation: &Operation) -> Option<Operation> {
+        let access = &mut self.hedged[slot];
+        if std::mem::replace(&mut access.is_complete, true) {
             return None;
         }
-        let kinds = match &call.kind {
-            Kind::Read { .. } => &mut self.counts.reads,
-            Kind::Write { blocked, .. } => {
+        let by_operations = match &access.kind {
+            HedgeKind::Read { .. } => &mut self.counts.reads,
+            HedgeKind::Write { blocked, .. } => {
                 if !blocked {
-                    self.history.record(call.lpn.0, call.die.0, Access::Write, false);
+                    self.history.record(access.lpn.0, access.home.0, Access::Write, false);
                 }
-                self.versions.acknowledge(call.lpn, call.number);
-                self.counts.copies_answered += u64::from(operation.owner == Owner::Copy);
+                self.versions.acknowledge(access.lpn, access.number);
+                self.counts.writes_by_copies += u64::from(operation.owner == Owner::Copy);
                 &mut self.counts.writes
             }
         };
-        kinds[(call.operations as usize - 1).min(2)] += 1;
-        Some(Operation { owner: call.owner, ..*operation })
+        by_operations[(access.operations as usize - 1).min(2)] += 1;
+        Some(Operation { owner: access.owner, ..*operation })
     }
 
     /// A read that was blocked is replicated, now that it is in the drive's memory.
-    fn replicate_read(&mut self, kernel: &DriveKernel, ftl: &mut Ftl, slot: CallSlot, plane: PlaneId) {
-        let Call { lpn, die, .. } = self.calls[slot];
-        let answered_by = kernel.flash().die_of(plane);
-        self.counts.copy_hits += u64::from(answered_by != die);
-        if let Kind::Read { replicates: true, .. } = self.calls[slot].kind
-            && ftl.plane_of(lpn).is_some_and(|plane| kernel.flash().die_of(plane) == die)
+    fn replicate_read(&mut self, kernel: &DriveKernel, ftl: &mut Ftl, slot: HedgeSlot, plane: PlaneId) {
+        let HedgedAccess { lpn, home, .. } = self.hedged[slot];
+        self.counts.reads_by_copies += u64::from(kernel.flash().die_of(plane) != home);
+        if let HedgeKind::Read { replicates: true, .. } = self.hedged[slot].kind
+            && ftl.plane_of(lpn).is_some_and(|plane| kernel.flash().die_of(plane) == home)
         {
-            self.add_copy(kernel, ftl, lpn, die, None);
+            self.add_copy(kernel, ftl, lpn, home, None);
         }
     }
 
-    /// The own place of a write is programmed: its copies on flash can be read, those on their way are a group's only.
-    fn end_write(&mut self, ftl: &mut Ftl, slot: CallSlot) {
-        let Kind::Write { copies, .. } = &mut self.calls[slot].kind else { unreachable!("it is a write") };
+    /// The home of a write is programmed: its copies on flash can be read, those on their way are a group's only.
+    fn home_programmed(&mut self, ftl: &mut Ftl, slot: HedgeSlot) {
+        let HedgeKind::Write { copies, .. } = &mut self.hedged[slot].kind else {
+            unreachable!("it is a write")
+        };
         for (copy, is_on_flash) in std::mem::take(copies) {
             self.writes[copy.0 as usize] = None;
             if is_on_flash && !self.groups.written(copy) {
                 ftl.trim(self.copy_lpn(copy));
             }
         }
-        let call = &mut self.calls[slot];
-        call.timer = Ticket::NONE;
-        self.versions.program(call.lpn, call.number);
-        self.calls.remove(slot);
+        let write = &mut self.hedged[slot];
+        write.timer = Ticket::NONE;
+        self.versions.program(write.lpn, write.number);
+        self.hedged.remove(slot);
     }
 
     /// A copy is on flash.
@@ -555,34 +562,43 @@ impl Replicator {
         if let Some(since) = state.waited_since.take() {
             self.counts.interference += kernel.now().since(since);
         }
-        let Some(call) = self.writes[slot.0 as usize] else {
+        let Some(write) = self.writes[slot.0 as usize] else {
             if !self.groups.written(slot) {
                 ftl.trim(program.lpn);
             }
             return None;
         };
-        let Kind::Write { copies, .. } = &mut self.calls[call].kind else { unreachable!("it is a write") };
+        let HedgeKind::Write { copies, .. } = &mut self.hedged[write].kind else {
+            unreachable!("it is a write")
+        };
         let copy = copies.iter_mut().find(|(copy, _)| *copy == slot);
         copy.expect("a write knows its copies").1 = true;
-        let lpn = self.calls[call].lpn;
+        let lpn = self.hedged[write].lpn;
         let operation = Operation { work: Work::Program(Program { lpn, ..program }), ..*operation };
-        self.answer(call, &operation)
+        self.complete(write, &operation)
     }
 
-    /// Power is cut: recovery finds the newest version of each mapping unit, at its own place or in a copy that answered, and
-    /// all other copies are forgotten.
+    /// Power is cut: recovery finds the newest version of each mapping unit, at its home or in a copy that completed a
+    /// write, and all other copies are forgotten.
     pub(super) fn cut_power(&mut self, ftl: &mut Ftl, now: Instant) {
-        for slot in self.calls.slots_in_use() {
-            let call = &self.calls[slot];
-            let Kind::Write { copies, .. } = &call.kind else { continue };
+        for slot in self.hedged.slots_in_use() {
+            let access = &self.hedged[slot];
+            let HedgeKind::Write { copies, .. } = &access.kind else { continue };
             let on_flash = copies.iter().find(|(_, is_on_flash)| *is_on_flash);
-            debug_assert_eq!(on_flash.is_some(), call.answered, "a write under way is answered by a copy");
+            debug_assert_eq!(
+                on_flash.is_some(),
+                access.is_complete,
+                "only a copy completes a write before its home"
+            );
             if let Some((copy, _)) = on_flash
-                && self.versions.is_newer(call.lpn, call.number)
+                && self.versions.is_newer(access.lpn, access.number)
             {
-                assert!(ftl.plane_of(self.copy_lpn(*copy)).is_some(), "a copy that answered a write is kept");
-                ftl.adopt(call.lpn, self.copy_lpn(*copy));
-                self.versions.program(call.lpn, call.number);
+                assert!(
+                    ftl.plane_of(self.copy_lpn(*copy)).is_some(),
+                    "a copy that completed a write is kept"
+                );
+                ftl.adopt(access.lpn, self.copy_lpn(*copy));
+                self.versions.program(access.lpn, access.number);
             }
         }
         self.versions.check_recovered();
@@ -590,7 +606,7 @@ impl Replicator {
             ftl.trim(self.copy_lpn(Slot(slot)));
         }
         self.extra.clear(now);
-        self.calls = Slab::new();
+        self.hedged = Slab::new();
         self.writes.fill(None);
         for die in &mut self.dies {
             (die.timer, die.writing, die.waited_since) = (Ticket::NONE, false, None);

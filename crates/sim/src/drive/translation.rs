@@ -4,7 +4,7 @@
 //! [`Translation`] owns the translation layer ([`Ftl`], which knows no time) and error correction. It lends the layer to
 //! [`Replicator`], which places and trims copies there and gives a mapping unit the place of a copy.
 //!
-//! Its tables survive a power cut, as drives rebuild them from what they wrote beside the data; calls, rebuilds and GC
+//! Its tables survive a power cut, as drives rebuild them from what they wrote beside the data; hedged accesses, rebuilds and GC
 //! that waits or is under way are lost, although the tables have that GC as done. A mapping unit whose program was cut
 //! short keeps its new place, although flash would still have it at the old one: this makes no difference to timing, and
 //! the drive holds no bytes. Read errors are drawn at random for each read, not kept.
@@ -18,7 +18,7 @@ use super::rotation::Rotation;
 use crate::config::{DeferGc, DriveConfig};
 use crate::event::Ticket;
 use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, StopCheck};
-use crate::ids::{CallSlot, DieId, FlashPage, Lpn, PlaneId, RequestSlot, TurnId};
+use crate::ids::{DieId, FlashPage, HedgeSlot, Lpn, PlaneId, RequestSlot, TurnId};
 use crate::kernel::Kernel;
 use crate::nand::{Correction, Defer, Gc, Geometry, Operation, Owner, Program, Read, Work};
 use flashlane_base::{Instant, Seed};
@@ -428,8 +428,8 @@ impl Translation {
 
     // Replication and rebuilt reads.
 
-    /// An operation of an access that several dies may answer, of a copy, or of a rebuilt read has ended. Returns the
-    /// operation as its owner knows it, where it is the first answer, or completes the read.
+    /// An operation of a hedged access, of a copy, or of a rebuilt read has ended. Returns the operation as its owner knows
+    /// it, where it completes the access.
     pub(super) fn finished(
         &mut self,
         kernel: &mut Kernel<HostRequest>,
@@ -442,10 +442,15 @@ impl Translation {
         replicator.finished(kernel, &mut self.ftl, operation)
     }
 
-    /// An access has gone unanswered for replication's delay.
-    pub(super) fn overdue(&mut self, kernel: &mut Kernel<HostRequest>, call: CallSlot, timer: Ticket) {
-        let replicator = self.replicator.as_mut().expect("only its accesses are timed");
-        if let Some(die) = replicator.overdue(kernel, &mut self.ftl, call, timer) {
+    /// The deadline of a hedged access has passed.
+    pub(super) fn hedge_deadline(
+        &mut self,
+        kernel: &mut Kernel<HostRequest>,
+        slot: HedgeSlot,
+        timer: Ticket,
+    ) {
+        let replicator = self.replicator.as_mut().expect("only its accesses have deadlines");
+        if let Some(die) = replicator.deadline_passed(kernel, &mut self.ftl, slot, timer) {
             self.write_next_copy(kernel, die);
         }
     }
@@ -482,7 +487,7 @@ impl Translation {
 
     // Power cut.
 
-    /// Power is cut: calls, rebuilds and GC that waits are lost; the tables stay.
+    /// Power is cut: hedged accesses, rebuilds and GC that waits are lost; the tables stay.
     pub(super) fn cut_power(&mut self, now: Instant) {
         if let Some(rebuilder) = &mut self.rebuilder {
             rebuilder.cut_power();

@@ -5,7 +5,7 @@
 use super::Kernel;
 use crate::event::{Event, Ticket};
 use crate::host::Transfer;
-use crate::ids::{CallSlot, DieId, RequestSlot};
+use crate::ids::{DieId, HedgeSlot, RequestSlot};
 use crate::nand::Operation as FlashOperation;
 use flashlane_base::Instant;
 use flashlane_device::{Completion, Part};
@@ -35,9 +35,9 @@ pub(crate) trait FrontEnd {
     /// A die has been idle for the time after which it is given work.
     fn die_idle(&mut self, _die: DieId) {}
 
-    /// An access has gone unanswered for the time after which the next copy is asked.
-    fn overdue(&mut self, _call: CallSlot, _timer: Ticket) {
-        unreachable!("only replicated accesses are timed")
+    /// The deadline of a hedged access has passed.
+    fn hedge_deadline(&mut self, _slot: HedgeSlot, _timer: Ticket) {
+        unreachable!("only replication hedges accesses")
     }
 
     /// A die may have been idle for the time after which it is given the next copy to write.
@@ -63,7 +63,7 @@ const LINK: u64 = 4 << 60;
 const HOST_IDLE: u64 = 5 << 60;
 const BUFFER_LATENCY_OVER: u64 = 6 << 60;
 const COMPLETION_DELIVERED: u64 = 7 << 60;
-const OVERDUE: u64 = 8 << 60;
+const HEDGE_DEADLINE: u64 = 8 << 60;
 const COPY_DUE: u64 = 9 << 60;
 
 /// Advances time until requests complete, which are appended to `out`, but not beyond `until`.
@@ -144,9 +144,9 @@ fn step<F: FrontEnd>(front: &mut F) {
             kernel.advance(time, COMPLETION_DELIVERED | u64::from(slot.0));
             kernel.deliver_completion(slot);
         }
-        Event::Overdue(call) => {
-            kernel.advance(time, OVERDUE | u64::from(call.0));
-            front.overdue(call, ticket);
+        Event::HedgeDeadline(slot) => {
+            kernel.advance(time, HEDGE_DEADLINE | u64::from(slot.0));
+            front.hedge_deadline(slot, ticket);
         }
         Event::CopyDue(die) => {
             kernel.advance(time, COPY_DUE | u64::from(die.0));

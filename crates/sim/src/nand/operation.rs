@@ -1,6 +1,6 @@
 //! Operations on flash: kind, plane and owner.
 
-use crate::ids::{BufferSlot, CallSlot, FlashPage, Lpn, PlaneId, RebuildSlot, RequestSlot, TurnId};
+use crate::ids::{BufferSlot, FlashPage, HedgeSlot, Lpn, PlaneId, RebuildSlot, RequestSlot, TurnId};
 use flashlane_policy::scheduling::Class;
 
 /// What an operation is done for.
@@ -17,7 +17,7 @@ pub enum Owner {
     /// A mapping unit that is read ahead, into the read cache.
     Readahead,
     /// An access to a mapping unit that may have copies.
-    Call(CallSlot),
+    Hedged(HedgeSlot),
     /// A read of a row's page, from which another one is rebuilt.
     Rebuild(RebuildSlot),
     /// The end of garbage collection that takes turns with that of other dies.

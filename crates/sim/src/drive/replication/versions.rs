@@ -1,6 +1,6 @@
 //! Versions of mapping units: which were acknowledged, and which recovery finds after a power cut.
 //!
-//! Calls and trims are numbered in the order in which they change the map, and the number of a write is on flash beside the
+//! Hedged accesses and trims are numbered in the order in which they change the map, and the number of a write is on flash beside the
 //! data. Versions of a unit go to several dies, so that a later one may be programmed before an earlier one.
 
 use crate::ids::Lpn;
@@ -8,7 +8,7 @@ use crate::ids::Lpn;
 /// The versions of all mapping units. Memory: 16 bytes a unit, committed as units are written.
 pub(super) struct Versions {
     last: u64,
-    /// For each mapping unit the newest version at its own place, or the trim after it: what recovery finds there.
+    /// For each mapping unit the newest version at its home, or the trim after it: what recovery finds there.
     programmed: Vec<u64>,
     /// For each mapping unit the newest acknowledged write or trim.
     acknowledged: Vec<u64>,
@@ -24,13 +24,13 @@ impl Versions {
         Self { last: 0, programmed: vec![0; units as usize], acknowledged: vec![0; units as usize] }
     }
 
-    /// The number of the latest call or trim.
+    /// The number of the latest hedged access or trim.
     #[cfg(test)]
     pub(super) fn last(&self) -> u64 {
         self.last
     }
 
-    /// The number of the next call or trim.
+    /// The number of the next hedged access or trim.
     pub(super) fn next(&mut self) -> u64 {
         self.last += 1;
         self.last
@@ -40,7 +40,7 @@ impl Versions {
         raise(&mut self.acknowledged[lpn.0 as usize], number);
     }
 
-    /// A version is on flash at the unit's own place.
+    /// A version is on flash at the unit's home.
     pub(super) fn program(&mut self, lpn: Lpn, number: u64) {
         raise(&mut self.programmed[lpn.0 as usize], number);
     }
@@ -52,7 +52,7 @@ impl Versions {
         self.acknowledge(lpn, number);
     }
 
-    /// Whether recovery prefers a copy of this version to the unit's own place.
+    /// Whether recovery prefers a copy of this version to the unit's home.
     pub(super) fn is_newer(&self, lpn: Lpn, number: u64) -> bool {
         number > self.programmed[lpn.0 as usize]
     }

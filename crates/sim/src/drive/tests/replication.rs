@@ -128,7 +128,7 @@ fn a_policy_of_none_is_a_drive_without_the_section() {
 #[test]
 fn power_cuts_lose_no_acknowledged_write() {
     // Without a buffer every write that completes is on flash. `Replicator::cut_power` asserts that the copies which
-    // answered writes are still there; here they are what is left.
+    // completed writes are still there; here they are what is left.
     let (mut cuts, mut copies) = (0, 0);
     for seed in 0..20 {
         let policy = if seed % 2 == 0 { "lru" } else { "pblru" };
@@ -174,7 +174,7 @@ fn power_cuts_lose_no_acknowledged_write() {
     assert!(copies > 1_000, "{copies} copies");
 }
 
-/// A drive whose copies answer writes that wait for GC, with later versions on other dies.
+/// A drive whose copies complete writes that wait for GC, with later versions on other dies.
 fn drive_of_versions(seed: Seed) -> Drive {
     let config = drive(&[
         ("mapping.policy", "write-order"),
@@ -192,7 +192,7 @@ fn writes_under_way(drive: &Drive, unit: u64) -> Vec<u64> {
 
 #[test]
 fn cut_keeps_the_newest_of_several_versions() {
-    // One whose own place waits for GC is answered by a copy; the next may be on flash before it.
+    // A copy completes one whose home waits for GC; the next may be on flash before it.
     let mut older = 0;
     for seed in 0..3 {
         let mut drive = drive_of_versions(Seed(seed));
@@ -200,7 +200,7 @@ fn cut_keeps_the_newest_of_several_versions() {
         let units = drive.profile().capacity_bytes / bytes;
         let mut random = Seed(seed).derive("versions").source();
         let (mut newest, mut id, mut out) = (std::collections::BTreeMap::new(), 0, Vec::new());
-        // Calls are numbered in the order of the writes: there are no reads. A cut loses those that were no calls yet.
+        // Hedged accesses are numbered in the order of the writes: there are no reads. A cut loses those not begun.
         let (mut of_request, mut lost) = (Vec::new(), 0);
         for _ in 0..100 {
             for _ in 0..random.below(200) {
@@ -224,7 +224,7 @@ fn cut_keeps_the_newest_of_several_versions() {
                 .filter_map(|unit| {
                     let under_way = writes_under_way(&drive, unit);
                     let newest = *newest.get(&unit)?;
-                    // The newest acknowledged version is on flash at its own place, and no write came after it.
+                    // The newest acknowledged version is on flash at its home, and no write came after it.
                     let is_programmed = under_way.iter().all(|&number| number < newest);
                     older += u64::from(is_programmed && !under_way.is_empty());
                     let lpn = Lpn(unit as u32);
@@ -245,7 +245,7 @@ fn cut_keeps_the_newest_of_several_versions() {
 }
 
 #[test]
-fn cut_keeps_a_trim_of_a_write_that_a_copy_answered() {
+fn cut_keeps_a_trim_of_a_write_that_a_copy_completed() {
     let mut drive = drive_of_versions(Seed(1));
     let bytes = drive.geometry().unit_bytes;
     let units = drive.profile().capacity_bytes / bytes;
@@ -266,8 +266,8 @@ fn cut_keeps_a_trim_of_a_write_that_a_copy_answered() {
         }
         let written: Vec<u64> =
             out.drain(..).filter_map(|completion| in_flight.remove(&completion.id)).collect();
-        let answered = written.into_iter().find(|&unit| !writes_under_way(&drive, unit).is_empty());
-        let Some(unit) = answered else { continue };
+        let by_copy = written.into_iter().find(|&unit| !writes_under_way(&drive, unit).is_empty());
+        let Some(unit) = by_copy else { continue };
         drive.submit(Request::trim(2 * id + 1, unit * bytes, bytes)).unwrap();
         while !out.iter().any(|completion: &Completion| completion.id.0 == 2 * id + 1) {
             drive.reap(Instant::FAR, &mut out);

@@ -1,17 +1,18 @@
-//! An access that may be answered from several dies, from its arrival to the end of its last flash operation.
+//! Hedged accesses: done on several dies where the first does not end by its deadline.
+//!
+//! A hedged access stays from its arrival until its last flash operation has ended, also after it has completed.
 
 use crate::event::Ticket;
 use crate::ids::{DieId, Lpn};
 use crate::nand::{Owner, Read};
 use flashlane_replication::{Candidate, Slot};
 
-/// What a call does.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum HedgeKind {
     Read {
         read: Read,
-        /// Where it can still be asked for.
-        places: Vec<Candidate>,
+        /// Where it has not been read from yet.
+        candidates: Vec<Candidate>,
         /// Whether it is replicated once it is read.
         replicates: bool,
     },
@@ -23,22 +24,22 @@ pub(super) enum Kind {
     },
 }
 
-/// An access that may be answered from several dies.
+/// An access to a mapping unit that may have copies.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct HedgedAccess {
     pub(super) lpn: Lpn,
-    /// The die of its own place.
-    pub(super) die: DieId,
+    /// The die of the unit's home.
+    pub(super) home: DieId,
     /// Whose access it is.
     pub(super) owner: Owner,
-    pub(super) kind: Kind,
-    /// Reads of flash, or the program of its own place, that have not ended.
+    pub(super) kind: HedgeKind,
+    /// Flash reads, or the program of the home, that have not ended.
     pub(super) under_way: u32,
     /// Flash operations so far, those of its copies included.
     pub(super) operations: u32,
-    pub(super) answered: bool,
-    /// The timer of its delay.
+    pub(super) is_complete: bool,
+    /// The timer of its next deadline.
     pub(super) timer: Ticket,
-    /// Its place in the order of all calls and trims; see `versions`.
+    /// Its place in the order of all hedged accesses and trims; see `versions`.
     pub(super) number: u64,
 }
