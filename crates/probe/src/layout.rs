@@ -1,13 +1,13 @@
 //! The layout of chunks over channels and dies: the experiments, and the findings they lead to.
 //!
 //! Distances (`stripe`) come first, as they show both levels where the stripe changes channels first. Then reads beside
-//! programs (`busy_dies`), which show the dies only, residues (`residues`), and last pairs of random chunks (`lanes`), which
+//! programs (`busy_dies`), which show the dies only, residues (`residues`), and last pairs of random chunks (`channels`), which
 //! show the channels only.
 
 use crate::area::{Area, Boundaries};
 use crate::busy_dies::{self, BusyDies, Seen};
+use crate::channels::{self, Channels};
 use crate::dies::{Dies, MOST_PLANES};
-use crate::lanes::{self, Lanes};
 use crate::residues::{self, Residues};
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
 use crate::stripe::{self, Stripe, Verdict};
@@ -53,7 +53,7 @@ pub(crate) fn one_at_a_time(
         Some(page) => written_pairs::find(session.bench(), area, chunk, page, FILL_BYTES)?,
         None => None,
     };
-    let Some(WrittenPairs { dies, step_us, lanes }) = found else {
+    let Some(WrittenPairs { dies, step_us, channels }) = found else {
         let why = "two reads at once show it, and the drive takes one request at a time; reads of two pages show it where \
                    these can be written to any two chunks";
         return Ok((Finding::not_determined(why), Finding::not_determined(why)));
@@ -62,16 +62,16 @@ pub(crate) fn one_at_a_time(
         "one read of two pages that were written to different chunks takes {step_us:.1} µs longer on one of {} dies",
         dies.count()
     );
-    let Some(lanes) = lanes else {
+    let Some(channels) = channels else {
         let why = format!("{seen}; but a shared channel could not be told");
         return Ok((Finding::not_determined(why.clone()), Finding::not_determined(why)));
     };
     let degree = format!(
         "{seen}, and {:.1} µs on runs of {} chunks on every {}th channel",
-        lanes.step_us, lanes.run, lanes.channels
+        channels.step_us, channels.run, channels.count
     );
-    let sub_domains = dies.count() / lanes.channels;
-    Ok((Finding::found(lanes.channels as u64, 0.93, degree), Finding::found(sub_domains as u64, 0.93, seen)))
+    let sub_domains = dies.count() / channels.count;
+    Ok((Finding::found(channels.count as u64, 0.93, degree), Finding::found(sub_domains as u64, 0.93, seen)))
 }
 
 /// What experiments show of domains and sub-domains.
@@ -199,10 +199,10 @@ impl Layout {
                 residue_findings(&found, self.degree.clone(), self.sub_domains.clone());
         }
         if self.degree.status == Status::NotDetermined
-            && let Some(lanes) = lanes::find(session.bench(), area, chunk, page, repetitions, dies)?
+            && let Some(channels) = channels::find(session.bench(), area, chunk, page, repetitions, dies)?
         {
             (self.degree, self.sub_domains) =
-                lane_findings(lanes, dies, self.die_period(), self.sub_domains.clone());
+                channel_findings(channels, dies, self.die_period(), self.sub_domains.clone());
         }
         if let Some(busy) = self.busy.dies() {
             self.add_dies(busy);
@@ -317,33 +317,33 @@ fn residue_findings(found: &Residues, degree: Finding, sub_domains: Finding) -> 
 /// Findings on the interleaving degree and the sub-domains from pairs of random chunks, where they agree with the dies that
 /// are known, or with the distance in chunks at which pairs share one. Of a single channel only known dies tell the sub-domains:
 /// where all pairs wait, a distance may be one of anything.
-fn lane_findings(
-    lanes: Lanes,
+fn channel_findings(
+    channels: Channels,
     dies: Option<Dies>,
     distance: Option<usize>,
     sub_domains: Finding,
 ) -> (Finding, Finding) {
     let period = dies.map(Dies::count).or(distance);
-    let seen = match lanes.channels {
+    let seen = match channels.count {
         1 => format!(
             "all of {} pairs of reads wait for one bus, by {:.1} µs more than for the link",
-            lanes.pairs, lanes.step_us
+            channels.pairs, channels.step_us
         ),
-        channels => format!(
+        count => format!(
             "of {} pairs of reads those collide, by {:.1} µs, that are on runs of {} chunks on every {} channel",
-            lanes.pairs,
-            lanes.step_us,
-            lanes.run,
-            ordinal(channels)
+            channels.pairs,
+            channels.step_us,
+            channels.run,
+            ordinal(count)
         ),
     };
-    let degree = Finding::found(lanes.channels as u64, 0.93, seen.clone());
+    let degree = Finding::found(channels.count as u64, 0.93, seen.clone());
     let sub_domains = match period {
-        Some(period) if !period.is_multiple_of(lanes.channels) => {
+        Some(period) if !period.is_multiple_of(channels.count) => {
             let why = format!("two experiments disagree: chunks recur on a die every {period}; {seen}");
             return (Finding::not_determined(why.clone()), Finding::not_determined(why));
         }
-        Some(period) if lanes.channels == 1 && dies.is_some() => {
+        Some(period) if channels.count == 1 && dies.is_some() => {
             Finding::found(period as u64, 0.92, format!("{seen}; chunks recur on a die every {period}"))
         }
         _ => sub_domains,

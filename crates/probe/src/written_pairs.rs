@@ -7,8 +7,8 @@
 
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
+use crate::channels::{self, Channels, Pair};
 use crate::dies::{Dies, Sample};
-use crate::lanes::{self, Lanes, Pair};
 use crate::mapping::Neighbours;
 use crate::pattern;
 use crate::rewritten::Rewritten;
@@ -34,7 +34,7 @@ pub(crate) struct WrittenPairs {
     pub(crate) dies: Dies,
     /// How much longer pairs take on one die, in microseconds.
     pub(crate) step_us: f64,
-    pub(crate) lanes: Option<Lanes>,
+    pub(crate) channels: Option<Channels>,
 }
 
 /// Looks for dies and channels. The area MUST have been filled in order, with `fill_bytes` per request, and nothing been
@@ -158,12 +158,12 @@ impl Pages<'_> {
             [sector, self.rewritten.page_bytes],
         ] {
             let pairs = self.read(bench, sizes, 1)?;
-            found = lanes::of_pairs(&pairs, chunks, dies);
+            found = channels::of_pairs(&pairs, chunks, dies);
             if found.is_some() {
                 break;
             }
         }
-        Ok(Some(WrittenPairs { dies, step_us: levels.step_us, lanes: found }))
+        Ok(Some(WrittenPairs { dies, step_us: levels.step_us, channels: found }))
     }
 
     /// Reads the end of the first page of each pair and the start of the second in one request, several times.

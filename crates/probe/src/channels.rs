@@ -41,10 +41,10 @@ const LEAST_WAIT: f64 = 0.4;
 /// A single channel is seen where the time on its bus exceeds that on the link by this share.
 const BUS_EXCEEDS: f64 = 0.3;
 
-/// Channels.
+/// The channels found, and the order of the stripe over them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Lanes {
-    pub(crate) channels: usize,
+pub(crate) struct Channels {
+    pub(crate) count: usize,
     /// Consecutive chunks on one channel; 0 where there is one channel.
     pub(crate) run: usize,
     /// How much longer pairs take that share a channel.
@@ -60,7 +60,7 @@ pub(crate) fn find(
     page: u64,
     repetitions: usize,
     dies: Option<Dies>,
-) -> Result<Option<Lanes>, Interruption> {
+) -> Result<Option<Channels>, Interruption> {
     let chunks = area.chunks(chunk);
     if chunks < 8 || page <= bench.sector_bytes() || bench.depth() < 2 {
         return Ok(None);
@@ -76,24 +76,24 @@ pub(crate) fn find(
         while pairs.len() < count {
             pairs.push(Pair::measure(bench, area, chunk, page, page)?);
         }
-        if let Some(lanes) =
+        if let Some(found) =
             costs.single_channel(&small, &pairs).or_else(|| costs.channels(&pairs, chunks as usize, dies))
         {
-            return Ok(Some(lanes));
+            return Ok(Some(found));
         }
     }
     Ok(None)
 }
 
 /// Returns the channels that pairs wait for which share none of the `dies`.
-pub(crate) fn of_pairs(pairs: &[Pair], chunks: usize, dies: Dies) -> Option<Lanes> {
+pub(crate) fn of_pairs(pairs: &[Pair], chunks: usize, dies: Dies) -> Option<Channels> {
     let kept: Vec<Pair> = pairs.iter().copied().filter(|pair| !dies.shares(pair.one, pair.other)).collect();
     // A channel holds whole dies.
     let is_possible = |run: usize, channels: usize| {
         dies.count().is_multiple_of(channels) && dies.period().is_multiple_of(run * channels)
     };
     let fit = fit(&kept, chunks, &is_possible)?;
-    Some(Lanes { channels: fit.channels, run: fit.run, step_us: fit.step_us, pairs: kept.len() })
+    Some(Channels { count: fit.channels, run: fit.run, step_us: fit.step_us, pairs: kept.len() })
 }
 
 /// Two chunks and the time of reading a part of a page of each.
@@ -181,7 +181,7 @@ impl Costs {
     }
 
     /// Returns the only channel, where all of the pairs of sectors and of pages wait for its bus.
-    fn single_channel(&self, small: &[Pair], pairs: &[Pair]) -> Option<Lanes> {
+    fn single_channel(&self, small: &[Pair], pairs: &[Pair]) -> Option<Channels> {
         let (small, large) = (Waits::of(small, self.one_small), Waits::of(pairs, self.one));
         let rest = 1.0 - self.small_share;
         let (bus_us, exceeds) = (rest * self.bus_us, rest * (self.bus_us - self.link_us));
@@ -192,8 +192,8 @@ impl Costs {
         // Pairs on a die wait longer still, so it is not the link that all of them wait for.
         let inside = self.inside.value - self.one.value - large.mean;
         let waits_for_die = inside > ERRORS * large.error.hypot(self.inside.error);
-        (is_seen && is_bus && waits_for_die).then_some(Lanes {
-            channels: 1,
+        (is_seen && is_bus && waits_for_die).then_some(Channels {
+            count: 1,
             run: 0,
             step_us: exceeds,
             pairs: pairs.len(),
@@ -201,7 +201,7 @@ impl Costs {
     }
 
     /// Returns the channels that explain the pairs, where their wait is one for the bus.
-    fn channels(&self, pairs: &[Pair], chunks: usize, dies: Option<Dies>) -> Option<Lanes> {
+    fn channels(&self, pairs: &[Pair], chunks: usize, dies: Option<Dies>) -> Option<Channels> {
         if let Some(dies) = dies {
             return of_pairs(pairs, chunks, dies);
         }
@@ -218,7 +218,7 @@ impl Costs {
         let is_exact = tolerance > 3.0 * fit.error_us;
         let expected = self.shared_us() - fit.apart_us;
         (is_exact && fit.step_us < expected + tolerance && fit.step_us > LEAST_WAIT * expected).then_some(
-            Lanes { channels: fit.channels, run: fit.run, step_us: fit.step_us, pairs: kept.len() },
+            Channels { count: fit.channels, run: fit.run, step_us: fit.step_us, pairs: kept.len() },
         )
     }
 }
@@ -369,7 +369,7 @@ mod tests {
             let found = costs(12.0, 40.0)
                 .channels(&pairs(4000, (run, channels, 4), [10.0, 40.0]), 600, None)
                 .unwrap();
-            assert_eq!((found.run, found.channels), (run, channels));
+            assert_eq!((found.run, found.count), (run, channels));
             assert!((found.step_us - 10.0).abs() < 1.0, "{found:?}");
         }
     }
@@ -396,7 +396,7 @@ mod tests {
         let alike = || pairs(1500, (600, 2, 4), [0.0, 0.0]);
         let channels = |small: f64, large: Vec<Pair>| {
             let small = with(small - 12.0, alike());
-            costs(12.0, 40.0).single_channel(&small, &large).map(|lanes| lanes.channels)
+            costs(12.0, 40.0).single_channel(&small, &large).map(|found| found.count)
         };
         assert_eq!(channels(1.2, with(10.0, alike())), Some(1));
         assert_eq!(channels(10.0, with(10.0, alike())), None, "all wait for a command");
