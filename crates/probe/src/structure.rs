@@ -39,11 +39,10 @@ impl Structure {
             .flatten();
         let by_writes =
             session.in_time(&[], |session| find_by_writes(session, chunk.as_ref(), page_bytes))?;
-        let (chunk, page_bytes, mapping) = match by_writes {
-            Some(Some(found)) => found,
-            Some(None) => (chunk, page_bytes, None),
-            // The area is no longer in order.
-            None => (None, page_bytes, None),
+        let (chunk, page_bytes, mapping) = match by_writes.unwrap_or(ByWrites::OutOfTime) {
+            ByWrites::Measured { chunk, page_bytes, mapping } => (chunk, page_bytes, mapping),
+            ByWrites::NotTried => (chunk, page_bytes, None),
+            ByWrites::OutOfTime => (None, page_bytes, None),
         };
         session.stage("interleaving", 0.2);
         let features = [Feature::InterleavingDegree, Feature::SubDomains];
@@ -166,8 +165,15 @@ fn find_page(
 /// Confidence in what writes show.
 pub(crate) const BY_WRITES: f64 = 0.93;
 
-/// Chunk, page and mapping.
-type ByWrites = (Option<Boundaries>, Option<u64>, Option<Policy>);
+/// What is known after the search by writes.
+enum ByWrites {
+    /// Nothing was written: what reads showed stands.
+    NotTried,
+    /// The time ended during the writes: the area is no longer in order, so that chunks cannot be read.
+    OutOfTime,
+    /// What reads and writes together show.
+    Measured { chunk: Option<Boundaries>, page_bytes: Option<u64>, mapping: Option<Policy> },
+}
 
 /// Looks for chunk and page by writes, where reads did not show both; or where a sector may be a page, so that reads cannot
 /// tell whether an array time is saved at the ends of chunks, or only a transfer.
@@ -175,10 +181,10 @@ fn find_by_writes(
     session: &mut Session<'_, '_>,
     chunk: Option<&Boundaries>,
     page_bytes: Option<u64>,
-) -> Result<Option<ByWrites>, Interruption> {
+) -> Result<ByWrites, Interruption> {
     let certain = chunk.filter(|_| session.bench().sector_bytes() < SMALL_PAGE_BYTES);
     if !session.setup().may_write || (certain.is_some() && page_bytes.is_some()) {
-        return Ok(None);
+        return Ok(ByWrites::NotTried);
     }
     let area = session.area();
     let known = Known { page_bytes, chunk, keeps_chunk: certain.is_some(), fill_bytes: FILL_BYTES };
@@ -187,7 +193,7 @@ fn find_by_writes(
     if let Some(certain) = certain {
         let page = page.filter(|page| certain.chunk_bytes.is_multiple_of(*page));
         note_written_page(session, page);
-        return Ok(Some((Some(certain.clone()), page, None)));
+        return Ok(ByWrites::Measured { chunk: Some(certain.clone()), page_bytes: page, mapping: None });
     }
     if page_bytes.is_none() {
         note_written_page(session, page);
@@ -198,7 +204,8 @@ fn find_by_writes(
         let samples = session.repetitions().of(200);
         let is_possible = page > session.bench().sector_bytes() && seen.chunk_bytes.is_multiple_of(page);
         if is_possible && settle::saves_array_time(session.bench(), area, seen, samples)? {
-            return Ok(Some((Some(seen.clone()), Some(page), None)));
+            let chunk = Some(seen.clone());
+            return Ok(ByWrites::Measured { chunk, page_bytes: Some(page), mapping: None });
         }
     }
     let finding = match &found {
@@ -227,7 +234,7 @@ fn find_by_writes(
     };
     session.note(Feature::ChunkSize, finding);
     let (chunk, mapping) = found.map_or((None, None), |(chunk, mapping)| (Some(chunk), mapping));
-    Ok(Some((chunk, page.or(page_bytes), mapping)))
+    Ok(ByWrites::Measured { chunk, page_bytes: page.or(page_bytes), mapping })
 }
 
 fn note_written_page(session: &mut Session<'_, '_>, page_bytes: Option<u64>) {
