@@ -203,7 +203,7 @@ impl<D: DataDevice> Engine<D> {
         let pending = self.accept(id);
         let (address, has_readers) = self.blocks.start_delete(id, pending);
         self.renew_superblock_if_due();
-        self.scheduler.delete(address, id, has_readers);
+        self.scheduler.units_mut().delete(address, id, has_readers);
         self.dispatch(address.lane);
         self.fail_blocked_operations();
         pending.ticket
@@ -212,7 +212,7 @@ impl<D: DataDevice> Engine<D> {
     /// Sets whether a block, if it is stored, will be deleted soon.
     pub(crate) fn set_expiring(&mut self, id: u64, is_expiring: bool) {
         if let Some(block) = self.blocks.get(id) {
-            self.scheduler.set_expiring(block.address, is_expiring);
+            self.scheduler.units_mut().set_expiring(block.address, is_expiring);
         }
     }
 
@@ -223,13 +223,13 @@ impl<D: DataDevice> Engine<D> {
 
     /// Erases a damaged unit, whose content is given up.
     pub(crate) fn discard(&mut self, address: UnitAddress) {
-        self.scheduler.discard(address);
+        self.scheduler.units_mut().discard(address);
         self.dispatch(address.lane);
     }
 
     /// Queues a leftover of a power cut to be erased, before the other units of its lane.
     pub(crate) fn queue_leftover(&mut self, address: UnitAddress) {
-        self.scheduler.erase_leftover(address);
+        self.scheduler.units_mut().erase_leftover(address);
     }
 
     /// Erases a unit of a lane, if one may be erased. Returns false where the device cannot take the request yet.
@@ -361,7 +361,7 @@ impl<D: DataDevice> Engine<D> {
         self.scheduler.finish_read(&read);
         self.finish(read.pending, Outcome::Get(result));
         if self.blocks.reader_left(read.pending.id) {
-            self.scheduler.last_reader_left(read.address);
+            self.scheduler.units_mut().last_reader_left(read.address);
         }
     }
 
@@ -406,7 +406,7 @@ impl<D: DataDevice> Engine<D> {
                 self.finish(pending, Outcome::Put(Ok(()), payload));
                 if let Some(older) = older {
                     // A repaired block may have come from another lane, where nothing else would begin the erase.
-                    self.scheduler.release(older);
+                    self.scheduler.units_mut().release(older);
                     self.dispatch(older.lane);
                 }
             }
@@ -495,7 +495,7 @@ impl<D: DataDevice> Engine<D> {
 
     fn superblock_copy_ended(&mut self, result: Result<UnitAddress, PutFailure>) {
         let Some(old) = self.superblocks.copy_ended(result) else { return };
-        old.into_iter().for_each(|address| self.scheduler.release(address));
+        old.into_iter().for_each(|address| self.scheduler.units_mut().release(address));
         self.renew_superblock_if_due();
         // Erases waited for it, on any lane.
         self.dispatch_all(0);
@@ -528,7 +528,7 @@ impl<D: DataDevice> Engine<D> {
             return;
         }
         for lane in 0..self.layout.lanes {
-            for id in self.scheduler.restore_deleted(lane) {
+            for id in self.scheduler.units_mut().restore_deleted(lane) {
                 let pending = self.blocks.delete_undone(id);
                 self.finish(pending, Outcome::Delete(Err(DeleteFailure::NoUnit)));
             }
@@ -542,6 +542,7 @@ impl<D: DataDevice> Engine<D> {
 
     /// The device is lost: everything that waits for it fails.
     fn fail_all(&mut self) {
+        assert!(self.is_device_lost(), "deletes are given up when the device is lost");
         for lane in 0..self.layout.lanes {
             let (reads, writes) = self.scheduler.take_waiting(lane);
             for read in reads {
@@ -549,7 +550,7 @@ impl<D: DataDevice> Engine<D> {
                 let failure = GetFailure::Refused { id, address, refusal: SubmitError::DeviceLost };
                 self.finish(read.pending, Outcome::Get(Err(failure)));
                 if self.blocks.reader_left(id) {
-                    self.scheduler.last_reader_left(address);
+                    self.scheduler.units_mut().last_reader_left(address);
                 }
             }
             for write in writes {
@@ -560,7 +561,7 @@ impl<D: DataDevice> Engine<D> {
             self.fail_write(write, failure);
         }
         for lane in 0..self.layout.lanes {
-            for id in self.scheduler.abandon_deletes(lane) {
+            for id in self.scheduler.units_mut().abandon_deletes(lane) {
                 let pending = self.blocks.delete_ended(id);
                 self.finish(pending, Outcome::Delete(Err(DeleteFailure::DeviceLost)));
             }

@@ -5,8 +5,8 @@
 //! completes: there is no other clock.
 //!
 //! Invariants:
-//! - A unit changes its state when the device has accepted a request for it and when the request completes. An operation
-//!   that the device could not take yet leaves no trace.
+//! - The scheduler changes the state of a unit when the device has accepted a request for it and when the request completes.
+//!   An operation that the device could not take yet leaves no trace. Deletes and releases are the engine's.
 //! - Every operation that the device served or refused leaves as one [`Event`]: returned by [`complete`](Scheduler::complete),
 //!   or kept for [`take_event`](Scheduler::take_event).
 //! - Before [`allow_changes`](Scheduler::allow_changes) no unit is erased except by [`submit_erase`](Scheduler::submit_erase).
@@ -106,6 +106,11 @@ impl<D: DataDevice> Scheduler<D> {
         &self.units
     }
 
+    /// Returns the units, for transitions that need no request to the device.
+    pub(crate) fn units_mut(&mut self) -> &mut UnitTable {
+        &mut self.units
+    }
+
     /// Returns the number of writes that waited for an erase.
     pub(crate) fn writes_that_waited(&self) -> u64 {
         self.writes_that_waited
@@ -146,30 +151,6 @@ impl<D: DataDevice> Scheduler<D> {
         self.lanes[lane as usize].push_write(write);
     }
 
-    pub(crate) fn delete(&mut self, address: UnitAddress, id: u64, has_readers: bool) {
-        self.units.delete(address, id, has_readers);
-    }
-
-    pub(crate) fn set_expiring(&mut self, address: UnitAddress, is_expiring: bool) {
-        self.units.set_expiring(address, is_expiring);
-    }
-
-    pub(crate) fn last_reader_left(&mut self, address: UnitAddress) {
-        self.units.last_reader_left(address);
-    }
-
-    pub(crate) fn release(&mut self, address: UnitAddress) {
-        self.units.release(address);
-    }
-
-    pub(crate) fn discard(&mut self, address: UnitAddress) {
-        self.units.discard(address);
-    }
-
-    pub(crate) fn erase_leftover(&mut self, address: UnitAddress) {
-        self.units.erase_leftover(address);
-    }
-
     /// Removes the reads and writes that wait on a lane.
     pub(crate) fn take_waiting(&mut self, lane: u32) -> (VecDeque<BlockRead>, VecDeque<Write>) {
         let lane = &mut self.lanes[lane as usize];
@@ -181,17 +162,6 @@ impl<D: DataDevice> Scheduler<D> {
     /// Removes the writes that wait on a lane.
     pub(crate) fn take_waiting_writes(&mut self, lane: u32) -> VecDeque<Write> {
         self.lanes[lane as usize].take_writes()
-    }
-
-    /// Makes the deleted blocks of a lane live again whose erases have not begun. Returns their ids.
-    pub(crate) fn restore_deleted(&mut self, lane: u32) -> Vec<u64> {
-        self.units.restore_deleted(lane)
-    }
-
-    /// Gives up the deletes of a lane whose erases have not begun. Returns their ids.
-    pub(crate) fn abandon_deletes(&mut self, lane: u32) -> Vec<u64> {
-        assert!(self.port.is_lost(), "deletes are given up when the device is lost");
-        self.units.abandon_deletes(lane)
     }
 
     /// Returns the next operation that ended.
