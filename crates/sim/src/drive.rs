@@ -18,7 +18,7 @@ mod translation;
 mod write;
 
 use crate::config::{DriveConfig, InitialState};
-use crate::event::Ticket;
+use crate::event::{Event, Ticket};
 use crate::ftl::{StopCheck, never_stop};
 use crate::host::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLock, Transfer};
 use crate::ids::{DieId, HedgeSlot, Lpn, RequestSlot};
@@ -395,20 +395,25 @@ impl FrontEnd for Drive {
         self.translation.watch_for_copies(&mut self.kernel, die);
     }
 
-    fn is_timer_of(&self, die: DieId, timer: Ticket) -> bool {
-        self.volatile.idle_dies.as_ref().is_some_and(|idle_dies| idle_dies.is_current(die, timer))
+    fn ends_timer(&mut self, event: Event, ticket: Ticket) -> bool {
+        match event {
+            Event::DieIdle(die) => {
+                self.volatile.idle_dies.as_mut().is_some_and(|idle_dies| idle_dies.ends_timer(die, ticket))
+            }
+            _ => self.translation.ends_timer(event, ticket),
+        }
     }
 
     fn die_idle(&mut self, die: DieId) {
         self.collect_idle(die);
     }
 
-    fn hedge_deadline(&mut self, slot: HedgeSlot, timer: Ticket) {
-        self.translation.hedge_deadline(&mut self.kernel, slot, timer);
+    fn hedge_deadline(&mut self, slot: HedgeSlot) {
+        self.translation.hedge_deadline(&mut self.kernel, slot);
     }
 
-    fn copy_due(&mut self, die: DieId, timer: Ticket) {
-        self.translation.copy_due(&mut self.kernel, die, timer);
+    fn copy_due(&mut self, die: DieId) {
+        self.translation.copy_due(&mut self.kernel, die);
     }
 
     fn host_idle(&mut self) {

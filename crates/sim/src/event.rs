@@ -32,13 +32,33 @@ pub enum Event {
     CopyDue(DieId),
 }
 
-/// Names a scheduled event, to recognise an event that is out of date.
+/// The identity of a scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u32);
 
-impl Ticket {
-    /// Names no event.
-    pub const NONE: Self = Self(u32::MAX);
+/// A timer, whose end is an event. Where it is stopped, or started anew, the event of its last start is *stale*: it stays in
+/// the queue and ends nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Timer(Ticket);
+
+impl Timer {
+    /// No event has this ticket.
+    pub const STOPPED: Self = Self(Ticket(u32::MAX));
+
+    #[inline]
+    pub fn is_running(self) -> bool {
+        self.0 != Self::STOPPED.0
+    }
+
+    /// Returns whether the event that happens now ends this timer, which is stopped then; otherwise the event is stale.
+    #[inline]
+    pub fn ends(&mut self, ticket: Ticket) -> bool {
+        let ends = self.0 == ticket;
+        if ends {
+            *self = Self::STOPPED;
+        }
+        ends
+    }
 }
 
 /// Scheduled events, earliest first.
@@ -49,6 +69,12 @@ pub struct EventQueue {
 }
 
 impl EventQueue {
+    /// Starts a timer that ends with `event` at `time`.
+    #[inline]
+    pub fn start_timer(&mut self, time: Instant, event: Event) -> Timer {
+        Timer(self.schedule(time, event))
+    }
+
     /// Schedules `event` at `time`.
     #[inline]
     pub fn schedule(&mut self, time: Instant, event: Event) -> Ticket {
@@ -64,7 +90,7 @@ impl EventQueue {
             Event::CopyDue(die) => (8, die.0),
         };
         debug_assert!(index < 1 << 28, "indices have 28 bits");
-        // 31 bits, so that no ticket is `Ticket::NONE`. Where the sequence wraps, two events of one time and on either
+        // 31 bits, so that no ticket is that of `Timer::STOPPED`. Where the sequence wraps, two events of one time and on either
         // side of it change places: the order is still total and the same on every run.
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1) & 0x7fff_ffff;

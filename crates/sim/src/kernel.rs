@@ -14,7 +14,7 @@ pub(crate) use run::{FrontEnd, run};
 
 use crate::account::TimeAccounts;
 use crate::config::DriveConfig;
-use crate::event::{Event, EventQueue, Ticket};
+use crate::event::{Event, EventQueue, Timer};
 use crate::host::{CompletionPath, HostIdle, Link, Submission, Transfer};
 use crate::ids::{BufferSlot, DieId, Lpn, PlaneId, RequestSlot};
 use crate::nand::{FlashArray, Geometry, Operation as FlashOperation, Owner, Program};
@@ -229,10 +229,16 @@ impl<S> Kernel<S> {
         None
     }
 
-    /// Schedules `event` a while from now.
+    /// Schedules `event` after `time`.
     #[inline]
-    pub(crate) fn schedule_after(&mut self, time: Duration, event: Event) -> Ticket {
-        self.volatile.events.schedule(self.now + time, event)
+    pub(crate) fn schedule_after(&mut self, time: Duration, event: Event) {
+        self.volatile.events.schedule(self.now + time, event);
+    }
+
+    /// Starts a timer that ends with `event` after `time`.
+    #[inline]
+    pub(crate) fn start_timer(&mut self, time: Duration, event: Event) -> Timer {
+        self.volatile.events.start_timer(self.now + time, event)
     }
 
     /// Sends `bytes` of a request over the link, which carry `carried` mapping units; the first transfer takes the
@@ -400,7 +406,7 @@ impl<S> Kernel<S> {
         if self.volatile.in_flight == 0
             && let Some(after) = self.volatile.host_idle.starts_after()
         {
-            let timer = self.volatile.events.schedule(self.now + after, Event::HostIdle);
+            let timer = self.start_timer(after, Event::HostIdle);
             self.volatile.host_idle.started(timer);
         }
     }

@@ -27,14 +27,14 @@
 //! Invariants:
 //! - every hedged access completes once, and stays until all its flash operations but the copies' have ended;
 //! - a copy can be read only once its mapping unit's home is programmed;
-//! - a timer that is not the last one that was started has no effect.
+//! - no timer runs for an access that has ended.
 
 mod hedge;
 mod versions;
 
 use super::request::HostRequest;
 use crate::config::DriveConfig;
-use crate::event::{Event, Ticket};
+use crate::event::{Event, Ticket, Timer};
 use crate::ftl::{Ftl, GcWork, Placed};
 use crate::ids::{DieId, HedgeSlot, Lpn, PlaneId};
 use crate::kernel::Kernel;
@@ -71,7 +71,7 @@ pub(super) struct ReplicationCounts {
 #[derive(Clone, Copy, Debug)]
 struct DieCopies {
     /// The timer of the next copy.
-    timer: Ticket,
+    timer: Timer,
     /// Whether a copy is being written.
     writing: bool,
     /// Since when another access waits for that.
@@ -126,7 +126,7 @@ impl Replicator {
         let timing = Timing::new(config, seed);
         let bus = timing.bus(geometry.unit_bytes);
         let (read, write) = ((timing.read + bus).max(Duration::from_ns(1)), timing.program + bus);
-        let idle = DieCopies { timer: Ticket::NONE, writing: false, waited_since: None, used: 0 };
+        let idle = DieCopies { timer: Timer::STOPPED, writing: false, waited_since: None, used: 0 };
         Some(Self {
             groups: Groups::new(shape, policy.expect("validation built every policy once")),
             history: History::new(shape.pages, shape.chips),
@@ -198,7 +198,7 @@ impl Replicator {
 
     /// Starts the timer of an access's next deadline.
     fn start_deadline(&mut self, kernel: &mut DriveKernel, slot: HedgeSlot) {
-        self.hedged[slot].timer = kernel.schedule_after(self.delay, Event::HedgeDeadline(slot));
+        self.hedged[slot].timer = kernel.start_timer(self.delay, Event::HedgeDeadline(slot));
     }
 
     // Reads.
@@ -279,7 +279,7 @@ impl Replicator {
 
     /// Adds a hedged access, whose first flash operation is about to be queued.
     fn hedge(&mut self, lpn: Lpn, home: DieId, owner: Owner, kind: HedgeKind) -> HedgeSlot {
-        let (number, timer) = (self.versions.next(), Ticket::NONE);
+        let (number, timer) = (self.versions.next(), Timer::STOPPED);
         let (under_way, operations, is_complete) = (1, 1, false);
         let access =
             HedgedAccess { lpn, home, owner, kind, under_way, operations, is_complete, timer, number };
@@ -327,10 +327,9 @@ impl Replicator {
         kernel: &mut DriveKernel,
         ftl: &mut Ftl,
         slot: HedgeSlot,
-        timer: Ticket,
     ) -> Option<DieId> {
         let access = &mut self.hedged[slot];
-        if access.timer != timer || access.is_complete {
+        if access.is_complete {
             return None;
         }
         let (lpn, home) = (access.lpn, access.home);
@@ -406,9 +405,14 @@ impl Replicator {
         self.extra.idle(die.0, now);
     }
 
-    /// Whether `timer` is the one that runs for a die's next copy.
-    pub(super) fn is_timer_of(&self, die: DieId, timer: Ticket) -> bool {
-        self.dies[die.index()].timer == timer
+    /// Whether an event ends the timer of an access's deadline; see [`Timer::ends`].
+    pub(super) fn ends_deadline(&mut self, slot: HedgeSlot, ticket: Ticket) -> bool {
+        self.hedged[slot].timer.ends(ticket)
+    }
+
+    /// Whether an event ends the timer of a die's next copy; see [`Timer::ends`].
+    pub(super) fn ends_copy_timer(&mut self, die: DieId, ticket: Ticket) -> bool {
+        self.dies[die.index()].timer.ends(ticket)
     }
 
     /// Places the next copy that waits for an idle die, where it is due; otherwise starts the timer for it.
@@ -426,7 +430,7 @@ impl Replicator {
         loop {
             let at = self.extra.due(die.0)?;
             if at > now {
-                self.dies[die.index()].timer = kernel.schedule_after(at.since(now), Event::CopyDue(die));
+                self.dies[die.index()].timer = kernel.start_timer(at.since(now), Event::CopyDue(die));
                 return None;
             }
             let slot = self.extra.take(die.0, now).expect("it is due");
@@ -490,7 +494,7 @@ impl Replicator {
                 let access = &mut self.hedged[slot];
                 access.under_way -= 1;
                 if access.under_way == 0 {
-                    access.timer = Ticket::NONE;
+                    access.timer = Timer::STOPPED;
                     self.hedged.remove(slot);
                 }
                 completed
@@ -543,7 +547,7 @@ impl Replicator {
             }
         }
         let write = &mut self.hedged[slot];
-        write.timer = Ticket::NONE;
+        write.timer = Timer::STOPPED;
         self.versions.program(write.lpn, write.number);
         self.hedged.remove(slot);
     }
@@ -609,7 +613,7 @@ impl Replicator {
         self.hedged = Slab::new();
         self.writes.fill(None);
         for die in &mut self.dies {
-            (die.timer, die.writing, die.waited_since) = (Ticket::NONE, false, None);
+            (die.timer, die.writing, die.waited_since) = (Timer::STOPPED, false, None);
         }
         self.groups.clear();
     }

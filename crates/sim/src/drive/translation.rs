@@ -16,7 +16,7 @@ use super::replication::{CopyPlaced, ReplicationCounts, Replicator};
 use super::request::HostRequest;
 use super::rotation::Rotation;
 use crate::config::{DeferGc, DriveConfig};
-use crate::event::Ticket;
+use crate::event::{Event, Ticket};
 use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, StopCheck};
 use crate::ids::{DieId, FlashPage, HedgeSlot, Lpn, PlaneId, RequestSlot, TurnId};
 use crate::kernel::Kernel;
@@ -442,15 +442,20 @@ impl Translation {
         replicator.finished(kernel, &mut self.ftl, operation)
     }
 
+    /// Whether an event of replication ends its timer; otherwise it is stale.
+    pub(super) fn ends_timer(&mut self, event: Event, ticket: Ticket) -> bool {
+        let replicator = self.replicator.as_mut().expect("only replication has these timers");
+        match event {
+            Event::HedgeDeadline(slot) => replicator.ends_deadline(slot, ticket),
+            Event::CopyDue(die) => replicator.ends_copy_timer(die, ticket),
+            _ => unreachable!("{event:?} is none of replication"),
+        }
+    }
+
     /// The deadline of a hedged access has passed.
-    pub(super) fn hedge_deadline(
-        &mut self,
-        kernel: &mut Kernel<HostRequest>,
-        slot: HedgeSlot,
-        timer: Ticket,
-    ) {
+    pub(super) fn hedge_deadline(&mut self, kernel: &mut Kernel<HostRequest>, slot: HedgeSlot) {
         let replicator = self.replicator.as_mut().expect("only its accesses have deadlines");
-        if let Some(die) = replicator.deadline_passed(kernel, &mut self.ftl, slot, timer) {
+        if let Some(die) = replicator.deadline_passed(kernel, &mut self.ftl, slot) {
             self.write_next_copy(kernel, die);
         }
     }
@@ -467,10 +472,8 @@ impl Translation {
     }
 
     /// A die may have been idle for long enough for the next copy.
-    pub(super) fn copy_due(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId, timer: Ticket) {
-        if self.replicator.as_ref().is_some_and(|replicator| replicator.is_timer_of(die, timer)) {
-            self.write_next_copy(kernel, die);
-        }
+    pub(super) fn copy_due(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
+        self.write_next_copy(kernel, die);
     }
 
     /// Writes the copy that is due on an idle die.

@@ -1,6 +1,6 @@
 //! When the host counts as idle: it has had nothing in flight for a while.
 
-use crate::event::Ticket;
+use crate::event::{Ticket, Timer};
 use flashlane_base::Duration;
 
 /// The timer of an idle host. Invariant: while requests are in flight no timer runs and the host is not idle.
@@ -8,13 +8,13 @@ use flashlane_base::Duration;
 pub(crate) struct HostIdle {
     /// How long after the last completion; `None` where the drive does nothing then.
     after: Option<Duration>,
-    timer: Ticket,
+    timer: Timer,
     idle: bool,
 }
 
 impl HostIdle {
     pub(crate) fn new(after: Option<Duration>) -> Self {
-        Self { after, timer: Ticket::NONE, idle: false }
+        Self { after, timer: Timer::STOPPED, idle: false }
     }
 
     /// The timer after a power cut, with the same setting.
@@ -29,7 +29,7 @@ impl HostIdle {
     /// The host sends a request.
     #[inline]
     pub(crate) fn request_accepted(&mut self) {
-        (self.idle, self.timer) = (false, Ticket::NONE);
+        (self.idle, self.timer) = (false, Timer::STOPPED);
     }
 
     /// How long the timer has to run now that nothing is in flight.
@@ -38,14 +38,14 @@ impl HostIdle {
         self.after
     }
 
-    pub(crate) fn started(&mut self, timer: Ticket) {
+    pub(crate) fn started(&mut self, timer: Timer) {
         debug_assert!(!self.idle, "an idle host has nothing to complete");
         self.timer = timer;
     }
 
-    /// The timer with this ticket ends. Returns whether it is the one that runs.
-    pub(crate) fn ended(&mut self, timer: Ticket) -> bool {
-        let ends = timer == self.timer;
+    /// Whether an event ends the timer, so that the host is idle; see [`Timer::ends`].
+    pub(crate) fn ends_timer(&mut self, ticket: Ticket) -> bool {
+        let ends = self.timer.ends(ticket);
         self.idle |= ends;
         ends
     }

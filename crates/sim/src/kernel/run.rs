@@ -26,22 +26,21 @@ pub(crate) trait FrontEnd {
     /// Flash operations of `die` finished, in this order; perhaps none.
     fn flash_finished(&mut self, die: DieId, finished: &[FlashOperation]);
 
-    /// Whether the timer of an idle die is still the one that runs. One that does not leaves clock and hash alone; those of
-    /// replication advance both and are checked by their handler, which is part of every pinned hash.
-    fn is_timer_of(&self, _die: DieId, _timer: Ticket) -> bool {
-        false
+    /// Whether an event of the front end's timers ends its timer; otherwise it is stale, and not handled.
+    fn ends_timer(&mut self, event: Event, _ticket: Ticket) -> bool {
+        unreachable!("{event:?} ends no timer of this drive")
     }
 
     /// A die has been idle for the time after which it is given work.
     fn die_idle(&mut self, _die: DieId) {}
 
     /// The deadline of a hedged access has passed.
-    fn hedge_deadline(&mut self, _slot: HedgeSlot, _timer: Ticket) {
+    fn hedge_deadline(&mut self, _slot: HedgeSlot) {
         unreachable!("only replication hedges accesses")
     }
 
     /// A die may have been idle for the time after which it is given the next copy to write.
-    fn copy_due(&mut self, _die: DieId, _timer: Ticket) {
+    fn copy_due(&mut self, _die: DieId) {
         unreachable!("only replication writes copies")
     }
 
@@ -91,6 +90,9 @@ pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Comp
 }
 
 /// Handles the next event, and all that follows from it at the same time.
+///
+/// Stale events of idle dies and hosts leave clock and hash alone; those of replication advance both, which is part of every
+/// pinned hash.
 #[inline]
 fn step<F: FrontEnd>(front: &mut F) {
     let kernel = front.kernel();
@@ -125,13 +127,13 @@ fn step<F: FrontEnd>(front: &mut F) {
             }
         }
         Event::DieIdle(die) => {
-            if front.is_timer_of(die, ticket) {
+            if front.ends_timer(event, ticket) {
                 front.kernel().advance(time, DIE_IDLE | u64::from(die.0));
                 front.die_idle(die);
             }
         }
         Event::HostIdle => {
-            if kernel.volatile.host_idle.ended(ticket) {
+            if kernel.volatile.host_idle.ends_timer(ticket) {
                 kernel.advance(time, HOST_IDLE);
                 front.host_idle();
             }
@@ -146,11 +148,15 @@ fn step<F: FrontEnd>(front: &mut F) {
         }
         Event::HedgeDeadline(slot) => {
             kernel.advance(time, HEDGE_DEADLINE | u64::from(slot.0));
-            front.hedge_deadline(slot, ticket);
+            if front.ends_timer(event, ticket) {
+                front.hedge_deadline(slot);
+            }
         }
         Event::CopyDue(die) => {
             kernel.advance(time, COPY_DUE | u64::from(die.0));
-            front.copy_due(die, ticket);
+            if front.ends_timer(event, ticket) {
+                front.copy_due(die);
+            }
         }
     }
 }

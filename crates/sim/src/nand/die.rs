@@ -2,7 +2,7 @@
 
 use super::operation::Defer;
 use super::queue::{OpSlot, Operations, Queue};
-use crate::event::Ticket;
+use crate::event::Timer;
 use crate::ids::ChannelId;
 use flashlane_base::{Duration, Instant};
 use flashlane_policy::scheduling::RANKS;
@@ -22,8 +22,8 @@ pub(super) struct Die {
     pub(super) program_waits_for_array: bool,
     /// A read that is done in the array and waits for the register.
     pub(super) read_waits_for_register: bool,
-    /// The event that ends the array time.
-    pub(super) ticket: Ticket,
+    /// The timer of the array time.
+    pub(super) array_timer: Timer,
     pub(super) array_ends: Instant,
     pub(super) suspended: OpSlot,
     pub(super) suspended_left: Duration,
@@ -45,7 +45,7 @@ impl Die {
             transferring: OpSlot::NONE,
             program_waits_for_array: false,
             read_waits_for_register: false,
-            ticket: Ticket::NONE,
+            array_timer: Timer::STOPPED,
             array_ends: Instant::ZERO,
             suspended: OpSlot::NONE,
             suspended_left: Duration::ZERO,

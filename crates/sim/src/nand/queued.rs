@@ -8,7 +8,7 @@
 //! Invariants:
 //! - an operation is in one place until it is finished: in a queue of its die, in its array or register, suspended, in the
 //!   queue of paused GC, or joined to one that is;
-//! - a die has an array event scheduled while its array runs, which its ticket names; a suspended operation has none;
+//! - the array timer of a die runs while its array does, and not for a suspended operation;
 //! - a die that has something to transfer is on the bus of its channel or waits for it.
 
 mod gc;
@@ -28,7 +28,7 @@ use super::queue::{Node, OpSlot, Operations};
 use super::scheduler::{Scheduler, ranks};
 use crate::account::TimeAccount;
 use crate::config::DriveConfig;
-use crate::event::{Event, EventQueue, Ticket};
+use crate::event::{Event, EventQueue, Ticket, Timer};
 use crate::ids::{ChannelId, DieId, Lpn};
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
@@ -271,7 +271,7 @@ impl Queued {
         if read.is_none() {
             (state.array, state.suspended) = (state.suspended, OpSlot::NONE);
             state.array_ends = now + state.suspended_left;
-            state.ticket = events.schedule(state.array_ends, Event::Array(die));
+            state.array_timer = events.start_timer(state.array_ends, Event::Array(die));
         }
         read
     }
@@ -280,14 +280,15 @@ impl Queued {
     fn suspend(&mut self, die: DieId, now: Instant) {
         let Some(overhead) = self.media.timing().suspend else { return };
         let state = &mut self.dies[die.index()];
-        let running = state.ticket != Ticket::NONE && !state.register.is_some() && !state.suspended.is_some();
+        let running =
+            state.array_timer.is_running() && !state.register.is_some() && !state.suspended.is_some();
         if !running || self.ops[state.array].operation.is_read() {
             return;
         }
         state.suspended = state.array;
         state.suspended_left = state.array_ends.since(now) + overhead;
         state.array = OpSlot::NONE;
-        state.ticket = Ticket::NONE;
+        state.array_timer = Timer::STOPPED;
         self.media.count_suspend();
     }
 
@@ -317,9 +318,9 @@ impl Queued {
         if node.is_multi_plane || node.operation.planes() > 1 {
             self.media.count_multi_plane();
         }
-        debug_assert!(state.array.is_some() && state.ticket == Ticket::NONE, "one array time runs");
+        debug_assert!(state.array.is_some() && !state.array_timer.is_running(), "one array time runs");
         state.array_ends = ends;
-        state.ticket = events.schedule(ends, Event::Array(die));
+        state.array_timer = events.start_timer(ends, Event::Array(die));
     }
 
     /// Programs what is in the register, of which the first operation is `first`.
@@ -419,10 +420,9 @@ impl Scheduler for Queued {
         finished: &mut Vec<Operation>,
     ) {
         let state = &mut self.dies[die.index()];
-        if state.ticket != ticket {
+        if !state.array_timer.ends(ticket) {
             return; // suspended meanwhile
         }
-        state.ticket = Ticket::NONE;
         let op = state.array;
         self.record_array_end(op, now);
         let state = &mut self.dies[die.index()];

@@ -2,7 +2,7 @@
 //!
 //! A hedged access stays from its arrival until its last flash operation has ended, also after it has completed.
 
-use crate::event::Ticket;
+use crate::event::Timer;
 use crate::ids::{DieId, Lpn};
 use crate::nand::{Owner, Read};
 use flashlane_replication::{Candidate, Slot};
@@ -39,7 +39,7 @@ pub(super) struct HedgedAccess {
     pub(super) operations: u32,
     pub(super) is_complete: bool,
     /// The timer of its next deadline.
-    pub(super) timer: Ticket,
+    pub(super) timer: Timer,
     /// Its place in the order of all hedged accesses and trims; see `versions`.
     pub(super) number: u64,
 }
