@@ -61,8 +61,8 @@ pub(super) struct WritePath {
     latency: Duration,
     /// Writes that wait for room in the buffer, first come first.
     stalled: VecDeque<RequestSlot>,
-    /// Slots of buffered units for which there was no block left.
-    unplaced: Vec<BufferSlot>,
+    /// Slots of buffered units that are lost, as no block was left to write them to.
+    lost_slots: Vec<BufferSlot>,
     /// Flushes that wait for the buffer.
     flushing: Vec<RequestSlot>,
     /// Mapping units that were in the buffer when a write bypassed it that is not durable yet: the version that a power cut loses,
@@ -90,7 +90,7 @@ impl WritePath {
             latency: buffer.map(|buffer| buffer.latency.0).unwrap_or_default(),
             buffer: WriteBuffer::new(config, geometry, counts.drains),
             stalled: VecDeque::new(),
-            unplaced: Vec::new(),
+            lost_slots: Vec::new(),
             flushing: Vec::new(),
             bypassed: BTreeMap::new(),
             counts,
@@ -228,7 +228,7 @@ impl WritePath {
     pub(super) fn drain(&mut self, kernel: &mut DriveKernel, translation: &mut Translation) {
         loop {
             // Without a block left to write to, units leave the buffer as fast as they are chosen.
-            while let Some(slot) = self.unplaced.pop() {
+            while let Some(slot) = self.lost_slots.pop() {
                 self.release(kernel, translation, slot);
             }
             let forced = self.forced_drain(kernel);
@@ -432,7 +432,7 @@ impl WritePath {
                 for &request in self.flushing.iter().chain(&self.stalled) {
                     kernel.request_mut(request).fail(Failure::WornOut);
                 }
-                self.unplaced.push(slot);
+                self.lost_slots.push(slot);
             }
             _ => unreachable!("only programs of host data need a place"),
         }
