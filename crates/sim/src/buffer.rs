@@ -11,16 +11,16 @@
 //! policy with one queue drain in the queue's order, so that a unit whose package still programs one of the buffer's holds
 //! up those behind it; those of a policy with a queue a package go to all packages at once.
 
+mod drain_load;
 mod drain_queue;
-mod drain_stats;
 mod epochs;
 
 use crate::config::{DriveConfig, Placement};
 use crate::ids::{BufferSlot, Lpn, PlaneId};
 use crate::nand::{Geometry, Timing};
+use drain_load::DrainLoad;
+pub(crate) use drain_load::{DrainCause, DrainCounters};
 use drain_queue::DrainQueue;
-use drain_stats::DrainStats;
-pub(crate) use drain_stats::{DrainCause, DrainCounters};
 use epochs::FlushEpochs;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_policy::buffer::{Access, Page, Queues, Replacement, Shape};
@@ -128,7 +128,7 @@ pub(crate) struct WriteBuffer {
     /// Most units draining to a channel.
     most_on_channel: usize,
     drain_queue: DrainQueue,
-    stats: DrainStats,
+    load: DrainLoad,
     epochs: FlushEpochs,
     // Empty lists, kept to spare their allocation.
     batch_slots: Vec<u32>,
@@ -192,7 +192,7 @@ impl WriteBuffer {
             most_on_channel,
             drain_queue: DrainQueue::new(policy.queues(), packages),
             policy,
-            stats: DrainStats::new(geometry.channels, geometry.packages, counters),
+            load: DrainLoad::new(geometry.channels, geometry.packages, counters),
             epochs: FlushEpochs::default(),
             batch_slots: Vec::new(),
             pads: Vec::new(),
@@ -329,8 +329,8 @@ impl WriteBuffer {
                 return self.draining < self.most_on_channel;
             };
             let package = plane.0 / self.planes_per_package;
-            (self.stats.on_channel_of(package) as usize) < self.most_on_channel
-                && !(self.in_order && self.stats.to(package) > 0)
+            (self.load.on_channel_of(package) as usize) < self.most_on_channel
+                && !(self.in_order && self.load.to(package) > 0)
         })?;
         self.draining += 1;
         self.count_drain(slot, now);
@@ -437,7 +437,7 @@ impl WriteBuffer {
         let entry = &mut self.entries[slot.index()];
         if let Some(plane) = entry.plane.filter(|_| !entry.is_counted) {
             entry.is_counted = true;
-            self.stats.begin(plane.0 / self.planes_per_package, now);
+            self.load.begin(plane.0 / self.planes_per_package, now);
         }
     }
 
@@ -446,7 +446,7 @@ impl WriteBuffer {
         let entry = &mut self.entries[slot.index()];
         if std::mem::take(&mut entry.is_counted) {
             let plane = entry.plane.expect("a unit is counted with its plane");
-            self.stats.end(plane.0 / self.planes_per_package, now);
+            self.load.end(plane.0 / self.planes_per_package, now);
         }
     }
 
@@ -462,7 +462,7 @@ impl WriteBuffer {
         self.entries[slot.index()].stage = Stage::Programming;
         self.supersede(slot);
         let Entry { pad, cause, .. } = self.entries[slot.index()];
-        self.stats.count(pad, cause);
+        self.load.count(pad, cause);
     }
 
     /// The unit in `slot` is on flash, or never will be: its slot is free.
@@ -511,7 +511,7 @@ impl WriteBuffer {
 
     /// The counters of drains.
     pub(crate) fn drain_counters(&self) -> DrainCounters {
-        self.stats.counters()
+        self.load.counters()
     }
 
     /// Returns the number of units that the host wrote and that are not being programmed.

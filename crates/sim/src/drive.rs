@@ -32,7 +32,7 @@ use flashlane_device::{
 };
 use idle::IdleDies;
 use read::ReadPath;
-use request::{Delivery, HostRequest, pieces_of};
+use request::{HostRequest, LinkTransfers, pieces_of};
 use translation::Translation;
 use write::WritePath;
 
@@ -40,7 +40,7 @@ use write::WritePath;
 pub struct Drive {
     config: DriveConfig,
     geometry: Geometry,
-    delivery: Delivery,
+    transfers: LinkTransfers,
     kernel: Kernel<HostRequest>,
     translation: Translation,
     volatile: Volatile,
@@ -62,7 +62,7 @@ impl Volatile {
     fn new(
         config: &DriveConfig,
         geometry: &Geometry,
-        delivery: Delivery,
+        transfers: LinkTransfers,
         idle_gc: bool,
         counts: Counts,
     ) -> Self {
@@ -70,8 +70,8 @@ impl Volatile {
             commands: CommandQueue::new(config.link.commands_wait),
             lock: config.link.read_write_exclusion.then(|| ReadWriteLock::new(counts.lock_waits)),
             idle_dies: idle_gc.then(|| IdleDies::new(config, geometry)),
-            reads: ReadPath::new(config, geometry, delivery, counts.reads),
-            writes: WritePath::new(config, geometry, delivery, counts.writes),
+            reads: ReadPath::new(config, geometry, transfers, counts.reads),
+            writes: WritePath::new(config, geometry, transfers, counts.writes),
         }
     }
 
@@ -104,7 +104,7 @@ impl Drive {
         assert!(config.lanes.is_none(), "a profile with [lanes] is that of an Sdf");
         let geometry = Geometry::new(config);
         let translation = Translation::new(config, &geometry, seed, watch)?;
-        let delivery = Delivery {
+        let transfers = LinkTransfers {
             unit_bytes: geometry.unit_bytes,
             whole_reads: config.compat.disksim.whole_reads,
             completions_wait: config.compat.disksim.completions_wait,
@@ -112,9 +112,9 @@ impl Drive {
         let idle_gc = translation.has_idle_gc();
         Some(Self {
             config: config.clone(),
-            delivery,
+            transfers,
             kernel: Kernel::new(profile(config), config, &geometry, seed),
-            volatile: Volatile::new(config, &geometry, delivery, idle_gc, Counts::default()),
+            volatile: Volatile::new(config, &geometry, transfers, idle_gc, Counts::default()),
             translation,
             geometry,
         })
@@ -161,7 +161,7 @@ impl Drive {
                     self.start_write(slot);
                 }
             }
-            Operation::Trim | Operation::Flush => self.delivery.transfer_in(&mut self.kernel, slot, 0),
+            Operation::Trim | Operation::Flush => self.transfers.transfer_in(&mut self.kernel, slot, 0),
             Operation::Erase => unreachable!("the profile has no erase unit: submit refused it"),
         }
     }
@@ -171,13 +171,13 @@ impl Drive {
         self.kernel.charge(slot, Part::Queue);
         let Request { offset_bytes, length_bytes, .. } = self.kernel.request(slot).request();
         self.translation.prefetch_place(self.lpn_at(offset_bytes));
-        self.delivery.transfer_in(&mut self.kernel, slot, length_bytes);
+        self.transfers.transfer_in(&mut self.kernel, slot, length_bytes);
     }
 
     /// A command, with its data if it has any, has crossed the link.
     fn command_received(&mut self, slot: RequestSlot) {
         let request = self.kernel.request(slot).request();
-        let unit_bytes = self.delivery.unit_bytes;
+        let unit_bytes = self.transfers.unit_bytes;
         match request.operation {
             Operation::Write => {
                 self.release_lock(LockMode::Write, slot);
@@ -196,7 +196,7 @@ impl Drive {
     }
 
     fn lpn_at(&self, offset_bytes: u64) -> Lpn {
-        Lpn((offset_bytes / self.delivery.unit_bytes) as u32)
+        Lpn((offset_bytes / self.transfers.unit_bytes) as u32)
     }
 
     fn read_arrived(&mut self, slot: RequestSlot) {
@@ -329,7 +329,7 @@ impl Drive {
 
     /// What has completed and is not on flash.
     fn unflushed(&self) -> Vec<AtRisk> {
-        let unit_bytes = self.delivery.unit_bytes;
+        let unit_bytes = self.transfers.unit_bytes;
         let capacity_bytes = self.kernel.profile().capacity_bytes;
         let at_risk = self.volatile.writes.at_risk().map(|(lpn, since)| {
             let offset_bytes = u64::from(lpn.0) * unit_bytes;
@@ -374,7 +374,7 @@ impl FrontEnd for Drive {
     fn transfer_ended(&mut self, transfer: Transfer) {
         let slot = transfer.request;
         match transfer.direction {
-            Direction::Out => self.delivery.units_done(&mut self.kernel, slot, transfer.units),
+            Direction::Out => self.transfers.units_done(&mut self.kernel, slot, transfer.units),
             Direction::In => self.command_received(slot),
         }
         self.volatile.commands.transfer_ended();
@@ -475,7 +475,7 @@ impl Device for Drive {
         let (counts, idle_gc) = (self.volatile.counts(&self.kernel), self.translation.has_idle_gc());
         self.translation.cut_power(self.kernel.now());
         self.kernel.cut_power();
-        self.volatile = Volatile::new(&self.config, &self.geometry, self.delivery, idle_gc, counts);
+        self.volatile = Volatile::new(&self.config, &self.geometry, self.transfers, idle_gc, counts);
         Some(lost)
     }
 }

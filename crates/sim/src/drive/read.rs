@@ -10,7 +10,7 @@
 //! of host reads would keep the request waiting for ever. For the same reason a readahead that has not begun is cancelled when
 //! its place in the cache is needed for another stream: those that a scan leaves behind would fill the cache for ever.
 
-use super::request::{Delivery, HostRequest, pieces_of};
+use super::request::{HostRequest, LinkTransfers, pieces_of};
 use super::translation::Translation;
 use super::write::WritePath;
 use crate::cache::{Hit, ReadCache};
@@ -36,7 +36,7 @@ pub(super) struct ReadCounts {
 
 /// The part of a drive that serves reads.
 pub(super) struct ReadPath {
-    delivery: Delivery,
+    transfers: LinkTransfers,
     capacity_bytes: u64,
     readahead: Option<(Box<dyn Readahead>, ReadCache)>,
     counts: ReadCounts,
@@ -49,7 +49,7 @@ impl ReadPath {
     pub(super) fn new(
         config: &DriveConfig,
         geometry: &Geometry,
-        delivery: Delivery,
+        transfers: LinkTransfers,
         counts: ReadCounts,
     ) -> Self {
         let readahead = config.readahead.as_ref().map(|r| {
@@ -57,7 +57,7 @@ impl ReadPath {
             let cache = ReadCache::new(r.cache.0 / geometry.unit_bytes);
             (policy.expect("validation built every policy once"), cache)
         });
-        Self { delivery, capacity_bytes: config.capacity.0, readahead, counts, to_fetch: Vec::new() }
+        Self { transfers, capacity_bytes: config.capacity.0, readahead, counts, to_fetch: Vec::new() }
     }
 
     pub(super) fn counts(&self) -> ReadCounts {
@@ -82,7 +82,7 @@ impl ReadPath {
         writes: &WritePath,
         translation: &Translation,
     ) -> bool {
-        let unit_bytes = self.delivery.unit_bytes;
+        let unit_bytes = self.transfers.unit_bytes;
         pieces_of(request, unit_bytes).any(|piece| {
             let touched = piece.touched(unit_bytes);
             let buffered = writes.present(piece.lpn) & touched == touched;
@@ -100,7 +100,7 @@ impl ReadPath {
         translation: &mut Translation,
         slot: RequestSlot,
     ) -> bool {
-        let unit_bytes = self.delivery.unit_bytes;
+        let unit_bytes = self.transfers.unit_bytes;
         let request = kernel.request(slot).request();
         let (mut units, mut ready, mut ready_bytes, mut from_flash) = (0, 0, 0, 0);
         for piece in pieces_of(&request, unit_bytes) {
@@ -142,7 +142,7 @@ impl ReadPath {
         self.counts.units += u64::from(units);
         kernel.request_mut(slot).start_reading(units, from_flash);
         if ready > 0 {
-            self.delivery.deliver(kernel, slot, ready, ready_bytes);
+            self.transfers.transfer_out(kernel, slot, ready, ready_bytes);
         }
         from_flash == 0
     }
@@ -161,11 +161,11 @@ impl ReadPath {
             kernel.request_mut(slot).fail(Failure::Unreadable);
         } else if writes.keeps_reads() {
             let Request { offset_bytes, length_bytes, .. } = kernel.request(slot).request();
-            let unit_bytes = self.delivery.unit_bytes;
+            let unit_bytes = self.transfers.unit_bytes;
             let piece = piece(read.lpn, offset_bytes, offset_bytes + length_bytes, unit_bytes);
             writes.fill_clean(read.lpn, piece.touched(unit_bytes));
         }
-        self.delivery.deliver(kernel, slot, read.units, read.bus_bytes);
+        self.transfers.transfer_out(kernel, slot, read.units, read.bus_bytes);
         kernel.request_mut(slot).units_read(read.units)
     }
 
@@ -182,7 +182,7 @@ impl ReadPath {
         let (mut to_fetch, mut cancelled) = (std::mem::take(&mut self.to_fetch), 0);
         let Some((policy, cache)) = &mut self.readahead else { return (to_fetch, 0) };
         let fetch = policy.observe(request.offset_bytes..request.offset_bytes + request.length_bytes);
-        let unit_bytes = self.delivery.unit_bytes;
+        let unit_bytes = self.transfers.unit_bytes;
         // A unit of which the host has only read the beginning is fetched too.
         let first = fetch.start / unit_bytes;
         let end = fetch.end.min(self.capacity_bytes).div_ceil(unit_bytes);
@@ -233,7 +233,7 @@ impl ReadPath {
         let Some((_, cache)) = &mut self.readahead else { return };
         for (slot, bytes) in cache.fetched(lpn) {
             kernel.charge_wait(slot);
-            self.delivery.deliver(kernel, slot, 1, u64::from(bytes));
+            self.transfers.transfer_out(kernel, slot, 1, u64::from(bytes));
         }
     }
 

@@ -209,9 +209,9 @@ pub(super) fn pieces_of(request: &Request, unit_bytes: u64) -> impl Iterator<Ite
     pieces(request.offset_bytes, request.length_bytes, unit_bytes)
 }
 
-/// How requests complete: unit by unit, or a read as a whole; at once, or once their completion has crossed the link.
+/// What crosses the link of a request: its command and data, a read unit by unit or as a whole, and its completion.
 #[derive(Clone, Copy)]
-pub(super) struct Delivery {
+pub(super) struct LinkTransfers {
     pub(super) unit_bytes: u64,
     /// Whether a read crosses the link in one piece.
     pub(super) whole_reads: bool,
@@ -219,7 +219,7 @@ pub(super) struct Delivery {
     pub(super) completions_wait: bool,
 }
 
-impl Delivery {
+impl LinkTransfers {
     /// Sends a command over the link, with `bytes` of data.
     #[inline]
     pub(super) fn transfer_in(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, bytes: u64) {
@@ -232,7 +232,7 @@ impl Delivery {
 
     /// Sends mapping units of a read to the host: at once, or with the last of them.
     #[inline]
-    pub(super) fn deliver(
+    pub(super) fn transfer_out(
         &self,
         kernel: &mut Kernel<HostRequest>,
         slot: RequestSlot,

@@ -23,7 +23,7 @@
 //! - a flush completes once no write before it is in the buffer, or bypasses it and is not durable;
 //! - a mapping unit that a write has bypassed is at risk until that write is durable.
 
-use super::request::{Delivery, HostRequest, pieces_of};
+use super::request::{HostRequest, LinkTransfers, pieces_of};
 use super::translation::Translation;
 use crate::buffer::{Admission, DrainCause, DrainCounters, Unflushed, WriteBuffer};
 use crate::config::{Admit, DriveConfig};
@@ -53,7 +53,7 @@ pub(super) struct WriteCounts {
 
 /// The part of a drive that serves writes, trims and flushes.
 pub(super) struct WritePath {
-    delivery: Delivery,
+    transfers: LinkTransfers,
     buffer: Option<WriteBuffer>,
     /// Which writes go to the buffer.
     admit: Admit,
@@ -80,12 +80,12 @@ impl WritePath {
     pub(super) fn new(
         config: &DriveConfig,
         geometry: &Geometry,
-        delivery: Delivery,
+        transfers: LinkTransfers,
         counts: WriteCounts,
     ) -> Self {
         let buffer = config.buffer.as_ref();
         Self {
-            delivery,
+            transfers,
             admit: buffer.map(|buffer| buffer.admit).unwrap_or_default(),
             latency: buffer.map(|buffer| buffer.latency.0).unwrap_or_default(),
             buffer: WriteBuffer::new(config, geometry, counts.drains),
@@ -102,7 +102,7 @@ impl WritePath {
         let Some(buffer) = &self.buffer else { return self.counts };
         let stalled = self.stalled.iter().map(|&slot| {
             let write = kernel.request(slot);
-            let units = pieces_of(&write.request(), self.delivery.unit_bytes).count();
+            let units = pieces_of(&write.request(), self.transfers.unit_bytes).count();
             units as u64 - u64::from(write.buffered_units())
         });
         let waiting_units = self.counts.waiting_units + stalled.sum::<u64>() + buffer.waiting();
@@ -161,7 +161,7 @@ impl WritePath {
         slot: RequestSlot,
     ) {
         let write = kernel.request(slot).request();
-        let units = pieces_of(&write, self.delivery.unit_bytes).count() as u32;
+        let units = pieces_of(&write, self.transfers.unit_bytes).count() as u32;
         self.counts.writes += 1;
         self.counts.units += u64::from(units);
         if self.buffer.is_none() || self.bypasses(&write) {
@@ -180,7 +180,7 @@ impl WritePath {
 
     /// Whether a write bypasses the buffer.
     fn bypasses(&self, write: &Request) -> bool {
-        let unit_bytes = self.delivery.unit_bytes;
+        let unit_bytes = self.transfers.unit_bytes;
         write.durable
             || self.admit == Admit::PartialPageWrites
                 && pieces_of(write, unit_bytes).any(|piece| u64::from(piece.bytes) == unit_bytes)
@@ -188,7 +188,7 @@ impl WritePath {
 
     /// Admits a write's mapping units to the buffer as far as there is room. Returns whether all of them are in.
     fn admit(&mut self, kernel: &mut DriveKernel, translation: &mut Translation, slot: RequestSlot) -> bool {
-        let unit_bytes = self.delivery.unit_bytes;
+        let unit_bytes = self.transfers.unit_bytes;
         let number = kernel.writes();
         let write = kernel.request_mut(slot);
         let Request { offset_bytes, length_bytes, .. } = write.request();
@@ -219,7 +219,7 @@ impl WritePath {
     /// Completes an acknowledged write.
     pub(super) fn complete_buffered(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
         kernel.charge(slot, Part::Buffer);
-        self.delivery.write_units_done(kernel, slot, 1);
+        self.transfers.write_units_done(kernel, slot, 1);
     }
 
     // From the buffer to flash.
@@ -310,7 +310,7 @@ impl WritePath {
         translation: &mut Translation,
         slot: RequestSlot,
     ) {
-        let unit_bytes = self.delivery.unit_bytes;
+        let unit_bytes = self.transfers.unit_bytes;
         let write = kernel.request(slot).request();
         let (fill, owner) = (Owner::RequestFill(slot), Owner::Request(slot));
         if self.buffer.is_none() {
@@ -360,7 +360,7 @@ impl WritePath {
         if !self.bypassed.is_empty() {
             self.bypass_completed(kernel, program.lpn, slot);
         }
-        self.delivery.write_units_done(kernel, slot, program.units);
+        self.transfers.write_units_done(kernel, slot, program.units);
     }
 
     /// A write that may have bypassed a buffered mapping unit is durable there, or failed.
@@ -386,7 +386,7 @@ impl WritePath {
         if present != u64::MAX
             && let Some(plane) = translation.plane_of(lpn)
         {
-            let bytes = u64::from(present.count_zeros()) * self.delivery.unit_bytes / 64;
+            let bytes = u64::from(present.count_zeros()) * self.transfers.unit_bytes / 64;
             translation.read_rest(kernel, fill, plane, lpn, bytes);
         } else {
             self.program(kernel, translation, lpn, owner);
@@ -425,7 +425,7 @@ impl WritePath {
             Owner::Request(slot) => {
                 self.bypass_completed(kernel, lpn, slot);
                 kernel.request_mut(slot).fail(Failure::WornOut);
-                self.delivery.units_done(kernel, slot, 1);
+                self.transfers.units_done(kernel, slot, 1);
             }
             Owner::Drain(slot) => {
                 self.counts.lost += 1;
@@ -450,7 +450,7 @@ impl WritePath {
         self.counts.trims += 1;
         let (_, units, _) = {
             let Request { offset_bytes, length_bytes, .. } = kernel.request(slot).request();
-            split(offset_bytes, length_bytes, self.delivery.unit_bytes)
+            split(offset_bytes, length_bytes, self.transfers.unit_bytes)
         };
         for lpn in units.map(Lpn) {
             if let Some(buffer) = &mut self.buffer {

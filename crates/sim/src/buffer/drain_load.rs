@@ -1,5 +1,5 @@
-//! Drain statistics: mapping units that drain from the buffer to flash, by package; how long packages are busy with
-//! them, and why they drained.
+//! The load of drains: mapping units that drain from the buffer to flash, by package and channel; how long packages are busy
+//! with them, and why they drained.
 
 use flashlane_base::Instant;
 
@@ -49,11 +49,11 @@ impl DrainCounters {
 
 /// The units that drain, by package and channel.
 #[derive(Debug)]
-pub(super) struct DrainStats {
+pub(super) struct DrainLoad {
     /// Units that drain to each package.
     units_to_package: Vec<u32>,
     /// Units that drain over each channel.
-    channels: Vec<u32>,
+    units_over_channel: Vec<u32>,
     packages_per_channel: u32,
     /// Packages with any.
     busy: usize,
@@ -64,12 +64,12 @@ pub(super) struct DrainStats {
     counters: DrainCounters,
 }
 
-impl DrainStats {
+impl DrainLoad {
     /// No drains, and counters that start at `counters`.
     pub(super) fn new(channels: u32, packages_per_channel: u32, counters: DrainCounters) -> Self {
         Self {
             units_to_package: vec![0; (channels * packages_per_channel) as usize],
-            channels: vec![0; channels as usize],
+            units_over_channel: vec![0; channels as usize],
             packages_per_channel,
             busy: 0,
             since: Instant::ZERO,
@@ -85,12 +85,12 @@ impl DrainStats {
 
     /// Units that drain over the channel of `package`.
     pub(super) fn on_channel_of(&self, package: u32) -> u32 {
-        self.channels[(package / self.packages_per_channel) as usize]
+        self.units_over_channel[(package / self.packages_per_channel) as usize]
     }
 
     /// The drain of a unit starts, to `package`.
     pub(super) fn begin(&mut self, package: u32, now: Instant) {
-        self.channels[(package / self.packages_per_channel) as usize] += 1;
+        self.units_over_channel[(package / self.packages_per_channel) as usize] += 1;
         let units = &mut self.units_to_package[package as usize];
         *units += 1;
         if *units > 1 {
@@ -111,7 +111,7 @@ impl DrainStats {
 
     /// The drain of a unit to `package` ended.
     pub(super) fn end(&mut self, package: u32, now: Instant) {
-        self.channels[(package / self.packages_per_channel) as usize] -= 1;
+        self.units_over_channel[(package / self.packages_per_channel) as usize] -= 1;
         let units = &mut self.units_to_package[package as usize];
         *units -= 1;
         if *units > 0 {
@@ -148,21 +148,21 @@ mod tests {
 
     #[test]
     fn drain_lasts_while_any_unit_drains() {
-        let mut stats = DrainStats::new(2, 1, DrainCounters::default());
+        let mut load = DrainLoad::new(2, 1, DrainCounters::default());
         let at = Instant::from_ns;
-        stats.begin(0, at(10));
-        stats.begin(0, at(20));
-        stats.begin(1, at(30));
-        stats.end(0, at(50));
-        stats.end(0, at(60));
-        stats.begin(0, at(70));
-        stats.end(1, at(80));
-        stats.end(0, at(90));
-        stats.begin(0, at(90));
-        stats.end(0, at(100));
-        stats.begin(1, at(200));
-        stats.end(1, at(205));
-        let counters = stats.counters();
+        load.begin(0, at(10));
+        load.begin(0, at(20));
+        load.begin(1, at(30));
+        load.end(0, at(50));
+        load.end(0, at(60));
+        load.begin(0, at(70));
+        load.end(1, at(80));
+        load.end(0, at(90));
+        load.begin(0, at(90));
+        load.end(0, at(100));
+        load.begin(1, at(200));
+        load.end(1, at(205));
+        let counters = load.counters();
         assert_eq!((counters.drains, counters.drains_on_all), (2, 1), "all were busy twice in the first");
         assert_eq!((counters.ns, counters.ns_on_all), (95, 40));
     }
