@@ -157,7 +157,7 @@ impl<D: DataDevice> Engine<D> {
 
     /// Queues the write of a block on `lane`.
     pub(crate) fn put(&mut self, id: u64, lane: u32, mut payload: Payload) -> Ticket {
-        assert!(self.scheduler.may_change(), "block {id} is put before leftovers are erased");
+        assert!(self.scheduler.may_write(), "block {id} is put before leftovers are erased");
         let is_repair = self.blocks.get(id).is_some();
         let is_gap_recorded = self.superblocks.recorded_floor() >= self.ids.pending_floor();
         assert!(is_repair || is_gap_recorded, "block {id} is put before the id gap is recorded");
@@ -199,7 +199,7 @@ impl<D: DataDevice> Engine<D> {
 
     /// Deletes a stored block: its unit is erased once no get reads it and the superblock records its id.
     pub(crate) fn delete(&mut self, id: u64) -> Ticket {
-        assert!(self.scheduler.may_change(), "block {id} is deleted before leftovers are erased");
+        assert!(self.scheduler.may_write(), "block {id} is deleted before leftovers are erased");
         let pending = self.accept(id);
         let (address, has_readers) = self.blocks.start_delete(id, pending);
         self.renew_superblock_if_due();
@@ -240,12 +240,12 @@ impl<D: DataDevice> Engine<D> {
     }
 
     /// Sets whether units may be written, and erased in the background.
-    pub(crate) fn allow_changes(&mut self, may_change: bool) {
-        self.scheduler.allow_changes(may_change);
+    pub(crate) fn allow_writes(&mut self, may_write: bool) {
+        self.scheduler.allow_writes(may_write);
     }
 
-    pub(crate) fn may_change(&self) -> bool {
-        self.scheduler.may_change()
+    pub(crate) fn may_write(&self) -> bool {
+        self.scheduler.may_write()
     }
 
     /// Requests new copies of the superblock.
@@ -470,7 +470,7 @@ impl<D: DataDevice> Engine<D> {
     /// Writes new copies of the superblock if they have something to record that is not durable yet.
     pub(crate) fn renew_superblock_if_due(&mut self) {
         let is_due = self.superblocks.is_due(self.blocks.highest_deleting(), self.recorded_below());
-        if is_due && self.scheduler.may_change() {
+        if is_due && self.scheduler.may_write() {
             self.start_renewal();
         }
     }

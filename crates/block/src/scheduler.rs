@@ -9,7 +9,7 @@
 //!   An operation that the device could not take yet leaves no trace. Deletes and releases are the engine's.
 //! - Every operation that the device served or refused leaves as one [`Event`]: returned by [`complete`](Scheduler::complete),
 //!   or kept for [`take_event`](Scheduler::take_event).
-//! - Before [`allow_changes`](Scheduler::allow_changes) no unit is erased except by [`submit_erase`](Scheduler::submit_erase).
+//! - Before [`allow_writes`](Scheduler::allow_writes) no unit is erased except by [`submit_erase`](Scheduler::submit_erase).
 
 use crate::error::{GetFailure, PutFailure};
 use crate::lane::LaneQueue;
@@ -63,7 +63,7 @@ pub(crate) struct Scheduler<D> {
     lanes: Vec<LaneQueue>,
     events: VecDeque<Event>,
     /// Whether units may be written, and erased in the background.
-    may_change: bool,
+    may_write: bool,
     /// Whether an operation waits for what happens on another lane: for room in the device queue, for a superblock, or for
     /// an erased unit.
     waits_for_other_lane: bool,
@@ -87,7 +87,7 @@ impl<D: DataDevice> Scheduler<D> {
             units,
             lanes: (0..layout.lanes).map(|_| LaneQueue::new(&layout)).collect(),
             events: VecDeque::new(),
-            may_change: false,
+            may_write: false,
             waits_for_other_lane: false,
             writes_that_waited: 0,
         }
@@ -122,12 +122,12 @@ impl<D: DataDevice> Scheduler<D> {
     }
 
     /// Sets whether units may be written, and erased in the background.
-    pub(crate) fn allow_changes(&mut self, may_change: bool) {
-        self.may_change = may_change;
+    pub(crate) fn allow_writes(&mut self, may_write: bool) {
+        self.may_write = may_write;
     }
 
-    pub(crate) fn may_change(&self) -> bool {
-        self.may_change
+    pub(crate) fn may_write(&self) -> bool {
+        self.may_write
     }
 
     // Operations are queued; `dispatch` hands them over.
@@ -192,7 +192,7 @@ impl<D: DataDevice> Scheduler<D> {
         // An erase for the writes to come goes before them: it is short, and they would wait for it otherwise.
         let is_short = self.units.erased(lane) < self.reserve_units && !self.units.is_erasing(lane);
         let is_reading = self.lanes[at].reads_in_flight() > 0;
-        if self.may_change && is_short && !is_reading && !self.submit_erase(lane, limits) {
+        if self.may_write && is_short && !is_reading && !self.submit_erase(lane, limits) {
             return;
         }
         while self.lanes[at].writes_in_flight() < self.writes_per_lane && self.lanes[at].waiting_writes() > 0
@@ -201,7 +201,7 @@ impl<D: DataDevice> Scheduler<D> {
                 return;
             }
         }
-        if self.may_change && self.lanes[at].is_idle() && !self.units.is_erasing(lane) {
+        if self.may_write && self.lanes[at].is_idle() && !self.units.is_erasing(lane) {
             self.submit_erase(lane, limits);
         }
     }

@@ -18,8 +18,8 @@ use flashlane_workload::Workload;
 /// Settings for opening a device.
 pub struct Opening<'a> {
     pub safety: &'a SafetyOptions,
-    /// Whether the command will write to the device.
-    pub writes: bool,
+    /// Whether the command may write to the device.
+    pub may_write: bool,
     /// Largest number of requests in flight.
     pub depth: u64,
     pub seed: Seed,
@@ -29,7 +29,7 @@ impl Opening<'_> {
     fn options(&self) -> OpenOptions {
         let depth = self.depth.clamp(u64::from(DEPTH_DEFAULT), u64::from(DEPTH_MAX)) as u32;
         let options = OpenOptions::new()
-            .destroy_data(self.writes)
+            .destroy_data(self.may_write)
             .empty_bytes_file(self.safety.destroy_data)
             .allow_page_cache(self.safety.allow_page_cache)
             .newly_made(self.safety.create.is_some())
@@ -110,7 +110,7 @@ fn profile_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<
     match target.config() {
         Some(config) if config.initial.state == InitialState::Fresh => Ok(None),
         Some(_) => {
-            let opening = Opening { safety, writes: false, depth: 1, seed: Seed(0) };
+            let opening = Opening { safety, may_write: false, depth: 1, seed: Seed(0) };
             // If this fails, opening the drive itself reports why.
             let fresh = target.with_state("fresh").ok().flatten();
             let opened = fresh.and_then(|fresh| open(&fresh, &opening).ok());
@@ -153,7 +153,7 @@ pub fn capacity_of(target: &Target, safety: &SafetyOptions) -> Result<Option<u64
     if safety.create.is_some() {
         return Ok(safety.create);
     }
-    let opening = Opening { safety, writes: false, depth: 1, seed: Seed(0) };
+    let opening = Opening { safety, may_write: false, depth: 1, seed: Seed(0) };
     Ok(Some(open(target, &opening)?.device.profile().capacity_bytes))
 }
 

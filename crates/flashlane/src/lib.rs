@@ -35,7 +35,7 @@ pub use flashlane_device::{
 };
 pub use flashlane_measure::{MeasureError, Run, RunOptions, run};
 pub use flashlane_open::{
-    AnyKeyValueStore, BlockAccess, BlocksError, NewStore, OpenError, OpenOptions, Opened, StoreSpecError,
+    Access, AnyKeyValueStore, BlocksError, NewStore, OpenError, OpenOptions, Opened, StoreSpecError,
 };
 pub use flashlane_policy::Policies;
 pub use flashlane_workload::Workload;

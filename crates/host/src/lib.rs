@@ -1,7 +1,7 @@
 //! Access to real drives and files. All system calls, threads and uses of the wall clock are in this crate.
 //!
 //! [`FileDevice`] implements the device interface over a block device or a regular file. [`OpenOptions`] opens it and
-//! enforces the safety rules: writing requires [`Access::Destroy`], and a target that looks like existing data is still
+//! enforces the safety rules: writing requires [`Access::ReadWrite`], and a target that looks like existing data is still
 //! refused, with all findings, until its path is repeated.
 //!
 //! | module | holds |

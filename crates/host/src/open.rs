@@ -1,7 +1,7 @@
 //! Opens a real drive under the safety rules that protect existing data.
 //!
 //! Reading is always allowed and writes nothing (not even an access time, where the caller owns the file). Writing
-//! requires [`Access::Destroy`]. A target that is in use, partitioned, or carries a known signature (including our own
+//! requires [`Access::ReadWrite`]. A target that is in use, partitioned, or carries a known signature (including our own
 //! blocks) is still refused, with all findings, unless [`OpenOptions::really`] repeats its path. A target opened for
 //! writing is claimed for this process: block devices by the kernel's exclusive open, both kinds by an advisory lock
 //! that a second Flashlane respects.
@@ -24,13 +24,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Permission for the existing data.
+/// What a program may do with a device, or with the blocks on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Read it only.
+    /// Read the data, or get blocks.
     ReadOnly,
-    /// Overwrite and trim it.
-    Destroy,
+    /// Also write and trim the data, or put and delete blocks.
+    ReadWrite,
 }
 
 /// Use of the operating system's page cache.
@@ -96,9 +96,9 @@ impl OpenOptions {
         }
     }
 
-    /// Options to open `path` for overwriting.
-    pub fn destroy(path: impl Into<PathBuf>) -> Self {
-        Self { access: Access::Destroy, ..Self::read_only(path) }
+    /// Options to open `path` for reading and writing.
+    pub fn read_write(path: impl Into<PathBuf>) -> Self {
+        Self { access: Access::ReadWrite, ..Self::read_only(path) }
     }
 
     /// Adds the confirmation of [`OpenOptions::really`].
@@ -164,7 +164,7 @@ impl OpenOptions {
             begins_written: false,
         };
         let block = target.block;
-        let trims = self.access == Access::Destroy && supports_trim(&target, &file, extent.length_bytes);
+        let trims = self.access == Access::ReadWrite && supports_trim(&target, &file, extent.length_bytes);
         Ok(Setup { file, profile, block, trims, engine: self.engine, warnings })
     }
 
@@ -216,7 +216,7 @@ impl OpenOptions {
 
     /// Opens the target, with direct I/O unless the page cache is used, and, to write to a block device, exclusively.
     fn open_file(&self, target: &Target, warnings: &mut Vec<Doubt>) -> Result<File, OpenError> {
-        let write = self.access == Access::Destroy;
+        let write = self.access == Access::ReadWrite;
         // O_NONBLOCK: the open must not hang if a pipe has replaced the target.
         let mut flags = libc::O_NOCTTY | libc::O_NONBLOCK;
         if self.page_cache != PageCache::Use {
@@ -264,7 +264,7 @@ impl OpenOptions {
     fn lock(&self, target: &Target, file: &File, warnings: &mut Vec<Doubt>) -> Result<(), OpenError> {
         let operation = match self.access {
             Access::ReadOnly => FlockOperation::NonBlockingLockShared,
-            Access::Destroy => FlockOperation::NonBlockingLockExclusive,
+            Access::ReadWrite => FlockOperation::NonBlockingLockExclusive,
         };
         // The device manager locks a block device briefly after a writer closes it, and the kernel closes a killed
         // program's files only after its rings are destroyed.

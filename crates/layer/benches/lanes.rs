@@ -83,7 +83,7 @@ fn open(path: &Path) -> FileDevice {
     OpenOptions {
         page_cache: PageCache::Tolerate,
         own_data: OwnData::Preserved(Vec::new()),
-        ..OpenOptions::destroy(path)
+        ..OpenOptions::read_write(path)
     }
     .open()
     .unwrap_or_else(|e| panic!("{e}"))

@@ -7,6 +7,7 @@ use crate::target::{IntoTarget, Target};
 use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, BlockStore, Blocks, FormatError, Outcome};
 use flashlane_device::{DataDevice, Profile};
+use flashlane_host::Access;
 use flashlane_layer::{Format, Repair, StateChange, StateOptions};
 use flashlane_store::{MARK_BYTES, is_block_of_a_store};
 
@@ -15,15 +16,6 @@ pub type AnyBlocks = Blocks<Box<dyn DataDevice>>;
 
 /// Blocks on a device of any kind.
 pub type AnyBlockStore = BlockStore<Box<dyn DataDevice>>;
-
-/// Access to the blocks on a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockAccess {
-    /// Get blocks only.
-    Read,
-    /// Get, put and delete blocks.
-    Write,
-}
 
 /// Why blocks could not be opened or formatted. Where opening failed, nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -76,13 +68,9 @@ impl OpenOptions {
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
-    pub fn open_blocks(
-        &self,
-        device: impl IntoTarget,
-        access: BlockAccess,
-    ) -> Result<AnyBlockStore, BlocksError> {
+    pub fn open_blocks(&self, device: impl IntoTarget, access: Access) -> Result<AnyBlockStore, BlocksError> {
         let mut blocks = self.open_blocks_with(device, access, BlockOptions::default())?;
-        if access == BlockAccess::Write {
+        if access == Access::ReadWrite {
             refuse_store(&mut blocks)?;
         }
         Ok(blocks.into())
@@ -95,7 +83,7 @@ impl OpenOptions {
     pub fn open_blocks_with(
         &self,
         device: impl IntoTarget,
-        access: BlockAccess,
+        access: Access,
         options: BlockOptions,
     ) -> Result<AnyBlocks, BlocksError> {
         let target = device.into_target(&self.policies)?;
@@ -117,15 +105,15 @@ impl OpenOptions {
         let target = device.into_target(&self.policies)?;
         let options =
             BlockOptions { verify_footers: true, without_superblock: overwrite, ..BlockOptions::default() };
-        drop(self.open_blocks_with(&target, BlockAccess::Read, options)?);
+        drop(self.open_blocks_with(&target, Access::ReadOnly, options)?);
         let repair = if overwrite { Repair::Overwrite } else { Repair::Ours };
-        self.open_blocks_requested(&target, BlockAccess::Write, options, Some(repair))
+        self.open_blocks_requested(&target, Access::ReadWrite, options, Some(repair))
     }
 
     fn open_blocks_requested(
         &self,
         target: &Target,
-        access: BlockAccess,
+        access: Access,
         options: BlockOptions,
         repair: Option<Repair>,
     ) -> Result<AnyBlocks, BlocksError> {
@@ -155,8 +143,8 @@ impl OpenOptions {
     }
 
     /// Returns options that open a device among whose blocks `access` reads or writes.
-    pub(crate) fn keeping_blocks(&self, access: BlockAccess) -> Self {
-        self.clone().destroy_data(access == BlockAccess::Write).keeps_blocks(true).allow_page_cache(true)
+    pub(crate) fn keeping_blocks(&self, access: Access) -> Self {
+        self.clone().destroy_data(access == Access::ReadWrite).keeps_blocks(true).allow_page_cache(true)
     }
 
     /// Returns the id of a new formatting of `target`: by the seed where it is simulated, and otherwise one that no earlier

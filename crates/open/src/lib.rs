@@ -23,10 +23,9 @@ mod stores;
 mod target;
 mod zoned;
 
-pub use blocks::{
-    AnyBlockStore, AnyBlocks, BlockAccess, BlocksError, Division, formatting, is_of_store, refuse_store,
-};
+pub use blocks::{AnyBlockStore, AnyBlocks, BlocksError, Division, formatting, is_of_store, refuse_store};
 pub use error::OpenError;
+pub use flashlane_host::Access;
 pub use open::{Opened, create};
 pub use options::OpenOptions;
 pub use profile::{PROFILE_BYTES_MAX, config_named, is_profile_file, profile_fields, profile_text};

@@ -112,7 +112,7 @@ fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
         _ => OwnData::Unknown,
     };
     let host = flashlane_host::OpenOptions {
-        access: if options.destroy_data { Access::Destroy } else { Access::ReadOnly },
+        access: if options.destroy_data { Access::ReadWrite } else { Access::ReadOnly },
         really: options.really.clone(),
         own_data,
         is_new: options.is_new,

@@ -1,12 +1,13 @@
 //! A key-value store on the devices of two specs, opened or created in one call.
 
-use crate::blocks::{BlockAccess, BlocksError, target_of_blocks};
+use crate::blocks::{BlocksError, target_of_blocks};
 use crate::error::OpenError;
 use crate::open::{Opened, create};
 use crate::options::OpenOptions;
 use crate::target::{IntoTarget, Target};
 use flashlane_device::spec::Spec;
 use flashlane_device::{DataDevice, Device, Profile};
+use flashlane_host::Access;
 use flashlane_layer::StateOptions;
 use flashlane_store::{CreateError, KeyValueStore, Requirements, Slices, Store, StoreOptions};
 use std::cell::RefCell;
@@ -132,7 +133,7 @@ impl OpenOptions {
         &self,
         device: impl IntoTarget,
         log: impl IntoTarget,
-        access: BlockAccess,
+        access: Access,
         options: StoreOptions,
     ) -> Result<AnyStore, StoreSpecError> {
         let (target, log) = self.targets(device, log)?;

@@ -55,7 +55,7 @@ pub(crate) struct Core<D, L> {
     /// Requests to the block layer.
     routes: Routes,
     /// Whether anything may be written: from the first accepted write on.
-    may_change: bool,
+    may_write: bool,
     /// Blocks that an opening found not to count, with their slices; they are deleted when changes are allowed.
     found_dead: Vec<(u32, u64)>,
     /// Pieces that no entry refers to once the log is durable below a page.
@@ -158,7 +158,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             next_number: 1,
             now_ms: 0,
             routes: Routes::default(),
-            may_change: false,
+            may_write: false,
             found_dead: Vec::new(),
             freed_pieces: Vec::new(),
             delayed_slices: BTreeSet::new(),
@@ -266,7 +266,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Begins to write all containers as patches.
     pub(crate) fn flush(&mut self) {
-        self.allow_changes();
+        self.allow_writes();
         (0..self.slices.len()).for_each(|slice| self.freeze(slice));
         self.pump();
     }
@@ -377,8 +377,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     // The loop.
 
     /// Allows changes of the devices: an opening writes nothing, the first accepted write does what it left to do.
-    fn allow_changes(&mut self) {
-        if std::mem::replace(&mut self.may_change, true) {
+    fn allow_writes(&mut self) {
+        if std::mem::replace(&mut self.may_write, true) {
             return;
         }
         for (slice, id) in std::mem::take(&mut self.found_dead) {
@@ -389,7 +389,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Starts everything that can start.
     fn pump(&mut self) {
         self.log_progress();
-        if self.may_change {
+        if self.may_write {
             self.admit_writes();
             self.relieve_space();
             self.flush_containers();

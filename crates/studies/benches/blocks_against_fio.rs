@@ -61,7 +61,7 @@ fn puts(path: &Path, unit_bytes: u64, depth: u32, round: u64) -> f64 {
     // fio's data is not recognized as blocks; a file system without direct I/O cannot be measured.
     // Blocks of the round before are overwritten.
     let own_data = OwnData::Preserved(Vec::new());
-    let file = OpenOptions { page_cache: PageCache::Tolerate, own_data, ..OpenOptions::destroy(path) };
+    let file = OpenOptions { page_cache: PageCache::Tolerate, own_data, ..OpenOptions::read_write(path) };
     let file = file.open().unwrap_or_else(|e| panic!("{e}"));
     let lanes = depth.max(44);
     let shape = Shape { lanes, unit_bytes, read_unit_bytes: 4096, write_unit_bytes: unit_bytes };

@@ -154,7 +154,7 @@ fn file() {
         return;
     }
     let probed = |may_write: bool| {
-        let open = flashlane_host::OpenOptions::destroy(&path);
+        let open = flashlane_host::OpenOptions::read_write(&path);
         let open = if may_write { open } else { flashlane_host::OpenOptions::read_only(&path) };
         open.open().map(|mut device| {
             let never_written_share = flashlane_host::never_written_share(&path);

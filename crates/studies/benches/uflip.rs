@@ -64,7 +64,7 @@ fn file(quick: bool) {
     let measured = flashlane_host::create(&path, length_bytes, |_| true)
         .map_err(|error| error.to_string())
         .and_then(|_| {
-            let mut device = OpenOptions::destroy(&path).open().map_err(|error| error.to_string())?;
+            let mut device = OpenOptions::read_write(&path).open().map_err(|error| error.to_string())?;
             let (outcome, took) = flashlane_host::timed(|| uflip(&mut device, options(Effort::Quick, quick)));
             Ok((outcome.map_err(|error| error.to_string())?.result, took))
         });

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 const OPERATIONS: u64 = 60;
 
 fn open(path: &PathBuf, write_unit_bytes: Option<u64>) -> ZonedDevice {
-    let options = ZonedOptions::new(OpenOptions::destroy(path).really(path));
+    let options = ZonedOptions::new(OpenOptions::read_write(path).really(path));
     let options = ZonedOptions { lanes: Some(3), write_unit_bytes, ..options };
     options.open().unwrap_or_else(|error| panic!("{error}"))
 }

@@ -172,7 +172,7 @@ impl MeasuringOptions {
             allow_page_cache: self.allow_page_cache,
         };
         let depth = u64::from(self.calibration().most_in_flight);
-        let opening = Opening { safety: &safety, writes: false, depth, seed: self.seed };
+        let opening = Opening { safety: &safety, may_write: false, depth, seed: self.seed };
         let opened = devices::open_rewritable(&target, &opening, "advice")?;
         let mut warnings = opened.warnings;
         warnings.extend(target.path().and_then(flashlane_host::never_written_share).and_then(never_written));

@@ -92,20 +92,20 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
 fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     let Arguments { safety, .. } = arguments;
     let is_simulated = target.is_simulated();
-    let writes = !arguments.read_only && (is_simulated || safety.destroy_data || safety.create.is_some());
+    let may_write = !arguments.read_only && (is_simulated || safety.destroy_data || safety.create.is_some());
     preflight(target, safety, &arguments.output, None)?;
-    let opening = Opening { safety, writes, depth: DEPTH, seed: arguments.seed };
+    let opening = Opening { safety, may_write, depth: DEPTH, seed: arguments.seed };
     let mut opened = devices::open_rewritable(target, &opening, "the probe")?;
     check_page(arguments, opened.device.profile())?;
     let meter = Meter::new("probing");
     let mut measurements = Vec::new();
-    let mut result = measure(&mut *opened.device, arguments, target, writes, &meter, &mut measurements)?;
+    let mut result = measure(&mut *opened.device, arguments, target, may_write, &meter, &mut measurements)?;
     drop(opened.device);
     add_fragmented(&mut result, arguments, target, &meter)?;
     drop(meter);
     add_commands(&mut result, target)?;
     result.warnings.extend(opened.warnings);
-    if !writes && !arguments.read_only {
+    if !may_write && !arguments.read_only {
         // Read-only is the default for real devices, so say how to change it.
         for warning in result.warnings.iter_mut().filter(|warning| warning.code == "read-only") {
             warning.message += "; --destroy-data allows writes, if all data on the device may be lost";
@@ -206,7 +206,7 @@ fn add_fragmented(
     }
     let Some(worn) = target.with_state("fragmented")? else { return Ok(()) };
     meter.say("writes on a fragmented drive");
-    let opening = Opening { safety: &arguments.safety, writes: true, depth: DEPTH, seed: arguments.seed };
+    let opening = Opening { safety: &arguments.safety, may_write: true, depth: DEPTH, seed: arguments.seed };
     let mut opened = devices::open(&worn, &opening)?;
     let mut watch = |_: &Progress| meter.watch(None);
     let options = Options {

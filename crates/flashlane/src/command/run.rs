@@ -190,7 +190,7 @@ fn measure(
 ) -> Result<Vec<(Run, RunResult)>, Failure> {
     let opening = Opening {
         safety,
-        writes: stages.iter().any(Workload::changes),
+        may_write: stages.iter().any(Workload::changes),
         depth: stages.iter().map(Workload::depth).max().unwrap_or(1),
         seed: stages[0].seed,
     };

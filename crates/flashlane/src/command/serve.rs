@@ -289,7 +289,7 @@ fn open(target: &Target, options: &DeviceOptions) -> Result<Box<dyn DataDevice>,
 fn opening(options: &DeviceOptions) -> Opening<'_> {
     Opening {
         safety: &options.safety,
-        writes: !options.read_only,
+        may_write: !options.read_only,
         depth: DEPTH.max(DEPTH_DEFAULT.into()),
         seed: options.seed,
     }

@@ -123,8 +123,12 @@ impl Recorded {
         setup: &Setup,
         watch: ShareWatch<'_>,
     ) -> Result<TransactionsResult, Failure> {
-        let opening =
-            Opening { safety, writes: self.survey.writes > 0, depth: setup.clients.into(), seed: setup.seed };
+        let opening = Opening {
+            safety,
+            may_write: self.survey.writes > 0,
+            depth: setup.clients.into(),
+            seed: setup.seed,
+        };
         let mut opened =
             devices::open_rewritable(target, &opening, "a buffer pool writes pages in place, which")?;
         let mut source =

@@ -162,7 +162,7 @@ impl Arguments {
     }
 
     /// Returns whether the device may be written to.
-    fn writes(&self, target: &Target) -> bool {
+    fn may_write(&self, target: &Target) -> bool {
         target.is_simulated() || self.safety.destroy_data || self.safety.create.is_some()
     }
 
@@ -174,19 +174,21 @@ impl Arguments {
         out: Option<&Path>,
         watch: flashlane_measure::Watch<'_, Progress>,
     ) -> Result<(Outcome, Option<PathBuf>), Failure> {
-        let writes = self.writes(target);
-        let opening = Opening { safety: &self.safety, writes, depth: DEPTH, seed };
+        let may_write = self.may_write(target);
+        let opening = Opening { safety: &self.safety, may_write, depth: DEPTH, seed };
         let mut opened = devices::open_rewritable(target, &opening, "uFLIP")?;
         let path = out.filter(|_| !target.is_simulated()).map(|out| out.join(JOURNAL));
         let mut journal = match &path {
             None => None,
-            Some(path) => Some(self.journal(path, target, opened.device.profile().capacity_bytes, writes)?),
+            Some(path) => {
+                Some(self.journal(path, target, opened.device.profile().capacity_bytes, may_write)?)
+            }
         };
         let options = Options {
             effort: self.effort(),
             state: self.state(),
             benchmarks: self.benchmarks(),
-            may_write: writes,
+            may_write,
             seed,
             journal: journal.as_mut(),
             watch: Some(watch),
@@ -201,13 +203,13 @@ impl Arguments {
         result.warnings.extend(opened.warnings);
         if !result.device.simulated {
             result.harness_ns_per_request = Some(harness::ns_per_request(1));
-            self.warn(&mut result.warnings, result.resumed_steps, writes);
+            self.warn(&mut result.warnings, result.resumed_steps, may_write);
         }
         Ok((outcome, path))
     }
 
-    fn warn(&self, warnings: &mut Vec<Warning>, resumed_steps: u64, writes: bool) {
-        if !writes {
+    fn warn(&self, warnings: &mut Vec<Warning>, resumed_steps: u64, may_write: bool) {
+        if !may_write {
             // Read-only is the default for real devices, so say how to change it.
             for warning in warnings.iter_mut().filter(|warning| warning.code == "read-only") {
                 warning.message += "; --destroy-data allows writes, if all data on the device may be lost";
@@ -228,7 +230,7 @@ impl Arguments {
         path: &Path,
         target: &Target,
         capacity_bytes: u64,
-        writes: bool,
+        may_write: bool,
     ) -> Result<Journal, Failure> {
         let identity = target.real().map(|real| real.identity().clone()).unwrap_or_default();
         let drive: Vec<String> = [identity.model, identity.firmware].into_iter().flatten().collect();
@@ -240,7 +242,7 @@ impl Arguments {
             self.benchmarks().iter().map(|benchmark| benchmark.name()).collect::<Vec<_>>().join(" "),
             self.state.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned()),
             self.seed.0,
-            if writes { "reads and writes" } else { "reads only" },
+            if may_write { "reads and writes" } else { "reads only" },
         );
         let journal = Journal::open(path, &definition).map_err(Failure::unusable)?;
         if journal.pending() > 0 {

@@ -90,7 +90,7 @@ impl Drop for Loop {
 }
 
 pub fn findings(path: &Path) -> Vec<Finding> {
-    match OpenOptions::destroy(path).open() {
+    match OpenOptions::read_write(path).open() {
         Err(OpenError::Refused { findings, .. }) => findings,
         Err(e) => panic!("{e}"),
         Ok(_) => panic!("'{}' was opened", path.display()),
@@ -105,7 +105,7 @@ pub fn words(findings: &[Finding]) -> String {
 fn block_device_conforms_with_either_engine() {
     let Some(drive) = Loop::blank() else { return };
     for engine in ENGINES {
-        let options = OpenOptions { engine, ..OpenOptions::destroy(&drive.device) };
+        let options = OpenOptions { engine, ..OpenOptions::read_write(&drive.device) };
         conformance::check_data(&mut || Box::new(options.open().unwrap_or_else(|e| panic!("{e}"))));
     }
     let machine = identity(&drive.device);
@@ -115,11 +115,11 @@ fn block_device_conforms_with_either_engine() {
 #[test]
 fn blank_block_device_opens_once_and_is_claimed() {
     let Some(drive) = Loop::blank() else { return };
-    let device = open(&OpenOptions::destroy(&drive.device));
+    let device = open(&OpenOptions::read_write(&drive.device));
     assert_eq!(device.profile().capacity_bytes, 4 << 20);
     let other = fs::OpenOptions::new().write(true).open(&drive.device);
     assert!(other.is_ok(), "an ordinary open is not hindered");
-    let again = OpenOptions::destroy(&drive.device).open().err().map(|e| e.to_string());
+    let again = OpenOptions::read_write(&drive.device).open().err().map(|e| e.to_string());
     assert!(again.is_some_and(|words| words.contains("claimed exclusively")));
     assert!(matches!(OpenOptions::read_only(&drive.device).open(), Err(OpenError::Locked { .. })));
 }
@@ -140,7 +140,7 @@ fn file_system_on_a_block_device_is_reported() {
     assert!(file.contains(&presented) && file.len() == 2, "{file:?}");
     assert!(fs::read(&drive.file).unwrap() == before, "the survey changed the device");
     open(&OpenOptions::read_only(&drive.device));
-    open(&OpenOptions::destroy(&drive.device).really(&drive.device));
+    open(&OpenOptions::read_write(&drive.device).really(&drive.device));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn mounted_block_device_is_refused_with_its_mount_point() {
     reader.submit(Request::read(1, 0, 4096)).unwrap();
     assert_eq!(drain(&mut reader, 1)[0].outcome, Ok(()));
     drop(reader);
-    let forced = OpenOptions::destroy(&drive.device).really(&drive.device).open();
+    let forced = OpenOptions::read_write(&drive.device).really(&drive.device).open();
     let forced = forced.map(|device| device.warnings().to_vec());
     run("umount", &[at.to_str().unwrap()]).unwrap();
     assert!(found.contains(&Finding::Mounted { device: drive.name(), at }), "{found:?}");
@@ -190,7 +190,7 @@ fn partitioned_block_device_is_refused_with_partitions() {
     // A partition without a signature may be overwritten; it is a separate device.
     let path = Path::new("/dev").join(&partition);
     if path.exists() {
-        let device = open(&OpenOptions::destroy(&path));
+        let device = open(&OpenOptions::read_write(&path));
         assert_eq!(device.profile().capacity_bytes, 8 << 20);
         drop(device);
         assert_eq!(identity(&path).drive, Some(drive.name()));
@@ -219,14 +219,14 @@ fn device_claimed_by_another_process_is_refused() {
     let claim = fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&drive.device).unwrap();
     assert_eq!(drive.findings(), [Finding::Claimed { device: drive.device.display().to_string() }]);
     drop(claim);
-    open(&OpenOptions::destroy(&drive.device));
+    open(&OpenOptions::read_write(&drive.device));
 }
 
 #[test]
 fn discarded_range_reads_as_zeros() {
     let Some(drive) = Loop::blank() else { return };
     for engine in ENGINES {
-        let mut device = open(&OpenOptions { engine, ..OpenOptions::destroy(&drive.device) });
+        let mut device = open(&OpenOptions { engine, ..OpenOptions::read_write(&drive.device) });
         for id in 0..8 {
             device.submit(Request::write(id, id * 65_536, 65_536)).unwrap();
         }
@@ -259,7 +259,8 @@ fn discarded_range_reads_as_zeros() {
 fn medium_error_and_lost_block_device_are_reported() {
     for engine in ENGINES {
         let Some(drive) = Loop::blank() else { return };
-        let options = OpenOptions { engine, access: Access::ReadOnly, ..OpenOptions::destroy(&drive.device) };
+        let options =
+            OpenOptions { engine, access: Access::ReadOnly, ..OpenOptions::read_write(&drive.device) };
         let mut device = open(&options);
         let read_all = |device: &mut flashlane_host::FileDevice| {
             for id in 0..32 {
@@ -296,7 +297,8 @@ fn missing_direct_io_is_refused_unless_allowed() {
     let strict = OpenOptions::read_only(&path).open().err().map(|e| e.to_string());
     let mut laws = Vec::new();
     for engine in ENGINES {
-        let options = OpenOptions { engine, page_cache: PageCache::Tolerate, ..OpenOptions::destroy(&path) };
+        let options =
+            OpenOptions { engine, page_cache: PageCache::Tolerate, ..OpenOptions::read_write(&path) };
         laws.push(std::panic::catch_unwind(|| {
             let device = open(&options);
             assert!(device.warnings().contains(&Doubt::PageCacheNotBypassed));

@@ -46,7 +46,8 @@ fn write_that_ends_early_returns_the_reason() {
     for engine in ENGINES {
         let path = mount.path().join("sparse");
         std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
-        let options = OpenOptions { engine, page_cache: PageCache::Tolerate, ..OpenOptions::destroy(&path) };
+        let options =
+            OpenOptions { engine, page_cache: PageCache::Tolerate, ..OpenOptions::read_write(&path) };
         let mut device = open(&options);
         device.submit_with(Request::write(1, 0, 65_536), Buffer::from_slice(&[7; 65_536])).unwrap();
         assert_eq!(drain(&mut device, 1)[0].outcome, Err(Failure::Os(libc::ENOSPC)), "{engine:?}");

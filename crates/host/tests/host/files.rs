@@ -44,7 +44,7 @@ pub fn drain(device: &mut FileDevice, count: usize) -> Vec<Completion> {
 fn written_data_is_read_back_and_stored_in_the_file() {
     for engine in ENGINES {
         let file = scratch(1 << 20);
-        let mut device = open(&OpenOptions { engine, ..OpenOptions::destroy(file.path()) });
+        let mut device = open(&OpenOptions { engine, ..OpenOptions::read_write(file.path()) });
         let bytes: Vec<u8> = (0..16_384_u32).map(|n| (n / 7) as u8).collect();
         let write = Request::write(1, 65_536, 16_384).durable();
         device.submit_with(write, Buffer::from_slice(&bytes)).unwrap();
@@ -62,7 +62,7 @@ fn written_data_is_read_back_and_stored_in_the_file() {
 fn write_without_a_buffer_sends_unique_data() {
     for engine in ENGINES {
         let file = scratch(1 << 20);
-        let mut device = open(&OpenOptions { engine, ..OpenOptions::destroy(file.path()) });
+        let mut device = open(&OpenOptions { engine, ..OpenOptions::read_write(file.path()) });
         for id in 0..16 {
             device.submit(Request::write(id, id * 65_536, 65_536)).unwrap();
         }
@@ -93,7 +93,7 @@ fn trimmed_range_reads_as_zeros_and_frees_space() {
     for engine in ENGINES {
         let file = scratch(1 << 20);
         let blocks = std::fs::metadata(file.path()).unwrap().blocks();
-        let mut device = open(&OpenOptions { engine, ..OpenOptions::destroy(file.path()) });
+        let mut device = open(&OpenOptions { engine, ..OpenOptions::read_write(file.path()) });
         device.submit(Request::trim(1, 65_536, 262_144)).unwrap();
         if let Err(e) = drain(&mut device, 1)[0].outcome {
             println!("skipped: the file system of temporary files cannot punch holes: {e}");
@@ -129,12 +129,12 @@ fn reap_of_an_idle_device_returns_at_the_given_time() {
 fn drop_waits_for_requests_in_flight() {
     for engine in ENGINES {
         let file = scratch(4 << 20);
-        let mut device = open(&OpenOptions { engine, ..OpenOptions::destroy(file.path()) });
+        let mut device = open(&OpenOptions { engine, ..OpenOptions::read_write(file.path()) });
         for id in 0..32 {
             device.submit_with(Request::read(id, id * 65_536, 65_536), Buffer::zeroed(65_536)).unwrap();
         }
         drop(device);
-        open(&OpenOptions { engine, ..OpenOptions::destroy(file.path()) });
+        open(&OpenOptions { engine, ..OpenOptions::read_write(file.path()) });
     }
 }
 
@@ -218,11 +218,11 @@ fn is_open_for_direct_io(path: &Path) -> bool {
 fn page_cache_is_used_only_where_it_is_asked_for() {
     let scratch = scratch(1 << 20);
     let path = scratch.path();
-    if let Ok(direct) = OpenOptions::destroy(&path).open() {
+    if let Ok(direct) = OpenOptions::read_write(&path).open() {
         assert!(is_open_for_direct_io(&path));
         drop(direct);
     }
-    let options = OpenOptions { page_cache: PageCache::Use, ..OpenOptions::destroy(&path) };
+    let options = OpenOptions { page_cache: PageCache::Use, ..OpenOptions::read_write(&path) };
     let mut device = open(&options);
     assert!(!is_open_for_direct_io(&path));
     assert!(!device.warnings().contains(&Doubt::PageCacheNotBypassed), "it was asked for");
@@ -245,7 +245,7 @@ fn opening_for_writing_keeps_the_time_of_the_last_change() {
     let modified = || std::fs::metadata(&path).unwrap().modified().unwrap();
     let long_ago = modified() - std::time::Duration::new(1_000_000, 5);
     std::fs::File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
-    drop(open(&OpenOptions::destroy(&path)));
+    drop(open(&OpenOptions::read_write(&path)));
     assert_eq!(modified(), long_ago);
 }
 

@@ -9,7 +9,7 @@ use flashlane_host::{Doubt, EngineChoice, OpenOptions};
 fn file_conforms_with_either_engine() {
     for engine in ENGINES {
         let file = scratch(4 << 20);
-        let options = OpenOptions { engine, ..OpenOptions::destroy(file.path()) };
+        let options = OpenOptions { engine, ..OpenOptions::read_write(file.path()) };
         conformance::check_data(&mut || Box::new(options.open().unwrap_or_else(|e| panic!("{e}"))));
     }
 }
@@ -17,7 +17,7 @@ fn file_conforms_with_either_engine() {
 #[test]
 fn file_conforms_at_a_small_depth() {
     let file = scratch(1 << 20);
-    let options = OpenOptions { depth: 1, ..OpenOptions::destroy(file.path()) };
+    let options = OpenOptions { depth: 1, ..OpenOptions::read_write(file.path()) };
     conformance::check_data(&mut || Box::new(options.open().unwrap_or_else(|e| panic!("{e}"))));
 }
 
@@ -48,7 +48,7 @@ fn refused_io_uring_falls_back_to_threads_with_a_doubt() {
     // A filter applies to the thread that sets it and the threads that it starts, not to the rest of the process.
     let filtered = std::thread::spawn(move || {
         refuse_io_uring();
-        let options = OpenOptions::destroy(file.path());
+        let options = OpenOptions::read_write(file.path());
         let device = options.open().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((device.engine_name(), device.profile().depth), ("threads", 64));
         let doubt = Doubt::NoIoUring { errno: libc::EPERM, depth: 64 };

@@ -27,7 +27,7 @@ fn database(folder: &Path) -> std::path::PathBuf {
 fn missing_path_is_refused_and_not_created() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing");
-    for options in [OpenOptions::read_only(&path), OpenOptions::destroy(&path).really(&path)] {
+    for options in [OpenOptions::read_only(&path), OpenOptions::read_write(&path).really(&path)] {
         assert!(matches!(refusal(options), OpenError::NotFound { .. }));
     }
     assert!(!path.exists());
@@ -46,7 +46,7 @@ fn other_file_types_are_refused_by_name() {
         (&pipe, "a pipe"),
         (&socket, "a socket"),
     ] {
-        for options in [OpenOptions::read_only(path), OpenOptions::destroy(path).really(path)] {
+        for options in [OpenOptions::read_only(path), OpenOptions::read_write(path).really(path)] {
             let words = refusal(options).to_string();
             assert!(words.contains(what) && words.contains("regular file is needed"), "{words}");
         }
@@ -74,7 +74,7 @@ fn read_only_device_refuses_writes_and_keeps_access_time() {
 #[test]
 fn file_without_a_signature_needs_consent_once() {
     let file = scratch(1 << 16);
-    let mut device = open(&OpenOptions::destroy(file.path()));
+    let mut device = open(&OpenOptions::read_write(file.path()));
     device.submit(Request::write(1, 0, 4096)).unwrap();
     assert_eq!(drain(&mut device, 1)[0].outcome, Ok(()));
 }
@@ -84,14 +84,14 @@ fn file_with_a_signature_needs_its_path_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let path = database(folder.path());
     let before = fs::read(&path).unwrap();
-    let error = refusal(OpenOptions::destroy(&path));
+    let error = refusal(OpenOptions::read_write(&path));
     let OpenError::Refused { findings, .. } = &error else { panic!("{error}") };
     assert!(matches!(&findings[..], [Finding::Signature(s)] if s.what == "SQLite database"), "{error}");
     let words = error.to_string();
     assert!(words.contains("SQLite database (at byte 0)") && words.contains("--really"), "{words}");
     assert_eq!(fs::read(&path).unwrap(), before);
     open(&OpenOptions::read_only(&path));
-    open(&OpenOptions::destroy(&path).really(&path));
+    open(&OpenOptions::read_write(&path).really(&path));
 }
 
 #[test]
@@ -101,19 +101,19 @@ fn repeated_path_must_equal_the_given_one() {
     let other = folder.path().join("other");
     fs::write(&other, vec![0; 1 << 16]).unwrap();
     for wrong in [other.clone(), folder.path().join("missing"), folder.path().into()] {
-        let error = refusal(OpenOptions::destroy(&path).really(&wrong));
+        let error = refusal(OpenOptions::read_write(&path).really(&wrong));
         assert!(matches!(error, OpenError::ReallyMismatch { .. }), "{error}");
         assert!(error.to_string().contains(&wrong.display().to_string()), "{error}");
     }
     // Refused even without findings: two different paths are likely a mistake.
-    let error = refusal(OpenOptions::destroy(&other).really(&path));
+    let error = refusal(OpenOptions::read_write(&other).really(&path));
     assert!(matches!(error, OpenError::ReallyMismatch { .. }), "{error}");
     // Another path to the same target may mean another device.
     let [link, hard] = ["link", "hard"].map(|name| folder.path().join(name));
     symlink(&path, &link).unwrap();
     fs::hard_link(&path, &hard).unwrap();
     for (given, repeated) in [(&link, &path), (&hard, &path), (&path, &hard), (&path, &link)] {
-        let error = refusal(OpenOptions::destroy(given).really(repeated));
+        let error = refusal(OpenOptions::read_write(given).really(repeated));
         assert!(matches!(error, OpenError::ReallyMismatch { .. }), "{error}");
         assert!(
             error.to_string().contains(&format!("repeat the path as it is given there, {}", given.display())),
@@ -122,8 +122,8 @@ fn repeated_path_must_equal_the_given_one() {
     }
     // Extra slashes and single dots do not count.
     let dotted = folder.path().join(".").join(path.file_name().unwrap());
-    open(&OpenOptions::destroy(&path).really(&dotted));
-    open(&OpenOptions::destroy(&link).really(&link));
+    open(&OpenOptions::read_write(&path).really(&dotted));
+    open(&OpenOptions::read_write(&link).really(&link));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn refusal_names_the_target_of_a_link() {
     let path = database(folder.path());
     let link = folder.path().join("link");
     symlink(&path, &link).unwrap();
-    let words = refusal(OpenOptions::destroy(&link)).to_string();
+    let words = refusal(OpenOptions::read_write(&link)).to_string();
     let real = fs::canonicalize(&path).unwrap();
     assert!(words.contains(&format!("(which is '{}')", real.display())), "{words}");
 }
@@ -140,15 +140,15 @@ fn refusal_names_the_target_of_a_link() {
 #[test]
 fn writers_lock_exclusively_and_readers_share() {
     let file = scratch(1 << 16);
-    let writer = open(&OpenOptions::destroy(file.path()));
-    for options in [OpenOptions::destroy(file.path()), OpenOptions::read_only(file.path())] {
+    let writer = open(&OpenOptions::read_write(file.path()));
+    for options in [OpenOptions::read_write(file.path()), OpenOptions::read_only(file.path())] {
         let error = refusal(options);
         assert!(matches!(error, OpenError::Locked { .. }), "{error}");
     }
     drop(writer);
     let _one = open(&OpenOptions::read_only(file.path()));
     let _two = open(&OpenOptions::read_only(file.path()));
-    assert!(matches!(refusal(OpenOptions::destroy(file.path())), OpenError::Locked { .. }));
+    assert!(matches!(refusal(OpenOptions::read_write(file.path())), OpenError::Locked { .. }));
 }
 
 #[test]

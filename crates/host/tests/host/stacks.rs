@@ -131,7 +131,7 @@ fn disjoint_part_of_the_same_image_is_free() {
         Err(e) => return println!("skipped: no loop device here: {e}"),
     };
     let second = part("8388608").unwrap();
-    let open = OpenOptions::destroy(&second).open().map(drop);
+    let open = OpenOptions::read_write(&second).open().map(drop);
     let overlapping = part("10485760").unwrap();
     let found = findings(Path::new(&second));
     for device in [&first, &second, &overlapping] {
@@ -165,7 +165,7 @@ fn loop_device_over_a_store_counts_as_the_store_once() {
 fn loop_device_inside_a_file_system_needs_consent_for_it() {
     let folder = tempfile::tempdir().unwrap();
     let image = folder.path().join("image");
-    let found = |device: &str| match OpenOptions::destroy(device).open() {
+    let found = |device: &str| match OpenOptions::read_write(device).open() {
         Ok(_) => String::new(),
         Err(error) => error.to_string(),
     };
@@ -201,7 +201,7 @@ fn file_on_a_fuse_file_system_needs_consent() {
         return println!("skipped: cannot mount a file system by FUSE here: {e}");
     }
     let path = at.join("file");
-    let destroy = OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::destroy(&path) };
+    let destroy = OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::read_write(&path) };
     let refused = destroy.clone().open().map(drop);
     let new = OpenOptions { is_new: true, ..destroy.clone() }.open().map(drop);
     let confirmed = destroy.really(&path).open().map(drop);
@@ -255,7 +255,7 @@ fn file_used_through_an_overlay_is_that_of_its_layer() {
     let Some(merged) = Mounted::new(&["-t", "overlay", "overlay", "-o", &options]) else { return };
     fs::OpenOptions::new().append(true).open(merged.at.join("copied")).unwrap().write_all(b"more").unwrap();
     let layers = [upper_dir.join("new"), lower.join("old"), upper_dir.join("copied")];
-    let is_open = |path: &Path| match OpenOptions::destroy(path).open() {
+    let is_open = |path: &Path| match OpenOptions::read_write(path).open() {
         Err(OpenError::Refused { findings, .. }) => {
             findings.iter().any(|found| matches!(found, Finding::Open { .. }))
         }
@@ -288,7 +288,7 @@ fn file_in_an_overlay_layer_that_cannot_be_named_is_the_overlays_file() {
     }
     let merged = folder.path().join("merged");
     let device = attach(&["--offset", "1048576", merged.join("image").to_str().unwrap()]);
-    let refusal = |path| match OpenOptions::destroy(path).open() {
+    let refusal = |path| match OpenOptions::read_write(path).open() {
         Err(OpenError::Refused { findings, .. }) => findings,
         _ => Vec::new(),
     };
@@ -372,7 +372,7 @@ fn path_through_another_root_opens_that_processs_file() {
         return println!("skipped: cannot mount in a namespace here");
     }
     let path = PathBuf::from(format!("/proc/{}/root{}/file", child.0.id(), at.display()));
-    let options = OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::destroy(&path) };
+    let options = OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::read_write(&path) };
     let opened = options.open().map(|device| flashlane_device::Device::profile(&device).capacity_bytes);
     assert_eq!(opened.unwrap(), 131_072, "the file here has 65,536 bytes");
 }
@@ -392,11 +392,11 @@ fn file_open_in_another_process_is_in_use() {
     BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "open\n");
     let process = child.0.id();
-    let error = OpenOptions::destroy(&path).open().err().unwrap();
+    let error = OpenOptions::read_write(&path).open().err().unwrap();
     let OpenError::Refused { findings, .. } = &error else { panic!("{error}") };
     assert_eq!(findings[..], [Finding::Open { program: "sh".into(), process }]);
     assert!(error.to_string().contains(&format!("it is open in sh (process {process})")), "{error}");
-    assert!(OpenOptions::destroy(&path).really(&path).open().is_ok());
+    assert!(OpenOptions::read_write(&path).really(&path).open().is_ok());
     drop(child);
-    assert!(OpenOptions::destroy(&path).open().is_ok());
+    assert!(OpenOptions::read_write(&path).open().is_ok());
 }

@@ -25,7 +25,7 @@ fn drive() -> Option<PathBuf> {
 
 fn options(path: &PathBuf, engine: EngineChoice) -> ZonedOptions {
     // Data of earlier tests may resemble any signature.
-    ZonedOptions::new(OpenOptions { engine, ..OpenOptions::destroy(path).really(path) })
+    ZonedOptions::new(OpenOptions { engine, ..OpenOptions::read_write(path).really(path) })
 }
 
 fn open(options: &ZonedOptions) -> ZonedDevice {
@@ -57,12 +57,14 @@ fn erase_all(device: &mut ZonedDevice) {
 #[test]
 fn unzoned_device_is_refused_with_its_type() {
     let file = scratch(1 << 20);
-    let error = ZonedOptions::new(OpenOptions::destroy(file.path())).open().err().expect("it has no zones");
+    let error =
+        ZonedOptions::new(OpenOptions::read_write(file.path())).open().err().expect("it has no zones");
     assert!(error.to_string().contains("is a regular file, not a zoned block device"), "{error}");
     let missing = ZonedOptions::new(OpenOptions::read_only("/no/such/drive")).open();
     assert!(matches!(missing, Err(ZonedError::Open(_))));
     let Some(blank) = Loop::blank() else { return };
-    let error = ZonedOptions::new(OpenOptions::destroy(&blank.device)).open().err().expect("it has no zones");
+    let error =
+        ZonedOptions::new(OpenOptions::read_write(&blank.device)).open().err().expect("it has no zones");
     assert!(error.to_string().contains("is a block device without zones"), "{error}");
 }
 

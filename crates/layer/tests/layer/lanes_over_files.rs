@@ -20,7 +20,7 @@ fn scratch(length_bytes: u64) -> (tempfile::TempDir, PathBuf) {
 /// Options that allow the lanes on the file, which the tests keep or may overwrite.
 fn options(path: &Path, engine: EngineChoice) -> OpenOptions {
     let own_data = OwnData::Preserved(Vec::new());
-    OpenOptions { engine, page_cache: PageCache::Tolerate, own_data, ..OpenOptions::destroy(path) }
+    OpenOptions { engine, page_cache: PageCache::Tolerate, own_data, ..OpenOptions::read_write(path) }
 }
 
 fn file(path: &Path, engine: EngineChoice) -> FileDevice {

@@ -2,7 +2,7 @@
 
 use flashlane_base::Seed;
 use flashlane_block::{FormatError, GetError, GetFailure, OpenError as BlockOpenError, StoreError};
-use flashlane_open::{AnyBlockStore, BlockAccess, BlocksError, OpenError, OpenOptions};
+use flashlane_open::{Access, AnyBlockStore, BlocksError, OpenError, OpenOptions};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -47,12 +47,12 @@ fn blocks_on_a_file_survive_reopening() {
     drop(store);
     // The shape is read from the device.
     let spec = format!("lanes({})", path.display());
-    let mut store = OpenOptions::new().open_blocks(&spec, BlockAccess::Write).expect("its blocks");
+    let mut store = OpenOptions::new().open_blocks(&spec, Access::ReadWrite).expect("its blocks");
     compare(&mut store, &stored);
     let id = store.put(b"more").expect("there is room");
     assert_eq!(stored.insert(id, b"more".to_vec()), None, "id {id} was given twice");
     drop(store);
-    let mut store = OpenOptions::new().open_blocks(&spec, BlockAccess::Read).expect("its blocks");
+    let mut store = OpenOptions::new().open_blocks(&spec, Access::ReadOnly).expect("its blocks");
     compare(&mut store, &stored);
     assert!(matches!(store.put(b"x"), Err(StoreError::Put(flashlane_block::PutError::ReadOnly))));
     assert!(store.delete(id).is_err());
@@ -105,12 +105,12 @@ fn foreign_files_are_refused_and_unchanged() {
     let bytes = vec![b'a'; 4 * MIB as usize];
     fs::write(&path, &bytes).expect("a file");
     let spec = format!("lanes({})", path.display());
-    let refused = OpenOptions::new().open_blocks(&spec, BlockAccess::Write).map(drop);
+    let refused = OpenOptions::new().open_blocks(&spec, Access::ReadWrite).map(drop);
     assert!(matches!(refused, Err(BlocksError::Device(_))), "{refused:?}");
     let refused = OpenOptions::new().format_blocks(&spec).map(drop);
     assert!(matches!(refused, Err(BlocksError::NotAllowed { .. })), "{refused:?}");
     let formats = format!("lanes({},format=yes)", path.display());
-    let refused = OpenOptions::new().open_blocks(&formats, BlockAccess::Write).map(drop);
+    let refused = OpenOptions::new().open_blocks(&formats, Access::ReadWrite).map(drop);
     assert!(matches!(refused, Err(BlocksError::FormatInSpec { .. })), "{refused:?}");
     assert!(fs::read(&path).unwrap() == bytes, "the file was changed");
     let spec = format!("lanes({},channels=4,unit=64KiB)", path.display());
@@ -122,7 +122,7 @@ fn foreign_files_are_refused_and_unchanged() {
 fn device_that_cannot_hold_blocks_is_refused() {
     let refused = OpenOptions::new().format_blocks("sim:ssd-s").map(drop);
     assert!(matches!(refused, Err(BlocksError::Format(FormatError::Unsuitable(_)))), "{refused:?}");
-    let refused = OpenOptions::new().open_blocks("sim:sdf", BlockAccess::Write).map(drop);
+    let refused = OpenOptions::new().open_blocks("sim:sdf", Access::ReadWrite).map(drop);
     assert!(matches!(refused, Err(BlocksError::Open(BlockOpenError::NotFormatted { .. }))), "{refused:?}");
     let folder = folder();
     let path = folder.path().join("flash");

@@ -10,7 +10,7 @@ fn file_shows_no_structure() {
     let path = folder.path().join("file");
     std::fs::write(&path, vec![0x5a; 64 << 20]).unwrap();
     for may_write in [true, false] {
-        let open = if may_write { OpenOptions::destroy(&path) } else { OpenOptions::read_only(&path) };
+        let open = if may_write { OpenOptions::read_write(&path) } else { OpenOptions::read_only(&path) };
         let mut device = OpenOptions { depth: 64, page_cache: PageCache::Tolerate, ..open }.open().unwrap();
         let options = Options { may_write, ..options(Effort::Quick, 1) };
         let result = probe(&mut device, options).unwrap();

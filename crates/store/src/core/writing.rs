@@ -45,7 +45,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         self.check_room(&entries, pieces.len() as u64)?;
         self.counters.user_bytes_written += user_bytes as u64;
-        self.allow_changes();
+        self.allow_writes();
         let pending = self.accept();
         let write = QueuedWrite { pending, entries, durability, bytes };
         self.writes.wait(bytes);

@@ -13,18 +13,18 @@ use flashlane_result::replay::ReplayResult;
 use flashlane_trace::Record;
 
 impl ReplayPlan {
-    /// Opens the device for the replay; `writes` is whether the trace changes its data.
+    /// Opens the device for the replay; `may_write` is whether the trace changes its data.
     pub(super) fn open(
         &self,
         target: &Target,
         safety: &SafetyOptions,
-        writes: bool,
+        may_write: bool,
     ) -> Result<Opened, Failure> {
         let depth = match self.options.pace {
             Pace::Closed { depth } => u64::from(depth),
             _ => u64::MAX,
         };
-        devices::open(target, &Opening { safety, writes, depth, seed: self.options.seed })
+        devices::open(target, &Opening { safety, may_write, depth, seed: self.options.seed })
     }
 
     /// Replays `requests`. The result has at most `samples` single requests.

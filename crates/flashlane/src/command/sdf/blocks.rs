@@ -9,7 +9,7 @@ use crate::output::{self, json, print};
 use anyhow::{Context, anyhow};
 use flashlane_base::units::exact_bytes;
 use flashlane_block::{Outcome, Payload, PutError};
-use flashlane_open::{AnyBlocks, BlockAccess, Target, is_of_store, refuse_store};
+use flashlane_open::{Access, AnyBlocks, Target, is_of_store, refuse_store};
 use flashlane_report::csv_line;
 use flashlane_trace::is_standard_input;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
             .map_err(Failure::unusable)?;
     }
     let mut streams = read_streams(target, files)?;
-    let mut blocks = open(target, BlockAccess::Write)?;
+    let mut blocks = open(target, Access::ReadWrite)?;
     refuse_store(&mut blocks).map_err(Failure::unusable)?;
     let block_bytes = blocks.block_bytes();
     let is_too_long = |file: &&PathBuf| file.metadata().is_ok_and(|data| data.len() > block_bytes);
@@ -99,7 +99,7 @@ fn read_streams(target: &Target, files: &[PathBuf]) -> Result<BTreeMap<u64, Payl
     if streams.is_empty() {
         return Ok(payloads);
     }
-    let blocks = open(target, BlockAccess::Read)?;
+    let blocks = open(target, Access::ReadOnly)?;
     let mut room: Vec<Payload> = streams.iter().map(|_| blocks.payload()).collect();
     drop(blocks);
     for (nth, file) in streams {
@@ -153,7 +153,7 @@ pub fn get(
     length: Option<u64>,
     output: Option<&Path>,
 ) -> Result<Status, Failure> {
-    let mut blocks = open(target, BlockAccess::Read)?;
+    let mut blocks = open(target, Access::ReadOnly)?;
     let whole = blocks.info(id).map_or(0, |info| info.length_bytes);
     let length = length.unwrap_or(whole.saturating_sub(offset));
     // Check the whole range before the first byte is written.
@@ -204,7 +204,7 @@ fn write_out(
 
 /// Lists the blocks.
 pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
-    let blocks = open(target, BlockAccess::Read)?;
+    let blocks = open(target, Access::ReadOnly)?;
     let verdict = Verdict::new(target, &blocks, None);
     let rows = blocks
         .list()
@@ -261,7 +261,7 @@ pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Fai
             "block {twice} is named twice: name each block once; nothing was deleted"
         )));
     }
-    let mut blocks = open(target, BlockAccess::Write)?;
+    let mut blocks = open(target, Access::ReadWrite)?;
     refuse_blocks_of_a_store(&mut blocks, ids)?;
     let (mut tickets, mut deleted, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for &id in ids {

@@ -12,19 +12,19 @@ use flashlane_device::{Device, Profile};
 use flashlane_host::{DEPTH_DEFAULT, Finding};
 use flashlane_layer::Format;
 use flashlane_open::{
-    AnyBlocks, BlockAccess, BlocksError, Division, OpenError, OpenOptions, Target, formatting, refuse_store,
+    Access, AnyBlocks, BlocksError, Division, OpenError, OpenOptions, Target, formatting, refuse_store,
 };
 use flashlane_result::Warning;
 use std::path::Path;
 
 /// Opens the blocks on a device. Writing among existing blocks requires no consent; a device with other data is refused.
 /// Reading works without a superblock.
-pub fn open(target: &Target, access: BlockAccess) -> Result<AnyBlocks, Failure> {
-    let without_superblock = access == BlockAccess::Read;
+pub fn open(target: &Target, access: Access) -> Result<AnyBlocks, Failure> {
+    let without_superblock = access == Access::ReadOnly;
     open_with(target, access, BlockOptions { without_superblock, ..BlockOptions::default() })
 }
 
-pub fn open_with(target: &Target, access: BlockAccess, options: BlockOptions) -> Result<AnyBlocks, Failure> {
+pub fn open_with(target: &Target, access: Access, options: BlockOptions) -> Result<AnyBlocks, Failure> {
     OpenOptions::new().open_blocks_with(target, access, options).map_err(|error| not_opened(target, error))
 }
 
@@ -53,7 +53,7 @@ fn used_device_refusal(target: &Target, error: &flashlane_host::OpenError) -> Op
         "name the file by its path on the file system below, or copy it to another one".to_owned()
     } else if findings.iter().any(is_used) {
         "stop that use first".to_owned()
-    } else if open(target, BlockAccess::Read).is_err() {
+    } else if open(target, Access::ReadOnly).is_err() {
         "no blocks of Flashlane can be read from it".to_owned()
     } else {
         format!(
@@ -202,5 +202,5 @@ fn formatted(
 }
 
 fn opening(safety: &SafetyOptions, seed: Seed) -> Opening<'_> {
-    Opening { safety, writes: true, depth: u64::from(DEPTH_DEFAULT), seed }
+    Opening { safety, may_write: true, depth: u64::from(DEPTH_DEFAULT), seed }
 }

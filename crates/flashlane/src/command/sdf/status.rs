@@ -9,7 +9,7 @@ use crate::progress::Meter;
 use flashlane_base::units::exact_bytes;
 use flashlane_block::{BlockInfo, BlockOptions, GetFailure, LaneStatus, Outcome, UnitAddress};
 use flashlane_device::Device;
-use flashlane_open::{AnyBlocks, BlockAccess, Division, Target};
+use flashlane_open::{Access, AnyBlocks, Division, Target};
 use flashlane_result::Warning;
 use flashlane_result::sdf::{BlockDeviceRow, LaneRow, SDF_SCHEMA, SdfResult, UnitRow, UnreadableRow};
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ pub fn format(target: &Target, output: &OutputOptions, safety: &SafetyOptions) -
 /// Shows the status of a device.
 pub fn status(target: &Target, output: &OutputOptions) -> Result<Status, Failure> {
     output::prepare_for_device(output, target)?;
-    let blocks = open(target, BlockAccess::Read)?;
+    let blocks = open(target, Access::ReadOnly)?;
     let mut result = status_result(&blocks);
     add_verdict(&mut result, &Verdict::new(target, &blocks, None));
     output::add_machine(&mut result, target);
@@ -61,7 +61,7 @@ pub fn fsck(
         blocks.repair(repair.overwrite).map_err(Failure::failed)?;
     }
     let options = BlockOptions { verify_footers: true, without_superblock: true, ..BlockOptions::default() };
-    let mut blocks = open_with(target, BlockAccess::Read, options)?;
+    let mut blocks = open_with(target, Access::ReadOnly, options)?;
     let meter = Meter::new(format!("reading the blocks of {target}"));
     let all: Vec<_> = blocks.list().collect();
     let most = GETS_PER_LANE * blocks.device().profile().lanes as usize;

@@ -9,7 +9,7 @@ use flashlane_block::{BlockOptions, OpenError as BlockOpenError};
 use flashlane_host::OpenError as HostError;
 use flashlane_layer::{LanesError, LayerError};
 use flashlane_open::{
-    AnyKeyValueStore, BlockAccess, BlocksError, NewStore, OpenError, OpenOptions, StoreSpecError, Target,
+    Access, AnyKeyValueStore, BlocksError, NewStore, OpenError, OpenOptions, StoreSpecError, Target,
 };
 use flashlane_store::{
     CreateError, OpenError as StoreOpenError, Slices, StoreError, StoreOptions, WriteError,
@@ -33,12 +33,12 @@ impl Place {
 
 /// Opens the store for reading. Reading works without a superblock of the blocks.
 pub fn open(place: &Place) -> Result<AnyKeyValueStore, Failure> {
-    open_with(place, BlockAccess::Read, options_to_read())
+    open_with(place, Access::ReadOnly, options_to_read())
 }
 
 /// Opens the store for reading many short values that lie side by side: the cache has all but the first of each group.
 pub fn open_with_cache(place: &Place) -> Result<AnyKeyValueStore, Failure> {
-    open_with(place, BlockAccess::Read, StoreOptions { cache_reads: true, ..options_to_read() })
+    open_with(place, Access::ReadOnly, StoreOptions { cache_reads: true, ..options_to_read() })
 }
 
 fn options_to_read() -> StoreOptions {
@@ -48,7 +48,7 @@ fn options_to_read() -> StoreOptions {
 
 /// Opens the store for writing, which requires no consent. Devices with other data are refused.
 pub fn open_to_write(place: &Place, level: Level) -> Result<AnyKeyValueStore, Failure> {
-    let store = open_with(place, BlockAccess::Write, uncached())?;
+    let store = open_with(place, Access::ReadWrite, uncached())?;
     Ok(store.with_durability(level.into()))
 }
 
@@ -57,7 +57,7 @@ fn uncached() -> StoreOptions {
     StoreOptions { cache_reads: false, ..StoreOptions::default() }
 }
 
-fn open_with(place: &Place, access: BlockAccess, options: StoreOptions) -> Result<AnyKeyValueStore, Failure> {
+fn open_with(place: &Place, access: Access, options: StoreOptions) -> Result<AnyKeyValueStore, Failure> {
     if place.device.is_simulated() {
         return Err(Failure::unusable(anyhow!(
             "'{}' is simulated and keeps nothing between commands; use 'flashlane store import', which creates a store on it \
