@@ -185,7 +185,7 @@ fn failure_ends_the_run_and_keeps_its_results() {
     assert_eq!(device.in_flight.len(), 0, "requests in flight are drained");
     let result = RunResult::from(&result);
     assert!(result.partial.is_some_and(|reason| reason.contains("uncorrectable")));
-    assert_eq!(result.warnings[0].code, "partial");
+    assert_eq!(result.warnings[0].code.name(), "partial");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use flashlane_base::Duration;
 use flashlane_measure::Interruption;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Advice, Finding, Recommendation, Status};
-use flashlane_result::{Figure, Warning};
+use flashlane_result::{Figure, Warning, WarningCode};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -20,8 +20,6 @@ use std::collections::BTreeMap;
 pub(crate) const FILL_BYTES: u64 = 256 * 1024;
 /// The tested area is a multiple of this.
 pub(crate) const AREA_UNIT_BYTES: u64 = 15 * FILL_BYTES;
-/// Code of the warning that the probe changed the order of the drive's pages.
-const LAYOUT_CHANGED: &str = "layout-changed";
 
 /// Settings of a probe, fixed from its start.
 #[derive(Clone, Copy, Debug)]
@@ -191,13 +189,13 @@ impl<'a, 'p> Session<'a, 'p> {
         self.outcome.recommendations.insert(load.into(), recommendation);
     }
 
-    pub(crate) fn warn(&mut self, code: &str, message: &str) {
+    pub(crate) fn warn(&mut self, code: impl Into<WarningCode>, message: &str) {
         self.outcome.warnings.push(Warning::new(code, message));
     }
 
     /// Warns that the probe changed the order of the drive's pages. Replaces an earlier warning of this kind.
     pub(crate) fn warn_of_changed_layout(&mut self, message: &str) {
-        self.outcome.warnings.retain(|warning| warning.code != LAYOUT_CHANGED);
-        self.warn(LAYOUT_CHANGED, message);
+        self.outcome.warnings.retain(|warning| warning.code != WarningCode::LayoutChanged);
+        self.warn(WarningCode::LayoutChanged, message);
     }
 }

@@ -34,7 +34,7 @@ use flashlane_result::trace::TraceResult;
 use flashlane_result::transactions::TransactionsResult;
 use flashlane_result::uflip::UflipResult;
 use flashlane_result::uflip_plan::UflipPlan;
-use flashlane_result::{Common, ReadError, Warning};
+use flashlane_result::{Common, ReadError, Warning, WarningCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -114,20 +114,29 @@ pub(crate) fn document(result: &impl Reportable) -> Document {
 }
 
 /// Warnings about verification.
-const VERDICTS: [&str; 2] = ["verification-failed", "nothing-verified"];
+const VERDICTS: [WarningCode; 2] = [WarningCode::VerificationFailed, WarningCode::NothingVerified];
 /// Warnings that concern all numbers: where they lead the list, they are shown before the numbers.
-const CAUTIONS: [&str; 5] = ["left-out", "overloaded", "rate-not-kept", "replies-late", "stretched"];
+const CAUTIONS: [WarningCode; 5] = [
+    WarningCode::LeftOut,
+    WarningCode::Overloaded,
+    WarningCode::RateNotKept,
+    WarningCode::RepliesLate,
+    WarningCode::Stretched,
+];
+/// Warnings that are shown elsewhere.
+const EARLY_ENDS: [WarningCode; 2] = [WarningCode::Partial, WarningCode::TraceIncomplete];
 
 /// Returns the warning about verification; empty where it succeeded or was not requested.
 fn verdict(warnings: &[Warning]) -> String {
-    warnings.iter().find(|warning| VERDICTS.contains(&&*warning.code)).map(sentence_of).unwrap_or_default()
+    warnings.iter().find(|warning| VERDICTS.contains(&warning.code)).map(sentence_of).unwrap_or_default()
 }
 
 /// Returns the leading warnings that concern all numbers; an early end and verification are shown elsewhere.
 fn caution(warnings: &[Warning]) -> String {
-    let said = |code: &str| VERDICTS.contains(&code) || matches!(code, "partial" | "trace-incomplete");
-    let leading = warnings.iter().skip_while(|warning| said(&warning.code));
-    let leading = leading.take_while(|warning| CAUTIONS.contains(&&*warning.code));
+    let leading = warnings
+        .iter()
+        .skip_while(|warning| VERDICTS.contains(&warning.code) || EARLY_ENDS.contains(&warning.code));
+    let leading = leading.take_while(|warning| CAUTIONS.contains(&warning.code));
     leading.map(sentence_of).collect::<Vec<_>>().join(" ")
 }
 

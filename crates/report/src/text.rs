@@ -47,7 +47,8 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
         out.push(String::new());
         out.push("Warnings".into());
         for warning in &document.warnings {
-            let code = if warning.code.is_empty() { String::new() } else { format!(" [{}]", warning.code) };
+            let code =
+                if warning.code.name().is_empty() { String::new() } else { format!(" [{}]", warning.code) };
             push_wrapped(&mut out, &format!("- {}{code}", warning.message), width, 2);
         }
     }

@@ -29,7 +29,7 @@ mod warning;
 pub use figure::{Axis, Figure, Mark, Series};
 pub use machine::Machine;
 pub use read::{ReadError, read};
-pub use warning::Warning;
+pub use warning::{Warning, WarningCode};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

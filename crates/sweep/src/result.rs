@@ -150,7 +150,7 @@ fn warnings(grid: &Grid, outcomes: &[Outcome]) -> Vec<Warning> {
             settings.join(","),
             warning.message
         );
-        Warning::new(&warning.code, message)
+        Warning::new(warning.code.clone(), message)
     };
     kinds.into_iter().map(summarized).collect()
 }

@@ -431,7 +431,7 @@ impl Session<'_> {
 
     fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.found.warnings.clone();
-        let mut warn = |code: &str, message: String| warnings.push(Warning::new(code, message));
+        let mut warn = |code: &'static str, message: String| warnings.push(Warning::new(code, message));
         let capacity_bytes = self.bench.profile().capacity_bytes;
         if !self.writes {
             warn(
@@ -471,7 +471,7 @@ impl Session<'_> {
         if self.writes {
             warnings.extend(self.not_cleaned(&Curves::of(&self.found.runs)));
         }
-        let mut warn = |code: &str, message: String| warnings.push(Warning::new(code, message));
+        let mut warn = |code: &'static str, message: String| warnings.push(Warning::new(code, message));
         if self.found.imprecise > 0 {
             let runs = self.found.runs.iter().filter(|run| run.benchmark.is_some()).count();
             warn(

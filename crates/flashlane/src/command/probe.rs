@@ -21,6 +21,7 @@ use flashlane_probe::{
     sustained_elsewhere,
 };
 use flashlane_report::{Reportable, Samples};
+use flashlane_result::WarningCode;
 use flashlane_studies::score::Range;
 
 /// Infer the internal structure of a drive from its timing
@@ -107,7 +108,7 @@ fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     result.warnings.extend(opened.warnings);
     if !may_write && !arguments.read_only {
         // Read-only is the default for real devices, so say how to change it.
-        for warning in result.warnings.iter_mut().filter(|warning| warning.code == "read-only") {
+        for warning in result.warnings.iter_mut().filter(|warning| warning.code == WarningCode::ReadOnly) {
             warning.message += "; --destroy-data allows writes, if all data on the device may be lost";
         }
     }

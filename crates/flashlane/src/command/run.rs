@@ -14,8 +14,8 @@ use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_measure::{Interruption, MeasureError, Progress, Run, RunOptions, run, run_verified};
 use flashlane_open::Target;
-use flashlane_result::Warning;
 use flashlane_result::run::{RunResult, RunsResult};
+use flashlane_result::{Warning, WarningCode};
 use flashlane_sweep::{PointResult, fingerprint};
 use flashlane_workload::{KEYS, NAMED, Scope, Workload};
 use std::fmt::Write;
@@ -152,7 +152,7 @@ fn nothing_measured(target: &Target, run: &Run) -> Failure {
 /// Returns the message of a failed verification, if any.
 fn mismatches(target: &Target, result: &RunResult) -> Option<String> {
     result.verified.as_ref().filter(|verified| verified.mismatches > 0)?;
-    let warning = result.warnings.iter().find(|warning| warning.code == "verification-failed")?;
+    let warning = result.warnings.iter().find(|warning| warning.code == WarningCode::VerificationFailed)?;
     Some(format!("{target}: {}", warning.message))
 }
 

@@ -21,6 +21,7 @@ use flashlane_device::DataDevice;
 use flashlane_device::spec::Spec;
 use flashlane_host::{DEPTH_DEFAULT, is_same_file};
 use flashlane_open::Target;
+use flashlane_result::WarningCode;
 use flashlane_serve::{DATA_BYTES_MIN, Export, LATENESS_SHARE_MAX};
 use flashlane_sim::DriveConfig;
 use flashlane_trace::is_standard_output;
@@ -280,7 +281,7 @@ fn warn_of_tail(target: &Target, export: &Export) {
 fn open(target: &Target, options: &DeviceOptions) -> Result<Box<dyn DataDevice>, Failure> {
     let _meter = Meter::new(format!("preparing {target}"));
     let opened = devices::open_bytes(target, &opening(options))?;
-    for warning in opened.warnings.iter().filter(|warning| warning.code != "not-written") {
+    for warning in opened.warnings.iter().filter(|warning| warning.code != WarningCode::NotWritten) {
         notify(&format!("warning: {}", warning.message));
     }
     Ok(opened.device)

@@ -16,7 +16,7 @@ use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
 use flashlane_open::Target;
 use flashlane_report::Samples;
-use flashlane_result::Warning;
+use flashlane_result::{Warning, WarningCode};
 use flashlane_uflip::{
     Benchmark, Effort, Journal, Options, Outcome, Progress, StateMethod, UflipError, uflip as benchmark,
 };
@@ -197,7 +197,8 @@ impl Arguments {
         let mut outcome = benchmark(&mut *opened.device, options)
             .map_err(|error| benchmark_failure(error, target, path.is_some()))?;
         let result = &mut outcome.result;
-        for warning in result.warnings.iter_mut().filter(|warning| warning.code == "part-of-device") {
+        for warning in result.warnings.iter_mut().filter(|warning| warning.code == WarningCode::PartOfDevice)
+        {
             warning.message += "; without --quick all of it is";
         }
         result.warnings.extend(opened.warnings);
@@ -211,7 +212,7 @@ impl Arguments {
     fn warn(&self, warnings: &mut Vec<Warning>, resumed_steps: u64, may_write: bool) {
         if !may_write {
             // Read-only is the default for real devices, so say how to change it.
-            for warning in warnings.iter_mut().filter(|warning| warning.code == "read-only") {
+            for warning in warnings.iter_mut().filter(|warning| warning.code == WarningCode::ReadOnly) {
                 warning.message += "; --destroy-data allows writes, if all data on the device may be lost";
             }
         }

@@ -365,7 +365,7 @@ fn failing_device_keeps_earlier_results() {
     let result = replayed(&mut device, records, &ReplayOptions::default());
     assert_eq!((result.requests, result.failed), (5, 1));
     assert!(matches!(result.partial, Some(Interruption::Failed { failure: Failure::Unreadable, .. })));
-    assert_eq!(ReplayResult::from(&result).warnings[0].code, "partial");
+    assert_eq!(ReplayResult::from(&result).warnings[0].code.name(), "partial");
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn result_is_complete_and_survives_json() {
         assert!(slice.p99_ns.unwrap() <= slice.max_ns.unwrap() && slice.mean_ns <= slice.max_ns);
     }
     assert_eq!((slices[130].requests, slices[130].mean_ns), (0, None), "nothing between the last two reads");
-    let codes: Vec<&str> = result.warnings.iter().map(|warning| warning.code.as_str()).collect();
+    let codes: Vec<&str> = result.warnings.iter().map(|warning| warning.code.name()).collect();
     assert_eq!(codes, ["left-out", "zero-length", "time-runs-backwards", "device-full"]);
     let ids: Vec<&str> = result.figures.iter().map(|figure| figure.id.as_str()).collect();
     assert_eq!(ids, ["latency-over-time", "throughput-over-time", "latency-distribution"]);

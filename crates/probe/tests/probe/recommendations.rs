@@ -151,11 +151,15 @@ fn writes_on_worn_drive_are_recommended_at_depth_one() {
 fn never_written_space_is_not_recommended() {
     let read_only = || Options { may_write: false, ..options(Effort::Quick, 1) };
     let result = probed("ssd-s", "fresh", read_only());
-    assert!(result.warnings.iter().any(|warning| warning.code == "not-written"), "{:?}", result.warnings);
+    assert!(
+        result.warnings.iter().any(|warning| warning.code.name() == "not-written"),
+        "{:?}",
+        result.warnings
+    );
     assert!(result.recommendation.is_empty() && result.headline.is_empty() && result.advice.is_empty());
     assert!(result.findings.values().all(|finding| finding.status == Status::NotDetermined));
     let result = probed("ssd-s", "full", read_only());
-    assert!(!result.warnings.iter().any(|warning| warning.code == "not-written"));
+    assert!(!result.warnings.iter().any(|warning| warning.code.name() == "not-written"));
     assert_eq!(result.recommendation.len(), 2);
 }
 

@@ -218,10 +218,10 @@ fn warnings(document: &Document) -> String {
     }
     let mut out = String::from("<section class=\"notice\"><h2>Warnings</h2>\n<ul>\n");
     for warning in &document.warnings {
-        let code = if warning.code.is_empty() {
+        let code = if warning.code.name().is_empty() {
             String::new()
         } else {
-            format!(" <code>{}</code>", escape(&warning.code))
+            format!(" <code>{}</code>", escape(warning.code.name()))
         };
         out += &format!("<li>{}{code}</li>\n", escape(&sentence(&warning.message)));
     }

@@ -16,7 +16,7 @@ fn fragmentation_costs_more_than_half_the_throughput() {
     assert!(lost.iter().all(|row| row.verdict == Verdict::Reproduced), "{lost:#?}");
     let missed = returned.iter().filter(|row| row.verdict == Verdict::Missed).count();
     let explained =
-        result.warnings.iter().filter(|warning| warning.code == "replication-returns-less").count();
+        result.warnings.iter().filter(|warning| warning.code.name() == "replication-returns-less").count();
     assert_eq!(explained, missed);
 }
 

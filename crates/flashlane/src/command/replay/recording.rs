@@ -6,8 +6,8 @@ use crate::progress::metered;
 use anyhow::anyhow;
 use flashlane_base::Operation;
 use flashlane_open::Target;
-use flashlane_result::Warning;
 use flashlane_result::replay::{PlacedRow, ReplayResult, TraceRow};
+use flashlane_result::{Warning, WarningCode};
 use flashlane_trace::{
     Doubt, OpenOptions, Placed, Record, SideBySide, Trace, files, input_name, is_standard_input,
 };
@@ -164,7 +164,7 @@ impl TraceNotes {
     pub(super) fn add_to(self, result: &mut ReplayResult) {
         result.trace = Some(self.row);
         for doubt in self.doubts {
-            let (code, message) = (doubt.code(), doubt.to_string());
+            let (code, message) = (WarningCode::from(doubt.code()), doubt.to_string());
             match doubt {
                 // The replay warns of it, if it used time stamps; only the trace knows the line.
                 Doubt::TimeBackwards { unit, backward } => {
@@ -178,7 +178,7 @@ impl TraceNotes {
         }
         if let Some(reason) = self.incomplete {
             // The result covers the requests before the end.
-            result.warnings.insert(0, Warning::new("trace-incomplete", reason.clone()));
+            result.warnings.insert(0, Warning::new(WarningCode::TraceIncomplete, reason.clone()));
             result.partial.get_or_insert(reason);
         }
     }

@@ -7,7 +7,7 @@ use flashlane_measure::figures::{bins, distribution};
 use flashlane_measure::rate::per_second;
 use flashlane_measure::schema::{device_row, operations};
 use flashlane_result::run::{DeviceRow, RUN_SCHEMA, RunResult};
-use flashlane_result::{Axis, Figure, Series, Warning};
+use flashlane_result::{Axis, Figure, Series, Warning, WarningCode};
 use flashlane_serve::{OperationStats, Served, Stats};
 
 /// What is known at the end of a run.
@@ -35,10 +35,10 @@ pub fn result<D: DataDevice>(served: &Served<D>, ended: Ended<'_>) -> RunResult 
     let latencies = || moving.iter().map(|(name, of)| (*name, &of.latency));
     let flushes = Some(("flush", &stats.flushes.latency)).filter(|(_, latency)| !latency.is_empty());
     let mut warnings: Vec<Warning> =
-        ended.invalid.iter().map(|reason| Warning::new("replies-late", reason.clone())).collect();
+        ended.invalid.iter().map(|reason| Warning::new(WarningCode::RepliesLate, reason.clone())).collect();
     if let Some(slowdown) = ended.slowdown.filter(|&slowdown| slowdown > 1) {
         let text = format!("times are {slowdown} times those of the drive, and rates as much lower");
-        warnings.push(Warning::new("stretched", text));
+        warnings.push(Warning::new(WarningCode::Stretched, text));
     }
     if stats.failed() > 0 {
         warnings.push(Warning::new("requests-failed", format!("{} requests failed", stats.failed())));
