@@ -4,6 +4,7 @@ use crate::area::Boundaries;
 use crate::chunk;
 use crate::layout::{Layout, fill_larger_area, one_at_a_time};
 use crate::mapping::Policy;
+use crate::pattern::confidence;
 use crate::residues::Residues;
 use crate::session::{FILL_BYTES, Session};
 use crate::settle::{self, SMALL_PAGE_BYTES};
@@ -284,10 +285,4 @@ fn find_stripe(
         session.draw(figures::stride(curves, strides, first.period));
     }
     Ok(Some((stripe, residues)))
-}
-
-/// Confidence after `periods` periods, each of which chance would produce with probability 1/4, scaled by the clarity.
-pub(crate) fn confidence(clarity: f64, periods: usize) -> f64 {
-    let seen = 1.0 - 0.25_f64.powi(periods.min(20) as i32);
-    ((0.75 + 0.24 * clarity) * seen * 100.0).round() / 100.0
 }
