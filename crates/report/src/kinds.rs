@@ -21,7 +21,7 @@ mod uflip_plan;
 
 use crate::ReportError;
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
-use crate::format::{capitalised, exact, plain_name, plain_value};
+use crate::format::{capitalised, exact, plain_name, plain_value, time_ns};
 use flashlane_result::advice::AdviceResult;
 use flashlane_result::probe::ProbeResult;
 use flashlane_result::replay::ReplayResult;
@@ -148,6 +148,11 @@ fn sentence_of(warning: &Warning) -> String {
 /// Converts a value to JSON.
 fn scalar(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
+}
+
+/// Returns a cell with a time, which may be unknown.
+fn time_cell(ns: Option<f64>) -> Cell {
+    Cell::exact(ns.map_or_else(|| "–".into(), time_ns), exact(&scalar(ns)))
 }
 
 /// Returns all fields of a part of a result; unknown ones are `null`.

@@ -1,10 +1,10 @@
 //! `flashlane.replay/1`: a recorded trace on one device.
 
 use super::over_time::{Slice, over_time};
-use super::run::{counter_table, device_table, harness, latency_table, mean, mean_flush, nonzero, time_cell};
+use super::run::{counter_table, device_table, harness, latency_table, mean, mean_flush, nonzero};
 use super::tail::{p99_fact, shown, with_reason};
 use super::time_split::time_split;
-use super::{Content, Reportable, caution, fact, field_table, fields, named, part_table, scalar};
+use super::{Content, Reportable, caution, fact, field_table, fields, named, part_table, scalar, time_cell};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
 use crate::format::{number, plain_value, time_ns};
 use flashlane_base::Latency;

@@ -3,10 +3,11 @@
 use super::tail::{p99_fact, shown, why_not, with_reason};
 use super::time_split::time_split;
 use super::{
-    Content, Number, Reportable, caution, fact, field_table, fields, named, part_table, scalar, verdict,
+    Content, Number, Reportable, caution, fact, field_table, fields, named, part_table, scalar, time_cell,
+    verdict,
 };
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
-use crate::format::{capitalised, exact, number, time_ns};
+use crate::format::{capitalised, number, time_ns};
 use flashlane_base::Latency;
 use flashlane_result::run::{
     ConfidenceRow, CounterRow, DeviceRow, JobRow, OperationRow, PreconditionRow, RunResult, VerifiedRow,
@@ -202,9 +203,4 @@ pub(super) fn statistics_table(title: &str, subjects: &[(String, String, &Latenc
         rows: STATISTICS.iter().map(row).collect(),
         ..Table::default()
     }
-}
-
-/// Returns a cell with a time, which may be unknown.
-pub(super) fn time_cell(ns: Option<f64>) -> Cell {
-    Cell::exact(ns.map_or_else(|| "–".into(), time_ns), exact(&scalar(ns)))
 }

@@ -1,6 +1,6 @@
 //! The table of where the time of requests went, for runs and replays on simulated drives.
 
-use super::run::time_cell;
+use super::time_cell;
 use crate::document::{Cell, Column, Row, Table};
 use crate::format::{capitalised, number};
 use flashlane_result::run::plural;

@@ -1,8 +1,9 @@
 //! `flashlane.trace/1`: statistics of a recorded trace.
 
-use super::run::time_cell;
 use super::tail::{shown, why_not};
-use super::{Content, Number, Reportable, cell, fact, field_table, fields, named, part_table, scalar};
+use super::{
+    Content, Number, Reportable, cell, fact, field_table, fields, named, part_table, scalar, time_cell,
+};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::format::capitalised;
 use flashlane_base::Latency;

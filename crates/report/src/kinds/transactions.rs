@@ -1,9 +1,9 @@
 //! `flashlane.transactions/1`: a recording of transactions on one device.
 
 use super::over_time::{Slice, over_time};
-use super::run::{counter_table, device_table, harness, mean, nonzero, statistics_table, time_cell};
+use super::run::{counter_table, device_table, harness, mean, nonzero, statistics_table};
 use super::tail::{p99_fact, shown, why_not};
-use super::{Content, Reportable, fact, field_table, fields, named, part_table, scalar};
+use super::{Content, Reportable, fact, field_table, fields, named, part_table, scalar, time_cell};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::format::{capitalised, plain_value};
 use flashlane_result::run::{OperationRow, plural};
