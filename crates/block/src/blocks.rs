@@ -2,7 +2,7 @@
 //!
 //! # From `put` to the device
 //! ```text
-//! Blocks::put             refuses it, or finds a lane (admit_put; the first one erases leftovers: waiting::prepare_for_changes)
+//! Blocks::put             refuses it, or finds a lane (admit_put; the first one erases leftovers: waiting::prepare_for_writes)
 //! Engine::put             block table: start_put; sequence number and checksums
 //! Engine::queue_write     Scheduler::queue_write (lane queue), dispatch
 //! Scheduler::dispatch     submit_write: least_worn unit; header and footer; Port::submit; if accepted, unit table: start_write
@@ -221,7 +221,7 @@ impl<D: DataDevice> Blocks<D> {
     /// a superblock may have to be written first.
     fn admit_put(&mut self, id: u64, payload: &Payload) -> Result<u32, PutError> {
         self.check_put(id, payload)?;
-        waiting::prepare_for_changes(&mut self.engine);
+        waiting::prepare_for_writes(&mut self.engine);
         let is_gap_recorded = waiting::record_id_gap(&mut self.engine);
         if self.engine.is_device_lost() {
             return Err(PutError::DeviceLost);
@@ -328,7 +328,7 @@ impl<D: DataDevice> Blocks<D> {
         if self.engine.blocks().get(id).is_none() {
             return Err(DeleteError::NotFound { id });
         }
-        waiting::prepare_for_changes(&mut self.engine);
+        waiting::prepare_for_writes(&mut self.engine);
         Ok(self.engine.delete(id))
     }
 

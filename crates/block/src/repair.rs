@@ -14,7 +14,7 @@ use crate::payload::Payload;
 use crate::status::DamagedEnd;
 use crate::superblock::COPIES;
 use crate::units::State;
-use crate::waiting::{prepare_for_changes, renew_superblock, settle, wait};
+use crate::waiting::{prepare_for_writes, renew_superblock, settle, wait};
 use flashlane_device::DataDevice;
 
 /// Writes the superblock anew where a copy is lost or damaged, then the blocks of `ends`, from which it removes those
@@ -24,7 +24,7 @@ pub(crate) fn repair<D: DataDevice>(
     ends: &mut Vec<DamagedEnd>,
     may_discard: bool,
 ) -> Result<(), DeleteError> {
-    prepare_for_changes(engine);
+    prepare_for_writes(engine);
     if ends.iter().any(|end| end.id.is_none()) {
         renew_superblock(engine);
     } else {
@@ -65,7 +65,7 @@ pub(crate) fn discard_damaged<D: DataDevice>(engine: &mut Engine<D>) -> Result<u
     if before == 0 {
         return Ok(0);
     }
-    prepare_for_changes(engine);
+    prepare_for_writes(engine);
     loop {
         let damaged = discardable(engine);
         let Some(&first) = damaged.first() else { break };

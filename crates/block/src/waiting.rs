@@ -48,7 +48,7 @@ pub(crate) fn format<D: DataDevice>(engine: &mut Engine<D>) {
 
 /// Makes the device ready for its first put or delete. Erases blocks that have a newer copy, which would come back when that is
 /// deleted, and torn units, which keep zones of a zoned drive open.
-pub(crate) fn prepare_for_changes<D: DataDevice>(engine: &mut Engine<D>) {
+pub(crate) fn prepare_for_writes<D: DataDevice>(engine: &mut Engine<D>) {
     if engine.may_write() {
         return;
     }
