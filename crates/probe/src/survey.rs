@@ -10,9 +10,9 @@ use crate::{Medium, Options, ProbeError, Progress, advice_text, destructive, rea
 use flashlane_base::Seed;
 use flashlane_device::Device;
 use flashlane_measure::Interruption;
-use flashlane_result::Warning;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{DeviceRow, Finding, PROBE_SCHEMA, ProbeResult};
+use flashlane_result::{Warning, WarningCode};
 use std::ops::ControlFlow;
 
 /// Size of the area in which structure is looked for: several times 400 chunks of 64 KiB.
@@ -81,7 +81,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
                 .entry(feature)
                 .or_insert_with(|| Finding::not_determined(format!("the probe ended before: {reason}")));
         }
-        warnings.push(Warning::new("partial", format!("the probe ended early: {reason}")));
+        warnings.push(Warning::new(WarningCode::Partial, format!("the probe ended early: {reason}")));
     }
     // Only after the search for structure is its absence advice on a file.
     let medium = if stages.contains(&READS_STAGE) { options.medium } else { Medium::Drive };
@@ -154,7 +154,7 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
 /// Warns of the limits of a probe that only reads. Returns false where there is no data to read.
 fn can_be_read(session: &mut Session<'_, '_>) -> bool {
     session.warn(
-        "read-only",
+        WarningCode::ReadOnly,
         "nothing was written: the layout is whatever earlier writes made it, and mapping, write buffer, \
          interference and link were not looked for",
     );
@@ -163,7 +163,7 @@ fn can_be_read(session: &mut Session<'_, '_>) -> bool {
     if state.is_empty() {
         let share = 100.0 * share.unwrap_or(1.0);
         session.warn(
-            "not-written",
+            WarningCode::NotWritten,
             &format!(
                 "{share:.0}% of the device has never been written: reads of it are answered without flash, so \
                  nothing was measured and nothing is recommended; probe a drive that holds data (of a simulated \
@@ -177,7 +177,7 @@ fn can_be_read(session: &mut Session<'_, '_>) -> bool {
     match share {
         Some(_) if state.is_written() => {}
         Some(share) => session.warn(
-            "not-written",
+            WarningCode::NotWritten,
             &format!(
                 "{:.0}% of the device has never been written, and reads of it are answered without flash: the \
                  rates are too high by as much",
