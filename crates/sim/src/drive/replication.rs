@@ -29,6 +29,8 @@
 //! - a copy can be read only once its mapping unit's home is programmed;
 //! - no timer runs for an access that has ended.
 
+mod counts;
+mod dies;
 mod hedge;
 mod versions;
 
@@ -40,45 +42,13 @@ use crate::ids::{DieId, HedgeSlot, Lpn, PlaneId};
 use crate::kernel::Kernel;
 use crate::nand::{Defer, Geometry, Operation, Owner, Program, Read, Timing, Work};
 use crate::slab::Slab;
+pub(super) use counts::ReplicationCounts;
+use dies::DieAccesses;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_policy::scheduling::Class;
 use flashlane_replication::{Access, Candidate, ExtraWrites, Groups, History, Shape, Slot, take_best};
 use hedge::{HedgeKind, HedgedAccess};
 use versions::Versions;
-
-/// What replication counted.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ReplicationCounts {
-    /// Reads and writes by the number of flash operations that they took: 1, 2, or more.
-    pub(super) reads: [u64; 3],
-    pub(super) writes: [u64; 3],
-    /// Reads that a copy completed.
-    pub(super) reads_by_copies: u64,
-    /// Writes that a copy completed.
-    pub(super) writes_by_copies: u64,
-    /// Copies written for blocked writes, and for blocked reads.
-    pub(super) for_writes: u64,
-    pub(super) for_reads: u64,
-    /// Copies not written, because their die's queue was full or there was no room.
-    pub(super) dropped: u64,
-    /// Copies that gave up their place to others.
-    pub(super) evicted: u64,
-    /// Time that copies were being written while other accesses waited for their die.
-    pub(super) interference: Duration,
-}
-
-/// The copies of a die that are due or being written.
-#[derive(Clone, Copy, Debug)]
-struct DieCopies {
-    /// The timer of the next copy.
-    timer: Timer,
-    /// Whether a copy is being written.
-    writing: bool,
-    /// Since when another access waits for that.
-    waited_since: Option<Instant>,
-    /// Accesses so far.
-    used: u64,
-}
 
 /// A copy that is to be programmed: its place, and the number of its mapping unit.
 pub(super) struct CopyPlaced {
@@ -97,7 +67,7 @@ pub(super) struct Replicator {
     /// For each slot whether a blocked read or a blocked write is the reason for its copy.
     causes: Vec<Access>,
     versions: Versions,
-    dies: Vec<DieCopies>,
+    dies: Vec<DieAccesses>,
     random: Random,
     delay: Duration,
     planes_per_die: u32,
@@ -126,7 +96,6 @@ impl Replicator {
         let timing = Timing::new(config, seed);
         let bus = timing.bus(geometry.unit_bytes);
         let (read, write) = ((timing.read + bus).max(Duration::from_ns(1)), timing.program + bus);
-        let idle = DieCopies { timer: Timer::STOPPED, writing: false, waited_since: None, used: 0 };
         Some(Self {
             groups: Groups::new(shape, policy.expect("validation built every policy once")),
             history: History::new(shape.pages, shape.chips),
@@ -135,7 +104,7 @@ impl Replicator {
             writes: vec![None; shape.slots() as usize],
             causes: vec![Access::Write; shape.slots() as usize],
             versions: Versions::new(shape.pages),
-            dies: vec![idle; geometry.dies as usize],
+            dies: vec![DieAccesses::new(); geometry.dies as usize],
             random: seed.derive("replication").source(),
             delay: replication.delay_of(config.flash.program.0),
             planes_per_die: geometry.planes_per_die,
@@ -189,11 +158,7 @@ impl Replicator {
     /// An operation that is no copy's will be queued at a die.
     pub(super) fn access(&mut self, die: DieId, now: Instant) {
         self.extra.access(die.0, now);
-        let state = &mut self.dies[die.index()];
-        state.used += 1;
-        if state.writing {
-            state.waited_since.get_or_insert(now);
-        }
+        self.dies[die.index()].access(now);
     }
 
     /// Starts the timer of an access's next deadline.
@@ -412,7 +377,7 @@ impl Replicator {
 
     /// Whether an event ends the timer of a die's next copy; see [`Timer::ends`].
     pub(super) fn ends_copy_timer(&mut self, die: DieId, ticket: Ticket) -> bool {
-        self.dies[die.index()].timer.ends(ticket)
+        self.dies[die.index()].copy_timer.ends(ticket)
     }
 
     /// Places the next copy that waits for an idle die, where it is due; otherwise starts the timer for it.
@@ -430,7 +395,7 @@ impl Replicator {
         loop {
             let at = self.extra.due(die.0)?;
             if at > now {
-                self.dies[die.index()].timer = kernel.start_timer(at.since(now), Event::CopyDue(die));
+                self.dies[die.index()].copy_timer = kernel.start_timer(at.since(now), Event::CopyDue(die));
                 return None;
             }
             let slot = self.extra.take(die.0, now).expect("it is due");
@@ -445,7 +410,7 @@ impl Replicator {
                         Access::Read => self.counts.for_reads += 1,
                         Access::Write => self.counts.for_writes += 1,
                     }
-                    self.dies[die.index()].writing = true;
+                    self.dies[die.index()].copy_begins();
                     if let Some(write) = self.writes[slot.0 as usize] {
                         self.start_deadline(kernel, write);
                     }
@@ -561,11 +526,8 @@ impl Replicator {
         program: Program,
     ) -> Option<Operation> {
         let slot = Slot(program.lpn.0 - self.first_copy);
-        let state = &mut self.dies[kernel.flash().die_of(operation.plane).index()];
-        state.writing = false;
-        if let Some(since) = state.waited_since.take() {
-            self.counts.interference += kernel.now().since(since);
-        }
+        let die = kernel.flash().die_of(operation.plane);
+        self.counts.interference += self.dies[die.index()].copy_ended(kernel.now());
         let Some(write) = self.writes[slot.0 as usize] else {
             if !self.groups.written(slot) {
                 ftl.trim(program.lpn);
@@ -612,9 +574,7 @@ impl Replicator {
         self.extra.clear(now);
         self.hedged = Slab::new();
         self.writes.fill(None);
-        for die in &mut self.dies {
-            (die.timer, die.writing, die.waited_since) = (Timer::STOPPED, false, None);
-        }
+        self.dies.iter_mut().for_each(DieAccesses::cut_power);
         self.groups.clear();
     }
 }
