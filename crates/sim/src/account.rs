@@ -144,8 +144,8 @@ impl TimeAccounts {
         }
     }
 
-    /// A flash operation that was queued for something else answers `owner`.
-    pub(crate) fn operation_answers(&mut self, owner: Owner, now: Instant) {
+    /// A flash operation that was queued for something else completes what `owner` waits for.
+    pub(crate) fn operation_completes(&mut self, owner: Owner, now: Instant) {
         if let Owner::Request(slot) | Owner::RequestFill(slot) = owner {
             self.waited(slot, now);
         }

@@ -49,7 +49,6 @@ enum Stage {
 /// A buffered mapping unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
-    /// Its number.
     pub(crate) lpn: Lpn,
     /// The plane that it will be programmed on, `None` while none is assigned.
     plane: Option<PlaneId>,
@@ -466,7 +465,7 @@ impl WriteBuffer {
     }
 
     /// The unit in `slot` is on flash, or never will be: its slot is free.
-    pub(crate) fn drained(&mut self, slot: BufferSlot, now: Instant) {
+    pub(crate) fn release(&mut self, slot: BufferSlot, now: Instant) {
         self.end_count(slot, now);
         self.chosen_or_draining -= 1;
         self.draining -= 1;

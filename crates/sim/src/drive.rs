@@ -290,9 +290,9 @@ impl Drive {
     #[inline]
     fn flash_operation_finished(&mut self, die: DieId, operation: &FlashOperation) {
         if let Owner::Hedged(_) | Owner::Copy | Owner::Rebuild(_) = operation.owner {
-            if let Some(answer) = self.translation.finished(&mut self.kernel, operation) {
-                self.kernel.operation_answers(answer.owner);
-                self.flash_operation_finished(die, &answer);
+            if let Some(completing) = self.translation.finished(&mut self.kernel, operation) {
+                self.kernel.operation_completes(completing.owner);
+                self.flash_operation_finished(die, &completing);
             }
             return;
         }

@@ -364,17 +364,17 @@ impl<S> Kernel<S> {
         }
     }
 
-    /// The flash operation that is handled answers `owner`, for which others were queued.
+    /// The flash operation that is handled completes what `owner` waits for, for which others were queued.
     #[inline]
-    pub(crate) fn operation_answers(&mut self, owner: Owner) {
+    pub(crate) fn operation_completes(&mut self, owner: Owner) {
         if let Some(accounts) = &mut self.accounts {
-            accounts.operation_answers(owner, self.now);
+            accounts.operation_completes(owner, self.now);
         }
     }
 
     /// A buffered unit leaves the buffer.
     #[inline]
-    pub(crate) fn forget_drain(&mut self, slot: BufferSlot) {
+    pub(crate) fn drop_drain_account(&mut self, slot: BufferSlot) {
         if let Some(accounts) = &mut self.accounts {
             accounts.drained(slot);
         }

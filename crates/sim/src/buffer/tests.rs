@@ -20,7 +20,7 @@ fn rewriting_a_unit_does_not_delay_a_waiting_flush() {
     for new in 4..12 {
         buffer.admit(Lpn(0), u64::MAX, 0, || None);
         let (slot, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
-        buffer.drained(slot, Instant::ZERO);
+        buffer.release(slot, Instant::ZERO);
         if buffer.is_flushed(epoch) {
             return;
         }
@@ -65,9 +65,9 @@ fn superseded_version_is_not_programmed_after_a_newer_one() {
     buffer.start_program(second, PlaneId(0), Instant::ZERO);
     buffer.admit(Lpn(0), u64::MAX, 2, || None);
     assert!(!buffer.is_wanted(first));
-    buffer.drained(first, Instant::ZERO);
+    buffer.release(first, Instant::ZERO);
     assert!(!buffer.is_flushed(epoch), "the second version has what the first had and is not on flash");
-    buffer.drained(second, Instant::ZERO);
+    buffer.release(second, Instant::ZERO);
     assert!(buffer.is_flushed(epoch));
 }
 
@@ -100,12 +100,12 @@ fn versions_reach_flash_in_order_and_before_their_flush_ends() {
                         buffer.start_program(slot, PlaneId(0), Instant::ZERO);
                         programming.push((slot, version));
                     } else {
-                        buffer.drained(slot, Instant::ZERO);
+                        buffer.release(slot, Instant::ZERO);
                     }
                 }
                 3 if !programming.is_empty() => {
                     let (slot, version) = programming.remove(0);
-                    buffer.drained(slot, Instant::ZERO);
+                    buffer.release(slot, Instant::ZERO);
                     safe = safe.max(version);
                 }
                 4 => flushes.push((buffer.begin_flush(), write)),

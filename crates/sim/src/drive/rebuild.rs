@@ -46,9 +46,9 @@ struct Rebuild {
     under_way: u32,
     /// Whether one of them cannot be corrected.
     failed: bool,
-    /// Whether its own page, and the rest of the row, have been asked for.
-    asked_own: bool,
-    asked_row: bool,
+    /// Whether its own page, and the rest of the row, have been queued.
+    own_queued: bool,
+    row_queued: bool,
 }
 
 /// Rebuilds the reads of a drive with parity.
@@ -95,13 +95,13 @@ impl Rebuilder {
             !row.is_empty() && !row.iter().copied().any(is_collecting)
         };
         let rebuild =
-            Rebuild { owner, own: read, under_way: 1, failed: false, asked_own: false, asked_row: false };
+            Rebuild { owner, own: read, under_way: 1, failed: false, own_queued: false, row_queued: false };
         if is_blocked {
             let slot = self.rebuilds.insert(rebuild);
-            self.ask_row(kernel, ftl, correction, slot, &row);
+            self.enqueue_row(kernel, ftl, correction, slot, &row);
         } else {
             let owner = match read.unreadable {
-                true => Owner::Rebuild(self.rebuilds.insert(Rebuild { asked_own: true, ..rebuild })),
+                true => Owner::Rebuild(self.rebuilds.insert(Rebuild { own_queued: true, ..rebuild })),
                 false => owner,
             };
             enqueue(kernel, owner, plane, read);
@@ -111,7 +111,7 @@ impl Rebuilder {
     }
 
     /// Queues the reads of the rest of a row.
-    fn ask_row(
+    fn enqueue_row(
         &mut self,
         kernel: &mut DriveKernel,
         ftl: &Ftl,
@@ -120,7 +120,7 @@ impl Rebuilder {
         row: &[PlaneId],
     ) {
         let rebuild = &mut self.rebuilds[slot];
-        (rebuild.under_way, rebuild.asked_row, rebuild.failed) = (row.len() as u32, true, false);
+        (rebuild.under_way, rebuild.row_queued, rebuild.failed) = (row.len() as u32, true, false);
         self.counts.read += row.len() as u64;
         let wear = ftl.wear_of(rebuild.own.lpn);
         for &plane in row {
@@ -150,31 +150,31 @@ impl Rebuilder {
         if rebuild.under_way > 0 {
             return None;
         }
-        let Rebuild { owner, own, failed, asked_own, asked_row, .. } = *rebuild;
-        if failed && !asked_row {
+        let Rebuild { owner, own, failed, own_queued, row_queued, .. } = *rebuild;
+        if failed && !row_queued {
             let mut row = std::mem::take(&mut self.row);
             // It may have been moved since, or trimmed.
             ftl.rest_of_row(own.lpn, &mut row);
-            let can_ask = !row.is_empty();
-            if can_ask {
-                self.ask_row(kernel, ftl, correction, slot, &row);
+            let can_rebuild = !row.is_empty();
+            if can_rebuild {
+                self.enqueue_row(kernel, ftl, correction, slot, &row);
             }
             row.clear();
             self.row = row;
-            if can_ask {
+            if can_rebuild {
                 return None;
             }
         } else if failed
-            && !asked_own
+            && !own_queued
             && let Some(plane) = ftl.plane_of(own.lpn)
         {
-            (rebuild.under_way, rebuild.asked_own, rebuild.failed) = (1, true, false);
+            (rebuild.under_way, rebuild.own_queued, rebuild.failed) = (1, true, false);
             enqueue(kernel, Owner::Rebuild(slot), plane, own);
             return None;
         }
         self.rebuilds.remove(slot);
-        if !failed && asked_row {
-            match asked_own {
+        if !failed && row_queued {
+            match own_queued {
                 true => self.counts.unreadable += u64::from(own.unreadable),
                 false => self.counts.blocked += 1,
             }

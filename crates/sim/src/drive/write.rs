@@ -16,7 +16,8 @@
 //! "…" is time. The functions of [`Drive`](super::Drive) are in `drive`, all others of the first two paths here.
 //! The states of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns
 //! the buffer and the requests that wait for it; it uses the kernel for time, link and flash, and the translation for
-//! places. Where its policy keeps units that were read, [`ReadPath`](super::read::ReadPath) fills the buffer, too.
+//! places. Calls of the kernel with *charge* or *account* in their name record where time goes, and change nothing else. Where
+//! the buffer's policy keeps units that were read, [`ReadPath`](super::read::ReadPath) fills the buffer, too.
 //!
 //! Invariants:
 //! - writes that wait for room in the buffer get it in order of arrival;
@@ -288,8 +289,8 @@ impl WritePath {
 
     /// A buffered mapping unit is on flash, or can never be: its slot is free for writes that wait.
     fn release(&mut self, kernel: &mut DriveKernel, translation: &mut Translation, slot: BufferSlot) {
-        self.buffer.as_mut().expect("units drain from a buffer").drained(slot, kernel.now());
-        kernel.forget_drain(slot);
+        self.buffer.as_mut().expect("units drain from a buffer").release(slot, kernel.now());
+        kernel.drop_drain_account(slot);
         while let Some(&write) = self.stalled.front() {
             if !self.admit(kernel, translation, write) {
                 break;
