@@ -71,7 +71,7 @@ fn check_bytes_file(path: &Path, options: &OpenOptions) -> Result<(), OpenError>
     }
     let host = flashlane_host::OpenOptions {
         really: options.really.clone(),
-        ..flashlane_host::OpenOptions::destroy(path)
+        ..flashlane_host::OpenOptions::read_write(path)
     };
     // Opening checks it; it is closed at once.
     let refused = |error| OpenError::Real { path: path.into(), error };
