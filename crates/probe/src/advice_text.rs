@@ -2,9 +2,8 @@
 
 use crate::area::Area;
 use crate::choice::Choice;
-use crate::confirm::is_stable;
 use crate::load::Load;
-use crate::measured::is_stable_latency;
+use crate::measured::{is_stable, is_stable_latency};
 use crate::options::Medium;
 use crate::state::State;
 use flashlane_base::units::{format_bytes, format_rate};

@@ -24,14 +24,6 @@ const AGAIN: u64 = 5;
 const FEWEST_AGAIN: u64 = 1024;
 const BYTES_AGAIN: u64 = 128 << 20;
 
-/// Ratio of two measurements of one point up to which its rate counts as stable.
-const STABLE: f64 = 1.1;
-
-/// Returns whether measurements of one point, of which these are the lowest and the highest, agree.
-pub(crate) fn is_stable([lowest, highest]: [f64; 2]) -> bool {
-    highest <= STABLE * lowest
-}
-
 /// Measures reads at one point, in `area` or on the whole device.
 pub(crate) fn reads(
     bench: &mut Bench<'_>,

@@ -7,6 +7,14 @@ use flashlane_measure::statistics::steady_state::Window;
 use flashlane_result::probe::Rate;
 use flashlane_workload::Workload;
 
+/// Ratio of two measurements of one point up to which its rate counts as stable.
+const STABLE: f64 = 1.1;
+
+/// Returns whether measurements of one point, of which these are the lowest and the highest, agree.
+pub(crate) fn is_stable([lowest, highest]: [f64; 2]) -> bool {
+    highest <= STABLE * lowest
+}
+
 /// Measurement of one point.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
@@ -20,6 +28,8 @@ pub(crate) struct Measured {
     pub(crate) write_amplification: Option<f64>,
     /// Whether GC ran meanwhile, where the device counts it.
     pub(crate) cleaning: Option<bool>,
+    /// Lowest and highest bytes per second, where the point was measured several times.
+    pub(crate) range_bytes_per_s: Option<[f64; 2]>,
     /// The workload line that repeats it.
     pub(crate) workload: String,
 }
@@ -50,6 +60,25 @@ impl From<&Run> for Measured {
 }
 
 impl Measured {
+    /// Adds repeated measurements of the same point, of which there MUST be at least one. Where they differ by more than a
+    /// recommendation may be off, the slowest counts, which is what can be relied on.
+    pub(crate) fn repeated(&self, again: &[Self]) -> Self {
+        let by_bandwidth = |a: &&Self, b: &&Self| a.bandwidth_bytes_per_s.total_cmp(&b.bandwidth_bytes_per_s);
+        let all = || again.iter().chain([self]);
+        let slowest = all().min_by(by_bandwidth).expect("at least one");
+        let fastest = all().max_by(by_bandwidth).expect("at least one");
+        let range = [slowest, fastest].map(|measured| measured.bandwidth_bytes_per_s.round());
+        let counts = if is_stable(range) { self } else { slowest };
+        let each: Vec<_> = [self].into_iter().chain(again).map(|measured| measured.latencies).collect();
+        Self {
+            latencies: counts.latencies.compared_with(&each),
+            range_bytes_per_s: Some(range),
+            // That of the first, which measures the area from its beginning.
+            workload: self.workload.clone(),
+            ..counts.clone()
+        }
+    }
+
     /// Combines runs of one workload, of which there MUST be at least one.
     pub(crate) fn of_rounds(rounds: &[Run]) -> Self {
         let mut all = Histogram::new();
@@ -72,17 +101,18 @@ impl Measured {
             steady: false,
             write_amplification: counters.write_amplification(),
             cleaning: is_cleaning(&counters),
+            range_bytes_per_s: None,
             workload: line(&rounds[0].workload),
         }
     }
 }
 
 /// Ratio of two measurements of a latency up to which it counts as stable.
-const STABLE: f64 = 1.25;
+const STABLE_LATENCY: f64 = 1.25;
 
 /// Returns whether latencies, of which these are the lowest and the highest, agree.
 pub(crate) fn is_stable_latency([lowest, highest]: [f64; 2]) -> bool {
-    highest <= STABLE * lowest
+    highest <= STABLE_LATENCY * lowest
 }
 
 /// Median and 99th percentile of latencies.

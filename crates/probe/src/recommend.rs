@@ -26,47 +26,35 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
     let part = prepare_read_area(session)?;
     let area = part.unwrap_or(whole(session));
     let (bytes_each, budget) = (bytes_each(session), session.setup().budget);
-    let mut recommended = Vec::new();
+    let mut random_read = None;
     for load in [Load::RandomRead, Load::Scan] {
         let lead_in_bytes = if load == Load::Scan { 4 << 20 } else { 0 };
-        let mut confirm =
-            |bench: &mut Bench<'_>, cell: &Cell| confirm::reads(bench, load, part, budget, cell);
+        let mut confirm = |bench: &mut Bench<'_>, cell: &Cell| {
+            let first = confirm::reads(bench, load, part, budget, cell)?;
+            if load != Load::Scan {
+                return Ok(first);
+            }
+            // The rate of a scan can depend on where it begins; a point of which that is so counts as its slowest, and one
+            // that is steady is chosen instead.
+            Ok(first.repeated(&confirm::again(bench, load, area, budget, cell)?))
+        };
         // The request size of a scan suits the drive, whatever the size of a page.
         let page_bytes = session.setup().page_bytes.filter(|_| load != Load::Scan);
         let mut grid = measure_grid(session, load, TestArea { area, bytes_each, lead_in_bytes }, page_bytes)?;
         let choice = choose(session, &mut grid, &mut confirm)?;
         if let Some(recommendation) = report(session, &grid, &choice, part, None) {
             session.recommend(load.name(), recommendation.clone());
-            recommended.push((load, choice, recommendation));
+            random_read = random_read.or((load == Load::RandomRead).then_some((choice, recommendation)));
         }
     }
-    // Last, since each leaves other data in the drive's cache.
-    for (load, Choice { cell, measured, .. }, mut found) in recommended {
-        let again = confirm::again(session.bench(), load, area, budget, &cell)?;
-        repeat(&mut found, &measured, &again);
-        session.recommend(load.name(), found);
+    // Last, since these leave other data in the drive's cache.
+    if let Some((Choice { cell, measured, .. }, found)) = random_read {
+        let again = confirm::again(session.bench(), Load::RandomRead, area, budget, &cell)?;
+        let measured = measured.repeated(&again);
+        let (rate, range_bytes_per_s) = (Rate::from(&measured), measured.range_bytes_per_s);
+        session.recommend(Load::RandomRead.name(), Recommendation { rate, range_bytes_per_s, ..found });
     }
     Ok(())
-}
-
-/// Adds repeated measurements, of which there MUST be at least one, to the recommendation of a point whose first
-/// measurement is `first`. Where they differ by more than a recommendation may be off, it states the slowest, which is what
-/// can be relied on.
-fn repeat(found: &mut Recommendation, first: &Measured, again: &[Measured]) {
-    let by_bandwidth =
-        |a: &&Measured, b: &&Measured| a.bandwidth_bytes_per_s.total_cmp(&b.bandwidth_bytes_per_s);
-    let slowest = again.iter().min_by(by_bandwidth).expect("at least one");
-    let fastest = again.iter().max_by(by_bandwidth).expect("at least one");
-    let rate = |measured: &Measured| measured.bandwidth_bytes_per_s.round();
-    let range = [rate(slowest).min(rate(first)), rate(fastest).max(rate(first))];
-    found.range_bytes_per_s = Some(range);
-    let is_slower = !confirm::is_stable(range) && range[0] < rate(first);
-    let stated = if is_slower { slowest } else { first };
-    let each: Vec<_> = [first].into_iter().chain(again).map(|measured| measured.latencies).collect();
-    let latencies = stated.latencies.compared_with(&each);
-    // The workload line is that of the first, which measures the area from its beginning.
-    let workload = std::mem::take(&mut found.rate.workload);
-    found.rate = Rate { workload, ..Rate::from(&Measured { latencies, ..stated.clone() }) };
 }
 
 /// Recommends a point for random writes to the whole device. `page_bytes` is the page size, or a usual one.
@@ -219,7 +207,7 @@ fn recommendation(
         request_bytes: cell.size,
         queue_depth: cell.depth,
         rate: Rate::from(measured),
-        range_bytes_per_s: None,
+        range_bytes_per_s: measured.range_bytes_per_s,
         p99_bound_ns: bound.map(|bound| bound.as_ns() as f64),
         more_may_be_better: choice.deeper_may_be_better || choice.larger_may_be_better,
         state: session.state().name().into(),
