@@ -174,6 +174,14 @@ impl Ftl {
         each!(self, layer => layer.trim(lpn))
     }
 
+    /// Closes the flash pages that are written in part: each can be programmed once, so that what was left of it stays
+    /// empty. Only page mapping has mapping units below a page. GC that is due by it is appended to `due`.
+    pub fn pad_open_pages(&mut self, due: &mut Vec<GcWork>) {
+        if let Self::Page(layer) = self {
+            layer.pad_open_pages(due);
+        }
+    }
+
     /// The share of its endurance that the block with `lpn` has used, 1 where endurance is unlimited or the unit was never
     /// written.
     pub fn wear_of(&self, lpn: Lpn) -> f64 {

@@ -18,6 +18,10 @@ impl Mapping for WriteOrder {
         true
     }
 
+    fn skip_to_chunk(&mut self, chunk: u64) {
+        self.next = self.next.next_multiple_of(chunk);
+    }
+
     fn advance(&mut self, writes: u64) -> bool {
         debug_assert_eq!(self.next, 0, "the drive is new");
         self.next += writes;

@@ -21,6 +21,7 @@ pub(super) struct Counts {
 pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, counts: &Counts) -> Counters {
     let Counts { reads, writes, lock_waits } = counts;
     let (flash, ftl, drains) = (kernel.flash().counters(), translation.counters(), &writes.drains);
+    let programmed = ftl.host_units + ftl.moved_units + ftl.parity_units + ftl.padded_units;
     let mut list = vec![
         ("host_reads", reads.reads),
         ("host_writes", writes.writes),
@@ -30,7 +31,7 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
         (Counters::HOST_PAGES_WRITTEN, writes.units),
         (Counters::HOST_PAGES_SETTLED, writes.units - writes.waiting_units),
         ("flash_pages_read", flash.reads + ftl.moved_units),
-        (Counters::FLASH_PAGES_PROGRAMMED, ftl.host_units + ftl.moved_units + ftl.parity_units),
+        (Counters::FLASH_PAGES_PROGRAMMED, programmed),
         ("pages_moved_by_cleaning", ftl.moved_units),
         ("pages_moved_below_target", ftl.units_below_target),
         ("parity_pages_programmed", ftl.parity_units),
@@ -65,6 +66,9 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
         ("bus_busy_ns", flash.bus_busy_ns),
         ("link_busy_ns", kernel.link().busy_ns()),
     ];
+    if translation.pads_pages() {
+        list.push(("pages_left_empty", ftl.padded_units));
+    }
     if let Some(counts) = translation.rebuilds() {
         list.extend([
             ("reads_rebuilt", counts.blocked),

@@ -127,6 +127,19 @@ impl Translation {
         self.ftl.assign(lpn).ok()
     }
 
+    /// Returns whether flash pages can be programmed in part, and what is left of them stays empty.
+    pub(super) fn pads_pages(&self) -> bool {
+        self.units_per_page > 1
+    }
+
+    /// Closes the flash pages that are programmed in part.
+    pub(super) fn pad_open_pages(&mut self, kernel: &mut Kernel<HostRequest>) {
+        self.ftl.pad_open_pages(&mut self.due_gc);
+        if !self.due_gc.is_empty() {
+            self.enqueue_with_gc(kernel, None);
+        }
+    }
+
     /// Forgets a mapping unit.
     pub(super) fn trim(&mut self, lpn: Lpn) {
         if let Some(replicator) = &mut self.replicator {

@@ -66,6 +66,8 @@ pub(super) struct WritePath {
     lost_slots: Vec<BufferSlot>,
     /// Flushes that wait for the buffer.
     flushing: Vec<RequestSlot>,
+    /// A flush has completed: flash pages that it had programmed in part are still to be closed.
+    has_open_pages: bool,
     /// Mapping units that were in the buffer when a write bypassed it that is not durable yet: the version that a power cut loses,
     /// and its request.
     bypassed: BTreeMap<Lpn, (Unflushed, RequestSlot)>,
@@ -93,6 +95,7 @@ impl WritePath {
             stalled: VecDeque::new(),
             lost_slots: Vec::new(),
             flushing: Vec::new(),
+            has_open_pages: false,
             bypassed: BTreeMap::new(),
             counts,
             flushed: Vec::new(),
@@ -227,6 +230,9 @@ impl WritePath {
 
     /// Sends mapping units from the buffer to flash, as many as should be on their way.
     pub(super) fn drain(&mut self, kernel: &mut DriveKernel, translation: &mut Translation) {
+        if std::mem::take(&mut self.has_open_pages) {
+            translation.pad_open_pages(kernel);
+        }
         loop {
             // Without a block left to write to, units leave the buffer as fast as they are chosen.
             while let Some(slot) = self.lost_slots.pop() {
@@ -324,7 +330,7 @@ impl WritePath {
             if let Some(part) = tail {
                 self.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), fill, owner);
             }
-            return;
+            return translation.pad_open_pages(kernel);
         }
         for piece in pieces_of(&write, unit_bytes) {
             let mut present = piece.covered(unit_bytes);
@@ -339,6 +345,9 @@ impl WritePath {
                 }
             }
             self.write_unit(kernel, translation, piece.lpn, present, fill, owner);
+        }
+        if write.durable {
+            translation.pad_open_pages(kernel);
         }
     }
 
@@ -495,6 +504,7 @@ impl WritePath {
             }
             !flushed
         });
+        self.has_open_pages |= !done.is_empty();
         for slot in done.drain(..) {
             kernel.charge_wait(slot);
             kernel.complete(slot);

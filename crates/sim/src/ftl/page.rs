@@ -29,6 +29,7 @@ use flashlane_policy::cleaning::Cleaning;
 use flashlane_policy::mapping::Mapping;
 use flashlane_policy::wear::Wear;
 use flashlane_policy::{OptionError, Options};
+use gc::HOST;
 use layout::Layout;
 use pacing::Pacer;
 use reverse::Reverse;
@@ -268,7 +269,7 @@ impl PageMapped {
         if opens_block {
             self.make_room(plane, due).ok_or(NoRoom)?;
         }
-        let ppn = self.next_unit(plane, gc::HOST);
+        let ppn = self.next_unit(plane, HOST);
         // The plane's turn comes again soon, with the next unit of the block.
         self.reverse.prefetch_next_line(ppn, plane);
         let fills_block = self.is_full(plane);
@@ -277,7 +278,7 @@ impl PageMapped {
         self.enter(lpn, ppn, plane);
         self.counters.host_units += 1;
         if self.pacer.is_some() {
-            self.pace(plane, due);
+            self.pace(plane, 1, due);
         } else if opens_block {
             self.restock(plane, due);
         }
@@ -412,6 +413,27 @@ impl PageMapped {
         let mut others: Vec<PlaneId> = pool.map(PlaneId).filter(|&plane| self.has_room(plane, lpn)).collect();
         others.sort_by_key(|&plane| std::cmp::Reverse(self.free_units[plane.index()]));
         others.first().copied().ok_or(NoRoom)
+    }
+
+    /// Leaves empty what is left of the flash page that the host's next unit on each plane would go to. GC that is due by it
+    /// is appended to `due`: it keeps up with what is left empty as with what is written.
+    pub fn pad_open_pages(&mut self, due: &mut Vec<GcWork>) {
+        let page_units = self.geometry.units_per_page;
+        if page_units == 1 {
+            return;
+        }
+        for plane in (0..self.geometry.planes).map(PlaneId) {
+            let open = &mut self.planes[plane.index()].open[HOST];
+            let end = open.written.next_multiple_of(page_units).min(self.geometry.data_units);
+            let rest = end - open.written;
+            open.written = end;
+            self.free_units[plane.index()] -= rest;
+            self.counters.padded_units += u64::from(rest);
+            if rest > 0 && self.pacer.is_some() {
+                self.pace(plane, rest, due);
+            }
+        }
+        self.mapping.skip_to_chunk(self.geometry.chunk_units.into());
     }
 
     /// Makes `ppn` the place of `lpn`.

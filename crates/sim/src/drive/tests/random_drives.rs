@@ -455,6 +455,7 @@ impl Load {
                     + moved
                     + get("buffer_pages_padded")
                     + get("parity_pages_programmed")
+                    + counters.get("pages_left_empty").unwrap_or(0)
                     + counters.get("copies_written").unwrap_or(0)
         );
     }

@@ -15,13 +15,13 @@ use flashlane_policy::pacing::View as PacingView;
 const AHEAD: u32 = 8;
 
 impl PageMapped {
-    /// Called after a unit of the host was placed on `plane`: once a flash page is full, GC advances as far as the policy
-    /// says.
+    /// Called after `units` of the host were placed on `plane`, or left empty: once a flash page is full, GC advances as far as
+    /// the policy says.
     #[inline]
-    pub(super) fn pace(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
+    pub(super) fn pace(&mut self, plane: PlaneId, units: u32, due: &mut Vec<GcWork>) {
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");
         let state = &mut pacer.planes[plane.index()];
-        state.written += 1;
+        state.written += units;
         if state.written >= pacer.step_units {
             let written = std::mem::take(&mut state.written);
             self.paced_step(plane, written, due);
