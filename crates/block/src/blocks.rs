@@ -455,6 +455,7 @@ impl<D: DataDevice> Blocks<D> {
         let mut status = LaneStatus {
             erased: units.erased(lane) as u64,
             dirty: units.to_erase(lane) as u64,
+            queue: self.engine.queue_length(lane),
             ..LaneStatus::default()
         };
         let mut erases = Vec::new();

@@ -16,7 +16,7 @@ use crate::payload::{Data, Payload};
 use crate::placement::Placement;
 use crate::room::SuperblockLimits;
 use crate::scheduler::{EraseFailure, Event, Scheduler};
-use crate::status::Counts;
+use crate::status::{Counts, LaneLength};
 use crate::superblock::SuperblockStore;
 use crate::units::{Cause, Holds, State, UnitTable};
 use flashlane_base::Instant;
@@ -78,6 +78,11 @@ impl<D: DataDevice> Engine<D> {
 
     pub(crate) fn device(&self) -> &D {
         self.scheduler.port().device()
+    }
+
+    /// Returns the length of the queue of a lane.
+    pub(crate) fn queue_length(&self, lane: u32) -> LaneLength {
+        self.scheduler.queue_length(lane)
     }
 
     pub(crate) fn units(&self) -> &UnitTable {

@@ -122,6 +122,11 @@ impl LaneQueue {
         writes
     }
 
+    /// Returns the number of reads that wait.
+    pub(crate) fn waiting_reads(&self) -> usize {
+        self.reads.len()
+    }
+
     /// Returns the number of writes that wait.
     pub(crate) fn waiting_writes(&self) -> usize {
         self.writes.len()

@@ -18,6 +18,7 @@ use crate::operation::{BlockRead, InFlight, Write};
 use crate::options::BlockOptions;
 use crate::port::{Port, Submitted};
 use crate::room::{Room, SuperblockLimits};
+use crate::status::LaneLength;
 use crate::units::{Cause, State, UnitTable};
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Lane, Request};
@@ -114,6 +115,18 @@ impl<D: DataDevice> Scheduler<D> {
     /// Returns the number of writes that waited for an erase.
     pub(crate) fn writes_that_waited(&self) -> u64 {
         self.writes_that_waited
+    }
+
+    /// Returns the length of the queue of a lane.
+    pub(crate) fn queue_length(&self, lane: u32) -> LaneLength {
+        let queue = &self.lanes[lane as usize];
+        LaneLength {
+            reads_waiting: queue.waiting_reads() as u64,
+            reads_in_flight: u64::from(queue.reads_in_flight()),
+            writes_waiting: queue.waiting_writes() as u64,
+            writes_in_flight: u64::from(queue.writes_in_flight()),
+            is_erasing: self.units.is_erasing(lane),
+        }
     }
 
     /// Keeps the buffer of a get for later ones.

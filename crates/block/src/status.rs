@@ -76,6 +76,23 @@ pub struct LaneStatus {
     pub damaged: u64,
     /// Least, mean and most erases of a unit, where the device counts.
     pub erases: Option<(u32, f64, u32)>,
+    /// Reads and writes that wait for the device or are in flight, and whether a unit is being erased.
+    pub queue: LaneLength,
+}
+
+/// Length of the queue of a lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneLength {
+    /// Reads that are not submitted to the device yet.
+    pub reads_waiting: u64,
+    /// Reads that the device executes.
+    pub reads_in_flight: u64,
+    /// Writes of blocks and of the superblock that are not submitted to the device yet.
+    pub writes_waiting: u64,
+    /// Writes that the device executes.
+    pub writes_in_flight: u64,
+    /// Whether the device erases a unit.
+    pub is_erasing: bool,
 }
 
 impl LaneStatus {

@@ -108,31 +108,32 @@ impl Listener {
     }
 }
 
-/// The listening sockets of a server, with the tokens from 0 on in its poll.
+/// Listening sockets of a server, with tokens in a row in its poll.
 ///
 /// An event reports that clients wait only once, so a listener is asked until it has no client: from the beginning, since
 /// clients connect before the first event is looked for, and after a failure, such as too many open files.
 #[derive(Debug)]
 pub struct Listeners {
     listeners: Vec<Listener>,
+    first_token: Token,
     /// The listeners at which a client may wait.
     ready: BTreeSet<usize>,
 }
 
 impl Listeners {
-    /// Listens on addresses, and reports events to `poll`.
+    /// Listens on addresses, and reports events to `poll`: those of the first address with `first_token`, and so on.
     ///
     /// # Errors
     /// [`ListenError`] where one cannot be listened on.
-    pub fn bind(addresses: &[Address], poll: &Poll) -> Result<Self, ListenError> {
+    pub fn bind(addresses: &[Address], poll: &Poll, first_token: Token) -> Result<Self, ListenError> {
         let mut listeners = Vec::new();
         for (nth, address) in addresses.iter().enumerate() {
             let mut listener = Listener::bind(address)?;
-            let registered = listener.register(poll, Token(nth));
+            let registered = listener.register(poll, Token(first_token.0 + nth));
             registered.map_err(|error| ListenError::new(address, error))?;
             listeners.push(listener);
         }
-        Ok(Self { ready: (0..listeners.len()).collect(), listeners })
+        Ok(Self { ready: (0..listeners.len()).collect(), listeners, first_token })
     }
 
     /// Returns the addresses, with the ports that the system chose.
@@ -142,11 +143,9 @@ impl Listeners {
 
     /// Notes an event of the poll. Returns whether it is that of a listener.
     pub fn note(&mut self, token: Token) -> bool {
-        let is_listener = token.0 < self.listeners.len();
-        if is_listener {
-            self.ready.insert(token.0);
-        }
-        is_listener
+        let nth = token.0.checked_sub(self.first_token.0).filter(|nth| *nth < self.listeners.len());
+        self.ready.extend(nth);
+        nth.is_some()
     }
 
     /// Accepts a client, with its address where it has one. Returns `None` where none waits, or none can be accepted now; a
@@ -289,7 +288,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("socket");
         let mut sockets = Poll::new().unwrap();
-        let mut listeners = Listeners::bind(&[Address::Unix(path.clone())], &sockets).unwrap();
+        let mut listeners = Listeners::bind(&[Address::Unix(path.clone())], &sockets, Token(3)).unwrap();
         let mut events = mio::Events::with_capacity(4);
         let _first = std::os::unix::net::UnixStream::connect(&path).unwrap();
         // What a server that looks away makes of the event.
@@ -298,8 +297,8 @@ mod tests {
         let _second = std::os::unix::net::UnixStream::connect(&path).unwrap();
         sockets.poll(&mut events, Some(std::time::Duration::ZERO)).unwrap();
         let tokens: Vec<Token> = events.iter().map(|event| event.token()).collect();
-        assert_eq!(tokens, [Token(0)]);
-        assert!(listeners.note(tokens[0]) && !listeners.note(Token(1)));
+        assert_eq!(tokens, [Token(3)]);
+        assert!(listeners.note(tokens[0]) && !listeners.note(Token(2)) && !listeners.note(Token(4)));
         assert!(listeners.accept().is_some() && listeners.accept().is_none());
     }
 

@@ -71,7 +71,7 @@ impl Bound {
         }
         let system = |error| flashlane_host::ListenError { address: "any address".into(), error };
         let poll = Poll::new().map_err(system)?;
-        let listeners = Listeners::bind(addresses, &poll)?;
+        let listeners = Listeners::bind(addresses, &poll, Token(0))?;
         Ok(Self { poll, listeners })
     }
 

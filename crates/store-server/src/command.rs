@@ -61,7 +61,7 @@ pub struct Context<'a> {
     pub server: &'a mut ServerState,
     /// Returns the state of the store.
     pub status: &'a dyn Fn() -> Status,
-    /// Returns blocks and wear of each lane, a line each.
+    /// Returns blocks, wear and queue of each lane, a line each.
     pub lanes: &'a dyn Fn() -> String,
     /// Other clients, a line each.
     pub clients: &'a dyn Fn() -> String,

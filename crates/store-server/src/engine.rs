@@ -22,6 +22,7 @@ use crate::clients::Client;
 use crate::command::{self, CommandError, Context, Kind, SessionFn, Spec};
 use crate::commands::COMMANDS;
 use crate::jobs::{Job, Jobs};
+use crate::metrics;
 use crate::protocol::{ProtocolError, Request, RequestLimits};
 use crate::reply::Reply;
 use crate::server_state::{ServerOptions, ServerState};
@@ -97,6 +98,11 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     /// Returns the state of the server.
     pub fn server(&self) -> &ServerState {
         &self.server
+    }
+
+    /// Returns the page of metrics.
+    pub fn metrics(&self) -> String {
+        metrics::text(&self.server, &self.store.status(), &self.store.blocks().status().lanes)
     }
 
     /// Adds a client. Returns `None` where there are too many.
@@ -369,19 +375,24 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     }
 }
 
-/// Returns blocks and wear of each lane of a store, for INFO.
+/// Returns blocks, wear and queue (requests waiting + in flight) of each lane of a store, for INFO.
 fn lane_lines<D: DataDevice, L: DataDevice>(store: &Store<D, L>) -> String {
     let mut out = String::new();
     for (nth, lane) in store.blocks().status().lanes.iter().enumerate() {
         let erases = lane.erases.map(|(least, mean, most)| format!(",erases={least}/{mean:.1}/{most}"));
+        let queue = lane.queue;
         out += &format!(
-            "lane{nth}:blocks={},erased={},dirty={},bad={},damaged={}{}\r\n",
+            "lane{nth}:blocks={},erased={},dirty={},bad={},damaged={}{},reads={}+{},writes={}+{}\r\n",
             lane.blocks,
             lane.erased,
             lane.dirty,
             lane.bad,
             lane.damaged,
-            erases.unwrap_or_default()
+            erases.unwrap_or_default(),
+            queue.reads_waiting,
+            queue.reads_in_flight,
+            queue.writes_waiting,
+            queue.writes_in_flight
         );
     }
     out

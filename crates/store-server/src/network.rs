@@ -3,10 +3,15 @@
 //! One thread waits for the devices and for the sockets in turn: while the store has requests in flight it waits for these, at
 //! most [`DEVICE_WAIT`], and only looks at the sockets; otherwise it waits for the sockets.
 //!
+//! The page of metrics has sockets beside those of clients: `pages`.
+//!
 //! A client that does not take its replies is not read from, so its replies take no more memory than those to what was read.
 //!
 //! Invariant: `readable` has the clients from which bytes may have come, and that have room for requests.
 
+mod pages;
+
+use self::pages::Pages;
 use crate::engine::Engine;
 use crate::server_state::{ServerOptions, ServerState};
 use crate::session::ClientId;
@@ -18,6 +23,7 @@ use mio::event::Event;
 use mio::{Events, Interest, Poll, Token};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
+use std::net::SocketAddr;
 use std::time;
 
 /// Longest wait for the devices before sockets are looked at.
@@ -67,6 +73,9 @@ pub struct Server<D: DataDevice, L: DataDevice> {
     connections: BTreeMap<ClientId, Connection>,
     readable: BTreeSet<ClientId>,
     buffer: Vec<u8>,
+    /// Where the page of metrics is served.
+    metrics: Option<Listeners>,
+    pages: Pages,
 }
 
 impl<D: DataDevice, L: DataDevice> Server<D, L> {
@@ -86,7 +95,7 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
             return Err(ListenError::NoPassword { address: remote.clone() });
         }
         let poll = Poll::new().map_err(system)?;
-        let listeners = Listeners::bind(addresses, &poll)?;
+        let listeners = Listeners::bind(addresses, &poll, FIRST_LISTENER)?;
         let limits = &mut options.limits;
         let files = flashlane_host::allow_open_files(limits.clients_max as u64 + OTHER_FILES);
         limits.clients_max = limits.clients_max.min(files.saturating_sub(OTHER_FILES).max(1) as usize);
@@ -102,7 +111,26 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
             connections: BTreeMap::new(),
             readable: BTreeSet::new(),
             buffer: vec![0; READ_BYTES],
+            metrics: None,
+            pages: Pages::new(FIRST_PAGE),
         })
+    }
+
+    /// Serves the page of metrics on an address too. Returns the address with the port that the system chose.
+    ///
+    /// # Errors
+    /// [`ListenError`] where it cannot be listened on.
+    pub fn serve_metrics(&mut self, address: SocketAddr) -> Result<SocketAddr, ListenError> {
+        let address = Address::Tcp(address);
+        if address.is_remote() && self.engine.server().options.password.is_none() {
+            return Err(ListenError::NoPassword { address });
+        }
+        let listeners = Listeners::bind(&[address], &self.poll, METRICS_LISTENER)?;
+        let Some(&Address::Tcp(bound)) = listeners.addresses().next() else {
+            unreachable!("it listens on a TCP address")
+        };
+        self.metrics = Some(listeners);
+        Ok(bound)
     }
 
     /// Returns where the server listens: with the ports that the system chose.
@@ -129,6 +157,7 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
             self.read_all();
         }
         self.listeners.close();
+        self.metrics = None;
         self.readable.clear();
         let begun = flashlane_host::calendar_ms();
         let since = || flashlane_host::calendar_ms().saturating_sub(begun);
@@ -172,10 +201,15 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
     }
 
     fn note(&mut self, event: &Event) {
-        if self.listeners.note(event.token()) {
+        let token = event.token();
+        if self.listeners.note(token) || self.metrics.as_mut().is_some_and(|metrics| metrics.note(token)) {
             return;
         }
-        let Some(id) = event.token().0.checked_sub(FIRST_CLIENT) else { return };
+        let engine = &self.engine;
+        if self.pages.note(token, engine.server().options.password.as_deref(), || engine.metrics()) {
+            return;
+        }
+        let Some(id) = token.0.checked_sub(FIRST_CLIENT) else { return };
         let id = id as ClientId;
         let Some(connection) = self.connections.get_mut(&id) else { return };
         if event.is_readable() || event.is_read_closed() {
@@ -189,8 +223,11 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
         }
     }
 
-    /// Accepts the clients that wait.
+    /// Accepts the clients that wait, and the readers of the page.
     fn accept_all(&mut self) {
+        while let Some((stream, _)) = self.metrics.as_mut().and_then(Listeners::accept) {
+            self.pages.connect(stream, self.poll.registry());
+        }
         while let Some((mut stream, address)) = self.listeners.accept() {
             let Some(id) = self.engine.connect(address) else {
                 // The client may be gone already.
@@ -296,7 +333,10 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
     }
 }
 
-/// Token of client 0; listeners have those below.
+/// Tokens: the listener of the page, its connections, the listeners of clients, clients from 0 on.
+const METRICS_LISTENER: Token = Token(0);
+const FIRST_PAGE: usize = 1;
+const FIRST_LISTENER: Token = Token(FIRST_PAGE + pages::CONNECTIONS_MAX);
 const FIRST_CLIENT: usize = 1 << 10;
 
 #[cfg(test)]

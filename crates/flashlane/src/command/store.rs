@@ -251,6 +251,9 @@ impl CreateOptions {
             destroy_data: self.destroy_data,
             repeated: self.repeated.clone(),
             create: self.create,
+    /// Serve metrics for Prometheus at http://ADDRESS:PORT/metrics
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
             allow_page_cache: true,
         }
     }

@@ -53,6 +53,12 @@ impl Drop for Serving {
 
 /// Starts a server. Returns it with its port, once it listens.
 fn serve(device: &str, arguments: &[&str]) -> (Child, u16) {
+    let (child, ports) = serve_on(device, arguments);
+    (child, ports[0])
+}
+
+/// Starts a server. Returns it with its ports on 127.0.0.1, once it listens.
+fn serve_on(device: &str, arguments: &[&str]) -> (Child, Vec<u16>) {
     let listen = ["store", "serve", device, "--listen", "127.0.0.1:0"];
     let mut child = command(&[&listen, arguments].concat())
         .stdout(Stdio::piped())
@@ -61,12 +67,13 @@ fn serve(device: &str, arguments: &[&str]) -> (Child, u16) {
         .unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let port = line.split("127.0.0.1:").nth(1).and_then(|rest| rest.split(',').next()?.parse().ok());
-    let Some(port) = port else {
+    let port = |rest: &str| rest.split([',', '/']).next()?.parse().ok();
+    let ports: Vec<u16> = line.split("127.0.0.1:").skip(1).filter_map(port).collect();
+    if ports.is_empty() {
         let output = child.wait_with_output().unwrap();
         panic!("no port in '{line}': {}", String::from_utf8_lossy(&output.stderr));
-    };
-    (child, port)
+    }
+    (child, ports)
 }
 
 /// Returns whether a program is installed; where it is not, says that the test is skipped.
@@ -221,6 +228,8 @@ fn open_address_requires_a_password() {
     done(&["store", "create", &device, "--create", "64MiB", "--log-size", "16MiB"]);
     let serve = ["store", "serve", &device, "--listen", "0.0.0.0:0"];
     refused(2, &serve, &["0.0.0.0:0", "--password-file"]);
+    let metrics = ["store", "serve", &device, "--listen", "127.0.0.1:0", "--metrics", "0.0.0.0:0"];
+    refused(2, &metrics, &["0.0.0.0:0", "--password-file"]);
     let file = dir.path().join("password");
     std::fs::write(&file, "\n").unwrap();
     let given = [&serve[..], &["--password-file", text(&file)]].concat();
@@ -233,6 +242,21 @@ fn open_address_requires_a_password() {
     assert_eq!(client.call("GET a"), "_");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn metrics_are_served_on_their_address() {
+    let mut serving = Serving::new(&[]);
+    serving.client().send_line("SHUTDOWN");
+    serving.child.wait().unwrap();
+    let (child, ports) = serve_on(&serving.device, &["--metrics", "127.0.0.1:0"]);
+    (serving.child, serving.port) = (child, ports[0]);
+    assert_eq!(serving.client().call("SET greeting hello"), "+OK");
+    let mut stream = TcpStream::connect(("127.0.0.1", ports[1])).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let page = std::io::read_to_string(stream).unwrap();
+    let count = "flashlane_command_duration_seconds_count{command=\"set\"} 1";
+    assert!(page.lines().any(|line| line == count), "{page}");
 }
 
 /// Strings are plain values of the store.

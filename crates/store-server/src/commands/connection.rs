@@ -1,6 +1,7 @@
 //! The connection: handshake, password, name.
 
 use crate::command::{CommandError, Context, Kind, REDIS_VERSION, Spec, is, unknown_subcommand};
+use crate::password;
 use crate::protocol::{Request, parse_integer};
 use crate::reply::Reply;
 
@@ -32,18 +33,13 @@ fn echo(_: &mut Context<'_>, request: &Request, reply: &mut Reply) -> Result<(),
     Ok(())
 }
 
-/// Compares in a time that does not depend on where they differ.
-fn is_equal(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
-}
-
 /// Checks user and password. The only user is `default`.
-fn check(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Result<(), CommandError> {
+fn check(context: &mut Context<'_>, user: &[u8], given: &[u8]) -> Result<(), CommandError> {
     let right = match &context.server.options.password {
         None => true,
-        Some(own) => is_equal(own, password),
+        Some(own) => password::is_equal(own, given),
     };
-    if user != b"default" || !right {
+    if user != password::USER || !right {
         let text = "WRONGPASS invalid username-password pair or user is disabled.";
         return Err(CommandError::Other(text.into()));
     }

@@ -439,3 +439,15 @@ fn keys_of_tables_and_files_are_out_of_reach() {
     let found = engine.store.wait(get).expect("it was accepted").outcome;
     assert!(matches!(found, Outcome::Get(Ok(Some(value))) if value.bytes == b"value"));
 }
+
+#[test]
+fn document_explains_every_metric() {
+    let document = include_str!("../../../../docs/store.md");
+    let page = engine().metrics();
+    let names: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    assert!(names.len() > 20, "{page}");
+    for name in names {
+        assert!(document.contains(&format!("`{name}`")), "docs/store.md does not explain {name}");
+    }
+}

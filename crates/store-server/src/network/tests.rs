@@ -49,3 +49,37 @@ fn client_that_connects_while_the_server_starts_is_answered() {
         });
     }
 }
+
+#[test]
+fn page_of_metrics_is_served_beside_clients_that_say_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("socket");
+    let mut server = server(&Address::Unix(path));
+    let address = server.serve_metrics("127.0.0.1:0".parse().unwrap()).unwrap();
+    assert!(server.serve_metrics("0.0.0.0:0".parse().unwrap()).is_err(), "without a password");
+    let page = std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            // More than there is room for: the first make way.
+            let _idle: Vec<_> = (0..20).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            for part in ["GET /met", "rics HTTP/1.1\r\nHost: a\r\n", "\r\n"] {
+                stream.write_all(part.as_bytes()).unwrap();
+                std::thread::yield_now();
+            }
+            let mut page = String::new();
+            stream.read_to_string(&mut page).unwrap();
+            page
+        });
+        let mut waits = 0;
+        server
+            .run(|| {
+                waits += 1;
+                waits < WAITS && !reader.is_finished()
+            })
+            .unwrap();
+        drop(server);
+        reader.join().unwrap()
+    });
+    assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
+    assert!(page.contains("\nflashlane_clients_total{outcome=\"connected\"} 0\n"), "{page}");
+}

@@ -43,17 +43,21 @@ pub fn serve(place: &Place, options: &ServeOptions, level: Level) -> Result<Stat
         false => open_to_write(place, level)?,
     };
     let seed = flashlane_host::fresh_seed().map_err(Failure::failed)?;
-    let options =
+    let server_options =
         ServerOptions { durability: level.into(), password, limits, seed, ..ServerOptions::default() };
-    let mut server = Server::bind(store.into_store(), &addresses, options)
-        .map_err(|error| match error {
+    let unheard = |error| {
+        Failure::unusable(match error {
             ListenError::NoPassword { .. } => anyhow!("{error}: set one with --password-file"),
-            ListenError::Refused(_) => error.into(),
+            ListenError::Refused(_) => anyhow::Error::from(error),
         })
-        .map_err(Failure::unusable)?;
+    };
+    let mut server = Server::bind(store.into_store(), &addresses, server_options).map_err(unheard)?;
+    let metrics =
+        options.metrics.map(|address| server.serve_metrics(address)).transpose().map_err(unheard)?;
+    let metrics = metrics.map(|address| format!(", metrics at http://{address}/metrics")).unwrap_or_default();
     let named: Vec<String> = server.addresses().iter().map(ToString::to_string).collect();
     print(&format!(
-        "serving {} on {}, durability: {}; Ctrl-C ends\n",
+        "serving {} on {}, durability: {}{metrics}; Ctrl-C ends\n",
         place.device,
         named.join(", "),
         level.name()
