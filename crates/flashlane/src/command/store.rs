@@ -190,6 +190,9 @@ struct ServeOptions {
     /// Longest request, and so longest value
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "64MiB")]
     request_size: u64,
+    /// Serve metrics for Prometheus at http://ADDRESS:PORT/metrics
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
 }
 
 /// The two devices of a store.
@@ -251,9 +254,6 @@ impl CreateOptions {
             destroy_data: self.destroy_data,
             repeated: self.repeated.clone(),
             create: self.create,
-    /// Serve metrics for Prometheus at http://ADDRESS:PORT/metrics
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    metrics: Option<SocketAddr>,
             allow_page_cache: true,
         }
     }

@@ -54,6 +54,7 @@ impl<D: DataDevice> Device for Lanes<D> {
         counters.0.extend([
             ("table_sectors_written", self.sectors_written),
             ("table_sectors_damaged", self.damage.sectors),
+            ("table_sectors_outdated", self.table.outdated()),
             ("table_sectors_lost", self.damage.lost_sectors),
             ("superblocks_damaged", u64::from(self.damage.superblocks)),
             ("records_overwritten", self.damage.foreign),

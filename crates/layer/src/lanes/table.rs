@@ -60,6 +60,8 @@ pub(super) struct Table<T> {
     due: VecDeque<u64>,
     /// Sectors with a stale slot but no waiting changes.
     stale: VecDeque<u64>,
+    /// Sectors whose slots were both sound, and not the same, when the table was read.
+    outdated: u64,
     /// Blocks for the next writes.
     spare: Vec<Buffer>,
 }
@@ -75,9 +77,11 @@ impl<T> Table<T> {
             waiting: Vec::new(),
             carried: Vec::new(),
         };
+        let is_outdated = |found: &&Found| !found.in_sync && found.unsound == [false; 2];
+        let outdated = found.iter().filter(is_outdated).count() as u64;
         let stale = found.iter().zip(0..).filter(|(found, _)| !found.in_sync).map(|(_, at)| at).collect();
         let sectors = found.iter().map(sector).collect();
-        Self { layout, id, records, sectors, due: VecDeque::new(), stale, spare: Vec::new() }
+        Self { layout, id, records, sectors, due: VecDeque::new(), stale, outdated, spare: Vec::new() }
     }
 
     pub fn record(&self, number: u64) -> Record {
@@ -105,6 +109,12 @@ impl<T> Table<T> {
     pub fn next_due(&mut self) -> Option<Due> {
         let at = self.due.pop_front()?;
         Some(self.begin(at))
+    }
+
+    /// Returns the number of sectors of which one slot lacked the last change when the table was read: a write to it was cut
+    /// short. The other slot has it.
+    pub fn outdated(&self) -> u64 {
+        self.outdated
     }
 
     /// Returns the next background write, of a sector with a stale slot.

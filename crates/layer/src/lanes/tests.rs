@@ -208,6 +208,29 @@ fn first_change_repairs_our_damaged_records() {
 }
 
 #[test]
+fn slot_without_the_last_change_is_counted_and_written_again() {
+    let mut lanes = mixed();
+    drain(&mut lanes);
+    let slots = [0, 1].map(|slot| lanes.layout.slot(0, slot));
+    let before = raw(&mut lanes.below, slots[1], 4096);
+    lanes.submit(Request::erase(1, 0, 8192)).expect("nothing is in flight there");
+    drain(&mut lanes);
+    assert_eq!(lanes.counters().get("table_sectors_outdated"), Some(0));
+    let expected = states(&lanes);
+    let mut device = lanes.into_inner();
+    overwrite(&mut device, slots[1], &before);
+    let mut lanes = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(
+        (lanes.counters().get("table_sectors_outdated"), lanes.damage()),
+        (Some(1), Damage::default())
+    );
+    assert_eq!(states(&lanes), expected);
+    lanes.submit(Request::erase(2, 0, 8192)).expect("nothing is in flight there");
+    drain(&mut lanes);
+    assert_eq!(reopened(lanes).counters().get("table_sectors_outdated"), Some(0));
+}
+
+#[test]
 fn lost_slots_keep_data_and_lost_superblocks_are_an_error() {
     let lanes = mixed();
     let layout = lanes.layout;

@@ -153,7 +153,7 @@ fn damaged_ranges(blocks: &mut AnyBlocks, info: &BlockInfo) -> Result<Vec<Range<
 }
 
 /// Counters of a device that keeps its own table of units, with the code and text of their warnings.
-const REPAIRS: [(&str, &str, &str); 5] = [
+const REPAIRS: [(&str, &str, &str); 6] = [
     (
         "table_sectors_lost",
         "table-lost",
@@ -164,6 +164,12 @@ const REPAIRS: [(&str, &str, &str); 5] = [
         "table-damaged",
         "one copy of a sector of the lanes' table is damaged (by a crash, or later); a repair, or the next put or delete, \
          rewrites it",
+    ),
+    (
+        "table_sectors_outdated",
+        "table-outdated",
+        "one copy of a sector of the lanes' table lacks the last change, as after a crash between the writes of both: nothing \
+         is lost, and a repair, or the next put or delete, rewrites it",
     ),
     (
         "superblocks_damaged",
