@@ -156,13 +156,20 @@ impl Verdict {
 fn damaged_blocks(target: &str, blocks: &AnyBlocks, unreadable: &[Unreadable]) -> Option<String> {
     let damaged: Vec<_> = unreadable.iter().filter(|block| block.is_damaged).collect();
     let ids: Vec<String> = damaged.iter().take(NAMED_MAX).map(|block| block.info.id.to_string()).collect();
+    let remedy = match blocks.has_log() {
+        true => "they belong to a store, which cannot do without them: 'flashlane store get' still reads the keys that do \
+                 not lie in them; go back to a copy of the device and of its log, or move what can be read to a new store"
+            .into(),
+        false => format!(
+            "delete them ('flashlane sdf rm {target} {}') and put them again from another copy",
+            ids.join(" ")
+        ),
+    };
     (!damaged.is_empty()).then(|| {
         format!(
-            "{} ({}): 'get --offset' and '--length' read the sound parts; delete them ('flashlane sdf rm {target} \
-             {}') and put them again from another copy",
+            "{} ({}): 'get --offset' and '--length' read the sound parts; {remedy}",
             counted(damaged.len() as u64, "damaged block", "damaged blocks"),
             listed(damaged.iter().map(|block| block.named(blocks))),
-            ids.join(" "),
         )
     })
 }
