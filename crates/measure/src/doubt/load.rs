@@ -8,8 +8,8 @@ pub(super) fn overloaded(asked: &Throughput, sustained: &Throughput, speed: f64)
         rate if rate < 10e6 => format!("{:.2} MB/s ({:.0} requests/s)", rate / 1e6, throughput.iops),
         rate => format!("{:.0} MB/s ({:.0} requests/s)", rate / 1e6, throughput.iops),
     };
-    // A little below the sustained speed, with two digits.
-    let speed = speed * 0.9;
+    // Half of the sustained speed, with two digits: a drive with a full queue does more at once than one that keeps up.
+    let speed = speed * 0.5;
     let step = 10_f64.powf(speed.log10().floor() - 1.0);
     let decimals = (1.0 - speed.log10().floor()).max(0.0) as usize;
     let speed = (speed / step).floor() * step;

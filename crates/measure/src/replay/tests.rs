@@ -533,11 +533,11 @@ fn overload_is_the_first_doubt() {
     assert!((sustained.iops / 10e3 - 1.0).abs() < 0.01, "{sustained:?}");
     assert!((speed - 0.5).abs() < 0.01, "{speed}");
     let message = overloaded.doubts()[0].to_string();
-    for part in ["asks 10 MB/s (20010 requests/s)", "sustains 5.12 MB/s", "--speed 0.4", "--pace think"] {
+    for part in ["asks 10 MB/s (20010 requests/s)", "sustains 5.12 MB/s", "--speed 0.2", "--pace think"] {
         assert!(message.contains(part), "{message}");
     }
     // At the suggested speed, and with the suggested paces.
-    for pace in [Pace::Open { speed: 0.45 }, Pace::Think { speed: 1.0 }, Pace::Closed { depth: 4 }] {
+    for pace in [Pace::Open { speed: 0.25 }, Pace::Think { speed: 1.0 }, Pace::Closed { depth: 4 }] {
         let replay = replayed(&mut Scripted::new(4, 1, 100), records.clone(), &paced(pace));
         assert!(!codes(&replay).contains(&"overloaded"), "{pace:?}");
     }
