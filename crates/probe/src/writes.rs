@@ -56,7 +56,7 @@ const BURST_BYTES: u64 = 1 << 20;
 /// The round of a measurement that begins with idle planes.
 const FROM_IDLE: usize = ROUNDS / 2;
 
-/// The round that begins behind writes of mixed sizes, as the run of a recommendation's line does.
+/// The round that begins with idle planes and writes of mixed sizes, as the run of a recommendation's line does.
 const FROM_MIXED: usize = FROM_IDLE + 1;
 
 /// A chosen point stands where it sustains this share of its short measurement.
@@ -211,10 +211,11 @@ pub(crate) fn sustained(
         let mixed_bytes = history.written_bytes() - own_bytes;
         let (mut rounds, warmup) = (Vec::new(), own_bytes / cell.size + lead_in);
         for round in 0..ROUNDS {
-            match round {
-                FROM_IDLE => bench.flush()?,
-                FROM_MIXED => drop(write_mixed(bench, history, history.lead_in_bytes())?),
-                _ => {}
+            if round == FROM_IDLE || round == FROM_MIXED {
+                bench.flush()?;
+            }
+            if round == FROM_MIXED {
+                write_mixed(bench, history, history.lead_in_bytes())?;
             }
             let is_refilled = [0, FROM_IDLE, FROM_MIXED].contains(&round);
             rounds.push(measure(bench, history, cell, requests, if is_refilled { lead_in } else { 0 })?);
