@@ -330,7 +330,7 @@ impl WritePath {
             if let Some(part) = tail {
                 self.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), fill, owner);
             }
-            return translation.pad_open_pages(kernel);
+            return;
         }
         for piece in pieces_of(&write, unit_bytes) {
             let mut present = piece.covered(unit_bytes);
@@ -345,9 +345,6 @@ impl WritePath {
                 }
             }
             self.write_unit(kernel, translation, piece.lpn, present, fill, owner);
-        }
-        if write.durable {
-            translation.pad_open_pages(kernel);
         }
     }
 
