@@ -19,5 +19,5 @@ pub use fio::{FioFile, fio_word};
 pub use form::{FormError, KEYS, Key, Place, Scope};
 pub use generator::{Access, Generator};
 pub use job::{Arrivals, Job, Mix, Precondition, Rate, Stop, Workload};
-pub use pattern::{Distribution, NAMED, Named, Pattern, Skew};
+pub use pattern::{Distribution, NAMED, Named, Pattern, Skew, Zipf};
 pub use turns::Turns;

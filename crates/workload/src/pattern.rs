@@ -16,6 +16,7 @@ use flashlane_base::Random;
 use std::sync::Arc;
 
 pub use skewed::{Distribution, Skew};
+pub use zipf::Zipf;
 
 /// The order in which a job visits its area.
 #[derive(Clone, Debug, PartialEq)]

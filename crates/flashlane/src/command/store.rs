@@ -1,5 +1,6 @@
 //! `flashlane store`: keys and values on a device that exposes its erase units, with a log beside it.
 
+mod bench;
 mod device;
 mod entries;
 mod file;
@@ -13,17 +14,19 @@ use crate::device as devices;
 use crate::failure::{Failure, Status};
 use crate::options::{self, Format, ReallyOption, SafetyOptions};
 use device::{Place, not_created};
+use flashlane_base::Seed;
 use flashlane_base::units::parse_bytes;
 use flashlane_device::spec::Spec;
 use flashlane_open::log_beside;
 use flashlane_store::{Durability, Slices};
 use flashlane_trace::is_standard_output;
+use flashlane_ycsb::{CORE, Workload};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Keep keys and values on software-defined flash: create, put, get, rm, scan, import, table, file, serve, stat
+/// Keep keys and values on software-defined flash: create, put, get, rm, scan, import, table, file, serve, bench, stat
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
@@ -141,6 +144,21 @@ enum Action {
         #[command(flatten)]
         durability: DurabilityOption,
     },
+    /// Create a store, and run the core workloads of YCSB on it
+    #[command(after_help = BENCH_HELP)]
+    Bench {
+        #[command(flatten)]
+        place: PlaceOptions,
+        #[command(flatten)]
+        bench: BenchOptions,
+        #[command(flatten)]
+        durability: DurabilityOption,
+        #[command(flatten)]
+        safety: CreateOptions,
+        /// Output format
+        #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+        format: Format,
+    },
     /// Show patches, space, memory and damage
     Stat {
         #[command(flatten)]
@@ -166,6 +184,64 @@ Clients: redis-cli, and any library for Redis. Without --listen or --socket the 
 be reached by the user of the server only. docs/store.md lists the commands, and what differs from
 Redis. Ctrl-C, SIGTERM and the command SHUTDOWN end the server; nothing acknowledged is lost.";
 
+const BENCH_HELP: &str = "\
+Workloads: a (update heavy: 50% reads, 50% updates), b (read mostly: 95%, 5%), c (read only), d
+(read latest: 95% reads, 5% inserts), e (short ranges: 95% scans, 5% inserts), f (50% reads, 50%
+read-modify-writes). Each runs on the store as the one before left it. On a simulated device all
+times are virtual, and the same each time. docs/store.md says what differs from YCSB's program.
+
+Examples:
+  flashlane store bench 'backed(sim:sdf)' --ycsb a,b,c,f,d,e
+  flashlane store bench 'lanes(./bench,channels=8)' --create 4GiB --ycsb a --clients 64";
+
+/// What a bench does.
+#[derive(Debug, clap::Args)]
+struct BenchOptions {
+    /// Workloads, in their order
+    #[arg(long, value_name = "LETTERS", value_delimiter = ',', value_parser = workload, default_value = "a")]
+    ycsb: Vec<&'static Workload>,
+    /// Records that are loaded first
+    #[arg(long, value_name = "N", value_parser = options::positive_count, default_value = "100000")]
+    records: u64,
+    /// Operations of each workload
+    #[arg(long, value_name = "N", value_parser = options::positive_count, default_value = "100000")]
+    operations: u64,
+    /// Clients, each with one operation in flight
+    #[arg(long, value_name = "N", value_parser = options::positive_count, default_value = "16")]
+    clients: u64,
+    /// Bytes of a record
+    #[arg(long, value_name = "SIZE", value_parser = value_size, default_value = "1000B")]
+    value_size: u64,
+    /// Records of a scan at most
+    #[arg(long, value_name = "N", value_parser = options::positive_count, default_value = "100")]
+    scan: u64,
+    /// Slices that the keys are parted into
+    #[arg(long, value_name = "N", value_parser = slices, default_value = "1")]
+    slices: u32,
+    /// Memory of the store
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "1GiB")]
+    memory: u64,
+    /// Keep what is read in the memory that the store does not need
+    #[arg(long)]
+    cache_reads: bool,
+    /// Seed of all choices
+    #[arg(long, value_name = "N", value_parser = options::seed, default_value = "1")]
+    seed: Seed,
+}
+
+/// Parses the letter of a workload.
+fn workload(text: &str) -> Result<&'static Workload, String> {
+    let found = CORE.iter().find(|workload| workload.name == text);
+    found.ok_or_else(|| "the workloads are a, b, c, d, e and f".into())
+}
+
+/// Parses the size of a record.
+fn value_size(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text).map_err(|error| error.to_string())?;
+    let is_allowed = (8..=1 << 30).contains(&bytes);
+    if is_allowed { Ok(bytes) } else { Err("allowed: 8 B to 1 GiB".into()) }
+}
+
 /// Where a server listens, and what clients may take of it.
 #[derive(Debug, clap::Args)]
 struct ServeOptions {
@@ -175,6 +251,9 @@ struct ServeOptions {
     /// Listen on this Unix socket
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// Serve metrics for Prometheus at http://ADDRESS:PORT/metrics
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
     /// Require the password in the first line of this file
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
@@ -190,9 +269,6 @@ struct ServeOptions {
     /// Longest request, and so longest value
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "64MiB")]
     request_size: u64,
-    /// Serve metrics for Prometheus at http://ADDRESS:PORT/metrics
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    metrics: Option<SocketAddr>,
 }
 
 /// The two devices of a store.
@@ -318,6 +394,7 @@ impl Action {
             | Self::Scan { place, .. }
             | Self::Import { place, .. }
             | Self::Serve { place, .. }
+            | Self::Bench { place, .. }
             | Self::Stat { place, .. } => place,
             Self::Table(arguments) => arguments.place(),
             Self::File(arguments) => arguments.place(),
@@ -330,6 +407,7 @@ impl Arguments {
     pub fn handles_interrupt(&self) -> bool {
         match &self.action {
             Action::Import { .. } | Action::Create { .. } | Action::Serve { .. } => true,
+            Action::Bench { .. } => true,
             Action::File(arguments) => arguments.handles_interrupt(),
             // Remove a partial file.
             Action::Get { output, .. } => new_file(output).is_some(),
@@ -370,6 +448,9 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         }
         Action::Table(arguments) => table::call(place, arguments),
         Action::File(arguments) => file::call(place, arguments),
+        Action::Bench { bench, durability, safety, format, .. } => {
+            bench::bench(place, safety, bench, durability.durability, *format)
+        }
         Action::Serve { serve, durability, .. } => serve::serve(place, serve, durability.durability),
         Action::Stat { count, format, .. } => stat::stat(place, *count, *format),
     }

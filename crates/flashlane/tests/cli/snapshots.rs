@@ -58,6 +58,7 @@ const COMMANDS: &[&[&str]] = &[
     &["store", "file", "truncate"],
     &["store", "file", "fsck"],
     &["store", "serve"],
+    &["store", "bench"],
     &["store", "stat"],
     &["serve"],
     &["serve", "nbd"],

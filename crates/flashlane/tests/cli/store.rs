@@ -356,3 +356,22 @@ fn simulated_store_is_tried_by_an_import() {
     assert!(stored.starts_with("1000 lines stored, durability: device"), "{stored}");
     refused(2, &["store", "put", "sim:sdf", "key", "--value", "x"], &["keeps nothing", "store import"]);
 }
+
+#[test]
+fn ycsb_runs_on_a_simulated_store_and_on_a_file() {
+    let small = ["--records", "200", "--operations", "300", "--value-size", "200B"];
+    let bench = ["store", "bench", "backed((sim:sdf,flash.channels=4,capacity=1GiB))", "--ycsb", "a,e"];
+    let arguments = [&bench[..], &small, &["--slices", "2"]].concat();
+    let shown = done(&arguments);
+    for part in ["Workload a (update heavy)", "Workload e (short ranges)", "  update ", "  scan "] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert_eq!(shown, done(&arguments), "a simulated run repeats");
+    let kept = Kept::new("4MiB");
+    let other = format!("lanes({},channels=4,unit=64KiB)", kept.dir.path().join("other").display());
+    refused(2, &[&["store", "bench", &other][..], &small].concat(), &["other"]);
+    let json = json(&[&["store", "bench", &other, "--create", "8MiB", "--ycsb", "f"][..], &small].concat());
+    let latencies = json["workloads"][0]["latencies"].as_array().unwrap();
+    assert_eq!(latencies.iter().map(|of| of["count"].as_u64().unwrap()).sum::<u64>(), 300, "{json}");
+    refused(2, &["store", "bench", "sim:sdf", "--ycsb", "g"], &["a, b, c, d, e and f"]);
+}

@@ -11,7 +11,8 @@ use flashlane_base::Random;
 /// Ranks in the table.
 const HEAD: u64 = 4096;
 
-pub(super) struct Zipf {
+/// Zipf's law over ranks.
+pub struct Zipf {
     /// The first ranks; the last entry stands for all others.
     head: Alias,
     head_ranks: u64,
@@ -19,8 +20,8 @@ pub(super) struct Zipf {
 }
 
 impl Zipf {
-    /// `ranks` and `exponent` MUST be above 0.
-    pub(super) fn new(ranks: u64, exponent: f64) -> Self {
+    /// Returns the law for `ranks` ranks. `ranks` and `exponent` MUST be above 0.
+    pub fn new(ranks: u64, exponent: f64) -> Self {
         let head_ranks = ranks.min(HEAD);
         let mut weights: Vec<f64> = (1..=head_ranks).map(|rank| (rank as f64).powf(-exponent)).collect();
         let tail = (ranks > head_ranks).then(|| Tail::new(head_ranks + 1, ranks, exponent));
@@ -30,7 +31,7 @@ impl Zipf {
 
     /// Draws a rank; 0 is the most frequent.
     #[inline]
-    pub(super) fn sample(&self, random: &mut Random) -> u64 {
+    pub fn sample(&self, random: &mut Random) -> u64 {
         let rank = self.head.sample(random);
         match &self.tail {
             Some(tail) if rank == self.head_ranks => tail.sample(random) - 1,

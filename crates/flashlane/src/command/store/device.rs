@@ -76,8 +76,13 @@ fn open_with(place: &Place, access: Access, options: StoreOptions) -> Result<Any
     Ok(opened.map_err(|error| not_opened(place, error))?.into())
 }
 
-/// Creates an empty store. Devices that cannot hold it are not changed.
-pub fn create(place: &Place, slices: Slices, safety: &CreateOptions) -> Result<AnyKeyValueStore, Failure> {
+/// Creates an empty store, and opens it with `options`. Devices that cannot hold it are not changed.
+pub fn create(
+    place: &Place,
+    slices: Slices,
+    options: StoreOptions,
+    safety: &CreateOptions,
+) -> Result<AnyKeyValueStore, Failure> {
     let device = &safety.safety();
     consent(&place.device, device, "creating a store", "")?;
     if place.log.path().is_some_and(|path| path.exists()) {
@@ -85,10 +90,15 @@ pub fn create(place: &Place, slices: Slices, safety: &CreateOptions) -> Result<A
         let log = crate::options::SafetyOptions { create: None, ..device.clone() };
         consent(&place.log, &log, "creating the log of a store", "name a new file with --log")?;
     }
-    creating(&place.device, device, || create_on(place, slices, safety))
+    creating(&place.device, device, || create_on(place, slices, options, safety))
 }
 
-fn create_on(place: &Place, slices: Slices, safety: &CreateOptions) -> Result<AnyKeyValueStore, Failure> {
+fn create_on(
+    place: &Place,
+    slices: Slices,
+    store_options: StoreOptions,
+    safety: &CreateOptions,
+) -> Result<AnyKeyValueStore, Failure> {
     let mut options = OpenOptions::new()
         .destroy_data(true)
         .empty_bytes_file(safety.destroy_data)
@@ -100,6 +110,7 @@ fn create_on(place: &Place, slices: Slices, safety: &CreateOptions) -> Result<An
         slices,
         log_bytes: safety.log_size,
         log_really: safety.really_log.clone(),
+        options: store_options,
         ..NewStore::default()
     };
     let created = options.create_store(&place.device, &place.log, new);
@@ -108,10 +119,18 @@ fn create_on(place: &Place, slices: Slices, safety: &CreateOptions) -> Result<An
 
 /// Creates a store on simulated devices, to be tried.
 pub fn create_simulated(place: &Place, level: Level) -> Result<AnyKeyValueStore, Failure> {
-    let new = NewStore { options: uncached(), ..NewStore::default() };
+    Ok(create_simulated_with(place, Slices::even(1), uncached())?.with_durability(level.into()))
+}
+
+/// Creates a store on simulated devices, and opens it with `options`.
+pub fn create_simulated_with(
+    place: &Place,
+    slices: Slices,
+    options: StoreOptions,
+) -> Result<AnyKeyValueStore, Failure> {
+    let new = NewStore { slices, options, ..NewStore::default() };
     let created = OpenOptions::new().create_store(&place.device, &place.log, new);
-    let store = AnyKeyValueStore::from(created.map_err(|error| not_created(&place.device, error))?);
-    Ok(store.with_durability(level.into()))
+    Ok(created.map_err(|error| not_created(&place.device, error))?.into())
 }
 
 /// Returns why a store was not created.

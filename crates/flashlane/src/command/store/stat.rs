@@ -13,7 +13,7 @@ use flashlane_open::AnyKeyValueStore;
 use flashlane_report::csv_line;
 use flashlane_store::space::plain_range;
 use flashlane_store::text::escape;
-use flashlane_store::{SliceStatus, Slices};
+use flashlane_store::{SliceStatus, Slices, StoreOptions};
 use serde_json::{Value, json};
 
 /// Creates a store and shows it.
@@ -23,7 +23,7 @@ pub fn create(
     safety: &CreateOptions,
     format: Format,
 ) -> Result<Status, Failure> {
-    let mut store = create_store(place, slices, safety)?;
+    let mut store = create_store(place, slices, StoreOptions::default(), safety)?;
     show(place, &mut store, None, format)
 }
 
