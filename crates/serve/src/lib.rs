@@ -35,7 +35,9 @@ mod written;
 pub use command::{Action, Command, Error, Export, Extent};
 pub use engine::{CLIENT_MEMORY_BYTES_MIN, Engine, Options};
 pub use flashlane_host::Address;
-pub use fuse::{FuseServer, MountError, MountPoint, MountPointError, Unmounted, how_to_use};
+pub use fuse::{
+    FuseServer, Inbox, MountError, MountPoint, MountPointError, Mounted, Outbox, Unmounted, how_to_use,
+};
 pub use network::{Bound, ListenError, Server};
 pub use real_time::{RealTime, WallClock};
 pub use served::{Asked, Replied, Served};

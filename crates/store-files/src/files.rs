@@ -13,8 +13,9 @@
 
 use crate::error::FileError;
 use crate::records::{Attributes, Header, Inode, SPACE, first_inode, header_key, inode_key, unfinished_key};
+use flashlane_base::Duration;
 use flashlane_device::DataDevice;
-use flashlane_store::{Batch, KeyValueStore, end_of_prefix};
+use flashlane_store::{Batch, Durability, KeyValueStore, end_of_prefix};
 
 /// Bytes of an extent unless chosen otherwise.
 pub const EXTENT_BYTES: u64 = 512 << 10;
@@ -84,6 +85,46 @@ impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
     pub fn attributes(&mut self, inode: Inode) -> Result<Attributes, FileError> {
         let missing = || FileError::Missing { name: format!("inode {inode}") };
         self.find_inode(inode)?.ok_or_else(missing)
+    }
+
+    /// Sets when a file or directory was modified, in milliseconds of the calendar.
+    ///
+    /// # Errors
+    /// [`FileError::Missing`] and [`FileError::Store`].
+    pub fn set_modified(&mut self, inode: Inode, modified_ms: u64) -> Result<(), FileError> {
+        self.begin_change()?;
+        let attributes = Attributes { modified_ms, ..self.attributes(inode)? };
+        if inode == Inode::ROOT {
+            // It has no record.
+            return Ok(());
+        }
+        let mut batch = Batch::default();
+        batch.put(inode_key(Some(inode)), attributes.encode());
+        Ok(self.store.write(batch)?)
+    }
+
+    /// Makes all changes so far safe from power cuts, whatever the durability of the store's writes.
+    ///
+    /// # Errors
+    /// [`FileError::Store`].
+    pub fn sync(&mut self) -> Result<(), FileError> {
+        // A delete, which a full device takes as well, of what is never there. Writes before it are as safe as it is.
+        let mut batch = Batch::default();
+        batch.delete(unfinished_key(Some(Inode::ROOT)));
+        Ok(self.store.write_as(batch, Durability::Device)?)
+    }
+
+    /// Lets the store flush and merge for at most `longest`. Returns false where nothing is in flight.
+    pub fn work(&mut self, longest: Duration) -> bool {
+        self.store.store().step_for(longest)
+    }
+
+    /// Returns the bytes of blocks that are free, and of all that can hold files.
+    pub fn space(&mut self) -> (u64, u64) {
+        let store = self.store.store();
+        let (block_bytes, stored) = (store.blocks().block_bytes(), store.blocks().status().blocks);
+        let free = store.status().blocks_free;
+        (free * block_bytes, (free + stored) * block_bytes)
     }
 
     pub(crate) fn find_inode(&mut self, inode: Inode) -> Result<Option<Attributes>, FileError> {

@@ -70,7 +70,7 @@ pub struct Attributes {
     /// sets.
     pub modified_ms: u64,
     /// The directory that holds a directory; the root holds itself.
-    pub(crate) parent: Inode,
+    pub parent: Inode,
 }
 
 impl Attributes {

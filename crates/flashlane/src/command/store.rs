@@ -132,7 +132,7 @@ enum Action {
     },
     /// Keep rows in tables: create, drop, ls, describe, add-column, insert, get, rm, scan, import
     Table(table::Arguments),
-    /// Keep files in directories: put, get, cat, ls, stat, mkdir, mv, rm, truncate, fsck
+    /// Keep files in directories: put, get, cat, ls, stat, mkdir, mv, rm, truncate, mount, fsck
     File(file::Arguments),
     /// Serve Redis clients until Ctrl-C
     #[command(after_help = SERVE_HELP)]

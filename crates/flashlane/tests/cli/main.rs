@@ -24,6 +24,7 @@ mod serve_nbd;
 mod snapshots;
 mod store;
 mod store_files;
+mod store_mount;
 mod store_tables;
 mod stored;
 mod sweeps;

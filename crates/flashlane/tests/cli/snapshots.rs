@@ -56,6 +56,7 @@ const COMMANDS: &[&[&str]] = &[
     &["store", "file", "mv"],
     &["store", "file", "rm"],
     &["store", "file", "truncate"],
+    &["store", "file", "mount"],
     &["store", "file", "fsck"],
     &["store", "serve"],
     &["store", "bench"],

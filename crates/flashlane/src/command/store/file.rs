@@ -1,6 +1,7 @@
 //! `flashlane store file`: files and directories on a store.
 
 mod bytes;
+mod mount;
 mod names;
 
 use super::device::{Place, failed as store_failed};
@@ -128,6 +129,16 @@ enum Action {
         #[command(flatten)]
         durability: DurabilityOption,
     },
+    /// Mount the files on a directory until Ctrl-C, for any program
+    #[command(after_help = MOUNT_HELP)]
+    Mount {
+        #[command(flatten)]
+        place: PlaceOptions,
+        #[command(flatten)]
+        mount: MountOptions,
+        #[command(flatten)]
+        durability: DurabilityOption,
+    },
     /// Check that names, files and extents belong together
     Fsck {
         #[command(flatten)]
@@ -153,6 +164,26 @@ enum Action {
     },
 }
 
+const MOUNT_HELP: &str = "\
+FUSE and the right to mount are required (root, or Debian's package fuse3). Only the user of the
+command reaches the files, which have no owners, permissions, links or extended attributes. fsync
+makes a file safe from power cuts, whatever --durability says. Ctrl-C and SIGTERM end the command
+and unmount; 'umount MOUNT' ends it too. After kill -9, 'umount MOUNT' or the next mount there does.";
+
+/// Where and how files are mounted.
+#[derive(Debug, clap::Args)]
+struct MountOptions {
+    /// Empty directory to mount on
+    #[arg(value_name = "MOUNT")]
+    mount_point: PathBuf,
+    /// Allow no changes
+    #[arg(long)]
+    read_only: bool,
+    /// Bytes of an extent, where there are no files yet: a write within an extent writes all of it
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "512KiB")]
+    extent: u64,
+}
+
 impl Arguments {
     pub fn place(&self) -> &PlaceOptions {
         match &self.action {
@@ -164,14 +195,20 @@ impl Arguments {
             | Action::Mkdir { place, .. }
             | Action::Mv { place, .. }
             | Action::Rm { place, .. }
+            | Action::Mount { place, .. }
             | Action::Fsck { place, .. }
             | Action::Truncate { place, .. } => place,
         }
     }
 
-    /// Returns whether Ctrl-C lets the command remove a partial file. A file in the store is there as a whole or not at all.
+    /// Returns whether Ctrl-C lets the command remove a partial file, or unmount. A file in the store is there as a whole or not at
+    /// all.
     pub fn handles_interrupt(&self) -> bool {
-        matches!(&self.action, Action::Get { output, .. } if new_file(output).is_some())
+        match &self.action {
+            Action::Get { output, .. } => new_file(output).is_some(),
+            Action::Mount { .. } => true,
+            _ => false,
+        }
     }
 }
 
@@ -191,6 +228,7 @@ pub fn call(place: &Place, arguments: &Arguments) -> Result<Status, Failure> {
         Action::Rm { paths, recursive, durability, .. } => {
             names::remove(place, paths, *recursive, durability.durability)
         }
+        Action::Mount { mount, durability, .. } => mount::mount(place, mount, durability.durability),
         Action::Fsck { repair, format, .. } => names::check(place, *repair, *format),
         Action::Truncate { path, length, durability, .. } => {
             bytes::truncate(place, path, *length, durability.durability)
