@@ -7,6 +7,7 @@
 mod gc;
 mod initial;
 mod layout;
+mod leveling;
 mod pacing;
 mod reverse;
 mod run;
