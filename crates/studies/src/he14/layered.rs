@@ -60,6 +60,8 @@ impl Ssd {
     fn settings(&self, cache: &str) -> Vec<(&'static str, &'static str)> {
         let mut settings = self.size.to_vec();
         settings.push(("initial.state", "fragmented"));
+        // The layer gains most where chips stand still for whole victims; the profiles of recent drives pace their GC.
+        settings.push(("cleaning.pacing", "watermark"));
         if cache == OFF {
             settings.push(("buffer.policy", "none"));
         }
