@@ -171,11 +171,7 @@ pub enum Doubt {
         flushes: u64,
     },
     /// Many of the pages written are still in the drive's buffer.
-    #[error(
-        "{} of the {written_pages} pages written were still in the drive's buffer at the end: write amplification leaves \
-         them out; a flush, or more writes, would take them to flash",
-        left_pages
-    )]
+    #[error("{}", flash::why_left_in_buffer(*left_pages, *written_pages))]
     LeftInBuffer {
         /// By how many pages the buffer filled up.
         left_pages: u64,

@@ -128,6 +128,31 @@ fn flushes_drained(counters: &Counters) -> Option<Doubt> {
 /// Share of the pages written from which those left in the buffer are mentioned.
 const LEFT_MATTERS: f64 = 0.05;
 
+/// Share of the pages written from which the run was largely one of the buffer.
+const LEFT_DECIDES: f64 = 0.2;
+
+/// Formats what the pages left in the buffer mean for the times and the write amplification, and what to do.
+pub(super) fn why_left_in_buffer(left_pages: u64, written_pages: u64) -> String {
+    let what = format!(
+        "{left_pages} of the {written_pages} pages written were still in the drive's buffer at the end: write amplification \
+         leaves them out, and"
+    );
+    // From here on the flash takes all but the share that matters.
+    let enough = (left_pages as f64 / LEFT_MATTERS).ceil() as u64;
+    if left_pages as f64 >= LEFT_DECIDES * written_pages as f64 {
+        format!(
+            "{what} these are largely the times of the write buffer, not of the flash; write more than {enough} pages to see \
+             what the flash sustains"
+        )
+    } else {
+        let above_percent = 100.0 * left_pages as f64 / (written_pages - left_pages) as f64;
+        format!(
+            "{what} the write rate is up to {above_percent:.0}% above what the flash took; write more than {enough} pages, or \
+             flush"
+        )
+    }
+}
+
 /// Reports that much of what was written never reached flash.
 fn left_in_buffer(counters: &Counters) -> Option<Doubt> {
     let written_pages = counters.get(Counters::HOST_PAGES_WRITTEN)?;
@@ -136,4 +161,29 @@ fn left_in_buffer(counters: &Counters) -> Option<Doubt> {
     let matters = written_pages as f64 >= WRITES_MATTER * (read + written_pages) as f64;
     (matters && left_pages as f64 > LEFT_MATTERS * written_pages as f64)
         .then_some(Doubt::LeftInBuffer { left_pages, written_pages })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rate_of_a_filling_buffer_is_named_so() {
+        let message = |written: u64, settled: u64| {
+            let counters = [(Counters::HOST_PAGES_WRITTEN, written), (Counters::HOST_PAGES_SETTLED, settled)];
+            left_in_buffer(&Counters(counters.to_vec())).map(|doubt| doubt.to_string())
+        };
+        // A 1 GiB buffer of 8 KiB pages fills up in the first 200,000 writes, at three times the flash's rate.
+        let burst = message(200_000, 124_961).unwrap();
+        assert!(
+            burst.contains("largely the times of the write buffer")
+                && burst.contains("more than 1500780 pages"),
+            "{burst}"
+        );
+        assert!(message(1_000, 0).unwrap().contains("largely the times of the write buffer"));
+        let above = message(1_000, 900).unwrap();
+        assert!(above.contains("up to 11% above") && above.contains("more than 2000 pages"), "{above}");
+        // So many are enough.
+        assert_eq!(message(1_500_780, 1_500_780 - 75_039), None);
+    }
 }
