@@ -1,5 +1,6 @@
 //! Options that several commands share, and parsers of their values.
 
+use crate::suggest::quoted;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use flashlane_base::Seed;
@@ -57,6 +58,24 @@ pub struct SafetyOptions {
     /// Measure through the page cache if the file system has no direct I/O; results then show memory, not the drive
     #[arg(long, help_heading = "Real drives")]
     pub allow_page_cache: bool,
+}
+
+impl SafetyOptions {
+    /// Returns the options, each after a space, that allow a printed command to measure the same device again, and to
+    /// overwrite it where it `writes`. A file that `--create` made exists by then.
+    pub fn to_repeat(&self, writes: bool) -> String {
+        let mut options = String::new();
+        if writes {
+            options += " --destroy-data";
+            if let Some(path) = &self.repeated.really {
+                options += &format!(" --really {}", quoted(&path.to_string_lossy()));
+            }
+        }
+        if self.allow_page_cache {
+            options += " --allow-page-cache";
+        }
+        options
+    }
 }
 
 /// Length of the measurement.
@@ -144,4 +163,25 @@ pub fn device(text: &str) -> Result<Spec, String> {
     text.parse().map_err(|error: flashlane_device::spec::SpecError| {
         format!("at character {}: {}", error.position + 1, error.reason)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printed_command_has_the_permissions_it_needs() {
+        let mut safety = SafetyOptions {
+            destroy_data: false,
+            repeated: ReallyOption { really: None },
+            create: Some(1 << 20),
+            allow_page_cache: false,
+        };
+        assert_eq!([safety.to_repeat(false), safety.to_repeat(true)], ["", " --destroy-data"]);
+        safety = SafetyOptions { destroy_data: true, create: None, allow_page_cache: true, ..safety };
+        safety.repeated.really = Some("/dev/my disk".into());
+        assert_eq!(safety.to_repeat(false), " --allow-page-cache");
+        let all = " --destroy-data --really \"/dev/my disk\" --allow-page-cache";
+        assert_eq!(safety.to_repeat(true), all);
+    }
 }

@@ -23,6 +23,7 @@ use flashlane_probe::{
 use flashlane_report::{Reportable, Samples};
 use flashlane_result::WarningCode;
 use flashlane_studies::score::Range;
+use flashlane_workload::Workload;
 
 /// Infer the internal structure of a drive from its timing
 #[derive(Debug, clap::Args)]
@@ -104,7 +105,7 @@ fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     drop(opened.device);
     add_fragmented(&mut result, arguments, target, &meter)?;
     drop(meter);
-    add_commands(&mut result, target)?;
+    add_commands(&mut result, target, safety)?;
     result.warnings.extend(opened.warnings);
     if !may_write && !arguments.read_only {
         // Read-only is the default for real devices, so say how to change it.
@@ -223,14 +224,21 @@ fn add_fragmented(
     Ok(())
 }
 
-/// Adds the commands that repeat measurements, for a simulated drive in the state that was measured.
-fn add_commands(result: &mut ProbeResult, target: &Target) -> Result<(), Failure> {
+/// Adds the commands that repeat measurements, for a simulated drive in the state that was measured. Of a real device they
+/// have the permissions that they need, as far as they were given to the probe.
+fn add_commands(result: &mut ProbeResult, target: &Target, safety: &SafetyOptions) -> Result<(), Failure> {
     for advice in &mut result.advice {
         for repeat in &mut advice.repeat {
             let changed = repeat.state.as_ref().map(|state| target.with_state(state)).transpose()?.flatten();
             let device = changed.as_ref().unwrap_or(target);
-            repeat.command =
-                Some(format!("flashlane run {} {}", quoted(&device.to_string()), repeat.workload));
+            let workload = Workload::parse(&repeat.workload).map_err(Failure::failed)?;
+            let permissions =
+                if target.is_simulated() { String::new() } else { safety.to_repeat(workload.changes()) };
+            repeat.command = Some(format!(
+                "flashlane run {} {}{permissions}",
+                quoted(&device.to_string()),
+                repeat.workload
+            ));
         }
         if let Some(point) = result.recommendation.get_mut(&advice.about) {
             point.command = advice.repeat.first().and_then(|repeat| repeat.command.clone());

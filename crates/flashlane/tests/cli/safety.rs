@@ -50,6 +50,8 @@ fn probe_of_a_real_device_only_reads() {
     assert_eq!(result["device"]["medium"], "file");
     let first = result["advice"][0]["text"].as_str().unwrap();
     assert!(first.starts_with("No flash structure is visible through this file"), "{first}");
+    let command = result["recommendation"]["random_read"]["command"].as_str().unwrap();
+    assert!(command.ends_with(" --allow-page-cache") && !command.contains("--destroy-data"), "{command}");
     let (_dir, small) = file(b"");
     refused(2, &["probe", text(&small), "--allow-page-cache"], &["1048576 bytes", "needs at least"]);
 }
