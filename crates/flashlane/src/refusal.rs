@@ -75,7 +75,7 @@ fn not_opened(path: &Path, error: flashlane_host::OpenError) -> Failure {
             Some(cause) => Failure::unusable(anyhow!("{error}{cause}")),
             None => Failure::failed(error),
         },
-        OpenError::Locked { .. } | OpenError::Replaced { .. } => Failure::failed(error),
+        OpenError::Replaced { .. } => Failure::failed(error),
         _ => Failure::unusable(error),
     }
 }

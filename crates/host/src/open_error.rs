@@ -46,7 +46,7 @@ pub enum OpenError {
         really: PathBuf,
     },
     /// Another process (such as a second Flashlane) has locked it.
-    #[error("{} is in use: another process has locked it", place(path, real))]
+    #[error("{} is in use: another process has locked it; stop that use first", place(path, real))]
     Locked {
         /// As given.
         path: PathBuf,

@@ -240,6 +240,15 @@ fn open_address_requires_a_password() {
     assert_eq!(client.call("GET a"), "-NOAUTH Authentication required.");
     assert_eq!(client.call("AUTH secret"), "+OK");
     assert_eq!(client.call("GET a"), "_");
+    // A missing key would be status 1.
+    for words in [
+        &["get", &device, "a"][..],
+        &["scan", &device],
+        &["stat", &device],
+        &["put", &device, "a", "--value", "b"],
+    ] {
+        refused(2, &[&["store"], words].concat(), &["stop that use first"]);
+    }
     child.kill().unwrap();
     child.wait().unwrap();
 }
