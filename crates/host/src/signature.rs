@@ -143,16 +143,30 @@ const MARKS: &[Mark] = &[
     mark("VirtualBox disk image", 64, b"\x7f\x10\xda\xbe"),
     mark("tar archive", 257, b"ustar\0"),
     mark("tar archive", 257, b"ustar  \0"),
+    mark("cpio archive", 0, b"070701"),
+    mark("cpio archive", 0, b"070702"),
+    mark("cpio archive", 0, b"070707"),
+    mark("ar archive", 0, b"!<arch>\n"),
+    mark("RAR archive", 0, b"Rar!\x1a\x07"),
     mark("zip archive", 0, b"PK\x03\x04"),
     mark("7z archive", 0, b"7z\xbc\xaf\x27\x1c"),
     mark("xz archive", 0, b"\xfd7zXZ\0"),
     mark("zstd archive", 0, b"\x28\xb5\x2f\xfd"),
+    mark("lz4 archive", 0, b"\x04\x22\x4d\x18"),
     mark("PDF document", 0, b"%PDF-"),
     mark("PNG image", 0, b"\x89PNG\r\n\x1a\n"),
     mark("JPEG image", 0, b"\xff\xd8\xff\xe0"),
     mark("JPEG image", 0, b"\xff\xd8\xff\xe1"),
+    mark("GIF image", 0, b"GIF87a"),
+    mark("GIF image", 0, b"GIF89a"),
+    // WAV, AVI and WebP.
+    mark("RIFF media file", 0, b"RIFF"),
+    mark("Ogg media file", 0, b"OggS\0"),
+    mark("FLAC audio file", 0, b"fLaC"),
     mark("MPEG-4 media file", 4, b"ftyp"),
     mark("Matroska media file", 0, b"\x1a\x45\xdf\xa3"),
+    mark("PostgreSQL dump", 0, b"PGDMP"),
+    mark("Redis dump", 0, b"REDIS"),
     mark("Parquet table", 0, b"PAR1"),
     mark("HDF5 data file", 0, b"\x89HDF\r\n\x1a\n"),
 ];
@@ -246,7 +260,7 @@ pub(crate) fn find(
             label: ends.text(mark.label),
         });
     }
-    let computed = [ext, swap, lvm, raid_at_the_end, zfs, gpt, mbr, gzip, bzip2, elf, own];
+    let computed = [ext, swap, lvm, raid_at_the_end, zfs, gpt, mbr, old_tar, gzip, bzip2, elf, pe, own];
     found.extend(computed.iter().filter_map(|look| look(&ends)));
     Ok(found)
 }
@@ -357,6 +371,21 @@ fn mbr(ends: &Ends) -> Option<Signature> {
     (sane && used).then(|| plain(MBR, 510))
 }
 
+/// A tar header older than `ustar` has no magic number, but a checksum: the sum of the header's bytes in octal, where its
+/// own field counts as spaces.
+fn old_tar(ends: &Ends) -> Option<Signature> {
+    const CHECKSUM: std::ops::Range<usize> = 148..156;
+    let header = ends.bytes(0, 512)?;
+    let digits = std::str::from_utf8(&header[CHECKSUM]).ok()?.trim_matches(['\0', ' ']);
+    let checksum = u32::from_str_radix(digits, 8).ok()?;
+    let others = [&header[..CHECKSUM.start], &header[CHECKSUM.end..]];
+    let sum: u32 = others.into_iter().flatten().map(|&byte| u32::from(byte)).sum();
+    let has_name = header[0] != 0;
+    let is_old = !header[257..].starts_with(b"ustar");
+    let agrees = checksum == sum + 8 * u32::from(b' ');
+    (has_name && is_old && agrees).then(|| plain("tar archive", CHECKSUM.start as u64))
+}
+
 /// The flags, the level and the system must also be values of RFC 1952.
 fn gzip(ends: &Ends) -> Option<Signature> {
     let header = ends.bytes(0, 10)?;
@@ -377,6 +406,12 @@ fn elf(ends: &Ends) -> Option<Signature> {
     let header = ends.bytes(0, 7)?;
     let sane = matches!(header[4], 1 | 2) && matches!(header[5], 1 | 2) && header[6] == 1;
     (header.starts_with(b"\x7fELF") && sane).then(|| plain("ELF program", 0))
+}
+
+/// The header of DOS gives the place of the one that counts.
+fn pe(ends: &Ends) -> Option<Signature> {
+    let at = u64::from(ends.u32(60)?);
+    (ends.has(0, b"MZ") && ends.has(at, b"PE\0\0")).then(|| plain("PE program", at))
 }
 
 /// Flashlane's own data: the superblock of lanes at either end, the header of a store's log, or a header (of a block or of

@@ -38,6 +38,9 @@ fn every_computed_signature_is_found() {
     let last = LENGTH as u64;
     let ring = [0x00ba_b10c_u64.to_le_bytes(), 5000_u64.to_le_bytes()].concat();
     let ring_big_endian = [0x00ba_b10c_u64.to_be_bytes(), 28_u64.to_be_bytes()].concat();
+    // The sum of a name of eight letters, and of the checksum's field as spaces.
+    let tar_name = [b'a'; 8];
+    let tar_sum = format!("{:06o}\0 ", 8 * u32::from(b'a') + 8 * u32::from(b' '));
     let header = b"FLBLOCKS\x01\0\0\0\x02\0\0\0".as_slice();
     for (what, marks) in [
         ("swap space", vec![(4086, b"SWAPSPACE2".as_slice())]),
@@ -50,6 +53,8 @@ fn every_computed_signature_is_found() {
         ("GPT partition table", vec![(512, b"EFI PART")]),
         ("GPT partition table", vec![(4096, b"EFI PART")]),
         ("GPT partition table", vec![(last - 512, b"EFI PART")]),
+        ("tar archive", vec![(0, &tar_name), (148, tar_sum.as_bytes())]),
+        ("PE program", vec![(0, b"MZ"), (60, &[0x80, 0, 0, 0]), (128, b"PE\0\0")]),
         ("gzip archive", vec![(0, b"\x1f\x8b\x08\x08\0\0\0\0\x02\x03")]),
         ("bzip2 archive", vec![(0, b"BZh91AY&SY")]),
         ("ELF program", vec![(0, b"\x7fELF\x02\x01\x01")]),
@@ -102,6 +107,14 @@ fn zeros_noise_and_near_matches_have_no_signature() {
     ];
     for mark in marks {
         assert_eq!(look(&image_with(1 << 20, &[mark])), [], "{mark:?}");
+    }
+    // A wrong checksum, one without a name, and programs of DOS alone have none.
+    for marks in [
+        [(0, b"name".as_slice()), (148, b"000644\0 ")],
+        [(148, b"000400\0 "), (300, b"")],
+        [(0, b"MZ"), (60, b"\xff\xff\xff\xff")],
+    ] {
+        assert_eq!(look(&image_with(1 << 20, &marks)), [], "{marks:?}");
     }
     // The last bytes of a boot sector alone are not a partition table.
     assert_eq!(look(&image_with(1 << 20, &[(510, b"\x55\xaa")])), []);
