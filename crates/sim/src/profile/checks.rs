@@ -16,7 +16,7 @@ use crate::config::DriveConfig;
 use crate::config::refusal::{Refusal, refusals, require};
 use crate::ftl::scheme::Scheme;
 use crate::nand::Geometry;
-use flashlane_base::units::exact_bytes;
+use flashlane_base::units::{exact_bytes, format_bytes};
 
 /// Fields that can break the rule of a refusal beside the field that the refusal names.
 const SHARED_RULES: [(&str, &[&str]); 2] = [
@@ -115,16 +115,39 @@ fn capacity(config: &DriveConfig, scheme: &Scheme) -> Result<(), Refusal> {
         )
     })?;
     config.cleaning.watermark()?;
-    let geometry = Geometry::new(config).of_superblocks();
-    let blocks_needed = scheme.least_blocks_per_plane(&geometry);
-    let good = geometry.blocks - geometry.factory_bad_per_plane;
-    require(blocks_needed <= u64::from(good), "flash.blocks", || {
+    let (needed, good) = blocks_of_plane(config, scheme);
+    require(needed <= good, "flash.blocks", || {
+        let of_share = config.over_provisioning.map(|share| {
+            format!(
+                "{}, which follows from an over_provisioning of {}%,",
+                format_bytes(capacity),
+                (share.0 * 1e6).round() / 1e4
+            )
+        });
+        let fits = |config: &DriveConfig| {
+            let (needed, good) = blocks_of_plane(config, scheme);
+            needed <= good
+        };
+        let smaller = reserve::largest_capacity(config, fits).map_or_else(String::new, |(most, share)| {
+            format!(
+                "a capacity of at most {} (an over_provisioning of at least {share:.1}%), ",
+                exact_bytes(most)
+            )
+        });
+        let (copies, less_space) = match config.replication {
+            Some(_) => (" with its copies", "a smaller replication.space, "),
+            None => ("", ""),
+        };
         format!(
-            "a plane has {good} good blocks, but its share of the capacity of {}{} and its spare blocks for cleaning \
-             need {blocks_needed}; allowed: more blocks, a smaller capacity (or more over_provisioning), {}or a smaller cleaning.low",
-            exact_bytes(capacity),
-            if config.replication.is_some() { ", its copies" } else { "" },
-            if config.replication.is_some() { "a smaller replication.space, " } else { "" }
+            "a plane has {good} good blocks, but its share of the capacity of {}{copies} and its spare blocks for cleaning \
+             need {needed}; allowed: more blocks, {smaller}{less_space}or a smaller cleaning.low",
+            of_share.unwrap_or_else(|| exact_bytes(capacity)),
         )
     })
+}
+
+/// Returns the blocks that a plane needs for its share of the capacity, and those that it has.
+fn blocks_of_plane(config: &DriveConfig, scheme: &Scheme) -> (u64, u64) {
+    let geometry = Geometry::new(config).of_superblocks();
+    (scheme.least_blocks_per_plane(&geometry), u64::from(geometry.blocks - geometry.factory_bad_per_plane))
 }

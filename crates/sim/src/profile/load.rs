@@ -88,7 +88,8 @@ pub fn parse_with(
 ) -> Result<DriveConfig, ConfigError> {
     let mut table: toml::Table = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
     // Read the file as it stands first, so that its own mistakes are reported with their lines.
-    let mut config: DriveConfig = table.clone().try_into().map_err(|error| misread(file, text, &error))?;
+    let mut config: DriveConfig =
+        table.clone().try_into().map_err(|error| misread(file, text, &table, &error))?;
     let file_table = table.clone();
     let mut set: Vec<(Vec<String>, &str)> = Vec::new();
     for (key, value) in overrides {
@@ -130,7 +131,10 @@ pub fn parse_with(
             }
             let given = overrides.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(",");
             let field = words::field(&error.to_string()).filter(|_| !lacks);
-            let mut reason = in_words(error.message(), field.as_deref());
+            let mut reason = in_words(error.message(), field.as_deref(), &table);
+            if let Some(parts) = field.as_deref().and_then(|field| list_at(&file_table, field)) {
+                reason += &format!(", joined by '+', as in {}", parts.join("+"));
+            }
             if !field.as_ref().is_some_and(|field| names.contains(field)) {
                 reason = format!("with '{given}': {reason}");
             }
@@ -186,27 +190,61 @@ fn locate(file: &str, text: &str, error: &toml::de::Error) -> ConfigError {
         let reason = "keys are nested too deeply; allowed: a section and a name, like flash.channels";
         return ConfigError { line, ..ConfigError::new(file, reason) };
     }
-    let reason = in_words(error.message(), field.as_deref());
+    let reason = in_words(error.message(), field.as_deref(), &toml::Table::new());
     ConfigError { line, field, ..ConfigError::new(file, reason) }
 }
 
 /// As [`locate`], for an error of a table, which names the field and not its place in the text.
-fn misread(file: &str, text: &str, error: &toml::de::Error) -> ConfigError {
+fn misread(file: &str, text: &str, table: &toml::Table, error: &toml::de::Error) -> ConfigError {
     let field = words::field(&error.to_string());
     // Where all of a section is missing, or a field that stands in none, it is the text's beginning.
     let line = field.as_deref().map_or(Some(1), |field| line_of(text, field));
-    let reason = in_words(error.message(), field.as_deref());
+    let mut reason = in_words(error.message(), field.as_deref(), table);
+    if error.message().starts_with("missing field") {
+        reason += "; 'flashlane profile show ssd-s' prints a whole profile, to begin with";
+    }
     ConfigError { line, field, ..ConfigError::new(file, reason) }
 }
 
-/// A reader's message in words; of a field that has another name now, that name.
-fn in_words(message: &str, field: Option<&str>) -> String {
+/// A reader's message in words; of a field that has another name now, that name; of a number in `table`, its range.
+fn in_words(message: &str, field: Option<&str>, table: &toml::Table) -> String {
     let renamed = field.filter(|_| message.starts_with("unknown field")).and_then(renamed::hint);
     let reason = renamed.unwrap_or_else(|| words::plain(message));
+    if let Some(allowed) =
+        field.filter(|_| words::expects_number(message)).and_then(|field| range_of(table, field))
+        && let Some((before, _)) = reason.rsplit_once("; allowed: ")
+    {
+        return format!("{before}; allowed: a whole number, {allowed}");
+    }
     match (reason.strip_suffix("a map"), field.filter(|field| field.ends_with("options"))) {
         (Some(before), Some(field)) => format!("{before}one option at a time, as in {field}.NAME=VALUE"),
         _ => reason,
     }
+}
+
+/// The numbers that a field may have, as the refusal of one far beyond says it.
+fn range_of(table: &toml::Table, field: &str) -> Option<String> {
+    let mut table = table.clone();
+    *value_at(&mut table, field)? = toml::Value::Integer(u32::MAX.into());
+    let mut config: DriveConfig = table.try_into().ok()?;
+    let refusals = checks::validate(&mut config).err()?;
+    let (_, reason) = refusals.into_iter().find(|(named, _)| *named == field)?;
+    reason.split_once("; allowed: ").map(|(_, allowed)| allowed.to_owned())
+}
+
+/// The value of a dotted field.
+fn value_at<'a>(table: &'a mut toml::Table, field: &str) -> Option<&'a mut toml::Value> {
+    match field.split_once('.') {
+        Some((section, rest)) => value_at(table.get_mut(section)?.as_table_mut()?, rest),
+        None => table.get_mut(field),
+    }
+}
+
+/// The names that a dotted field lists.
+fn list_at(table: &toml::Table, field: &str) -> Option<Vec<String>> {
+    let mut table = table.clone();
+    let parts = value_at(&mut table, field)?.as_array()?.iter();
+    Some(parts.filter_map(toml::Value::as_str).map(str::to_owned).collect())
 }
 
 fn line_at(text: &str, byte: usize) -> usize {

@@ -59,6 +59,38 @@ pub(super) fn set_capacity(config: &mut DriveConfig) {
     }
 }
 
+/// Returns the largest capacity for which `fits` holds, rounded down to three digits or more, and the least
+/// over-provisioning, in percent and rounded up to a tenth, that leaves no more. `None` where no capacity fits.
+///
+/// Requires: where a capacity fits, smaller ones do; counts and sizes of the flash are in range.
+pub(super) fn largest_capacity(
+    config: &DriveConfig,
+    fits: impl Fn(&DriveConfig) -> bool,
+) -> Option<(u64, f64)> {
+    let sector = config.sector.0;
+    let mut config = config.clone();
+    let flash_bytes = flash_bytes(&config);
+    let mut fits = |sectors: u64| {
+        config.capacity = Bytes(sectors * sector);
+        fits(&config)
+    };
+    // The most sectors that are known to fit, and the fewest that are not.
+    let (mut fitting, mut beyond) = (0, flash_bytes / sector + 1);
+    while fitting + 1 < beyond {
+        let middle = fitting + (beyond - fitting) / 2;
+        match fits(middle) {
+            true => fitting = middle,
+            false => beyond = middle,
+        }
+    }
+    let most = fitting * sector;
+    let unit = [1 << 30, 1 << 20, 1 << 10].into_iter().find(|unit| most / unit >= 100).unwrap_or(1);
+    let unit = unit.max(sector);
+    let rounded = most / unit * unit;
+    let share = (flash_bytes as f64 / most as f64 - 1.0) * 1000.0;
+    (rounded > 0).then(|| (rounded, share.ceil() / 10.0))
+}
+
 /// Removes from `table` the one of capacity and over-provisioning that does not apply: a setting replaces the file's.
 pub(super) fn choose_one(table: &mut toml::Table, set: &[&str]) -> Result<(), Refusal> {
     let (capacity, over_provisioning) = ("capacity", "over_provisioning");

@@ -125,6 +125,24 @@ fn capacity_and_over_provisioning_are_refused_together() {
 }
 
 #[test]
+fn refusal_of_too_little_over_provisioning_says_what_would_do() {
+    let between = |text: &str, before: &str, after: &str| {
+        let rest = text.split_once(before).map(|(_, rest)| rest)?;
+        rest.split_once(after).map(|(part, _)| part.to_owned())
+    };
+    for name in ["nvme-tlc", "ssd-s", "msr-32g", "samsung-like"] {
+        let reason = drive(name, &[("over_provisioning", "0.1%")]).unwrap_err().reason;
+        assert!(reason.contains("follows from an over_provisioning of 0.1%"), "{name}: {reason}");
+        let share = between(&reason, "over_provisioning of at least ", ")").expect(&reason);
+        assert!(drive(name, &[("over_provisioning", &share)]).is_ok(), "{name}: {reason}");
+        let less = format!("{}%", share.trim_end_matches('%').parse::<f64>().unwrap() - 0.2);
+        assert!(drive(name, &[("over_provisioning", &less)]).is_err(), "{name}: {less} does, too");
+        let capacity = between(&reason, "a capacity of at most ", " (").expect(&reason);
+        assert!(drive(name, &[("capacity", &capacity)]).is_ok(), "{name}: {reason}");
+    }
+}
+
+#[test]
 fn settings_keep_the_over_provisioning_of_the_file_on_record() {
     let before = |settings: &[(&str, &str)]| {
         drive("msr-32g", settings).unwrap().over_provisioning_change.map(|change| change.profile_share)
@@ -311,7 +329,11 @@ fn a_slip_in_a_setting_is_answered_with_what_was_meant() {
             "mapping.translation=blok",
             "'blok' is no translation policy; there are: page, block, bast, fast (did you mean 'block'?)",
         ),
-        ("channels=four", "it is 'four'; allowed: a whole number"),
+        ("channels=four", "it is 'four'; allowed: a whole number, 1 to 1024"),
+        (
+            "mapping.order=channel",
+            "it lists 1; allowed: a list of 4, joined by '+', as in channel+package+die+plane",
+        ),
         ("mapping.order=channel-package-die-plane", "joined by '+', as in channel+package+die+plane"),
         ("suspend=20us", "set it by its full name: 'flash.suspend'"),
         ("over_provisioning=150%", "for more than 100% give the capacity"),
@@ -325,6 +347,11 @@ fn a_slip_in_a_setting_is_answered_with_what_was_meant() {
     assert_eq!(deep.line, Some(2), "{deep}");
     let typed = refused("name = \"x\"\n[flash]\nchannels = \"four\"\n");
     assert_eq!((typed.line, typed.field.as_deref()), (Some(3), Some("flash.channels")), "{typed}");
+    let named = refused("name = \"x\"\n");
+    assert_eq!(named.field, None, "{named}");
+    assert!(named.reason.contains("profile show ssd-s"), "{named}");
+    let file = PROFILES[0].text.replacen("channels = ", "channels = \"sixteen\" # ", 1);
+    assert!(refused(&file).reason.ends_with("a whole number, 1 to 1024"), "{}", refused(&file));
 }
 
 #[test]

@@ -3,7 +3,10 @@
 /// Rewrites a reader's message: the value given, the value probably meant, the values allowed.
 pub(super) fn plain(message: &str) -> String {
     let message = message.trim();
-    unknown(message).or_else(|| mistyped(message)).unwrap_or_else(|| message.replace('\n', " "))
+    unknown(message)
+        .or_else(|| mistyped(message))
+        .or_else(|| of_length(message))
+        .unwrap_or_else(|| message.replace('\n', " "))
 }
 
 /// The dotted field that a reader's error ends with: ``in `flash.channels` ``; of an unknown one it names the section.
@@ -59,6 +62,19 @@ fn mistyped(message: &str) -> Option<String> {
     Some(format!("it is {given}; allowed: {allowed}"))
 }
 
+/// ``invalid length 1, expected an array of length 4``.
+fn of_length(message: &str) -> Option<String> {
+    let (given, expected) = message.strip_prefix("invalid length ")?.split_once(", expected ")?;
+    let expected = expected.strip_prefix("an array of length ")?;
+    Some(format!("it lists {given}; allowed: a list of {expected}"))
+}
+
+/// Whether a reader's message is about something that stands where a whole number belongs.
+pub(super) fn expects_number(message: &str) -> bool {
+    let expected = message.trim().rsplit_once(", expected ").map(|(_, expected)| expected);
+    expected.is_some_and(|expected| ["u8", "u16", "u32", "u64", "usize"].contains(&expected))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +103,7 @@ mod tests {
                 "it is -1; allowed: a whole number from 0 to 4294967295",
             ),
             ("invalid type: string \"yes\", expected a boolean", "it is 'yes'; allowed: true or false"),
+            ("invalid length 1, expected an array of length 4", "it lists 1; allowed: a list of 4"),
             ("missing field `window`", "missing field `window`"),
         ] {
             assert_eq!(plain(message), words);
