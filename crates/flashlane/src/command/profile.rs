@@ -5,7 +5,9 @@ use crate::options::Format;
 use crate::output::{json, print};
 use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
+use flashlane_device::OverProvisioning;
 use flashlane_device::spec::Spec;
+use flashlane_measure::about_over_provisioning;
 use flashlane_open::{config_named, profile_text};
 use flashlane_policy::Policies;
 use flashlane_report::csv_line;
@@ -250,6 +252,11 @@ fn summary(drive: &DriveConfig) -> String {
             format!("good: {capacity} over {dies} dies on {channels} lanes, {share:.1}% of the flash")
         }
     };
+    let reserve = drive.over_provisioning();
+    let reserve = reserve.map(|share| OverProvisioning { share, change: drive.over_provisioning_change });
+    if let Some(doubt) = reserve.and_then(|flash| about_over_provisioning(drive.capacity.0, flash)) {
+        let _ = write!(text, "; {doubt}");
+    }
     if drive.provenance.is_empty() {
         let _ = write!(text, "; no [provenance] says where its numbers come from");
     }

@@ -132,6 +132,8 @@ fn profile_errors_name_file_line_and_field() {
     let with = |settings: &str| format!("{},{settings}", text(&file));
     let wider = done(&["profile", "check", &with("flash.channels=20,flash.dies=1")]);
     assert!(wider.contains("on 20 channels"), "{wider}");
+    let more = done(&["profile", "check", &with("flash.channels=20")]);
+    assert!(more.contains("settings changed the flash and left the capacity"), "{more}");
     unusable(&["profile", "check", &with("flash.channels=0")], &["flash.channels", "it is 0"]);
     unusable(&["profile", "check", &with("flash.channels")], &["flash.channels"]);
 }

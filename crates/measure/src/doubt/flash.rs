@@ -2,7 +2,7 @@
 
 use super::Doubt;
 use flashlane_base::units::format_bytes;
-use flashlane_device::{Counters, OverProvisioningChange, Profile};
+use flashlane_device::{Counters, OverProvisioning, OverProvisioningChange, Profile};
 
 /// Returns the doubts about a drive's flash; `was_written` is whether the drive had been written before measuring.
 pub fn about_flash(profile: &Profile, counters: &Counters, was_written: bool) -> Vec<Doubt> {
@@ -25,11 +25,14 @@ const OVER_PROVISIONING_MATTERS: f64 = 0.03;
 
 /// Reports settings that changed one of the flash and the capacity.
 fn over_provisioning(profile: &Profile) -> Option<Doubt> {
-    let flash = profile.over_provisioning?;
+    about_over_provisioning(profile.capacity_bytes, profile.over_provisioning?)
+}
+
+/// Doubts the over-provisioning of a simulated drive, where settings changed it notably from the profile's.
+pub fn about_over_provisioning(capacity_bytes: u64, flash: OverProvisioning) -> Option<Doubt> {
     let change = flash.change?;
-    ((flash.share - change.profile_share).abs() > OVER_PROVISIONING_MATTERS).then_some(
-        Doubt::OverProvisioningChanged { capacity_bytes: profile.capacity_bytes, share: flash.share, change },
-    )
+    ((flash.share - change.profile_share).abs() > OVER_PROVISIONING_MATTERS)
+        .then_some(Doubt::OverProvisioningChanged { capacity_bytes, share: flash.share, change })
 }
 
 /// Formats the change, and the settings that undo or confirm it.
