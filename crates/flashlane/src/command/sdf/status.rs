@@ -2,12 +2,12 @@
 
 use super::device::{RepairOptions, format as format_device, open, open_repaired, open_with};
 use super::verdict::{Checked, Contents, DamagedUnits, Unreadable, Verdict, counted, counter, end_named};
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
 use crate::progress::Meter;
-use flashlane_base::units::exact_bytes;
-use flashlane_block::{BlockInfo, BlockOptions, GetFailure, LaneStatus, Outcome, UnitAddress};
+use flashlane_base::units::{exact_bytes, format_bytes};
+use flashlane_block::{BlockInfo, BlockOptions, GetFailure, LaneStatus, Layout, Outcome, UnitAddress};
 use flashlane_device::Device;
 use flashlane_open::{Access, AnyBlocks, Division, Target};
 use flashlane_result::Warning;
@@ -30,7 +30,38 @@ pub fn format(target: &Target, output: &OutputOptions, safety: &SafetyOptions) -
     });
     output::add_machine(&mut result, target);
     output::deliver(output, &result, None)?;
+    let file_bytes = target.path().and_then(|path| path.metadata().ok()).map_or(0, |data| data.len());
+    let room_bytes = result.blocks_free * result.block_bytes;
+    if let Some(hint) = smaller_units(room_bytes, &result.device, file_bytes) {
+        notify(&hint);
+    }
     Ok(Status::Done)
+}
+
+/// Share of a file from which its blocks leave too much unused.
+const ROOM_SHARE: f64 = 0.75;
+/// Share of a file that units that hold no block may take, with the unit that is suggested.
+const UNUSED_SHARE: u64 = 10;
+
+/// Smallest unit that is suggested: headers and footers take a large share of smaller ones.
+const UNIT_BYTES_MIN: u64 = 1 << 20;
+
+/// Suggests smaller units for a file of `file_bytes`, where too few of its units fit and hold blocks.
+fn smaller_units(room_bytes: u64, device: &BlockDeviceRow, file_bytes: u64) -> Option<String> {
+    if room_bytes as f64 >= ROOM_SHARE * file_bytes as f64 {
+        return None;
+    }
+    // Those that are reserved, and up to one on each lane that does not fit.
+    let unused = Layout::RESERVED_UNITS + u64::from(device.lanes);
+    let unit_bytes = (file_bytes / UNUSED_SHARE / unused).checked_ilog2().map_or(0, |log| 1 << log);
+    (UNIT_BYTES_MIN..device.unit_bytes).contains(&unit_bytes).then(|| {
+        format!(
+            "blocks have {} of the file's {}: smaller units leave more, as with unit={}",
+            format_bytes(room_bytes),
+            format_bytes(file_bytes),
+            exact_bytes(unit_bytes).replace(' ', "")
+        )
+    })
 }
 
 /// Shows the status of a device.
@@ -295,5 +326,33 @@ fn lane_row(lane: u64, of: &LaneStatus) -> LaneRow {
         erases_least: of.erases.map(|(least, ..)| least),
         erases_mean: of.erases.map(|(_, mean, _)| mean),
         erases_most: of.erases.map(|(.., most)| most),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn smaller_units_are_suggested_for_a_small_file() {
+        let hint = |lanes, unit_bytes, blocks: u64| {
+            let device = BlockDeviceRow {
+                name: "lanes(./a)".into(),
+                simulated: false,
+                lanes,
+                units_per_lane: 4,
+                unit_bytes,
+                read_unit_bytes: 4096,
+            };
+            smaller_units(blocks * unit_bytes, &device, 256 << 20)
+        };
+        let text = hint(8, 8 << 20, 20).expect("only 160 MiB hold blocks");
+        assert_eq!(
+            text,
+            "blocks have 160 MiB of the file's 256 MiB: smaller units leave more, as with unit=2MiB"
+        );
+        for (lanes, unit_bytes, blocks) in [(8, 2 << 20, 116), (8, 64 << 10, 3000), (8, 1 << 20, 100)] {
+            assert_eq!(hint(lanes, unit_bytes, blocks), None, "{lanes} lanes of {unit_bytes}");
+        }
     }
 }
