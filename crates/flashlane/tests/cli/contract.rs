@@ -284,14 +284,18 @@ fn control_characters_never_reach_the_terminal() {
 }
 
 #[test]
-fn drive_tables_beyond_memory_limits_are_refused() {
+fn memory_beyond_limits_is_refused() {
     let program = env!("CARGO_BIN_EXE_flashlane");
-    let command =
-        "ulimit -v 600000 && exec \"$0\" run sim:nvme-tlc,flash.blocks=20000 random-read,requests=10";
-    let output = std::process::Command::new("sh").args(["-c", command, program]).output().unwrap();
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(words.contains("tables of the simulated drive") && words.contains("ulimit -v"), "{words}");
-    assert_eq!(output.status.code(), Some(2), "{words}");
+    for (arguments, part) in [
+        ("run sim:nvme-tlc,flash.blocks=20000 random-read,requests=10", "tables of the simulated drive"),
+        ("sdf bench sim:sdf", "operations in flight"),
+    ] {
+        let command = format!("ulimit -v 600000 && exec \"$0\" {arguments}");
+        let output = std::process::Command::new("sh").args(["-c", &command, program]).output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(words.contains(part) && words.contains("ulimit -v"), "{words}");
+        assert_eq!(output.status.code(), Some(2), "{words}");
+    }
 }
 
 #[test]

@@ -188,6 +188,13 @@ impl LoadPlan {
                 format_bytes(there)
             ));
         }
+        if Vec::<u8>::new().try_reserve_exact(needed as usize).is_err() {
+            return Err(anyhow!(
+                "the blocks and the operations in flight require at least {} of memory, which the system does not give; \
+                 nothing was touched. Give a smaller --in-flight, or fewer --blocks, or raise the limit (ulimit -v)",
+                format_bytes(needed)
+            ));
+        }
         Ok(())
     }
 
