@@ -111,6 +111,18 @@ impl std::fmt::Display for Full {
     }
 }
 
+/// States which bytes are beyond a block's end, and which are allowed.
+fn beyond(offset_bytes: u64, length_bytes: u64, block_bytes: u64) -> String {
+    let offset = exact_bytes(offset_bytes);
+    match block_bytes.checked_sub(offset_bytes) {
+        None => format!("offset {offset} is beyond it; allowed: offsets up to {}", exact_bytes(block_bytes)),
+        Some(left) => {
+            let [length, left] = [length_bytes, left].map(exact_bytes);
+            format!("{length} from offset {offset} go beyond it; allowed: at most {left} from there")
+        }
+    }
+}
+
 /// Why a get was refused. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GetError {
@@ -123,10 +135,7 @@ pub enum GetError {
         damaged_units: u64,
     },
     /// Bytes beyond the block's end.
-    #[error(
-        "{} from byte {offset_bytes} of block {id} reach past its end: it has {}",
-        exact_bytes(*length_bytes), exact_bytes(*block_bytes)
-    )]
+    #[error("block {id} has {}, and {}", exact_bytes(*block_bytes), beyond(*offset_bytes, *length_bytes, *block_bytes))]
     OutOfRange {
         /// The id.
         id: u64,

@@ -161,17 +161,19 @@ pub fn capacity_of(target: &Target, safety: &SafetyOptions) -> Result<Option<u64
 /// name (`backed`), and devices with erase units before opening them, which could divide them into lanes again.
 pub fn open_verifiable(target: &Target, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
     let refused = |allowed: &str| {
-        Failure::unusable(anyhow!("the workload does not fit device '{target}': verify is true: {allowed}"))
+        Failure::unusable(anyhow!(
+            "the workload does not fit device '{target}': verify is true; allowed: {allowed}"
+        ))
     };
     let Capabilities { erase_units, bytes, .. } = target.capabilities();
     if erase_units {
-        return Err(refused("the device has erase units; use 'flashlane sdf bench'"));
+        return Err(refused("none on a device with erase units; use 'flashlane sdf bench'"));
     }
     if !bytes {
         let name = flashlane_layer::keeping_bytes().name.to_owned();
         let inner = Box::new(target.spec().clone());
         let backed = Spec::Layer { name, inner, options: Vec::new() };
-        let allowed = format!("the device models time and keeps no bytes; '{backed}' keeps them in memory");
+        let allowed = format!("only over a device that keeps bytes; '{backed}' keeps them in memory");
         return Err(refused(&allowed));
     }
     open_bytes(target, opening)

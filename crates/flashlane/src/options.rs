@@ -3,10 +3,11 @@
 use crate::suggest::quoted;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use flashlane_base::Seed;
-use flashlane_base::units::{parse_bytes, parse_count};
+use flashlane_base::units::{parse_bytes, parse_count, parse_duration};
+use flashlane_base::{Duration, Seed};
 use flashlane_device::spec::Spec;
 use flashlane_sweep::METRICS;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -128,6 +129,21 @@ pub fn positive_count(text: &str) -> Result<u64, String> {
         0 => Err("allowed: at least 1".into()),
         some => Ok(some),
     }
+}
+
+/// Parses a time above 0.
+pub fn positive_time(text: &str) -> Result<Duration, String> {
+    match parse_duration(text).map_err(|error| error.to_string())? {
+        Duration::ZERO => Err("allowed: a time above 0".into()),
+        some => Ok(some),
+    }
+}
+
+/// Parses an address to listen on.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "allowed: a numeric address and a port, like 127.0.0.1:6379 or [::1]:6379; port 0 chooses a free one".to_owned()
+    })
 }
 
 /// Parses a seed.

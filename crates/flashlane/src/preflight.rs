@@ -8,6 +8,7 @@ use crate::progress::Meter;
 use crate::refusal::suggest_for;
 use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
+use flashlane_layer::Format;
 use flashlane_open::{Real, Target};
 
 /// Runs all of them, ordered so that a refusal leaves no files behind. `writes` names the operation that would write, if
@@ -18,7 +19,11 @@ pub fn preflight(
     out: &OutputOptions,
     writes: Option<(String, &str)>,
 ) -> Result<(), Failure> {
-    if let Some((what, alternative)) = writes {
+    let formats = || {
+        let asked = target.state_settings().format == Some(Format::Always);
+        asked.then(|| ("'format=yes'".to_owned(), "leave the setting out"))
+    };
+    if let Some((what, alternative)) = writes.or_else(formats) {
         consent(target, safety, &what, alternative)?;
     }
     output::prepare_for_device(out, target)?;

@@ -3,7 +3,7 @@
 use crate::interrupt::Uninterruptible;
 use crate::memory;
 use crate::usage::{Mount, mounts};
-use flashlane_base::units::exact_bytes;
+use flashlane_base::units::{exact_bytes, format_bytes};
 use flashlane_device::Buffer;
 use std::fs::File;
 use std::io;
@@ -39,8 +39,8 @@ pub enum CreateError {
     },
     /// The file system has less room.
     #[error(
-        "'{}' cannot be created with {}: its file system has {} left",
-        path.display(), exact_bytes(*length_bytes), exact_bytes(*free_bytes)
+        "'{}' cannot be created with {}: its file system has {} left, {} too little",
+        path.display(), exact_bytes(*length_bytes), format_bytes(*free_bytes), format_bytes(length_bytes - free_bytes)
     )]
     NoRoom {
         /// As given.

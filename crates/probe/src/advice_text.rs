@@ -179,8 +179,14 @@ pub(crate) fn headline(findings: &Findings, recommendations: &Recommendations) -
         parts.push(format!("use {} {requests} in flight", at_least(read)));
     }
     match (recommendations.get("random_read"), alignment(findings)) {
-        (Some(read), Some(unit)) => {
+        (Some(read), Some(unit)) if read.request_bytes.is_multiple_of(unit) => {
             parts.push(format!("{} aligned to {}", format_bytes(read.request_bytes), format_bytes(unit)));
+        }
+        (Some(read), Some(unit)) => {
+            let [size, unit] = [read.request_bytes, unit].map(format_bytes);
+            parts.push(format!(
+                "{size} at a time, though multiples of {unit}, aligned to {unit}, are recommended"
+            ));
         }
         (Some(read), None) => parts.push(format!("{} at a time", format_bytes(read.request_bytes))),
         _ => {}

@@ -38,7 +38,7 @@ impl Limits {
 
 /// A workload does not fit a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{field} is {given}: {allowed}", job.as_ref().map(|j| format!("job '{j}': ")).unwrap_or_default())]
+#[error("{}{field} is {given}; allowed: {allowed}", job.as_ref().map(|j| format!("job '{j}': ")).unwrap_or_default())]
 pub struct Unfit {
     /// The job at fault, if any.
     pub job: Option<String>,
@@ -70,18 +70,18 @@ impl Workload {
         let whole =
             |field, given: String, allowed: &str| Unfit { job: None, field, given, allowed: allowed.into() };
         if self.jobs.is_empty() {
-            return Err(whole("job", "missing".into(), "a workload has at least one job"));
+            return Err(whole("job", "missing".into(), "at least one job"));
         }
         let stop = &self.stop;
         let all_jobs_end = self.jobs.iter().all(|job| job.accesses.is_some());
         if stop.requests.is_none() && stop.time.is_none() && stop.confidence.is_none() && !all_jobs_end {
-            return Err(whole("stop", "missing".into(), "give requests, time or confidence"));
+            return Err(whole("stop", "missing".into(), "requests, time or confidence"));
         }
         if stop.requests == Some(0) {
             return Err(whole("requests", "0".into(), "at least 1"));
         }
         if stop.time.is_some_and(|t| t.is_zero()) {
-            return Err(whole("time", "0".into(), "longer than no time"));
+            return Err(whole("time", "0".into(), "above 0"));
         }
         if let Some(share) = stop.confidence.filter(|&s| !(s > 0.0 && s < 1.0)) {
             return Err(whole("confidence", format!("{}%", share * 100.0), "above 0% and below 100%"));
@@ -89,27 +89,24 @@ impl Workload {
         if let Some(precondition) = self.precondition {
             let refused = |allowed: &str| Err(whole("precondition", precondition.to_string(), allowed));
             if limits.read_only {
-                return refused("the device is open for reading only");
+                return refused("none, since the device is open for reading only");
             }
             if limits.erase_units {
-                return refused(
-                    "it writes anywhere, and the device has erase units, which are written in order",
-                );
+                return refused("none on a device with erase units, which are written in order");
             }
             if precondition == (Precondition::Mixed { bytes: 0 }) {
                 return refused("a volume above 0");
             }
         }
         if self.verify && !limits.keeps_bytes {
-            let allowed =
-                "the device models time and keeps no bytes; write backed(DEVICE) to keep them in memory";
+            let allowed = "only over a device that keeps bytes; backed(DEVICE) keeps them in memory";
             return Err(whole("verify", "true".into(), allowed));
         }
         let mut names = BTreeSet::new();
         for job in &self.jobs {
             job.check(limits)?;
             if !names.insert(&job.name) {
-                return Err(whole("name", format!("'{}' twice", job.name), "job names must differ"));
+                return Err(whole("name", format!("'{}' twice", job.name), "names that differ"));
             }
         }
         self.check_turns()?;
@@ -130,7 +127,7 @@ impl Workload {
             Err(Unfit { job: Some(job.name.clone()), field, given, allowed })
         };
         if taking.len() == 1 {
-            let allowed = "at least two jobs take turns with each other";
+            let allowed = "two jobs or more that take turns with each other";
             return unfit(first, "turns", "given to this job only".into(), allowed.into());
         }
         for job in &taking {
@@ -151,7 +148,7 @@ impl Workload {
                 ("accesses", job.accesses.is_some()),
             ] {
                 if is_given {
-                    let allowed = "not for jobs that take turns in one stream";
+                    let allowed = "none for jobs that take turns in one stream";
                     return unfit(job, field, "given".into(), allowed.into());
                 }
             }
@@ -175,7 +172,7 @@ impl Job {
             return Err(unfit(
                 "operation",
                 operation.to_string(),
-                "the device is open for reading only".into(),
+                "only reads, since the device is open for reading only".into(),
             ));
         }
         if !(0.0..=1.0).contains(&self.mix.reads) {
@@ -224,6 +221,18 @@ impl Job {
         on_units("shift", self.shift_bytes)?;
         let start = self.area_offset_bytes.checked_add(self.shift_bytes);
         let end = start.and_then(|start| start.checked_add(area));
+        if self.area_offset_bytes >= limits.capacity_bytes {
+            let allowed = format!("offsets within the device's {}", exact_bytes(limits.capacity_bytes));
+            return Err(unfit("offset", exact_bytes(self.area_offset_bytes), allowed));
+        }
+        if self.area_length_bytes.is_none() && area < self.size_bytes {
+            let from = match limits.capacity_bytes - area {
+                0 => String::new(),
+                before => format!(" from {} to its end", exact_bytes(before)),
+            };
+            let allowed = format!("at most the device's {}{from}", exact_bytes(area));
+            return Err(unfit("size", exact_bytes(self.size_bytes), allowed));
+        }
         if end.is_none_or(|end| end > limits.capacity_bytes) {
             let shift = match self.shift_bytes {
                 0 => String::new(),
@@ -232,11 +241,11 @@ impl Job {
             return Err(unfit(
                 "area",
                 format!("{} from {}{shift}", exact_bytes(area), exact_bytes(self.area_offset_bytes)),
-                format!("it must end within the device's {}", exact_bytes(limits.capacity_bytes)),
+                format!("an end within the device's {}", exact_bytes(limits.capacity_bytes)),
             ));
         }
         if area < self.size_bytes {
-            let allowed = format!("it must hold one access of {}", exact_bytes(self.size_bytes));
+            let allowed = format!("room for one access of {}", exact_bytes(self.size_bytes));
             return Err(unfit("area", exact_bytes(area), allowed));
         }
         if let Some(align) = self.align_bytes {

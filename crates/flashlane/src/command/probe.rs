@@ -3,13 +3,13 @@
 
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, notify};
-use crate::options::{EffortOptions, OutputOptions, SafetyOptions, device, seed};
+use crate::options::{EffortOptions, OutputOptions, SafetyOptions, device, positive_time, seed};
 use crate::output;
 use crate::preflight::preflight;
 use crate::progress::Meter;
 use crate::suggest::quoted;
 use anyhow::anyhow;
-use flashlane_base::units::{format_bytes, parse_bytes, parse_count, parse_duration};
+use flashlane_base::units::{format_bytes, parse_bytes, parse_count};
 use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
 use flashlane_device::Profile;
@@ -45,7 +45,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, conflicts_with = "score")]
     page: Option<u64>,
     /// Upper limit on the p99 latency of random reads and writes; the highest bandwidth within it is recommended
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "score")]
+    #[arg(long, value_name = "TIME", value_parser = positive_time, conflicts_with = "score")]
     p99: Option<Duration>,
     /// Seed of all randomness
     #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]

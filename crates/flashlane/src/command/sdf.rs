@@ -63,7 +63,7 @@ enum Action {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
         /// Id of the first block, up to 9223372036854775807; the others count up from it; default: new ids
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", value_parser = block_id)]
         id: Option<u64>,
     },
     /// Write a block, or some of its bytes, to standard output or a file
@@ -71,6 +71,7 @@ enum Action {
         #[command(flatten)]
         device: DeviceOption,
         /// Block id
+        #[arg(value_parser = block_id)]
         id: u64,
         /// First byte to read
         #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "0")]
@@ -95,7 +96,7 @@ enum Action {
         #[command(flatten)]
         device: DeviceOption,
         /// Block ids
-        #[arg(required_unless_present = "damaged", value_name = "ID")]
+        #[arg(required_unless_present = "damaged", value_name = "ID", value_parser = block_id)]
         ids: Vec<u64>,
         /// Also erase damaged units; their contents are unknown, and are lost
         #[arg(long)]
@@ -165,7 +166,7 @@ struct LoadOptions {
     #[arg(long, value_name = "SIZE", value_parser = positive_bytes, conflicts_with = "blocks")]
     size: Option<u64>,
     /// Time limit of the puts, and again of the gets, in device time
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = options::positive_time)]
     duration: Option<Duration>,
     /// Number of gets; default: the number of blocks to put
     #[arg(long, value_name = "N", value_parser = options::count)]
@@ -207,6 +208,11 @@ fn bytes(text: &str) -> Result<u64, String> {
     text.parse().or_else(|_| parse_bytes(text).map_err(|error| error.to_string()))
 }
 
+/// Parses the id of a block.
+fn block_id(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "allowed: a whole number, as 'flashlane sdf ls' lists ids".to_owned())
+}
+
 /// Returns the file to create; `None` for standard output.
 fn new_file(output: &Option<PathBuf>) -> Option<&Path> {
     output.as_deref().filter(|path| !is_standard_output(path))
@@ -216,14 +222,6 @@ fn new_file(output: &Option<PathBuf>) -> Option<&Path> {
 fn nonzero_count(text: &str) -> Result<NonZeroU32, String> {
     let count = u32::try_from(options::positive_count(text)?).ok().and_then(NonZeroU32::new);
     count.ok_or_else(|| format!("allowed: up to {}", u32::MAX))
-}
-
-/// Parses a time above 0.
-fn positive_time(text: &str) -> Result<Duration, String> {
-    match parse_duration(text).map_err(|error| error.to_string())? {
-        Duration::ZERO => Err("allowed: a time above 0".into()),
-        some => Ok(some),
-    }
 }
 
 /// Parses a size of at least 1 byte.

@@ -246,13 +246,13 @@ fn value_size(text: &str) -> Result<u64, String> {
 #[derive(Debug, clap::Args)]
 struct ServeOptions {
     /// Listen on this address; may be repeated
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = options::address)]
     listen: Vec<SocketAddr>,
     /// Listen on this Unix socket
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Serve metrics for Prometheus at http://ADDRESS:PORT/metrics
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = options::address)]
     metrics: Option<SocketAddr>,
     /// Require the password in the first line of this file
     #[arg(long, value_name = "FILE")]

@@ -148,8 +148,10 @@ fn workloads() {
         ("random-read,depth=0", &["depth", "at least 1"]),
         ("random-read,time=30", &["time", "unit is missing"]),
         ("random-read,area=64GiB", &["area is 64 GiB from 0 B", "within the device's 32 GB"]),
+        ("random-read,offset=30GiB", &["offset is 30 GiB; allowed: offsets within the device's 32 GB"]),
+        ("random-read,size=100GiB", &["size is 100 GiB; allowed: at most the device's 32 GB"]),
         ("random-read,offset=29GiB,area=1GiB", &["area is 1 GiB from 29 GiB"]),
-        ("random-read,size=1000B", &["size is 1000 B", "multiples of 512 B"]),
+        ("random-read,size=1000B", &["size is 1000 B", "; allowed: multiples of 512 B"]),
         ("no-such-job.toml", &["cannot read the job file 'no-such-job.toml'"]),
     ] {
         unusable(&["run", "sim:ssd-s", workload], parts);
@@ -179,7 +181,13 @@ fn options() {
     unusable(&["probe", "--score", "3", "sim:ssd-s"], &["--score", "DEVICE"]);
     unusable(&["probe", "sim:ssd-s", "--page", "5000B"], &["--page", "multiples of 512 B"]);
     unusable(&["probe", "sim:ssd-s", "--p99", "1"], &["--p99", "unit"]);
+    unusable(&["probe", "sim:ssd-s", "--p99", "0us"], &["--p99", "a time above 0"]);
     unusable(&["prob", "sim:ssd-s"], &["'prob'", "'probe'"]);
+    unusable(&["sdf", "get", "lanes(./f)", "abc"], &["'abc'", "allowed: a whole number", "sdf ls"]);
+    unusable(&["store", "serve", "lanes(./f)", "--listen", "foo"], &["'foo'", "like 127.0.0.1:6379"]);
+    for action in ["ls", "status", "fsck", "bench"] {
+        unusable(&["sdf", action, "sim:ssd-s"], &["'sim:ssd-s' has no erase units"]);
+    }
     let file = tempfile::NamedTempFile::new().unwrap();
     let below = format!("{}/results", file.path().display());
     unusable(&["run", "sim:ssd-s", "random-read", "--out", &below], &["cannot create", &below]);

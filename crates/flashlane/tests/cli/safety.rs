@@ -1,6 +1,6 @@
 //! A real drive is somebody's data.
 
-use crate::program::{flashlane, json, refused, text};
+use crate::program::{done, flashlane, json, refused, text};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,8 @@ fn writes_require_destroy_data() {
             &["would overwrite", text(&path), "1 MiB", "nothing was touched", "--destroy-data"],
         );
         refused(2, &["run", &format!("faulty({})", path.display()), workload], &["--destroy-data"]);
+        let lanes = format!("lanes({},channels=2,unit=64KiB,format=yes)", path.display());
+        refused(2, &["run", &lanes, "random-read"], &["--destroy-data is required: 'format=yes'"]);
         untouched(&path, b"");
     }
 }
@@ -65,6 +67,9 @@ fn holes_of_a_file_are_not_probed() {
     assert_eq!(result["device"]["never_written_share"], 1.0);
     assert!(result["warnings"].to_string().contains("not-written"), "{result}");
     assert_eq!(result["recommendation"], serde_json::json!({}));
+    let shown = done(&["probe", text(&path), "--quick", "--allow-page-cache"]);
+    let at = |part: &str| shown.find(part).expect(part);
+    assert!(at("100% of the device has never been written") < at("Findings"), "{shown}");
     for (name, finding) in result["findings"].as_object().unwrap() {
         assert_eq!(finding["status"], "not-determined", "{name}");
     }

@@ -293,7 +293,12 @@ fn foreign_data_is_refused_and_unchanged() {
     kept.refused(2, "create", &["--destroy-data"], &["lanes of a store", "--really"]);
     let really = ["--destroy-data", "--really", text(&device)];
     kept.refused(2, "create", &really, &["log of a Flashlane store", "--really-log"]);
-    kept.refused(2, "create", &["--create", "4MiB"], &["--destroy-data is required", "--log"]);
+    kept.refused(
+        2,
+        "create",
+        &["--create", "4MiB"],
+        &["exists already", "so does its log", "--destroy-data"],
+    );
     // A foreign log, and the log of another store.
     let archive = kept.file("archive", [vec![0; 257], b"ustar\0".to_vec(), vec![0; 1 << 20]].concat());
     let length = fs::metadata(&archive).unwrap().len() / 4096 * 4096;

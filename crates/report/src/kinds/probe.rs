@@ -1,9 +1,10 @@
 //! `flashlane.probe/1`: structure of a drive, with confidences and recommendations.
 
 use super::tail::{shown, with_reason};
-use super::{Content, Reportable, named, part_table, scalar};
+use super::{Content, Reportable, named, part_table, scalar, sentence_of};
 use crate::document::{Advice, Cell, Column, Document, Fact, Row, Table, Tone};
 use crate::format::{exact, percent, plain_name, plain_value};
+use flashlane_result::WarningCode;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Advice as ProbeAdvice, Finding, ProbeResult, Rate, Recommendation, Status};
 
@@ -54,6 +55,7 @@ fn of(result: &ProbeResult) -> Document {
         kind: "Probe",
         title: result.device.name.clone(),
         subtitle: "What the drive's timing shows of its inside".into(),
+        caution: why_nothing(result),
         headline: result.headline.clone(),
         advice: advice.collect(),
         summary: format!("{sure} of {} questions answered.", findings.len()),
@@ -61,6 +63,12 @@ fn of(result: &ProbeResult) -> Document {
         tables,
         ..Document::default()
     }
+}
+
+/// Returns why nothing is recommended, where there is no flash to be read; empty otherwise.
+fn why_nothing(result: &ProbeResult) -> String {
+    let not_written = result.warnings.iter().find(|warning| warning.code == WarningCode::NotWritten);
+    not_written.filter(|_| result.recommendation.is_empty()).map(sentence_of).unwrap_or_default()
 }
 
 /// Returns the commands that measure a piece of advice again. Older results have them in the recommendation alone.

@@ -25,7 +25,20 @@ pub fn open(target: &Target, access: Access) -> Result<AnyBlocks, Failure> {
 }
 
 pub fn open_with(target: &Target, access: Access, options: BlockOptions) -> Result<AnyBlocks, Failure> {
+    require_erase_units(target)?;
     OpenOptions::new().open_blocks_with(target, access, options).map_err(|error| not_opened(target, error))
+}
+
+/// Refuses a simulated drive without erase units by the name it was given: it is opened with its bytes in memory, as
+/// `backed(…)`.
+fn require_erase_units(target: &Target) -> Result<(), Failure> {
+    if !target.is_simulated() || target.capabilities().erase_units {
+        return Ok(());
+    }
+    Err(Failure::unusable(anyhow!(
+        "'{target}' has no erase units, and blocks need them; allowed: a simulated drive that shows its flash, like sim:sdf, \
+         or lanes(FILE)"
+    )))
 }
 
 /// Permissions of a repair.
@@ -39,6 +52,7 @@ pub struct RepairOptions<'a> {
 
 /// Repairs the lanes of a device and opens its blocks.
 pub fn open_repaired(target: &Target, repair: RepairOptions<'_>) -> Result<AnyBlocks, Failure> {
+    require_erase_units(target)?;
     let options = OpenOptions::new();
     let options = repair.really.map_or(options.clone(), |path| options.really(path));
     options.open_blocks_repaired(target, repair.overwrite).map_err(|error| not_opened(target, error))
@@ -126,6 +140,7 @@ pub fn open_or_format(
     if settings.repair.is_some() {
         return Err(not_opened(target, BlocksError::RepairInSpec { spec: target.to_string() }));
     }
+    require_erase_units(target)?;
     consent(target, safety, "measuring puts", "")?;
     let format = || {
         let (blocks, warnings, _) = format(target, safety, seed, options, accept)?;
@@ -168,6 +183,7 @@ pub fn format(
     options: BlockOptions,
     accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
+    require_erase_units(target)?;
     consent(target, safety, "formatting", "")?;
     creating(target, safety, || format_made(target, safety, seed, options, accept))
 }

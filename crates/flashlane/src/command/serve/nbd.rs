@@ -34,7 +34,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Listen on this address; may be repeated
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = options::address)]
     listen: Vec<SocketAddr>,
     /// Allow addresses that other machines can reach: they can then read and write the device
     #[arg(long)]

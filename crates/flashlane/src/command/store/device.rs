@@ -15,6 +15,8 @@ use flashlane_store::{
     CreateError, OpenError as StoreOpenError, Slices, StoreError, StoreOptions, WriteError,
 };
 
+use std::path::Path;
+
 /// The device of a store and that of its log.
 #[derive(Debug)]
 pub struct Place {
@@ -85,6 +87,19 @@ pub fn create(
 ) -> Result<AnyKeyValueStore, Failure> {
     let device = &safety.safety();
     consent(&place.device, device, "creating a store", "")?;
+    let exists = |target: &Target| target.path().is_some_and(Path::exists);
+    if device.create.is_some() && !device.destroy_data && exists(&place.device) {
+        let log = match exists(&place.log) {
+            true => format!(", and so does its log '{}'", place.log),
+            false => String::new(),
+        };
+        return Err(Failure::unusable(anyhow!(
+            "'{}' exists already and is not replaced{log}. If all data there may be lost, 'flashlane store create {} \
+             --destroy-data' creates a store in its place; otherwise name new files",
+            place.device.path().unwrap_or(Path::new("")).display(),
+            place.named()
+        )));
+    }
     if place.log.path().is_some_and(|path| path.exists()) {
         // A new device is no leave to overwrite an earlier log.
         let log = crate::options::SafetyOptions { create: None, ..device.clone() };

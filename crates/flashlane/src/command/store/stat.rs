@@ -7,7 +7,7 @@ use crate::failure::{Failure, Status};
 use crate::options::Format;
 use crate::output::{json, print};
 use crate::progress::Meter;
-use flashlane_base::units::exact_bytes;
+use flashlane_base::units::format_bytes;
 use flashlane_device::Device;
 use flashlane_open::AnyKeyValueStore;
 use flashlane_report::csv_line;
@@ -100,11 +100,11 @@ fn show(
     count("entries", "Entries in patches", sum(|slice| slice.entries));
     count("tombstones", "Of these, deletes", sum(|slice| slice.tombstones));
     let mut bytes = |name: &'static str, label: &'static str, value: u64| {
-        facts.push((name, label, value.into(), exact_bytes(value)));
+        facts.push((name, label, value.into(), format_bytes(value)));
     };
     bytes("entry_bytes", "Bytes in patches", sum(|slice| slice.entry_bytes));
     bytes("container_bytes", "Bytes in the log only", sum(|slice| slice.container_bytes));
-    bytes("free_bytes", "Free", status.blocks_free * block_bytes);
+    bytes("free_bytes", "Free, with the reserve for merging", status.blocks_free * block_bytes);
     bytes("index_memory_bytes", "Memory of indexes and filters", status.index_memory_bytes);
     bytes("container_memory_bytes", "Memory of containers", status.container_memory_bytes);
     bytes("block_bytes", "Block", block_bytes);
@@ -119,13 +119,13 @@ fn show(
     facts.push(("store", "Store", id.clone().into(), id));
     let text = match format {
         Format::Text => {
-            let lines = facts.iter().map(|(_, label, _, value)| format!("{label:<32}{value}\n"));
+            let lines = facts.iter().map(|(_, label, _, value)| format!("{label:<36}{value}\n"));
             let slices = status.slices.iter().map(|slice| {
                 let patches: u64 = slice.patches.iter().sum();
                 let merging = if slice.is_merging { ", merging" } else { "" };
                 let first = format!("Slice from '{}'", escape(&slice.lower));
                 format!(
-                    "{first:<32}{}, {} entries{merging}\n",
+                    "{first:<36}{}, {} entries{merging}\n",
                     counted(patches, "patch", "patches"),
                     slice.entries
                 )
