@@ -172,7 +172,7 @@ fn show(name: &str, format: Format) -> Result<Status, Failure> {
     };
     let table: toml::Table = toml::from_str(&text).map_err(Failure::unusable)?;
     print(&match format {
-        Format::Text => about_over_provisioning(&drive) + &text,
+        Format::Text => over_provisioning_comment(&drive) + &text,
         Format::Json => json(&json!({
             "schema": "flashlane.profile/1",
             "over_provisioning_share": drive.over_provisioning(),
@@ -184,7 +184,7 @@ fn show(name: &str, format: Format) -> Result<Status, Failure> {
 }
 
 /// Returns the effective over-provisioning as a comment above the file.
-fn about_over_provisioning(drive: &DriveConfig) -> String {
+fn over_provisioning_comment(drive: &DriveConfig) -> String {
     drive.over_provisioning().map_or_else(String::new, |share| {
         format!("# effective over-provisioning: {} of the capacity\n", percent(share))
     })

@@ -10,7 +10,7 @@ use crate::device as devices;
 use crate::failure::{Failure, Status};
 use crate::options::{self, Format, OutputOptions, ReallyOption, SafetyOptions};
 use device::RepairOptions;
-use flashlane_base::units::{parse_bytes, parse_duration};
+use flashlane_base::units::parse_bytes;
 use flashlane_base::{Duration, Seed};
 use flashlane_block::Placement;
 use flashlane_device::spec::Spec;
