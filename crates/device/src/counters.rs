@@ -10,18 +10,16 @@ impl Counters {
         self.0.iter().find(|(n, _)| *n == name).map(|(_, v)| *v)
     }
 
-    /// Returns the difference to `earlier`, taken from the same device; [`Counters::LEVELS`] as they are now.
+    /// Returns the difference to `earlier`, taken from the same device.
     pub fn since(&self, earlier: &Self) -> Self {
-        let before = |name| if Self::LEVELS.contains(&name) { 0 } else { earlier.get(name).unwrap_or(0) };
-        Self(self.0.iter().map(|&(name, value)| (name, value.saturating_sub(before(name)))).collect())
+        Self(self.0.iter().map(|&(n, v)| (n, v.saturating_sub(earlier.get(n).unwrap_or(0)))).collect())
     }
 
-    /// Returns the sum of the counts of two periods of one device; [`Counters::LEVELS`] as they were after `other`.
+    /// Returns the sum of the counts of two periods of one device.
     pub fn plus(&self, other: &Self) -> Self {
         let mut sum = self.clone();
         for &(name, value) in &other.0 {
             match sum.0.iter_mut().find(|(n, _)| *n == name) {
-                Some((_, level)) if Self::LEVELS.contains(&name) => *level = value,
                 Some((_, total)) => *total += value,
                 None => sum.0.push((name, value)),
             }
@@ -44,9 +42,6 @@ impl Counters {
         written.zip(settled).map_or(0, |(written, settled)| written.saturating_sub(settled))
     }
 
-    /// What is not counted but found at the end: the least, mean (rounded) and largest number of erases of a block since the
-    /// device was made.
-    pub const LEVELS: [&str; 3] = ["erase_count_min", "erase_count_mean", "erase_count_max"];
     /// Pages that the host wrote; a partly written page counts as one.
     pub const HOST_PAGES_WRITTEN: &'static str = "host_pages_written";
     /// Of the pages that the host wrote, those that no longer wait in a write buffer: they were programmed, or replaced,
@@ -59,14 +54,6 @@ impl Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn levels_are_those_at_the_end_of_a_period() {
-        let counted = |erased, most| Counters(vec![("blocks_erased", erased), (Counters::LEVELS[2], most)]);
-        let (first, second) = (counted(30, 7), counted(40, 9));
-        assert_eq!(second.since(&first), counted(10, 9));
-        assert_eq!(first.plus(&second.since(&first)), second);
-    }
 
     #[test]
     fn pages_that_wait_in_a_buffer_are_not_saved() {

@@ -1,7 +1,7 @@
 //! Dynamic wear leveling: the least worn free block is written next; data that never changes is not moved.
 //! Cost: one pass over the plane's free blocks per block opened.
 
-use super::{View, Wear};
+use super::Wear;
 use crate::{OptionError, Options};
 
 pub(super) struct Dynamic;
@@ -21,7 +21,7 @@ impl Wear for Dynamic {
         best
     }
 
-    fn migrate(&self, _: View<'_>) -> Option<usize> {
+    fn migrate(&self, _: usize, _: &[u32], _: &dyn Fn(usize) -> bool) -> Option<usize> {
         None
     }
 }

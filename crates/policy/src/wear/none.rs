@@ -1,6 +1,6 @@
 //! No wear leveling: free blocks are used in the order in which they became free.
 
-use super::{View, Wear};
+use super::Wear;
 use crate::{OptionError, Options};
 
 struct None_;
@@ -10,7 +10,7 @@ impl Wear for None_ {
         0
     }
 
-    fn migrate(&self, _: View<'_>) -> Option<usize> {
+    fn migrate(&self, _: usize, _: &[u32], _: &dyn Fn(usize) -> bool) -> Option<usize> {
         None
     }
 }

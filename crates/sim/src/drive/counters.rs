@@ -22,7 +22,6 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
     let Counts { reads, writes, lock_waits } = counts;
     let (flash, ftl, drains) = (kernel.flash().counters(), translation.counters(), &writes.drains);
     let programmed = ftl.host_units + ftl.moved_units + ftl.parity_units + ftl.padded_units;
-    let (least, mean, most) = translation.wear_spread();
     let mut list = vec![
         ("host_reads", reads.reads),
         ("host_writes", writes.writes),
@@ -42,9 +41,6 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
         ("full_merges", ftl.full_merges),
         ("blocks_moved_by_wear_leveling", ftl.leveled_blocks),
         ("blocks_worn_out", ftl.worn_out_blocks),
-        (Counters::LEVELS[0], u64::from(least)),
-        (Counters::LEVELS[1], mean.round() as u64),
-        (Counters::LEVELS[2], u64::from(most)),
         ("pages_lost", writes.lost),
         ("read_retries", translation.read_retries()),
         ("pages_unreadable", reads.unreadable),

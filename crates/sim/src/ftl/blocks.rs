@@ -6,7 +6,6 @@ use crate::nand::{Geometry, endurances, good_blocks};
 use flashlane_base::Seed;
 use flashlane_policy::cleaning::View;
 use std::collections::VecDeque;
-use std::ops::Range;
 
 /// Blocks that a plane needs beyond those of its data: the free ones at which GC is due, and an open one each for the
 /// host and for moved units.
@@ -24,16 +23,6 @@ pub(super) struct Blocks {
     pub(super) closed_at: Vec<u32>,
     /// The erase count at which the block wears out; empty where blocks never do.
     pub(super) limits: Vec<u32>,
-    /// Of each plane.
-    least_worn: Vec<LeastWorn>,
-    blocks_per_plane: usize,
-}
-
-/// The least erase count on a plane, and how many of its blocks have it; bad ones are left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct LeastWorn {
-    erases: u32,
-    blocks: u32,
 }
 
 /// A block being filled.
@@ -93,51 +82,7 @@ impl Blocks {
     pub(super) fn erase(&mut self, block: usize) -> bool {
         self.erases[block] += 1;
         self.valid[block] = View::NOT_CLOSED;
-        let wears_out = self.limits.get(block).is_some_and(|&limit| self.erases[block] >= limit);
-        if wears_out {
-            self.closed_at[block] = Self::BAD;
-        }
-        let plane = block / self.blocks_per_plane;
-        let least = &mut self.least_worn[plane];
-        if self.erases[block] == least.erases + 1 {
-            least.blocks -= 1;
-            if least.blocks == 0 {
-                self.least_worn[plane] = self.find_least_worn(plane);
-            }
-        }
-        wears_out
-    }
-
-    /// Some blocks as policies see them.
-    pub(super) fn view(&self, blocks: Range<usize>, now: u32, pages: u32) -> View<'_> {
-        View {
-            valid: &self.valid[blocks.clone()],
-            closed_at: &self.closed_at[blocks],
-            now,
-            pages: pages as u16,
-        }
-    }
-
-    /// The least erase count of the blocks of a plane that are not bad.
-    pub(super) fn least_erases(&self, plane: usize) -> u32 {
-        self.least_worn[plane].erases
-    }
-
-    /// One pass over the plane's blocks, for each time that all of them were erased at most.
-    #[cold]
-    fn find_least_worn(&self, plane: usize) -> LeastWorn {
-        let mut least = LeastWorn::default();
-        for block in plane * self.blocks_per_plane..(plane + 1) * self.blocks_per_plane {
-            if self.closed_at[block] == Self::BAD {
-                continue;
-            }
-            let erases = self.erases[block];
-            if least.blocks == 0 || erases < least.erases {
-                least = LeastWorn { erases, blocks: 0 };
-            }
-            least.blocks += u32::from(erases == least.erases);
-        }
-        least
+        self.limits.get(block).is_some_and(|&limit| self.erases[block] >= limit)
     }
 
     /// The share of its endurance that a block has used, 1 where endurance is unlimited.
@@ -145,45 +90,29 @@ impl Blocks {
         self.limits.get(block).map_or(1.0, |&limit| f64::from(self.erases[block]) / f64::from(limit))
     }
 
-    /// Least, mean and largest erase count of a block; those bad from the factory are left out.
+    /// Least, mean and largest erase count of a block.
     pub(super) fn wear_spread(&self) -> (u32, f64, u32) {
-        let (mut least, mut sum, mut most, mut blocks) = (u32::MAX, 0, 0, 0_u32);
-        for (&erases, &closed_at) in self.erases.iter().zip(&self.closed_at) {
-            if erases > 0 || closed_at != Self::BAD {
-                (least, most) = (least.min(erases), most.max(erases));
-                sum += u64::from(erases);
-                blocks += 1;
-            }
-        }
-        if blocks == 0 { (0, 0.0, 0) } else { (least, sum as f64 / f64::from(blocks), most) }
+        let sum: u64 = self.erases.iter().map(|&e| u64::from(e)).sum();
+        let (least, most) = (self.erases.iter().min(), self.erases.iter().max());
+        (*least.unwrap_or(&0), sum as f64 / self.erases.len() as f64, *most.unwrap_or(&0))
     }
-
-    /// When a bad block was closed.
-    const BAD: u32 = u32::MAX;
 
     /// All blocks free, but for the factory-bad ones, which are drawn at random.
     pub(super) fn new(geometry: &Geometry, flash: &FlashConfig, seed: Seed) -> (Self, Vec<Plane>) {
         let count = geometry.planes as usize * geometry.blocks as usize;
         let none = Open { block: Open::NO_BLOCK, written: geometry.data_units };
-        let blocks_per_plane = geometry.blocks as usize;
-        let mut closed_at = vec![Self::BAD; count];
-        let planes: Vec<Plane> = (0..geometry.planes)
+        let planes = (0..geometry.planes)
             .map(|plane| {
                 let free = good_blocks(geometry, plane, seed);
                 let good = free.len() as u32;
-                for &block in &free {
-                    closed_at[plane as usize * blocks_per_plane + block as usize] = 0;
-                }
                 Plane { open: [none; 2], free: free.into(), valid_units: 0, closed: 0, good }
             })
             .collect();
         let blocks = Self {
             valid: vec![View::NOT_CLOSED; count],
             erases: vec![0; count],
-            closed_at,
+            closed_at: vec![0; count],
             limits: endurances(flash, count, seed),
-            least_worn: planes.iter().map(|plane| LeastWorn { erases: 0, blocks: plane.good }).collect(),
-            blocks_per_plane,
         };
         (blocks, planes)
     }

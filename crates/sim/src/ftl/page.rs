@@ -7,7 +7,6 @@
 mod gc;
 mod initial;
 mod layout;
-mod leveling;
 mod pacing;
 mod reverse;
 mod run;

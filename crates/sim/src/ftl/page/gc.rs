@@ -5,7 +5,6 @@
 //!             the write
 //!          ─> after the write: pace, where GC is paced; restock, where a block was opened
 //! restock ─> collect ─> choose, empty_and_erase: move_unit, erase, report_gc
-//!                    ─> cold_block, exchange (`leveling`)
 //! ```
 //!
 //! `drive::translation` turns each [`GcWork`] into flash operations, which take the time; a power cut loses that time, not the
@@ -66,7 +65,12 @@ impl PageMapped {
     /// The block that the cleaning policy chooses, if there is a unit to gain.
     pub(super) fn choose(&mut self, plane: PlaneId) -> Option<BlockId> {
         let blocks = self.blocks_of(plane);
-        let view = self.blocks.view(blocks, self.planes[plane.index()].closed, self.geometry.data_units);
+        let view = View {
+            valid: &self.blocks.valid[blocks.clone()],
+            closed_at: &self.blocks.closed_at[blocks.clone()],
+            now: self.planes[plane.index()].closed,
+            pages: self.geometry.data_units as u16,
+        };
         let victim = self.gc_policy.choose(view)?;
         assert!(view.is_candidate(victim), "the cleaning policy chose block {victim}, which is no candidate");
         Some(BlockId(victim as u32))
@@ -78,10 +82,22 @@ impl PageMapped {
         if !self.empty_and_erase(plane, victim, due) {
             return false;
         }
-        if let Some(cold) = self.cold_block(plane, victim) {
-            self.exchange(plane, cold, due);
+        if let Some(cold) = self.cold_block(plane, victim)
+            && self.empty_and_erase(plane, cold, due)
+        {
+            self.counters.leveled_blocks += u64::from(self.blocks_as_one());
         }
         true
+    }
+
+    /// The block whose data wear leveling has moved after `erased` was erased, if any.
+    pub(super) fn cold_block(&self, plane: PlaneId, erased: BlockId) -> Option<BlockId> {
+        let (blocks, state) = (self.blocks_of(plane), &self.blocks);
+        let erases = &state.erases[blocks.clone()];
+        let closed = |block: usize| state.valid[blocks.start + block] < View::NOT_CLOSED;
+        let cold = self.wear.migrate(erased.index(), erases, &closed)?;
+        assert!(closed(cold), "the wear leveling policy chose block {cold}, which holds no data");
+        Some(BlockId(cold as u32))
     }
 
     /// Whether idle planes are garbage-collected beyond what writing needs.

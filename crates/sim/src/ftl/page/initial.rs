@@ -220,7 +220,7 @@ impl PageMapped {
         for (&block, &count) in blocks.iter().zip(&*counts) {
             self.blocks.valid[block as usize] = count as u16;
         }
-        self.begin_victim(plane, victim, None);
+        self.begin_victim(plane, victim, false);
     }
 
     /// Blocks of a plane that are written to at once.

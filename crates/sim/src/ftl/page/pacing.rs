@@ -6,7 +6,6 @@
 //! that GC always has room.
 
 use crate::config::DriveConfig;
-use crate::ftl::blocks::Open;
 use crate::ids::{BlockId, PlaneId};
 use crate::nand::Geometry;
 use flashlane_policy::pacing::Pacing;
@@ -38,8 +37,8 @@ pub(super) struct Victim {
     pub(super) block: BlockId,
     /// The first of its units that may still be valid.
     pub(super) next: u32,
-    /// Where wear leveling chose it: the worn block that takes its data.
-    pub(super) worn: Option<Open>,
+    /// Whether wear leveling chose it.
+    pub(super) leveled: bool,
 }
 
 impl Pacer {

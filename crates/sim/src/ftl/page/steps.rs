@@ -6,7 +6,6 @@ use super::PageMapped;
 use super::gc::HOST;
 use super::pacing::{KEPT_BLOCKS, Victim, VictimProgress};
 use crate::ftl::GcWork;
-use crate::ftl::blocks::Open;
 use crate::ftl::map::Map;
 use crate::ids::{BlockId, PlaneId, Ppn};
 use flashlane_policy::cleaning::View as CleaningView;
@@ -38,9 +37,7 @@ impl PageMapped {
             return;
         }
         let to_move = self.victim_valid(plane);
-        // The data of a cold block has its place already.
-        let placed = self.pacer.as_ref().and_then(|pacer| pacer.planes[plane.index()].victim?.worn).is_some();
-        let free = erased + self.geometry.data_units - if placed { 0 } else { to_move };
+        let free = erased + self.geometry.data_units - to_move;
         let pacer = self.pacer.as_ref().expect("as above");
         let moves = match to_move {
             0 => 0,
@@ -97,23 +94,21 @@ impl PageMapped {
 
     fn choose_victim(&mut self, plane: PlaneId) -> bool {
         let Some(block) = self.choose(plane) else { return false };
-        self.begin_victim(plane, block, None);
+        self.begin_victim(plane, block, false);
         true
     }
 
-    pub(super) fn begin_victim(&mut self, plane: PlaneId, block: BlockId, worn: Option<Open>) {
+    pub(super) fn begin_victim(&mut self, plane: PlaneId, block: BlockId, leveled: bool) {
         let number = self.index_of(plane, block);
         self.blocks.valid[number] += CleaningView::NOT_CLOSED;
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");
-        pacer.planes[plane.index()].victim = Some(Victim { block, next: 0, worn });
+        pacer.planes[plane.index()].victim = Some(Victim { block, next: 0, leveled });
     }
 
     /// Moves up to `most` units off the victim, `at_once` in one operation, and erases it once it holds none.
     fn step(&mut self, plane: PlaneId, most: u32, at_once: u32, due: &mut Vec<GcWork>) -> VictimProgress {
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");
-        let Some(mut victim) = pacer.planes[plane.index()].victim.take() else {
-            return VictimProgress::Stuck;
-        };
+        let Some(victim) = pacer.planes[plane.index()].victim.take() else { return VictimProgress::Stuck };
         if victim.next == 0 {
             self.enter_prepared(plane, victim.block);
         }
@@ -129,12 +124,6 @@ impl PageMapped {
                 let ahead = (ppn.0 + AHEAD).min(first + self.geometry.data_units - 1);
                 self.map.prefetch(self.reverse.get(Ppn(ahead), plane).unwrap_or(Map::NO_ENTRY));
                 if let Some(lpn) = self.reverse.get(ppn, plane) {
-                    if let Some(worn) = &mut victim.worn {
-                        self.move_cold_unit(plane, lpn, ppn, worn);
-                        moves += 1;
-                        offset += 1;
-                        continue;
-                    }
                     let state = &self.planes[plane.index()];
                     if state.open[self.moved_stream].written >= self.geometry.data_units {
                         if state.free.is_empty() {
@@ -171,14 +160,13 @@ impl PageMapped {
             pacer.planes[plane.index()].victim = Some(Victim { next: offset, ..victim });
             return VictimProgress::Going;
         }
-        let closed = victim.worn.map_or(0, |worn| self.close_cold(plane, worn, victim.block));
         self.erase(plane, victim.block);
-        self.report_gc(plane, 0, closed, 1, is_paced_step, due);
-        if victim.worn.is_some() {
-            self.counters.leveled_blocks += u64::from(self.blocks_as_one());
-        } else if let Some(cold) = self.cold_block(plane, victim.block) {
-            let worn = self.take_last_erased(plane);
-            self.begin_victim(plane, cold, Some(worn));
+        self.report_gc(plane, 0, 0, 1, is_paced_step, due);
+        self.counters.leveled_blocks += u64::from(victim.leveled) * u64::from(self.blocks_as_one());
+        if !victim.leveled
+            && let Some(cold) = self.cold_block(plane, victim.block)
+        {
+            self.begin_victim(plane, cold, true);
         }
         VictimProgress::Erased
     }
