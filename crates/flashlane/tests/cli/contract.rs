@@ -288,7 +288,8 @@ fn memory_beyond_limits_is_refused() {
     let program = env!("CARGO_BIN_EXE_flashlane");
     for (arguments, part) in [
         ("run sim:nvme-tlc,flash.blocks=20000 random-read,requests=10", "tables of the simulated drive"),
-        ("sdf bench sim:sdf", "operations in flight"),
+        // Its tables or its operations, whichever the limit forbids.
+        ("sdf bench sim:sdf", "which the system does not give"),
     ] {
         let command = format!("ulimit -v 600000 && exec \"$0\" {arguments}");
         let output = std::process::Command::new("sh").args(["-c", &command, program]).output().unwrap();

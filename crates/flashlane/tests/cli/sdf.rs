@@ -89,7 +89,7 @@ fn invalid_sdf_commands_are_refused_without_changes() {
     refused(2, &["sdf", "put", s, "-", "-"], &["standard input (-) can be stored only once"]);
     refused(2, &["sdf", "put", s, text(&large)], &["longer than a block", "56 KiB"]);
     refused(1, &["sdf", "get", s, "7"], &["no block 7"]);
-    refused(1, &["sdf", "get", s, "0", "--offset", "101"], &["block 0", "it has 100 B"]);
+    refused(1, &["sdf", "get", s, "0", "--offset", "101"], &["block 0", "has 100 B"]);
     refused(1, &["sdf", "rm", s, "7"], &["no block 7"]);
     refused(2, &["sdf", "format", s], &["would overwrite", "--destroy-data"]);
     let anew = s.replace(')', ",format=yes)");

@@ -200,7 +200,7 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
                 Failure::unusable(anyhow!("{error}; {}", created()))
             }
             HostError::Refused { .. } => {
-                Failure::unusable(anyhow!("{}\nso that the store is not opened", error.found()))
+                Failure::unusable(anyhow!("{}\nthe store is not opened: stop that use first", error.found()))
             }
             error => OpenError::Real { error, path }.into(),
         },
