@@ -44,7 +44,7 @@ impl Mounted {
     /// [`MountError`] where the system refuses it.
     pub fn new(
         mount_point: &MountPoint,
-        files: impl Filesystem + Send + 'static,
+        files: impl Filesystem + 'static,
         is_read_only: bool,
     ) -> Result<Self, MountError> {
         // Before the thread of the session begins, which inherits it.

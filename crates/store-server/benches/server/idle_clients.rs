@@ -2,11 +2,11 @@
 //! each of them in the end, is still answered. The one client too many is refused.
 
 use crate::running::start;
-use flashlane_host::allow_open_files;
+use flashlane_host::{allow_open_files, timed};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Pings of the client that works.
 const PINGS: usize = 2000;
@@ -64,15 +64,9 @@ fn ping(client: &mut TcpStream) {
 
 /// Returns the median time of a ping in microseconds.
 fn pings(client: &mut TcpStream) -> f64 {
-    let mut times: Vec<Duration> = (0..PINGS)
-        .map(|_| {
-            let begun = Instant::now();
-            ping(client);
-            begun.elapsed()
-        })
-        .collect();
-    times.sort();
-    times[PINGS / 2].as_nanos() as f64 / 1e3
+    let mut times: Vec<u64> = (0..PINGS).map(|_| timed(|| ping(client)).1.as_ns()).collect();
+    times.sort_unstable();
+    times[PINGS / 2] as f64 / 1e3
 }
 
 /// Returns the bytes of memory of a process, without that of the kernel for it.

@@ -126,7 +126,6 @@ fn create_on(
         log_bytes: safety.log_size,
         log_really: safety.really_log.clone(),
         options: store_options,
-        ..NewStore::default()
     };
     let created = options.create_store(&place.device, &place.log, new);
     Ok(created.map_err(|error| not_created(&place.device, error))?.into())
