@@ -20,9 +20,8 @@
 //! as a full buffer drains, and while the buffer is full each starts the next one when it ends one: they keep the distances
 //! in time with which they began. Evenly spread programs make every request wait a little; programs that end together let
 //! some pass at once and the next wait for most of a program. The bandwidth is the same, and the percentiles may differ
-//! several times (`ssd-m`: p99 131 or 482 µs). A flush makes the planes idle, so that they begin anew, and so do writes of
-//! other sizes; [`sustained`] flushes before its third round and writes in mixed sizes before its fourth, and where the
-//! rounds disagree, the latencies are those of the slowest.
+//! several times (`ssd-m`: p99 131 or 482 µs). A flush makes the planes idle, so that they begin anew; [`sustained`]
+//! flushes before its third round, and where the rounds disagree, the latencies are those of the slowest.
 //!
 //! This does not show the rate of a drive with much spare space after that is used up: whether GC ran is reported
 //! separately, where the drive counts it.
@@ -32,7 +31,7 @@ use crate::grid::Cell;
 use crate::load::Load;
 use crate::measured::{self, Measured};
 use crate::options::{Budget, Effort, Medium, Options, Progress};
-use flashlane_base::{Duration, Seed};
+use flashlane_base::Seed;
 use flashlane_device::Device;
 use flashlane_measure::statistics::steady_state::{ROUNDS, ROUNDS_MAX, Window};
 use flashlane_measure::{Interruption, Run};
@@ -55,9 +54,6 @@ const BURST_BYTES: u64 = 1 << 20;
 
 /// The round of a measurement that begins with idle planes.
 const FROM_IDLE: usize = ROUNDS / 2;
-
-/// The round that begins with idle planes and writes of mixed sizes, as the run of a recommendation's line does.
-const FROM_MIXED: usize = FROM_IDLE + 1;
 
 /// A chosen point stands where it sustains this share of its short measurement.
 pub(crate) const KEPT_UP: f64 = 0.75;
@@ -130,38 +126,27 @@ impl WriteHistory {
 /// the rounds are steady, or the budget ends.
 pub(crate) fn precondition(bench: &mut Bench<'_>, history: &mut WriteHistory) -> Result<(), Interruption> {
     let capacity_bytes = bench.device().profile().capacity_bytes;
+    let unit = bench.unit_bytes(true);
     let round_bytes = (capacity_bytes / ROUND_PART).min(RUN_BYTES.max(history.stale_bytes / ROUNDS as u64));
+    let depth = bench.depth().min(DEPTH);
     let (start, mut rounds) = (bench.device().now(), Vec::new());
     while rounds.len() < ROUNDS_MAX {
         if bench.is_real() && bench.device().now().since(start) >= history.budget.precondition {
             break;
         }
-        let (bytes, took) = write_mixed(bench, history, round_bytes)?;
+        let random = Seed(bench.random().bits()).source();
+        let writes = Precondition::mixed(round_bytes, capacity_bytes, unit, random);
+        let (mut bytes, time) = (0, history.budget.precondition / ROUNDS as u64);
+        let took = bench.stream_until(writes, depth, Some(time), &mut |access, _| {
+            bytes += access.length_bytes;
+        })?;
+        history.mixed_bytes += bytes;
         rounds.push(bytes as f64 / took.as_s_f64().max(1e-9));
         if history.is_used_up() && Window::of(&rounds).is_some_and(|window| window.is_steady()) {
             break;
         }
     }
     Ok(())
-}
-
-/// Writes about this many bytes at random to the whole device, in requests of mixed sizes. Returns the bytes that were
-/// written in time, and how long it took.
-fn write_mixed(
-    bench: &mut Bench<'_>,
-    history: &mut WriteHistory,
-    bytes: u64,
-) -> Result<(u64, Duration), Interruption> {
-    let (capacity_bytes, unit) = (bench.device().profile().capacity_bytes, bench.unit_bytes(true));
-    let random = Seed(bench.random().bits()).source();
-    let writes = Precondition::mixed(bytes, capacity_bytes, unit, random);
-    let (mut written, time) = (0, history.budget.precondition / ROUNDS as u64);
-    let depth = bench.depth().min(DEPTH);
-    let took = bench.stream_until(writes, depth, Some(time), &mut |access, _| {
-        written += access.length_bytes;
-    })?;
-    history.mixed_bytes += written;
-    Ok((written, took))
 }
 
 /// Measures a point briefly, to compare it with others; adds its writes to `history`. Where the latency matters, measures it
@@ -211,13 +196,10 @@ pub(crate) fn sustained(
         let mixed_bytes = history.written_bytes() - own_bytes;
         let (mut rounds, warmup) = (Vec::new(), own_bytes / cell.size + lead_in);
         for round in 0..ROUNDS {
-            if round == FROM_IDLE || round == FROM_MIXED {
+            if round == FROM_IDLE {
                 bench.flush()?;
             }
-            if round == FROM_MIXED {
-                write_mixed(bench, history, history.lead_in_bytes())?;
-            }
-            let is_refilled = [0, FROM_IDLE, FROM_MIXED].contains(&round);
+            let is_refilled = round == 0 || round == FROM_IDLE;
             rounds.push(measure(bench, history, cell, requests, if is_refilled { lead_in } else { 0 })?);
         }
         let rates: Vec<f64> = rounds.iter().map(Run::bandwidth_bytes_per_s).collect();
