@@ -1,6 +1,7 @@
 //! Power cuts of lanes over a drive with a volatile buffer, compared with a model: after a cut every unit has the state
 //! and data of the last acknowledged request, or of the one in flight.
 
+use crate::drives;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
     AtRisk, Buffer, Completion, DataDevice, Device, Failure, Lane, NullDevice, Operation, Profile, Request,
@@ -8,7 +9,7 @@ use flashlane_device::{
 };
 use flashlane_layer::lanes::{Damage, Lanes, OLDEST_VERSION, SECTOR_BYTES, Shape, Superblock, seal};
 use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate};
-use flashlane_sim::{Drive, profile};
+use flashlane_sim::Drive;
 use std::collections::BTreeMap;
 
 const LANES: u32 = 3;
@@ -202,18 +203,7 @@ impl<D: DataDevice> Run<D> {
 }
 
 fn drive(settings: &[(&str, &str)], seed: u64) -> Backed<Drive> {
-    let mut all = vec![
-        ("capacity", "4MiB"),
-        ("flash.channels", "2"),
-        ("flash.blocks", "24"),
-        ("flash.planes", "2"),
-        ("flash.pages", "32"),
-        ("buffer.size", "64KiB"),
-    ];
-    all.extend_from_slice(settings);
-    let all: Vec<_> = all.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let config = profile::load("msr-32g", &all).unwrap_or_else(|error| panic!("{error}"));
-    Backed::new(Drive::new(&config, Seed(seed)))
+    Backed::new(drives::small(&[&[("buffer.size", "64KiB")], settings].concat(), seed))
 }
 
 #[test]

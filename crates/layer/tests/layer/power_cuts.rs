@@ -1,6 +1,7 @@
 //! Power cuts of a buffered drive with data, compared with a model: after a cut every sector has a version no older
 //! than the last one acknowledged as durable.
 
+use crate::drives;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Buffer, Completion, DataDevice, Device, Failure, Operation, Request, RequestId};
 use flashlane_layer::Backed;
@@ -173,17 +174,7 @@ impl Run {
 /// Runs a random workload with cuts over a drive with these settings, and returns the number of acknowledged sectors
 /// lost.
 fn lost(settings: &[(&str, &str)], seed: u64) -> u64 {
-    let mut all = vec![
-        ("capacity", "4MiB"),
-        ("flash.channels", "2"),
-        ("flash.blocks", "24"),
-        ("flash.planes", "2"),
-        ("flash.pages", "32"),
-        ("buffer.size", "64KiB"),
-    ];
-    all.extend_from_slice(settings);
-    let all: Vec<_> = all.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let drive = Drive::new(&profile::load("msr-32g", &all).unwrap_or_else(|e| panic!("{e}")), Seed(seed));
+    let drive = drives::small(&[&[("buffer.size", "64KiB")], settings].concat(), seed);
     let mut run = Run {
         device: Backed::new(drive),
         model: Model::new(),

@@ -1,12 +1,13 @@
 //! Power cuts of the layer `replicated`, and of drives that replicate, within a fixed budget; `cargo xtask sim replicated`
 //! and `cargo xtask sim drive` run more.
 
+use crate::drives;
 use flashlane_base::{Duration, Seed};
 use flashlane_device::DataDevice;
 use flashlane_layer::replicated::{Bytes, Settings, Timing};
 use flashlane_layer::{Backed, Replicated};
 use flashlane_replicated_trial::{Load, Tally, run_trial, trial_of_drive, trial_of_seed};
-use flashlane_sim::{Drive, profile};
+use flashlane_sim::Drive;
 use std::panic::catch_unwind;
 
 #[test]
@@ -33,19 +34,11 @@ fn trial_of_a_seed_repeats() {
 
 /// A drive that is short of free blocks, with a write buffer or without.
 fn drive(buffer: bool, seed: u64) -> Drive {
-    let mut all = vec![
-        ("capacity", "4MiB"),
-        ("flash.channels", "2"),
-        ("flash.blocks", "24"),
-        ("flash.planes", "2"),
-        ("flash.pages", "32"),
-        ("initial.state", "fragmented"),
-    ];
+    let mut settings = vec![("initial.state", "fragmented")];
     if buffer {
-        all.push(("buffer.size", "64KiB"));
+        settings.push(("buffer.size", "64KiB"));
     }
-    let all: Vec<_> = all.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    Drive::new(&profile::load("msr-32g", &all).unwrap_or_else(|error| panic!("{error}")), Seed(seed))
+    drives::small(&settings, seed)
 }
 
 fn settings() -> Settings {
