@@ -413,7 +413,7 @@ impl FrontEnd for Drive {
     }
 
     fn copy_due(&mut self, die: DieId) {
-        self.translation.copy_due(&mut self.kernel, die);
+        self.translation.write_next_copy(&mut self.kernel, die);
     }
 
     fn host_idle(&mut self) {

@@ -484,13 +484,8 @@ impl Translation {
         }
     }
 
-    /// A die may have been idle for long enough for the next copy.
-    pub(super) fn copy_due(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
-        self.write_next_copy(kernel, die);
-    }
-
-    /// Writes the copy that is due on an idle die.
-    fn write_next_copy(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
+    /// Writes the copy that is due on a die, if it was idle for long enough.
+    pub(super) fn write_next_copy(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
         let Some(replicator) = &mut self.replicator else { return };
         if let Some(copy) = replicator.next_copy(kernel, &mut self.ftl, die, &mut self.due_gc) {
             let CopyPlaced { place, lpn } = copy;
