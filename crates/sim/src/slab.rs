@@ -14,12 +14,21 @@ std::thread_local! {
 pub(crate) struct Slab<K, T> {
     items: Vec<T>,
     free: Vec<u32>,
+    /// Whether a slot is free, where debug assertions look: a search of `free` would take most of a simulation.
+    #[cfg(debug_assertions)]
+    is_free: Vec<bool>,
     slots: PhantomData<K>,
 }
 
 impl<K: Slot, T> Slab<K, T> {
     pub(crate) fn new() -> Self {
-        Self { items: Vec::new(), free: Vec::new(), slots: PhantomData }
+        Self {
+            items: Vec::new(),
+            free: Vec::new(),
+            #[cfg(debug_assertions)]
+            is_free: Vec::new(),
+            slots: PhantomData,
+        }
     }
 
     #[inline]
@@ -27,10 +36,14 @@ impl<K: Slot, T> Slab<K, T> {
         K::of(match self.free.pop() {
             Some(slot) => {
                 self.items[slot as usize] = item;
+                #[cfg(debug_assertions)]
+                assert!(std::mem::replace(&mut self.is_free[slot as usize], false), "slot {slot} is in use");
                 slot
             }
             None => {
                 self.items.push(item);
+                #[cfg(debug_assertions)]
+                self.is_free.push(false);
                 (self.items.len() - 1) as u32
             }
         })
@@ -40,7 +53,8 @@ impl<K: Slot, T> Slab<K, T> {
     #[inline]
     pub(crate) fn remove(&mut self, slot: K) {
         let slot = slot.number();
-        debug_assert!(!self.free.contains(&slot), "slot {slot} is free already");
+        #[cfg(debug_assertions)]
+        assert!(!std::mem::replace(&mut self.is_free[slot as usize], true), "slot {slot} is free already");
         self.free.push(slot);
     }
 }
