@@ -12,7 +12,7 @@ fn file_shows_no_structure() {
     for may_write in [true, false] {
         let open = if may_write { OpenOptions::read_write(&path) } else { OpenOptions::read_only(&path) };
         let mut device = OpenOptions { depth: 64, page_cache: PageCache::Tolerate, ..open }.open().unwrap();
-        let options = Options { may_write, ..options(Effort::Quick, 1) };
+        let options = Options { may_write, structure_only: true, ..options(Effort::Quick, 1) };
         let result = probe(&mut device, options).unwrap();
         assert_eq!(result.partial, None);
         for feature in

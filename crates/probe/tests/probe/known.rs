@@ -1,6 +1,6 @@
 //! Drives of known structure: no finding is wrong, and clear structure is found.
 
-use crate::{assert_right_or_open, drive, number, options, probed};
+use crate::{assert_right_or_open, drive, number, options, structure_of};
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Device, Request};
 use flashlane_probe::{Effort, Feature, ProbeError, ProbeResult, Status, probe};
@@ -26,7 +26,7 @@ pub(crate) fn assert_layout(result: &ProbeResult, chunk: u64, degree: u64, sub_d
 #[test]
 fn chen11_drives_have_published_structure() {
     for profile in ["ssd-s", "ssd-m"] {
-        let result = probed(drive(profile, &[]));
+        let result = structure_of(drive(profile, &[]));
         assert_layout(&result, 4096, 10, 2, "write-order");
         assert_eq!(number(&result, Feature::PageSize), Some(4096));
         assert_eq!(number(&result, Feature::ReadaheadStreams), Some(1));
@@ -38,7 +38,7 @@ fn chen11_drives_have_published_structure() {
 
 #[test]
 fn missing_buffer_and_readahead_are_absent() {
-    let result = probed(drive("msr-32g", &[]));
+    let result = structure_of(drive("msr-32g", &[]));
     assert_layout(&result, 4096, 8, 1, "lba");
     for feature in [Feature::ReadaheadStreams, Feature::WriteBuffer, Feature::ReadWriteSlowdown] {
         assert_eq!(status(&result, feature), Status::Absent, "{feature}");
@@ -47,7 +47,7 @@ fn missing_buffer_and_readahead_are_absent() {
 
 #[test]
 fn channels_are_domains_with_four_planes_per_die() {
-    let result = probed(drive("nvme-tlc", &[]));
+    let result = structure_of(drive("nvme-tlc", &[]));
     assert_eq!(number(&result, Feature::ChunkSize), Some(16384));
     assert_eq!(number(&result, Feature::InterleavingDegree), Some(8));
     assert_eq!(number(&result, Feature::ReadaheadStreams), Some(8));
@@ -56,17 +56,17 @@ fn channels_are_domains_with_four_planes_per_die() {
 
 #[test]
 fn single_changed_settings_are_found() {
-    assert_layout(&probed(drive("ssd-s", &[("mapping.policy", "lba")])), 4096, 10, 2, "lba");
-    let four = probed(drive("ssd-s", &[("readahead.options.streams", "4")]));
+    assert_layout(&structure_of(drive("ssd-s", &[("mapping.policy", "lba")])), 4096, 10, 2, "lba");
+    let four = structure_of(drive("ssd-s", &[("readahead.options.streams", "4")]));
     assert_eq!(number(&four, Feature::ReadaheadStreams), Some(4));
     for (setting, bytes) in [("64KiB", 65_536.0), ("1MiB", 1_048_576.0), ("4MiB", 4_194_304.0)] {
-        let result = probed(drive("ssd-s", &[("buffer.size", setting)]));
+        let result = structure_of(drive("ssd-s", &[("buffer.size", setting)]));
         assert_ne!(status(&result, Feature::WriteBuffer), Status::Absent);
         if let Some(found) = number(&result, Feature::WriteBuffer) {
             assert!((found as f64 / bytes - 1.0).abs() < 0.1, "{found} of {bytes}");
         }
     }
-    let dies = probed(drive("ssd-s", &[("flash.dies", "2"), ("flash.blocks", "4096")]));
+    let dies = structure_of(drive("ssd-s", &[("flash.dies", "2"), ("flash.blocks", "4096")]));
     assert_layout(&dies, 4096, 10, 4, "write-order");
 }
 
@@ -77,13 +77,13 @@ fn overwrite_of_most_of_the_area_shows_the_mapping() {
         [("capacity", "64MiB"), ("flash.page", "16KiB"), ("blocks", "24"), ("pages", "16"), ("noise", "1%")];
     for policy in ["write-order", "lba"] {
         let overrides: Vec<_> = small.into_iter().chain([("mapping.policy", policy)]).collect();
-        assert_layout(&probed(made(&overrides)), 16384, 6, 2, policy);
+        assert_layout(&structure_of(made(&overrides)), 16384, 6, 2, policy);
     }
 }
 
 #[test]
 fn random_allocation_has_no_degree_or_mapping() {
-    let result = probed(drive("ssd-s", &[("mapping.allocation", "random")]));
+    let result = structure_of(drive("ssd-s", &[("mapping.allocation", "random")]));
     for feature in [Feature::InterleavingDegree, Feature::SubDomains, Feature::MappingPolicy] {
         assert_eq!(status(&result, feature), Status::NotDetermined, "{feature}");
     }
@@ -92,7 +92,7 @@ fn random_allocation_has_no_degree_or_mapping() {
 #[test]
 fn initial_state_does_not_mislead() {
     for state in ["full", "fragmented"] {
-        let result = probed(drive("ssd-s", &[("initial.state", state)]));
+        let result = structure_of(drive("ssd-s", &[("initial.state", state)]));
         assert_layout(&result, 4096, 10, 2, "write-order");
     }
 }
@@ -162,7 +162,7 @@ fn earlier_unaligned_writes_do_not_mislead() {
             drive.submit(Request::write(0, page * 4096, 4096)).unwrap();
             drive.reap(Instant::FAR, &mut Vec::new());
         }
-        assert_not_wrong(&probed(drive), 16384, 6, &[2]);
+        assert_not_wrong(&structure_of(drive), 16384, 6, &[2]);
     }
 }
 
@@ -170,7 +170,7 @@ fn earlier_unaligned_writes_do_not_mislead() {
 fn cache_mode_and_multi_plane_do_not_mislead() {
     for bus in ["25MB/s", "100MB/s", "800MB/s"] {
         for (cache_mode, multi_plane) in [("true", "false"), ("false", "true"), ("true", "true")] {
-            let result = probed(made(&[
+            let result = structure_of(made(&[
                 ("flash.bus", bus),
                 ("flash.cache_mode", cache_mode),
                 ("flash.multi_plane", multi_plane),
@@ -183,17 +183,17 @@ fn cache_mode_and_multi_plane_do_not_mislead() {
 /// Without multi-plane operations the planes of one die are one queue, so the chunks on them are one chunk.
 #[test]
 fn other_orders_of_levels_do_not_mislead() {
-    let planes_first = probed(made_in_order(r#"["plane", "channel", "package", "die"]"#, &[]));
+    let planes_first = structure_of(made_in_order(r#"["plane", "channel", "package", "die"]"#, &[]));
     assert_not_wrong(&planes_first, 32768, 6, &[2]);
-    let packages_first = probed(made_in_order(r#"["package", "channel", "die", "plane"]"#, &[]));
+    let packages_first = structure_of(made_in_order(r#"["package", "channel", "die", "plane"]"#, &[]));
     assert_not_wrong(&packages_first, 16384, 6, &[2]);
 }
 
 #[test]
 fn page_sized_sectors_do_not_mislead() {
     for sector in ["4096B", "2048B"] {
-        assert_not_wrong(&probed(made(&[("sector", sector)])), 16384, 6, &[2]);
-        assert_not_wrong(&probed(made(&[("sector", sector), ("chunk", "4KiB")])), 4096, 6, &[2]);
+        assert_not_wrong(&structure_of(made(&[("sector", sector)])), 16384, 6, &[2]);
+        assert_not_wrong(&structure_of(made(&[("sector", sector), ("chunk", "4KiB")])), 4096, 6, &[2]);
     }
 }
 
@@ -232,7 +232,9 @@ fn pauses_of_dies_give_the_reclaim_unit() {
 
 #[test]
 fn drive_of_depth_one_is_probed_completely() {
-    let result = probed(drive("ssd-s", &[("link.depth", "1"), ("initial.state", "full")]));
+    let mut drive = drive("ssd-s", &[("link.depth", "1"), ("initial.state", "full")]);
+    let result = probe(&mut drive, options(Effort::Normal, 1)).unwrap();
+    assert_eq!(result.partial, None);
     assert_right_or_open(&result, Feature::ChunkSize, &[4096]);
     assert_eq!(result.recommendation["random_read"].queue_depth, 1);
     assert_eq!(result.recommendation.len(), 3);

@@ -23,13 +23,7 @@ fn options(effort: Effort, seed: u64) -> Options<'static> {
     Options { effort, may_write: true, seed: Seed(seed), ..Options::default() }
 }
 
-fn probed(mut device: impl Device) -> ProbeResult {
-    let result = probe(&mut device, options(Effort::Normal, 1)).unwrap();
-    assert_eq!(result.partial, None);
-    result
-}
-
-/// Probes for the structure only, which takes a small part of the time.
+/// Probes for the structure only, since recommendations take most of the time.
 fn structure_of(mut device: impl Device) -> ProbeResult {
     let result = probe(&mut device, Options { structure_only: true, ..options(Effort::Normal, 1) }).unwrap();
     assert_eq!(result.partial, None);

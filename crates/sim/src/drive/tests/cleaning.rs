@@ -245,7 +245,9 @@ fn paced_drive_goes_on_after_power_cuts() {
                 let until = drive.now() + Duration::from_us(random.below(20_000));
                 drive.reap(until, &mut out);
                 drive.cut_power().expect("a simulated drive can lose its power");
-                drive.check_tables();
+                if cut % 8 == 7 {
+                    drive.check_tables();
+                }
                 assert!(drive.counters().get("blocks_erased") > Some(0) || cut < 20, "{pacing}");
             }
             drive.trace_hash()
