@@ -4,7 +4,7 @@
 //! is queued and when it begins, and the differences are its waits. So a wait costs the same however many operations it is
 //! for. Dies that serve in order need no clock, since the end of all that is queued is known.
 
-use super::operation::{Operation, Owner, Work};
+use super::operation::{Operation, Work};
 use super::queue::OpSlot;
 use crate::account::TimeAccount;
 use crate::ids::DieId;
@@ -18,10 +18,11 @@ const GC: usize = 2;
 
 /// What occupies a die that performs `operation`, as an index of [`BEHIND`].
 fn occupant(operation: &Operation) -> usize {
-    match (operation.owner, operation.work) {
-        (Owner::Gc | Owner::IdleGc | Owner::Turn(_), _) | (_, Work::Gc(_) | Work::Erase(_)) => GC,
-        (_, Work::Read(_)) => 0,
-        (_, Work::Program(_)) => 1,
+    match operation.work {
+        _ if operation.is_gc() => GC,
+        Work::Read(_) => 0,
+        Work::Program(_) => 1,
+        Work::Gc(_) | Work::Erase(_) => unreachable!("both are garbage collection"),
     }
 }
 

@@ -30,8 +30,8 @@ pub(super) struct Die {
     /// Operations of idle-die GC that were interrupted, the first interrupted first: they go on once the die has been idle
     /// again.
     pub(super) paused: Queue,
-    /// Garbage collection and erases that are under way or wait.
-    pub(super) internal: u32,
+    /// Operations of garbage collection, and erases, that are under way or wait.
+    pub(super) gc_operations: u32,
     /// What waits, by rank; behind all others GC that is deferred behind the host.
     pub(super) queues: [Queue; RANKS + 1],
     pub(super) channel: ChannelId,
@@ -50,7 +50,7 @@ impl Die {
             suspended: OpSlot::NONE,
             suspended_left: Duration::ZERO,
             paused: Queue::EMPTY,
-            internal: 0,
+            gc_operations: 0,
             queues: [Queue::EMPTY; RANKS + 1],
             channel,
         }

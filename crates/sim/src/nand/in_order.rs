@@ -224,7 +224,7 @@ impl Scheduler for InOrder {
 
     fn is_collecting(&self, die: DieId) -> bool {
         let line = &self.lines[die.index()];
-        !line.deferred.is_zero() || line.under_way.iter().any(|(_, operation)| operation.is_internal())
+        !line.deferred.is_zero() || line.under_way.iter().any(|(_, operation)| operation.is_gc())
     }
 
     fn record_times(&mut self, now: Instant) {

@@ -174,10 +174,12 @@ impl Operation {
         matches!(self.work, Work::Program(_))
     }
 
-    /// Whether the operation is an internal activity, which blocks what the host asks for.
+    /// Whether the operation is part of garbage collection or an erase, so that the host's operations behind it are blocked:
+    /// also a read or a program that moves a mapping unit.
     #[inline]
-    pub fn is_internal(&self) -> bool {
-        matches!(self.work, Work::Gc(_) | Work::Erase(_))
+    pub fn is_gc(&self) -> bool {
+        matches!(self.owner, Owner::Gc | Owner::IdleGc | Owner::Turn(_))
+            || matches!(self.work, Work::Gc(_) | Work::Erase(_))
     }
 
     /// Whether this and another are reads of one flash page, which share a sense.

@@ -116,7 +116,7 @@ impl Queued {
             Defer::BehindHost => DEFERRED,
             Defer::No | Defer::UntilNextOperation => self.rank(operation.class),
         };
-        self.dies[die.index()].internal += u32::from(operation.is_internal());
+        self.dies[die.index()].gc_operations += u32::from(operation.is_gc());
         let op = self.ops.insert(Node::new(operation));
         if let Some(accounts) = &mut self.accounts {
             accounts.queued(op, die, now);
@@ -223,7 +223,7 @@ impl Queued {
         let joined = match work {
             Work::Gc(gc) if gc.is_paced_step => {
                 let joined = index.join_steps(&mut self.ops, queue, id, op);
-                self.dies[die.index()].internal -= joined as u32;
+                self.dies[die.index()].gc_operations -= joined as u32;
                 joined
             }
             _ => index.join(&mut self.ops, queue, id, op),
@@ -371,7 +371,7 @@ impl Queued {
         }
         self.ops.remove(op);
         let die = self.media.die_of(operation.plane);
-        self.dies[die.index()].internal -= u32::from(operation.is_internal());
+        self.dies[die.index()].gc_operations -= u32::from(operation.is_gc());
         self.media.finish(&operation, finished);
     }
 
@@ -499,7 +499,7 @@ impl Scheduler for Queued {
     }
 
     fn is_collecting(&self, die: DieId) -> bool {
-        self.dies[die.index()].internal > 0
+        self.dies[die.index()].gc_operations > 0
     }
 
     fn resume_gc(&mut self, die: DieId, now: Instant, events: &mut EventQueue) -> bool {

@@ -72,6 +72,22 @@ fn every_interrupted_gc_of_an_idle_die_completes() {
 }
 
 #[test]
+fn die_collects_while_gc_moves_units_one_by_one() {
+    let mut flash = one_die("1");
+    let (mut now, mut events, die) = (Instant::ZERO, EventQueue::default(), DieId(0));
+    let read = Operation::read(Owner::Gc, Class::Write, PlaneId(0), Read::of(Lpn(0), 4096));
+    let program = Operation::program(Owner::Gc, PlaneId(0), Lpn(0), 4096);
+    for operation in [read, program] {
+        flash.enqueue(operation, now, &mut events);
+    }
+    let host = Operation::program(Owner::Request(RequestSlot(0)), PlaneId(0), Lpn(1), 4096);
+    flash.enqueue(host, now, &mut events);
+    assert!(flash.is_collecting(die), "two moves are queued");
+    run_until_finished(&mut flash, &mut now, &mut events);
+    assert!(!flash.is_collecting(die), "the host's program is left");
+}
+
+#[test]
 fn only_reads_of_others_than_gc_are_counted() {
     let mut flash = one_die("1");
     let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
