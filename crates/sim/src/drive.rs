@@ -421,7 +421,7 @@ impl FrontEnd for Drive {
     }
 
     fn buffer_latency_over(&mut self, slot: RequestSlot) {
-        self.volatile.writes.complete_buffered(&mut self.kernel, slot);
+        self.volatile.writes.acknowledge(&mut self.kernel, slot);
     }
 }
 

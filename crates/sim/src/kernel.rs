@@ -114,7 +114,7 @@ pub(crate) struct Kernel<S> {
     flash: FlashArray,
     volatile: Volatile<S>,
     completed: Vec<Completion>,
-    /// Writes, except durable ones, that were acknowledged or have completed.
+    /// Writes, except durable ones, that the buffer has wholly admitted or that have completed.
     writes: u64,
     /// An empty list, kept to spare its allocation.
     finished: Vec<FlashOperation>,
@@ -306,16 +306,16 @@ impl<S> Kernel<S> {
         self.flash.enqueue_run(owner, unit, places, self.now, &mut self.volatile.events);
     }
 
-    /// Writes, except durable ones, that were acknowledged or have completed.
+    /// Writes, except durable ones, that the buffer has wholly admitted or that have completed.
     ///
-    /// [`flashlane_device::AtRisk`] numbers them by completion. A buffered write that has yet to be acknowledged has at least
-    /// this number there, since buffered writes complete in the order in which they are acknowledged.
+    /// [`flashlane_device::AtRisk`] numbers them by completion. A write that the buffer has still to admit has at least this
+    /// number there, since buffered writes complete in the order in which the buffer has them.
     #[inline]
     pub(crate) fn writes(&self) -> u64 {
         self.writes
     }
 
-    /// Counts a buffered write that is acknowledged, whose completion is on the way: a power cut could lose it.
+    /// Counts a write that the buffer has wholly admitted: a power cut could lose it.
     pub(crate) fn count_volatile_write(&mut self, slot: RequestSlot) {
         let request = &mut self.volatile.requests[slot];
         debug_assert!(request.is_volatile_write() && !request.counted);

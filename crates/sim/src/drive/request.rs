@@ -2,21 +2,23 @@
 //!
 //! ```text
 //! read          queued → reading                                                       → completion
-//! write         queued → transferring → buffered → acknowledged                        → completion
+//! write         queued → transferring → admitting → buffered → acknowledged            → completion
 //! bypass        queued → transferring → programming → durable                          → completion
 //! flush         queued → transferring → flushing                                       → completion
 //! trim          queued → transferring                                                  → completion
 //! ```
 //!
-//! A *bypass* is a write that bypasses the buffer, or that of a drive without one. A buffered write completes once it is
-//! acknowledged; its mapping units have states of their own in the buffer
-//! (`crate::buffer`) until they are durable.
+//! A *bypass* is a write that bypasses the buffer, or that of a drive without one. The mapping units of a buffered
+//! write have states of their own in the buffer (`crate::buffer`) until they are durable.
 
 use crate::host::{Direction, Transfer};
 use crate::ids::RequestSlot;
 use crate::kernel::{InFlight, Kernel};
 use crate::pieces::{Piece, pieces};
 use flashlane_device::Request;
+
+/// What a buffered write has left to do: it counts as one mapping unit on the way to the host.
+pub(super) const ACKNOWLEDGEMENT: u32 = 1;
 
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +37,11 @@ pub(super) enum State {
         unsent: u32,
         unsent_bytes: u64,
     },
-    /// The buffer admits the mapping units of a write; `units` is the number admitted.
-    Buffered { units: u32 },
-    /// The buffer has the whole write: its completion is on the way.
+    /// The buffer admits the mapping units of a write as far as there is room; `units` is the number admitted.
+    Admitting { units: u32 },
+    /// The buffer has the whole write, which the firmware has still to acknowledge.
+    Buffered,
+    /// The drive reports a buffered write as complete.
     Acknowledged,
     /// Mapping units of a write that bypasses the buffer are programmed; `left` is the number not yet durable.
     Programming { left: u32 },
@@ -103,30 +107,30 @@ impl DriveRequest {
         self.change(State::Reading { left: units, from_flash, unsent: 0, unsent_bytes: 0 });
     }
 
-    /// Transferring → buffered.
-    pub(super) fn start_buffering(&mut self) {
+    /// Transferring → admitting.
+    pub(super) fn start_admission(&mut self) {
         debug_assert_eq!(self.state(), State::Transferring);
-        self.change(State::Buffered { units: 0 });
+        self.change(State::Admitting { units: 0 });
     }
 
     /// Mapping units of the write that the buffer has.
-    pub(super) fn buffered_units(&self) -> u32 {
-        let State::Buffered { units } = self.state() else {
-            unreachable!("{:?} is not buffered", self.state())
+    pub(super) fn admitted_units(&self) -> u32 {
+        let State::Admitting { units } = self.state() else {
+            unreachable!("{:?} is not being admitted", self.state())
         };
         units
     }
 
     /// The buffer has one more mapping unit.
-    pub(super) fn unit_buffered(&mut self) {
-        let units = self.buffered_units() + 1;
-        self.change(State::Buffered { units });
+    pub(super) fn unit_admitted(&mut self) {
+        let units = self.admitted_units() + 1;
+        self.change(State::Admitting { units });
     }
 
-    /// Buffered → acknowledged.
-    pub(super) fn end_buffering(&mut self) {
-        debug_assert!(matches!(self.state(), State::Buffered { .. }), "{:?}", self.state());
-        self.change(State::Acknowledged);
+    /// Admitting → buffered.
+    pub(super) fn end_admission(&mut self) {
+        debug_assert!(matches!(self.state(), State::Admitting { .. }), "{:?}", self.state());
+        self.change(State::Buffered);
     }
 
     /// Transferring → programming, of `units`.
@@ -148,17 +152,18 @@ impl DriveRequest {
         epoch
     }
 
-    /// Returns whether `units` are all that a write has left; an acknowledged write has one left, its completion.
+    /// Returns whether `units` are all that a write has left; a buffered one has its [`ACKNOWLEDGEMENT`] left.
     #[inline]
     pub(super) fn is_rest(&self, units: u32) -> bool {
         match self.state() {
             State::Programming { left } => left == units,
-            State::Acknowledged => true,
+            State::Buffered => units == ACKNOWLEDGEMENT,
             state => unreachable!("{state:?} has nothing to complete"),
         }
     }
 
-    /// Mapping units are done. Returns whether they were the last; those of a bypassing write make it durable.
+    /// Mapping units are done. Returns whether they were the last; those of a bypassing write make it durable. Buffered →
+    /// acknowledged.
     #[inline]
     fn units_done(&mut self, units: u32) -> bool {
         match &mut self.state.state {
@@ -176,7 +181,11 @@ impl DriveRequest {
                 }
                 durable
             }
-            State::Acknowledged => true,
+            State::Buffered => {
+                debug_assert_eq!(units, ACKNOWLEDGEMENT, "its units are done when they are on flash");
+                self.change(State::Acknowledged);
+                true
+            }
             state => unreachable!("{state:?} has no units to do"),
         }
     }
@@ -250,7 +259,7 @@ impl LinkTransfers {
         kernel.send(Transfer { request: slot, units, direction: Direction::Out }, bytes, carried);
     }
 
-    /// Mapping units of a write are durable, or all of it is acknowledged.
+    /// Mapping units of a write are durable, or the firmware acknowledges all of it ([`ACKNOWLEDGEMENT`]).
     #[inline]
     pub(super) fn write_units_done(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, units: u32) {
         if self.completions_wait && kernel.request(slot).is_rest(units) {

@@ -3,7 +3,7 @@
 //! ```text
 //! Drive::submit ─> Kernel::accept … the host's submission … send_command ─> command_arrived ─> start_write
 //!          … the link … command_received
-//! store ─┬─ into the buffer: admit … acknowledge … complete_buffered ──> completion
+//! store ─┬─ into the buffer: admit, start_acknowledgement … acknowledge ──> completion
 //!        │                   drain: write_unit (read missing parts), program … drained: release the slot
 //!        └─ bypass: write_bypassing: write_unit (read missing parts), program … programmed ──> completion
 //!           of a drive without a buffer: units written in part like these, whole ones by program_run:
@@ -24,7 +24,7 @@
 //! - a flush completes once no write before it is in the buffer, or bypasses it and is not durable;
 //! - a mapping unit that a write has bypassed is at risk until that write is durable.
 
-use super::request::{HostRequest, LinkTransfers, pieces_of};
+use super::request::{ACKNOWLEDGEMENT, HostRequest, LinkTransfers, pieces_of};
 use super::translation::Translation;
 use crate::buffer::{Admission, DrainCause, DrainCounters, Unflushed, WriteBuffer};
 use crate::config::{Admit, DriveConfig};
@@ -58,7 +58,7 @@ pub(super) struct WritePath {
     buffer: Option<WriteBuffer>,
     /// Which writes go to the buffer.
     admit: Admit,
-    /// How long an acknowledged write takes to complete.
+    /// How long the firmware takes to acknowledge a write that is in the buffer.
     latency: Duration,
     /// Writes that wait for room in the buffer, first come first.
     stalled: VecDeque<RequestSlot>,
@@ -107,7 +107,7 @@ impl WritePath {
         let stalled = self.stalled.iter().map(|&slot| {
             let write = kernel.request(slot);
             let units = pieces_of(&write.request(), self.transfers.unit_bytes).count();
-            units as u64 - u64::from(write.buffered_units())
+            units as u64 - u64::from(write.admitted_units())
         });
         let waiting_units = self.counts.waiting_units + stalled.sum::<u64>() + buffer.waiting();
         debug_assert!(waiting_units <= self.counts.units, "only what was written waits");
@@ -172,9 +172,9 @@ impl WritePath {
             kernel.request_mut(slot).start_programming(units);
             return self.write_bypassing(kernel, translation, slot);
         }
-        kernel.request_mut(slot).start_buffering();
+        kernel.request_mut(slot).start_admission();
         if self.stalled.is_empty() && self.admit(kernel, translation, slot) {
-            self.acknowledge(kernel, slot);
+            self.start_acknowledgement(kernel, slot);
         } else {
             self.counts.stalls += 1;
             self.stalled.push_back(slot);
@@ -197,33 +197,33 @@ impl WritePath {
         let write = kernel.request_mut(slot);
         let Request { offset_bytes, length_bytes, .. } = write.request();
         let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");
-        for piece in pieces_after(write.buffered_units(), offset_bytes, length_bytes, unit_bytes) {
+        for piece in pieces_after(write.admitted_units(), offset_bytes, length_bytes, unit_bytes) {
             let assign = || translation.assign(piece.lpn);
             match buffer.admit(piece.lpn, piece.covered(unit_bytes), number, assign) {
                 Admission::New => {}
                 Admission::Absorbed => self.counts.absorbed += 1,
                 Admission::Full => return false,
             }
-            write.unit_buffered();
+            write.unit_admitted();
         }
         true
     }
 
-    /// Acknowledges a write of which the buffer has all mapping units: it completes after the buffer's latency.
-    fn acknowledge(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
+    /// The buffer has all mapping units of a write, which is acknowledged after the buffer's latency.
+    fn start_acknowledgement(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
         kernel.count_volatile_write(slot);
-        kernel.request_mut(slot).end_buffering();
+        kernel.request_mut(slot).end_admission();
         if self.latency.is_zero() {
-            self.complete_buffered(kernel, slot);
+            self.acknowledge(kernel, slot);
         } else {
             kernel.schedule_after(self.latency, Event::BufferLatencyOver(slot));
         }
     }
 
-    /// Completes an acknowledged write.
-    pub(super) fn complete_buffered(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
+    /// Acknowledges a write that is in the buffer.
+    pub(super) fn acknowledge(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
         kernel.charge(slot, Part::Buffer);
-        self.transfers.write_units_done(kernel, slot, 1);
+        self.transfers.write_units_done(kernel, slot, ACKNOWLEDGEMENT);
     }
 
     // From the buffer to flash.
@@ -303,7 +303,7 @@ impl WritePath {
             }
             self.stalled.pop_front();
             kernel.charge_wait(write);
-            self.acknowledge(kernel, write);
+            self.start_acknowledgement(kernel, write);
         }
         self.end_flushes(kernel);
     }
@@ -426,7 +426,7 @@ impl WritePath {
         }
     }
 
-    /// No block is left to write to: the request fails, or an acknowledged mapping unit is lost and counted.
+    /// No block is left to write to: the request fails, or a buffered mapping unit is lost and counted.
     fn write_failed(&mut self, kernel: &mut DriveKernel, lpn: Lpn, owner: Owner) {
         match owner {
             Owner::Request(slot) => {
