@@ -142,20 +142,21 @@ impl Drive {
         self.translation.wear_spread()
     }
 
-    // Requests on their way in, in this order: command sent, command arrived, command received with its data.
+    // Requests on their way in, in this order: send_command, start_command, data_received. See `Kernel::send` for the time of
+    // the command itself.
 
     /// The host sends a command, which may have to wait for the link.
     fn send_command(&mut self, slot: RequestSlot) {
         if self.volatile.commands.send(slot, self.kernel.link()) {
-            self.command_arrived(slot);
+            self.start_command(slot);
         }
     }
 
-    /// A command reaches the drive.
-    fn command_arrived(&mut self, slot: RequestSlot) {
+    /// The host holds a command back no longer: the drive starts to serve it.
+    fn start_command(&mut self, slot: RequestSlot) {
         self.kernel.charge(slot, Part::Queue);
         match self.kernel.request(slot).request().operation {
-            Operation::Read => self.read_arrived(slot),
+            Operation::Read => self.start_read(slot),
             Operation::Write => {
                 if self.acquire_lock_or_wait(LockMode::Write, slot) {
                     self.start_write(slot);
@@ -174,8 +175,8 @@ impl Drive {
         self.transfers.transfer_in(&mut self.kernel, slot, length_bytes);
     }
 
-    /// A command, with its data if it has any, has crossed the link.
-    fn command_received(&mut self, slot: RequestSlot) {
+    /// The command and data of a write, or the command of a trim or flush, have crossed the link.
+    fn data_received(&mut self, slot: RequestSlot) {
         let request = self.kernel.request(slot).request();
         let unit_bytes = self.transfers.unit_bytes;
         match request.operation {
@@ -199,7 +200,7 @@ impl Drive {
         Lpn((offset_bytes / self.transfers.unit_bytes) as u32)
     }
 
-    fn read_arrived(&mut self, slot: RequestSlot) {
+    fn start_read(&mut self, slot: RequestSlot) {
         let Volatile { lock, reads, writes, .. } = &mut self.volatile;
         reads.count();
         let request = &self.kernel.request(slot).request();
@@ -375,11 +376,11 @@ impl FrontEnd for Drive {
         let slot = transfer.request;
         match transfer.direction {
             Direction::Out => self.transfers.units_done(&mut self.kernel, slot, transfer.units),
-            Direction::In => self.command_received(slot),
+            Direction::In => self.data_received(slot),
         }
         self.volatile.commands.transfer_ended();
         while let Some(slot) = self.volatile.commands.next(self.kernel.link()) {
-            self.command_arrived(slot);
+            self.start_command(slot);
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) struct InFlight<S> {
     durable: bool,
     submitted: Instant,
     outcome: Result<(), Failure>,
-    /// Whether the link has carried the command.
+    /// Whether a transfer over the link has taken the command along.
     command_sent: bool,
     /// Whether it has its place in the count of writes that a power cut could lose.
     counted: bool,
@@ -241,8 +241,9 @@ impl<S> Kernel<S> {
         self.volatile.events.start_timer(self.now + time, event)
     }
 
-    /// Sends `bytes` of a request over the link, which carry `carried` mapping units; the first transfer takes the
-    /// command along.
+    /// Sends `bytes` of a request over the link, which carry `carried` mapping units; the first transfer of a request takes
+    /// the command along. The command of a read takes its time there, before the first data go out, although the drive has
+    /// known it since `Drive::start_command`: what the link is busy with is the same, and one transfer is enough.
     #[inline]
     pub(crate) fn send(&mut self, transfer: Transfer, bytes: u64, carried: u32) {
         let request = &mut self.volatile.requests[transfer.request];

@@ -1,8 +1,8 @@
 //! The path of a write: over the link, into the buffer or bypassing it, to flash. Trims and flushes, too.
 //!
 //! ```text
-//! Drive::submit ─> Kernel::accept … the host's submission … send_command ─> command_arrived ─> start_write
-//!          … the link … command_received
+//! Drive::submit ─> Kernel::accept … the host's submission … send_command ─> start_command ─> start_write
+//!          … the link … data_received
 //! store ─┬─ into the buffer: admit, start_acknowledgement … acknowledge ──> completion
 //!        │                   drain: write_unit (read missing parts), program … drained: release the slot
 //!        └─ bypass: write_bypassing: write_unit (read missing parts), program … programmed ──> completion
@@ -13,7 +13,9 @@
 //!          … the flash array … Drive::flash_operation_finished
 //! ```
 //!
-//! "…" is time. The functions of [`Drive`](super::Drive) are in `drive`, all others of the first two paths here.
+//! "…" is time. A command needs the link only together with data: that of a write, trim or flush crosses it with the write's
+//! data, that of a read with the first mapping units that it returns. So a read starts, and a write waits for the read/write
+//! lock, before the command has crossed the link. The functions of [`Drive`](super::Drive) are in `drive`, all others of the first two paths here.
 //! The states of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns
 //! the buffer and the requests that wait for it; it uses the kernel for time, link and flash, and the translation for
 //! places. Calls of the kernel with *charge* or *account* in their name record where time goes, and change nothing else. Where
