@@ -1,15 +1,23 @@
 //! The unit table: one state for each erase unit, changed by transitions that assert the state they start from.
 //!
-//! ```text
-//!                 start_write                 write_completed             delete
-//!       Erased ────────────────> Writing ────────────────────> Live ─────────────────> AwaitingReaders
-//!         ^                         │ write_failed               │ release, delete         │ last_reader_left
-//!         │ erase_completed         v                            v                         │
-//!      Erasing <───────────────── Dirty <──────────────────────────────────────────────────┘
-//!         │        start_erase      ^
-//!         v erase_failed            │ discard, erase_leftover
-//!   Bad, Retired            Damaged, Torn, Superseded (found when the device was opened)
-//! ```
+//! | from | to | by |
+//! | --- | --- | --- |
+//! | (opened) | Bad, Retired, Erased, Live, Dirty, Torn, Damaged | `found` |
+//! | Live | Superseded | `supersede` |
+//! | Torn, Superseded | Dirty | `erase_leftover` |
+//! | Damaged | Dirty | `discard` |
+//! | Erased | Writing | `start_write` |
+//! | Erased | Dirty | `write_refused` |
+//! | Writing | Live | `write_completed` |
+//! | Writing | Dirty, Retired, Bad | `write_failed` |
+//! | Live | AwaitingReaders, Dirty | `delete` |
+//! | Live | Dirty | `release` |
+//! | AwaitingReaders | Dirty | `last_reader_left` |
+//! | Dirty | Live | `restore_deleted` |
+//! | Dirty | Dirty, for another cause | `abandon_deletes` |
+//! | Dirty | Erasing | `start_erase` |
+//! | Erasing | Erased | `erase_completed` |
+//! | Erasing | Retired, Bad | `erase_failed` |
 //!
 //! Invariants:
 //! - Every unit has exactly one state. The queues and counts here are indexes of the states and change with them.
