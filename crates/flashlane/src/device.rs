@@ -20,20 +20,21 @@ pub struct Opening<'a> {
     pub safety: &'a SafetyOptions,
     /// Whether the command may write to the device.
     pub may_write: bool,
-    /// Largest number of requests in flight.
-    pub depth: u64,
+    /// Requests in flight that the command needs, where it knows: a real device refuses more than [`DEPTH_MAX`], and is
+    /// ready for [`DEPTH_DEFAULT`] anyway. A simulated drive has the depth of its profile.
+    pub depth: Option<u64>,
     pub seed: Seed,
 }
 
 impl Opening<'_> {
     fn options(&self) -> OpenOptions {
-        let depth = self.depth.clamp(u64::from(DEPTH_DEFAULT), u64::from(DEPTH_MAX)) as u32;
+        let needed = self.depth.map_or(0, |depth| u32::try_from(depth).unwrap_or(u32::MAX));
         let options = OpenOptions::new()
             .destroy_data(self.may_write)
             .empty_bytes_file(self.safety.destroy_data)
             .allow_page_cache(self.safety.allow_page_cache)
             .newly_made(self.safety.create.is_some())
-            .depth(depth)
+            .depth(needed.max(DEPTH_DEFAULT))
             .seed(self.seed);
         match &self.safety.repeated.really {
             Some(path) => options.really(path),
@@ -110,7 +111,7 @@ fn profile_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<
     match target.config() {
         Some(config) if config.initial.state == InitialState::Fresh => Ok(None),
         Some(_) => {
-            let opening = Opening { safety, may_write: false, depth: 1, seed: Seed(0) };
+            let opening = Opening { safety, may_write: false, depth: None, seed: Seed(0) };
             // If this fails, opening the drive itself reports why.
             let fresh = target.with_state("fresh").ok().flatten();
             let opened = fresh.and_then(|fresh| open(&fresh, &opening).ok());
@@ -153,7 +154,7 @@ pub fn capacity_of(target: &Target, safety: &SafetyOptions) -> Result<Option<u64
     if safety.create.is_some() {
         return Ok(safety.create);
     }
-    let opening = Opening { safety, may_write: false, depth: 1, seed: Seed(0) };
+    let opening = Opening { safety, may_write: false, depth: None, seed: Seed(0) };
     Ok(Some(open(target, &opening)?.device.profile().capacity_bytes))
 }
 

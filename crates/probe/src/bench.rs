@@ -46,6 +46,9 @@ pub struct Bench<'a> {
 /// Maximum number of measurements kept.
 const MOST_MEASUREMENTS: usize = 1 << 20;
 
+/// Maximum number of requests in flight of an experiment.
+const MOST_IN_FLIGHT: u32 = 64;
+
 /// Requests between two calls of `stop`.
 const STOP_CHECK_EVERY: u64 = 256;
 
@@ -137,9 +140,9 @@ impl<'a> Bench<'a> {
         if writes { profile.write_unit_bytes.max(self.sector_bytes()) } else { self.sector_bytes() }
     }
 
-    /// Returns the device's queue depth, at most 64.
+    /// Returns the most requests that an experiment has in flight: the device's queue depth, at most 64.
     pub fn depth(&self) -> u32 {
-        self.device.profile().depth.min(64)
+        self.device.profile().depth.min(MOST_IN_FLIGHT)
     }
 
     /// Submits requests at one time and waits for all. Returns the time until the last completion.

@@ -171,7 +171,7 @@ impl MeasuringOptions {
             create: None,
             allow_page_cache: self.allow_page_cache,
         };
-        let depth = u64::from(self.calibration().most_in_flight);
+        let depth = Some(self.calibration().most_in_flight.into());
         let opening = Opening { safety: &safety, may_write: false, depth, seed: self.seed };
         let opened = devices::open_rewritable(&target, &opening, "advice")?;
         let mut warnings = opened.warnings;

@@ -81,9 +81,6 @@ fn drives(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Largest number of requests in flight of a probe.
-const DEPTH: u64 = 256;
-
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     match (&arguments.device, arguments.score) {
         (Some(device), None) => probe(arguments, &devices::resolve(device)?),
@@ -96,7 +93,7 @@ fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     let is_simulated = target.is_simulated();
     let may_write = !arguments.read_only && (is_simulated || safety.destroy_data || safety.create.is_some());
     preflight(target, safety, &arguments.output, None)?;
-    let opening = Opening { safety, may_write, depth: DEPTH, seed: arguments.seed };
+    let opening = Opening { safety, may_write, depth: None, seed: arguments.seed };
     let mut opened = devices::open_rewritable(target, &opening, "the probe")?;
     check_page(arguments, opened.device.profile())?;
     let meter = Meter::new("probing");
@@ -208,7 +205,7 @@ fn add_fragmented(
     }
     let Some(worn) = target.with_state("fragmented")? else { return Ok(()) };
     meter.say("writes on a fragmented drive");
-    let opening = Opening { safety: &arguments.safety, may_write: true, depth: DEPTH, seed: arguments.seed };
+    let opening = Opening { safety: &arguments.safety, may_write: true, depth: None, seed: arguments.seed };
     let mut opened = devices::open(&worn, &opening)?;
     let mut watch = |_: &Progress| meter.watch(None);
     let options = Options {

@@ -191,7 +191,7 @@ fn measure(
     let opening = Opening {
         safety,
         may_write: stages.iter().any(Workload::changes),
-        depth: stages.iter().map(Workload::depth).max().unwrap_or(1),
+        depth: stages.iter().map(Workload::depth).max(),
         seed: stages[0].seed,
     };
     let mut device = if stages.iter().any(|workload| workload.verify) {

@@ -19,7 +19,7 @@ use flashlane_base::units::{exact_bytes, format_bytes, parse_bytes};
 use flashlane_base::{Duration, Seed};
 use flashlane_device::DataDevice;
 use flashlane_device::spec::Spec;
-use flashlane_host::{DEPTH_DEFAULT, is_same_file};
+use flashlane_host::is_same_file;
 use flashlane_open::Target;
 use flashlane_result::WarningCode;
 use flashlane_serve::{DATA_BYTES_MIN, Export, LATENESS_SHARE_MAX};
@@ -95,9 +95,6 @@ struct DeviceOptions {
     #[command(flatten)]
     safety: SafetyOptions,
 }
-
-/// Requests in flight at a real device.
-const DEPTH: u64 = 256;
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     flashlane_host::catch_report_requests().map_err(Failure::failed)?;
@@ -288,12 +285,7 @@ fn open(target: &Target, options: &DeviceOptions) -> Result<Box<dyn DataDevice>,
 }
 
 fn opening(options: &DeviceOptions) -> Opening<'_> {
-    Opening {
-        safety: &options.safety,
-        may_write: !options.read_only,
-        depth: DEPTH.max(DEPTH_DEFAULT.into()),
-        seed: options.seed,
-    }
+    Opening { safety: &options.safety, may_write: !options.read_only, depth: None, seed: options.seed }
 }
 
 /// Returns a target with its size and speed, as the first line of output names it.

@@ -126,7 +126,7 @@ impl Recorded {
         let opening = Opening {
             safety,
             may_write: self.survey.writes > 0,
-            depth: setup.clients.into(),
+            depth: Some(setup.clients.into()),
             seed: setup.seed,
         };
         let mut opened =

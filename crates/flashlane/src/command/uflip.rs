@@ -99,8 +99,6 @@ is then not determined.";
 
 /// The file in `--out` from which a stopped benchmark resumes.
 const JOURNAL: &str = "uflip.journal";
-/// Largest number of I/Os in flight of uFLIP.
-const DEPTH: u64 = 16;
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     match &arguments.action {
@@ -175,7 +173,7 @@ impl Arguments {
         watch: flashlane_measure::Watch<'_, Progress>,
     ) -> Result<(Outcome, Option<PathBuf>), Failure> {
         let may_write = self.may_write(target);
-        let opening = Opening { safety: &self.safety, may_write, depth: DEPTH, seed };
+        let opening = Opening { safety: &self.safety, may_write, depth: None, seed };
         let mut opened = devices::open_rewritable(target, &opening, "uFLIP")?;
         let path = out.filter(|_| !target.is_simulated()).map(|out| out.join(JOURNAL));
         let mut journal = match &path {

@@ -156,6 +156,10 @@ fn workloads() {
     ] {
         unusable(&["run", "sim:ssd-s", workload], parts);
     }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(&file, [0; 1 << 16]).unwrap();
+    let deep = ["run", text(file.path()), "random-read,depth=4097", "--allow-page-cache"];
+    unusable(&deep, &["depth 4097", "1 to 4096 requests"]);
 }
 
 #[test]

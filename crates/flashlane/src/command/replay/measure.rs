@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::harness;
 use crate::options::SafetyOptions;
 use crate::progress::ShareWatch;
+use flashlane_host::DEPTH_MAX;
 use flashlane_measure::{Pace, Progress, Replay, RunOptions, replay};
 use flashlane_open::Target;
 use flashlane_result::replay::ReplayResult;
@@ -20,10 +21,12 @@ impl ReplayPlan {
         safety: &SafetyOptions,
         may_write: bool,
     ) -> Result<Opened, Failure> {
-        let depth = match self.options.pace {
-            Pace::Closed { depth } => u64::from(depth),
-            _ => u64::MAX,
+        let needed = match self.options.pace {
+            Pace::Closed { depth } => depth,
+            // The trace sets the requests in flight: as many as a device takes.
+            Pace::Open { .. } | Pace::Think { .. } => DEPTH_MAX,
         };
+        let depth = Some(needed.into());
         devices::open(target, &Opening { safety, may_write, depth, seed: self.options.seed })
     }
 

@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, Blocks, FormatError, Layout, OpenError as BlockOpenError};
 use flashlane_device::{Device, Profile};
-use flashlane_host::{DEPTH_DEFAULT, Finding};
+use flashlane_host::Finding;
 use flashlane_layer::Format;
 use flashlane_open::{
     Access, AnyBlocks, BlocksError, Division, OpenError, OpenOptions, Target, formatting, refuse_store,
@@ -218,5 +218,5 @@ fn formatted(
 }
 
 fn opening(safety: &SafetyOptions, seed: Seed) -> Opening<'_> {
-    Opening { safety, may_write: true, depth: u64::from(DEPTH_DEFAULT), seed }
+    Opening { safety, may_write: true, depth: None, seed }
 }

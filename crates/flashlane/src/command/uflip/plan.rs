@@ -17,7 +17,7 @@ const READS: usize = 64;
 const READ_BYTES: u64 = 32 << 10;
 
 pub(super) fn call(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
-    let opening = Opening { safety: &arguments.safety, may_write: false, depth: 1, seed: arguments.seed };
+    let opening = Opening { safety: &arguments.safety, may_write: false, depth: None, seed: arguments.seed };
     let mut opened = devices::open_rewritable(target, &opening, "uFLIP")?;
     let profile = opened.device.profile().clone();
     let job = Job::new("plan", Pattern::Random, Mix::READ, READ_BYTES.min(profile.capacity_bytes));
