@@ -5,6 +5,7 @@ use crate::transactions::recording;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 /// A trace in the repository.
 const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/pgbench.blktrace.xz");
@@ -147,4 +148,61 @@ fn example_job_file_runs() {
     let (_, rest) = text.split_once("```toml\n").expect("an example stands in it");
     let (example, _) = rest.split_once("```").unwrap();
     flashlane_workload::Workload::parse_toml(example, "docs/workloads.md").unwrap();
+}
+
+/// A source file: its module, from the crate on, and its text.
+type Module = (Vec<String>, String);
+
+/// Adds the source files in `dir`, whose module is `parent`.
+fn add_modules(dir: &Path, parent: &[String], modules: &mut Vec<Module>) {
+    for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = entry.file_stem().unwrap().to_str().unwrap().to_owned();
+        let is_root = matches!(name.as_str(), "lib" | "main");
+        let module = if is_root { parent.to_vec() } else { [parent, &[name]].concat() };
+        if entry.is_dir() {
+            add_modules(&entry, &module, modules);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            modules.push((module, fs::read_to_string(&entry).unwrap()));
+        }
+    }
+}
+
+/// Returns whether Rust code declares an item or method of this name.
+fn declares(code: &str, name: &str) -> bool {
+    let is_end = |c: char| !c.is_alphanumeric() && c != '_';
+    let declarations = ["fn", "struct", "enum", "trait", "const", "type", "static", "mod"];
+    declarations.iter().any(|keyword| {
+        let declaration = format!("{keyword} {name}");
+        code.match_indices(&declaration).any(|(at, _)| code[at + declaration.len()..].starts_with(is_end))
+    })
+}
+
+/// Returns whether a path as in `ARCHITECTURE.md` names a module, an item in or below one, or a method of a type.
+fn resolves(path: &[&str], modules: &[Module]) -> bool {
+    let (name, parent) = path.split_last().unwrap();
+    let owner = parent.last().unwrap();
+    let has_methods =
+        |line: &str| (line.starts_with("impl") || line.starts_with("pub trait")) && line.contains(owner);
+    modules.iter().any(|(module, code)| {
+        let is_module = module.len() >= path.len() && module[module.len() - path.len()..] == *path;
+        let is_below = module.windows(parent.len()).any(|part| part == parent);
+        is_module || declares(code, name) && (is_below || code.lines().any(has_methods))
+    })
+}
+
+#[test]
+fn architecture_names_modules_and_items_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut modules = Vec::new();
+    for krate in fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = krate.file_name().unwrap().to_str().unwrap().replace('-', "_");
+        add_modules(&krate.join("src"), &[name], &mut modules);
+    }
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let code = text.split('`').skip(1).step_by(2).filter(|code| code.contains("::"));
+    let unresolved = code.filter(|code| {
+        let path: Vec<&str> = code.trim_start_matches("flashlane_").split("::").collect();
+        !resolves(&path, &modules)
+    });
+    assert_eq!(unresolved.collect::<Vec<_>>(), Vec::<&str>::new());
 }

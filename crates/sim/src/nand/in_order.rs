@@ -147,19 +147,26 @@ impl InOrder {
             };
             if joined {
                 *last_ends = ends;
-                return self.record_path(die, operation, own, true, now);
+                return self.record_account(die, operation, own, true, now);
             }
         }
         if line.under_way.is_empty() {
             events.schedule(ends, Event::Array(die));
         }
         line.under_way.push_back((ends, *operation));
-        self.record_path(die, operation, own, false, now);
+        self.record_account(die, operation, own, false, now);
     }
 
     /// Records the account of an operation that was queued, where accounts are kept.
     #[inline]
-    fn record_path(&mut self, die: DieId, operation: &Operation, own: OwnTimes, joined: bool, now: Instant) {
+    fn record_account(
+        &mut self,
+        die: DieId,
+        operation: &Operation,
+        own: OwnTimes,
+        joined: bool,
+        now: Instant,
+    ) {
         if let Some(accounts) = &mut self.accounts {
             let ends = accounts.queued(die, operation, own, joined, now);
             debug_assert_eq!(ends, self.lines[die.index()].free_at, "all time until the end is charged");
