@@ -162,12 +162,6 @@ impl Units {
         self.entries[at] = Entry { state, erases, reads: 0, changing: None };
     }
 
-    /// Marks a unit bad, even with operations in flight on it.
-    pub fn retire(&mut self, lane: Lane, index: u64) {
-        let at = self.at(lane, index);
-        self.entries[at].state = UnitState::Bad;
-    }
-
     /// Checks `request` against the state of its unit. [`Profile::check`] MUST have passed.
     ///
     /// # Errors

@@ -423,7 +423,7 @@ impl WriteBuffer {
             if dirty {
                 self.policy.remove(slot_of_older.0);
                 self.dirty -= 1;
-                self.retire(slot_of_older);
+                self.empty_slot(slot_of_older);
                 self.free.push(slot_of_older);
             } else {
                 older.stage = Stage::Void;
@@ -469,7 +469,7 @@ impl WriteBuffer {
         self.end_count(slot, now);
         self.chosen_or_draining -= 1;
         self.draining -= 1;
-        self.retire(slot);
+        self.empty_slot(slot);
         if slot.0 >= self.slots {
             self.free_pads.push(slot);
         } else {
@@ -490,7 +490,7 @@ impl WriteBuffer {
             Stage::Clean | Stage::Dirty => {
                 self.policy.remove(slot.0);
                 self.dirty -= usize::from(self.entries[slot.index()].stage == Stage::Dirty);
-                self.retire(slot);
+                self.empty_slot(slot);
                 self.free.push(slot);
             }
             _ => {}
@@ -528,8 +528,8 @@ impl WriteBuffer {
         self.entries.iter().filter(volatile).map(|entry| (entry.lpn, entry.since))
     }
 
-    /// Removes the unit in `slot`, for which no operation waits any more.
-    fn retire(&mut self, slot: BufferSlot) {
+    /// Removes the unit in `slot`, for which no operation waits any more; the caller adds the slot to those that are free.
+    fn empty_slot(&mut self, slot: BufferSlot) {
         let entry = std::mem::take(&mut self.entries[slot.index()]);
         self.unlink(slot, &entry);
         if !entry.pad && entry.stage != Stage::Clean {

@@ -70,7 +70,7 @@ impl Tiny {
         let bytes = vec![vec![0; profile.capacity_bytes as usize]; profile.lanes as usize];
         let mut units = (profile.erase_unit_bytes > 0).then(|| Units::new(&profile));
         if let Some(units) = &mut units {
-            units.retire(Lane(0), 0);
+            units.set(Lane(0), 0, UnitState::Bad, Some(0));
             if profile.read_only {
                 // Full since before the test.
                 let full = UnitState::Written { bytes: profile.erase_unit_bytes };

@@ -141,9 +141,9 @@ impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
         }
     }
 
-    /// Frees the request of `slot`.
+    /// The request of `slot` has ended.
     #[inline]
-    fn retire(&mut self, slot: u32, at: Instant) {
+    fn free_slot(&mut self, slot: u32, at: Instant) {
         if self.in_flight == self.slots.len() {
             self.full_until = at;
         }
@@ -190,7 +190,7 @@ impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, 
         completion: &Completion,
         device: &D,
     ) -> Option<Duration> {
-        self.retire(slot, completion.completed);
+        self.free_slot(slot, completion.completed);
         let Slot { eligible, took, .. } = self.slots[slot as usize];
         let eligible = self.lateness.then_some(eligible);
         let split = if self.time_splits { time_split(device, completion, due) } else { None };
@@ -207,7 +207,7 @@ impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, 
         if leave_out {
             let (_, number) = self.slots[slot as usize].turn;
             self.fit.refuse(number, *access, error.into());
-            self.retire(slot, device.now());
+            self.free_slot(slot, device.now());
         }
         leave_out
     }
