@@ -43,7 +43,7 @@
 //! step                                    unit      on the device                        counter, floor
 //! format                                  0, 7      superblock: sequence 0, floor 0      next 1
 //! put of block 0                          1         block 0: sequence 1                  next 2
-//!   its write fails: unit 1 is suspect    1         perhaps block 0: sequence 1          next 2
+//!   its write fails: unit 1 is dirty      1         perhaps block 0: sequence 1          next 2
 //!   tried again on another lane           2         block 0: sequence 2                  next 3
 //!   unit 1 is erased                      1         erased: the stale copy is gone
 //! delete of block 0, the highest id
