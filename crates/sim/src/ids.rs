@@ -66,6 +66,12 @@ ids! {
     BufferSlot;
 }
 
+impl Lpn {
+    /// Of an operation without a mapping unit of its own: the program of a row's parity, and the moves of GC, for which
+    /// translation has already updated its tables.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
 impl FlashPage {
     /// Of a read that shares no sense: another unit of its flash page is not known to be in the same place, or there is none.
     pub const ALONE: Self = Self(u32::MAX);

@@ -373,7 +373,7 @@ impl Translation {
     fn enqueue_parity(&self, kernel: &mut Kernel<HostRequest>, place: Placed, may_wait: bool) {
         if let Some(plane) = place.parity {
             let parity = Placed { plane, fills_block: false, ..place };
-            kernel.enqueue(self.program_operation(Owner::None, Lpn(0), parity, may_wait));
+            kernel.enqueue(self.program_operation(Owner::None, Lpn::NONE, parity, may_wait));
         }
     }
 
@@ -557,7 +557,7 @@ impl Translation {
     ) {
         let on_all_bytes = self.unit_bytes * u64::from(planes);
         let together = self.units_per_page;
-        let lpn = Lpn(0);
+        let lpn = Lpn::NONE;
         let read = Read { units: planes, ..Read::of(lpn, on_all_bytes) };
         for _ in 0..moves {
             kernel.enqueue(scheduling.operation(plane, Work::Read(read)));

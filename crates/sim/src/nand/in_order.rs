@@ -35,6 +35,8 @@ pub(super) struct InOrder {
 /// A die's part in a run of mapping units.
 #[derive(Clone, Copy, Default)]
 struct Share {
+    /// The plane of the first.
+    plane: PlaneId,
     units: u32,
     array: Duration,
 }
@@ -92,16 +94,16 @@ impl InOrder {
             let share = &mut self.shares[die.index()];
             if share.units == 0 {
                 self.sharing.push(die);
+                share.plane = plane;
             }
             share.units += 1;
             share.array += array;
         }
         let mut sharing = std::mem::take(&mut self.sharing);
         for die in sharing.drain(..) {
-            let Share { units, array } = std::mem::take(&mut self.shares[die.index()]);
+            let Share { plane, units, array } = std::mem::take(&mut self.shares[die.index()]);
             let all = Program { units, bus_bytes: unit.bus_bytes * u64::from(units), ..unit };
-            // The plane of a joined program says no more than its die.
-            let program = Operation::program(owner, PlaneId(0), unit.lpn, 0);
+            let program = Operation::program(owner, plane, unit.lpn, all.bus_bytes);
             let program = Operation { work: Work::Program(all), ..program };
             let own = OwnTimes { deferred: Duration::ZERO, array, bus: bus * u64::from(units), retries: 0 };
             self.push(die, &program, own, now, events);

@@ -43,7 +43,7 @@ impl Owner {
 /// Array to register, then over the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// The mapping unit that is read, where there is one.
+    /// The mapping unit that is read, or [`Lpn::NONE`].
     pub lpn: Lpn,
     /// Mapping units that this stands for: one, but for GC on several planes at once, and for operations that
     /// [`super::FlashArray`] reports as one.
@@ -74,7 +74,7 @@ impl Read {
 /// Over the bus, then register to array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The mapping unit that is programmed, where there is one.
+    /// The mapping unit that is programmed, or [`Lpn::NONE`].
     pub lpn: Lpn,
     /// Mapping units that this stands for, as for [`Read`]; also those of a program on all planes of a die at once.
     pub units: u32,
