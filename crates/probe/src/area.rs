@@ -7,7 +7,7 @@ use crate::bench::Bench;
 pub struct Area {
     /// First byte.
     pub offset_bytes: u64,
-    /// Length; MUST have been written once in order.
+    /// Length.
     pub length_bytes: u64,
 }
 

@@ -11,6 +11,9 @@
 //! *Single reads*, where a drive takes one request at a time, or where requests submitted at once arrive at different
 //! times: one read of the two sectors around a page boundary takes two array times inside a chunk, and one between two
 //! chunks.
+//!
+//! Requires: the area was written once, in order. Otherwise pages lie in another order than their addresses, and places that
+//! recur are not found.
 
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;

@@ -2,7 +2,8 @@
 //!
 //! As chen11 (section 4.4): a part of the area is overwritten once, page by page, in random order. Then pairs of pages
 //! whose *addresses* are a whole number of stripes apart are read, and pairs whose *turns* in the order of writing are.
-//! The kind that still collides on a die names the policy; where both or neither collide, it is not determined.
+//! The kind that still collides on a die names the policy; where both or neither collide, it is not determined. Requires: the
+//! area was written once, in order, before [`overwrite`].
 //!
 //! *Neighbours*, beyond the paper: one read across two pages of a chunk takes two array times, and one across two chunks
 //! a single one. Chunks that were seen follow from the address or from the order of writes. So where neighbours in a chunk

@@ -4,7 +4,8 @@
 //! that changes packages, dies or planes first does not: at one distance some pairs share a channel, and others do not.
 //! But from chunk to chunk any stripe counts through its levels like digits, so it has a *period*: the shortest distance
 //! at which all pairs share a die, wherever they are. Within the period the place of a chunk follows from its number
-//! modulo the period, its *residue*. So pairs of two fixed residues are all alike.
+//! modulo the period, its *residue*. So pairs of two fixed residues are all alike. Requires: the area was written once, in
+//! order.
 //!
 //! - *Period.* The lower part of a distance's times is as slow as pairs inside a chunk only where no pair is on two dies.
 //! - *Dies.* Residues that collide with a base residue like pairs inside a chunk share its die: its planes, where they

@@ -86,7 +86,8 @@ impl<'a, 'p> Session<'a, 'p> {
         self.setup
     }
 
-    /// The area in which structure is looked for.
+    /// The area in which structure is looked for. A probe that may write fills it in order first, and again after experiments
+    /// that change the order; otherwise it is as it was found.
     pub(crate) fn area(&self) -> Area {
         self.area
     }

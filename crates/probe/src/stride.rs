@@ -1,5 +1,5 @@
 //! Stride curves as in chen11 (section 4.3, figure 3): several jobs read one chunk each at a common stride; the
-//! bandwidth dips where the stride keeps them in one domain.
+//! bandwidth dips where the stride keeps them in one domain. Requires: the area was written once, in order.
 
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;

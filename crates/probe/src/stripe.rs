@@ -3,7 +3,7 @@
 //! Two pages a whole stripe apart share a channel: their transfers queue for its bus. At certain multiples of the
 //! stripe they share a package and die too: the array reads queue as well. So the time of a pair of simultaneous reads,
 //! against their distance in chunks, shows the degree as the period of its steps and the sub-domains as the period of
-//! the higher steps (chen11, section 4.3, with pairs instead of two jobs).
+//! the higher steps (chen11, section 4.3, with pairs instead of two jobs). Requires: the area was written once, in order.
 //!
 //! *Power.* Where the link is slower than a channel's bus, the wait for the link hides the wait for the bus, and only
 //! dies are seen. The costs of bus, link and command follow from single reads and from pairs that share a die or
