@@ -1,9 +1,10 @@
 //! A device under experiment: submits patterns of requests and measures their times.
 
 use crate::changed::Changed;
+use crate::error::Interruption;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Completion, Device, Operation, Request, RequestId, SubmitError};
-use flashlane_measure::{Interruption, MeasureError, Run, RunOptions, closed_loop};
+use flashlane_measure::{Interruption as Measuring, MeasureError, Run, RunOptions, closed_loop};
 use flashlane_workload::{Access, Mix, Workload};
 use std::ops::ControlFlow;
 
@@ -35,7 +36,6 @@ pub struct Bench<'a> {
     changed: Changed,
     /// End of the stage's time, on a device whose time is real.
     deadline: Option<Instant>,
-    is_out_of_time: bool,
     /// Number of requests at which `stop` is called next.
     next_stop_check: u64,
     stage: u32,
@@ -62,7 +62,6 @@ impl<'a> Bench<'a> {
             requests: 0,
             changed: Changed::default(),
             deadline: None,
-            is_out_of_time: false,
             next_stop_check: 0,
             stage: 0,
             measurements: Vec::new(),
@@ -91,21 +90,15 @@ impl<'a> Bench<'a> {
     }
 
     /// Begins the stage with this index. Where `time` is given and the device's time is real, experiments that take
-    /// longer end with [`Interruption::Stopped`].
+    /// longer end with [`Interruption::OutOfTime`].
     pub(crate) fn begin_stage(&mut self, stage: u32, time: Option<Duration>) {
         self.stage = stage;
-        self.is_out_of_time = false;
         self.deadline = time.filter(|_| self.is_real()).map(|time| self.device.now() + time);
     }
 
     /// Returns whether the device's time is real.
     pub(crate) fn is_real(&self) -> bool {
         !self.device.profile().simulated
-    }
-
-    /// Returns whether the last experiment was stopped because the stage's time had ended.
-    pub(crate) fn is_out_of_time(&self) -> bool {
-        self.is_out_of_time
     }
 
     /// Returns the measurements so far.
@@ -179,7 +172,7 @@ impl<'a> Bench<'a> {
         let start = self.device.now();
         let access = Access::write(offset_bytes, length_bytes);
         let request = Request::write(0, offset_bytes, length_bytes).durable();
-        self.device.submit(request).map_err(|error| Interruption::Refused { access, error })?;
+        self.device.submit(request).map_err(|error| Measuring::Refused { access, error })?;
         self.requests += 1;
         self.changed.add(Operation::Write, 1, length_bytes);
         self.wait(&[access])?;
@@ -202,7 +195,7 @@ impl<'a> Bench<'a> {
         self.check_stop()?;
         let start = self.device.now();
         let request = Request::write(0, write.offset_bytes, write.length_bytes).durable();
-        self.device.submit(request).map_err(|error| Interruption::Refused { access: write, error })?;
+        self.device.submit(request).map_err(|error| Measuring::Refused { access: write, error })?;
         self.requests += 1;
         self.changed.add(Operation::Write, 1, write.length_bytes);
         self.out.clear();
@@ -274,8 +267,11 @@ impl<'a> Bench<'a> {
         self.changed.bytes += changed.bytes;
         let took = done.map_err(loop_error)?;
         self.record(first, count, start, took);
-        self.is_out_of_time |= out_of_time;
-        if stopped || out_of_time { Err(Interruption::Stopped) } else { Ok(took) }
+        match (stopped, out_of_time) {
+            (true, _) => Err(Measuring::Stopped.into()),
+            (false, true) => Err(Interruption::OutOfTime),
+            (false, false) => Ok(took),
+        }
     }
 
     /// Runs a workload of several jobs.
@@ -331,7 +327,7 @@ impl<'a> Bench<'a> {
     ) -> Result<u64, Interruption> {
         let before = self.changed.bytes;
         match self.fill(offset, length, request_bytes) {
-            Err(Interruption::Stopped) if self.is_out_of_time => {
+            Err(Interruption::OutOfTime) => {
                 self.flush_and_pause()?;
                 Ok(self.changed.bytes - before)
             }
@@ -361,7 +357,7 @@ impl<'a> Bench<'a> {
                 self.wait(&[access])?;
             }
             Err(SubmitError::Unsupported { .. } | SubmitError::ReadOnly { .. }) => {}
-            Err(error) => return Err(Interruption::Refused { access, error }),
+            Err(error) => return Err(Measuring::Refused { access, error }.into()),
         }
         Ok(())
     }
@@ -378,14 +374,13 @@ impl<'a> Bench<'a> {
     /// Returns an error where the probe is stopped or the stage's time has ended.
     fn check_stop(&mut self) -> Result<(), Interruption> {
         if self.deadline.is_some_and(|deadline| self.device.now() >= deadline) {
-            self.is_out_of_time = true;
-            return Err(Interruption::Stopped);
+            return Err(Interruption::OutOfTime);
         }
         if self.requests < self.next_stop_check {
             return Ok(());
         }
         self.next_stop_check = self.requests + STOP_CHECK_EVERY;
-        if (self.stop)() { Err(Interruption::Stopped) } else { Ok(()) }
+        if (self.stop)() { Err(Measuring::Stopped.into()) } else { Ok(()) }
     }
 
     fn submit(&mut self, id: u64, access: &Access) -> Result<(), Interruption> {
@@ -398,7 +393,7 @@ impl<'a> Bench<'a> {
         self.requests += 1;
         self.changed.add(access.operation, 1, length);
         let request = Request { id: RequestId(id), ..request };
-        self.device.submit(request).map_err(|error| Interruption::Refused { access: *access, error })
+        Ok(self.device.submit(request).map_err(|error| Measuring::Refused { access: *access, error })?)
     }
 
     /// Waits for all requests in flight, whose ids are their indices in `accesses`.
@@ -413,19 +408,20 @@ impl<'a> Bench<'a> {
             let before = self.out.len();
             self.device.reap(Instant::FAR, &mut self.out);
             if self.out.len() == before {
-                return Err(Interruption::Stalled { in_flight: (accesses.len() - before) as u64 });
+                return Err(Measuring::Stalled { in_flight: (accesses.len() - before) as u64 }.into());
             }
         }
         for completion in &self.out {
             if let Err(failure) = completion.outcome {
-                return Err(Interruption::Failed { access: accesses[completion.id.0 as usize], failure });
+                let access = accesses[completion.id.0 as usize];
+                return Err(Measuring::Failed { access, failure }.into());
             }
         }
         Ok(())
     }
 }
 
-fn loop_error(error: MeasureError) -> Interruption {
+fn loop_error(error: MeasureError) -> Measuring {
     match error {
         MeasureError::Interrupted(interruption) => interruption,
         MeasureError::Unfit { unfit, .. } => {

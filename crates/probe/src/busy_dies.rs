@@ -11,11 +11,11 @@
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
 use crate::dies::{Dies, Fit, Sample};
+use crate::error::Interruption;
 use crate::mapping::Policy;
 use crate::pattern;
 use crate::rewritten::Rewritten;
 use flashlane_base::Duration;
-use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 use std::ops::Range;
 

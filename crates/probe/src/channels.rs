@@ -16,9 +16,9 @@
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
 use crate::dies::Dies;
+use crate::error::Interruption;
 use crate::pattern::Point;
 use crate::repetitions::repeat;
-use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
 /// Pairs of the first attempt, and the factor of each further one.

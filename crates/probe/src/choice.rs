@@ -6,10 +6,10 @@
 //! next point is measured, until the choice stands.
 
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::grid::{Cell, Grid};
 use crate::load::Load;
 use crate::measured::Measured;
-use flashlane_measure::Interruption;
 
 /// Share of the best bandwidth that is good enough.
 const ENOUGH: f64 = 0.9;

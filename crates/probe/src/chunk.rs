@@ -17,11 +17,11 @@
 
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::look::Look;
 use crate::pattern::{self, Point};
 use crate::repetitions::repeat;
 use crate::settle::settle;
-use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
 /// Measures the latency of reads of `sectors` sectors at offsets of `0..=offsets` sectors (chen11, program 1 (I)), in

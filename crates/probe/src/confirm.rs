@@ -3,12 +3,12 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::grid::Cell;
 use crate::load::Load;
 use crate::measured::{Measured, line};
 use crate::options::Budget;
 use flashlane_base::Seed;
-use flashlane_measure::Interruption;
 use flashlane_workload::{Job, Stop, Workload};
 
 /// Bytes of a confirming run, within limits on its number of requests.

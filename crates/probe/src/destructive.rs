@@ -1,6 +1,7 @@
 //! The stages that write: mapping, link, write buffer, interference and reclaim unit.
 
 use crate::area::Area;
+use crate::error::Interruption;
 use crate::link::Link;
 use crate::mapping::{self, Collisions, Neighbours, Policy};
 use crate::options::{Effort, Medium};
@@ -8,7 +9,6 @@ use crate::pattern::Point;
 use crate::session::{FILL_BYTES, Session};
 use crate::structure::{BY_WRITES, Structure};
 use crate::{figures, interference, link, reclaim, write_buffer};
-use flashlane_measure::Interruption;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::Finding;
 

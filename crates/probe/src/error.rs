@@ -1,11 +1,20 @@
 //! Errors of a probe.
 
-use flashlane_measure::Interruption;
+/// Why an experiment ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Interruption {
+    /// The time of the stage is over.
+    #[error("the time of the stage is over")]
+    OutOfTime,
+    /// A request was refused or failed, the drive no longer responds, or the caller stopped the probe.
+    #[error(transparent)]
+    Measuring(#[from] flashlane_measure::Interruption),
+}
 
 /// A probe, or an experiment of it, ended early or could not begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
-    /// A request was refused or failed, the drive no longer responds, or the caller stopped the probe.
+    /// An experiment ended early.
     #[error(transparent)]
     Interrupted(#[from] Interruption),
     /// The drive is too small to show structure.

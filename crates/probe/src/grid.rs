@@ -6,11 +6,11 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::load::Load;
 use crate::measured::Measured;
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Histogram, Instant, Seed};
-use flashlane_measure::Interruption;
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::{Access, Generator};
 use std::collections::BTreeMap;

@@ -3,8 +3,8 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
+use crate::error::Interruption;
 use flashlane_base::{Duration, Seed};
-use flashlane_measure::Interruption;
 use flashlane_result::probe::Finding;
 use flashlane_workload::{Job, Mix, Pattern, Stop, Workload};
 use std::fmt;

@@ -8,12 +8,12 @@ use crate::area::{Area, Boundaries};
 use crate::busy_dies::{self, BusyDies, Seen};
 use crate::channels::{self, Channels};
 use crate::dies::{Dies, MOST_PLANES};
+use crate::error::Interruption;
 use crate::pattern::confidence;
 use crate::residues::{self, Residues};
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
 use crate::stripe::{self, Stripe, Verdict};
 use crate::written_pairs::{self, WrittenPairs};
-use flashlane_measure::Interruption;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Finding, Status};
 

@@ -48,7 +48,7 @@ mod writes;
 mod written_pairs;
 
 pub use advice_text::add_fragmented;
-pub use error::ProbeError;
+pub use error::{Interruption, ProbeError};
 pub use flashlane_result::feature::Feature;
 pub use flashlane_result::probe::{Finding, ProbeResult, Rate, Recommendation, Status};
 pub use options::{Effort, Medium, Options, Progress};

@@ -6,9 +6,10 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::pattern::point;
 use flashlane_device::SubmitError;
-use flashlane_measure::Interruption;
+use flashlane_measure::Interruption as Measuring;
 use flashlane_result::probe::Finding;
 use flashlane_workload::Access;
 
@@ -26,7 +27,9 @@ const STRAIGHT: f64 = 0.04;
 pub(crate) fn find(bench: &mut Bench<'_>, area: Area) -> Result<Link, Interruption> {
     match bench.one(Access::trim(area.offset_bytes, area.length_bytes)) {
         Ok(_) => {}
-        Err(Interruption::Refused { error: SubmitError::Unsupported { .. }, .. }) => {
+        Err(Interruption::Measuring(Measuring::Refused {
+            error: SubmitError::Unsupported { .. }, ..
+        })) => {
             return Ok(Link::unknown(
                 "the drive has no trim, and reads of written pages wait for flash as well",
             ));

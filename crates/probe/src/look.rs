@@ -1,7 +1,7 @@
 //! How a place is tested for a boundary between chunks.
 
 use crate::bench::Bench;
-use flashlane_measure::Interruption;
+use crate::error::Interruption;
 use flashlane_workload::Access;
 
 /// A test of a place.

@@ -12,11 +12,11 @@
 
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::look::Look;
 use crate::pattern::Point;
 use crate::repetitions::{repeat, samples};
 use crate::stripe;
-use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 use std::ops::Range;
 

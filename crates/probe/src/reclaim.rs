@@ -7,8 +7,8 @@
 //! it runs only at full effort.
 
 use crate::bench::Bench;
+use crate::error::Interruption;
 use flashlane_base::units::format_bytes;
-use flashlane_measure::Interruption;
 use flashlane_result::probe::Finding;
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;

@@ -2,9 +2,9 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::options::Effort;
 use crate::pattern::{Point, point};
-use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
 /// Spread of a single read's latency, relative to the latency, for which the usual number of repetitions suffices.

@@ -17,10 +17,10 @@
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
 use crate::dies::Dies;
+use crate::error::Interruption;
 use crate::pattern::{self, Point, point};
 use crate::repetitions::samples;
 use crate::stripe::{Sizes, pair};
-use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
 /// Longest period searched for, in chunks.

@@ -3,7 +3,7 @@
 
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
-use flashlane_measure::Interruption;
+use crate::error::Interruption;
 
 pub(crate) struct Rewritten<'a> {
     pub(crate) area: Area,

@@ -5,11 +5,11 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::options::{Budget, Effort, Medium, Progress};
 use crate::repetitions::Repetitions;
 use crate::state::State;
 use flashlane_base::Duration;
-use flashlane_measure::Interruption;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Advice, Finding, Recommendation, Status};
 use flashlane_result::{Figure, Warning, WarningCode};
@@ -140,14 +140,14 @@ impl<'a, 'p> Session<'a, 'p> {
     }
 
     /// Runs an experiment. Where the stage's time ends first, reports its features as not determined and returns
-    /// `None`.
+    /// `None`: what depends on them sees them as unknown.
     pub(crate) fn in_time<T>(
         &mut self,
         features: &[Feature],
         experiment: impl FnOnce(&mut Self) -> Result<T, Interruption>,
     ) -> Result<Option<T>, Interruption> {
         match experiment(self) {
-            Err(Interruption::Stopped) if self.bench.is_out_of_time() => {
+            Err(Interruption::OutOfTime) => {
                 for feature in features {
                     let time = self.setup.budget.stage;
                     self.outcome.findings.entry(*feature).or_insert_with(|| {

@@ -8,10 +8,10 @@
 
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::look::Look;
 use crate::pattern::{self, Point, point};
 use crate::repetitions::repeat;
-use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 use std::collections::BTreeSet;
 

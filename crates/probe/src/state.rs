@@ -3,8 +3,9 @@
 //! A simulated drive counts the reads that reach its flash; for a real device the caller may know (a file's holes).
 
 use crate::bench::Bench;
+use crate::error::Interruption;
 use flashlane_base::Seed;
-use flashlane_measure::{Interruption, never_written_share};
+use flashlane_measure::never_written_share;
 use flashlane_workload::Access;
 
 /// Number of reads at random places.

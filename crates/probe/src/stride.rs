@@ -3,8 +3,8 @@
 
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::pattern::{self, Point};
-use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
 /// Measures the bandwidth in MB/s of `jobs` jobs that read one chunk each, every `stride` chunks, for strides of 1 to

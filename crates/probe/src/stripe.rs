@@ -21,9 +21,9 @@
 
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::pattern::{self, Point};
 use crate::repetitions::repeat;
-use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
 /// Collisions by distance.

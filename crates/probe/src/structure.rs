@@ -2,6 +2,7 @@
 
 use crate::area::Boundaries;
 use crate::chunk;
+use crate::error::Interruption;
 use crate::layout::{Layout, fill_larger_area, one_at_a_time};
 use crate::mapping::Policy;
 use crate::pattern::confidence;
@@ -12,7 +13,6 @@ use crate::stripe::Stripe;
 use crate::write_rows::{self, Known};
 use crate::{figures, stride};
 use flashlane_base::units::format_bytes;
-use flashlane_measure::Interruption;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::Finding;
 

@@ -2,6 +2,7 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::repetitions::Repetitions;
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Outcome, Session, Setup};
 use crate::state::State;
@@ -9,7 +10,7 @@ use crate::structure::Structure;
 use crate::{Medium, Options, ProbeError, Progress, advice_text, destructive, readahead, recommend};
 use flashlane_base::Seed;
 use flashlane_device::Device;
-use flashlane_measure::Interruption;
+use flashlane_measure::Interruption as Measuring;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{DeviceRow, Finding, PROBE_SCHEMA, ProbeResult};
 use flashlane_result::{Warning, WarningCode};
@@ -65,7 +66,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     let state = State { never_written_share: options.never_written_share };
     let mut session = Session::new(bench, setup, area, state, &progress);
     let partial = run(&mut session, options.seed).err().map(|interruption| match interruption {
-        Interruption::Stopped => interruption.to_string(),
+        Interruption::Measuring(Measuring::Stopped) => interruption.to_string(),
         _ => format!("{}: {interruption}", row.name),
     });
     let (mut bench, state, outcome) = session.finish();

@@ -6,9 +6,9 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::pattern::point;
 use flashlane_base::Duration;
-use flashlane_measure::Interruption;
 use flashlane_result::probe::Finding;
 use flashlane_result::{Axis, Figure, Mark, Series};
 use flashlane_workload::Access;

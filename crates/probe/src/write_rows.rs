@@ -14,11 +14,12 @@
 
 use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::mapping::Policy;
 use crate::pattern;
 use crate::repetitions::{repeat, samples};
 use flashlane_device::SubmitError;
-use flashlane_measure::Interruption;
+use flashlane_measure::Interruption as Measuring;
 use flashlane_workload::Access;
 
 /// Reach of the search for pages: several pages of the largest usual size.
@@ -173,7 +174,9 @@ fn flash_read_us(bench: &mut Bench<'_>, writer: &Writer) -> Result<Option<f64>, 
     let trimmed = writer.area.offset_bytes;
     match bench.one(Access::trim(trimmed, PAGES_REACH_BYTES)) {
         Ok(_) => {}
-        Err(Interruption::Refused { error: SubmitError::Unsupported { .. }, .. }) => return Ok(None),
+        Err(Interruption::Measuring(Measuring::Refused {
+            error: SubmitError::Unsupported { .. }, ..
+        })) => return Ok(None),
         Err(error) => return Err(error),
     }
     let points = repeat(bench, 2, READS, |bench, kind| {

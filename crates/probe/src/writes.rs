@@ -27,14 +27,15 @@
 //! separately, where the drive counts it.
 
 use crate::bench::Bench;
+use crate::error::Interruption;
 use crate::grid::Cell;
 use crate::load::Load;
 use crate::measured::{self, Measured};
 use crate::options::{Budget, Effort, Medium, Options, Progress};
 use flashlane_base::Seed;
 use flashlane_device::Device;
+use flashlane_measure::Run;
 use flashlane_measure::statistics::steady_state::{ROUNDS, ROUNDS_MAX, Window};
-use flashlane_measure::{Interruption, Run};
 use flashlane_result::probe::{Rate, Recommendation, Writes};
 use flashlane_workload::{Precondition, Stop, Workload};
 use std::collections::BTreeMap;

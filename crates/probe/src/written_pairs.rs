@@ -9,10 +9,10 @@ use crate::area::{Area, Boundaries};
 use crate::bench::Bench;
 use crate::channels::{self, Channels, Pair};
 use crate::dies::{Dies, Sample};
+use crate::error::Interruption;
 use crate::mapping::Neighbours;
 use crate::pattern;
 use crate::rewritten::Rewritten;
-use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
 /// Reads of a reference.

@@ -74,6 +74,17 @@ pub enum FigureError {
     Interrupted(#[from] Interruption),
 }
 
+impl From<flashlane_probe::Interruption> for FigureError {
+    fn from(interruption: flashlane_probe::Interruption) -> Self {
+        match interruption {
+            flashlane_probe::Interruption::Measuring(interruption) => Self::Interrupted(interruption),
+            flashlane_probe::Interruption::OutOfTime => {
+                unreachable!("a study's experiments have no limit of time")
+            }
+        }
+    }
+}
+
 impl From<flashlane_uflip::UflipError> for FigureError {
     fn from(error: flashlane_uflip::UflipError) -> Self {
         match error {

@@ -140,7 +140,7 @@ impl<'a> Lab<'a> {
         &mut self,
         profile: &str,
         overrides: &[(&str, &str)],
-        experiment: impl FnOnce(&mut Bench<'_>) -> Result<T, Interruption>,
+        experiment: impl FnOnce(&mut Bench<'_>) -> Result<T, flashlane_probe::Interruption>,
     ) -> Result<T, FigureError> {
         let mut drive = self.drive(profile, overrides)?;
         self.advance(0.0)?;

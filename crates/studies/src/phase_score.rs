@@ -7,8 +7,8 @@
 mod drives;
 
 use flashlane_base::Seed;
-use flashlane_measure::Interruption;
 use flashlane_measure::statistics::phases::Phases;
+use flashlane_probe::Interruption;
 use flashlane_probe::bench::Bench;
 use flashlane_sim::{Drive, profile};
 use rayon::prelude::*;

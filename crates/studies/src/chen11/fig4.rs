@@ -8,7 +8,7 @@ use super::method::{AREA, CHUNK_BYTES, CHUNKS, DOMAINS, fill};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Value, row};
-use flashlane_measure::Interruption;
+use flashlane_probe::Interruption;
 use flashlane_probe::bench::Bench;
 use flashlane_probe::mapping::{self, Policy};
 use flashlane_probe::pattern::Point;

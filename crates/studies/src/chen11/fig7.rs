@@ -7,7 +7,7 @@ use super::method::{AREA, CHUNK_BYTES, DOMAINS, fill};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
-use flashlane_measure::Interruption;
+use flashlane_probe::Interruption;
 use flashlane_probe::bench::Bench;
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;

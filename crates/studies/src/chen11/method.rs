@@ -1,7 +1,8 @@
 //! The paper's method (chen11, section 3.2): a raw drive, the space used first filled with sequential writes of
 //! 256 KB, then a pause; requests without think time; bandwidth in millions of bytes a second.
 
-use flashlane_measure::{Interruption, Run};
+use flashlane_measure::Run;
+use flashlane_probe::Interruption;
 use flashlane_probe::area::{Area, Boundaries};
 use flashlane_probe::bench::Bench;
 use flashlane_workload::{Job, Stop, Workload};
