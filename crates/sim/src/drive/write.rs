@@ -251,8 +251,7 @@ impl WritePath {
             if nothing_to_pad || !buffer.is_wanted(slot) {
                 self.release(kernel, translation, slot);
             } else {
-                let (fill, owner) = (Owner::DrainFill(slot), Owner::Drain(slot));
-                self.write_unit(kernel, translation, entry.lpn, entry.present, fill, owner);
+                self.write_unit(kernel, translation, entry.lpn, entry.present, Owner::Drain(slot));
             }
         }
     }
@@ -321,16 +320,16 @@ impl WritePath {
     ) {
         let unit_bytes = self.transfers.unit_bytes;
         let write = kernel.request(slot).request();
-        let (fill, owner) = (Owner::RequestFill(slot), Owner::Request(slot));
+        let owner = Owner::Request(slot);
         if self.buffer.is_none() {
             // The mapping units that it covers wholly go in one run.
             let (head, mut whole, tail) = split(write.offset_bytes, write.length_bytes, unit_bytes);
             if let Some(part) = head {
-                self.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), fill, owner);
+                self.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), owner);
             }
             self.program_run(kernel, translation, slot, &mut whole);
             if let Some(part) = tail {
-                self.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), fill, owner);
+                self.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), owner);
             }
             return;
         }
@@ -346,7 +345,7 @@ impl WritePath {
                     *by = slot;
                 }
             }
-            self.write_unit(kernel, translation, piece.lpn, present, fill, owner);
+            self.write_unit(kernel, translation, piece.lpn, present, owner);
         }
     }
 
@@ -389,14 +388,13 @@ impl WritePath {
         translation: &mut Translation,
         lpn: Lpn,
         present: u64,
-        fill: Owner,
         owner: Owner,
     ) {
         if present != u64::MAX
             && let Some(plane) = translation.plane_of(lpn)
         {
             let bytes = u64::from(present.count_zeros()) * self.transfers.unit_bytes / 64;
-            translation.read_rest(kernel, fill, plane, lpn, bytes);
+            translation.read_rest(kernel, owner.fill(), plane, lpn, bytes);
         } else {
             self.program(kernel, translation, lpn, owner);
         }

@@ -33,6 +33,15 @@ pub enum Owner {
 }
 
 impl Owner {
+    /// The owner of the read that completes a mapping unit before this owner programs it.
+    pub(crate) fn fill(self) -> Self {
+        match self {
+            Self::Drain(slot) => Self::DrainFill(slot),
+            Self::Request(slot) => Self::RequestFill(slot),
+            owner => unreachable!("{owner:?} programs no unit that the host writes in part"),
+        }
+    }
+
     /// Whether anything waits for the end of the operation.
     #[inline]
     pub(crate) fn waits(self) -> bool {

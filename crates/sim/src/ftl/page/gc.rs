@@ -140,21 +140,12 @@ impl PageMapped {
         debug_assert_eq!(self.blocks.valid[number], 0, "everything valid was moved");
         self.erase(plane, block);
         self.counters.moved_units += u64::from(moves);
-        self.report_gc(plane, moves, summaries, 1, false, due);
+        self.report_gc(GcWork { moves, summaries, erases: 1, ..GcWork::nothing(plane) }, due);
         true
     }
 
     /// Appends the work of a plane to `due`.
-    pub(super) fn report_gc(
-        &mut self,
-        plane: PlaneId,
-        moves: u32,
-        summaries: u32,
-        erases: u32,
-        is_paced_step: bool,
-        due: &mut Vec<GcWork>,
-    ) {
-        let gc = GcWork { plane, planes: 1, moves, summaries, erases, precedes_write: false, is_paced_step };
+    pub(super) fn report_gc(&mut self, gc: GcWork, due: &mut Vec<GcWork>) {
         match &mut self.superblocks {
             None => due.push(gc),
             Some(superblocks) => superblocks.spread(gc, due),

@@ -147,7 +147,7 @@ impl PageMapped {
             self.counters.moved_units += u64::from(moves);
             self.counters.units_below_target += if is_paced_step { 0 } else { u64::from(moves) };
             if moves > 0 {
-                self.report_gc(plane, moves, summaries, 0, is_paced_step, due);
+                self.report_gc(GcWork { moves, summaries, is_paced_step, ..GcWork::nothing(plane) }, due);
             }
             if stuck {
                 // It may be chosen again once there is room.
@@ -161,7 +161,7 @@ impl PageMapped {
             return VictimProgress::Going;
         }
         self.erase(plane, victim.block);
-        self.report_gc(plane, 0, 0, 1, is_paced_step, due);
+        self.report_gc(GcWork { erases: 1, is_paced_step, ..GcWork::nothing(plane) }, due);
         self.counters.leveled_blocks += u64::from(victim.leveled) * u64::from(self.blocks_as_one());
         if !victim.leveled
             && let Some(cold) = self.cold_block(plane, victim.block)
