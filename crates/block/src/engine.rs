@@ -162,7 +162,7 @@ impl<D: DataDevice> Engine<D> {
 
     /// Queues the write of a block on `lane`.
     pub(crate) fn put(&mut self, id: u64, lane: u32, mut payload: Payload) -> Ticket {
-        assert!(self.scheduler.may_write(), "block {id} is put before leftovers are erased");
+        assert!(self.scheduler.is_ready(), "block {id} is put before leftovers are erased");
         let is_repair = self.blocks.get(id).is_some();
         let is_gap_recorded = self.superblocks.recorded_floor() >= self.ids.pending_floor();
         assert!(is_repair || is_gap_recorded, "block {id} is put before the id gap is recorded");
@@ -204,7 +204,7 @@ impl<D: DataDevice> Engine<D> {
 
     /// Deletes a stored block: its unit is erased once no get reads it and the superblock records its id.
     pub(crate) fn delete(&mut self, id: u64) -> Ticket {
-        assert!(self.scheduler.may_write(), "block {id} is deleted before leftovers are erased");
+        assert!(self.scheduler.is_ready(), "block {id} is deleted before leftovers are erased");
         let pending = self.accept(id);
         let (address, has_readers) = self.blocks.start_delete(id, pending);
         self.renew_superblock_if_due();
@@ -244,13 +244,19 @@ impl<D: DataDevice> Engine<D> {
         is_done
     }
 
-    /// Sets whether units may be written, and erased in the background.
-    pub(crate) fn allow_writes(&mut self, may_write: bool) {
-        self.scheduler.allow_writes(may_write);
+    /// Lets units be written, and erased in the background.
+    pub(crate) fn become_ready(&mut self) {
+        self.scheduler.become_ready();
     }
 
-    pub(crate) fn may_write(&self) -> bool {
-        self.scheduler.may_write()
+    /// Lets no further erase begin in the background.
+    pub(crate) fn close(&mut self) {
+        self.scheduler.close();
+    }
+
+    /// Returns whether units may be written.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.scheduler.is_ready()
     }
 
     /// Requests new copies of the superblock.
@@ -475,7 +481,7 @@ impl<D: DataDevice> Engine<D> {
     /// Writes new copies of the superblock if they have something to record that is not durable yet.
     pub(crate) fn renew_superblock_if_due(&mut self) {
         let is_due = self.superblocks.is_due(self.blocks.highest_deleting(), self.recorded_below());
-        if is_due && self.scheduler.may_write() {
+        if is_due && self.scheduler.is_ready() {
             self.start_renewal();
         }
     }

@@ -9,7 +9,8 @@
 //!   An operation that the device could not take yet leaves no trace. Deletes and releases are the engine's.
 //! - Every operation that the device served or refused leaves as one [`Event`]: returned by [`complete`](Scheduler::complete),
 //!   or kept for [`take_event`](Scheduler::take_event).
-//! - Before [`allow_writes`](Scheduler::allow_writes) no unit is erased except by [`submit_erase`](Scheduler::submit_erase).
+//! - Units are written, and erased in the background, only while [`Phase::Ready`]; otherwise a unit is erased only by
+//!   [`submit_erase`](Scheduler::submit_erase).
 
 use crate::error::{GetFailure, PutFailure};
 use crate::lane::LaneQueue;
@@ -53,6 +54,17 @@ pub(crate) enum EraseFailure {
     Retired(Failure),
 }
 
+/// What may be done with the units of an open device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// They are only read: leftovers of a power cut are still to be erased.
+    Opened,
+    /// They are written, and erased in the background.
+    Ready,
+    /// What is in flight ends, and no erase begins in the background.
+    Closing,
+}
+
 /// The lanes of a device and their units.
 pub(crate) struct Scheduler<D> {
     port: Port<D>,
@@ -63,8 +75,7 @@ pub(crate) struct Scheduler<D> {
     units: UnitTable,
     lanes: Vec<LaneQueue>,
     events: VecDeque<Event>,
-    /// Whether units may be written, and erased in the background.
-    may_write: bool,
+    phase: Phase,
     /// Whether an operation waits for what happens on another lane: for room in the device queue, for a superblock, or for
     /// an erased unit.
     waits_for_other_lane: bool,
@@ -88,7 +99,7 @@ impl<D: DataDevice> Scheduler<D> {
             units,
             lanes: (0..layout.lanes).map(|_| LaneQueue::new(&layout)).collect(),
             events: VecDeque::new(),
-            may_write: false,
+            phase: Phase::Opened,
             waits_for_other_lane: false,
             writes_that_waited: 0,
         }
@@ -134,13 +145,20 @@ impl<D: DataDevice> Scheduler<D> {
         self.port.reuse(buffer);
     }
 
-    /// Sets whether units may be written, and erased in the background.
-    pub(crate) fn allow_writes(&mut self, may_write: bool) {
-        self.may_write = may_write;
+    /// Opened → ready.
+    pub(crate) fn become_ready(&mut self) {
+        assert_eq!(self.phase, Phase::Opened, "leftovers are erased once");
+        self.phase = Phase::Ready;
     }
 
-    pub(crate) fn may_write(&self) -> bool {
-        self.may_write
+    /// Opened or ready → closing.
+    pub(crate) fn close(&mut self) {
+        assert_ne!(self.phase, Phase::Closing, "the device is closed once");
+        self.phase = Phase::Closing;
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.phase == Phase::Ready
     }
 
     // Operations are queued; `dispatch` hands them over.
@@ -205,7 +223,7 @@ impl<D: DataDevice> Scheduler<D> {
         // An erase for the writes to come goes before them: it is short, and they would wait for it otherwise.
         let is_short = self.units.erased(lane) < self.reserve_units && !self.units.is_erasing(lane);
         let is_reading = self.lanes[at].reads_in_flight() > 0;
-        if self.may_write && is_short && !is_reading && !self.submit_erase(lane, limits) {
+        if self.is_ready() && is_short && !is_reading && !self.submit_erase(lane, limits) {
             return;
         }
         while self.lanes[at].writes_in_flight() < self.writes_per_lane && self.lanes[at].waiting_writes() > 0
@@ -214,7 +232,7 @@ impl<D: DataDevice> Scheduler<D> {
                 return;
             }
         }
-        if self.may_write && self.lanes[at].is_idle() && !self.units.is_erasing(lane) {
+        if self.is_ready() && self.lanes[at].is_idle() && !self.units.is_erasing(lane) {
             self.submit_erase(lane, limits);
         }
     }

@@ -33,13 +33,13 @@ pub(crate) fn close<D: DataDevice>(engine: &mut Engine<D>) {
     while !engine.blocks().has_no_changes() && !engine.is_idle() {
         engine.step(Instant::FAR);
     }
-    engine.allow_writes(false);
+    engine.close();
     settle(engine);
 }
 
 /// Erases all units of a device that is formatted, and writes the first superblock.
 pub(crate) fn format<D: DataDevice>(engine: &mut Engine<D>) {
-    engine.allow_writes(true);
+    engine.become_ready();
     engine.dispatch_all(0);
     settle(engine);
     engine.start_renewal();
@@ -49,7 +49,7 @@ pub(crate) fn format<D: DataDevice>(engine: &mut Engine<D>) {
 /// Makes the device ready for its first put or delete. Erases blocks that have a newer copy, which would come back when that is
 /// deleted, and torn units, which keep zones of a zoned drive open.
 pub(crate) fn prepare_for_writes<D: DataDevice>(engine: &mut Engine<D>) {
-    if engine.may_write() {
+    if engine.is_ready() {
         return;
     }
     settle(engine);
@@ -60,7 +60,7 @@ pub(crate) fn prepare_for_writes<D: DataDevice>(engine: &mut Engine<D>) {
         }
     }
     settle(engine);
-    engine.allow_writes(true);
+    engine.become_ready();
 }
 
 /// Returns whether the superblock records the gap above the ids of damaged units. Writes one if it does not and one can be

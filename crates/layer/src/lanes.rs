@@ -106,8 +106,9 @@ pub struct Lanes<D> {
     superblocks: Vec<u64>,
     /// Whether lost records were recovered from the heads of the units.
     is_recovered: bool,
-    /// Whether writing is allowed: only after a write, an erase or a repair was accepted.
-    may_write: bool,
+    /// Whether damaged and stale records are rewritten in the background: only once a write, an erase or a repair was
+    /// accepted. Until then an opened device is not written.
+    repairs_in_background: bool,
     sectors_written: u64,
     device_lost: bool,
     /// Kept to reuse their memory.
@@ -209,7 +210,7 @@ impl<D: DataDevice> Lanes<D> {
             damage,
             superblocks,
             is_recovered,
-            may_write: false,
+            repairs_in_background: false,
             sectors_written: 0,
             device_lost: false,
             arrived: Vec::new(),
@@ -228,7 +229,7 @@ impl<D: DataDevice> Lanes<D> {
         if self.profile.read_only {
             return Err(LanesError::ReadOnly { device: device() });
         }
-        self.may_write = true;
+        self.repairs_in_background = true;
         self.write_sectors();
         let mut out = Vec::new();
         while !self.steps.is_empty() {

@@ -108,7 +108,7 @@ impl<D: DataDevice> Device for Lanes<D> {
                 if superblock == self.superblock =>
             {
                 self.damage = damage;
-                (self.superblocks, self.may_write) = (superblocks, false);
+                (self.superblocks, self.repairs_in_background) = (superblocks, false);
                 self.units = units(&self.profile, &self.layout, &records, &foreign);
                 self.foreign_heads = foreign;
                 self.table = Table::new(self.layout, superblock.id, records, &found);

@@ -13,7 +13,7 @@ impl<D: DataDevice> Lanes<D> {
         while let Some(due) = self.table.next_due() {
             self.write_sector(due, false);
         }
-        if !self.may_write || self.is_background_writing || self.device_lost {
+        if !self.repairs_in_background || self.is_background_writing || self.device_lost {
             return;
         }
         if let Some(at) = self.superblocks.pop() {

@@ -41,7 +41,7 @@ impl<D: DataDevice> Lanes<D> {
             return self.clear_head(pending, buffer);
         }
         if request.operation == Operation::Erase {
-            self.may_write = true;
+            self.repairs_in_background = true;
             self.note_accepted(&request);
             if let Some(buffer) = buffer {
                 self.done.insert(request.id, buffer);
@@ -62,7 +62,7 @@ impl<D: DataDevice> Lanes<D> {
             None => self.below.submit(below).map_err(|error| (error, None))?,
         }
         self.next += 1;
-        self.may_write |= durable;
+        self.repairs_in_background |= durable;
         self.note_accepted(&request);
         self.steps.insert(id, Step::Bytes(pending));
         Ok(())
@@ -87,7 +87,7 @@ impl<D: DataDevice> Lanes<D> {
             return Err((error, buffer));
         }
         self.next += 1;
-        self.may_write = true;
+        self.repairs_in_background = true;
         self.note_accepted(&pending.request);
         if let Some(buffer) = buffer {
             self.done.insert(pending.request.id, buffer);
