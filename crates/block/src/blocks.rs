@@ -32,10 +32,12 @@
 //!    and where damaged units hide ids, fresh ones are above a gap that a durable superblock records before the first put
 //!    and before a damaged unit is erased.
 //! 4. A unit is written once after each erase. Its header names format, sequence, unit and erase count, so that anything
-//!    that stands elsewhere, or was there before, is not mistaken for what should be there.
+//!    that stands elsewhere, or was there before, is not mistaken for what should be there. `units` asserts the write of an
+//!    erased unit.
 //! 5. Of two blocks with one id, and of two superblocks, the one with the higher sequence number counts. No two writes have
 //!    one sequence number, except for the copies of one superblock.
 //! 6. Four units are never given to blocks: two for the copies of the superblock and two for those that replace them.
+//!    `scheduler` asserts it of each unit that a block takes.
 //! 7. Opening writes nothing. Before the first put or delete, torn units and older copies of blocks are erased.
 //!
 //! # Sequence numbers, step by step

@@ -74,9 +74,14 @@ impl<'a> Room<'a> {
     /// Returns whether a block may take an erased unit. Those for the next superblock have to be there after a power cut
     /// too, when blocks whose delete had not completed are back.
     pub(crate) fn may_block_take_unit(&self, limits: SuperblockLimits) -> bool {
+        self.has_superblock_units(limits, 1)
+    }
+
+    /// Returns whether blocks leave the units that they must, and `more`.
+    pub(crate) fn has_superblock_units(&self, limits: SuperblockLimits, more: usize) -> bool {
         let copies: usize = self.lanes.iter().map(LaneQueue::waiting_superblocks).sum();
-        let kept = limits.superblock_units as usize + copies;
+        let needed = limits.superblock_units as usize + copies + more;
         let erased = self.units.all_erased();
-        erased > kept || erased + self.units.all_dirty_without_deletes() > kept
+        erased >= needed || erased + self.units.all_dirty_without_deletes() >= needed
     }
 }

@@ -20,7 +20,7 @@ use crate::options::BlockOptions;
 use crate::port::{Port, Submitted};
 use crate::room::{Room, SuperblockLimits};
 use crate::status::LaneLength;
-use crate::units::{Cause, State, UnitTable};
+use crate::units::{Cause, Holds, State, UnitTable};
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Lane, Request};
 use std::collections::VecDeque;
@@ -292,6 +292,11 @@ impl<D: DataDevice> Scheduler<D> {
             Submitted::Accepted => {
                 self.units.start_write(address, holds);
                 self.lanes[at].write_started();
+                let is_superblock = holds == Holds::Superblock;
+                assert!(
+                    is_superblock || self.room().has_superblock_units(limits, 0),
+                    "{address:?} is a superblock's"
+                );
                 true
             }
             Submitted::Busy(operation, buffer) => {

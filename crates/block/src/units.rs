@@ -64,6 +64,14 @@ impl State {
     fn has_block(self) -> bool {
         matches!(self, Self::Writing(Holds::Block(_)) | Self::Live(Holds::Block(_)))
     }
+
+    /// Returns why the unit is or will be erased.
+    fn erase_cause(self) -> Option<Cause> {
+        match self {
+            Self::Dirty(cause) | Self::Erasing(cause) => Some(cause),
+            _ => None,
+        }
+    }
 }
 
 /// Content of a unit.
@@ -495,34 +503,63 @@ impl UnitTable {
 
     /// Asserts that the indexes match the states. Visits every unit.
     pub(crate) fn assert_consistent(&self) {
-        let all = |lane: u32, want: fn(State) -> bool| {
-            let units = (0..self.layout.units).map(|unit| self.state(UnitAddress { lane, unit }));
-            units.filter(|&state| want(state)).count()
-        };
-        let (mut awaiting_readers, mut leftovers) = (0, 0);
         for lane in 0..self.layout.lanes {
-            let index = &self.lanes[lane as usize];
-            assert_eq!(
-                all(lane, |state| state == State::Erased),
-                index.erased.len(),
-                "erased on lane {lane}"
-            );
-            assert_eq!(
-                all(lane, |state| matches!(state, State::Dirty(_))),
-                index.dirty.len(),
-                "dirty on lane {lane}"
-            );
-            assert_eq!(
-                all(lane, |state| matches!(state, State::Erasing(_))),
-                index.erasing as usize,
-                "on lane {lane}"
-            );
-            assert_eq!(all(lane, State::has_block) as u64, index.blocks, "blocks on lane {lane}");
-            awaiting_readers += all(lane, |state| matches!(state, State::AwaitingReaders(_)));
-            leftovers += all(lane, |state| matches!(state, State::Torn | State::Superseded));
+            self.assert_lane_consistent(lane);
         }
-        let is_live = |&address: &UnitAddress| matches!(self.state(address), State::Live(Holds::Block(_)));
-        assert!(self.expiring.iter().all(is_live), "expiring units: {:?}", self.expiring);
-        assert_eq!((awaiting_readers as u64, leftovers as u64), (self.awaiting_readers, self.leftovers));
+        let of_state = |want: fn(State) -> bool| {
+            let lanes = 0..self.layout.lanes;
+            let all =
+                lanes.flat_map(|lane| (0..self.layout.units).map(move |unit| UnitAddress { lane, unit }));
+            all.filter(move |&address| want(self.state(address)))
+        };
+        let awaiting_readers = of_state(|state| matches!(state, State::AwaitingReaders(_))).count() as u64;
+        let leftovers = of_state(|state| matches!(state, State::Torn | State::Superseded)).count() as u64;
+        assert_eq!((awaiting_readers, leftovers), (self.awaiting_readers, self.leftovers));
+        let copies = of_state(|state| matches!(state.erase_cause(), Some(Cause::StaleCopy(_))));
+        assert!(copies.eq(self.stale_copies.keys().copied()), "stale copies: {:?}", self.stale_copies);
+        for (&address, &id) in &self.stale_copies {
+            assert_eq!(self.state(address).erase_cause(), Some(Cause::StaleCopy(id)), "{address:?}");
+        }
+        let is_damaged =
+            |state: State| state == State::Damaged || state.erase_cause() == Some(Cause::Damaged);
+        assert!(of_state(is_damaged).all(|unit| self.damaged.contains(&unit)), "damaged: {:?}", self.damaged);
+        for &address in &self.damaged {
+            let state = self.state(address);
+            let is_out_of_use = matches!(state, State::Bad | State::Retired);
+            assert!(is_damaged(state) || is_out_of_use, "{address:?} is damaged as {state:?}");
+        }
+        for &address in &self.expiring {
+            let state = self.state(address);
+            assert!(matches!(state, State::Live(Holds::Block(_))), "{address:?} expires as {state:?}");
+        }
+        for &address in &self.failed_once {
+            let state = self.state(address);
+            let is_sound = matches!(state, State::Live(_) | State::AwaitingReaders(_));
+            assert!(!is_sound, "{address:?} failed its last write, and is {state:?}");
+        }
+    }
+
+    /// Asserts that the indexes of a lane match the states of its units.
+    fn assert_lane_consistent(&self, lane: u32) {
+        let index = &self.lanes[lane as usize];
+        let of_state = |want: fn(State) -> bool| {
+            (0..self.layout.units).filter(move |&unit| want(self.state(UnitAddress { lane, unit })))
+        };
+        let sorted = |units: &mut dyn Iterator<Item = u32>| {
+            let mut units: Vec<u32> = units.collect();
+            units.sort_unstable();
+            units
+        };
+        let erased = sorted(&mut index.erased.iter().map(|&Reverse((_, unit))| unit));
+        assert!(of_state(|state| state == State::Erased).eq(erased), "erased units of lane {lane}");
+        let dirty = sorted(&mut index.dirty.iter().copied());
+        assert!(of_state(|state| matches!(state, State::Dirty(_))).eq(dirty), "dirty units of lane {lane}");
+        let erasing = of_state(|state| matches!(state, State::Erasing(_))).count();
+        let blocks = of_state(State::has_block).count();
+        assert_eq!(
+            (erasing, blocks),
+            (index.erasing as usize, index.blocks as usize),
+            "units of lane {lane}"
+        );
     }
 }
