@@ -15,7 +15,7 @@ use crate::parts::Parts;
 use crate::payload::{Data, Payload};
 use crate::placement::Placement;
 use crate::room::SuperblockLimits;
-use crate::scheduler::{EraseFailure, Event, Scheduler};
+use crate::scheduler::{EraseFailure, Event, Next, Scheduler};
 use crate::status::{Counts, LaneLength};
 use crate::superblock::SuperblockStore;
 use crate::units::{Cause, Holds, State, UnitTable};
@@ -239,9 +239,9 @@ impl<D: DataDevice> Engine<D> {
 
     /// Erases a unit of a lane, if one may be erased. Returns false where the device cannot take the request yet.
     pub(crate) fn start_erase(&mut self, lane: u32) -> bool {
-        let is_done = self.scheduler.submit_erase(lane, self.limits());
+        let next = self.scheduler.submit_erase(lane, self.limits());
         self.handle_events();
-        is_done
+        next == Next::Continue
     }
 
     /// Lets units be written, and erased in the background.

@@ -48,5 +48,5 @@ pub use operation::{Finished, Outcome, Ticket};
 pub use options::BlockOptions;
 pub use payload::{Data, Payload};
 pub use placement::Placement;
-pub use status::{BlockInfo, Counts, DamagedEnd, LaneLength, LaneStatus, Status};
+pub use status::{BlockInfo, Counts, DamagedEnd, End, LaneLength, LaneStatus, Status};
 pub use store::{BlockStore, StoreError};

@@ -9,7 +9,7 @@ use crate::header::{Content, Header, Superblock, VERSION};
 use crate::layout::{Geometry, Layout, UnitAddress};
 use crate::options::BlockOptions;
 use crate::scan::{HeaderRead, read_headers};
-use crate::status::DamagedEnd;
+use crate::status::{DamagedEnd, End};
 use flashlane_device::{DataDevice, UnitState};
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ pub(crate) fn survey<D: DataDevice>(
     options: &BlockOptions,
 ) -> Result<Survey, OpenError> {
     let name = device.profile().name.clone();
-    let (mut units, written) = unit_states(device, layout);
+    let ReportedUnits { mut units, written } = reported_units(device, layout);
     let failed = |reason| OpenError::Device { device: name.clone(), reason };
     let ends = read_ends(device, layout, written, options.verify_footers).map_err(failed)?;
     let newest = match ends.superblock_in_force(layout.geometry(), options.without_superblock) {
@@ -87,13 +87,16 @@ pub(crate) fn survey<D: DataDevice>(
     Ok(Survey { units, newest, damaged_ends, unreadable })
 }
 
-/// Asks the device for the state of every unit. Returns those that are not wholly written, and the others with their erase
-/// counts, unit after unit over all lanes, so that reading them keeps all lanes busy.
-#[allow(clippy::type_complexity)]
-fn unit_states<D: DataDevice>(
-    device: &D,
-    layout: &Layout,
-) -> (Vec<(UnitAddress, Found)>, Vec<(UnitAddress, Option<u32>)>) {
+/// The units as the device reports them.
+struct ReportedUnits {
+    /// Those that are not wholly written.
+    units: Vec<(UnitAddress, Found)>,
+    /// Those that are, with their erase counts, unit after unit over all lanes, so that reading them keeps all lanes busy.
+    written: Vec<(UnitAddress, Option<u32>)>,
+}
+
+/// Asks the device for the state of every unit.
+fn reported_units<D: DataDevice>(device: &D, layout: &Layout) -> ReportedUnits {
     let mut units = Vec::with_capacity(layout.all_units() as usize);
     let mut written = Vec::new();
     for unit in 0..layout.units {
@@ -113,7 +116,7 @@ fn unit_states<D: DataDevice>(
             }
         }
     }
-    (units, written)
+    ReportedUnits { units, written }
 }
 
 /// Reads the header of each written unit, and the footer where the header is not valid: a block whose header is lost is still
@@ -240,7 +243,7 @@ impl Ends {
             // Formatting erases everything. A header of another formatting, written elsewhere or before the last erase shows
             // that a later write was lost, or that the device lost its erase counts and the block may have been deleted.
             if (header.format, header.address, header.erases) == (format, address, erases) {
-                damaged_ends.extend(damaged_end.map(|is_header| DamagedEnd { address, id, is_header }));
+                damaged_ends.extend(damaged_end.map(|end| DamagedEnd { address, id, end }));
                 units.push((address, Found::Written(header)));
             } else {
                 let given_out = id.filter(|_| header.format == format);
@@ -251,12 +254,12 @@ impl Ends {
     }
 }
 
-/// Returns whether the header (or else the footer) is damaged, where just one of them is.
-fn damaged_end(header: Option<&HeaderRead>, footer: Option<&HeaderRead>) -> Option<bool> {
+/// Returns which end is damaged, where just one of them is.
+fn damaged_end(header: Option<&HeaderRead>, footer: Option<&HeaderRead>) -> Option<End> {
     match (header.and_then(HeaderRead::header), footer) {
         (Some(_), None) => None,
-        (Some(header), Some(footer)) => (footer.header() != Some(header)).then_some(false),
-        (None, _) => Some(true),
+        (Some(header), Some(footer)) => (footer.header() != Some(header)).then_some(End::Footer),
+        (None, _) => Some(End::Header),
     }
 }
 

@@ -65,6 +65,15 @@ pub(crate) enum Phase {
     Closing,
 }
 
+/// What follows an attempt to submit a request of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The lane's next request may be tried.
+    Continue,
+    /// The lane waits: for room in the device queue, for an erase, or for another lane.
+    LaneWaits,
+}
+
 /// The lanes of a device and their units.
 pub(crate) struct Scheduler<D> {
     port: Port<D>,
@@ -216,19 +225,19 @@ impl<D: DataDevice> Scheduler<D> {
     pub(crate) fn dispatch(&mut self, lane: u32, limits: SuperblockLimits) {
         let at = lane as usize;
         while let Some(read) = self.lanes[at].pop_read() {
-            if !self.submit_read(read) {
+            if self.submit_read(read) == Next::LaneWaits {
                 return;
             }
         }
         // An erase for the writes to come goes before them: it is short, and they would wait for it otherwise.
         let is_short = self.units.erased(lane) < self.reserve_units && !self.units.is_erasing(lane);
         let is_reading = self.lanes[at].reads_in_flight() > 0;
-        if self.is_ready() && is_short && !is_reading && !self.submit_erase(lane, limits) {
+        if self.is_ready() && is_short && !is_reading && self.submit_erase(lane, limits) == Next::LaneWaits {
             return;
         }
         while self.lanes[at].writes_in_flight() < self.writes_per_lane && self.lanes[at].waiting_writes() > 0
         {
-            if !self.submit_write(lane, limits) {
+            if self.submit_write(lane, limits) == Next::LaneWaits {
                 return;
             }
         }
@@ -237,8 +246,8 @@ impl<D: DataDevice> Scheduler<D> {
         }
     }
 
-    /// Submits a read. Returns whether the next request may be tried.
-    fn submit_read(&mut self, read: BlockRead) -> bool {
+    /// Submits a read.
+    fn submit_read(&mut self, read: BlockRead) -> Next {
         let UnitAddress { lane, unit } = read.address;
         let granule_bytes = self.layout.granule_bytes;
         let payload = self.layout.unit_offset(unit) + self.layout.header_bytes;
@@ -250,25 +259,25 @@ impl<D: DataDevice> Scheduler<D> {
         match self.port.submit(request, Some(buffer), InFlight::Read(read)) {
             Submitted::Accepted => {
                 queue.read_started();
-                true
+                Next::Continue
             }
             Submitted::Busy(operation, _) => {
                 let InFlight::Read(read) = operation else { unreachable!("a read was submitted") };
                 queue.requeue_read(read);
                 self.waits_for_other_lane = true;
-                false
+                Next::LaneWaits
             }
             Submitted::Refused(operation, _, refusal) => {
                 let InFlight::Read(read) = operation else { unreachable!("a read was submitted") };
                 let failure = GetFailure::Refused { id: read.pending.id, address: read.address, refusal };
                 self.events.push_back(Event::Read { read, result: Err(failure) });
-                true
+                Next::Continue
             }
         }
     }
 
-    /// Submits the first write of a lane. Returns whether the next request may be tried.
-    fn submit_write(&mut self, lane: u32, limits: SuperblockLimits) -> bool {
+    /// Submits the first write of a lane.
+    fn submit_write(&mut self, lane: u32, limits: SuperblockLimits) -> Next {
         let at = lane as usize;
         let first = self.lanes[at].first_write().expect("a write waits");
         let superblock_needs_unit = first.is_block() && !self.room().may_block_take_unit(limits);
@@ -277,10 +286,10 @@ impl<D: DataDevice> Scheduler<D> {
             Write::Block(_) => self.units.least_worn(lane),
             Write::Superblock(copy) => self.units.nearest_to(copy.region, lane),
         };
-        let Some(address) = unit else { return self.wait_for_unit(lane, superblock_needs_unit, limits) };
+        let Some(address) = unit else { return self.erase_for_write(lane, superblock_needs_unit, limits) };
         if !self.port.has_room() {
             self.waits_for_other_lane = true;
-            return false;
+            return Next::LaneWaits;
         }
         let mut write = self.lanes[at].pop_write().expect("a write waits");
         let holds = write.holds();
@@ -297,12 +306,12 @@ impl<D: DataDevice> Scheduler<D> {
                     is_superblock || self.room().has_superblock_units(limits, 0),
                     "{address:?} is a superblock's"
                 );
-                true
+                Next::Continue
             }
             Submitted::Busy(operation, buffer) => {
                 self.lanes[at].requeue_write(returned_write(operation, buffer));
                 self.waits_for_other_lane = true;
-                false
+                Next::LaneWaits
             }
             Submitted::Refused(operation, buffer, refusal) => {
                 self.lanes[at].remove_write();
@@ -310,14 +319,14 @@ impl<D: DataDevice> Scheduler<D> {
                 let write = returned_write(operation, buffer);
                 let result = Err(PutFailure::Refused(refusal));
                 self.events.push_back(Event::Written { write, result, retired: None });
-                true
+                Next::Continue
             }
         }
     }
 
-    /// The first write of a lane has no unit: it waits for an erase, or ends where no unit will be erased. Returns whether
-    /// the next request may be tried.
-    fn wait_for_unit(&mut self, lane: u32, superblock_needs_unit: bool, limits: SuperblockLimits) -> bool {
+    /// The first write of a lane has no unit: begins an erase for it, unless one is in flight, or ends it where no unit will be
+    /// erased.
+    fn erase_for_write(&mut self, lane: u32, superblock_needs_unit: bool, limits: SuperblockLimits) -> Next {
         let first = self.lanes[lane as usize].first_write_mut().expect("a write waits");
         // A copy of the superblock must not wait for a unit that is erased only after it.
         let has_dirty = match first {
@@ -333,20 +342,20 @@ impl<D: DataDevice> Scheduler<D> {
                 self.submit_erase(lane, limits);
             }
             self.waits_for_other_lane |= superblock_needs_unit;
-            return false;
+            return Next::LaneWaits;
         }
         let write = self.lanes[lane as usize].pop_write().expect("a write waits");
         self.lanes[lane as usize].remove_write();
         self.events.push_back(Event::Written { write, result: Err(PutFailure::NoUnit), retired: None });
-        true
+        Next::Continue
     }
 
-    /// Erases a unit of a lane, if one may be erased. Returns whether the next request may be tried.
-    pub(crate) fn submit_erase(&mut self, lane: u32, limits: SuperblockLimits) -> bool {
+    /// Erases a unit of a lane, if one may be erased.
+    pub(crate) fn submit_erase(&mut self, lane: u32, limits: SuperblockLimits) -> Next {
         loop {
             let Some(address) = self.units.next_erasable(lane, limits.recorded_below) else {
                 self.waits_for_other_lane |= self.units.has_dirty(lane);
-                return true;
+                return Next::Continue;
             };
             let State::Dirty(cause) = self.units.state(address) else {
                 panic!("{address:?} is queued to be erased as {:?}", self.units.state(address))
@@ -356,11 +365,11 @@ impl<D: DataDevice> Scheduler<D> {
             match self.port.submit(request, None, InFlight::Erase { address, cause }) {
                 Submitted::Accepted => {
                     self.units.start_erase(address);
-                    return true;
+                    return Next::Continue;
                 }
                 Submitted::Busy(..) => {
                     self.waits_for_other_lane = true;
-                    return false;
+                    return Next::LaneWaits;
                 }
                 // The next unit may be accepted.
                 Submitted::Refused(..) => {

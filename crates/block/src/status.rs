@@ -36,8 +36,17 @@ pub struct DamagedEnd {
     pub address: UnitAddress,
     /// The block in it; `None` for a copy of the superblock.
     pub id: Option<u64>,
-    /// Whether the header is damaged; otherwise the footer is.
-    pub is_header: bool,
+    /// Which one.
+    pub end: End,
+}
+
+/// An end of a unit, where a record identifies its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The beginning.
+    Header,
+    /// The end.
+    Footer,
 }
 
 /// State of the whole layer.

@@ -2,7 +2,7 @@
 //! can be repaired and written again.
 
 use flashlane_base::{Random, Seed};
-use flashlane_block::{BlockOptions, Blocks, Outcome, UnitAddress};
+use flashlane_block::{BlockOptions, Blocks, End, Outcome, UnitAddress};
 use flashlane_block_trial::payload_of;
 use flashlane_device::{Buffer, DataDevice, Device, NullDevice, Request};
 use flashlane_layer::Backed;
@@ -204,7 +204,7 @@ fn superblock_copies_lie_a_quarter_of_the_device_apart() {
 
 #[test]
 fn repair_copies_blocks_with_a_damaged_header_or_footer() {
-    for (offset, id, is_header) in [(0, 3, true), (UNIT_BYTES - 512, 5, false)] {
+    for (offset, id, end) in [(0, 3, End::Header), (UNIT_BYTES - 512, 5, End::Footer)] {
         let below = Backed::new(NullDevice::new(UNIT_BYTES * 32 + 4 * SECTOR_BYTES));
         let below = Lanes::format(below, shape(2), Seed(1)).unwrap_or_else(|error| panic!("{error}"));
         let mut blocks = Blocks::format(below, 1, BlockOptions::default()).unwrap();
@@ -217,7 +217,7 @@ fn repair_copies_blocks_with_a_damaged_header_or_footer() {
         let options = BlockOptions { verify_footers: true, ..BlockOptions::default() };
         let mut blocks = Blocks::open(Lanes::open(below).unwrap(), options).unwrap();
         let found: Vec<_> = blocks.damaged_ends().collect();
-        assert!(found.len() == 1 && (found[0].id, found[0].is_header) == (Some(id), is_header), "{found:?}");
+        assert!(found.len() == 1 && (found[0].id, found[0].end) == (Some(id), end), "{found:?}");
         blocks.repair(false).unwrap();
         let lanes = Lanes::open(blocks.into_device().into_inner()).unwrap();
         let mut blocks = Blocks::open(lanes, options).unwrap();

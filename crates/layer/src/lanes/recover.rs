@@ -56,17 +56,19 @@ pub(super) fn lanes<D: DataDevice>(
     {
         return Ok(opened);
     }
-    if options.looks_for_blocks
-        && let Some(shape) = blocks(blocking)?
-    {
-        let device = blocking.device.profile().name.clone();
-        let found = shape.map(|shape| shape.settings());
-        return Err(match options.shape {
-            None => LanesError::OnlyBlocks { device, shape: found },
-            Some(given) => LanesError::OtherPlaces { device, given: given.settings(), found },
-        });
+    if !options.looks_for_blocks {
+        return Err(error);
     }
-    Err(error)
+    let found = match blocks(blocking)? {
+        FoundBlocks::None => return Err(error),
+        FoundBlocks::OfUnknownShape => None,
+        FoundBlocks::OfShape(shape) => Some(shape.settings()),
+    };
+    let device = blocking.device.profile().name.clone();
+    Err(match options.shape {
+        None => LanesError::OnlyBlocks { device, shape: found },
+        Some(given) => LanesError::OtherPlaces { device, given: given.settings(), found },
+    })
 }
 
 /// Returns the lanes in this shape, where the heads of the units, or the rest of the table, confirm it.
@@ -144,25 +146,33 @@ fn table_id<D: DataDevice>(
     Ok(None)
 }
 
-/// Searches quickly for blocks and returns their shape where it finds a superblock of them: every sector near the
-/// beginning, and some at multiples of 1 MiB, where units of whole MiB begin.
-fn blocks<D: DataDevice>(blocking: &mut Blocking<'_, D>) -> Result<Option<Option<Shape>>, LanesError> {
+/// What a quick search for blocks found.
+enum FoundBlocks {
+    None,
+    /// Blocks, but no superblock of theirs.
+    OfUnknownShape,
+    OfShape(Shape),
+}
+
+/// Searches quickly for blocks, and for a superblock of them: every sector near the beginning, and some at multiples of 1 MiB,
+/// where units of whole MiB begin.
+fn blocks<D: DataDevice>(blocking: &mut Blocking<'_, D>) -> Result<FoundBlocks, LanesError> {
     const ACTION: &str = "look for blocks";
     let device_bytes = blocking.device.profile().capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;
     let near = (0..NEAR_BYTES.min(device_bytes)).step_by(PORTION_BYTES as usize);
     let near = near.map(|at| (at, (device_bytes - at).min(PORTION_BYTES) / SECTOR_BYTES));
     let far = (0..FAR_LOOKS).map(|nth| (NEAR_BYTES + nth * PORTION_BYTES, 1));
     let far = far.take_while(|(at, _)| at + SECTOR_BYTES <= device_bytes);
-    let mut seen = None;
+    let mut found = FoundBlocks::None;
     for (at, count) in near.chain(far) {
         for block in blocking.read_sectors(ACTION, at, count)?.into_iter().flatten() {
             let Some(head) = UnitHead::decode(&block).filter(UnitHead::is_of_blocks) else { continue };
             if let Some(BlocksShape { lanes, unit_bytes, read_unit_bytes, .. }) = shape_of(&head) {
                 let shape = Shape { lanes, unit_bytes, read_unit_bytes, write_unit_bytes: unit_bytes };
-                return Ok(Some(Some(shape)));
+                return Ok(FoundBlocks::OfShape(shape));
             }
-            seen = Some(None);
+            found = FoundBlocks::OfUnknownShape;
         }
     }
-    Ok(seen)
+    Ok(found)
 }

@@ -1,7 +1,7 @@
 //! The first line of `ls`, `status` and `fsck`: whether the device is sound, and otherwise what to do.
 
 use crate::suggest::quoted;
-use flashlane_block::{BlockInfo, DamagedEnd, LaneStatus, UnitAddress};
+use flashlane_block::{BlockInfo, DamagedEnd, End, LaneStatus, UnitAddress};
 use flashlane_device::Device;
 use flashlane_open::{AnyBlocks, Target};
 use std::ops::Range;
@@ -78,7 +78,10 @@ fn unit_named(blocks: &AnyBlocks, address: UnitAddress) -> String {
 /// Names a damaged header or footer and the contents of its unit.
 pub fn end_named(blocks: &AnyBlocks, end: &DamagedEnd) -> String {
     let what = end.id.map_or_else(|| "the superblock".to_owned(), |id| format!("block {id}"));
-    let which = if end.is_header { "header" } else { "footer" };
+    let which = match end.end {
+        End::Header => "header",
+        End::Footer => "footer",
+    };
     format!("the {which} of {what}: {}", unit_named(blocks, end.address))
 }
 
