@@ -73,7 +73,7 @@ use pending::{Pending, Step};
 use recover::RecoverOptions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use table::Table;
+use table::{Found, Table};
 
 /// Lanes over a device that stores data.
 pub struct Lanes<D> {
@@ -176,16 +176,8 @@ impl<D: DataDevice> Lanes<D> {
     ) -> Result<Self, LanesError> {
         let mut next = 0;
         let mut blocking = Blocking { device: &mut below, next: &mut next };
-        let mut opened = open::superblock(&mut blocking, accept)
-            .or_else(|error| recover::lanes(&mut blocking, recovery, error))?;
-        let (mut records, found) = open::table(&mut blocking, &mut opened)?;
-        if opened.damage.lost_sectors > 0 && opened.recovered.is_none() && recovery.looks_for_blocks {
-            opened.recovered = recover::in_layout(&mut blocking, &opened.layout)?;
-        }
-        if let Some(recovered) = &opened.recovered {
-            recovered.fill(&opened.layout, &mut records, &found);
-        }
-        let foreign_heads = foreign_units(&mut blocking, &mut opened, &records, checks_erased)?;
+        let stored = read_state(&mut blocking, recovery, checks_erased, accept)?;
+        let StoredState { opened, records, found, foreign_heads } = stored;
         if repair == Repair::Ours && !below.profile().read_only {
             opened.check_writable(&below.profile().name)?;
         }
@@ -243,10 +235,11 @@ impl<D: DataDevice> Lanes<D> {
         }
         self.ready.append(&mut out);
         let mut blocking = Blocking { device: &mut self.below, next: &mut self.next };
-        let mut opened = open::superblock(&mut blocking, |_| Ok(()))?;
-        open::table(&mut blocking, &mut opened)?;
+        let opened = read_state(&mut blocking, RecoverOptions::default(), false, |_| Ok(()))?.opened;
         self.is_recovered = false;
         self.damage = Damage { foreign_units: self.foreign_units(), ..opened.damage };
+        // What could not be written is tried again with the next write.
+        self.superblocks = opened.superblocks;
         match opened.damage == Damage::default() {
             true => Ok(()),
             false => Err(LanesError::NotRepaired { device: self.below.profile().name.clone() }),
@@ -309,17 +302,37 @@ fn units(profile: &Profile, layout: &Layout, records: &[Record], foreign: &BTree
     units
 }
 
-/// Returns the units with foreign data, where they are to be checked, and counts them in `opened`.
-fn foreign_units<D: DataDevice>(
+/// What a device stores of its lanes.
+struct StoredState {
+    opened: Opened,
+    /// A record for each unit, and the condition of each sector of the table.
+    records: Vec<Record>,
+    found: Vec<Found>,
+    /// Units whose head was read and holds foreign data.
+    foreign_heads: BTreeSet<u64>,
+}
+
+/// Reads superblock and table, with `recovery` of what is lost of them, and with `checks_erased` the heads of erased units.
+/// Nothing is written.
+fn read_state<D: DataDevice>(
     blocking: &mut Blocking<'_, D>,
-    opened: &mut Opened,
-    records: &[Record],
+    recovery: RecoverOptions,
     checks_erased: bool,
-) -> Result<BTreeSet<u64>, LanesError> {
-    if !checks_erased {
-        return Ok(BTreeSet::new());
+    accept: impl FnOnce(&Shape) -> Result<(), LanesError>,
+) -> Result<StoredState, LanesError> {
+    let mut opened =
+        open::superblock(blocking, accept).or_else(|error| recover::lanes(blocking, recovery, error))?;
+    let (mut records, found) = open::table(blocking, &mut opened)?;
+    if opened.damage.lost_sectors > 0 && opened.recovered.is_none() && recovery.looks_for_blocks {
+        opened.recovered = recover::in_layout(blocking, &opened.layout)?;
     }
-    let found = heads::foreign(blocking, &opened.layout, records)?;
-    opened.damage.foreign_units = found.len() as u64;
-    Ok(found)
+    if let Some(recovered) = &opened.recovered {
+        recovered.fill(&opened.layout, &mut records, &found);
+    }
+    let mut foreign_heads = BTreeSet::new();
+    if checks_erased {
+        foreign_heads = heads::foreign(blocking, &opened.layout, &records)?;
+        opened.damage.foreign_units = foreign_heads.len() as u64;
+    }
+    Ok(StoredState { opened, records, found, foreign_heads })
 }

@@ -1,10 +1,10 @@
 //! The device interface of the lanes.
 
 use super::blocking::Blocking;
-use super::open::Opened;
 use super::pending::Step;
+use super::recover::RecoverOptions;
 use super::table::Table;
-use super::{Lanes, foreign_units, open, units};
+use super::{Lanes, StoredState, read_state, units};
 use flashlane_base::Instant;
 use flashlane_device::{
     AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Profile, Request, RequestId,
@@ -97,21 +97,15 @@ impl<D: DataDevice> Device for Lanes<D> {
         self.ready.extend(lost);
         (self.in_flight, self.is_background_writing) = (0, false);
         let mut blocking = Blocking { device: &mut self.below, next: &mut self.next };
-        let found = open::superblock(&mut blocking, |_| Ok(()))
-            .and_then(|mut opened| open::table(&mut blocking, &mut opened).map(|found| (opened, found)))
-            .and_then(|(mut opened, (records, found))| {
-                let foreign = foreign_units(&mut blocking, &mut opened, &records, self.checks_erased)?;
-                Ok((opened, records, found, foreign))
-            });
-        match found {
-            Ok((Opened { superblock, damage, superblocks, .. }, records, found, foreign))
-                if superblock == self.superblock =>
+        match read_state(&mut blocking, RecoverOptions::default(), self.checks_erased, |_| Ok(())) {
+            Ok(StoredState { opened, records, found, foreign_heads })
+                if opened.superblock == self.superblock =>
             {
-                self.damage = damage;
-                (self.superblocks, self.repairs_in_background) = (superblocks, false);
-                self.units = units(&self.profile, &self.layout, &records, &foreign);
-                self.foreign_heads = foreign;
-                self.table = Table::new(self.layout, superblock.id, records, &found);
+                self.damage = opened.damage;
+                (self.superblocks, self.repairs_in_background) = (opened.superblocks, false);
+                self.units = units(&self.profile, &self.layout, &records, &foreign_heads);
+                self.foreign_heads = foreign_heads;
+                self.table = Table::new(self.layout, self.superblock.id, records, &found);
             }
             _ => self.device_lost = true,
         }

@@ -33,7 +33,7 @@ impl<D: DataDevice> Lanes<D> {
                 self.is_background_writing = true;
                 self.steps.insert(id, Step::Superblock);
             }
-            // The other superblock is sound.
+            // The other superblock is sound. This one is written when the lanes are opened or repaired again.
             Err((error, _)) => self.device_lost |= error == SubmitError::DeviceLost,
         }
     }
@@ -52,7 +52,8 @@ impl<D: DataDevice> Lanes<D> {
                     !matches!(error, SubmitError::Full { .. }),
                     "a request below is reserved for each request"
                 );
-                self.device_lost |= error == SubmitError::DeviceLost;
+                // Without a record no state is durable: whatever the reason, no further request is accepted.
+                self.device_lost = true;
                 self.is_background_writing &= !is_background;
                 let (now, mut out) = (self.below.now(), std::mem::take(&mut self.ready));
                 self.sector_ended(due.sector, Err(Failure::DeviceLost), Some(buffer), now, &mut out);
