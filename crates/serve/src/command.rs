@@ -1,6 +1,7 @@
 //! Commands to a served device, whatever protocol they come by.
 
-use flashlane_device::Buffer;
+use flashlane_base::{Duration, Instant};
+use flashlane_device::{Buffer, Operation};
 
 /// What a client sees of the device.
 #[derive(Clone, Debug)]
@@ -29,6 +30,23 @@ impl Export {
         let first = offset_bytes / unit * unit;
         (first, (offset_bytes + length_bytes).div_ceil(unit) * unit - first)
     }
+}
+
+/// A command as a client asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// When it was read, in the time of the device.
+    pub at: Instant,
+    /// From then until the device had done it.
+    pub took: Duration,
+    /// Read, write, trim or flush. Zeros count as what they were made of.
+    pub operation: Operation,
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Length; 0 for a flush only.
+    pub length_bytes: u64,
+    /// Whether it had to be durable when it ended.
+    pub durable: bool,
 }
 
 /// A command to carry out. Its range lies inside the export and has at least one byte.

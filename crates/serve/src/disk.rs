@@ -8,8 +8,7 @@
 //! Invariants: `in_flight` tasks have a request at the device; those in `ready` wait for room in its queue, those in `blocked`
 //! for another task; `exclusive` is the number of tasks that others must wait for, blocked ones included.
 
-use crate::command::{Action, Command, Error, Export, Extent};
-use crate::served::Asked;
+use crate::command::{Action, Asked, Command, Error, Export, Extent};
 use crate::task::{Next, Step, Tag, Task, data_bytes};
 use crate::written::{Reserved, Written};
 use flashlane_base::Instant;

@@ -8,6 +8,7 @@
 //! | `disk`, `task`, `written` | commands of any offset and length as requests to a device; which bytes were written |
 //! | `served` | [`Served`]: the device with its commands in progress and their counts |
 //! | `engine` | NBD clients and their commands, without sockets |
+//! | `options` | what is served, and to how many |
 //! | `output` | replies that a client has not taken |
 //! | `stats` | counts, latency, and the lateness that says whether a run is valid |
 //! | `trial` | the lateness to expect of this machine |
@@ -23,6 +24,7 @@ mod engine;
 mod fuse;
 pub mod nbd;
 mod network;
+mod options;
 mod output;
 mod real_time;
 mod served;
@@ -32,15 +34,16 @@ mod trial;
 mod uri;
 mod written;
 
-pub use command::{Action, Command, Error, Export, Extent};
-pub use engine::{CLIENT_MEMORY_BYTES_MIN, Engine, Options};
+pub use command::{Action, Asked, Command, Error, Export, Extent};
+pub use engine::Engine;
 pub use flashlane_host::Address;
 pub use fuse::{
     FuseServer, Inbox, MountError, MountPoint, MountPointError, Mounted, Outbox, Unmounted, how_to_use,
 };
 pub use network::{Bound, ListenError, Server};
+pub use options::{CLIENT_MEMORY_BYTES_MIN, Options};
 pub use real_time::{RealTime, WallClock};
-pub use served::{Asked, Replied, Served};
+pub use served::{Replied, Served};
 pub use stats::{LATENESS_SHARE_MAX, Lateness, OperationStats, Stats};
 pub use trial::trial_lateness;
 pub use uri::{how_to_connect, uri};

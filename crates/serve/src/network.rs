@@ -6,7 +6,8 @@
 //!
 //! Invariant: a client from which bytes may have come is in `readable`, or in `full` if it had no room for commands.
 
-use crate::engine::{ClientId, Engine, Options};
+use crate::engine::{ClientId, Engine};
+use crate::options::Options;
 use crate::served::{CLIENT_WAIT, Served};
 use flashlane_base::{Duration, Instant};
 use flashlane_device::DataDevice;

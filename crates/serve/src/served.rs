@@ -3,36 +3,19 @@
 //! A server starts commands, lets the device work until [`work_until`](Served::work_until), takes the commands that ended and
 //! replies to them, and sleeps for [`asleep`](Served::asleep). So every server keeps the device's time in the same way.
 
-use crate::command::{Command, Export};
+use crate::command::{Asked, Command, Export};
 use crate::disk::{Disk, Finished};
-use crate::engine::Options;
+use crate::options::Options;
 use crate::stats::Stats;
 use crate::task::Tag;
 use flashlane_base::{Duration, Histogram, Instant};
-use flashlane_device::{Counters, DataDevice, Operation, Profile};
+use flashlane_device::{Counters, DataDevice, Profile};
 use flashlane_host::Clock;
 
 /// Longest wait for a real device before clients are looked at.
 const DEVICE_WAIT: Duration = Duration::from_us(50);
 /// Longest wait for clients before the end of the server is looked for, and an idle simulation advanced.
 pub(crate) const CLIENT_WAIT: Duration = Duration::from_ms(50);
-
-/// A command as a client asked for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// When it was read, in the time of the device.
-    pub at: Instant,
-    /// From then until the device had done it.
-    pub took: Duration,
-    /// Read, write, trim or flush. Zeros count as what they were made of.
-    pub operation: Operation,
-    /// First byte.
-    pub offset_bytes: u64,
-    /// Length; 0 for a flush only.
-    pub length_bytes: u64,
-    /// Whether it had to be durable when it ended.
-    pub durable: bool,
-}
 
 /// A command with its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

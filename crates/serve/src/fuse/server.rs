@@ -11,7 +11,7 @@ use super::mounted::{MountError, Mounted, Unmounted};
 use super::queue::{Inbox, Outbox};
 use crate::command::Command;
 use crate::disk::{Answer, Finished};
-use crate::engine::Options;
+use crate::options::Options;
 use crate::served::{CLIENT_WAIT, Served};
 use crate::task::Tag;
 use flashlane_base::Duration;
