@@ -8,7 +8,7 @@ use crate::queue::{InFlight, Queue};
 use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{
     AtRisk, Buffer, Completion, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
-    SubmitError, Unit, Units,
+    SubmitError, Unit, UnitRules,
 };
 
 /// Probabilities of failure per request, from 0 to 1.
@@ -26,7 +26,7 @@ pub struct MemoryFaults {
 #[derive(Clone, Debug)]
 pub struct MemoryLanes {
     profile: Profile,
-    units: Units,
+    units: UnitRules,
     bytes: Vec<u8>,
     queue: Queue,
     random: Random,
@@ -57,7 +57,7 @@ impl MemoryLanes {
             begins_written: false,
         };
         Self {
-            units: Units::new(&profile),
+            units: UnitRules::new(&profile),
             bytes: vec![0; (profile.capacity_bytes * u64::from(lanes)) as usize],
             profile,
             queue: Queue::default(),

@@ -25,5 +25,5 @@ pub use null::NullDevice;
 pub use profile::{OverProvisioning, OverProvisioningChange, Profile};
 pub use request::{Completion, Failure, Lane, Request, RequestId, SubmitError};
 pub use time_split::{Part, TimeSplit};
-pub use unit::{Rule, Unit, UnitState, Units};
+pub use unit::{Rule, Unit, UnitRules, UnitState};
 pub use unit_head::{BlocksShape, UNIT_MAGIC, UnitHead, UnitKind};

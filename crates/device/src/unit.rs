@@ -2,7 +2,7 @@
 //!
 //! Flash is written in order and cannot be overwritten: a unit is erased as a whole, then written from its start. A
 //! conventional drive hides this. Software-defined flash and zoned drives expose it: they report the state of every
-//! unit through [`Device::unit`](crate::Device::unit) and refuse requests that the state forbids. [`Units`] tracks the
+//! unit through [`Device::unit`](crate::Device::unit) and refuse requests that the state forbids. [`UnitRules`] tracks the
 //! states, so that all such devices have the same rules:
 //!
 //! - a request lies within one unit;
@@ -112,13 +112,13 @@ struct Entry {
 /// A device MUST call [`admit`](Self::admit) before it accepts a request, and [`accepted`](Self::accepted) and
 /// [`ended`](Self::ended) for each request that it accepts.
 #[derive(Clone, Debug)]
-pub struct Units {
+pub struct UnitRules {
     unit_bytes: u64,
     per_lane: u64,
     entries: Vec<Entry>,
 }
 
-impl Units {
+impl UnitRules {
     /// Creates the units of a device with this profile, all writable and with 0 erases.
     ///
     /// # Panics
@@ -247,7 +247,7 @@ impl Units {
 mod tests {
     use super::*;
 
-    fn book() -> Units {
+    fn book() -> UnitRules {
         let profile = Profile {
             name: "lanes".into(),
             capacity_bytes: 4 * 1024,
@@ -261,14 +261,14 @@ mod tests {
             over_provisioning: None,
             begins_written: false,
         };
-        Units::new(&profile)
+        UnitRules::new(&profile)
     }
 
     fn erase(offset_bytes: u64) -> Request {
         Request::erase(0, offset_bytes, 1024)
     }
 
-    fn done(book: &mut Units, request: Request) {
+    fn done(book: &mut UnitRules, request: Request) {
         book.accepted(&request);
         book.ended(&request, &Ok(()));
     }

@@ -17,7 +17,7 @@
 //! ```text
 //! device     submit_with
 //! requests   accept: check it, submit its data to the device below (`pending` has the requests in flight)
-//! device     reap ─> requests: process, when the data is durable
+//! device     reap ─> requests: request_below_ended, when the data is durable
 //! table      the record of the unit changes, its sector is due
 //! records    write_sectors ─> sector_ended
 //! requests   complete
@@ -29,6 +29,12 @@
 //! bytes, `layout` their locations) with one request at a time (`blocking`). If records are damaged, `search` looks for the
 //! superblock's copy at an earlier end, and `recover` and `recovered` derive records from the heads of units (`heads`); `flaw`
 //! and `ours` distinguish damage from foreign data.
+//!
+//! # Three tables of unit states
+//! The rules of erase units ([`UnitRules`]) hold the states of completed requests, and decide whether a request is accepted. The
+//! table of records (`table`) holds the states as they are, or are going to be, on the device: it decides what opening finds.
+//! They differ while a request is in flight and where foreign data stands on a unit, and each completion brings them together.
+//! What the content of a unit means (a block, a superblock, to be erased) is the block layer's, whose own unit table lies above.
 //!
 //! Every write is durable when it completes, requested or not. The request to the device below uses the caller's buffer: no data
 //! is copied. The layout on the device is in `docs/layout.md`.
@@ -66,14 +72,14 @@ pub use open::Damage;
 use crate::label::label;
 use blocking::Blocking;
 use flashlane_base::{Instant, Seed};
-use flashlane_device::{Buffer, Completion, DataDevice, Lane, Profile, RequestId, UnitState, Units};
+use flashlane_device::{Buffer, Completion, DataDevice, Lane, Profile, RequestId, UnitRules, UnitState};
 use layout::Layout;
 use open::Opened;
 use pending::{Pending, Step};
 use recover::RecoverOptions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use table::{Found, Table};
+use table::{Found, RecordTable};
 
 /// Lanes over a device that stores data.
 pub struct Lanes<D> {
@@ -82,9 +88,9 @@ pub struct Lanes<D> {
     superblock: Superblock,
     layout: Layout,
     /// States of completed requests, which decide what the rules of erase units allow.
-    units: Units,
+    units: UnitRules,
     /// States as they are, or are going to be, on the device.
-    table: Table<Pending>,
+    table: RecordTable<Pending>,
     /// Requests in flight below, by their ids there.
     steps: BTreeMap<RequestId, Step>,
     next: u64,
@@ -188,7 +194,7 @@ impl<D: DataDevice> Lanes<D> {
             units: units(&profile, &layout, &records, &foreign_heads),
             checks_erased,
             foreign_heads,
-            table: Table::new(layout, superblock.id, records, &found),
+            table: RecordTable::new(layout, superblock.id, records, &found),
             below,
             profile,
             superblock,
@@ -228,7 +234,7 @@ impl<D: DataDevice> Lanes<D> {
             let mut arrived = std::mem::take(&mut self.arrived);
             self.below.reap(Instant::FAR, &mut arrived);
             for below in arrived.drain(..) {
-                self.process(&below, &mut out);
+                self.request_below_ended(&below, &mut out);
             }
             self.arrived = arrived;
             self.write_sectors();
@@ -291,8 +297,8 @@ impl<D: DataDevice> Lanes<D> {
 
 /// Returns the units of the table's records. Units with foreign data count as written, so that they are not overwritten
 /// unread.
-fn units(profile: &Profile, layout: &Layout, records: &[Record], foreign: &BTreeSet<u64>) -> Units {
-    let mut units = Units::new(profile);
+fn units(profile: &Profile, layout: &Layout, records: &[Record], foreign: &BTreeSet<u64>) -> UnitRules {
+    let mut units = UnitRules::new(profile);
     for (record, number) in records.iter().zip(0_u64..) {
         let (lane, unit) = layout.lane_and_unit(number);
         let is_foreign = foreign.contains(&number);

@@ -3,7 +3,7 @@
 //! After sdf14 (Ouyang et al., "SDF: Software-Defined Flash for Web-Scale Internet Storage Systems", ASPLOS 2014,
 //! section 2). A unit is an erase block on each plane of a channel; it is erased by a command, written as a whole and
 //! read in pages. A write completes when all of it is on flash: there is no buffer, nothing is cleaned or moved, and a
-//! power cut takes nothing that completed. The rules are those of [`Units`]; flash, link and error correction are those
+//! power cut takes nothing that completed. The rules are those of [`UnitRules`]; flash, link and error correction are those
 //! of [`Drive`](crate::Drive), in the kernel that both share; what is in between, the channel's `Engine`, is a map of blocks.
 //!
 //! Cost: what a write or an erase does to all planes of a die at once is one operation of the flash, so that a page of a
@@ -25,7 +25,7 @@ use engine::Engine;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
     AtRisk, Completion, Counters, Device, Failure, Lane, Operation, Profile, Request, RequestId, SubmitError,
-    TimeSplit, Unit, UnitState, Units,
+    TimeSplit, Unit, UnitRules, UnitState,
 };
 use job::Job;
 use shape::Shape;
@@ -38,7 +38,7 @@ pub struct Sdf {
     correction: Option<Correction>,
     /// By lane.
     engines: Vec<Engine>,
-    units: Units,
+    units: UnitRules,
     counts: Counts,
     /// An empty list, kept to spare its allocation.
     erased: Vec<u32>,
@@ -80,7 +80,7 @@ impl Sdf {
             begins_written: false,
         };
         let engines = Engine::all(config, &shape, seed);
-        let mut units = Units::new(&profile);
+        let mut units = UnitRules::new(&profile);
         let state = match config.initial.state {
             InitialState::Full => UnitState::Written { bytes: shape.unit_bytes },
             _ => UnitState::ERASED,

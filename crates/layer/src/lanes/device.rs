@@ -3,7 +3,7 @@
 use super::blocking::Blocking;
 use super::pending::Step;
 use super::recover::RecoverOptions;
-use super::table::Table;
+use super::table::RecordTable;
 use super::{Lanes, StoredState, read_state, units};
 use flashlane_base::Instant;
 use flashlane_device::{
@@ -38,7 +38,7 @@ impl<D: DataDevice> Device for Lanes<D> {
             let mut arrived = std::mem::take(&mut self.arrived);
             self.below.reap(until, &mut arrived);
             for below in arrived.drain(..) {
-                self.process(&below, out);
+                self.request_below_ended(&below, out);
             }
             self.arrived = arrived;
             self.write_sectors();
@@ -105,7 +105,7 @@ impl<D: DataDevice> Device for Lanes<D> {
                 (self.superblocks, self.repairs_in_background) = (opened.superblocks, false);
                 self.units = units(&self.profile, &self.layout, &records, &foreign_heads);
                 self.foreign_heads = foreign_heads;
-                self.table = Table::new(self.layout, self.superblock.id, records, &found);
+                self.table = RecordTable::new(self.layout, self.superblock.id, records, &found);
             }
             _ => self.device_lost = true,
         }

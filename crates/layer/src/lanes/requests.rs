@@ -139,7 +139,7 @@ impl<D: DataDevice> Lanes<D> {
     }
 
     /// Processes a completion below.
-    pub(super) fn process(&mut self, below: &Completion, out: &mut Vec<Completion>) {
+    pub(super) fn request_below_ended(&mut self, below: &Completion, out: &mut Vec<Completion>) {
         let step = self.steps.remove(&below.id).expect("a completed request was in flight");
         let buffer = self.below.take_buffer(below.id);
         let pending = match step {

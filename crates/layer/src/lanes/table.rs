@@ -51,7 +51,7 @@ pub(super) struct Due {
 }
 
 /// The table. `T` is a waiter for a durable change.
-pub(super) struct Table<T> {
+pub(super) struct RecordTable<T> {
     layout: Layout,
     id: [u8; 16],
     records: Vec<Record>,
@@ -66,7 +66,7 @@ pub(super) struct Table<T> {
     spare: Vec<Buffer>,
 }
 
-impl<T> Table<T> {
+impl<T> RecordTable<T> {
     pub fn new(layout: Layout, id: [u8; 16], records: Vec<Record>, found: &[Found]) -> Self {
         let sector = |found: &Found| Sector {
             sequence: found.sequence,
@@ -189,12 +189,12 @@ mod tests {
     use super::*;
     use flashlane_device::UnitState;
 
-    fn table() -> Table<u32> {
+    fn table() -> RecordTable<u32> {
         let shape = Shape { lanes: 2, unit_bytes: 4096, read_unit_bytes: 512, write_unit_bytes: 4096 };
         let layout = Layout::new(shape, 1 << 20).unwrap();
         let records = vec![Record::NEW; layout.units() as usize];
         let found = Found { sequence: 1, newest: 0, in_sync: true, unsound: [false; 2] };
-        Table::new(layout, [7; 16], records, &vec![found; layout.sectors() as usize])
+        RecordTable::new(layout, [7; 16], records, &vec![found; layout.sectors() as usize])
     }
 
     const WRITTEN: Record = Record { state: UnitState::Written { bytes: 4096 }, erases: Some(0) };
