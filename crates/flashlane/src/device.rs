@@ -58,7 +58,7 @@ pub fn resolve(spec: &Spec) -> Result<Target, Failure> {
 /// Opens the device; several lanes form one address space.
 pub fn open(target: &Target, opening: &Opening<'_>) -> Result<Opened, Failure> {
     let OpenedDevice { device, warnings } = opening.options().open(target)?;
-    Ok(Opened { device, warnings: doubts(&warnings) })
+    Ok(Opened { device, warnings: warnings_of(&warnings) })
 }
 
 /// Opens the device for `what`, which requires random access. Refuses devices with erase units before opening them,
@@ -196,7 +196,7 @@ pub fn open_kept(target: &Target, opening: &Opening<'_>) -> Result<OpenedBytes, 
 
 fn open_data(target: &Target, options: OpenOptions) -> Result<OpenedBytes, Failure> {
     let OpenedDevice { device, warnings } = options.check_erased(true).open_data(target)?;
-    Ok(OpenedBytes { device, warnings: doubts(&warnings) })
+    Ok(OpenedBytes { device, warnings: warnings_of(&warnings) })
 }
 
 /// Opens a device for formatting. Existing lanes are kept unless the spec gives a shape.
@@ -206,9 +206,9 @@ pub fn open_to_format(
     accept: &Accept<'_>,
 ) -> Result<(OpenedBytes, Division), Failure> {
     let (OpenedDevice { device, warnings }, division) = opening.options().open_to_format(target, accept)?;
-    Ok((OpenedBytes { device, warnings: doubts(&warnings) }, division))
+    Ok((OpenedBytes { device, warnings: warnings_of(&warnings) }, division))
 }
 
-fn doubts(warnings: &[flashlane_host::Doubt]) -> Vec<Warning> {
-    warnings.iter().map(Warning::from).collect()
+fn warnings_of(doubts: &[flashlane_host::Doubt]) -> Vec<Warning> {
+    doubts.iter().map(Warning::from).collect()
 }

@@ -95,7 +95,6 @@ pub(crate) enum Admission {
     Full,
 }
 
-/// The buffer.
 pub(crate) struct WriteBuffer {
     /// The slots; behind those of its size, those of units that pad a batch.
     entries: Vec<Entry>,

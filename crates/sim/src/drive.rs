@@ -91,7 +91,7 @@ impl Drive {
     /// # Panics
     /// Where the profile has lanes: it is an [`Sdf`](crate::Sdf)'s.
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
-        Self::watched(config, seed, &mut never_stop).expect("nothing stops it")
+        Self::new_watched(config, seed, &mut never_stop).expect("nothing stops it")
     }
 
     /// Creates the drive as [`Drive::new`] does, in time proportional to its blocks, or to its mapping units where whole blocks
@@ -100,7 +100,7 @@ impl Drive {
     ///
     /// # Panics
     /// As [`Drive::new`].
-    pub fn watched(config: &DriveConfig, seed: Seed, watch: StopCheck<'_>) -> Option<Self> {
+    pub fn new_watched(config: &DriveConfig, seed: Seed, watch: StopCheck<'_>) -> Option<Self> {
         assert!(config.lanes.is_none(), "a profile with [lanes] is that of an Sdf");
         let geometry = Geometry::new(config);
         let translation = Translation::new(config, &geometry, seed, watch)?;

@@ -56,7 +56,7 @@ pub fn device_watched(
 
 fn made(config: &DriveConfig, seed: Seed, name: String, watch: StopCheck<'_>) -> Option<Box<dyn Device>> {
     Some(match config.lanes {
-        None => Box::new(Drive::watched(config, seed, watch)?.named(name)),
+        None => Box::new(Drive::new_watched(config, seed, watch)?.named(name)),
         Some(_) => Box::new(Sdf::new(config, seed).named(name)),
     })
 }

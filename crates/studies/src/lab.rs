@@ -262,7 +262,7 @@ impl<'a> Lab<'a> {
         let config = profile_with(profile, overrides)?;
         let seed = self.options.seed;
         let mut watch = || self.control(0.0);
-        let drive = Drive::watched(&config, seed, &mut watch);
+        let drive = Drive::new_watched(&config, seed, &mut watch);
         drive.ok_or_else(|| Interruption::Stopped.into())
     }
 }

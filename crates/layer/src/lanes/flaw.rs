@@ -1,4 +1,4 @@
-//! Why a block cannot be used as a superblock.
+//! What is wrong with a superblock as it was found: damage, foreign data, or a later program's.
 
 /// Why a block cannot be used as a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -10,7 +10,7 @@ use flashlane_result::probe::{Advice as ProbeAdvice, Finding, ProbeResult, Rate,
 
 impl Reportable for ProbeResult {
     fn content(&self) -> Content {
-        Content(of(self))
+        Content(document_of(self))
     }
 }
 
@@ -35,7 +35,7 @@ fn shown_by(feature: Feature) -> &'static [&'static str] {
 /// Number of findings shown as facts.
 const FACTS: usize = 7;
 
-fn of(result: &ProbeResult) -> Document {
+fn document_of(result: &ProbeResult) -> Document {
     let findings: Vec<(Feature, &Finding)> =
         Feature::ALL.iter().filter_map(|&feature| Some((feature, result.finding(feature)?))).collect();
     let sure = findings.iter().filter(|(_, finding)| finding.status != Status::NotDetermined).count();
