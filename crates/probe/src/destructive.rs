@@ -7,6 +7,7 @@ use crate::mapping::{self, Collisions, Neighbours, Policy};
 use crate::options::{Effort, Medium};
 use crate::pattern::Point;
 use crate::session::{FILL_BYTES, Session};
+use crate::stage::Stage;
 use crate::structure::{BY_WRITES, Structure};
 use crate::{figures, interference, link, reclaim, write_buffer};
 use flashlane_result::feature::Feature;
@@ -32,12 +33,12 @@ pub(crate) fn skip(session: &mut Session<'_, '_>) {
 /// Runs the stages and reports their findings and figures.
 pub(crate) fn find(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
     let page_or_usual = structure.page_or_usual(session.bench().sector_bytes());
-    session.stage("mapping", 0.6);
+    session.begin_stage(Stage::Mapping);
     session.in_time(&[Feature::MappingPolicy], |session| find_mapping(session, structure))?;
-    session.stage("link", 0.7);
+    session.begin_stage(Stage::Link);
     let features = [Feature::LinkBandwidth, Feature::CommandCost, Feature::RoundTrip];
     session.in_time(&features, find_link)?;
-    session.stage("write buffer", 0.75);
+    session.begin_stage(Stage::WriteBuffer);
     let area = session.area();
     let most = if session.setup().effort == Effort::Quick { 2048 } else { 32768 };
     let most = most.min((area.length_bytes / page_or_usual) as usize);
@@ -48,7 +49,7 @@ pub(crate) fn find(session: &mut Session<'_, '_>, structure: &Structure) -> Resu
         figure.into_iter().for_each(|figure| session.draw(figure));
         Ok(())
     })?;
-    session.stage("interference", 0.85);
+    session.begin_stage(Stage::Interference);
     let requests = session.repetitions().of(1000) as u64;
     session.in_time(&[Feature::ReadWriteSlowdown], |session| {
         let finding = interference::find(session.bench(), area, page_or_usual, requests)?;
@@ -56,7 +57,7 @@ pub(crate) fn find(session: &mut Session<'_, '_>, structure: &Structure) -> Resu
         Ok(())
     })?;
     // Before random writes to the whole drive, which leave no block in order.
-    session.untimed_stage("reclaim unit", 0.9);
+    session.begin_stage(Stage::ReclaimUnit);
     find_reclaim_unit(session, structure)
 }
 

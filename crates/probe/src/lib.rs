@@ -37,6 +37,7 @@ mod residues;
 mod rewritten;
 mod session;
 mod settle;
+mod stage;
 mod state;
 pub mod stride;
 pub mod stripe;

@@ -8,6 +8,7 @@ use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::options::{Budget, Effort, Medium, Progress};
 use crate::repetitions::Repetitions;
+use crate::stage::Stage;
 use crate::state::State;
 use flashlane_base::Duration;
 use flashlane_result::feature::Feature;
@@ -40,7 +41,7 @@ pub(crate) struct Setup {
 /// Results of a probe so far.
 #[derive(Default)]
 pub(crate) struct Outcome {
-    pub(crate) stages: Vec<&'static str>,
+    pub(crate) stages: Vec<Stage>,
     pub(crate) findings: BTreeMap<Feature, Finding>,
     pub(crate) recommendations: BTreeMap<String, Recommendation>,
     pub(crate) advice: Vec<Advice>,
@@ -123,18 +124,9 @@ impl<'a, 'p> Session<'a, 'p> {
         self.is_filled = true;
     }
 
-    /// Begins a stage that is limited to the budget of a stage.
-    pub(crate) fn stage(&mut self, stage: &'static str, share: f64) {
-        self.begin_stage(stage, share, Some(self.setup.budget.stage));
-    }
-
-    /// Begins a stage that limits its own time.
-    pub(crate) fn untimed_stage(&mut self, stage: &'static str, share: f64) {
-        self.begin_stage(stage, share, None);
-    }
-
-    fn begin_stage(&mut self, stage: &'static str, share: f64, time: Option<Duration>) {
-        self.progress.set(Progress { stage, share });
+    pub(crate) fn begin_stage(&mut self, stage: Stage) {
+        self.progress.set(Progress { stage: stage.name(), share: stage.share() });
+        let time = stage.is_timed().then_some(self.setup.budget.stage);
         self.bench.begin_stage(self.outcome.stages.len() as u32, time);
         self.outcome.stages.push(stage);
     }

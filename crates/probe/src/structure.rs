@@ -9,6 +9,7 @@ use crate::pattern::confidence;
 use crate::residues::Residues;
 use crate::session::{FILL_BYTES, Session};
 use crate::settle::{self, SMALL_PAGE_BYTES};
+use crate::stage::Stage;
 use crate::stripe::Stripe;
 use crate::write_rows::{self, Known};
 use crate::{figures, stride};
@@ -32,7 +33,7 @@ pub(crate) struct Structure {
 impl Structure {
     /// Runs the stages and reports their findings and figures.
     pub(crate) fn find(session: &mut Session<'_, '_>) -> Result<Self, Interruption> {
-        session.stage("chunk and page size", 0.1);
+        session.begin_stage(Stage::Chunk);
         let found = session.in_time(&[Feature::ChunkSize], find_chunk)?.flatten();
         let (chunk, page_bytes) = found.map_or((None, None), |(chunk, page)| (Some(chunk), page));
         let page_bytes = session
@@ -45,7 +46,7 @@ impl Structure {
             ByWrites::NotTried => (chunk, page_bytes, None),
             ByWrites::OutOfTime => (None, page_bytes, None),
         };
-        session.stage("interleaving", 0.2);
+        session.begin_stage(Stage::Interleaving);
         let features = [Feature::InterleavingDegree, Feature::SubDomains];
         let found =
             session.in_time(&features, |session| find_stripe(session, chunk.as_ref(), page_bytes))?.flatten();

@@ -5,6 +5,7 @@ use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::repetitions::Repetitions;
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Outcome, Session, Setup};
+use crate::stage::Stage;
 use crate::state::State;
 use crate::structure::Structure;
 use crate::{Medium, Options, ProbeError, Progress, advice_text, destructive, readahead, recommend};
@@ -19,8 +20,6 @@ use std::ops::ControlFlow;
 /// Size of the area in which structure is looked for: several times 400 chunks of 64 KiB.
 const AREA_BYTES: u64 = 34 * AREA_UNIT_BYTES;
 const LEAST_AREA_BYTES: u64 = 4 * AREA_UNIT_BYTES;
-/// The first stage after those that look for structure.
-const READS_STAGE: &str = "reads in parallel";
 
 /// Finds the internal structure of a drive, and recommends how to use it.
 ///
@@ -85,7 +84,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         warnings.push(Warning::new(WarningCode::Partial, format!("the probe ended early: {reason}")));
     }
     // Only after the search for structure is its absence advice on a file.
-    let medium = if stages.contains(&READS_STAGE) { options.medium } else { Medium::Drive };
+    let medium = if stages.contains(&Stage::Reads) { options.medium } else { Medium::Drive };
     Ok(ProbeResult {
         schema: PROBE_SCHEMA.into(),
         device: DeviceRow { never_written_share: state.never_written_share, ..row },
@@ -98,7 +97,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         seed: options.seed.0,
         requests,
         elapsed_s,
-        stages: stages.into_iter().map(str::to_owned).collect(),
+        stages: stages.into_iter().map(|stage| stage.name().to_owned()).collect(),
         figures,
         machine: None,
     })
@@ -106,7 +105,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
 
 fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
     let may_write = session.setup().may_write;
-    session.stage("state of the drive", 0.0);
+    session.begin_stage(Stage::State);
     let known_share = session.state().never_written_share;
     let state = State::measure(session.bench(), seed, known_share)?;
     session.set_state(state);
@@ -114,19 +113,19 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
         return Ok(());
     }
     if may_write {
-        session.stage("filling the area", 0.0);
+        session.begin_stage(Stage::Fill);
         let Area { offset_bytes, length_bytes } = session.area();
         let filled_bytes = session.bench().fill_in_time(offset_bytes, length_bytes, FILL_BYTES)?;
         session.limit_area((filled_bytes / AREA_UNIT_BYTES * AREA_UNIT_BYTES).max(LEAST_AREA_BYTES));
     }
-    session.stage("noise", 0.05);
+    session.begin_stage(Stage::Noise);
     let effort = session.setup().effort;
     let area = session.area();
     let measured = session.in_time(&[], |session| Repetitions::measure(effort, session.bench(), area))?;
     let repetitions = measured.unwrap_or_else(|| Repetitions::most(effort, session.bench()));
     session.set_repetitions(repetitions);
     let structure = Structure::find(session)?;
-    session.stage("readahead", 0.4);
+    session.begin_stage(Stage::Readahead);
     let page_or_usual = structure.page_or_usual(session.bench().sector_bytes());
     session.in_time(&[Feature::ReadaheadStreams], |session| {
         let (finding, figure) = readahead::find(session.bench(), area, page_or_usual)?;
@@ -136,19 +135,19 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
     })?;
     let recommends = !session.setup().structure_only;
     if recommends {
-        session.untimed_stage(READS_STAGE, 0.5);
+        session.begin_stage(Stage::Reads);
         recommend::reads(session)?;
     }
     if may_write {
         destructive::find(session, &structure)?;
         if recommends {
-            session.untimed_stage("writes in parallel", 0.95);
+            session.begin_stage(Stage::Writes);
             recommend::writes(session, page_or_usual)?;
         }
     } else {
         destructive::skip(session);
     }
-    session.stage("done", 1.0);
+    session.begin_stage(Stage::Done);
     Ok(())
 }
 
