@@ -18,6 +18,7 @@ mod epochs;
 use crate::config::{DriveConfig, Placement};
 use crate::ids::{BufferSlot, Lpn, PlaneId};
 use crate::nand::{Geometry, Timing};
+use crate::pieces::Parts;
 use drain_load::DrainLoad;
 pub(crate) use drain_load::{DrainCause, DrainCounters};
 use drain_queue::DrainQueue;
@@ -46,17 +47,21 @@ enum Stage {
     Void,
 }
 
+/// Above the number of any write.
+const NO_WRITE: u64 = u64::MAX;
+
 /// A buffered mapping unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
     pub(crate) lpn: Lpn,
     /// The plane that it will be programmed on, `None` while none is assigned.
     plane: Option<PlaneId>,
-    /// Which 64ths of the unit are here, one bit each.
-    pub(crate) present: u64,
+    /// Which parts of the unit are here.
+    pub(crate) present: Parts,
     /// The flush epoch in which it was first written.
     epoch: u64,
-    /// The first write that is here and not on flash: its number, or a lower one (`Kernel::writes`).
+    /// The first write that is here and not on flash: its number, or a lower one (`Kernel::writes`); [`NO_WRITE`] where there
+    /// is none.
     since: u64,
     stage: Stage,
     /// Why it drains, once it is chosen.
@@ -202,14 +207,14 @@ impl WriteBuffer {
     pub(crate) fn admit(
         &mut self,
         lpn: Lpn,
-        present: u64,
+        present: Parts,
         write: u64,
         assign: impl FnOnce() -> Option<PlaneId>,
     ) -> Admission {
         if let Some(&slot) = self.newest.get(&lpn) {
             let entry = &mut self.entries[slot.index()];
             match entry.stage {
-                Stage::Dirty if self.coalesce || entry.present != u64::MAX => {
+                Stage::Dirty if self.coalesce || !entry.present.is_whole() => {
                     entry.present |= present;
                     // A flush waits for the units of older epochs: rewriting one must not put off its turn forever.
                     if entry.epoch == self.epochs.current() {
@@ -231,7 +236,7 @@ impl WriteBuffer {
         let Some(slot) = self.room() else { return Admission::Full };
         // A version that drains completes the missing part only once it is on flash.
         let older_version = self.newest.insert(lpn, slot);
-        let before = older_version.map_or(0, |older| self.entries[older.index()].present);
+        let before = older_version.map_or(Parts::NONE, |older| self.entries[older.index()].present);
         let plane = if self.assigns { assign() } else { None };
         self.entries[slot.index()] =
             Entry { plane, present: present | before, older_version, ..Entry::of(lpn) };
@@ -265,15 +270,15 @@ impl WriteBuffer {
     }
 
     /// Returns the buffered parts of a unit; none if it is not buffered.
-    pub(crate) fn present(&self, lpn: Lpn) -> u64 {
-        self.newest.get(&lpn).map_or(0, |&slot| self.entries[slot.index()].present)
+    pub(crate) fn present(&self, lpn: Lpn) -> Parts {
+        self.newest.get(&lpn).map_or(Parts::NONE, |&slot| self.entries[slot.index()].present)
     }
 
     /// Whether the buffer has all of the parts `touched` of a unit, to be read now.
-    pub(crate) fn read(&mut self, lpn: Lpn, touched: u64) -> bool {
+    pub(crate) fn read(&mut self, lpn: Lpn, touched: Parts) -> bool {
         let Some(&slot) = self.newest.get(&lpn) else { return false };
         let entry = &self.entries[slot.index()];
-        let hit = entry.present & touched == touched;
+        let hit = entry.present.contains(touched);
         // As for rewrites: being read must not put off a flush.
         let movable = entry.stage == Stage::Clean
             || entry.stage == Stage::Dirty && entry.epoch == self.epochs.current();
@@ -290,12 +295,12 @@ impl WriteBuffer {
         }
         let Some(slot) = self.room() else { return };
         self.newest.insert(lpn, slot);
-        self.entries[slot.index()] = Entry { stage: Stage::Clean, since: u64::MAX, ..Entry::of(lpn) };
+        self.entries[slot.index()] = Entry { stage: Stage::Clean, since: NO_WRITE, ..Entry::of(lpn) };
         self.policy.insert(slot.0, Page { number: lpn.0, package: 0, dirty: false });
     }
 
     /// The parts `touched` of a unit have been read from flash for the host.
-    pub(crate) fn fill_clean(&mut self, lpn: Lpn, touched: u64) {
+    pub(crate) fn fill_clean(&mut self, lpn: Lpn, touched: Parts) {
         if let Some(&slot) = self.newest.get(&lpn) {
             let entry = &mut self.entries[slot.index()];
             if entry.stage == Stage::Clean {
@@ -386,7 +391,7 @@ impl WriteBuffer {
                 BufferSlot(self.entries.len() as u32 - 1)
             });
             let stage = Stage::Chosen;
-            self.entries[slot.index()] = Entry { since: u64::MAX, stage, cause, pad: true, ..Entry::of(lpn) };
+            self.entries[slot.index()] = Entry { since: NO_WRITE, stage, cause, pad: true, ..Entry::of(lpn) };
             self.newest.insert(lpn, slot);
             self.chosen_or_draining += 1;
             self.drain_queue.push(0, slot);
@@ -483,7 +488,7 @@ impl WriteBuffer {
         self.supersede(slot);
         let entry = &mut self.entries[slot.index()];
         let unflushed =
-            Unflushed { since: std::mem::replace(&mut entry.since, u64::MAX), epoch: entry.epoch };
+            Unflushed { since: std::mem::replace(&mut entry.since, NO_WRITE), epoch: entry.epoch };
         match entry.stage {
             Stage::Chosen => entry.stage = Stage::Void,
             Stage::Clean | Stage::Dirty => {
@@ -494,7 +499,7 @@ impl WriteBuffer {
             }
             _ => {}
         }
-        (unflushed.since != u64::MAX).then_some(unflushed)
+        (unflushed.since != NO_WRITE).then_some(unflushed)
     }
 
     /// Closes the flush epoch: the flush waits for units written so far, not for later ones.
@@ -522,7 +527,7 @@ impl WriteBuffer {
     pub(crate) fn at_risk(&self) -> impl Iterator<Item = (Lpn, u64)> {
         let volatile = |entry: &&Entry| {
             matches!(entry.stage, Stage::Dirty | Stage::Chosen | Stage::Programming)
-                && entry.since != u64::MAX
+                && entry.since != NO_WRITE
         };
         self.entries.iter().filter(volatile).map(|entry| (entry.lpn, entry.since))
     }

@@ -1,7 +1,7 @@
 //! The mapping units that a run of bytes touches, and which parts of them.
 
 use crate::ids::Lpn;
-use std::ops::Range;
+use std::ops::{BitOr, BitOrAssign, Range};
 
 /// The part of a request in one mapping unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,27 +55,67 @@ pub(crate) fn split(offset: u64, length: u64, unit_bytes: u64) -> (Option<Piece>
     (head, first + u32::from(head.is_some())..last + 1 - u32::from(tail.is_some()), tail)
 }
 
-impl Piece {
-    /// The 64ths of the unit that the piece covers wholly, which a write provides.
+/// Parts of a mapping unit: its 64ths, one bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Parts(u64);
+
+impl Parts {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const WHOLE: Self = Self(u64::MAX);
+
     #[inline]
-    pub(crate) fn covered(&self, unit_bytes: u64) -> u64 {
+    pub(crate) fn is_whole(self) -> bool {
+        self == Self::WHOLE
+    }
+
+    #[inline]
+    pub(crate) fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Returns the bytes of a unit that are not among these parts.
+    pub(crate) fn missing_bytes(self, unit_bytes: u64) -> u64 {
+        u64::from(self.0.count_zeros()) * unit_bytes / 64
+    }
+}
+
+impl BitOr for Parts {
+    type Output = Self;
+
+    #[inline]
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Parts {
+    #[inline]
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+impl Piece {
+    /// The parts of the unit that the piece covers wholly, which a write provides.
+    #[inline]
+    pub(crate) fn covered(&self, unit_bytes: u64) -> Parts {
         if self.is_whole(unit_bytes) {
-            return u64::MAX;
+            return Parts::WHOLE;
         }
         let first = (u64::from(self.start) * 64).div_ceil(unit_bytes);
         let end = u64::from(self.start + self.bytes) * 64 / unit_bytes;
-        bits(first, end)
+        Parts(bits(first, end))
     }
 
-    /// The 64ths of the unit that the piece touches, which a read needs.
+    /// The parts of the unit that the piece touches, which a read needs.
     #[inline]
-    pub(crate) fn touched(&self, unit_bytes: u64) -> u64 {
+    pub(crate) fn touched(&self, unit_bytes: u64) -> Parts {
         if self.is_whole(unit_bytes) {
-            return u64::MAX;
+            return Parts::WHOLE;
         }
         let first = u64::from(self.start) * 64 / unit_bytes;
         let end = (u64::from(self.start + self.bytes) * 64).div_ceil(unit_bytes);
-        bits(first, end)
+        Parts(bits(first, end))
     }
 
     /// Nearly all pieces are whole units, and those need no division.
@@ -125,11 +165,11 @@ mod tests {
                 Piece { lpn: Lpn(2), start: 0, bytes: 512 },
             ]
         );
-        assert_eq!(all[1].covered(4096), u64::MAX);
-        assert_eq!(all[0].covered(4096), 0xff << 56);
-        assert_eq!(all[2].touched(4096), 0xff);
+        assert_eq!(all[1].covered(4096), Parts::WHOLE);
+        assert_eq!(all[0].covered(4096), Parts(0xff << 56));
+        assert_eq!(all[2].touched(4096), Parts(0xff));
         // Smaller than a 64th of a huge page: touched, but not covered.
         let piece = pieces(0, 512, 1 << 20).next().unwrap();
-        assert_eq!((piece.covered(1 << 20), piece.touched(1 << 20)), (0, 1));
+        assert_eq!((piece.covered(1 << 20), piece.touched(1 << 20)), (Parts::NONE, Parts(1)));
     }
 }

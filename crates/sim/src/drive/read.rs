@@ -18,7 +18,7 @@ use crate::config::DriveConfig;
 use crate::ids::{Lpn, RequestSlot};
 use crate::kernel::Kernel;
 use crate::nand::{Geometry, Read};
-use crate::pieces::piece;
+use crate::pieces::{Parts, piece};
 use flashlane_device::{Failure, Request};
 use flashlane_policy::readahead::Readahead;
 use flashlane_policy::scheduling::Class;
@@ -85,7 +85,7 @@ impl ReadPath {
         let unit_bytes = self.transfers.unit_bytes;
         pieces_of(request, unit_bytes).any(|piece| {
             let touched = piece.touched(unit_bytes);
-            let buffered = writes.present(piece.lpn) & touched == touched;
+            let buffered = writes.present(piece.lpn).contains(touched);
             let cached = self.readahead.as_ref().is_some_and(|(_, cache)| cache.contains(piece.lpn));
             !buffered && !cached && translation.plane_of(piece.lpn).is_some()
         })
@@ -194,7 +194,7 @@ impl ReadPath {
             is_cancelled
         };
         for lpn in (first..end).map(|number| Lpn(number as u32)) {
-            let known = writes.present(lpn) != 0 || cache.contains(lpn) || cache.is_pending(lpn);
+            let known = writes.present(lpn) != Parts::NONE || cache.contains(lpn) || cache.is_pending(lpn);
             if known || translation.plane_of(lpn).is_none() {
                 continue;
             }

@@ -34,7 +34,7 @@ use crate::event::Event;
 use crate::ids::{BufferSlot, Lpn, RequestSlot};
 use crate::kernel::Kernel;
 use crate::nand::{Geometry, Owner, Program};
-use crate::pieces::{pieces_after, split};
+use crate::pieces::{Parts, pieces_after, split};
 use flashlane_base::Duration;
 use flashlane_device::{Failure, Part, Request};
 use std::collections::{BTreeMap, VecDeque};
@@ -126,13 +126,13 @@ impl WritePath {
     // For reads.
 
     /// The parts of a mapping unit that are in the buffer.
-    pub(super) fn present(&self, lpn: Lpn) -> u64 {
-        self.buffer.as_ref().map_or(0, |buffer| buffer.present(lpn))
+    pub(super) fn present(&self, lpn: Lpn) -> Parts {
+        self.buffer.as_ref().map_or(Parts::NONE, |buffer| buffer.present(lpn))
     }
 
     /// Whether the buffer has all of the parts `touched` of a mapping unit, to be read now.
     #[inline]
-    pub(super) fn read(&mut self, lpn: Lpn, touched: u64) -> bool {
+    pub(super) fn read(&mut self, lpn: Lpn, touched: Parts) -> bool {
         self.buffer.as_mut().is_some_and(|buffer| buffer.read(lpn, touched))
     }
 
@@ -151,7 +151,7 @@ impl WritePath {
     }
 
     /// The parts `touched` of a mapping unit have been read from flash.
-    pub(super) fn fill_clean(&mut self, lpn: Lpn, touched: u64) {
+    pub(super) fn fill_clean(&mut self, lpn: Lpn, touched: Parts) {
         if let Some(buffer) = &mut self.buffer {
             buffer.fill_clean(lpn, touched);
         }
@@ -381,19 +381,19 @@ impl WritePath {
 
     // To flash, from either side.
 
-    /// Programs a mapping unit, after reading its missing parts from flash: `present` has a bit for each 64th of the unit.
+    /// Programs a mapping unit, after reading the parts from flash that are not `present`.
     fn write_unit(
         &mut self,
         kernel: &mut DriveKernel,
         translation: &mut Translation,
         lpn: Lpn,
-        present: u64,
+        present: Parts,
         owner: Owner,
     ) {
-        if present != u64::MAX
+        if !present.is_whole()
             && let Some(plane) = translation.plane_of(lpn)
         {
-            let bytes = u64::from(present.count_zeros()) * self.transfers.unit_bytes / 64;
+            let bytes = present.missing_bytes(self.transfers.unit_bytes);
             translation.read_rest(kernel, owner.fill(), plane, lpn, bytes);
         } else {
             self.program(kernel, translation, lpn, owner);
