@@ -2,7 +2,6 @@
 
 use crate::recording::{Header, OpenError, ReadError, Recording, Totals, Transaction};
 use crate::synthetic::TpcB;
-use std::path::{Path, PathBuf};
 
 /// Supplies transactions, in their order.
 pub trait Source {
@@ -42,21 +41,23 @@ impl Source for Recording {
     }
 }
 
+/// Opens a recording, each time at its beginning.
+type Open = Box<dyn Fn() -> Result<Recording, OpenError>>;
+
 /// A recording that begins anew at its end.
 pub struct Repeated {
-    path: PathBuf,
-    stop: fn() -> bool,
+    open: Open,
     recording: Recording,
     passes: u64,
 }
 
 impl Repeated {
-    /// Opens a regular file.
+    /// Begins the recording that `open` opens, which MUST open the same one each time: a regular file, or memory.
     ///
     /// # Errors
-    /// As [`Recording::open`].
-    pub fn open(path: &Path, stop: fn() -> bool) -> Result<Self, OpenError> {
-        Ok(Self { path: path.into(), stop, recording: Recording::open(path, stop)?, passes: 1 })
+    /// Those of `open`.
+    pub fn new(open: impl Fn() -> Result<Recording, OpenError> + 'static) -> Result<Self, OpenError> {
+        Ok(Self { recording: open()?, open: Box::new(open), passes: 1 })
     }
 }
 
@@ -69,7 +70,7 @@ impl Source for Repeated {
         if self.recording.read(into)? {
             return Ok(true);
         }
-        let again = Recording::open(&self.path, self.stop).map_err(|error| match error {
+        let again = (self.open)().map_err(|error| match error {
             OpenError::Read { source, .. } => source,
             OpenError::File(error) => {
                 ReadError::Io { source: std::io::Error::other(error), offset: 0, transactions: 0 }

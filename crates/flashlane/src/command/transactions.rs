@@ -131,8 +131,9 @@ impl Recorded {
         };
         let mut opened =
             devices::open_rewritable(target, &opening, "a buffer pool writes pages in place, which")?;
-        let mut source =
-            Repeated::open(&self.path, flashlane_host::interrupted).map_err(Failure::unusable)?;
+        let path = self.path.clone();
+        let mut source = Repeated::new(move || Recording::open(&path, flashlane_host::interrupted))
+            .map_err(Failure::unusable)?;
         let mut watch = |progress: &Progress| watch(progress.share());
         let options = RunOptions { samples: 0, watch: Some(&mut watch), ..Default::default() };
         let run = run(&mut *opened.device, &mut source, setup, options).map_err(Failure::unusable)?;

@@ -1,6 +1,7 @@
 //! Recordings are read back equal, and what cannot be is refused with the field.
 
 use super::*;
+use crate::{Repeated, Source};
 use proptest::prelude::*;
 
 fn header() -> Header {
@@ -256,5 +257,18 @@ fn recordings_are_known_by_their_names() {
     }
     for name in ["pages", ".pages", "x.pages.bz2", "x.msr", "xpages.gz", "-"] {
         assert!(!is_named(name.as_ref()), "{name}");
+    }
+}
+
+#[test]
+fn repeated_recording_begins_anew_from_memory() {
+    let transactions = [transaction(&[Access::read(1)]), transaction(&[Access::write(2)])];
+    let bytes = written(header(), &transactions, LeftOut::default());
+    let open = move || Recording::from_reader(std::io::Cursor::new(bytes.clone()), "two");
+    let mut repeated = Repeated::new(open).unwrap();
+    let mut into = Transaction::default();
+    for at in 0..5 {
+        assert!(repeated.next(&mut into).unwrap());
+        assert_eq!((&into, repeated.passes()), (&transactions[at % 2], at as u64 / 2 + 1));
     }
 }
