@@ -1,6 +1,6 @@
 //! Figure 7: the layer on drives like the paper's.
 
-use super::layered::{LAYER, OFF, ON, PLAIN, Runs, SSDS};
+use super::layered::{LAYER, OFF, ON, PLAIN, Runs, SSDS, extra_percent};
 use super::method::{Measured, WORKLOADS, change_percent};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
@@ -20,7 +20,7 @@ struct Changes {
     cache: &'static str,
     mean: [f64; WORKLOADS.len()],
     worst: [f64; WORKLOADS.len()],
-    /// Extra writes in percent of the others.
+    /// Extra writes in percent of the others, in the mean of the workloads.
     extra: f64,
 }
 
@@ -33,15 +33,13 @@ impl Changes {
                 change_percent(of(plain), of(layer))
             })
         };
-        let sum = |of: fn(&Measured) -> f64| -> f64 {
-            WORKLOADS.iter().map(|workload| of(runs.get(workload, cache, LAYER))).sum()
-        };
+        let extra = WORKLOADS.map(|workload| extra_percent(runs.get(workload, cache, LAYER)));
         Self {
             drive,
             cache,
             mean: change(|of| of.mean_ms),
             worst: change(|of| of.worst_ms),
-            extra: 100.0 * sum(|of| of.counted("copies_written")) / sum(|of| of.pool_writes as f64),
+            extra: mean(&extra),
         }
     }
 }

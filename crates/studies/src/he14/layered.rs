@@ -4,6 +4,7 @@
 //!   stay. Partitions are as many as in the paper.
 //! - Fragmented. Written at random all over, as the paper's drives were by whatever ran on them before.
 //! - Write cache. On and off. Where it is on, writes wait for room in it and not for a chip, and a copy waits as they do.
+//!   Tables 3 to 5 and the interference are with it off.
 //! - Load. The recorded transactions, with ten clients without think time, and with the processor time of a present machine.
 
 use super::method::{Measured, TM_1, TPC_B, TPC_C, WORKLOADS, Workload};
@@ -23,6 +24,8 @@ pub(super) struct Ssd {
     /// Blocks of a plane, and the capacity.
     size: [(&'static str, &'static str); 2],
     pub(super) partitions: u32,
+    is_in_table_4: bool,
+    is_in_table_5: bool,
 }
 
 const fn ssd(
@@ -32,13 +35,19 @@ const fn ssd(
     [blocks, capacity]: [&'static str; 2],
     partitions: u32,
 ) -> Ssd {
-    Ssd { name, runs, profile, size: [("flash.blocks", blocks), ("capacity", capacity)], partitions }
+    let size = [("flash.blocks", blocks), ("capacity", capacity)];
+    Ssd { name, runs, profile, size, partitions, is_in_table_4: false, is_in_table_5: false }
 }
 
 pub(super) const MTRON: Ssd = ssd("Mtron", "runs-mtron", "mtron-like", ["3141", "6144MiB"], 8);
 pub(super) const X25_M: Ssd = ssd("X25-M", "runs-x25-m", "ssd-m", ["825", "7680MiB"], 16);
-pub(super) const X25_E: Ssd = ssd("X25-E", "runs-x25-e", "ssd-s", ["1649", "6144MiB"], 16);
-pub(super) const VECTOR: Ssd = ssd("Vector", "runs-vector", "vector-like", ["206", "24576MiB"], 16);
+pub(super) const X25_E: Ssd =
+    Ssd { is_in_table_4: true, ..ssd("X25-E", "runs-x25-e", "ssd-s", ["1649", "6144MiB"], 16) };
+pub(super) const VECTOR: Ssd = Ssd {
+    is_in_table_4: true,
+    is_in_table_5: true,
+    ..ssd("Vector", "runs-vector", "vector-like", ["206", "24576MiB"], 16)
+};
 pub(super) const I335: Ssd = ssd("335", "runs-335", "intel-335-like", ["206", "23040MiB"], 16);
 /// In the paper's order.
 pub(super) const SSDS: [&Ssd; 5] = [&MTRON, &X25_M, &X25_E, &VECTOR, &I335];
@@ -49,14 +58,44 @@ pub(super) const OFF: &str = "off";
 
 pub(super) const PLAIN: &str = "plain";
 pub(super) const LAYER: &str = "layer";
+pub(super) const LAYER_LRU: &str = "layer by lru";
+pub(super) const CFLRU_E: &str = "CFLRU/E";
+pub(super) const LAYER_CFLRU_E: &str = "CFLRU/E and layer";
 
-/// Runs of a drive and a workload: the write cache, and the form.
-const FORMS: [(&str, &str); 4] = [(ON, PLAIN), (ON, LAYER), (OFF, PLAIN), (OFF, LAYER)];
+/// A run of a workload: the write cache, the form, the policy of its copies, and the pool.
+type Form = (&'static str, &'static str, Option<&'static str>, &'static str);
 
-/// The weight of a drive's runs among a study's measurements: their number.
-pub(super) const WEIGHT: u32 = (FORMS.len() * WORKLOADS.len()) as u32;
+/// Runs of all drives and workloads.
+const FORMS: [Form; 4] = [
+    (ON, PLAIN, None, "lru"),
+    (ON, LAYER, Some("pblru"), "lru"),
+    (OFF, PLAIN, None, "lru"),
+    (OFF, LAYER, Some("pblru"), "lru"),
+];
+/// Those of table 4.
+const BY_LRU: Form = (OFF, LAYER_LRU, Some("lru"), "lru");
+/// Those of table 5, which is of TPC-C.
+const BY_CFLRU_E: [Form; 2] =
+    [(OFF, CFLRU_E, None, "cflru-e"), (OFF, LAYER_CFLRU_E, Some("pblru"), "cflru-e")];
 
 impl Ssd {
+    /// The weight of its runs among a study's measurements: their number.
+    pub(super) const fn weight(&self) -> u32 {
+        let runs = FORMS.len() + if self.is_in_table_4 { 1 } else { 0 };
+        (runs * WORKLOADS.len() + if self.is_in_table_5 { BY_CFLRU_E.len() } else { 0 }) as u32
+    }
+
+    fn forms(&self, workload: &Workload) -> Vec<Form> {
+        let mut forms = FORMS.to_vec();
+        if self.is_in_table_4 {
+            forms.push(BY_LRU);
+        }
+        if self.is_in_table_5 && workload.name == TPC_C.name {
+            forms.extend(BY_CFLRU_E);
+        }
+        forms
+    }
+
     fn settings(&self, cache: &str) -> Vec<(&'static str, &'static str)> {
         let mut settings = self.size.to_vec();
         settings.push(("initial.state", "fragmented"));
@@ -96,13 +135,24 @@ impl Runs {
     }
 }
 
+/// Copies in percent of the pages that the pool wrote: both are database pages.
+pub(super) fn extra_percent(of: &Measured) -> f64 {
+    100.0 * of.counted("copies_written") / of.pool_writes as f64
+}
+
+/// Time in which copies were accessed while other accesses were in flight, in percent of the partitions' time.
+pub(super) fn interference_percent(of: &Measured, ssd: &Ssd) -> f64 {
+    100.0 * of.counted("copies_interference_ns") / (f64::from(ssd.partitions) * of.elapsed_ns)
+}
+
 /// Runs all workloads on a drive.
 pub(super) fn all(lab: &mut Lab<'_>, ssd: &Ssd) -> Result<serde_json::Value, FigureError> {
     let mut runs = BTreeMap::new();
     for workload in WORKLOADS {
-        for (cache, form) in FORMS {
+        for form in ssd.forms(workload) {
             let lab = lab.part(1);
-            runs.insert(key(workload.name, cache, form), one(lab, ssd, workload, cache, form)?);
+            let (cache, name, ..) = form;
+            runs.insert(key(workload.name, cache, name), one(lab, ssd, workload, form)?);
             lab.advance(1.0)?;
         }
     }
@@ -113,14 +163,21 @@ fn one(
     lab: &mut Lab<'_>,
     ssd: &Ssd,
     workload: &Workload,
-    cache: &str,
-    form: &str,
+    (cache, _, policy, pool): Form,
 ) -> Result<Measured, FigureError> {
     let (transactions, warmup) = transactions(workload);
     let share = lab.either(1, 20);
-    let setup =
-        Setup { transactions: Some(transactions / share), warmup: warmup / share, ..Setup::default() };
-    let layer = (form == LAYER).then(|| Settings { partitions: ssd.partitions, ..Settings::default() });
+    let setup = Setup {
+        buffer: pool.into(),
+        transactions: Some(transactions / share),
+        warmup: warmup / share,
+        ..Setup::default()
+    };
+    let layer = policy.map(|policy| Settings {
+        partitions: ssd.partitions,
+        policy: policy.into(),
+        ..Settings::default()
+    });
     let mut recording = workload.recording(lab)?;
     let settings = ssd.settings(cache);
     Ok(Measured::of(&lab.transactions(ssd.profile, &settings, layer, &mut recording, &setup)?))

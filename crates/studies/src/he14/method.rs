@@ -4,9 +4,13 @@
 //! - Capacity. 10% of the flash is reserved for GC in all forms, with copies or without (table 2). Copies take the place of
 //!   data: a drive that replicates offers 9% less, which the databases leave free. Today's remedies offer as little, so that
 //!   GC has the space that copies would take.
-//! - Chunk. A database page is spread over the chips by flash pages of 2 KB. On one chip its four programs would take 1.6 ms,
-//!   longer than the delay D of two programs: each write would count as blocked by itself.
-//! - Restored. The drive holds the database, written once in order, and nothing else, so that no run needs GC.
+//! - Chunk. A database page lies on one chip, as the page of the paper's algorithms does. Spread over all chips, each write
+//!   would wait for the GC of any of them, and all would fill and garbage-collect in step: no chip would be free to help.
+//! - Restored. The drive holds the database, written once in order, and nothing else, so that no run needs GC; the
+//!   warm-up only fills the pool.
+//! - Fragmented. The drive is full, and the workload itself fragments it: the paper's databases ran for half an hour before
+//!   and three hours in all. The warm-up overwrites several times what GC keeps free, until write amplification is steady.
+//!   Random writes all over the drive beforehand would mix pages of the database with those that are never written again.
 //! - Load. Ten clients without think time run the recorded transactions in a closed loop, with page locks to the end of
 //!   each transaction. The paper recorded ten such clients and replays the time stamps (section 5.1). The recordings here
 //!   are of a machine that is faster than this drive in any form, so that at recorded times, too, a transaction begins when
@@ -17,7 +21,7 @@
 use crate::FigureError;
 use crate::lab::Lab;
 use flashlane_base::Operation;
-use flashlane_transactions::{Recording, Run, Setup};
+use flashlane_transactions::{Recording, Repeated, Run, Setup};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,14 +31,17 @@ const CHIPS: f64 = 4.0;
 /// Times of a page's read and program, which include its transfer.
 const READ_NS: f64 = 120e3;
 const PROGRAM_NS: f64 = 400e3;
-/// Settings of all forms.
-const COMMON: [(&str, &str); 1] = [("mapping.chunk", "2KiB")];
 /// All but the 10% that are reserved.
 const WHOLE: (&str, &str) = ("capacity", "3686MiB");
 /// The database only, for a restored drive: the rest of it was never written.
 const DATABASE: (&str, &str) = ("capacity", "2437MiB");
+/// The quick form has a twentieth of the transactions.
+const QUICK: u64 = 20;
+/// A twentieth of the warm-up fills the pool, and leaves blocks of a restored drive free.
+const FILLS_POOL: u64 = 20;
 /// All but the 10% that are reserved and the copies, a tenth of this.
 const LESS: (&str, &str) = ("capacity", "3351MiB");
+/// In the quick form, whose warm-up is too short to fragment the full drive.
 const FRAGMENTED: (&str, &str) = ("initial.state", "fragmented");
 const REPLICATED: (&str, &str) = ("replication.policy", "pblru");
 const PACED: (&str, &str) = ("cleaning.pacing", "proportional");
@@ -47,6 +54,7 @@ const SUSPEND: (&str, &str) = ("flash.suspend", "20us");
 const PARITY: (&str, &str) = ("mapping.parity", "3");
 const OF_ROWS: (&str, &str) = ("capacity", "2764MiB");
 /// What parity requires.
+const PAGE_CHUNK: (&str, &str) = ("mapping.chunk", "2KiB");
 const IN_ORDER: (&str, &str) = ("mapping.policy", "write-order");
 const OVER_BUS: (&str, &str) = ("flash.copyback", "false");
 /// Chips of a row garbage-collect in turns, and pages of the one that does are rebuilt from the others.
@@ -61,17 +69,18 @@ pub(super) struct Workload {
     runs: &'static str,
     file: &'static str,
     excerpt: &'static [u8],
-    /// Transactions that are measured, and those before; in the quick form a twentieth.
+    /// Transactions that are measured, and those before, which fragment the drive.
     transactions: (u64, u64),
 }
 
 impl Workload {
-    /// Opens the recording in the folder of traces, which is longer, or else the excerpt.
-    pub(super) fn recording(&self, lab: &Lab<'_>) -> Result<Recording, FigureError> {
-        Ok(match lab.recording(self.file) {
-            Some(path) => Recording::open(&path, || false)?,
-            None => Recording::from_reader(self.excerpt, self.file)?,
-        })
+    /// The recording in the folder of traces, which is longer, or else the excerpt; it begins anew at its end.
+    pub(super) fn recording(&self, lab: &Lab<'_>) -> Result<Repeated, FigureError> {
+        let Self { file, excerpt, .. } = *self;
+        Ok(match lab.recording(file) {
+            Some(path) => Repeated::new(move || Recording::open(&path, || false)),
+            None => Repeated::new(move || Recording::from_reader(excerpt, file)),
+        }?)
     }
 }
 
@@ -87,29 +96,25 @@ macro_rules! workload {
     };
 }
 
-pub(super) const TPC_C: Workload = workload!("TPC-C", "runs-tpc-c", "tpc-c.pages", (8_000, 2_000));
-pub(super) const TPC_B: Workload = workload!("TPC-B", "runs-tpc-b", "tpc-b.pages", (40_000, 10_000));
-pub(super) const TM_1: Workload = workload!("TM-1", "runs-tm-1", "tatp.pages", (100_000, 20_000));
+pub(super) const TPC_C: Workload = workload!("TPC-C", "runs-tpc-c", "tpc-c.pages", (4_000, 16_000));
+pub(super) const TPC_B: Workload = workload!("TPC-B", "runs-tpc-b", "tpc-b.pages", (30_000, 200_000));
+pub(super) const TM_1: Workload = workload!("TM-1", "runs-tm-1", "tatp.pages", (60_000, 340_000));
 /// In the paper's order.
 pub(super) const WORKLOADS: [&Workload; 3] = [&TPC_C, &TPC_B, &TM_1];
 
-/// A form of the drive, and the buffer pool above it.
+/// A form of the drive.
 pub(super) struct Form {
     pub(super) name: &'static str,
     settings: &'static [(&'static str, &'static str)],
-    pool: &'static str,
 }
 
 const fn form(name: &'static str, settings: &'static [(&'static str, &'static str)]) -> Form {
-    Form { name, settings, pool: "lru" }
+    Form { name, settings }
 }
 
 pub(super) const RESTORED: &str = "restored";
 pub(super) const WITHOUT: &str = "without replication";
 pub(super) const PBLRU: &str = "replication";
-pub(super) const LRU: &str = "replication by lru";
-pub(super) const CFLRU_E: &str = "CFLRU/E";
-pub(super) const BOTH: &str = "CFLRU/E and replication";
 pub(super) const SPACE: &str = "more over-provisioning";
 pub(super) const PREEMPTED: &str = "preemptible GC";
 pub(super) const SUSPENDED: &str = "suspend";
@@ -123,22 +128,19 @@ pub(super) const SUSPENDED_PBLRU: &str = "suspend and replication";
 /// The weight of a workload's runs among a study's measurements.
 pub(super) const WEIGHT: u32 = FORMS.len() as u32;
 
-const FORMS: [Form; 15] = [
-    form(RESTORED, &[DATABASE, ("initial.state", "full")]),
-    form(WITHOUT, &[WHOLE, FRAGMENTED]),
-    form(PBLRU, &[LESS, FRAGMENTED, REPLICATED]),
-    form(LRU, &[LESS, FRAGMENTED, ("replication.policy", "lru")]),
-    Form { pool: "cflru-e", ..form(CFLRU_E, &[WHOLE, FRAGMENTED]) },
-    Form { pool: "cflru-e", ..form(BOTH, &[LESS, FRAGMENTED, REPLICATED]) },
-    form(SPACE, &[LESS, FRAGMENTED]),
-    form(PREEMPTED, &[LESS, FRAGMENTED, READ_FIRST, PREEMPTIBLE]),
-    form(SUSPENDED, &[LESS, FRAGMENTED, READ_FIRST, SUSPEND]),
-    form(WITH_PACED, &[LESS, FRAGMENTED, PACED]),
-    form(PACED_SUSPENDED, &[LESS, FRAGMENTED, PACED, READ_FIRST, SUSPEND]),
-    form(WITH_PARITY, &[OF_ROWS, FRAGMENTED, PARITY, IN_ORDER, OVER_BUS]),
-    form(REBUILT, &[OF_ROWS, FRAGMENTED, PARITY, IN_ORDER, OVER_BUS, REBUILD, ROTATE]),
-    form(PACED_PBLRU, &[LESS, FRAGMENTED, PACED, REPLICATED]),
-    form(SUSPENDED_PBLRU, &[LESS, FRAGMENTED, READ_FIRST, SUSPEND, REPLICATED]),
+const FORMS: [Form; 12] = [
+    form(RESTORED, &[DATABASE]),
+    form(WITHOUT, &[WHOLE]),
+    form(PBLRU, &[LESS, REPLICATED]),
+    form(SPACE, &[LESS]),
+    form(PREEMPTED, &[LESS, READ_FIRST, PREEMPTIBLE]),
+    form(SUSPENDED, &[LESS, READ_FIRST, SUSPEND]),
+    form(WITH_PACED, &[LESS, PACED]),
+    form(PACED_SUSPENDED, &[LESS, PACED, READ_FIRST, SUSPEND]),
+    form(WITH_PARITY, &[OF_ROWS, PARITY, PAGE_CHUNK, IN_ORDER, OVER_BUS]),
+    form(REBUILT, &[OF_ROWS, PARITY, PAGE_CHUNK, IN_ORDER, OVER_BUS, REBUILD, ROTATE]),
+    form(PACED_PBLRU, &[LESS, PACED, REPLICATED]),
+    form(SUSPENDED_PBLRU, &[LESS, READ_FIRST, SUSPEND, REPLICATED]),
 ];
 
 /// What a run measured.
@@ -168,6 +170,7 @@ impl Measured {
         let counters: BTreeMap<String, u64> =
             run.counters.0.iter().map(|&(name, count)| (name.to_owned(), count)).collect();
         let elapsed_ns = run.elapsed.as_ns() as f64;
+        assert!(elapsed_ns > 0.0, "a run measures transactions");
         Self {
             transactions_per_s: run.transactions_per_s(),
             mean_ms: run.responses.mean_ns() / 1e6,
@@ -212,16 +215,6 @@ impl Measured {
     pub(super) fn write_amplification(&self) -> f64 {
         self.counted("flash_pages_programmed") / self.counted("host_pages_settled")
     }
-
-    /// Copies in percent of the pages that the host wrote.
-    pub(super) fn extra_percent(&self) -> f64 {
-        100.0 * self.counted("copies_written") / self.counted("host_pages_written")
-    }
-
-    /// Time in which copies were written while other accesses waited, in percent of the chips' time.
-    pub(super) fn interference_percent(&self) -> f64 {
-        100.0 * self.counted("copies_interference_ns") / (CHIPS * self.elapsed_ns)
-    }
 }
 
 /// The runs of a workload, by form.
@@ -243,49 +236,50 @@ pub(super) fn all(lab: &mut Lab<'_>, workload: &Workload) -> Result<serde_json::
     let mut runs = BTreeMap::new();
     for form in &FORMS {
         let lab = lab.part(1);
-        runs.insert(form.name, one(lab, workload, form.settings, form.pool)?);
+        runs.insert(form.name, one(lab, workload, form.settings)?);
         lab.advance(1.0)?;
     }
     Ok(serde_json::to_value(runs).expect("numbers with names are a value"))
 }
 
 /// Runs a workload on one drive.
-fn one(
-    lab: &mut Lab<'_>,
-    workload: &Workload,
-    settings: &[(&str, &str)],
-    pool: &str,
-) -> Result<Measured, FigureError> {
+fn one(lab: &mut Lab<'_>, workload: &Workload, settings: &[(&str, &str)]) -> Result<Measured, FigureError> {
     let (transactions, warmup) = workload.transactions;
-    let share = lab.either(1, 20);
-    let setup = Setup {
-        buffer: pool.into(),
-        transactions: Some(transactions / share),
-        warmup: warmup / share,
-        ..Setup::default()
-    };
-    let settings: Vec<_> = COMMON.iter().chain(settings).copied().collect();
+    let (share, is_restored) = (lab.either(1, QUICK), settings.contains(&DATABASE));
+    let warmup = warmup / if is_restored { FILLS_POOL } else { share };
+    let setup = Setup { transactions: Some(transactions / share), warmup, ..Setup::default() };
     let mut recording = workload.recording(lab)?;
+    let mut settings = settings.to_vec();
+    if lab.either(false, true) && !is_restored {
+        settings.push(FRAGMENTED);
+    }
     Ok(Measured::of(&lab.transactions(PROFILE, &settings, None, &mut recording, &setup)?).with_busy(CHIPS))
 }
 
-/// The capacities of a drive without copies and of one with them, which both reserve as much for GC.
+/// The capacities of a drive without copies and of one with them, which both reserve 10% for GC.
 pub(super) const CAPACITIES: [&str; 2] = [WHOLE.1, LESS.1];
 
-/// Runs TPC-C on a fragmented drive of this number of chips with these settings, without replication and with it.
+/// Runs TPC-C on fragmented drives with these capacities and settings, without replication and with it.
 pub(super) fn pair(
     lab: &mut Lab<'_>,
-    chips: u32,
-    capacities: [&str; 2],
-    settings: &[(&str, &str)],
-    replication: &[(&str, &str)],
+    capacities: [&'static str; 2],
+    settings: &[(&'static str, &'static str)],
+    replication: &[(&'static str, &'static str)],
 ) -> Result<[Measured; 2], FigureError> {
-    let [without, with] = capacities.map(|capacity| [("capacity", capacity), FRAGMENTED]);
-    let without: Vec<_> = without.iter().chain(settings).copied().collect();
-    let with: Vec<_> = with.iter().chain(settings).chain(&[REPLICATED]).chain(replication).copied().collect();
-    let without = one(lab, &TPC_C, &without, "lru")?;
-    let with = one(lab, &TPC_C, &with, "lru")?;
-    Ok([without, with].map(|of| of.with_busy(chips.into())))
+    let runs = Runs::of(lab, &TPC_C);
+    let is_usual = capacities == CAPACITIES && settings.is_empty();
+    let [without, with] = capacities.map(|capacity| {
+        let mut all = vec![("capacity", capacity)];
+        all.extend(settings);
+        all
+    });
+    let without = if is_usual { runs.get(WITHOUT).clone() } else { one(lab, &TPC_C, &without)? };
+    let with = if is_usual && replication.is_empty() {
+        runs.get(PBLRU).clone()
+    } else {
+        one(lab, &TPC_C, &[&with[..], &[REPLICATED], replication].concat())?
+    };
+    Ok([without, with])
 }
 
 /// The change from `before` to `after` in percent.

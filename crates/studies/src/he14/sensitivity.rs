@@ -13,49 +13,45 @@ pub(super) const FIGURE: FigureStudy = FigureStudy::new(
 )
 .with_weight(28);
 
-/// Settings of a parameter's values: its value, the chips, the capacities, settings of the drive and of replication.
-type Point =
-    (f64, u32, [&'static str; 2], Vec<(&'static str, &'static str)>, Vec<(&'static str, &'static str)>);
+/// A parameter's value, the capacities without and with replication, settings of the drive and of replication.
+type Point = (
+    f64,
+    [&'static str; 2],
+    &'static [(&'static str, &'static str)],
+    &'static [(&'static str, &'static str)],
+);
+
+/// The value that is usual is measured for the other figures.
+const CHIPS: [Point; 4] = [
+    (2.0, CAPACITIES, &[("flash.channels", "2"), ("flash.blocks", "16384")], &[("replication.copies", "2")]),
+    (4.0, CAPACITIES, &[], &[]),
+    (8.0, CAPACITIES, &[("flash.channels", "8"), ("flash.blocks", "4096")], &[]),
+    (16.0, CAPACITIES, &[("flash.channels", "16"), ("flash.blocks", "2048")], &[]),
+];
+/// With copies the capacity is lower by a tenth of itself.
+const RESERVE: [Point; 4] = [
+    (10.0, CAPACITIES, &[], &[]),
+    (15.0, ["3481MiB", "3165MiB"], &[], &[]),
+    (20.0, ["3276MiB", "2979MiB"], &[], &[]),
+    (25.0, ["3072MiB", "2792MiB"], &[], &[]),
+];
+const RECENCY: [Point; 3] = [
+    (0.1, CAPACITIES, &[], &[("replication.options.recency", "0.1")]),
+    (0.5, CAPACITIES, &[], &[]),
+    (0.9, CAPACITIES, &[], &[("replication.options.recency", "0.9")]),
+];
+const EPOCH: [Point; 3] = [
+    (30.0, CAPACITIES, &[], &[("replication.epoch", "30s")]),
+    (60.0, CAPACITIES, &[], &[]),
+    (300.0, CAPACITIES, &[], &[("replication.epoch", "300s")]),
+];
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
-    let chips: [Point; 4] = [
-        (
-            2.0,
-            2,
-            CAPACITIES,
-            vec![("flash.channels", "2"), ("flash.blocks", "16384")],
-            vec![("replication.copies", "2")],
-        ),
-        (4.0, 4, CAPACITIES, vec![], vec![]),
-        (8.0, 8, CAPACITIES, vec![("flash.channels", "8"), ("flash.blocks", "4096")], vec![]),
-        (16.0, 16, CAPACITIES, vec![("flash.channels", "16"), ("flash.blocks", "2048")], vec![]),
-    ];
-    draw(lab, &mut outcome, "chips", Axis::log("chips", ""), chips.into())?;
-    // With copies the capacity is lower by a tenth of itself.
-    let reserve = [
-        (10.0, CAPACITIES),
-        (15.0, ["3481MiB", "3165MiB"]),
-        (20.0, ["3276MiB", "2979MiB"]),
-        (25.0, ["3072MiB", "2792MiB"]),
-    ];
-    let reserve = reserve
-        .map(|(percent, capacities)| (percent, 4, capacities, Vec::new(), Vec::new()))
-        .into_iter()
-        .collect();
-    draw(lab, &mut outcome, "reserve", Axis::linear("flash reserved for GC", "%"), reserve)?;
-    let recency = [("0.1", 0.1), ("0.5", 0.5), ("0.9", 0.9)];
-    let recency = recency
-        .map(|(text, value)| (value, 4, CAPACITIES, Vec::new(), vec![("replication.options.recency", text)]))
-        .into_iter()
-        .collect();
-    draw(lab, &mut outcome, "recency", Axis::linear("recency region, share of the copies", ""), recency)?;
-    let epochs = [("30s", 30.0), ("60s", 60.0), ("300s", 300.0)];
-    let epochs = epochs
-        .map(|(text, value)| (value, 4, CAPACITIES, Vec::new(), vec![("replication.epoch", text)]))
-        .into_iter()
-        .collect();
-    let throughput = draw(lab, &mut outcome, "epoch", Axis::log("epoch", "s"), epochs)?;
+    draw(lab, &mut outcome, "chips", Axis::log("chips", ""), &CHIPS)?;
+    draw(lab, &mut outcome, "reserve", Axis::linear("flash reserved for GC", "%"), &RESERVE)?;
+    draw(lab, &mut outcome, "recency", Axis::linear("recency region, share of the copies", ""), &RECENCY)?;
+    let throughput = draw(lab, &mut outcome, "epoch", Axis::log("epoch", "s"), &EPOCH)?;
     let (least, most) =
         throughput.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), &of| (least.min(of), most.max(of)));
     outcome.rows.push(row::at_most(
@@ -74,13 +70,13 @@ fn draw(
     outcome: &mut Outcome,
     name: &str,
     x: Axis,
-    points: Vec<Point>,
+    points: &[Point],
 ) -> Result<Vec<f64>, FigureError> {
     let mut series =
         ["without replication", "replication"].map(|name| Series { name: name.into(), ..Series::default() });
-    for (value, chips, capacities, settings, replication) in points {
+    for &(value, capacities, settings, replication) in points {
         let lab = lab.part(2);
-        let measured = pair(lab, chips, capacities, &settings, &replication)?;
+        let measured = pair(lab, capacities, settings, replication)?;
         for (series, measured) in series.iter_mut().zip(&measured) {
             series.points.push((value, measured.transactions_per_s));
         }
