@@ -3,7 +3,7 @@
 //! The replication space is a number of slots on each chip; a slot holds one copy of one page. Its states:
 //!
 //! ```text
-//! free ── reserve ──> reserved ── written ──> readable ── forget, evicted ──> free
+//! free ── reserve ──> reserved ── written ──> readable ── forget, evicted, abandon ──> free
 //!                        ├── abandon ──> free
 //!                        └── forget, evicted ──> unwanted ── written, abandon ──> free
 //! ```
@@ -238,11 +238,11 @@ impl Groups {
         }
     }
 
-    /// The copy that a slot was reserved for will not be written.
+    /// The copy that a slot was reserved for will not be written, or is no longer on its chip.
     pub fn abandon(&mut self, slot: Slot) {
         let (state, page) = self.slots[slot.0 as usize];
-        if state == State::Reserved {
-            let number = self.group(page).expect("a reserved slot belongs to a group");
+        if matches!(state, State::Reserved | State::Readable) {
+            let number = self.group(page).expect("the slot belongs to a group");
             let group = &mut self.groups[number as usize];
             let at = group.slots().iter().position(|&other| other == slot).expect("it has its slot");
             group.slots.copy_within(at + 1..usize::from(group.len), at);
@@ -366,7 +366,10 @@ mod tests {
                         }
                     }
                     3 => {
-                        let Some(slot) = pick(&model, &[State::Reserved, State::Unwanted]) else { continue };
+                        let Some(slot) = pick(&model, &[State::Reserved, State::Readable, State::Unwanted])
+                        else {
+                            continue;
+                        };
                         groups.abandon(slot);
                         model.remove(&slot);
                     }

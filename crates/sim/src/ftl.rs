@@ -14,7 +14,7 @@ pub(crate) mod schemes;
 mod table;
 
 pub(crate) use placement::UNITS_BETWEEN_STOP_CHECKS;
-pub use placement::{FtlCounters, GcWork, NoRoom, Placed, StopCheck, never_stop};
+pub use placement::{FtlCounters, GcWork, NoRoom, Placed, Released, StopCheck, never_stop};
 
 use crate::config::DriveConfig;
 use crate::ids::{FlashPage, Lpn, PlaneId};
@@ -165,6 +165,23 @@ impl Ftl {
     pub fn adopt(&mut self, lpn: Lpn, copy: Lpn) {
         match self {
             Self::Page(layer) => layer.adopt(lpn, copy),
+            Self::Block(_) => unreachable!("validation refuses replication of blocks"),
+        }
+    }
+
+    /// Lets GC erase the replica `copy` with its block instead of moving it. Returns where it stays until then. Requires:
+    /// `copy` was placed.
+    pub fn release(&mut self, copy: Lpn) -> Released {
+        match self {
+            Self::Page(layer) => layer.release(copy),
+            Self::Block(_) => unreachable!("validation refuses replication of blocks"),
+        }
+    }
+
+    /// Whether a released replica is still on flash.
+    pub fn holds(&self, released: Released) -> bool {
+        match self {
+            Self::Page(layer) => layer.holds(released),
             Self::Block(_) => unreachable!("validation refuses replication of blocks"),
         }
     }

@@ -1,9 +1,10 @@
 //! Replication: reads and writes of mapping units go to whichever die is free (he14).
 //!
 //! Beside the mapping units that the host sees, the translation layer has a number of them on each die for copies: a copy
-//! is placed, moved by GC and forgotten like any other. Which die an access goes to, and which copies there are, is
-//! decided by `flashlane_replication`; [`Replicator`] turns it into flash operations. It uses the `Ftl` that `translation`
-//! owns: places copies there, trims stale ones, and gives a mapping unit the place of a copy after a power cut.
+//! is placed like any other unit, and released once only reads use it (`copies`). Which die an access goes to, and which copies
+//! there are, is decided by `flashlane_replication`; [`Replicator`] turns it into flash operations. It uses the `Ftl` that
+//! `translation` owns: places and releases copies there, trims stale ones, and gives a mapping unit the place of a copy after a
+//! power cut.
 //!
 //! ```text
 //! read   the least blocked die first, or the first that does not garbage-collect; at its deadline the next one, and so on
@@ -26,9 +27,10 @@
 //!
 //! Invariants:
 //! - every hedged access completes once, and stays until all its flash operations but the copies' have ended;
-//! - a copy can be read only once its mapping unit's home is programmed;
+//! - a copy can be read only once its mapping unit's home is programmed, and is released then;
 //! - no timer runs for an access that has ended.
 
+mod copies;
 mod counts;
 mod dies;
 mod hedge;
@@ -37,7 +39,7 @@ mod versions;
 use super::request::HostRequest;
 use crate::config::DriveConfig;
 use crate::event::{Event, Ticket, Timer};
-use crate::ftl::{Ftl, GcWork, Placed};
+use crate::ftl::{Ftl, Placed, Released};
 use crate::ids::{DieId, HedgeSlot, Lpn, PlaneId};
 use crate::kernel::Kernel;
 use crate::nand::{Defer, Geometry, Operation, Owner, Program, Read, Timing, Work};
@@ -64,6 +66,8 @@ pub(super) struct Replicator {
     hedged: Slab<HedgeSlot, HedgedAccess>,
     /// For each slot the write that waits for its copy, or whose home has yet to be programmed.
     writes: Vec<Option<HedgeSlot>>,
+    /// For each slot whose copy can be read, where that is; its block may be erased by now.
+    released: Vec<Option<Released>>,
     /// For each slot whether a blocked read or a blocked write is the reason for its copy.
     causes: Vec<Access>,
     versions: Versions,
@@ -102,6 +106,7 @@ impl Replicator {
             extra: ExtraWrites::new(shape.chips, replication.queue, replication.epoch.0, read, write),
             hedged: Slab::new(),
             writes: vec![None; shape.slots() as usize],
+            released: vec![None; shape.slots() as usize],
             causes: vec![Access::Write; shape.slots() as usize],
             versions: Versions::new(shape.pages),
             dies: vec![DieAccesses::new(); geometry.dies as usize],
@@ -179,6 +184,7 @@ impl Replicator {
     ) {
         let home = kernel.flash().die_of(plane);
         let lpn = read.lpn;
+        self.abandon_erased(ftl, lpn);
         let mut candidates: Vec<Candidate> = Vec::new();
         for slot in self.groups.readable(lpn.0) {
             let die = self.groups.chip_of(slot);
@@ -214,7 +220,7 @@ impl Replicator {
             }
             Owner::Hedged(slot)
         };
-        self.enqueue_read(kernel, ftl, owner, plane, read, first);
+        self.enqueue_read(kernel, owner, plane, read, first);
     }
 
     /// The best candidate whose die does not garbage-collect.
@@ -228,15 +234,13 @@ impl Replicator {
     fn enqueue_read(
         &mut self,
         kernel: &mut DriveKernel,
-        ftl: &Ftl,
         owner: Owner,
         home: PlaneId,
         read: Read,
         source: Candidate,
     ) {
-        let plane = source
-            .slot
-            .map_or(home, |slot| ftl.plane_of(self.copy_lpn(slot)).expect("a readable copy has a place"));
+        let of_copy = |slot: Slot| self.released[slot.0 as usize].expect("a readable copy is released").plane;
+        let plane = source.slot.map_or(home, of_copy);
         self.access(kernel.flash().die_of(plane), kernel.now());
         let (work, class, defer) = (Work::Read(read), Class::HostRead, Defer::No);
         kernel.enqueue(Operation { work, owner, class, defer, plane });
@@ -255,9 +259,9 @@ impl Replicator {
 
     /// A mapping unit has a new home, which `program` writes: its copies are stale. Returns the program as that of a hedged
     /// access.
-    pub(super) fn write(&mut self, kernel: &mut DriveKernel, ftl: &mut Ftl, program: Operation) -> Operation {
+    pub(super) fn write(&mut self, kernel: &mut DriveKernel, program: Operation) -> Operation {
         let Work::Program(Program { lpn, .. }) = program.work else { unreachable!("a write is a program") };
-        self.forget(ftl, lpn);
+        self.forget(lpn);
         let die = kernel.flash().die_of(program.plane);
         self.access(die, kernel.now());
         let kind = HedgeKind::Write { blocked: false, copies: Vec::new() };
@@ -267,19 +271,9 @@ impl Replicator {
     }
 
     /// A mapping unit is trimmed, also where a copy completed its last write.
-    pub(super) fn trim(&mut self, ftl: &mut Ftl, lpn: Lpn) {
-        self.forget(ftl, lpn);
+    pub(super) fn trim(&mut self, lpn: Lpn) {
+        self.forget(lpn);
         self.versions.trim(lpn);
-    }
-
-    /// A mapping unit is written or trimmed: its copies are stale.
-    fn forget(&mut self, ftl: &mut Ftl, lpn: Lpn) {
-        let mut freed = std::mem::take(&mut self.freed);
-        self.groups.forget(lpn.0, &mut freed);
-        for slot in freed.drain(..) {
-            ftl.trim(self.copy_lpn(slot));
-        }
-        self.freed = freed;
     }
 
     // Deadlines.
@@ -290,14 +284,15 @@ impl Replicator {
     pub(super) fn deadline_passed(
         &mut self,
         kernel: &mut DriveKernel,
-        ftl: &mut Ftl,
+        ftl: &Ftl,
         slot: HedgeSlot,
     ) -> Option<DieId> {
-        let access = &mut self.hedged[slot];
-        if access.is_complete {
+        let HedgedAccess { lpn, home, is_complete, .. } = self.hedged[slot];
+        if is_complete {
             return None;
         }
-        let (lpn, home) = (access.lpn, access.home);
+        self.abandon_erased(ftl, lpn);
+        let access = &mut self.hedged[slot];
         match &mut access.kind {
             HedgeKind::Read { read, candidates, .. } => {
                 let read = *read;
@@ -310,7 +305,7 @@ impl Replicator {
                 // The unit may have been trimmed, too.
                 let plane = ftl.plane_of(lpn)?;
                 (access.under_way, access.operations) = (access.under_way + 1, access.operations + 1);
-                self.enqueue_read(kernel, ftl, Owner::Hedged(slot), plane, read, next);
+                self.enqueue_read(kernel, Owner::Hedged(slot), plane, read, next);
                 self.start_deadline(kernel, slot);
                 None
             }
@@ -320,49 +315,9 @@ impl Replicator {
                 if !std::mem::replace(blocked, true) {
                     self.history.record(lpn.0, home.0, Access::Write, true);
                 }
-                self.add_copy(kernel, ftl, lpn, home, Some(slot))
+                self.add_copy(kernel, lpn, home, Some(slot))
             }
         }
-    }
-
-    /// Queues the write of one more copy of a mapping unit whose home is on `home`. Returns its die, where it has one.
-    fn add_copy(
-        &mut self,
-        kernel: &DriveKernel,
-        ftl: &mut Ftl,
-        lpn: Lpn,
-        home: DieId,
-        write: Option<HedgeSlot>,
-    ) -> Option<DieId> {
-        let mut others = std::mem::take(&mut self.others);
-        others.clear();
-        others.extend((0..self.dies.len() as u32).filter(|&die| die != home.0));
-        self.random.shuffle(&mut others);
-        others.sort_by_key(|&die| kernel.flash().is_collecting(DieId(die)));
-        let blocking = self.blocking_of_group(lpn);
-        let mut evicted = std::mem::take(&mut self.freed);
-        let slot = self.groups.reserve(lpn.0, &others, blocking, &mut evicted);
-        self.counts.evicted += evicted.len() as u64;
-        for slot in evicted.drain(..) {
-            ftl.trim(self.copy_lpn(slot));
-        }
-        (self.others, self.freed) = (others, evicted);
-        let slot = slot?;
-        let die = self.groups.chip_of(slot);
-        if !self.extra.push(die, slot, kernel.now()) {
-            self.counts.dropped += 1;
-            self.groups.abandon(slot);
-            return None;
-        }
-        self.writes[slot.0 as usize] = write;
-        self.causes[slot.0 as usize] = if write.is_some() { Access::Write } else { Access::Read };
-        if let Some(write) = write
-            && let HedgeKind::Write { copies, .. } = &mut self.hedged[write].kind
-        {
-            copies.push((slot, false));
-            self.hedged[write].operations += 1;
-        }
-        Some(DieId(die))
     }
 
     /// A die has nothing to do.
@@ -378,60 +333,6 @@ impl Replicator {
     /// Whether an event ends the timer of a die's next copy; see [`Timer::ends`].
     pub(super) fn ends_copy_timer(&mut self, die: DieId, ticket: Ticket) -> bool {
         self.dies[die.index()].copy_timer.ends(ticket)
-    }
-
-    /// Places the next copy that waits for an idle die, where it is due; otherwise starts the timer for it.
-    pub(super) fn next_copy(
-        &mut self,
-        kernel: &mut DriveKernel,
-        ftl: &mut Ftl,
-        die: DieId,
-        due: &mut Vec<GcWork>,
-    ) -> Option<CopyPlaced> {
-        if !kernel.flash().is_idle(die, kernel.now()) {
-            return None;
-        }
-        let now = kernel.now();
-        loop {
-            let at = self.extra.due(die.0)?;
-            if at > now {
-                self.dies[die.index()].copy_timer = kernel.start_timer(at.since(now), Event::CopyDue(die));
-                return None;
-            }
-            let slot = self.extra.take(die.0, now).expect("it is due");
-            if !self.groups.is_wanted(slot) {
-                self.abandon(slot);
-                continue;
-            }
-            let (plane, lpn) = (self.plane_of_slot(slot), self.copy_lpn(slot));
-            match ftl.can_take(plane, lpn).then(|| ftl.place_on(plane, lpn, due)) {
-                Some(Ok(place)) => {
-                    match self.causes[slot.0 as usize] {
-                        Access::Read => self.counts.for_reads += 1,
-                        Access::Write => self.counts.for_writes += 1,
-                    }
-                    self.dies[die.index()].copy_begins();
-                    if let Some(write) = self.writes[slot.0 as usize] {
-                        self.start_deadline(kernel, write);
-                    }
-                    return Some(CopyPlaced { place, lpn });
-                }
-                _ => {
-                    self.counts.dropped += 1;
-                    self.abandon(slot);
-                }
-            }
-        }
-    }
-
-    /// The copy in a slot will not be written.
-    fn abandon(&mut self, slot: Slot) {
-        if let Some(write) = self.writes[slot.0 as usize].take()
-            && let HedgeKind::Write { copies, .. } = &mut self.hedged[write].kind
-        {
-            copies.retain(|(other, _)| *other != slot);
-        }
-        self.groups.abandon(slot);
     }
 
     // Completion.
@@ -490,13 +391,13 @@ impl Replicator {
     }
 
     /// A read that was blocked is replicated, now that it is in the drive's memory.
-    fn replicate_read(&mut self, kernel: &DriveKernel, ftl: &mut Ftl, slot: HedgeSlot, plane: PlaneId) {
+    fn replicate_read(&mut self, kernel: &DriveKernel, ftl: &Ftl, slot: HedgeSlot, plane: PlaneId) {
         let HedgedAccess { lpn, home, .. } = self.hedged[slot];
         self.counts.reads_by_copies += u64::from(kernel.flash().die_of(plane) != home);
         if let HedgeKind::Read { replicates: true, .. } = self.hedged[slot].kind
             && ftl.plane_of(lpn).is_some_and(|plane| kernel.flash().die_of(plane) == home)
         {
-            self.add_copy(kernel, ftl, lpn, home, None);
+            self.add_copy(kernel, lpn, home, None);
         }
     }
 
@@ -507,8 +408,8 @@ impl Replicator {
         };
         for (copy, is_on_flash) in std::mem::take(copies) {
             self.writes[copy.0 as usize] = None;
-            if is_on_flash && !self.groups.written(copy) {
-                ftl.trim(self.copy_lpn(copy));
+            if is_on_flash {
+                self.copy_written(ftl, copy);
             }
         }
         let write = &mut self.hedged[slot];
@@ -529,9 +430,7 @@ impl Replicator {
         let die = kernel.flash().die_of(operation.plane);
         self.counts.interference += self.dies[die.index()].copy_ended(kernel.now());
         let Some(write) = self.writes[slot.0 as usize] else {
-            if !self.groups.written(slot) {
-                ftl.trim(program.lpn);
-            }
+            self.copy_written(ftl, slot);
             return None;
         };
         let HedgeKind::Write { copies, .. } = &mut self.hedged[write].kind else {
@@ -574,6 +473,7 @@ impl Replicator {
         self.extra.clear(now);
         self.hedged = Slab::new();
         self.writes.fill(None);
+        self.released.fill(None);
         self.dies.iter_mut().for_each(DieAccesses::cut_power);
         self.groups.clear();
     }

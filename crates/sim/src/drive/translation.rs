@@ -143,7 +143,7 @@ impl Translation {
     /// Forgets a mapping unit.
     pub(super) fn trim(&mut self, lpn: Lpn) {
         if let Some(replicator) = &mut self.replicator {
-            replicator.trim(&mut self.ftl, lpn);
+            replicator.trim(lpn);
         }
         self.ftl.trim(lpn);
     }
@@ -274,7 +274,7 @@ impl Translation {
         };
         let mut program = self.program_operation(owner, lpn, place, may_wait);
         if let Some(replicator) = &mut self.replicator {
-            program = replicator.write(kernel, &mut self.ftl, program);
+            program = replicator.write(kernel, program);
         }
         self.enqueue_placed(kernel, program, place, may_wait);
         Ok(place.plane)
@@ -468,7 +468,7 @@ impl Translation {
     /// The deadline of a hedged access has passed.
     pub(super) fn hedge_deadline(&mut self, kernel: &mut Kernel<HostRequest>, slot: HedgeSlot) {
         let replicator = self.replicator.as_mut().expect("only its accesses have deadlines");
-        if let Some(die) = replicator.deadline_passed(kernel, &mut self.ftl, slot) {
+        if let Some(die) = replicator.deadline_passed(kernel, &self.ftl, slot) {
             self.write_next_copy(kernel, die);
         }
     }

@@ -18,7 +18,7 @@ use super::blocks::{Blocks, Plane};
 use super::map::Map;
 use super::scheme::Scheme;
 use super::table::Entry;
-use super::{FtlCounters, GcWork, NoRoom, Placed};
+use super::{FtlCounters, GcWork, NoRoom, Placed, Released};
 use crate::config::DriveConfig;
 use crate::divisor::Divisor;
 use crate::ids::{BlockId, FlashPage, Lpn, PlaneId, Ppn};
@@ -302,6 +302,21 @@ impl PageMapped {
         self.map.set(lpn, ppn);
         self.reverse.set(ppn, plane, lpn);
         self.map.remove(copy);
+    }
+
+    /// Lets GC erase the replica `copy` with its block instead of moving it. Returns where it stays until then. Requires:
+    /// `copy` was placed.
+    pub fn release(&mut self, copy: Lpn) -> Released {
+        let ppn = self.place_of(copy).expect("the copy was placed");
+        let (plane, block) = (self.plane_at(ppn), self.block_index(ppn));
+        self.leave(ppn, plane);
+        self.map.remove(copy);
+        Released { plane, block, erases: self.blocks.erases[block] }
+    }
+
+    /// Whether a released replica is still on flash.
+    pub fn holds(&self, released: Released) -> bool {
+        self.blocks.erases[released.block] == released.erases
     }
 
     /// Forgets mapping unit `lpn`.

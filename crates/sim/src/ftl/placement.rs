@@ -51,6 +51,16 @@ pub struct Placed {
     pub waits_for_group: bool,
 }
 
+/// Where a replica stays that GC need not move: until its block is erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Released {
+    /// On which plane.
+    pub plane: PlaneId,
+    /// The index of its block in tables of all blocks, and how often that was erased.
+    pub(super) block: usize,
+    pub(super) erases: u32,
+}
+
 /// No plane has room for another unit: too many blocks have worn out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom;

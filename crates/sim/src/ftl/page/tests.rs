@@ -122,6 +122,36 @@ fn every_policy_keeps_every_page_through_long_overwriting() {
 }
 
 #[test]
+fn released_replica_ends_with_its_block() {
+    let config = config(&[
+        ("replication.policy", "lru"),
+        ("replication.copies", "2"),
+        ("cleaning.defer", "no"),
+        ("capacity", "9MiB"),
+    ]);
+    let mut ftl = PageMapped::new(&config, Seed(1));
+    let (mut random, mut due) = (Seed(5).source(), Vec::new());
+    let units = ftl.geometry.logical_units;
+    for lpn in 0..units {
+        ftl.place(Lpn(lpn), &mut due).unwrap();
+    }
+    let copies = [Lpn(units), Lpn(units + 1)];
+    for copy in copies {
+        ftl.place_on(PlaneId(0), copy, &mut due).unwrap();
+    }
+    let released = ftl.release(copies[0]);
+    assert_eq!(ftl.plane_of(copies[0]), None);
+    let mut writes = 0;
+    while ftl.holds(released) {
+        ftl.place(Lpn(random.below(units.into()) as u32), &mut due).unwrap();
+        writes += 1;
+        assert!(writes < 100_000, "GC never takes the block of a released replica");
+    }
+    check(&ftl);
+    assert_eq!(ftl.plane_of(copies[1]), Some(PlaneId(0)), "the other replica was moved");
+}
+
+#[test]
 fn superblocks_keep_every_page_and_every_row_has_its_parity() {
     for (parity, multi_plane, unit) in
         [(Some("2"), "false", "4KiB"), (Some("2"), "true", "4KiB"), (None, "true", "2KiB")]
