@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! read   the least blocked die first, or the first that does not garbage-collect; at its deadline the next one, and so on
-//! write  the home; at its deadline, if the home's die garbage-collects, a copy on another die, once that is idle for long
+//! write  the home; at its deadline, if the home waits for GC of its die, a copy on another die, once that is idle for long
 //!        enough, and so on
 //! ```
 //!
@@ -257,16 +257,24 @@ impl Replicator {
 
     // Writes.
 
-    /// A mapping unit has a new home, which `program` writes: its copies are stale. Returns the program as that of a hedged
-    /// access.
-    pub(super) fn write(&mut self, kernel: &mut DriveKernel, program: Operation) -> Operation {
+    /// A mapping unit has a new home, which `program` writes: its copies are stale. `is_behind_gc`: GC will be queued before
+    /// it. Returns the program as that of a hedged access.
+    pub(super) fn write(
+        &mut self,
+        kernel: &mut DriveKernel,
+        program: Operation,
+        is_behind_gc: bool,
+    ) -> Operation {
         let Work::Program(Program { lpn, .. }) = program.work else { unreachable!("a write is a program") };
         self.forget(lpn);
         let die = kernel.flash().die_of(program.plane);
         self.access(die, kernel.now());
         let kind = HedgeKind::Write { blocked: false, copies: Vec::new() };
         let slot = self.hedge(lpn, die, program.owner, kind);
-        self.start_deadline(kernel, slot);
+        // GC that is queued later does not block it.
+        if is_behind_gc || kernel.flash().is_collecting(die) {
+            self.start_deadline(kernel, slot);
+        }
         Operation { owner: Owner::Hedged(slot), ..program }
     }
 
@@ -309,7 +317,7 @@ impl Replicator {
                 self.start_deadline(kernel, slot);
                 None
             }
-            // GC that begins later is queued behind this write: it will not be blocked any more.
+            // The GC has ended: the write is no longer blocked.
             HedgeKind::Write { .. } if !kernel.flash().is_collecting(home) => None,
             HedgeKind::Write { blocked, .. } => {
                 if !std::mem::replace(blocked, true) {

@@ -274,7 +274,8 @@ impl Translation {
         };
         let mut program = self.program_operation(owner, lpn, place, may_wait);
         if let Some(replicator) = &mut self.replicator {
-            program = replicator.write(kernel, program);
+            let is_behind_gc = self.due_gc.iter().any(|gc| gc.precedes_write);
+            program = replicator.write(kernel, program, is_behind_gc);
         }
         self.enqueue_placed(kernel, program, place, may_wait);
         Ok(place.plane)
