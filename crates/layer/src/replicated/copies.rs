@@ -69,7 +69,9 @@ impl<B: Below> Replicated<B> {
                 && let Some(slot) = self.extra_writes.as_mut().and_then(|extra| extra.take(partition, now))
             {
                 let copy = self.queued.remove(&slot).expect("it was queued");
-                if self.groups.is_wanted(slot) {
+                // A write that its home completed needs no copy any more.
+                let is_late = copy.part.is_some_and(|part| self.parts.get(part).is_none());
+                if !is_late && self.groups.is_wanted(slot) {
                     self.send_copy(slot, copy);
                 } else {
                     self.groups.abandon(slot);

@@ -66,7 +66,11 @@ impl Replicator {
                 return None;
             }
             let slot = self.extra.take(die.0, now).expect("it is due");
-            if !self.groups.is_wanted(slot) {
+            // Its write was completed by its home: a copy now would be for reads, and those ask for their own.
+            let is_late =
+                self.causes[slot.0 as usize] == Access::Write && self.writes[slot.0 as usize].is_none();
+            if is_late || !self.groups.is_wanted(slot) {
+                self.counts.dropped += u64::from(is_late);
                 self.abandon(slot);
                 continue;
             }

@@ -14,7 +14,7 @@ pub(in crate::drive) struct ReplicationCounts {
     /// Copies written for blocked writes, and for blocked reads.
     pub(in crate::drive) for_writes: u64,
     pub(in crate::drive) for_reads: u64,
-    /// Copies not written, because their die's queue was full or there was no room.
+    /// Copies not written, because their write had completed, their die's queue was full or there was no room.
     pub(in crate::drive) dropped: u64,
     /// Copies that gave up their place to others.
     pub(in crate::drive) evicted: u64,
