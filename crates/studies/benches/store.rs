@@ -1,14 +1,14 @@
 //! The store on the simulated SDF of the paper: gets and writes beside what the device can do, in virtual time, the same on
 //! every machine.
 //!
-//! `cargo bench -p flashlane-studies --bench store`, with `-- gets`, `-- writes` or `-- memory` only these; `cargo test --benches` runs it
+//! `cargo bench -p flashlane-studies --bench store`, with `-- gets`, `-- writes`, `-- memory` or `-- opening` only these; `cargo test --benches` runs it
 //! small.
 
 use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
 use flashlane_layer::Backed;
 use flashlane_sim::{device, profile};
-use flashlane_studies::store_load::{GetClient, LoadedStore, Values, writes};
+use flashlane_studies::store_load::{GetClient, LoadedStore, Values, opening, writes};
 
 /// Bytes per second over the paper's link, read.
 const LINK_READ: f64 = 1.61e9;
@@ -19,7 +19,7 @@ const DATA_BYTES: u64 = 2_200_000_000;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let quick = !arguments.iter().any(|argument| argument == "--bench");
-    let names = ["gets", "writes", "memory"];
+    let names = ["gets", "writes", "memory", "opening"];
     let is_chosen = |name: &str| {
         let mut chosen = arguments.iter().filter(|argument| names.contains(&argument.as_str())).peekable();
         chosen.peek().is_none() || chosen.any(|argument| argument == name)
@@ -47,6 +47,12 @@ fn main() {
         let values = vec![Values { count: if quick { 10_000 } else { 200_000 }, bytes: 1024 }];
         let loaded = LoadedStore::new(sdf(44), 1, values, &mut |_| Ok(()));
         println!("store-memory: {:.1} bytes a key", loaded.expect("nothing stops it").memory_per_key());
+    }
+    if is_chosen("opening") {
+        match quick {
+            true => open_after_cut(4, 400 << 20),
+            false => open_after_cut(44, 100_000_000_000),
+        }
     }
 }
 
@@ -84,6 +90,22 @@ fn gets(channels: u64, slices: u32, batches: &[u64], (blocks_per_lane, rounds): 
     }
     let (patches, elapsed) = store.reopen();
     println!("store-opening: {patches} patches in {:.1} ms", elapsed.as_s_f64() * 1e3);
+}
+
+/// Opens a store after a power cut, with its log on another drive.
+fn open_after_cut(channels: u64, data_bytes: u64) {
+    let disk = |log_bytes: u64| {
+        let overrides = [("capacity".to_owned(), format!("{}MiB", log_bytes.div_ceil(1 << 20) * 2))];
+        let config = profile::load("ssd-s", &overrides).expect("the bench's own profile");
+        Backed::new(device(&config, Seed(1), "sim:ssd-s".into()))
+    };
+    let opened = opening(sdf(channels), disk, 8, data_bytes, &mut |_| Ok(())).expect("nothing stops it");
+    println!(
+        "store-opening-after-cut: {} patches and {} MB of the log in {:.1} ms",
+        opened.patches,
+        opened.container_bytes / 1_000_000,
+        opened.elapsed.as_s_f64() * 1e3
+    );
 }
 
 /// Returns the longest write in milliseconds.

@@ -299,21 +299,84 @@ pub fn writes<D: DataDevice>(
     })
 }
 
+/// Outcome of [`opening`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// Patches that were found.
+    pub patches: u64,
+    /// Bytes of entries that were in containers and are read from the log.
+    pub container_bytes: u64,
+    /// Time that the opening took on the devices.
+    pub elapsed: Duration,
+}
+
+/// Values of [`opening`], and how many of them each slice has in its container when the power is cut: half of a container.
+const OPENING_VALUE_BYTES: u64 = 512 << 10;
+const OPENING_IN_CONTAINER: u64 = 8;
+
+/// Opens a store with `data_bytes` of values in patches, and some in the log only, after a power cut of both devices. The log is on
+/// the device that `log` returns for the bytes that it needs.
+///
+/// # Errors
+/// What `advance` returns.
+///
+/// # Panics
+/// Where the device cannot hold them.
+pub fn opening<D: DataDevice, L: DataDevice>(
+    device: D,
+    log: impl FnOnce(u64) -> L,
+    slices: u32,
+    data_bytes: u64,
+    advance: Advance<'_>,
+) -> Result<Opening, Interruption> {
+    let values = data_bytes / OPENING_VALUE_BYTES / u64::from(slices);
+    let mut store = create_with(device, log, slices);
+    fill(&mut store, slices, (0, values), &mut |_| OPENING_VALUE_BYTES, advance)?;
+    for number in 0..OPENING_IN_CONTAINER {
+        for slice in 0..slices {
+            put(
+                &mut store,
+                key(slice, slices, (0, number * values / OPENING_IN_CONTAINER)),
+                OPENING_VALUE_BYTES,
+            );
+        }
+    }
+    let (mut device, mut log) = store.into_devices();
+    device.cut_power();
+    log.cut_power();
+    let begun = device.now().max(log.now());
+    let store = Store::open(device, log, options()).expect("a store is opened after a power cut");
+    let found = store.status().slices;
+    Ok(Opening {
+        patches: found.iter().flat_map(|slice| &slice.patches).sum(),
+        container_bytes: found.iter().map(|slice| slice.container_bytes).sum(),
+        elapsed: store.now().since(begun),
+    })
+}
+
 /// As the paper's store, which has no cache of reads.
 fn options() -> StoreOptions {
     StoreOptions { memory_bytes: 2 << 30, cache_reads: false, ..StoreOptions::default() }
 }
 
 fn create<D: DataDevice>(device: D, slices: u32) -> Store<D, Log> {
+    create_with(device, |log_bytes| Backed::new(NullDevice::new(log_bytes)), slices)
+}
+
+/// Creates a store with the log that `log` returns for the bytes that it needs.
+fn create_with<D: DataDevice, L: DataDevice>(
+    device: D,
+    log: impl FnOnce(u64) -> L,
+    slices: u32,
+) -> Store<D, L> {
     let (slices, options) = (Slices::even(slices), options());
     let needs = Requirements::new(device.profile(), &slices, &options).expect("fresh devices take a store");
-    let log = Backed::new(NullDevice::new(needs.log_bytes));
-    Store::create(device, log, 1, slices, options).expect("fresh devices take a store")
+    Store::create(device, log(needs.log_bytes), 1, slices, options).expect("fresh devices take a store")
 }
 
 /// Writes values into each slice in the order of their keys, and waits until all of it is in patches and merged.
-fn fill<D: DataDevice>(
-    store: &mut Store<D, Log>,
+fn fill<D: DataDevice, L: DataDevice>(
+    store: &mut Store<D, L>,
     slices: u32,
     (size, values): (usize, u64),
     length: &mut dyn FnMut(u64) -> u64,
@@ -338,7 +401,7 @@ fn key(slice: u32, slices: u32, (size, number): (usize, u64)) -> Vec<u8> {
 }
 
 /// Writes a value, and waits where the store is busy until it takes it.
-fn put<D: DataDevice>(store: &mut Store<D, Log>, key: Vec<u8>, length: u64) -> Ticket {
+fn put<D: DataDevice, L: DataDevice>(store: &mut Store<D, L>, key: Vec<u8>, length: u64) -> Ticket {
     loop {
         let mut batch = Batch::default();
         batch.put(key.clone(), vec![0; length as usize]);
@@ -400,6 +463,19 @@ mod tests {
         assert!(written.elapsed <= time / 2 && written.elapsed > time / 3, "{:?}", written.elapsed);
         assert!(written.counters.writes > 10 && written.write_rate() > 0.0, "{written:?}");
         assert!(written.latency.max > 0.0 && written.latency.max < 1e9, "{:?}", written.latency);
+    }
+
+    #[test]
+    fn opening_after_a_power_cut_reads_the_log() {
+        let disk = |bytes: u64| {
+            let overrides = [("capacity".to_owned(), format!("{}MiB", bytes.div_ceil(1 << 20) * 2))];
+            let config = profile::load("ssd-s", &overrides).expect("the test's own settings");
+            Backed::new(device(&config, Seed(1), "sim:ssd-s".into()))
+        };
+        let opened = opening(small(), disk, 2, 200 << 20, &mut |_| Ok(())).expect("nothing stops it");
+        assert!(opened.patches >= 25, "{opened:?}");
+        assert!(opened.container_bytes >= 2 * OPENING_IN_CONTAINER * OPENING_VALUE_BYTES, "{opened:?}");
+        assert!(opened.elapsed > Duration::from_ms(1) && opened.elapsed < Duration::from_s(3), "{opened:?}");
     }
 
     #[test]

@@ -62,6 +62,22 @@ pub const OPENING: Figure = Figure {
     read: |output| number_after(output, "store-opening: 704 patches in"),
 };
 
+pub const OPENING_AFTER_CUT: Figure = Figure {
+    id: "store-opening-after-cut",
+    what: "opening 100 GB of patches of 8 MiB on `sim:sdf` after a power cut, with half a container of each of 8 slices in a log on `sim:ssd-s`: ms",
+    goal: Some(Goal::AtMost(3000.0, Some(1000.0))),
+    command: COMMAND,
+    read: |output| number_after(output.split("store-opening-after-cut:").nth(1)?, "of the log in"),
+};
+
+pub const YCSB: Figure = Figure {
+    id: "store-ycsb-a",
+    what: "YCSB's workload a, 100,000 records of 1000 bytes, 16 clients, durability `device`, on `backed(sim:sdf)` with its log on `sim:ssd-s`: operations a second",
+    goal: None,
+    command: "cargo run -q --release -- store bench backed(sim:sdf) --ycsb a",
+    read: |output| number_after(output, "Workload a (update heavy):"),
+};
+
 pub const MEMORY: Figure = Figure {
     id: "store-memory",
     what: "memory of indexes and filters a key, keys of 16 bytes and values of 1 KiB: bytes",
@@ -84,6 +100,14 @@ pub const SERVER_GET: Figure = Figure {
     goal: Some(Goal::AtLeast(0.5, Some(1.0))),
     command: SERVER,
     read: |output| number_after(output, "get: median ratio"),
+};
+
+pub const SERVER_IDLE: Figure = Figure {
+    id: "server-idle-clients",
+    what: "memory of the server for each of 10,000 idle clients, all of them and one more answered: bytes",
+    goal: None,
+    command: SERVER,
+    read: |output| number_after(output, "server-idle-clients: 10000 clients,"),
 };
 
 pub const SERVER_SET: Figure = Figure {
