@@ -1,6 +1,11 @@
 //! The queue of one lane: reads and writes that wait, and the number in flight.
 //!
+//! Long reads go to the device in their order, one after the other or few at once. A channel of flash serves the requests that it
+//! has in turns, page by page, so that of `n` reads of one length that begin together all end after `n` times the time of one; in
+//! order, they end after half of that on average, and what waits for them goes on elsewhere. Short reads do not wait for long ones.
+//!
 //! Invariants:
+//! - While a long read waits, another one is in flight, unless the device takes no more requests.
 //! - `load_bytes` is the sum over all reads and writes that wait or are in flight.
 //! - A copy of the superblock waits before blocks: erases wait for it.
 
@@ -8,14 +13,23 @@ use crate::layout::Layout;
 use crate::operation::{BlockRead, Write};
 use std::collections::VecDeque;
 
+/// Reads of more bytes are long. Of those up to this length a device of flash begins all pages at once, so that it serves them in
+/// their order by itself.
+const SHORT_READ_BYTES: u64 = 128 << 10;
+/// Long reads in flight have no more bytes together, but for a single one: enough to hide the latency of any device.
+const LONG_READS_BYTES: u64 = 512 << 10;
+
 /// Reads and writes of a lane.
 #[derive(Clone, Debug)]
 pub(crate) struct LaneQueue {
     granule_bytes: u64,
     unit_bytes: u64,
-    reads: VecDeque<BlockRead>,
+    short_reads: VecDeque<BlockRead>,
+    long_reads: VecDeque<BlockRead>,
     writes: VecDeque<Write>,
     reads_in_flight: u32,
+    /// Bytes of the long reads in flight.
+    long_bytes_in_flight: u64,
     writes_in_flight: u32,
     load_bytes: u64,
 }
@@ -25,42 +39,68 @@ impl LaneQueue {
         Self {
             granule_bytes: layout.granule_bytes,
             unit_bytes: layout.unit_bytes,
-            reads: VecDeque::new(),
+            short_reads: VecDeque::new(),
+            long_reads: VecDeque::new(),
             writes: VecDeque::new(),
             reads_in_flight: 0,
+            long_bytes_in_flight: 0,
             writes_in_flight: 0,
             load_bytes: 0,
         }
     }
 
+    fn bytes_of(&self, read: &BlockRead) -> u64 {
+        u64::from(read.granules) * self.granule_bytes
+    }
+
+    /// Returns the bytes of a read if it is long, otherwise 0.
+    fn long_bytes_of(&self, read: &BlockRead) -> u64 {
+        let bytes = self.bytes_of(read);
+        if bytes > SHORT_READ_BYTES { bytes } else { 0 }
+    }
+
+    fn reads_like(&mut self, read: &BlockRead) -> &mut VecDeque<BlockRead> {
+        if self.long_bytes_of(read) > 0 { &mut self.long_reads } else { &mut self.short_reads }
+    }
+
     /// Queues a new read.
     pub(crate) fn push_read(&mut self, read: BlockRead) {
-        self.load_bytes += u64::from(read.granules) * self.granule_bytes;
-        self.reads.push_back(read);
+        self.load_bytes += self.bytes_of(&read);
+        self.reads_like(&read).push_back(read);
     }
 
     /// Queues a read again, before the others: one that the device could not take, or that is retried.
     pub(crate) fn requeue_read(&mut self, read: BlockRead) {
-        assert!(self.load_bytes >= u64::from(read.granules) * self.granule_bytes, "a new read is requeued");
-        self.reads.push_front(read);
+        assert!(self.load_bytes >= self.bytes_of(&read), "a new read is requeued");
+        self.reads_like(&read).push_front(read);
     }
 
+    /// Takes the next read that may go to the device.
     pub(crate) fn pop_read(&mut self) -> Option<BlockRead> {
-        self.reads.pop_front()
+        self.short_reads.pop_front().or_else(|| {
+            let first_bytes = self.bytes_of(self.long_reads.front()?);
+            let in_flight = self.long_bytes_in_flight;
+            let may_begin = in_flight == 0 || in_flight + first_bytes <= LONG_READS_BYTES;
+            if may_begin { self.long_reads.pop_front() } else { None }
+        })
     }
 
-    pub(crate) fn read_started(&mut self) {
+    pub(crate) fn read_started(&mut self, read: &BlockRead) {
         self.reads_in_flight += 1;
+        self.long_bytes_in_flight += self.long_bytes_of(read);
     }
 
-    pub(crate) fn read_returned(&mut self) {
+    pub(crate) fn read_returned(&mut self, read: &BlockRead) {
         assert!(self.reads_in_flight > 0, "no read is in flight");
         self.reads_in_flight -= 1;
+        let bytes = self.long_bytes_of(read);
+        assert!(self.long_bytes_in_flight >= bytes, "a long read that did not start returns");
+        self.long_bytes_in_flight -= bytes;
     }
 
     /// A read has its result and leaves the lane.
     pub(crate) fn remove_read(&mut self, read: &BlockRead) {
-        self.unload(u64::from(read.granules) * self.granule_bytes);
+        self.unload(self.bytes_of(read));
     }
 
     /// Queues a new write.
@@ -105,14 +145,14 @@ impl LaneQueue {
     fn unload(&mut self, bytes: u64) {
         assert!(self.load_bytes >= bytes, "{bytes} bytes leave a lane with {}", self.load_bytes);
         self.load_bytes -= bytes;
-        let is_empty = self.reads.is_empty() && self.writes.is_empty();
-        let is_working = self.reads_in_flight + self.writes_in_flight > 0;
-        debug_assert!(self.load_bytes > 0 || is_empty && !is_working, "operations without load");
+        debug_assert!(self.load_bytes > 0 || self.is_idle(), "operations without load");
     }
 
     /// Removes all reads that wait.
     pub(crate) fn take_reads(&mut self) -> VecDeque<BlockRead> {
-        std::mem::take(&mut self.reads)
+        let mut reads = std::mem::take(&mut self.short_reads);
+        reads.append(&mut self.long_reads);
+        reads
     }
 
     /// Removes all writes that wait.
@@ -124,7 +164,7 @@ impl LaneQueue {
 
     /// Returns the number of reads that wait.
     pub(crate) fn waiting_reads(&self) -> usize {
-        self.reads.len()
+        self.short_reads.len() + self.long_reads.len()
     }
 
     /// Returns the number of writes that wait.
@@ -152,6 +192,8 @@ impl LaneQueue {
 
     /// Returns whether no read or write waits or is in flight.
     pub(crate) fn is_idle(&self) -> bool {
-        self.reads.is_empty() && self.writes.is_empty() && self.reads_in_flight + self.writes_in_flight == 0
+        self.waiting_reads() == 0
+            && self.writes.is_empty()
+            && self.reads_in_flight + self.writes_in_flight == 0
     }
 }

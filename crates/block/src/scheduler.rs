@@ -1,6 +1,6 @@
 //! The scheduler: which request of a lane goes to the device next, and what its completion makes of the unit.
 //!
-//! On a lane reads go first; then writes, as many at a time as the options say; erases when the lane has nothing else to
+//! On a lane reads go first, long ones one after the other; then writes, as many at a time as the options say; erases when the lane has nothing else to
 //! do, or when it has fewer erased units than the reserve. All of it is decided when an operation is queued or a request
 //! completes: there is no other clock.
 //!
@@ -256,19 +256,20 @@ impl<D: DataDevice> Scheduler<D> {
         let buffer = self.port.read_buffer(length);
         let request = Request::read(0, offset, length).on(Lane(lane));
         let queue = &mut self.lanes[lane as usize];
+        // It counts as in flight from here on, unless the device does not take it.
+        queue.read_started(&read);
         match self.port.submit(request, Some(buffer), InFlight::Read(read)) {
-            Submitted::Accepted => {
-                queue.read_started();
-                Next::Continue
-            }
+            Submitted::Accepted => Next::Continue,
             Submitted::Busy(operation, _) => {
                 let InFlight::Read(read) = operation else { unreachable!("a read was submitted") };
+                queue.read_returned(&read);
                 queue.requeue_read(read);
                 self.waits_for_other_lane = true;
                 Next::LaneWaits
             }
             Submitted::Refused(operation, _, refusal) => {
                 let InFlight::Read(read) = operation else { unreachable!("a read was submitted") };
+                queue.read_returned(&read);
                 let failure = GetFailure::Refused { id: read.pending.id, address: read.address, refusal };
                 self.events.push_back(Event::Read { read, result: Err(failure) });
                 Next::Continue
@@ -412,7 +413,7 @@ impl<D: DataDevice> Scheduler<D> {
         buffer: Option<Buffer>,
         outcome: Result<(), Failure>,
     ) -> Event {
-        self.lanes[read.address.lane as usize].read_returned();
+        self.lanes[read.address.lane as usize].read_returned(&read);
         let (id, address) = (read.pending.id, read.address);
         let result = match (outcome, buffer) {
             (Ok(()), Some(buffer)) => Ok(buffer),
