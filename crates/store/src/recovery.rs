@@ -99,7 +99,8 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
     }
     let shape = shape_of(blocks.block_bytes(), status.layout.granule_bytes, &config.bounds)?;
     let footers = read_footers(&mut blocks, config.store)?;
-    let recovered = recover(&mut log, &log_layout, &config)?;
+    // The other half is enough for what the records become.
+    let recovered = recover(&mut log, &log_layout, &config, options.memory_bytes / 2)?;
     let name = log.profile().name.clone();
     let log = Log::new(log, log_layout, config.store, &recovered);
     let parts = Parts { blocks, log, store: config.store, bounds: config.bounds };

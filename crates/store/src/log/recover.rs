@@ -1,4 +1,7 @@
 //! Reads the log when a store is opened: finds its tail and its end, tells a torn tail from damage, and returns the records.
+//!
+//! The whole ring is read, since any page may be the newest: several requests are in flight, so that it takes the time of its bytes.
+//! Where it fits into memory it is read once; otherwise the pages of the chain are read again for their records.
 
 use crate::bytes::Reader;
 use crate::entry::{Entry, EntryRef};
@@ -7,9 +10,13 @@ use crate::log::page::Page;
 use crate::log::{LogConfig, LogLayout};
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, DataDevice, Request};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Bytes of a read of the ring.
 const READ_BYTES: u64 = 1 << 20;
+/// Reads of the ring that are in flight at once.
+const READS_IN_FLIGHT: u32 = 8;
 /// Attempts at a read.
 const ATTEMPTS: u32 = 3;
 
@@ -131,15 +138,22 @@ fn read_slots<L: DataDevice>(device: &mut L, layout: &LogLayout, slot: u64, page
     (0..ATTEMPTS).find_map(|_| execute(device, request, Some(Buffer::zeroed(length as usize))).ok().flatten())
 }
 
-/// Pages that were read together.
-#[derive(Default)]
-struct Chunk {
+/// The ring as found.
+struct Ring {
+    slots: Vec<Slot>,
+    /// What was read, by its first slot, if it is kept.
+    kept: BTreeMap<u64, Buffer>,
+}
+
+/// Pages of the chain that were read together, or that the ring keeps.
+struct Chunk<'a> {
+    ring: &'a Ring,
     first: u64,
     pages: u64,
     buffer: Option<Buffer>,
 }
 
-impl Chunk {
+impl Chunk<'_> {
     /// Returns a page, and reads those up to `end` with it where it was not read yet. `None` where it cannot be read.
     fn page<L: DataDevice>(
         &mut self,
@@ -148,51 +162,100 @@ impl Chunk {
         number: u64,
         end: u64,
     ) -> Option<&[u8]> {
+        let slot = number % layout.pages;
+        if let Some((first, buffer)) = self.ring.kept.range(..=slot).next_back() {
+            let kept = buffer.as_slice().chunks(layout.page_bytes as usize).nth((slot - first) as usize);
+            if kept.is_some() {
+                return kept;
+            }
+        }
         if self.buffer.is_none() || !(self.first..self.first + self.pages).contains(&number) {
-            let slot = number % layout.pages;
             let pages = (READ_BYTES / layout.page_bytes).max(1).min(end - number).min(layout.pages - slot);
             let read = read_slots(device, layout, slot, pages).map(|buffer| (buffer, pages));
             let (buffer, pages) =
                 read.or_else(|| read_slots(device, layout, slot, 1).map(|buffer| (buffer, 1)))?;
-            *self = Self { first: number, pages, buffer: Some(buffer) };
+            (self.first, self.pages, self.buffer) = (number, pages, Some(buffer));
         }
         let bytes = self.buffer.as_ref()?.as_slice();
         bytes.chunks(layout.page_bytes as usize).nth((number - self.first) as usize)
     }
 }
 
-fn read_ring<L: DataDevice>(device: &mut L, layout: &LogLayout, store: u128) -> Vec<Slot> {
-    let mut slots = Vec::with_capacity(layout.pages as usize);
-    let chunk = (READ_BYTES / layout.page_bytes).max(1);
-    let found = |bytes: &[u8], slot: u64| match Page::decode(bytes, store) {
-        Some((page, _)) if page.number % layout.pages == slot => Slot::Page(page),
-        _ => Slot::Invalid,
-    };
-    let mut at = 0;
-    while at < layout.pages {
-        let pages = chunk.min(layout.pages - at);
-        match read_slots(device, layout, at, pages) {
-            Some(buffer) => {
-                let bytes = buffer.as_slice().chunks(layout.page_bytes as usize);
-                slots.extend(bytes.zip(at..).map(|(bytes, slot)| found(bytes, slot)));
-            }
-            None => slots.extend((at..at + pages).map(|slot| match read_slots(device, layout, slot, 1) {
-                Some(buffer) => found(buffer.as_slice(), slot),
-                None => Slot::Unreadable,
-            })),
+/// Reads the ring, and keeps what was read if it has at most `kept_bytes_max`.
+fn read_ring<L: DataDevice>(device: &mut L, layout: &LogLayout, store: u128, kept_bytes_max: u64) -> Ring {
+    let pages = (READ_BYTES / layout.page_bytes).max(1);
+    let firsts = (0..layout.pages).step_by(pages as usize);
+    let chunks: Vec<Range<u64>> = firsts.map(|first| first..layout.pages.min(first + pages)).collect();
+    let is_kept = layout.pages * layout.page_bytes <= kept_bytes_max;
+    let mut ring = Ring { slots: vec![Slot::Unreadable; layout.pages as usize], kept: BTreeMap::new() };
+    let mut take = |chunk: Range<u64>, buffer: Buffer| {
+        for (slot, bytes) in chunk.clone().zip(buffer.as_slice().chunks(layout.page_bytes as usize)) {
+            ring.slots[slot as usize] = match Page::decode(bytes, store) {
+                Some((page, _)) if page.number % layout.pages == slot => Slot::Page(page),
+                _ => Slot::Invalid,
+            };
         }
-        at += pages;
+        if is_kept {
+            ring.kept.insert(chunk.start, buffer);
+        }
+    };
+    for chunk in read_chunks(device, layout, &chunks, &mut take) {
+        match read_slots(device, layout, chunk.start, chunk.end - chunk.start) {
+            Some(buffer) => take(chunk, buffer),
+            None => chunk.for_each(|slot| {
+                if let Some(buffer) = read_slots(device, layout, slot, 1) {
+                    take(slot..slot + 1, buffer);
+                }
+            }),
+        }
     }
-    slots
+    ring
 }
 
-/// Reads the log of a store.
+/// Reads chunks of the ring and hands over those that were read. Returns the others.
+fn read_chunks<L: DataDevice>(
+    device: &mut L,
+    layout: &LogLayout,
+    chunks: &[Range<u64>],
+    take: &mut impl FnMut(Range<u64>, Buffer),
+) -> Vec<Range<u64>> {
+    let at_once = READS_IN_FLIGHT.min(device.profile().depth);
+    let (mut next, mut in_flight, mut failed, mut out) = (0, 0, Vec::new(), Vec::new());
+    loop {
+        while in_flight < at_once && next < chunks.len() {
+            let chunk = &chunks[next];
+            let length = (chunk.end - chunk.start) * layout.page_bytes;
+            let request = Request::read(next as u64, layout.page_offset(chunk.start), length);
+            match device.submit_with(request, Buffer::zeroed(length as usize)) {
+                Ok(()) => in_flight += 1,
+                Err(_) => failed.push(chunk.clone()),
+            }
+            next += 1;
+        }
+        if in_flight == 0 {
+            return failed;
+        }
+        device.reap(Instant::FAR, &mut out);
+        for completion in out.drain(..) {
+            in_flight -= 1;
+            let chunk = chunks[completion.id.0 as usize].clone();
+            match (completion.outcome, device.take_buffer(completion.id)) {
+                (Ok(()), Some(buffer)) => take(chunk, buffer),
+                _ => failed.push(chunk),
+            }
+        }
+    }
+}
+
+/// Reads the log of a store. At most `kept_bytes_max` of the ring stay in memory until it returns.
 pub(crate) fn recover<L: DataDevice>(
     device: &mut L,
     layout: &LogLayout,
     config: &LogConfig,
+    kept_bytes_max: u64,
 ) -> Result<Recovered, OpenError> {
-    let slots = read_ring(device, layout, config.store);
+    let ring = read_ring(device, layout, config.store, kept_bytes_max);
+    let slots = &ring.slots;
     let pages =
         || slots.iter().filter_map(|slot| if let Slot::Page(page) = slot { Some(page) } else { None });
     let Some(newest) = pages().max_by_key(|page| (page.epoch, page.number)) else {
@@ -220,8 +283,8 @@ pub(crate) fn recover<L: DataDevice>(
     if end - tail >= layout.pages {
         return Err(OpenError::LogFull { device: device.profile().name.clone() });
     }
-    let oldest = oldest_page(&slots, tail, end, layout.pages);
-    let mut records = read_records(device, layout, config, oldest..end, tail)?;
+    let oldest = oldest_page(slots, tail, end, layout.pages);
+    let mut records = read_records(device, layout, config, &ring, oldest..end, tail)?;
     let all = || records.iter().map(|record| record.sequence);
     let (first, last) = (all().min(), all().max().or((oldest == 0).then_some(0)));
     let needed = records.split_off(records.partition_point(|record| record.page < tail));
@@ -248,7 +311,8 @@ fn read_records<L: DataDevice>(
     device: &mut L,
     layout: &LogLayout,
     config: &LogConfig,
-    chain: std::ops::Range<u64>,
+    ring: &Ring,
+    chain: Range<u64>,
     tail: u64,
 ) -> Result<Vec<Record>, OpenError> {
     let name = device.profile().name.clone();
@@ -257,7 +321,7 @@ fn read_records<L: DataDevice>(
     let (mut partial, mut began, mut epoch) = (Vec::new(), 0, 0);
     let mut is_in_step = false;
     let end = chain.end;
-    let mut chunk = Chunk::default();
+    let mut chunk = Chunk { ring, first: 0, pages: 0, buffer: None };
     for number in chain {
         let damaged = || OpenError::LogDamaged { device: name.clone(), page: number, durable_to: number + 1 };
         let bytes = chunk.page(device, layout, number, end);
