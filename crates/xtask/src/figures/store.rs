@@ -70,12 +70,54 @@ pub const OPENING_AFTER_CUT: Figure = Figure {
     read: |output| number_after(output.split("store-opening-after-cut:").nth(1)?, "of the log in"),
 };
 
-pub const YCSB: Figure = Figure {
+const YCSB: &str = "cargo run -q --release -p flashlane -- store bench backed(sim:sdf) --ycsb a,b,c,f,d";
+
+pub const YCSB_A: Figure = Figure {
     id: "store-ycsb-a",
-    what: "YCSB's workload a, 100,000 records of 1000 bytes, 16 clients, durability `device`, on `backed(sim:sdf)` with its log on `sim:ssd-s`: operations a second",
+    what: "YCSB's workload a, 100,000 records of 1000 bytes, 16 clients, durability `device`, on `backed(sim:sdf)`: operations a second",
     goal: None,
-    command: "cargo run -q --release -- store bench backed(sim:sdf) --ycsb a",
+    command: YCSB,
     read: |output| number_after(output, "Workload a (update heavy):"),
+};
+
+pub const YCSB_B: Figure = Figure {
+    id: "store-ycsb-b",
+    what: "the same of workload b, read mostly",
+    goal: None,
+    command: YCSB,
+    read: |output| number_after(output, "Workload b (read mostly):"),
+};
+
+pub const YCSB_C: Figure = Figure {
+    id: "store-ycsb-c",
+    what: "the same of workload c, read only",
+    goal: None,
+    command: YCSB,
+    read: |output| number_after(output, "Workload c (read only):"),
+};
+
+pub const YCSB_D: Figure = Figure {
+    id: "store-ycsb-d",
+    what: "the same of workload d, read latest",
+    goal: None,
+    command: YCSB,
+    read: |output| number_after(output, "Workload d (read latest):"),
+};
+
+pub const YCSB_E: Figure = Figure {
+    id: "store-ycsb-e",
+    what: "the same of workload e, short ranges, with 20,000 records",
+    goal: None,
+    command: "cargo run -q --release -p flashlane -- store bench backed(sim:sdf) --ycsb e --records 20000",
+    read: |output| number_after(output, "Workload e (short ranges):"),
+};
+
+pub const YCSB_F: Figure = Figure {
+    id: "store-ycsb-f",
+    what: "the same of workload f, read-modify-write",
+    goal: None,
+    command: YCSB,
+    read: |output| number_after(output, "Workload f (read-modify-write):"),
 };
 
 pub const MEMORY: Figure = Figure {
