@@ -74,15 +74,24 @@ pub(crate) fn conditions(choice: &Choice, area: Option<Area>, state: State) -> S
 }
 
 /// States the conditions of a rate of writes, and its limits.
-pub(crate) fn of_writes(writes: &Writes, capacity_bytes: u64) -> String {
+pub(crate) fn of_writes(writes: &Writes, rate: f64, capacity_bytes: u64) -> String {
     let mut text =
         format!("; {} were written at random in several sizes by then", format_bytes(writes.written_bytes));
     text += &match writes.buffer_bytes {
         Some(bytes) => format!(", against a write buffer of {}", format_bytes(bytes)),
         None => String::new(),
     };
+    if let Some(share) = writes.filling_share {
+        text += &format!(
+            "; emptying the drive's buffer then took {:.0}% as long as these writes: it may have been filling all along, and \
+             flash may sustain only {}",
+            100.0 * share,
+            format_rate(rate / (1.0 + share))
+        );
+    }
     text += match writes.steady {
         true => "; steady by SNIA's rule over five rounds",
+        false if writes.filling_share.is_some() => "",
         false if writes.written_bytes < writes.stale_bytes => {
             "; the probe's other experiments may have left more than that stale, which a drive cleans at no cost, so it \
              may be slower in the long run (--full takes longer)"
@@ -437,6 +446,7 @@ mod tests {
                 written_bytes: 1 << 30,
                 stale_bytes: 0,
                 buffer_bytes: None,
+                filling_share: None,
                 burst: None,
                 fragmented: Some(rate(worn_p99_ns)),
             };

@@ -132,6 +132,16 @@ impl From<&Histogram> for Latencies {
 }
 
 impl Latencies {
+    /// Adds another measurement to the ranges. Where it does not agree with these, returns the latencies of the one with the
+    /// longer 99th percentile.
+    pub(crate) fn joined(self, other: Self) -> Self {
+        let of = |range: [f64; 2], ns: f64| [range[0].min(ns), range[1].max(ns)];
+        let [p50, p99] = self.ranges_ns.unwrap_or([[self.p50_ns; 2], [self.p99_ns; 2]]);
+        let ranges = [of(p50, other.p50_ns), of(p99, other.p99_ns)];
+        let is_longer = other.p99_ns > self.p99_ns && !ranges.into_iter().all(is_stable_latency);
+        Self { ranges_ns: Some(ranges), ..if is_longer { other } else { self } }
+    }
+
     /// Adds the ranges of single measurements, if there are several. Where these do not agree, returns the latencies of the
     /// one with the longest 99th percentile, which is what can be relied on.
     pub(crate) fn compared_with(self, each: &[Self]) -> Self {
@@ -173,5 +183,18 @@ mod tests {
         let stable = even.compared_with(&[even, latencies(107.0, 150.0)]);
         assert_eq!((stable.p99_ns, stable.ranges_ns), (131.0, Some([[107.0, 107.0], [131.0, 150.0]])));
         assert_eq!(even.compared_with(&[clustered]), even);
+    }
+
+    #[test]
+    fn later_latencies_extend_the_ranges() {
+        let latencies = |p50_ns, p99_ns| Latencies { p50_ns, p99_ns, ranges_ns: None };
+        let rounds =
+            latencies(107.0, 131.0).compared_with(&[latencies(100.0, 130.0), latencies(107.0, 150.0)]);
+        let alike = rounds.joined(latencies(110.0, 155.0));
+        assert_eq!((alike.p99_ns, alike.ranges_ns), (131.0, Some([[100.0, 110.0], [130.0, 155.0]])));
+        let slower = alike.joined(latencies(64.0, 482.0));
+        assert_eq!((slower.p50_ns, slower.p99_ns), (64.0, 482.0));
+        assert_eq!(slower.ranges_ns, Some([[64.0, 110.0], [130.0, 482.0]]));
+        assert_eq!(slower.joined(latencies(107.0, 131.0)), slower);
     }
 }

@@ -86,25 +86,27 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
     writes::precondition(session.bench(), &mut history)?;
     let (mut grid, mut choice) = choose_write(session, test_area, &mut history)?;
     let bound = bound(session, Load::RandomWrite);
-    for attempt in 1.. {
+    let mut attempts = 0;
+    let flush_share = loop {
         let estimate = choice.measured;
         choice.measured = writes::sustained(session.bench(), &mut history, &choice.cell, page_bytes)?;
+        attempts += 1;
         // A rate far below the estimate, or a bound that only the long measurement misses, shows that the drive is worn
         // only now: choose again.
         let keeps_up =
             choice.measured.bandwidth_bytes_per_s >= writes::KEPT_UP * estimate.bandwidth_bytes_per_s;
-        let is_late = is_late(&choice.measured, bound) && !is_late(&estimate, bound);
-        if keeps_up && !is_late || attempt == writes::CHOICES {
-            break;
+        let is_last = attempts == writes::CHOICES;
+        if keeps_up || is_last {
+            let Choice { cell, measured, .. } = &mut choice;
+            let flush_share = writes::from_idle(session.bench(), &mut history, cell, measured)?;
+            if is_last || !is_late(measured, bound) || is_late(&estimate, bound) {
+                break flush_share;
+            }
         }
         (grid, choice) = choose_write(session, test_area, &mut history)?;
-    }
+    };
     let burst = writes::burst(session.bench(), &mut history, &choice.cell)?;
-    // A burst that is hardly faster than the sustained rate is not reported.
-    let burst = burst.filter(|burst| {
-        burst.bandwidth_bytes_per_s > writes::BURST_GAIN * choice.measured.bandwidth_bytes_per_s
-    });
-    let rates = writes::rates(&choice.measured, &history, burst);
+    let rates = writes::rates(&mut choice.measured, &history, burst, flush_share);
     if let Some(recommendation) = report(session, &grid, &choice, filled, Some(rates)) {
         session.recommend(Load::RandomWrite.name(), recommendation);
     }
@@ -180,7 +182,11 @@ fn report(
     let bound = bound(session, grid.load);
     let mut conditions = advice_text::conditions(choice, area, session.state());
     if let Some(writes) = &writes {
-        conditions += &advice_text::of_writes(writes, session.setup().capacity_bytes);
+        conditions += &advice_text::of_writes(
+            writes,
+            choice.measured.bandwidth_bytes_per_s,
+            session.setup().capacity_bytes,
+        );
     }
     match bound {
         Some(bound) if is_late(&choice.measured, Some(bound)) => {

@@ -20,8 +20,14 @@
 //! as a full buffer drains, and while the buffer is full each starts the next one when it ends one: they keep the distances
 //! in time with which they began. Evenly spread programs make every request wait a little; programs that end together let
 //! some pass at once and the next wait for most of a program. The bandwidth is the same, and the percentiles may differ
-//! several times (`ssd-m`: p99 131 or 482 µs). A flush makes the planes idle, so that they begin anew; [`sustained`]
-//! flushes before its third round, and where the rounds disagree, the latencies are those of the slowest.
+//! several times (`ssd-m`: p99 131 or 482 µs). A flush makes the planes idle, so that they begin anew. So [`from_idle`]
+//! measures the chosen point again after flushes and writes of mixed sizes, as the run of its line begins. Its latencies
+//! count, and where measurements disagree, the latencies are those of the slowest. Its rates do not: writes of other sizes
+//! leave the planes in other steps, and an emptied buffer takes a part of what is written next.
+//!
+//! The size of a large buffer is often unknown. Flushes therefore come only after the rounds, which begin with a buffer that
+//! earlier writes filled, unless flash takes these nearly as fast as the link. The first flush shows how much the buffer may
+//! have taken meanwhile: where that matters and a burst is no faster, it may have been filling all along ([`Filling`]).
 //!
 //! This does not show the rate of a drive with much spare space after that is used up: whether GC ran is reported
 //! separately, where the drive counts it.
@@ -30,9 +36,9 @@ use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::grid::Cell;
 use crate::load::Load;
-use crate::measured::{self, Measured};
+use crate::measured::{self, Latencies, Measured};
 use crate::options::{Budget, Effort, Medium, Options, Progress};
-use flashlane_base::Seed;
+use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
 use flashlane_measure::Run;
 use flashlane_measure::statistics::steady_state::{ROUNDS, ROUNDS_MAX, Window};
@@ -53,8 +59,11 @@ const LEAD_IN_BYTES: u64 = 8 << 20;
 /// Size of a burst, where the buffer size is unknown.
 const BURST_BYTES: u64 = 1 << 20;
 
-/// The round of a measurement that begins with idle planes.
-const FROM_IDLE: usize = ROUNDS / 2;
+/// Measurements of the chosen point that begin with idle planes.
+const FROM_IDLE: usize = 2;
+
+/// Rounds may have been filling the buffer where a flush takes at least this share of their time.
+const FILLING: f64 = 0.1;
 
 /// A chosen point stands where it sustains this share of its short measurement.
 pub(crate) const KEPT_UP: f64 = 0.75;
@@ -109,6 +118,11 @@ impl WriteHistory {
         }
     }
 
+    /// Returns the writes of a cell before a run of it counts.
+    fn lead_in(&self, cell: &Cell) -> u64 {
+        self.lead_in_bytes().div_ceil(cell.size).max(u64::from(cell.depth))
+    }
+
     /// Returns whether the random writes exceed the stale data of the probe's other experiments.
     pub(crate) fn is_used_up(&self) -> bool {
         self.written_bytes() >= self.stale_bytes
@@ -127,27 +141,38 @@ impl WriteHistory {
 /// the rounds are steady, or the budget ends.
 pub(crate) fn precondition(bench: &mut Bench<'_>, history: &mut WriteHistory) -> Result<(), Interruption> {
     let capacity_bytes = bench.device().profile().capacity_bytes;
-    let unit = bench.unit_bytes(true);
     let round_bytes = (capacity_bytes / ROUND_PART).min(RUN_BYTES.max(history.stale_bytes / ROUNDS as u64));
-    let depth = bench.depth().min(DEPTH);
     let (start, mut rounds) = (bench.device().now(), Vec::new());
     while rounds.len() < ROUNDS_MAX {
         if bench.is_real() && bench.device().now().since(start) >= history.budget.precondition {
             break;
         }
-        let random = Seed(bench.random().bits()).source();
-        let writes = Precondition::mixed(round_bytes, capacity_bytes, unit, random);
-        let (mut bytes, time) = (0, history.budget.precondition / ROUNDS as u64);
-        let took = bench.stream_until(writes, depth, Some(time), &mut |access, _| {
-            bytes += access.length_bytes;
-        })?;
-        history.mixed_bytes += bytes;
+        let (bytes, took) = write_mixed(bench, history, round_bytes)?;
         rounds.push(bytes as f64 / took.as_s_f64().max(1e-9));
         if history.is_used_up() && Window::of(&rounds).is_some_and(|window| window.is_steady()) {
             break;
         }
     }
     Ok(())
+}
+
+/// Writes about this many bytes at random to the whole device, in requests of mixed sizes. Returns the bytes that were
+/// written in time, and how long it took.
+fn write_mixed(
+    bench: &mut Bench<'_>,
+    history: &mut WriteHistory,
+    bytes: u64,
+) -> Result<(u64, Duration), Interruption> {
+    let (capacity_bytes, unit) = (bench.device().profile().capacity_bytes, bench.unit_bytes(true));
+    let random = Seed(bench.random().bits()).source();
+    let writes = Precondition::mixed(bytes, capacity_bytes, unit, random);
+    let (mut written, time) = (0, history.budget.precondition / ROUNDS as u64);
+    let depth = bench.depth().min(DEPTH);
+    let took = bench.stream_until(writes, depth, Some(time), &mut |access, _| {
+        written += access.length_bytes;
+    })?;
+    history.mixed_bytes += written;
+    Ok((written, took))
 }
 
 /// Measures a point briefly, to compare it with others; adds its writes to `history`. Where the latency matters, measures it
@@ -157,8 +182,8 @@ pub(crate) fn once(
     history: &mut WriteHistory,
     cell: &Cell,
 ) -> Result<Measured, Interruption> {
-    let requests = (RUN_BYTES / cell.size).clamp(FEWEST, MOST);
-    let lead_in = history.lead_in_bytes().div_ceil(cell.size).max(u64::from(cell.depth));
+    let requests = least_requests(cell);
+    let lead_in = history.lead_in(cell);
     let run = measure(bench, history, cell, requests, lead_in)?;
     if !history.has_bound {
         return Ok(Measured::from(&run));
@@ -181,7 +206,7 @@ pub(crate) fn sustained(
     page_bytes: u64,
 ) -> Result<Measured, Interruption> {
     let capacity_bytes = bench.device().profile().capacity_bytes;
-    let least = (RUN_BYTES / cell.size).clamp(FEWEST, MOST);
+    let least = least_requests(cell);
     let since = bench.changed().stale_bytes(page_bytes) - history.steady_since_bytes;
     let bytes = match history.effort {
         Effort::Quick => since.min(history.stale_bytes),
@@ -191,17 +216,13 @@ pub(crate) fn sustained(
         true => least,
         false => (bytes / ROUNDS as u64 / cell.size).max(least),
     };
-    let lead_in = history.lead_in_bytes().div_ceil(cell.size).max(u64::from(cell.depth));
+    let lead_in = history.lead_in(cell);
     for doubled in 0.. {
         let own_bytes = history.written_in(cell.size);
         let mixed_bytes = history.written_bytes() - own_bytes;
         let (mut rounds, warmup) = (Vec::new(), own_bytes / cell.size + lead_in);
         for round in 0..ROUNDS {
-            if round == FROM_IDLE {
-                bench.flush()?;
-            }
-            let is_refilled = round == 0 || round == FROM_IDLE;
-            rounds.push(measure(bench, history, cell, requests, if is_refilled { lead_in } else { 0 })?);
+            rounds.push(measure(bench, history, cell, requests, if round == 0 { lead_in } else { 0 })?);
         }
         let rates: Vec<f64> = rounds.iter().map(Run::bandwidth_bytes_per_s).collect();
         let is_steady = Window::of(&rates).is_some_and(|window| window.is_steady());
@@ -221,6 +242,33 @@ pub(crate) fn sustained(
         requests *= 2;
     }
     unreachable!("the rounds are doubled a limited number of times")
+}
+
+/// Adds the latencies of further measurements that begin as the run of a line does: with idle planes, then writes of mixed
+/// sizes. MUST follow [`sustained`] at this point. Returns the share of the time of its rounds that a flush then took.
+pub(crate) fn from_idle(
+    bench: &mut Bench<'_>,
+    history: &mut WriteHistory,
+    cell: &Cell,
+    measured: &mut Measured,
+) -> Result<f64, Interruption> {
+    let requests = least_requests(cell);
+    let lead_in = history.lead_in(cell);
+    let mut flushes = Vec::new();
+    for _ in 0..FROM_IDLE {
+        let start = bench.device().now();
+        bench.flush()?;
+        flushes.push(bench.device().now().since(start).as_s_f64());
+        write_mixed(bench, history, history.lead_in_bytes())?;
+        let run = measure(bench, history, cell, requests, lead_in)?;
+        measured.latencies = measured.latencies.joined(Latencies::from(&run.latencies()));
+    }
+    Ok(flushes[0] * measured.iops / measured.requests as f64)
+}
+
+/// Least number of requests of a measurement.
+fn least_requests(cell: &Cell) -> u64 {
+    (RUN_BYTES / cell.size).clamp(FEWEST, MOST)
 }
 
 /// Runs a point as `run` does.
@@ -299,11 +347,25 @@ pub fn sustained_elsewhere(
     let (size, depth) = (point.request_bytes, point.queue_depth);
     let cell = Cell { size, depth, rate: 0.0, p99_ns: 0.0, confirmed: None };
     precondition(&mut bench, &mut history)?;
-    sustained(&mut bench, &mut history, &cell, size).map(|measured| Rate::from(&measured))
+    let mut measured = sustained(&mut bench, &mut history, &cell, size)?;
+    from_idle(&mut bench, &mut history, &cell, &mut measured)?;
+    Ok(Rate::from(&measured))
 }
 
-/// Combines burst and sustained rates.
-pub(crate) fn rates(measured: &Measured, history: &WriteHistory, burst: Option<Rate>) -> Writes {
+/// Combines burst and sustained rates. `flush_share` is the time of a flush after the rounds, as a share of theirs.
+///
+/// A burst that is hardly faster than the sustained rate is not reported. Then either there is no buffer, or the rounds wrote
+/// to one that was not full: that they may have done so shows in the time to empty it.
+pub(crate) fn rates(
+    measured: &mut Measured,
+    history: &WriteHistory,
+    burst: Option<Rate>,
+    flush_share: f64,
+) -> Writes {
+    let least_burst = BURST_GAIN * measured.bandwidth_bytes_per_s;
+    let burst = burst.filter(|burst| burst.bandwidth_bytes_per_s > least_burst);
+    let filling_share = (burst.is_none() && flush_share >= FILLING).then_some(flush_share);
+    measured.steady &= filling_share.is_none();
     Writes {
         steady: measured.steady,
         cleaning: measured.cleaning,
@@ -311,6 +373,7 @@ pub(crate) fn rates(measured: &Measured, history: &WriteHistory, burst: Option<R
         written_bytes: history.written_bytes(),
         stale_bytes: history.stale_bytes,
         buffer_bytes: history.buffer_bytes.filter(|bytes| *bytes > 0),
+        filling_share,
         burst,
         fragmented: None,
     }

@@ -153,6 +153,10 @@ pub struct Writes {
     pub stale_bytes: u64,
     /// Size of the write buffer, if found.
     pub buffer_bytes: Option<u64>,
+    /// Time to flush the write buffer after the measurement, as a share of its time, where the buffer may have been filling
+    /// all along: flash sustains at least the rate divided by 1 + this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filling_share: Option<f64>,
     /// Rate into an empty buffer after idle time; `None` without a buffer, or where it is no faster.
     pub burst: Option<Rate>,
     /// For a simulated drive without GC during the measurement: rate of a drive of the same kind, filled and

@@ -119,6 +119,26 @@ fn writes_are_measured_after_stale_blocks_are_used_up() {
     assert_latency_holds(&run, point);
 }
 
+/// The buffer is too large for the probe to find its size, and holds more than a round of writes.
+#[test]
+fn sustained_writes_are_not_measured_in_a_large_buffer() {
+    let settings = [
+        ("flash.channels", "2"),
+        ("flash.blocks", "128"),
+        ("flash.pages", "192"),
+        ("capacity", "5500MiB"),
+        ("buffer.size", "192MiB"),
+        ("initial.state", "fragmented"),
+    ];
+    let result = probe(&mut drive("nvme-tlc", &settings), options(Effort::Quick, 1)).unwrap();
+    let point = &result.recommendation["random_write"];
+    assert_eq!(point.writes.as_ref().unwrap().buffer_bytes, None);
+    let workload = Workload::parse(&point.rate.workload).unwrap();
+    let run = run(&mut drive("nvme-tlc", &settings), &workload, RunOptions::default()).unwrap();
+    let ratio = point.rate.bandwidth_bytes_per_s / run.bandwidth_bytes_per_s();
+    assert!((ratio - 1.0).abs() < 0.1, "{ratio}: {point:?}");
+}
+
 /// At depth 2 the bandwidth of ssd-m is the best. Its p99 is 131 or 482 µs, by the distances in time of its programs.
 #[test]
 fn latency_bound_holds_from_idle_planes() {

@@ -194,6 +194,7 @@ mod tests {
             write_amplification: None,
             written_bytes: 0,
             stale_bytes: 0,
+            filling_share: None,
             buffer_bytes: None,
             burst: Some(rate(132.6e6)),
             fragmented: Some(rate(4.1e6)),
