@@ -35,10 +35,17 @@ pub(crate) struct Measured {
 }
 
 impl From<&Measured> for Rate {
+    /// States the middle of repeated measurements that agree, which is at most 5% off any of them.
     fn from(measured: &Measured) -> Self {
+        let factor = match measured.range_bytes_per_s {
+            Some([lowest, highest]) if is_stable([lowest, highest]) => {
+                f64::midpoint(lowest, highest) / measured.bandwidth_bytes_per_s
+            }
+            _ => 1.0,
+        };
         Self {
-            bandwidth_bytes_per_s: measured.bandwidth_bytes_per_s.round(),
-            iops: measured.iops.round(),
+            bandwidth_bytes_per_s: (measured.bandwidth_bytes_per_s * factor).round(),
+            iops: (measured.iops * factor).round(),
             p50_ns: measured.latencies.p50_ns,
             p99_ns: measured.latencies.p99_ns,
             p50_range_ns: measured.latencies.ranges_ns.map(|[p50, _]| p50),
@@ -196,5 +203,26 @@ mod tests {
         assert_eq!((slower.p50_ns, slower.p99_ns), (64.0, 482.0));
         assert_eq!(slower.ranges_ns, Some([[64.0, 110.0], [130.0, 482.0]]));
         assert_eq!(slower.joined(latencies(107.0, 131.0)), slower);
+    }
+
+    #[test]
+    fn stated_rate_is_the_middle_of_measurements_that_agree() {
+        let measured = |bandwidth_bytes_per_s| Measured {
+            bandwidth_bytes_per_s,
+            iops: bandwidth_bytes_per_s / 4096.0,
+            latencies: Latencies { p50_ns: 1e5, p99_ns: 2e5, ranges_ns: None },
+            requests: 1000,
+            steady: true,
+            write_amplification: None,
+            cleaning: None,
+            range_bytes_per_s: None,
+            workload: String::new(),
+        };
+        let stated = |again: &[Measured]| {
+            let repeated = measured(100e6).repeated(again);
+            (Rate::from(&repeated).bandwidth_bytes_per_s, repeated.range_bytes_per_s)
+        };
+        assert_eq!(stated(&[measured(108e6), measured(102e6)]), (104e6, Some([100e6, 108e6])));
+        assert_eq!(stated(&[measured(120e6)]), (100e6, Some([100e6, 120e6])));
     }
 }
