@@ -234,6 +234,9 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
                 );
             }
             text += &match (writes.cleaning, writes.steady) {
+                _ if writes.filling_share.is_some() => {
+                    format!("{rate} ({latencies}) while a large buffer may have been filling")
+                }
                 (Some(false), _) => format!("{rate} ({latencies}) as long as spare space lasts"),
                 (_, true) => format!("{rate} ({latencies}) sustained"),
                 (_, false) => format!("{rate} ({latencies}), not steady yet"),

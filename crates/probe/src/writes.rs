@@ -27,7 +27,7 @@
 //!
 //! The size of a large buffer is often unknown. Flushes therefore come only after the rounds, which begin with a buffer that
 //! earlier writes filled, unless flash takes these nearly as fast as the link. The first flush shows how much the buffer may
-//! have taken meanwhile: where that matters and a burst is no faster, it may have been filling all along ([`Filling`]).
+//! have taken meanwhile: where that matters and a burst is no faster, it may have been filling all along ([`Writes::filling_share`]).
 //!
 //! This does not show the rate of a drive with much spare space after that is used up: whether GC ran is reported
 //! separately, where the drive counts it.
@@ -376,5 +376,51 @@ pub(crate) fn rates(
         filling_share,
         burst,
         fragmented: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advice_text;
+
+    fn measured(bandwidth_bytes_per_s: f64) -> Measured {
+        Measured {
+            bandwidth_bytes_per_s,
+            iops: bandwidth_bytes_per_s / 16384.0,
+            latencies: Latencies { p50_ns: 3e4, p99_ns: 4e4, ranges_ns: None },
+            requests: 10_000,
+            steady: true,
+            write_amplification: None,
+            cleaning: None,
+            range_bytes_per_s: None,
+            workload: String::new(),
+        }
+    }
+
+    #[test]
+    fn rounds_as_fast_as_a_burst_may_have_filled_the_buffer() {
+        let history = WriteHistory {
+            effort: Effort::Normal,
+            has_bound: false,
+            budget: Effort::Normal.budget(Medium::Drive),
+            buffer_bytes: None,
+            stale_bytes: 0,
+            mixed_bytes: 1 << 30,
+            written: BTreeMap::new(),
+            steady_since_bytes: 0,
+        };
+        let filling = |burst: f64, flush_share: f64| {
+            let mut sustained = measured(1.1e9);
+            let writes = rates(&mut sustained, &history, Some(Rate::from(&measured(burst))), flush_share);
+            assert_eq!((sustained.steady, writes.steady), (writes.filling_share.is_none(), sustained.steady));
+            let text = advice_text::of_writes(&writes, 1.1e9, 1 << 40);
+            assert_eq!(text.contains("flash may sustain only 880.0 MB/s"), !writes.steady, "{text}");
+            writes.filling_share
+        };
+        assert_eq!(filling(1.15e9, 0.25), Some(0.25));
+        assert_eq!(filling(1.15e9, 0.05), None);
+        // The buffer was full: writes to an empty one are faster.
+        assert_eq!(filling(1.4e9, 0.25), None);
     }
 }
