@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
 use flashlane_device::{DataDevice, Device, Profile};
-use flashlane_host::{DEPTH_DEFAULT, DEPTH_MAX};
+use flashlane_host::{DEPTH_DEFAULT, DEPTH_MAX, OpenError as HostError};
 use flashlane_layer::Capabilities;
 use flashlane_measure::check;
 use flashlane_open::{Division, OpenOptions, Opened as OpenedDevice, Target};
@@ -89,8 +89,17 @@ pub fn check_workloads(
     // `open_verifiable` refuses devices that keep no bytes, with the name of the device.
     let fits =
         |workload: &Workload, profile: &Profile| check(workload, profile, true).map_err(Failure::unusable);
+    let is_too_deep = |workload: &&Workload| workload.depth() > DEPTH_MAX.into();
     check_unprepared(target, safety, |profile| {
-        workloads.iter().try_for_each(|workload| fits(workload, profile))
+        workloads.iter().try_for_each(|workload| fits(workload, profile))?;
+        // A simulated drive lets requests wait at the host; a real device would refuse them only once its file is made.
+        match workloads.iter().find(is_too_deep) {
+            Some(workload) if !profile.simulated => {
+                let depth = u32::try_from(workload.depth()).unwrap_or(u32::MAX);
+                Err(Failure::unusable(HostError::Depth { depth }))
+            }
+            _ => Ok(()),
+        }
     })
 }
 

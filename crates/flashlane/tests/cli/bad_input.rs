@@ -160,6 +160,11 @@ fn workloads() {
     fs::write(&file, [0; 1 << 16]).unwrap();
     let deep = ["run", text(file.path()), "random-read,depth=4097", "--allow-page-cache"];
     unusable(&deep, &["depth 4097", "1 to 4096 requests"]);
+    let dir = tempfile::tempdir().unwrap();
+    let new = dir.path().join("new");
+    let deep = ["run", text(&new), "random-read,depth=4097", "--create", "1MiB", "--allow-page-cache"];
+    unusable(&deep, &["depth 4097", "1 to 4096 requests"]);
+    assert!(!new.exists(), "the file of a refused run is made");
 }
 
 #[test]
