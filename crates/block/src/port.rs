@@ -119,8 +119,8 @@ impl<D: DataDevice> Port<D> {
         completions
     }
 
-    /// Returns the operation that a completion ends, and its buffer; `None` for a request that was in flight when the device was
-    /// handed over.
+    /// Returns the operation that a completion ends, and its buffer; `None` for a request that was in flight when the
+    /// device was handed over.
     pub(crate) fn take(&mut self, completion: &Completion) -> Option<(InFlight, Option<Buffer>)> {
         let operation = self.in_flight.remove(&completion.id)?;
         self.is_lost |= completion.outcome == Err(Failure::DeviceLost);

@@ -31,10 +31,11 @@
 //! and `ours` distinguish damage from foreign data.
 //!
 //! # Three tables of unit states
-//! The rules of erase units ([`UnitRules`]) hold the states of completed requests, and decide whether a request is accepted. The
-//! table of records (`table`) holds the states as they are, or are going to be, on the device: it decides what opening finds.
-//! They differ while a request is in flight and where foreign data stands on a unit, and each completion brings them together.
-//! What the content of a unit means (a block, a superblock, to be erased) is the block layer's, whose own unit table lies above.
+//! The rules of erase units ([`UnitRules`]) hold the states of completed requests, and decide whether a request is
+//! accepted. The table of records (`table`) holds the states as they are, or are going to be, on the device: it decides
+//! what opening finds. They differ while a request is in flight and where foreign data stands on a unit, and each
+//! completion brings them together. What the content of a unit means (a block, a superblock, to be erased) is the block
+//! layer's, whose own unit table lies above.
 //!
 //! Every write is durable when it completes, requested or not. The request to the device below uses the caller's buffer: no data
 //! is copied. The layout on the device is in `docs/layout.md`.

@@ -27,7 +27,8 @@
 //!
 //! The size of a large buffer is often unknown. Flushes therefore come only after the rounds, which begin with a buffer that
 //! earlier writes filled, unless flash takes these nearly as fast as the link. The first flush shows how much the buffer may
-//! have taken meanwhile: where that matters and a burst is no faster, it may have been filling all along ([`Writes::filling_share`]).
+//! have taken meanwhile: where that matters and a burst is no faster, it may have been filling all along
+//! ([`Writes::filling_share`]).
 //!
 //! This does not show the rate of a drive with much spare space after that is used up: whether GC ran is reported
 //! separately, where the drive counts it.

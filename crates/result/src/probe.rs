@@ -114,7 +114,8 @@ pub struct Recommendation {
     #[serde(flatten)]
     pub rate: Rate,
     /// Lowest and highest bandwidth of repeated measurements of this setting in bytes per second, each with other random
-    /// choices, and scans from other places; `None` for writes. Where they differ by more than 10%, `rate` is the slowest, otherwise the middle.
+    /// choices, and scans from other places; `None` for writes. Where they differ by more than 10%, `rate` is the slowest,
+    /// otherwise the middle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range_bytes_per_s: Option<[f64; 2]>,
     /// Bound on the 99th percentile for choosing the setting.

@@ -1,8 +1,8 @@
 //! The store on the simulated SDF of the paper: gets and writes beside what the device can do, in virtual time, the same on
 //! every machine.
 //!
-//! `cargo bench -p flashlane-studies --bench store`, with `-- gets`, `-- writes`, `-- memory` or `-- opening` only these; `cargo test --benches` runs it
-//! small.
+//! `cargo bench -p flashlane-studies --bench store`, with `-- gets`, `-- writes`, `-- memory` or `-- opening` only these;
+//! `cargo test --benches` runs it small.
 
 use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;

@@ -314,8 +314,8 @@ pub struct Opening {
 const OPENING_VALUE_BYTES: u64 = 512 << 10;
 const OPENING_IN_CONTAINER: u64 = 8;
 
-/// Opens a store with `data_bytes` of values in patches, and some in the log only, after a power cut of both devices. The log is on
-/// the device that `log` returns for the bytes that it needs.
+/// Opens a store with `data_bytes` of values in patches, and some in the log only, after a power cut of both devices. The
+/// log is on the device that `log` returns for the bytes that it needs.
 ///
 /// # Errors
 /// What `advance` returns.

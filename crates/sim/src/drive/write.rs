@@ -15,11 +15,12 @@
 //!
 //! "…" is time. A command needs the link only together with data: that of a write, trim or flush crosses it with the write's
 //! data, that of a read with the first mapping units that it returns. So a read starts, and a write waits for the read/write
-//! lock, before the command has crossed the link. The functions of [`Drive`](super::Drive) are in `drive`, all others of the first two paths here.
-//! The states of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns
-//! the buffer and the requests that wait for it; it uses the kernel for time, link and flash, and the translation for
-//! places. Calls of the kernel with *charge* or *account* in their name record where time goes, and change nothing else. Where
-//! the buffer's policy keeps units that were read, [`ReadPath`](super::read::ReadPath) fills the buffer, too.
+//! lock, before the command has crossed the link. The functions of [`Drive`](super::Drive) are in `drive`, all others of
+//! the first two paths here. The states of the request stand in `request`, those of a buffered mapping unit in
+//! `crate::buffer`. [`WritePath`] owns the buffer and the requests that wait for it; it uses the kernel for time, link and
+//! flash, and the translation for places. Calls of the kernel with *charge* or *account* in their name record where time
+//! goes, and change nothing else. Where the buffer's policy keeps units that were read, [`ReadPath`](super::read::ReadPath)
+//! fills the buffer, too.
 //!
 //! Invariants:
 //! - writes that wait for room in the buffer get it in order of arrival;

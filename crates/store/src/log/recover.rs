@@ -1,7 +1,7 @@
 //! Reads the log when a store is opened: finds its tail and its end, tells a torn tail from damage, and returns the records.
 //!
-//! The whole ring is read, since any page may be the newest: several requests are in flight, so that it takes the time of its bytes.
-//! Where it fits into memory it is read once; otherwise the pages of the chain are read again for their records.
+//! The whole ring is read, since any page may be the newest: several requests are in flight, so that it takes the time of
+//! its bytes. Where it fits into memory it is read once; otherwise the pages of the chain are read again for their records.
 
 use crate::bytes::Reader;
 use crate::entry::{Entry, EntryRef};
