@@ -87,6 +87,7 @@ impl TimeSplit {
     }
 
     /// Returns the sum of all parts.
+    #[inline]
     pub fn total(&self) -> Duration {
         self.0.iter().fold(Duration::ZERO, |sum, &time| sum + time)
     }
@@ -121,6 +122,7 @@ impl TimeSplit {
 }
 
 impl AddAssign<&TimeSplit> for TimeSplit {
+    #[inline]
     fn add_assign(&mut self, other: &TimeSplit) {
         for (sum, &time) in self.0.iter_mut().zip(&other.0) {
             *sum += time;

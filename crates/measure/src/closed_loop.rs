@@ -15,59 +15,42 @@ use flashlane_workload::Access;
 ///
 /// # Panics
 /// If `depth` is zero.
-pub fn closed_loop<D, I, F>(
-    device: &mut D,
-    accesses: I,
+pub fn closed_loop(
+    device: &mut dyn Device,
+    accesses: impl IntoIterator<Item = Access>,
     depth: u32,
-    each: F,
-) -> Result<Duration, MeasureError>
-where
-    D: Device + ?Sized,
-    I: IntoIterator<Item = Access>,
-    F: FnMut(&Access, &Completion),
-{
-    watched_loop(device, accesses, depth, each, || false)
+    mut each: impl FnMut(&Access, &Completion),
+) -> Result<Duration, MeasureError> {
+    watched_loop(device, &mut accesses.into_iter(), depth, &mut each, &mut || false)
 }
 
 /// Like [`closed_loop`]; where `stopped` returns true, it ends with [`Interruption::Stopped`].
-pub(crate) fn watched_loop<D, I, F, S>(
-    device: &mut D,
-    accesses: I,
+pub(crate) fn watched_loop(
+    device: &mut dyn Device,
+    accesses: &mut dyn Iterator<Item = Access>,
     depth: u32,
-    each: F,
-    stopped: S,
-) -> Result<Duration, MeasureError>
-where
-    D: Device + ?Sized,
-    I: IntoIterator<Item = Access>,
-    F: FnMut(&Access, &Completion),
-    S: FnMut() -> bool,
-{
+    each: &mut dyn FnMut(&Access, &Completion),
+    stopped: &mut dyn FnMut() -> bool,
+) -> Result<Duration, MeasureError> {
     assert!(depth > 0, "a loop needs at least one request in flight");
     let started = device.now();
-    let mut client = List { accesses: accesses.into_iter(), each, stopped, last: started };
+    let mut client = List { accesses, each, stopped, last: started };
     match drive(device, depth, &mut client).interruption {
         Some(interruption) => Err(Interruption::into(interruption)),
         None => Ok(client.last.since(started)),
     }
 }
 
-struct List<I, F, S> {
-    accesses: I,
-    each: F,
-    stopped: S,
+struct List<'a> {
+    accesses: &'a mut dyn Iterator<Item = Access>,
+    each: &'a mut dyn FnMut(&Access, &Completion),
+    stopped: &'a mut dyn FnMut() -> bool,
     last: Instant,
 }
 
-impl<D, I, F, S> Client<D> for List<I, F, S>
-where
-    D: ?Sized,
-    I: Iterator<Item = Access>,
-    F: FnMut(&Access, &Completion),
-    S: FnMut() -> bool,
-{
+impl Client for List<'_> {
     #[inline]
-    fn next(&mut self, _slot: u32, _device: &D) -> Option<Task> {
+    fn next(&mut self, _slot: u32, _device: &dyn Device) -> Option<Task> {
         self.accesses.next().map(Task::from)
     }
 
@@ -78,7 +61,7 @@ where
         access: &Access,
         due: Instant,
         completion: &Completion,
-        _device: &D,
+        _device: &dyn Device,
     ) -> Option<Duration> {
         self.last = self.last.max(completion.completed);
         (self.each)(access, &Completion { submitted: due, ..*completion });

@@ -34,7 +34,7 @@ impl From<Access> for Task {
 }
 
 /// Supplies requests and receives their outcomes.
-pub trait Client<D: ?Sized> {
+pub trait Client {
     /// Returns the arrival time of the next access, for any free slot; `None` where there is none, or none before a
     /// completion.
     fn arrival(&self) -> Option<Instant> {
@@ -48,7 +48,7 @@ pub trait Client<D: ?Sized> {
 
     /// Returns the next task of `slot`; `None` frees the slot. A client that knows later accesses can call
     /// [`Device::prefetch`] for them.
-    fn next(&mut self, slot: u32, device: &D) -> Option<Task>;
+    fn next(&mut self, slot: u32, device: &dyn Device) -> Option<Task>;
 
     /// The access of `slot` succeeded; its latency began at `due`. Returns the pause before the slot asks for its next
     /// task; `None` frees the slot.
@@ -58,12 +58,12 @@ pub trait Client<D: ?Sized> {
         access: &Access,
         due: Instant,
         completion: &Completion,
-        device: &D,
+        device: &dyn Device,
     ) -> Option<Duration>;
 
     /// The device refused the access of `slot` for another reason than being full. Returns whether to continue without
     /// it.
-    fn refused(&mut self, _slot: u32, _access: &Access, _error: SubmitError, _device: &D) -> bool {
+    fn refused(&mut self, _slot: u32, _access: &Access, _error: SubmitError, _device: &dyn Device) -> bool {
         false
     }
 
@@ -98,11 +98,7 @@ const IDLE_MAX: Duration = Duration::from_ms(100);
 
 /// Drives up to `slots` requests at a time until all slots are free and no arrival is left, or an interruption. Drains
 /// requests in flight, except where the client of a simulated device stops.
-pub fn drive<D, C>(device: &mut D, slots: u32, client: &mut C) -> Ending
-where
-    D: Device + ?Sized,
-    C: Client<D>,
-{
+pub fn drive<C: Client>(device: &mut dyn Device, slots: u32, client: &mut C) -> Ending {
     let mut engine = Engine::new(device, slots, client);
     for slot in 0..slots {
         match engine.client.begins(slot) {
@@ -123,8 +119,8 @@ enum Submitted {
     Refused,
 }
 
-struct Engine<'a, D: ?Sized, C> {
-    device: &'a mut D,
+struct Engine<'a, C> {
+    device: &'a mut dyn Device,
     client: &'a mut C,
     /// By slot: the task in flight or waiting.
     tasks: Vec<Task>,
@@ -140,8 +136,8 @@ struct Engine<'a, D: ?Sized, C> {
     ending: Ending,
 }
 
-impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
-    fn new(device: &'a mut D, slots: u32, client: &'a mut C) -> Self {
+impl<'a, C: Client> Engine<'a, C> {
+    fn new(device: &'a mut dyn Device, slots: u32, client: &'a mut C) -> Self {
         Self {
             device,
             client,

@@ -54,8 +54,8 @@ const ROUND_PART: u64 = 4;
 const DEPTH: u32 = 32;
 
 /// Preconditions `device` for `workload`; also returns why it ended early, if it did.
-pub(crate) fn steady<D: Device + ?Sized>(
-    device: &mut D,
+pub(crate) fn steady(
+    device: &mut dyn Device,
     workload: &Workload,
     watch: &mut Option<Watch<'_>>,
 ) -> (Preconditioned, Option<Interruption>) {
@@ -96,8 +96,8 @@ pub(crate) fn steady<D: Device + ?Sized>(
 }
 
 /// Writes `bytes` at random to the whole device in requests of mixed sizes; also returns why it ended early, if it did.
-pub(crate) fn mixed<D: Device + ?Sized>(
-    device: &mut D,
+pub(crate) fn mixed(
+    device: &mut dyn Device,
     bytes: u64,
     workload: &Workload,
     watch: &mut Option<Watch<'_>>,
@@ -105,11 +105,11 @@ pub(crate) fn mixed<D: Device + ?Sized>(
     let profile = device.profile();
     let (unit, capacity_bytes) = (profile.write_unit_bytes.max(1), profile.capacity_bytes);
     let random = workload.seed.derive("mixed precondition").source();
-    let accesses = Precondition::mixed(bytes, capacity_bytes, unit, random);
+    let mut accesses = Precondition::mixed(bytes, capacity_bytes, unit, random);
     let started = device.now();
     let done = std::cell::Cell::new((0, 0, started));
     let mut watch = watch.as_mut();
-    let stopped = || {
+    let mut stopped = || {
         let (requests, _, last) = done.get();
         let elapsed = last.since(started);
         let progress =
@@ -118,13 +118,13 @@ pub(crate) fn mixed<D: Device + ?Sized>(
     };
     let ended = watched_loop(
         device,
-        accesses,
+        &mut accesses,
         DEPTH,
-        |access, completion| {
+        &mut |access, completion| {
             let (requests, bytes, last) = done.get();
             done.set((requests + 1, bytes + access.length_bytes, last.max(completion.completed)));
         },
-        stopped,
+        &mut stopped,
     );
     let interruption = match ended {
         Err(MeasureError::Interrupted(interruption)) => Some(interruption),
@@ -157,8 +157,8 @@ fn own_writes(workload: &Workload, profile: &Profile) -> Vec<Job> {
 }
 
 /// Runs `workload`. Returns the number of requests and the time they took.
-fn write<D: Device + ?Sized>(
-    device: &mut D,
+fn write(
+    device: &mut dyn Device,
     workload: &Workload,
     watch: &mut Option<Watch<'_>>,
 ) -> (u64, Duration, Option<Interruption>) {

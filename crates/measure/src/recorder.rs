@@ -57,11 +57,7 @@ pub(crate) struct Recorder<'a> {
 /// Returns where the time of a completed request went since `due`: before its submission it waited in a queue. `None` where
 /// the device does not record it.
 #[cold]
-pub(crate) fn time_split<D: Device + ?Sized>(
-    device: &D,
-    completion: &Completion,
-    due: Instant,
-) -> Option<TimeSplit> {
+pub(crate) fn time_split(device: &dyn Device, completion: &Completion, due: Instant) -> Option<TimeSplit> {
     let mut split = device.time_split(completion.id)?;
     split.add(Part::Queue, completion.submitted.since(due));
     Some(split)
@@ -92,7 +88,7 @@ impl Source {
     }
 
     #[inline]
-    fn next<D: Device + ?Sized>(&mut self, device: &D) -> Access {
+    fn next(&mut self, device: &dyn Device) -> Access {
         let drawn = self.generator.access();
         device.prefetch(drawn.offset_bytes, drawn.length_bytes);
         let access = by_field(std::mem::replace(&mut self.ahead[self.turn], drawn));
@@ -110,7 +106,7 @@ fn by_field(access: Access) -> Access {
 }
 
 impl<'a> Recorder<'a> {
-    pub(crate) fn new<D: Device + ?Sized>(device: &D, workload: &Workload, options: RunOptions<'a>) -> Self {
+    pub(crate) fn new(device: &dyn Device, workload: &Workload, options: RunOptions<'a>) -> Self {
         let profile = device.profile();
         let jobs = workload
             .jobs
@@ -155,7 +151,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Begins measuring at `now`.
-    fn start<D: Device + ?Sized>(&mut self, now: Instant, device: &D) {
+    fn start(&mut self, now: Instant, device: &dyn Device) {
         self.started = now;
         self.last = now;
         self.deadline = self.time.map_or(Instant::FAR, |time| now + time);
@@ -164,7 +160,7 @@ impl<'a> Recorder<'a> {
 
     /// Returns the next task of a special slot.
     #[inline(never)]
-    fn next_special<D: Device + ?Sized>(&mut self, slot: u32, device: &D) -> Option<Task> {
+    fn next_special(&mut self, slot: u32, device: &dyn Device) -> Option<Task> {
         let job = self.slots[slot as usize].job;
         if self.terms[job as usize].takes_flush() {
             return Some(Access { operation: Operation::Flush, offset_bytes: 0, length_bytes: 0 }.into());
@@ -186,13 +182,13 @@ impl<'a> Recorder<'a> {
 
     /// Handles the completion of a special slot.
     #[inline(never)]
-    fn done_special<D: Device + ?Sized>(
+    fn done_special(
         &mut self,
         slot: u32,
         access: &Access,
         due: Instant,
         completion: &Completion,
-        device: &D,
+        device: &dyn Device,
     ) -> Option<Duration> {
         if access.operation == Operation::Flush {
             return self.flushed(slot, access, due, completion, device);
@@ -203,13 +199,13 @@ impl<'a> Recorder<'a> {
     }
 
     /// Handles the completion of a flush, which is counted apart from accesses.
-    fn flushed<D: Device + ?Sized>(
+    fn flushed(
         &mut self,
         slot: u32,
         access: &Access,
         due: Instant,
         completion: &Completion,
-        device: &D,
+        device: &dyn Device,
     ) -> Option<Duration> {
         let (job, completed) = (self.slots[slot as usize].job, completion.completed);
         if self.warmup_left == 0 {
@@ -223,14 +219,14 @@ impl<'a> Recorder<'a> {
 
     /// Counts a completed access. Returns the pause, or `None` where the run ends before its end.
     #[inline]
-    fn accessed<D: Device + ?Sized>(
+    fn accessed(
         &mut self,
         job: u32,
         access: &Access,
         due: Instant,
         completion: &Completion,
         pause: Duration,
-        device: &D,
+        device: &dyn Device,
     ) -> Option<Duration> {
         let completed = completion.completed;
         if self.warmup_left > 0 {
@@ -261,13 +257,13 @@ impl<'a> Recorder<'a> {
 
     /// Records where the time of a request went, if the device knows, and offers the request as a sample.
     #[inline]
-    fn offer<D: Device + ?Sized>(
+    fn offer(
         &mut self,
         job: u32,
         access: &Access,
         due: Instant,
         completion: &Completion,
-        device: &D,
+        device: &dyn Device,
     ) {
         if let Some(parts) = &mut self.time_parts
             && let Some(split) = time_split(device, completion, due)
@@ -313,13 +309,13 @@ fn slots(jobs: &[Job], device_depth: u32) -> (Vec<Slot>, u32) {
     (slots, shared_from)
 }
 
-impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
+impl Client for Recorder<'_> {
     fn begins(&self, slot: u32) -> Option<Instant> {
         self.terms[self.slots[slot as usize].job as usize].begins(&self.claims[slot as usize])
     }
 
     #[inline]
-    fn next(&mut self, slot: u32, device: &D) -> Option<Task> {
+    fn next(&mut self, slot: u32, device: &dyn Device) -> Option<Task> {
         let Slot { job, special } = self.slots[slot as usize];
         if special {
             // Copied by field, so that tasks of the other path stay in registers: the function called writes to memory.
@@ -340,7 +336,7 @@ impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
         access: &Access,
         due: Instant,
         completion: &Completion,
-        device: &D,
+        device: &dyn Device,
     ) -> Option<Duration> {
         let Slot { job, special } = self.slots[slot as usize];
         if special {

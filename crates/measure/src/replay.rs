@@ -106,16 +106,21 @@ pub struct Replay {
 /// # Errors
 /// [`ReplayError::Pace`] where the pace is invalid, and [`ReplayError::Nothing`] where the device refuses every request
 /// of the trace; no request was submitted.
-pub fn replay<D, I>(
-    device: &mut D,
-    records: I,
+pub fn replay(
+    device: &mut dyn Device,
+    records: impl IntoIterator<Item = Record>,
     how: &ReplayOptions,
     options: RunOptions<'_>,
-) -> Result<Replay, ReplayError>
-where
-    D: Device + ?Sized,
-    I: IntoIterator<Item = Record>,
-{
+) -> Result<Replay, ReplayError> {
+    replay_all(device, &mut records.into_iter(), how, options)
+}
+
+fn replay_all(
+    device: &mut dyn Device,
+    records: &mut dyn Iterator<Item = Record>,
+    how: &ReplayOptions,
+    options: RunOptions<'_>,
+) -> Result<Replay, ReplayError> {
     how.pace.check()?;
     let profile = device.profile().clone();
     let before = device.counters();
@@ -125,7 +130,7 @@ where
         Pace::Closed { depth } => depth,
         _ => profile.depth.min(MOST_IN_FLIGHT),
     };
-    let mut replayer = Replayer::new(device, records.into_iter(), how, slots, options);
+    let mut replayer = Replayer::new(device, records, how, slots, options);
     let ending = drive(device, slots, &mut replayer);
     let Replayer { fit, clock, recording, waited, .. } = replayer;
     let fitted = Fitted {

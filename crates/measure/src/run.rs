@@ -95,8 +95,8 @@ pub fn limits(profile: &Profile) -> Limits {
 ///
 /// # Errors
 /// [`MeasureError::Unfit`] where the workload does not fit the device; no request was submitted.
-pub fn run<D: Device + ?Sized>(
-    device: &mut D,
+pub fn run(
+    device: &mut dyn Device,
     workload: &Workload,
     mut options: RunOptions<'_>,
 ) -> Result<Run, MeasureError> {
@@ -111,8 +111,8 @@ pub fn run<D: Device + ?Sized>(
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_verified<D: DataDevice + ?Sized>(
-    device: &mut D,
+pub fn run_verified(
+    device: &mut dyn DataDevice,
     workload: &Workload,
     mut options: RunOptions<'_>,
 ) -> Result<Run, MeasureError> {
@@ -138,8 +138,9 @@ pub fn run_verified<D: DataDevice + ?Sized>(
             time_wanted: workload.stop.time,
             preconditions: false,
         };
-        let stopped = || watch.as_mut().is_some_and(|watch| watch(&done).is_break());
-        let ended = watched_loop(&mut verifying, read_back, depth, |_, _| {}, stopped);
+        let mut stopped = || watch.as_mut().is_some_and(|watch| watch(&done).is_break());
+        let mut reads = read_back.into_iter();
+        let ended = watched_loop(&mut verifying, &mut reads, depth, &mut |_, _| {}, &mut stopped);
         if let Err(MeasureError::Interrupted(reason)) = ended {
             run.partial = Some(reason);
         }
@@ -180,8 +181,8 @@ fn unverifiable(workload: &Workload, profile: &Profile) -> Option<String> {
 }
 
 /// Preconditions the device where the workload requires it; also returns why that ended early, if it did.
-fn preconditioned<D: Device + ?Sized>(
-    device: &mut D,
+fn preconditioned(
+    device: &mut dyn Device,
     workload: &Workload,
     options: &mut RunOptions<'_>,
 ) -> (Option<Preconditioned>, Option<Interruption>) {
@@ -196,8 +197,8 @@ fn preconditioned<D: Device + ?Sized>(
 }
 
 /// Drives the workload, unless the run has already `ended`, and collects the result.
-fn measured<D: Device + ?Sized>(
-    device: &mut D,
+fn measured(
+    device: &mut dyn Device,
     workload: &Workload,
     options: RunOptions<'_>,
     ended: Option<Interruption>,

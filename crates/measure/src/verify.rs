@@ -87,8 +87,8 @@ const CHUNK: u64 = 512;
 /// Longest read of the read-back.
 const READ_BACK_BYTES: u64 = 128 << 10;
 
-pub(crate) struct Verifying<'a, D: ?Sized> {
-    device: &'a mut D,
+pub(crate) struct Verifying<'a> {
+    device: &'a mut dyn DataDevice,
     /// Identifies this run in headers.
     tag: u64,
     /// Generation of the last write.
@@ -132,8 +132,8 @@ fn common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
-impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
-    pub(crate) fn new(device: &'a mut D, unit_bytes: u64, seed: Seed) -> Self {
+impl<'a> Verifying<'a> {
+    pub(crate) fn new(device: &'a mut dyn DataDevice, unit_bytes: u64, seed: Seed) -> Self {
         Self {
             tag: seed.derive("verify").0,
             generation: 0,
@@ -275,7 +275,7 @@ impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
     }
 }
 
-impl<D: DataDevice + ?Sized> Device for Verifying<'_, D> {
+impl Device for Verifying<'_> {
     fn profile(&self) -> &Profile {
         self.device.profile()
     }

@@ -27,8 +27,8 @@ use std::collections::{BinaryHeap, VecDeque};
 /// How often a transaction's pause doubles: by then it is a second, even if the longest wait is a nanosecond.
 const PAUSE_DOUBLINGS_MOST: u32 = 30;
 
-pub(crate) struct Clients<'s, 'w, S> {
-    source: &'s mut S,
+pub(crate) struct Clients<'s, 'w> {
+    source: &'s mut dyn Source,
     page_bytes: u64,
     locks: Locks,
     pool: Pool,
@@ -101,10 +101,10 @@ enum State {
     Done,
 }
 
-impl<'s, 'w, S: Source> Clients<'s, 'w, S> {
+impl<'s, 'w> Clients<'s, 'w> {
     /// Requires: the setup was checked.
     pub fn new(
-        source: &'s mut S,
+        source: &'s mut dyn Source,
         setup: &Setup,
         started: Instant,
         watch: Option<Watch<'w>>,
@@ -148,7 +148,7 @@ impl<'s, 'w, S: Source> Clients<'s, 'w, S> {
 
     /// Begins to measure, if the warm-up is over.
     #[inline]
-    fn begin_to_measure<D: Device + ?Sized>(&mut self, now: Instant, device: &D) {
+    fn begin_to_measure(&mut self, now: Instant, device: &dyn Device) {
         if self.warmup == 0 && !self.record.measures {
             self.record.begin(now, device.counters(), self.pool.free_frames());
             self.deadline = self.time.map_or(Instant::FAR, |time| now + time);
@@ -156,7 +156,7 @@ impl<'s, 'w, S: Source> Clients<'s, 'w, S> {
     }
 
     /// Lets a client go on as far as it can, and returns the request for which it waits then, if any.
-    fn go_on<D: Device + ?Sized>(&mut self, client: u32, now: Instant, device: &D) -> Option<Task> {
+    fn go_on(&mut self, client: u32, now: Instant, device: &dyn Device) -> Option<Task> {
         loop {
             let one = &mut self.clients[client as usize];
             let request = match one.state {
@@ -272,7 +272,7 @@ impl<'s, 'w, S: Source> Clients<'s, 'w, S> {
 
     /// The page of the next access was used: goes to the one after it, or commits.
     #[inline]
-    fn used<D: Device + ?Sized>(&mut self, client: u32, now: Instant, device: &D) {
+    fn used(&mut self, client: u32, now: Instant, device: &dyn Device) {
         self.record.used();
         let one = &mut self.clients[client as usize];
         one.next += 1;
@@ -282,7 +282,7 @@ impl<'s, 'w, S: Source> Clients<'s, 'w, S> {
         }
     }
 
-    fn commit<D: Device + ?Sized>(&mut self, client: u32, now: Instant, device: &D) {
+    fn commit(&mut self, client: u32, now: Instant, device: &dyn Device) {
         self.release(client, now);
         let one = &mut self.clients[client as usize];
         one.state = State::Begin;
@@ -366,7 +366,7 @@ impl<'s, 'w, S: Source> Clients<'s, 'w, S> {
     }
 }
 
-impl<D: Device + ?Sized, S: Source> Client<D> for Clients<'_, '_, S> {
+impl Client for Clients<'_, '_> {
     #[inline]
     fn arrival(&self) -> Option<Instant> {
         let due = self.due.peek().map(|Reverse((at, ..))| *at);
@@ -378,7 +378,7 @@ impl<D: Device + ?Sized, S: Source> Client<D> for Clients<'_, '_, S> {
     }
 
     #[inline]
-    fn next(&mut self, slot: u32, device: &D) -> Option<Task> {
+    fn next(&mut self, slot: u32, device: &dyn Device) -> Option<Task> {
         let now = device.now();
         self.begin_to_measure(now, device);
         self.end_waits(now);
@@ -401,7 +401,7 @@ impl<D: Device + ?Sized, S: Source> Client<D> for Clients<'_, '_, S> {
         access: &Access,
         due: Instant,
         completion: &Completion,
-        device: &D,
+        device: &dyn Device,
     ) -> Option<Duration> {
         let client = self.slots[slot as usize];
         let took = completion.completed.since(due);

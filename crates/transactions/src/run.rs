@@ -100,9 +100,9 @@ pub struct Run {
 ///
 /// # Errors
 /// [`Unfit`] where the setup is refused, or does not fit the device; no request was submitted.
-pub fn run<D: Device + ?Sized, S: Source>(
-    device: &mut D,
-    source: &mut S,
+pub fn run(
+    device: &mut dyn Device,
+    source: &mut dyn Source,
     setup: &Setup,
     options: RunOptions<'_>,
 ) -> Result<Run, Unfit> {

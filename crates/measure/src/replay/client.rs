@@ -18,8 +18,8 @@ use std::collections::VecDeque;
 /// memory access.
 const AHEAD: usize = 4;
 
-pub(super) struct Replayer<'a, I> {
-    records: I,
+pub(super) struct Replayer<'r, 'a> {
+    records: &'r mut dyn Iterator<Item = Record>,
     pub(super) fit: Fit,
     pub(super) clock: Clock,
     timing: Timing,
@@ -69,10 +69,10 @@ struct Slot {
     took: Option<Duration>,
 }
 
-impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
-    pub(super) fn new<D: Device + ?Sized>(
-        device: &D,
-        records: I,
+impl<'r, 'a> Replayer<'r, 'a> {
+    pub(super) fn new(
+        device: &dyn Device,
+        records: &'r mut dyn Iterator<Item = Record>,
         how: &ReplayOptions,
         slots: u32,
         options: RunOptions<'a>,
@@ -105,7 +105,7 @@ impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
 
     /// Reads requests from the trace until enough are ahead.
     #[inline]
-    fn read_ahead<D: Device + ?Sized>(&mut self, device: &D) {
+    fn read_ahead(&mut self, device: &dyn Device) {
         while self.ahead.len() < AHEAD {
             let Some(record) = self.records.next() else { return };
             let recorded_at = self.clock.since_first(record.at);
@@ -154,14 +154,14 @@ impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
     }
 }
 
-impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, I> {
+impl Client for Replayer<'_, '_> {
     #[inline]
     fn arrival(&self) -> Option<Instant> {
         self.due()
     }
 
     #[inline]
-    fn next(&mut self, slot: u32, device: &D) -> Option<Task> {
+    fn next(&mut self, slot: u32, device: &dyn Device) -> Option<Task> {
         let due = match self.timing {
             Timing::Closed => Instant::FAR,
             _ => self.due().filter(|due| *due <= device.now())?,
@@ -188,7 +188,7 @@ impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, 
         access: &Access,
         due: Instant,
         completion: &Completion,
-        device: &D,
+        device: &dyn Device,
     ) -> Option<Duration> {
         self.free_slot(slot, completion.completed);
         let Slot { eligible, took, .. } = self.slots[slot as usize];
@@ -198,7 +198,7 @@ impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, 
         Some(Duration::ZERO)
     }
 
-    fn refused(&mut self, slot: u32, access: &Access, error: SubmitError, device: &D) -> bool {
+    fn refused(&mut self, slot: u32, access: &Access, error: SubmitError, device: &dyn Device) -> bool {
         // Other errors are not caused by this request alone.
         let leave_out = matches!(
             error,
