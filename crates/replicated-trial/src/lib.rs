@@ -40,7 +40,7 @@ pub fn trial_of_seed(seed: u64) -> Tally {
     let settings = Settings {
         partitions,
         page_bytes,
-        space: 0.25 + 0.4 * random.unit(),
+        space: 0.25 + 0.2 * random.unit(),
         copies: Some(2 + random.below(u64::from(partitions) - 1) as u32),
         policy: policy.into(),
         threshold: (policy == "pblru").then(|| 0.3 * random.unit()),

@@ -223,6 +223,14 @@ impl Settings {
             );
             return Err(refuse("space", percent(space), reason));
         }
+        let further = u64::from(self.most_copies() - 1);
+        if slots > (in_partition - slots) * further {
+            let most = 100 * further / (further + 1);
+            let reason = format!(
+                "a page has at most {further} further copies, which fill no more than {most}% of a partition"
+            );
+            return Err(refuse("space", percent(space), reason));
+        }
         Ok(Layout { partitions, page_bytes, data_pages: (in_partition - slots) as u32, slots: slots as u32 })
     }
 }

@@ -43,6 +43,19 @@ fn replicated_backed_device_conforms() {
 }
 
 #[test]
+fn space_holds_no_more_than_the_copies_of_all_pages() {
+    let refusal = |space, copies| {
+        let settings = Settings { space, copies: Some(copies), ..settings(4, 4096) };
+        Replicated::new(Bytes(backed()), settings, Seed(1)).err().map(|error| error.to_string())
+    };
+    assert_eq!((refusal(0.75, 4), refusal(0.5, 2)), (None, None));
+    for (space, copies, most) in [(0.77, 4, "75%"), (0.52, 2, "50%"), (0.98, 4, "75%")] {
+        let refusal = refusal(space, copies).expect("there is room for more copies than pages may have");
+        assert!(refusal.contains(most), "{refusal}");
+    }
+}
+
+#[test]
 fn delays_below_conform() {
     let faults = Faults::default().with(Fault::Delay, Rate::Share(0.3)).late_by(Duration::from_ns(50));
     conformance::check_data(&mut || {
