@@ -9,37 +9,41 @@ use flashlane_device::{DataDevice, Device, Profile};
 use flashlane_host::{DEPTH_DEFAULT, DEPTH_MAX, OpenError as HostError};
 use flashlane_layer::Capabilities;
 use flashlane_measure::check;
-use flashlane_open::{Division, OpenOptions, Opened as OpenedDevice, Target};
+use flashlane_open::{Access, Consent, Division, OpenOptions, Opened as OpenedDevice, Target};
 use flashlane_policy::Policies;
 use flashlane_result::Warning;
 use flashlane_sim::config::InitialState;
 use flashlane_workload::Workload;
 
 /// Settings for opening a device.
-pub struct Opening<'a> {
-    pub safety: &'a SafetyOptions,
-    /// Whether the command may write to the device.
-    pub may_write: bool,
+pub struct Opening {
+    /// What the user has agreed to lose.
+    pub consent: Consent,
+    /// What the command does with the device.
+    pub access: Access,
+    /// Whether a file system without direct I/O may be measured through the page cache.
+    pub allow_page_cache: bool,
     /// Requests in flight that the command needs, where it knows: a real device refuses more than [`DEPTH_MAX`], and is
     /// ready for [`DEPTH_DEFAULT`] anyway. A simulated drive has the depth of its profile.
     pub depth: Option<u64>,
     pub seed: Seed,
 }
 
-impl Opening<'_> {
+impl Opening {
+    /// Opens for `access` as `safety` allows.
+    pub fn new(safety: &SafetyOptions, access: Access, seed: Seed) -> Self {
+        let allow_page_cache = safety.allow_page_cache;
+        Self { consent: safety.consent(), access, allow_page_cache, depth: None, seed }
+    }
+
     fn options(&self) -> OpenOptions {
         let needed = self.depth.map_or(0, |depth| u32::try_from(depth).unwrap_or(u32::MAX));
-        let options = OpenOptions::new()
-            .destroy_data(self.may_write)
-            .empty_bytes_file(self.safety.destroy_data)
-            .allow_page_cache(self.safety.allow_page_cache)
-            .newly_made(self.safety.create.is_some())
+        OpenOptions::new()
+            .consent(self.consent.clone())
+            .access(self.access)
+            .allow_page_cache(self.allow_page_cache)
             .depth(needed.max(DEPTH_DEFAULT))
-            .seed(self.seed);
-        match &self.safety.repeated.really {
-            Some(path) => options.really(path),
-            None => options,
-        }
+            .seed(self.seed)
     }
 }
 
@@ -56,14 +60,14 @@ pub fn resolve(spec: &Spec) -> Result<Target, Failure> {
 }
 
 /// Opens the device; several lanes form one address space.
-pub fn open(target: &Target, opening: &Opening<'_>) -> Result<Opened, Failure> {
+pub fn open(target: &Target, opening: &Opening) -> Result<Opened, Failure> {
     let OpenedDevice { device, warnings } = opening.options().open(target)?;
     Ok(Opened { device, warnings: warnings_of(&warnings) })
 }
 
 /// Opens the device for `what`, which requires random access. Refuses devices with erase units before opening them,
 /// which could divide them into lanes again.
-pub fn open_rewritable(target: &Target, opening: &Opening<'_>, what: &str) -> Result<Opened, Failure> {
+pub fn open_rewritable(target: &Target, opening: &Opening, what: &str) -> Result<Opened, Failure> {
     if target.capabilities().erase_units {
         return Err(Failure::unusable(anyhow!(
             "{what} requires random access, but '{target}' has erase units, which are written in order and erased as a \
@@ -120,7 +124,7 @@ fn profile_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<
     match target.config() {
         Some(config) if config.initial.state == InitialState::Fresh => Ok(None),
         Some(_) => {
-            let opening = Opening { safety, may_write: false, depth: None, seed: Seed(0) };
+            let opening = Opening::new(safety, Access::ReadOnly, Seed(0));
             // If this fails, opening the drive itself reports why.
             let fresh = target.with_state("fresh").ok().flatten();
             let opened = fresh.and_then(|fresh| open(&fresh, &opening).ok());
@@ -163,13 +167,13 @@ pub fn capacity_of(target: &Target, safety: &SafetyOptions) -> Result<Option<u64
     if safety.create.is_some() {
         return Ok(safety.create);
     }
-    let opening = Opening { safety, may_write: false, depth: None, seed: Seed(0) };
+    let opening = Opening::new(safety, Access::ReadOnly, Seed(0));
     Ok(Some(open(target, &opening)?.device.profile().capacity_bytes))
 }
 
 /// Opens the device for a workload that verifies. Refuses a simulated drive unless the spec keeps its data in memory by
 /// name (`backed`), and devices with erase units before opening them, which could divide them into lanes again.
-pub fn open_verifiable(target: &Target, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
+pub fn open_verifiable(target: &Target, opening: &Opening) -> Result<OpenedBytes, Failure> {
     let refused = |allowed: &str| {
         Failure::unusable(anyhow!(
             "the workload does not fit device '{target}': verify is true; allowed: {allowed}"
@@ -194,13 +198,14 @@ pub fn open_verifiable(target: &Target, opening: &Opening<'_>) -> Result<OpenedB
 pub type Accept<'a> = dyn Fn(&Profile) -> Result<(), Failure> + 'a;
 
 /// Opens the device with its existing lanes and its data; data of a simulated device is kept in memory.
-pub fn open_bytes(target: &Target, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
+pub fn open_bytes(target: &Target, opening: &Opening) -> Result<OpenedBytes, Failure> {
     open_data(target, opening.options())
 }
 
 /// Does the same as [`open_bytes`], for a caller that keeps existing blocks.
-pub fn open_kept(target: &Target, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
-    open_data(target, opening.options().keeps_blocks(true))
+pub fn open_kept(target: &Target, opening: &Opening) -> Result<OpenedBytes, Failure> {
+    let consent = opening.consent.clone().keeping_blocks();
+    open_data(target, opening.options().consent(consent))
 }
 
 fn open_data(target: &Target, options: OpenOptions) -> Result<OpenedBytes, Failure> {
@@ -211,7 +216,7 @@ fn open_data(target: &Target, options: OpenOptions) -> Result<OpenedBytes, Failu
 /// Opens a device for formatting. Existing lanes are kept unless the spec gives a shape.
 pub fn open_to_format(
     target: &Target,
-    opening: &Opening<'_>,
+    opening: &Opening,
     accept: &Accept<'_>,
 ) -> Result<(OpenedBytes, Division), Failure> {
     let (OpenedDevice { device, warnings }, division) = opening.options().open_to_format(target, accept)?;

@@ -24,7 +24,7 @@
 //! The underlying crates are re-exported as modules. `default-features = false` drops the dependencies of the command
 //! line. `examples/` has six programs to start from.
 //!
-//! A real device is opened read-only, unless [`OpenOptions::destroy_data`] allows all data on it to be lost.
+//! A real device is opened read-only, unless [`OpenOptions::consent`] allows all data on it to be lost.
 
 pub use flashlane_base::{Duration, Instant, Seed};
 pub use flashlane_block::{BlockStore, Blocks, StoreError};
@@ -35,7 +35,7 @@ pub use flashlane_device::{
 };
 pub use flashlane_measure::{MeasureError, Run, RunOptions, run};
 pub use flashlane_open::{
-    Access, AnyKeyValueStore, BlocksError, NewStore, OpenError, OpenOptions, Opened, StoreSpecError,
+    Access, AnyKeyValueStore, BlocksError, Consent, NewStore, OpenError, OpenOptions, Opened, StoreSpecError,
 };
 pub use flashlane_policy::Policies;
 pub use flashlane_workload::Workload;

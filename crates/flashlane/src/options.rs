@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use flashlane_base::units::{parse_bytes, parse_count, parse_duration};
 use flashlane_base::{Duration, Seed};
 use flashlane_device::spec::Spec;
+use flashlane_open::{Access, Consent};
 use flashlane_sweep::METRICS;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -61,12 +62,28 @@ pub struct SafetyOptions {
     pub allow_page_cache: bool,
 }
 
+impl ReallyOption {
+    /// Returns the consent of a command with this option, if it has `--destroy-data` too.
+    pub fn consent_to_destroy(&self) -> Consent {
+        self.really.clone().map_or(Consent::Destroy, Consent::DestroyUsed)
+    }
+}
+
 impl SafetyOptions {
-    /// Returns the options, each after a space, that allow a printed command to measure the same device again, and to
-    /// overwrite it where it `writes`. A file that `--create` made exists by then.
-    pub fn to_repeat(&self, writes: bool) -> String {
+    /// Returns what the user has agreed to lose on DEVICE.
+    pub fn consent(&self) -> Consent {
+        match self.create {
+            Some(_) => Consent::NewFile,
+            None if self.destroy_data => self.repeated.consent_to_destroy(),
+            None => Consent::ReadOnly,
+        }
+    }
+
+    /// Returns the options, each after a space, that allow a printed command to measure the same device again, with the
+    /// `access` that it needs. A file that `--create` made exists by then.
+    pub fn to_repeat(&self, access: Access) -> String {
         let mut options = String::new();
-        if writes {
+        if access == Access::ReadWrite {
             options += " --destroy-data";
             if let Some(path) = &self.repeated.really {
                 options += &format!(" --really {}", quoted(&path.to_string_lossy()));
@@ -193,11 +210,27 @@ mod tests {
             create: Some(1 << 20),
             allow_page_cache: false,
         };
-        assert_eq!([safety.to_repeat(false), safety.to_repeat(true)], ["", " --destroy-data"]);
+        let repeated = |safety: &SafetyOptions| {
+            [Access::ReadOnly, Access::ReadWrite].map(|access| safety.to_repeat(access))
+        };
+        assert_eq!(repeated(&safety), ["", " --destroy-data"]);
         safety = SafetyOptions { destroy_data: true, create: None, allow_page_cache: true, ..safety };
         safety.repeated.really = Some("/dev/my disk".into());
-        assert_eq!(safety.to_repeat(false), " --allow-page-cache");
         let all = " --destroy-data --really \"/dev/my disk\" --allow-page-cache";
-        assert_eq!(safety.to_repeat(true), all);
+        assert_eq!(repeated(&safety), [" --allow-page-cache", all]);
+    }
+
+    #[test]
+    fn consent_is_no_more_than_the_options_say() {
+        let consent = |destroy_data: bool, really: Option<&str>, create: Option<u64>| {
+            let repeated = ReallyOption { really: really.map(PathBuf::from) };
+            SafetyOptions { destroy_data, repeated, create, allow_page_cache: false }.consent()
+        };
+        assert_eq!(consent(false, None, None), Consent::ReadOnly);
+        assert_eq!(consent(true, None, None), Consent::Destroy);
+        assert_eq!(consent(true, Some("/dev/sdb"), None), Consent::DestroyUsed("/dev/sdb".into()));
+        assert_eq!(consent(false, None, Some(1 << 20)), Consent::NewFile);
+        // The file is new, whatever else may be lost.
+        assert_eq!(consent(true, Some("/dev/sdb"), Some(1 << 20)), Consent::NewFile);
     }
 }

@@ -9,7 +9,7 @@ use crate::refusal::suggest_for;
 use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
 use flashlane_layer::Format;
-use flashlane_open::{Real, Target};
+use flashlane_open::{Access, Change, Consent, Real, Target};
 
 /// Runs all of them, ordered so that a refusal leaves no files behind. `writes` names the operation that would write, if
 /// it requires consent, and an alternative.
@@ -24,21 +24,26 @@ pub fn preflight(
         asked.then(|| ("'format=yes'".to_owned(), "leave the setting out"))
     };
     if let Some((what, alternative)) = writes.or_else(formats) {
-        consent(target, safety, &what, alternative)?;
+        require_consent(target, &safety.consent(), &what, alternative)?;
     }
     output::prepare_for_device(out, target)?;
     create(target, safety)
 }
 
-/// Refuses to overwrite a real device without `--destroy-data` or `--create`, before anything is opened. `what` names the
-/// operation that would write; `alternative` may be empty.
-pub fn consent(
+/// Returns what a command does that writes to its device where it may.
+pub fn access_allowed(target: &Target, consent: &Consent) -> Access {
+    Access::for_writes(target.is_simulated() || consent.allows(Change::Overwrite))
+}
+
+/// Refuses to overwrite a real device without consent, before anything is opened. `what` names the operation that would
+/// write; `alternative` may be empty.
+pub fn require_consent(
     target: &Target,
-    safety: &SafetyOptions,
+    consent: &Consent,
     what: &str,
     alternative: &str,
 ) -> Result<(), Failure> {
-    let Some(real) = target.real().filter(|_| !safety.destroy_data && safety.create.is_none()) else {
+    let Some(real) = target.real().filter(|_| !consent.allows(Change::Overwrite)) else {
         return Ok(());
     };
     let path = real.path();

@@ -1,11 +1,12 @@
 //! Access to real drives and files. All system calls, threads and uses of the wall clock are in this crate.
 //!
 //! [`FileDevice`] implements the device interface over a block device or a regular file. [`OpenOptions`] opens it and
-//! enforces the safety rules: writing requires [`Access::ReadWrite`], and a target that looks like existing data is still
+//! enforces the safety rules: writing requires [`Consent`], and a target that looks like existing data is still
 //! refused, with all findings, until its path is repeated.
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | `consent` | what the user has agreed to lose |
 //! | `open`, `target`, `usage`, `finding` | the type of a path, the users of its bytes, and the refusals |
 //! | `same_file` | whether two paths lead to one file or device |
 //! | `signature`, `blkid` | known formats on it |
@@ -24,6 +25,7 @@
 
 mod blkid;
 mod clock;
+mod consent;
 mod create;
 mod depth;
 mod doubt;
@@ -52,6 +54,7 @@ mod written;
 mod zoned;
 
 pub use clock::{Clock, calendar_ms, date, date_of, end_sleeps_on_time, run_first, thread_cpu_time, timed};
+pub use consent::{Change, Consent};
 pub use create::{CreateError, create};
 pub use depth::{DEPTH_DEFAULT, DEPTH_MAX};
 pub use doubt::Doubt;
@@ -63,7 +66,7 @@ pub use identity::{identity, serial};
 pub use interrupt::{Uninterruptible, catch_interrupts, interrupted};
 pub use listen::allow_open_files;
 pub use mount::{avoid_own_writeback, unmount_dead, user};
-pub use open::{Access, OpenOptions, OwnData, PageCache};
+pub use open::{OpenOptions, OwnData, PageCache};
 pub use open_error::OpenError;
 pub use ram::machine_memory_bytes;
 pub use readable::is_readable;

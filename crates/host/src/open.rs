@@ -1,11 +1,11 @@
 //! Opens a real drive under the safety rules that protect existing data.
 //!
 //! Reading is always allowed and writes nothing (not even an access time, where the caller owns the file). Writing
-//! requires [`Access::ReadWrite`]. A target that is in use, partitioned, or carries a known signature (including our own
-//! blocks) is still refused, with all findings, unless [`OpenOptions::really`] repeats its path. A target opened for
-//! writing is claimed for this process: block devices by the kernel's exclusive open, both kinds by an advisory lock
-//! that a second Flashlane respects.
+//! requires [`Consent`]. A target that is in use, partitioned, or carries a known signature (including our own blocks) is
+//! still refused, with all findings, unless the consent repeats its path. A target opened for writing is claimed for this
+//! process: block devices by the kernel's exclusive open, both kinds by an advisory lock that a second Flashlane respects.
 
+use crate::consent::{Change, Consent};
 use crate::depth::{DEPTH_DEFAULT, DEPTH_MAX};
 use crate::doubt::Doubt;
 use crate::engine::EngineChoice;
@@ -23,15 +23,6 @@ use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// What a program may do with a device, or with the blocks on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Read the data, or get blocks.
-    ReadOnly,
-    /// Also write and trim the data, or put and delete blocks.
-    ReadWrite,
-}
 
 /// Use of the operating system's page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,15 +55,10 @@ pub enum OwnData {
 pub struct OpenOptions {
     /// Path of the target. Symbolic links are followed; refusals name the real path.
     pub path: PathBuf,
-    /// Permission for the existing data.
-    pub access: Access,
-    /// Confirmation that the data may be destroyed: `path` repeated exactly as given. Another path to the same target
-    /// is refused.
-    pub really: Option<PathBuf>,
+    /// Consent to the loss of data.
+    pub consent: Consent,
     /// What the caller knows about Flashlane blocks that would be overwritten.
     pub own_data: OwnData,
-    /// The caller has just created the file, so that no other program uses it even where that cannot be seen.
-    pub is_new: bool,
     /// Requests in flight at once, 1 to [`DEPTH_MAX`]; the threads engine supports at most 64.
     pub depth: u32,
     /// The I/O engine.
@@ -86,24 +72,23 @@ impl OpenOptions {
     pub fn read_only(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
-            access: Access::ReadOnly,
-            really: None,
+            consent: Consent::ReadOnly,
             own_data: OwnData::Unknown,
-            is_new: false,
             depth: DEPTH_DEFAULT,
             engine: EngineChoice::Automatic,
             page_cache: PageCache::Bypass,
         }
     }
 
-    /// Options to open `path` for reading and writing.
+    /// Options to open `path` for reading and writing, unless it looks used.
     pub fn read_write(path: impl Into<PathBuf>) -> Self {
-        Self { access: Access::ReadWrite, ..Self::read_only(path) }
+        Self { consent: Consent::Destroy, ..Self::read_only(path) }
     }
 
-    /// Adds the confirmation of [`OpenOptions::really`].
+    /// Repeats the path of a target that is opened for writing ([`Consent::DestroyUsed`]).
     pub fn really(self, path: impl Into<PathBuf>) -> Self {
-        Self { really: Some(path.into()), ..self }
+        let consent = if self.writes() { Consent::DestroyUsed(path.into()) } else { Consent::ReadOnly };
+        Self { consent, ..self }
     }
 
     /// Opens the target as a device.
@@ -120,7 +105,7 @@ impl OpenOptions {
             return Err(OpenError::Depth { depth: self.depth });
         }
         let target = Target::resolve(&self.path)?;
-        self.consent(&target)?;
+        self.check_consent(&target)?;
         let mut warnings = Vec::new();
         let file = self.open_file(&target, &mut warnings)?;
         // With O_NONBLOCK, io_uring would return EAGAIN for every request that it cannot complete at once.
@@ -159,12 +144,12 @@ impl OpenOptions {
             erase_unit_bytes: 0,
             depth: self.depth,
             simulated: false,
-            read_only: self.access == Access::ReadOnly,
+            read_only: !self.writes(),
             over_provisioning: None,
             begins_written: false,
         };
         let block = target.block;
-        let trims = self.access == Access::ReadWrite && supports_trim(&target, &file, extent.length_bytes);
+        let trims = self.writes() && supports_trim(&target, &file, extent.length_bytes);
         Ok(Setup { file, profile, block, trims, engine: self.engine, warnings })
     }
 
@@ -172,20 +157,27 @@ impl OpenOptions {
         OpenError::Os { path: self.path.clone(), action, source }
     }
 
+    /// Returns whether the target is opened for writing.
+    fn writes(&self) -> bool {
+        self.consent.allows(Change::Write)
+    }
+
     /// Checks that existing data may be overwritten.
-    fn consent(&self, target: &Target) -> Result<(), OpenError> {
+    fn check_consent(&self, target: &Target) -> Result<(), OpenError> {
         let (path, real) = (self.path.clone(), target.real.clone());
-        match &self.really {
-            _ if self.access == Access::ReadOnly => Ok(()),
-            Some(really) if *really == self.path => Ok(()),
-            Some(really) => Err(OpenError::ReallyMismatch { path, real, really: really.clone() }),
-            None => {
-                let findings = usage::survey(target).map_err(|e| self.os("look at", e))?;
-                let mut findings = self.with_own(findings);
-                findings.retain(|finding| !(self.is_new && matches!(finding, Finding::HiddenUse { .. })));
-                if findings.is_empty() { Ok(()) } else { Err(OpenError::Refused { path, real, findings }) }
+        let is_new = match &self.consent {
+            Consent::ReadOnly => return Ok(()),
+            Consent::DestroyUsed(repeated) if *repeated == self.path => return Ok(()),
+            Consent::DestroyUsed(repeated) => {
+                return Err(OpenError::ReallyMismatch { path, real, really: repeated.clone() });
             }
-        }
+            Consent::NewFile => true,
+            Consent::KeepBlocks | Consent::Destroy => false,
+        };
+        let findings = usage::survey(target).map_err(|e| self.os("look at", e))?;
+        let mut findings = self.with_own(findings);
+        findings.retain(|finding| !(is_new && matches!(finding, Finding::HiddenUse { .. })));
+        if findings.is_empty() { Ok(()) } else { Err(OpenError::Refused { path, real, findings }) }
     }
 
     /// Returns the findings, with our own mark replaced by what the caller knows of our own data.
@@ -216,7 +208,7 @@ impl OpenOptions {
 
     /// Opens the target, with direct I/O unless the page cache is used, and, to write to a block device, exclusively.
     fn open_file(&self, target: &Target, warnings: &mut Vec<Doubt>) -> Result<File, OpenError> {
-        let write = self.access == Access::ReadWrite;
+        let write = self.writes();
         // O_NONBLOCK: the open must not hang if a pipe has replaced the target.
         let mut flags = libc::O_NOCTTY | libc::O_NONBLOCK;
         if self.page_cache != PageCache::Use {
@@ -246,7 +238,9 @@ impl OpenOptions {
                 Some(libc::EINVAL) if flags & libc::O_DIRECT != 0 => {
                     return Err(OpenError::NoDirectIo { path, real });
                 }
-                Some(libc::EBUSY) if flags & libc::O_EXCL != 0 && self.really.is_some() => {
+                Some(libc::EBUSY)
+                    if flags & libc::O_EXCL != 0 && matches!(self.consent, Consent::DestroyUsed(_)) =>
+                {
                     flags &= !libc::O_EXCL;
                     warnings.push(Doubt::NotExclusive);
                 }
@@ -262,9 +256,9 @@ impl OpenOptions {
 
     /// Locks against a second Flashlane: exclusively for writers, shared for readers.
     fn lock(&self, target: &Target, file: &File, warnings: &mut Vec<Doubt>) -> Result<(), OpenError> {
-        let operation = match self.access {
-            Access::ReadOnly => FlockOperation::NonBlockingLockShared,
-            Access::ReadWrite => FlockOperation::NonBlockingLockExclusive,
+        let operation = match self.writes() {
+            false => FlockOperation::NonBlockingLockShared,
+            true => FlockOperation::NonBlockingLockExclusive,
         };
         // The device manager locks a block device briefly after a writer closes it, and the kernel closes a killed
         // program's files only after its rings are destroyed.

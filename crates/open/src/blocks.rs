@@ -2,12 +2,12 @@
 
 use crate::error::OpenError;
 use crate::open::Opened;
-use crate::options::OpenOptions;
+use crate::options::{Access, OpenOptions};
 use crate::target::{IntoTarget, Target};
 use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, BlockStore, Blocks, FormatError, Outcome};
 use flashlane_device::{DataDevice, Profile};
-use flashlane_host::Access;
+use flashlane_host::{Change, Consent};
 use flashlane_layer::{Format, Repair, StateChange, StateOptions};
 use flashlane_store::{MARK_BYTES, is_block_of_a_store};
 
@@ -54,7 +54,7 @@ pub enum BlocksError {
     },
     /// Formatting was not allowed to overwrite a real device.
     #[error(
-        "formatting '{spec}' loses all data on it: allow that by destroy_data(true), or create a new file"
+        "formatting '{spec}' loses all data on it: allow that by consent(Consent::Destroy), or create a new file"
     )]
     NotAllowed {
         /// The spec.
@@ -63,8 +63,8 @@ pub enum BlocksError {
 }
 
 impl OpenOptions {
-    /// Opens the blocks on `device`. A device that holds anything else is refused and not written, so this does not
-    /// require [`destroy_data`](Self::destroy_data).
+    /// Opens the blocks on `device`. A device that holds anything else is refused and not written, so this requires
+    /// no [`consent`](Self::consent).
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
@@ -92,17 +92,14 @@ impl OpenOptions {
     }
 
     /// Repairs the lanes of a device and opens its blocks. Only records whose locations hold no other data are
-    /// rewritten, unless `overwrite`. The lanes' table and the blocks' superblock must identify the device as ours;
-    /// with `overwrite`, the headers of the blocks suffice.
+    /// rewritten, unless the [`consent`](Self::consent) is to destroy data. The lanes' table and the blocks' superblock must
+    /// identify the device as ours; with that consent, the headers of the blocks suffice.
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
-    pub fn open_blocks_repaired(
-        &self,
-        device: impl IntoTarget,
-        overwrite: bool,
-    ) -> Result<AnyBlocks, BlocksError> {
+    pub fn open_blocks_repaired(&self, device: impl IntoTarget) -> Result<AnyBlocks, BlocksError> {
         let target = device.into_target(&self.policies)?;
+        let overwrite = self.consent.allows(Change::Destroy);
         let options =
             BlockOptions { verify_footers: true, without_superblock: overwrite, ..BlockOptions::default() };
         drop(self.open_blocks_with(&target, Access::ReadOnly, options)?);
@@ -124,14 +121,14 @@ impl OpenOptions {
     }
 
     /// Formats `device` to hold blocks. A device with lanes keeps them unless its spec gives another shape. All data on
-    /// a real device is lost, which requires [`destroy_data`](Self::destroy_data); a file of [`create`](Self::create)
-    /// is new, and is removed where this fails.
+    /// a real device is lost, which requires [`consent`](Self::consent); a file of [`create`](Self::create) is new, and is
+    /// removed where this fails.
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
     pub fn format_blocks(&self, device: impl IntoTarget) -> Result<AnyBlockStore, BlocksError> {
         let target = device.into_target(&self.policies)?;
-        if !target.is_simulated() && !self.destroy_data && self.create_bytes.is_none() {
+        if !self.may_overwrite(&target) {
             return Err(BlocksError::NotAllowed { spec: target.to_string() });
         }
         self.creating(&target, |options| {
@@ -144,7 +141,13 @@ impl OpenOptions {
 
     /// Returns options that open a device among whose blocks `access` reads or writes.
     pub(crate) fn keeping_blocks(&self, access: Access) -> Self {
-        self.clone().destroy_data(access == Access::ReadWrite).keeps_blocks(true).allow_page_cache(true)
+        let consent = self.consent.clone().keeping_blocks();
+        self.clone().access(access).consent(consent).allow_page_cache(true)
+    }
+
+    /// Returns whether the content of `target` may be lost.
+    pub(crate) fn may_overwrite(&self, target: &Target) -> bool {
+        target.is_simulated() || self.create_bytes.is_some() || self.consent.allows(Change::Overwrite)
     }
 
     /// Returns the id of a new formatting of `target`: by the seed where it is simulated, and otherwise one that no earlier
@@ -169,7 +172,7 @@ impl OpenOptions {
         accept: &dyn Fn(&Profile) -> Result<(), E>,
     ) -> Result<(Opened<dyn DataDevice>, Division), E> {
         let settings = target.state_settings();
-        let is_new = self.is_new || self.create_bytes.is_some();
+        let is_new = self.consent == Consent::NewFile || self.create_bytes.is_some();
         let may_keep = !target.is_simulated()
             && !is_new
             && !settings.has_shape

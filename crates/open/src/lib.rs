@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The command line and other programs open all devices here, so that the same guards apply to both. A real device is
-//! opened for reading only, unless [`OpenOptions::destroy_data`] allows it to be overwritten; even then
+//! opened for reading only, unless [`OpenOptions::consent`] allows it to be overwritten; even then
 //! [`flashlane_host::OpenOptions`] may refuse it.
 
 mod blocks;
@@ -25,9 +25,9 @@ mod zoned;
 
 pub use blocks::{AnyBlockStore, AnyBlocks, BlocksError, Division, formatting, is_of_store, refuse_store};
 pub use error::OpenError;
-pub use flashlane_host::Access;
+pub use flashlane_host::{Change, Consent};
 pub use open::{Opened, create};
-pub use options::OpenOptions;
+pub use options::{Access, OpenOptions};
 pub use profile::{PROFILE_BYTES_MAX, config_named, is_profile_file, profile_fields, profile_text};
 pub use stores::{AnyKeyValueStore, AnyStore, NewStore, StoreSpecError, log_beside};
 pub use target::{IntoTarget, Real, Target};

@@ -5,7 +5,7 @@ use crate::options::OpenOptions;
 use crate::stack::{self, Accept, Built};
 use crate::target::{IntoTarget, Target};
 use flashlane_device::{DataDevice, Device, Interleaved, Profile};
-use flashlane_host::{CreateError, Doubt};
+use flashlane_host::{Consent, CreateError, Doubt};
 use flashlane_layer::{Backed, Stack, StateChange, StateOptions};
 use std::fmt;
 
@@ -101,7 +101,7 @@ impl OpenOptions {
     ) -> Result<T, E> {
         let Some(length_bytes) = self.create_bytes else { return open(self) };
         create(target, length_bytes, |_| true)?;
-        let options = Self { destroy_data: true, create_bytes: None, is_new: true, ..self.clone() };
+        let options = Self { consent: Consent::NewFile, create_bytes: None, ..self.clone() };
         open(&options).inspect_err(|_| {
             // The first error is reported even where the file cannot be removed.
             let _ = target.path().map(std::fs::remove_file);

@@ -1,67 +1,77 @@
-//! Options of opening a device: seed, depth, and the permissions for a real one.
+//! Options of opening a device: seed, depth, what the caller does, and the consent of the user.
 
 use flashlane_base::Seed;
-use flashlane_host::{DEPTH_DEFAULT, PageCache};
+use flashlane_host::{Consent, DEPTH_DEFAULT, PageCache};
 use flashlane_policy::Policies;
-use std::path::PathBuf;
 
-/// Options to open a device. A real device is opened for reading only, unless [`destroy_data`](Self::destroy_data) is
-/// set.
+/// What a caller does with a device, or with the blocks on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads the data, or gets blocks.
+    ReadOnly,
+    /// Also writes and trims the data, or puts and deletes blocks.
+    ReadWrite,
+}
+
+impl Access {
+    /// Returns what a caller does that writes only where `writes`.
+    pub fn for_writes(writes: bool) -> Self {
+        if writes { Self::ReadWrite } else { Self::ReadOnly }
+    }
+}
+
+/// Options to open a device. A real device is opened for reading only, unless [`consent`](Self::consent) allows writing.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    pub(crate) destroy_data: bool,
-    pub(crate) empties_bytes_file: bool,
-    pub(crate) really: Option<PathBuf>,
+    pub(crate) consent: Consent,
+    pub(crate) access: Access,
     pub(crate) page_cache: PageCache,
     pub(crate) depth: u32,
     pub(crate) seed: Seed,
     pub(crate) policies: Policies,
     pub(crate) create_bytes: Option<u64>,
-    pub(crate) is_new: bool,
     pub(crate) check_erased: bool,
-    pub(crate) keeps_blocks: bool,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
         Self {
-            destroy_data: false,
-            empties_bytes_file: false,
-            really: None,
+            consent: Consent::ReadOnly,
+            access: Access::ReadWrite,
             page_cache: PageCache::Bypass,
             depth: DEPTH_DEFAULT,
             seed: Seed(0),
             policies: Policies::default(),
             create_bytes: None,
-            is_new: false,
             check_erased: false,
-            keeps_blocks: false,
         }
     }
 }
 
 impl OpenOptions {
-    /// Seed 0, the default depth, and no permission to change a real device.
+    /// Seed 0, the default depth, and no consent to change a real device.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Allows all data on a real device to be overwritten. A device that is mounted, held, partitioned or carries a
-    /// file system, or our blocks, is still refused until its path is repeated by [`really`](Self::really).
-    pub fn destroy_data(self, allowed: bool) -> Self {
-        Self { destroy_data: allowed, ..self }
+    /// Sets what the user has agreed to lose on a real device, or in the file that keeps the data of a simulated one
+    /// (`backed(sim:NAME,file=PATH)`). With [`Consent::Destroy`], a device that is mounted, held, partitioned or carries a
+    /// file system, or our blocks, is still refused.
+    pub fn consent(self, consent: Consent) -> Self {
+        Self { consent, ..self }
     }
 
-    /// Allows a file that exists to be emptied for the data of a simulated drive: `backed(sim:NAME,file=PATH)`. A file that
-    /// is mounted, in use or carries a file system is still refused until its path is repeated by
-    /// [`really`](Self::really).
-    pub fn empty_bytes_file(self, allowed: bool) -> Self {
-        Self { empties_bytes_file: allowed, ..self }
+    /// Limits what is done with a real device, whatever the consent. Default: [`Access::ReadWrite`].
+    pub fn access(self, access: Access) -> Self {
+        Self { access, ..self }
     }
 
-    /// Confirms by its path that a device may be overwritten although it looks used.
-    pub fn really(self, path: impl Into<PathBuf>) -> Self {
-        Self { really: Some(path.into()), ..self }
+    /// Returns the consent to what is done with the device.
+    pub(crate) fn consent_to_access(&self) -> Consent {
+        match self.access {
+            Access::ReadOnly => Consent::ReadOnly,
+            Access::ReadWrite => self.consent.clone(),
+        }
     }
 
     /// Allows buffered I/O where the file system does not support direct I/O: this measures memory, not the drive.
@@ -93,16 +103,6 @@ impl OpenOptions {
     /// replaced, and a file that cannot be opened as the spec says is removed.
     pub fn create(self, length_bytes: u64) -> Self {
         Self { create_bytes: Some(length_bytes), ..self }
-    }
-
-    /// States that the file of the spec is new, so that formatting it with lanes loses nothing.
-    pub fn newly_made(self, is_new: bool) -> Self {
-        Self { is_new, ..self }
-    }
-
-    /// States that the caller preserves the blocks on the device, so that they are no reason to refuse writing to it.
-    pub fn keeps_blocks(self, are_kept: bool) -> Self {
-        Self { keeps_blocks: are_kept, ..self }
     }
 
     /// Makes the lanes of a real device treat an erased unit as written where it begins with foreign data. For callers

@@ -6,7 +6,7 @@ use crate::own::{block_ranges, own_data};
 use crate::target::{Real, Resolved, Simulated, Target};
 use flashlane_device::spec::Spec;
 use flashlane_device::{Lane, OneLane, Profile};
-use flashlane_host::{Access, Doubt, OwnData, ZonedError, ZonedOptions};
+use flashlane_host::{Change, Consent, Doubt, OwnData, ZonedError, ZonedOptions};
 use flashlane_layer::{Format, Stack, StateChange, StateOptions};
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -41,7 +41,8 @@ pub(crate) fn build<E: From<OpenError>>(
     }
     let Built { stack, warnings, change } = build(inner, options, state, accept)?;
     // A new file has no state to lose.
-    let format = state.format.or(options.is_new.then_some(Format::Always));
+    let is_new = options.consent == Consent::NewFile;
+    let format = state.format.or(is_new.then_some(Format::Always));
     let prepared = layer.prepare(stack, StateOptions { format, ..state }).map_err(OpenError::Layer)?;
     if let Some(profile) = prepared.change().profile() {
         accept(profile)?;
@@ -66,11 +67,13 @@ fn check_bytes_file(path: &Path, options: &OpenOptions) -> Result<(), OpenError>
         Ok(metadata) if !metadata.is_file() => {
             return Err(OpenError::BytesFileIsNone { path: path.into() });
         }
-        _ if !options.empties_bytes_file => return Err(OpenError::BytesFileExists { path: path.into() }),
+        _ if !options.consent.allows(Change::Destroy) => {
+            return Err(OpenError::BytesFileExists { path: path.into() });
+        }
         _ => {}
     }
     let host = flashlane_host::OpenOptions {
-        really: options.really.clone(),
+        consent: options.consent.clone(),
         ..flashlane_host::OpenOptions::read_write(path)
     };
     // Opening checks it; it is closed at once.
@@ -106,16 +109,15 @@ fn simulated(drive: &Simulated, options: &OpenOptions) -> Result<Built, OpenErro
 
 fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
     let path = device.path();
-    let own_data = match options {
-        OpenOptions { keeps_blocks: true, .. } => OwnData::Preserved(Vec::new()),
-        OpenOptions { destroy_data: true, really: None, .. } => own_data(device),
-        _ => OwnData::Unknown,
+    let consent = options.consent_to_access();
+    let own_data = match &consent {
+        Consent::KeepBlocks => OwnData::Preserved(Vec::new()),
+        Consent::Destroy => own_data(device),
+        Consent::ReadOnly | Consent::NewFile | Consent::DestroyUsed(_) => OwnData::Unknown,
     };
     let host = flashlane_host::OpenOptions {
-        access: if options.destroy_data { Access::ReadWrite } else { Access::ReadOnly },
-        really: options.really.clone(),
+        consent,
         own_data,
-        is_new: options.is_new,
         depth: options.depth,
         page_cache: options.page_cache,
         ..flashlane_host::OpenOptions::read_only(path)
@@ -125,7 +127,7 @@ fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
         None => {
             // A block can contain a foreign signature, so look for blocks only if the host refused.
             let again = |error| match error {
-                flashlane_host::OpenError::Refused { .. } if options.keeps_blocks => {
+                flashlane_host::OpenError::Refused { .. } if host.consent == Consent::KeepBlocks => {
                     let own_data = OwnData::Preserved(block_ranges(device));
                     flashlane_host::OpenOptions { own_data, ..host.clone() }.open()
                 }

@@ -3,11 +3,11 @@
 use crate::blocks::{BlocksError, target_of_blocks};
 use crate::error::OpenError;
 use crate::open::{Opened, create};
-use crate::options::OpenOptions;
+use crate::options::{Access, OpenOptions};
 use crate::target::{IntoTarget, Target};
 use flashlane_device::spec::Spec;
 use flashlane_device::{DataDevice, Device, Profile};
-use flashlane_host::Access;
+use flashlane_host::{Change, Consent};
 use flashlane_layer::StateOptions;
 use flashlane_store::{CreateError, KeyValueStore, Requirements, Slices, Store, StoreOptions};
 use std::cell::RefCell;
@@ -53,7 +53,9 @@ pub enum StoreSpecError {
         spec: String,
     },
     /// Creating was not allowed to overwrite a real log.
-    #[error("a log on '{spec}' loses all data on it: allow that by destroy_data(true), or name a new file")]
+    #[error(
+        "a log on '{spec}' loses all data on it: allow that by NewStore::log_consent, or name a new file"
+    )]
     LogNotAllowed {
         /// The spec of the log.
         spec: String,
@@ -73,8 +75,8 @@ pub struct NewStore {
     pub slices: Slices,
     /// Bytes of a log that is a new file; as [`Requirements::log_bytes`] says unless given.
     pub log_bytes: Option<u64>,
-    /// Path of the log's device, repeated, where it looks used and may be overwritten.
-    pub log_really: Option<PathBuf>,
+    /// Consent to the loss of the data on an existing log; a log that is a new file requires none.
+    pub log_consent: Consent,
     /// Options of this opening.
     pub options: StoreOptions,
 }
@@ -83,7 +85,7 @@ impl Default for NewStore {
     /// One slice, and a new file as the log.
     fn default() -> Self {
         let options = StoreOptions::default();
-        Self { slices: Slices::even(1), log_bytes: None, log_really: None, options }
+        Self { slices: Slices::even(1), log_bytes: None, log_consent: Consent::ReadOnly, options }
     }
 }
 
@@ -125,7 +127,7 @@ impl Drop for NewFile {
 
 impl OpenOptions {
     /// Opens the store on `device` with its log on `log`. Devices that hold anything else are refused and not written, so
-    /// this does not require [`destroy_data`](Self::destroy_data).
+    /// this requires no [`consent`](Self::consent).
     ///
     /// # Errors
     /// [`StoreSpecError`] says what failed.
@@ -146,8 +148,8 @@ impl OpenOptions {
     }
 
     /// Formats `device` and `log` to hold an empty store. A device with lanes keeps them unless its spec gives another
-    /// shape. All data on real devices is lost, which requires [`destroy_data`](Self::destroy_data); a file of
-    /// [`create`](Self::create) is new, as is a log that is a file and does not exist. What this created is removed where
+    /// shape. All data on real devices is lost, which requires [`consent`](Self::consent) and
+    /// [`NewStore::log_consent`]; a file of [`create`](Self::create) is new, as is a log that is a file and does not exist. What this created is removed where
     /// it fails, and devices that cannot hold the store are not changed.
     ///
     /// # Errors
@@ -159,10 +161,10 @@ impl OpenOptions {
         new: NewStore,
     ) -> Result<AnyStore, StoreSpecError> {
         let (target, log) = self.targets(device, log)?;
-        if !target.is_simulated() && !self.destroy_data && !self.is_new && self.create_bytes.is_none() {
+        if !self.may_overwrite(&target) {
             return Err(BlocksError::NotAllowed { spec: target.to_string() }.into());
         }
-        if log.path().is_some_and(Path::exists) && !self.destroy_data {
+        if log.path().is_some_and(Path::exists) && !new.log_consent.allows(Change::Destroy) {
             return Err(StoreSpecError::LogNotAllowed { spec: log.to_string() });
         }
         if log.capabilities().erase_units {
@@ -203,9 +205,9 @@ impl OpenOptions {
                 Some(NewFile { path: path.into(), is_kept: false })
             }
         };
-        let really = new.log_really.clone();
-        let opening = Self { really, is_new: file.is_some(), create_bytes: None, ..self.clone() };
-        let opened = opening.destroy_data(true).through_page_cache().open_data(log);
+        let consent = if file.is_some() { Consent::NewFile } else { new.log_consent.clone() };
+        let opening = Self { consent, create_bytes: None, ..self.clone() };
+        let opened = opening.through_page_cache().open_data(log);
         let opened = opened.map_err(StoreSpecError::Log)?;
         needs.check_log(opened.device.profile(), &new.slices)?;
         Ok((opened, file))

@@ -2,7 +2,7 @@
 
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, notify};
-use crate::options::{OutputOptions, ReallyOption, SafetyOptions, device, seed};
+use crate::options::{OutputOptions, device, seed};
 use crate::output;
 use crate::progress::Meter;
 use anyhow::anyhow;
@@ -15,7 +15,7 @@ use flashlane_base::Seed;
 use flashlane_base::units::{format_bytes, parse_bytes, parse_share};
 use flashlane_device::Device;
 use flashlane_device::spec::Spec;
-use flashlane_open::Target;
+use flashlane_open::{Access, Consent, Target};
 use flashlane_result::Warning;
 use flashlane_result::advice::AdviceResult;
 use flashlane_sim::config::InitialState;
@@ -165,14 +165,13 @@ impl MeasuringOptions {
             _ => given,
         };
         output::prepare_for_device(&self.output, &target)?;
-        let safety = SafetyOptions {
-            destroy_data: false,
-            repeated: ReallyOption { really: None },
-            create: None,
+        let opening = Opening {
+            consent: Consent::ReadOnly,
+            access: Access::ReadOnly,
             allow_page_cache: self.allow_page_cache,
+            depth: Some(self.calibration().most_in_flight.into()),
+            seed: self.seed,
         };
-        let depth = Some(self.calibration().most_in_flight.into());
-        let opening = Opening { safety: &safety, may_write: false, depth, seed: self.seed };
         let opened = devices::open_rewritable(&target, &opening, "advice")?;
         let mut warnings = opened.warnings;
         warnings.extend(target.path().and_then(flashlane_host::never_written_share).and_then(never_written));

@@ -5,7 +5,7 @@ use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, device, positive_time, seed};
 use crate::output;
-use crate::preflight::preflight;
+use crate::preflight::{access_allowed, preflight};
 use crate::progress::Meter;
 use crate::suggest::quoted;
 use anyhow::anyhow;
@@ -14,7 +14,7 @@ use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
 use flashlane_device::Profile;
 use flashlane_device::spec::Spec;
-use flashlane_open::Target;
+use flashlane_open::{Access, Target};
 use flashlane_probe::bench::Measurement;
 use flashlane_probe::{
     Effort, Medium, Options, ProbeError, ProbeResult, Progress, add_fragmented as add_fragmented_rate,
@@ -90,21 +90,23 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
 
 fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     let Arguments { safety, .. } = arguments;
-    let is_simulated = target.is_simulated();
-    let may_write = !arguments.read_only && (is_simulated || safety.destroy_data || safety.create.is_some());
+    let access = match arguments.read_only {
+        true => Access::ReadOnly,
+        false => access_allowed(target, &safety.consent()),
+    };
     preflight(target, safety, &arguments.output, None)?;
-    let opening = Opening { safety, may_write, depth: None, seed: arguments.seed };
+    let opening = Opening::new(safety, access, arguments.seed);
     let mut opened = devices::open_rewritable(target, &opening, "the probe")?;
     check_page(arguments, opened.device.profile())?;
     let meter = Meter::new("probing");
     let mut measurements = Vec::new();
-    let mut result = measure(&mut *opened.device, arguments, target, may_write, &meter, &mut measurements)?;
+    let mut result = measure(&mut *opened.device, arguments, target, access, &meter, &mut measurements)?;
     drop(opened.device);
     add_fragmented(&mut result, arguments, target, &meter)?;
     drop(meter);
     add_commands(&mut result, target, safety)?;
     result.warnings.extend(opened.warnings);
-    if !may_write && !arguments.read_only {
+    if access == Access::ReadOnly && !arguments.read_only {
         // Read-only is the default for real devices, so say how to change it.
         for warning in result.warnings.iter_mut().filter(|warning| warning.code == WarningCode::ReadOnly) {
             warning.message += "; --destroy-data allows writes, if all data on the device may be lost";
@@ -164,7 +166,7 @@ fn measure(
     device: &mut dyn Device,
     arguments: &Arguments,
     target: &Target,
-    may_write: bool,
+    access: Access,
     meter: &Meter,
     measurements: &mut Vec<Measurement>,
 ) -> Result<ProbeResult, Failure> {
@@ -174,7 +176,7 @@ fn measure(
     };
     let options = Options {
         effort: effort(arguments.effort),
-        may_write,
+        may_write: access == Access::ReadWrite,
         seed: arguments.seed,
         medium: medium(target),
         never_written_share: target.path().and_then(flashlane_host::never_written_share),
@@ -205,7 +207,7 @@ fn add_fragmented(
     }
     let Some(worn) = target.with_state("fragmented")? else { return Ok(()) };
     meter.say("writes on a fragmented drive");
-    let opening = Opening { safety: &arguments.safety, may_write: true, depth: None, seed: arguments.seed };
+    let opening = Opening::new(&arguments.safety, Access::ReadWrite, arguments.seed);
     let mut opened = devices::open(&worn, &opening)?;
     let mut watch = |_: &Progress| meter.watch(None);
     let options = Options {
@@ -229,8 +231,10 @@ fn add_commands(result: &mut ProbeResult, target: &Target, safety: &SafetyOption
             let changed = repeat.state.as_ref().map(|state| target.with_state(state)).transpose()?.flatten();
             let device = changed.as_ref().unwrap_or(target);
             let workload = Workload::parse(&repeat.workload).map_err(Failure::failed)?;
-            let permissions =
-                if target.is_simulated() { String::new() } else { safety.to_repeat(workload.changes()) };
+            let permissions = match target.is_simulated() {
+                true => String::new(),
+                false => safety.to_repeat(Access::for_writes(workload.changes())),
+            };
             repeat.command = Some(format!(
                 "flashlane run {} {}{permissions}",
                 quoted(&device.to_string()),

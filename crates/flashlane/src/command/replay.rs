@@ -18,6 +18,7 @@ use clap::builder::PossibleValuesParser;
 use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
 use flashlane_measure::RunOptions;
+use flashlane_open::Access;
 use flashlane_trace::{FORMATS, OpenOptions};
 use plan::PlanOptions;
 use recording::{Recording, Requests};
@@ -103,7 +104,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     preflight(target, safety, &arguments.output, what)?;
     let meter = Meter::new(format!("replaying on {target}"));
     let mut watch = |share| meter.watch(share);
-    let opened = plan.open(target, safety, writes)?;
+    let opened = plan.open(target, safety, Access::for_writes(writes))?;
     let requests = Requests::Opened(Box::new(trace), side_by_side);
     let (replay, mut result) = plan.measure(opened, requests, RunOptions::default().samples, &mut watch)?;
     drop(meter);

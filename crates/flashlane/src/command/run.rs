@@ -13,7 +13,7 @@ use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_measure::{Interruption, MeasureError, Progress, Run, RunOptions, run, run_verified};
-use flashlane_open::Target;
+use flashlane_open::{Access, Target};
 use flashlane_result::run::{RunResult, RunsResult};
 use flashlane_result::{Warning, WarningCode};
 use flashlane_sweep::{PointResult, fingerprint};
@@ -188,12 +188,9 @@ fn measure(
     samples: usize,
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Vec<(Run, RunResult)>, Failure> {
-    let opening = Opening {
-        safety,
-        may_write: stages.iter().any(Workload::changes),
-        depth: stages.iter().map(Workload::depth).max(),
-        seed: stages[0].seed,
-    };
+    let access = Access::for_writes(stages.iter().any(Workload::changes));
+    let depth = stages.iter().map(Workload::depth).max();
+    let opening = Opening { depth, ..Opening::new(safety, access, stages[0].seed) };
     let mut device = if stages.iter().any(|workload| workload.verify) {
         OpenDevice::Bytes(devices::open_verifiable(target, &opening)?)
     } else {

@@ -9,11 +9,11 @@ mod verdict;
 use crate::device as devices;
 use crate::failure::{Failure, Status};
 use crate::options::{self, Format, OutputOptions, ReallyOption, SafetyOptions};
-use device::RepairOptions;
 use flashlane_base::units::parse_bytes;
 use flashlane_base::{Duration, Seed};
 use flashlane_block::Placement;
 use flashlane_device::spec::Spec;
+use flashlane_open::Consent;
 use flashlane_trace::is_standard_output;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -257,9 +257,12 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         Action::Ls { format, .. } => blocks::list(target, *format),
         Action::Rm { ids, damaged, .. } => blocks::remove(target, ids, *damaged),
         Action::Fsck { repair, destroy_data, repeated, output, .. } => {
-            let overwrite = *destroy_data;
-            let repair = repair.then_some(RepairOptions { overwrite, really: repeated.really.as_deref() });
-            status::fsck(target, repair, output)
+            let consent = match (*repair, *destroy_data) {
+                (false, _) => Consent::ReadOnly,
+                (true, false) => Consent::KeepBlocks,
+                (true, true) => repeated.consent_to_destroy(),
+            };
+            status::fsck(target, consent, output)
         }
         Action::Bench { load, output, safety, .. } => bench::call(target, load, output, safety),
     }

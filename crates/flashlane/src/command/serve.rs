@@ -20,7 +20,7 @@ use flashlane_base::{Duration, Seed};
 use flashlane_device::DataDevice;
 use flashlane_device::spec::Spec;
 use flashlane_host::is_same_file;
-use flashlane_open::Target;
+use flashlane_open::{Access, Target};
 use flashlane_result::WarningCode;
 use flashlane_serve::{DATA_BYTES_MIN, Export, LATENESS_SHARE_MAX};
 use flashlane_sim::DriveConfig;
@@ -173,7 +173,8 @@ fn check(target: &Target, options: &DeviceOptions) -> Result<Option<u64>, Failur
             )));
         }
         if !options.read_only {
-            preflight::consent(target, &options.safety, "a client", "serve it with --read-only")?;
+            let consent = options.safety.consent();
+            preflight::require_consent(target, &consent, "a client", "serve it with --read-only")?;
         }
         return Ok(None);
     }
@@ -284,8 +285,8 @@ fn open(target: &Target, options: &DeviceOptions) -> Result<Box<dyn DataDevice>,
     Ok(opened.device)
 }
 
-fn opening(options: &DeviceOptions) -> Opening<'_> {
-    Opening { safety: &options.safety, may_write: !options.read_only, depth: None, seed: options.seed }
+fn opening(options: &DeviceOptions) -> Opening {
+    Opening::new(&options.safety, Access::for_writes(!options.read_only), options.seed)
 }
 
 /// Returns a target with its size and speed, as the first line of output names it.

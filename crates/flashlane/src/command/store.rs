@@ -17,7 +17,7 @@ use device::{Place, not_created};
 use flashlane_base::Seed;
 use flashlane_base::units::parse_bytes;
 use flashlane_device::spec::Spec;
-use flashlane_open::log_beside;
+use flashlane_open::{Consent, log_beside};
 use flashlane_store::{Durability, Slices};
 use flashlane_trace::is_standard_output;
 use flashlane_ycsb::{CORE, Workload};
@@ -331,6 +331,14 @@ impl CreateOptions {
             repeated: self.repeated.clone(),
             create: self.create,
             allow_page_cache: true,
+        }
+    }
+
+    /// Returns what the user has agreed to lose on an existing log. Creating the device is no consent to it.
+    fn log_consent(&self) -> Consent {
+        match self.destroy_data {
+            true => self.really_log.clone().map_or(Consent::Destroy, Consent::DestroyUsed),
+            false => Consent::ReadOnly,
         }
     }
 }

@@ -13,7 +13,7 @@ use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
 use flashlane_measure::{Progress, RunOptions};
-use flashlane_open::Target;
+use flashlane_open::{Access, Target};
 use flashlane_result::transactions::TransactionsResult;
 use flashlane_trace::is_standard_input;
 use flashlane_transactions::{Header, Recording, Repeated, Setup, Survey, run};
@@ -123,12 +123,9 @@ impl Recorded {
         setup: &Setup,
         watch: ShareWatch<'_>,
     ) -> Result<TransactionsResult, Failure> {
-        let opening = Opening {
-            safety,
-            may_write: self.survey.writes > 0,
-            depth: Some(setup.clients.into()),
-            seed: setup.seed,
-        };
+        let access = Access::for_writes(self.survey.writes > 0);
+        let depth = Some(setup.clients.into());
+        let opening = Opening { depth, ..Opening::new(safety, access, setup.seed) };
         let mut opened =
             devices::open_rewritable(target, &opening, "a buffer pool writes pages in place, which")?;
         let path = self.path.clone();

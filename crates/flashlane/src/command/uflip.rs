@@ -7,14 +7,14 @@ mod sweep;
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
-use crate::preflight::preflight;
+use crate::preflight::{access_allowed, preflight};
 use crate::progress::Meter;
 use crate::{harness, output};
 use anyhow::anyhow;
 use clap::ValueEnum;
 use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
-use flashlane_open::Target;
+use flashlane_open::{Access, Target};
 use flashlane_report::Samples;
 use flashlane_result::{Warning, WarningCode};
 use flashlane_uflip::{
@@ -159,11 +159,6 @@ impl Arguments {
         }
     }
 
-    /// Returns whether the device may be written to.
-    fn may_write(&self, target: &Target) -> bool {
-        target.is_simulated() || self.safety.destroy_data || self.safety.create.is_some()
-    }
-
     /// Benchmarks the device. With `out`, keeps a journal there for a real device, and returns its path.
     fn measure(
         &self,
@@ -172,21 +167,19 @@ impl Arguments {
         out: Option<&Path>,
         watch: flashlane_measure::Watch<'_, Progress>,
     ) -> Result<(Outcome, Option<PathBuf>), Failure> {
-        let may_write = self.may_write(target);
-        let opening = Opening { safety: &self.safety, may_write, depth: None, seed };
+        let access = access_allowed(target, &self.safety.consent());
+        let opening = Opening::new(&self.safety, access, seed);
         let mut opened = devices::open_rewritable(target, &opening, "uFLIP")?;
         let path = out.filter(|_| !target.is_simulated()).map(|out| out.join(JOURNAL));
         let mut journal = match &path {
             None => None,
-            Some(path) => {
-                Some(self.journal(path, target, opened.device.profile().capacity_bytes, may_write)?)
-            }
+            Some(path) => Some(self.journal(path, target, opened.device.profile().capacity_bytes, access)?),
         };
         let options = Options {
             effort: self.effort(),
             state: self.state(),
             benchmarks: self.benchmarks(),
-            may_write,
+            may_write: access == Access::ReadWrite,
             seed,
             journal: journal.as_mut(),
             watch: Some(watch),
@@ -202,13 +195,13 @@ impl Arguments {
         result.warnings.extend(opened.warnings);
         if !result.device.simulated {
             result.harness_ns_per_request = Some(harness::ns_per_request(1));
-            self.warn(&mut result.warnings, result.resumed_steps, may_write);
+            self.warn(&mut result.warnings, result.resumed_steps, access);
         }
         Ok((outcome, path))
     }
 
-    fn warn(&self, warnings: &mut Vec<Warning>, resumed_steps: u64, may_write: bool) {
-        if !may_write {
+    fn warn(&self, warnings: &mut Vec<Warning>, resumed_steps: u64, access: Access) {
+        if access == Access::ReadOnly {
             // Read-only is the default for real devices, so say how to change it.
             for warning in warnings.iter_mut().filter(|warning| warning.code == WarningCode::ReadOnly) {
                 warning.message += "; --destroy-data allows writes, if all data on the device may be lost";
@@ -229,7 +222,7 @@ impl Arguments {
         path: &Path,
         target: &Target,
         capacity_bytes: u64,
-        may_write: bool,
+        access: Access,
     ) -> Result<Journal, Failure> {
         let identity = target.real().map(|real| real.identity().clone()).unwrap_or_default();
         let drive: Vec<String> = [identity.model, identity.firmware].into_iter().flatten().collect();
@@ -241,7 +234,10 @@ impl Arguments {
             self.benchmarks().iter().map(|benchmark| benchmark.name()).collect::<Vec<_>>().join(" "),
             self.state.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned()),
             self.seed.0,
-            if may_write { "reads and writes" } else { "reads only" },
+            match access {
+                Access::ReadWrite => "reads and writes",
+                Access::ReadOnly => "reads only",
+            },
         );
         let journal = Journal::open(path, &definition).map_err(Failure::unusable)?;
         if journal.pending() > 0 {

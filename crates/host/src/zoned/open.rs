@@ -17,7 +17,7 @@ const LANES_DEFAULT: u64 = 8;
 /// How to open a zoned drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZonedOptions {
-    /// The drive's path and access: all rules of [`OpenOptions`] apply.
+    /// The drive's path and the consent to write to it: all rules of [`OpenOptions`] apply.
     pub open: OpenOptions,
     /// Number of lanes that the zones are divided into. Default: the drive's limit of open zones, so that each lane can
     /// write at any time; 8 where there is no limit.

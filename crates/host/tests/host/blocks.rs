@@ -4,7 +4,7 @@
 use crate::files::{ENGINES, drain, open};
 use flashlane_device::{Buffer, DataDevice, Device, Failure, Request, RequestId, SubmitError};
 use flashlane_device_testing::conformance;
-use flashlane_host::{Access, Doubt, Finding, OpenError, OpenOptions, PageCache, create, identity};
+use flashlane_host::{Consent, Doubt, Finding, OpenError, OpenOptions, PageCache, create, identity};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -260,7 +260,7 @@ fn medium_error_and_lost_block_device_are_reported() {
     for engine in ENGINES {
         let Some(drive) = Loop::blank() else { return };
         let options =
-            OpenOptions { engine, access: Access::ReadOnly, ..OpenOptions::read_write(&drive.device) };
+            OpenOptions { engine, consent: Consent::ReadOnly, ..OpenOptions::read_write(&drive.device) };
         let mut device = open(&options);
         let read_all = |device: &mut flashlane_host::FileDevice| {
             for id in 0..32 {

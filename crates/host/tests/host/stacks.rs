@@ -3,7 +3,7 @@
 
 use crate::blocks::{Loop, attach, findings, run, words};
 use crate::files::scratch;
-use flashlane_host::{Finding, OpenError, OpenOptions, PageCache};
+use flashlane_host::{Consent, Finding, OpenError, OpenOptions, PageCache};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -203,7 +203,7 @@ fn file_on_a_fuse_file_system_needs_consent() {
     let path = at.join("file");
     let destroy = OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::read_write(&path) };
     let refused = destroy.clone().open().map(drop);
-    let new = OpenOptions { is_new: true, ..destroy.clone() }.open().map(drop);
+    let new = OpenOptions { consent: Consent::NewFile, ..destroy.clone() }.open().map(drop);
     let confirmed = destroy.really(&path).open().map(drop);
     let read =
         OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::read_only(&path) }.open().map(drop);

@@ -2,7 +2,7 @@
 
 use flashlane_base::Seed;
 use flashlane_block::{FormatError, GetError, GetFailure, OpenError as BlockOpenError, StoreError};
-use flashlane_open::{Access, AnyBlockStore, BlocksError, OpenError, OpenOptions};
+use flashlane_open::{Access, AnyBlockStore, BlocksError, Consent, OpenError, OpenOptions};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -114,7 +114,8 @@ fn foreign_files_are_refused_and_unchanged() {
     assert!(matches!(refused, Err(BlocksError::FormatInSpec { .. })), "{refused:?}");
     assert!(fs::read(&path).unwrap() == bytes, "the file was changed");
     let spec = format!("lanes({},channels=4,unit=64KiB)", path.display());
-    let mut store = OpenOptions::new().destroy_data(true).format_blocks(&spec).expect("it was allowed");
+    let mut store =
+        OpenOptions::new().consent(Consent::Destroy).format_blocks(&spec).expect("it was allowed");
     fill(&mut store);
 }
 

@@ -3,7 +3,7 @@
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Buffer, Completion, DataDevice, Device, Profile, Request, RequestId, SubmitError};
 use flashlane_host::CreateError;
-use flashlane_open::{OpenError, OpenOptions, PROFILE_BYTES_MAX};
+use flashlane_open::{Consent, OpenError, OpenOptions, PROFILE_BYTES_MAX};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ fn real_device_is_read_only_without_destroy_data() {
     assert!(matches!(write(&mut *opened.device, 4096), Err(SubmitError::ReadOnly { .. })));
     drop(opened);
     assert_eq!(fs::read(&path).unwrap(), vec![7; MIB as usize]);
-    let opened = options().destroy_data(true).open(&spec(&path)).expect("writing is allowed");
+    let opened = options().consent(Consent::Destroy).open(&spec(&path)).expect("writing is allowed");
     assert!(!opened.device.profile().read_only);
 }
 
@@ -55,14 +55,14 @@ fn known_signature_is_refused_despite_destroy_data() {
     bytes[4086..4096].copy_from_slice(b"SWAPSPACE2");
     let path = file(&folder, &bytes);
     for spec in [spec(&path), format!("lanes({},format=yes)", spec(&path))] {
-        let refused = options().destroy_data(true).open(&spec).expect_err("it looks like swap space");
+        let refused = options().consent(Consent::Destroy).open(&spec).expect_err("it looks like swap space");
         assert!(
             matches!(&refused, OpenError::Real { error: flashlane_host::OpenError::Refused { .. }, .. }),
             "{refused}"
         );
         assert_eq!(fs::read(&path).unwrap(), bytes);
     }
-    let opened = options().destroy_data(true).really(&path).open(&spec(&path));
+    let opened = options().consent(Consent::DestroyUsed(path.clone())).open(&spec(&path));
     assert!(opened.is_ok(), "its path was repeated");
 }
 
@@ -76,19 +76,19 @@ fn simulated_drive_keeps_its_bytes_in_a_file_that_may_be_emptied() {
     opened.device.submit_with(Request::write(1, 8192, 4096), bytes).expect("it fits");
     opened.device.reap(Instant::FAR, &mut Vec::new());
     assert_eq!(opened.device.profile().name, spec);
-    let again = options().empty_bytes_file(true).open_data(&spec).expect_err("it is in use");
+    let again = options().consent(Consent::Destroy).open_data(&spec).expect_err("it is in use");
     assert!(again.to_string().contains("in use"), "{again}");
     drop(opened);
     let before = fs::read(&path).unwrap();
     assert_eq!((before.len() as u64, before[8192], before[12288]), (1024 * MIB, 7, 0));
 
-    let refused = options().destroy_data(true).open_data(&spec).expect_err("it exists");
+    let refused = options().consent(Consent::NewFile).open_data(&spec).expect_err("it exists");
     assert!(matches!(refused, OpenError::BytesFileExists { .. }), "{refused}");
     assert!(fs::read(&path).unwrap() == before, "the file was changed");
     fs::write(&path, [&[0; 1080][..], &[0x53, 0xef], &[0; 8192]].concat()).unwrap();
-    let refused = options().empty_bytes_file(true).open_data(&spec).expect_err("it looks like ext4");
+    let refused = options().consent(Consent::Destroy).open_data(&spec).expect_err("it looks like ext4");
     assert!(matches!(refused, OpenError::Real { .. }), "{refused}");
-    options().empty_bytes_file(true).really(&path).open_data(&spec).expect("its path was repeated");
+    options().consent(Consent::DestroyUsed(path.clone())).open_data(&spec).expect("its path was repeated");
     let refused = options().open_data(&spec.replace(&*path.to_string_lossy(), "/dev/null"));
     assert!(matches!(refused.expect_err("no file"), OpenError::BytesFileIsNone { .. }));
 }
@@ -132,7 +132,7 @@ fn refusing_the_planned_lanes_writes_nothing() {
         assert_eq!(lanes.lanes, 4);
         Err(OpenError::CreateSimulated { spec: "refused".into() })
     };
-    let refused = options().destroy_data(true).open_data_if(&spec, &refuse).expect_err("not accepted");
+    let refused = options().consent(Consent::Destroy).open_data_if(&spec, &refuse).expect_err("not accepted");
     assert!(refused.to_string().contains("refused"), "{refused}");
     assert!(fs::read(&path).unwrap() == bytes, "the file was changed");
 }

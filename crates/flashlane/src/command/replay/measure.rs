@@ -9,17 +9,17 @@ use crate::options::SafetyOptions;
 use crate::progress::ShareWatch;
 use flashlane_host::DEPTH_MAX;
 use flashlane_measure::{Pace, Progress, Replay, RunOptions, replay};
-use flashlane_open::Target;
+use flashlane_open::{Access, Target};
 use flashlane_result::replay::ReplayResult;
 use flashlane_trace::Record;
 
 impl ReplayPlan {
-    /// Opens the device for the replay; `may_write` is whether the trace changes its data.
+    /// Opens the device for the replay of a trace that needs `access`.
     pub(super) fn open(
         &self,
         target: &Target,
         safety: &SafetyOptions,
-        may_write: bool,
+        access: Access,
     ) -> Result<Opened, Failure> {
         let needed = match self.options.pace {
             Pace::Closed { depth } => depth,
@@ -27,7 +27,7 @@ impl ReplayPlan {
             Pace::Open { .. } | Pace::Think { .. } => DEPTH_MAX,
         };
         let depth = Some(needed.into());
-        devices::open(target, &Opening { safety, may_write, depth, seed: self.options.seed })
+        devices::open(target, &Opening { depth, ..Opening::new(safety, access, self.options.seed) })
     }
 
     /// Replays `requests`. The result has at most `samples` single requests.

@@ -3,7 +3,7 @@
 use crate::device::{self as devices, OpenedBytes, Opening};
 use crate::failure::Failure;
 use crate::options::SafetyOptions;
-use crate::preflight::{consent, creating};
+use crate::preflight::{creating, require_consent};
 use crate::suggest::quoted;
 use anyhow::anyhow;
 use flashlane_base::Seed;
@@ -12,10 +12,10 @@ use flashlane_device::{Device, Profile};
 use flashlane_host::Finding;
 use flashlane_layer::Format;
 use flashlane_open::{
-    Access, AnyBlocks, BlocksError, Division, OpenError, OpenOptions, Target, formatting, refuse_store,
+    Access, AnyBlocks, BlocksError, Consent, Division, OpenError, OpenOptions, Target, formatting,
+    refuse_store,
 };
 use flashlane_result::Warning;
-use std::path::Path;
 
 /// Opens the blocks on a device. Writing among existing blocks requires no consent; a device with other data is refused.
 /// Reading works without a superblock.
@@ -41,21 +41,12 @@ fn require_erase_units(target: &Target) -> Result<(), Failure> {
     )))
 }
 
-/// Permissions of a repair.
-#[derive(Clone, Copy, Debug)]
-pub struct RepairOptions<'a> {
-    /// Overwrite other data in place of the lanes' records.
-    pub overwrite: bool,
-    /// Path of a device that looks used, repeated.
-    pub really: Option<&'a Path>,
-}
-
-/// Repairs the lanes of a device and opens its blocks.
-pub fn open_repaired(target: &Target, repair: RepairOptions<'_>) -> Result<AnyBlocks, Failure> {
+/// Repairs the lanes of a device and opens its blocks. Data in place of the lanes' records is overwritten only where
+/// `consent` allows to destroy it.
+pub fn open_repaired(target: &Target, consent: Consent) -> Result<AnyBlocks, Failure> {
     require_erase_units(target)?;
-    let options = OpenOptions::new();
-    let options = repair.really.map_or(options.clone(), |path| options.really(path));
-    options.open_blocks_repaired(target, repair.overwrite).map_err(|error| not_opened(target, error))
+    let options = OpenOptions::new().consent(consent);
+    options.open_blocks_repaired(target).map_err(|error| not_opened(target, error))
 }
 
 /// Returns the refusal to write to a device that looks used, with the way out. Only the repair accepts `--really`.
@@ -141,7 +132,7 @@ pub fn open_or_format(
         return Err(not_opened(target, BlocksError::RepairInSpec { spec: target.to_string() }));
     }
     require_erase_units(target)?;
-    consent(target, safety, "measuring puts", "")?;
+    require_consent(target, &safety.consent(), "measuring puts", "")?;
     let format = || {
         let (blocks, warnings, _) = format(target, safety, seed, options, accept)?;
         Ok((blocks, warnings))
@@ -184,7 +175,7 @@ pub fn format(
     accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     require_erase_units(target)?;
-    consent(target, safety, "formatting", "")?;
+    require_consent(target, &safety.consent(), "formatting", "")?;
     creating(target, safety, || format_made(target, safety, seed, options, accept))
 }
 
@@ -217,6 +208,6 @@ fn formatted(
     Ok((blocks, opened.warnings))
 }
 
-fn opening(safety: &SafetyOptions, seed: Seed) -> Opening<'_> {
-    Opening { safety, may_write: true, depth: None, seed }
+fn opening(safety: &SafetyOptions, seed: Seed) -> Opening {
+    Opening::new(safety, Access::ReadWrite, seed)
 }

@@ -1,6 +1,6 @@
 //! Results of `format`, `status` and `fsck`.
 
-use super::device::{RepairOptions, format as format_device, open, open_repaired, open_with};
+use super::device::{format as format_device, open, open_repaired, open_with};
 use super::verdict::{Checked, Contents, DamagedUnits, Unreadable, Verdict, counted, counter, end_named};
 use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, SafetyOptions};
@@ -9,7 +9,7 @@ use crate::progress::Meter;
 use flashlane_base::units::{exact_bytes, format_bytes};
 use flashlane_block::{BlockInfo, BlockOptions, GetFailure, LaneStatus, Layout, Outcome, UnitAddress};
 use flashlane_device::Device;
-use flashlane_open::{Access, AnyBlocks, Division, Target};
+use flashlane_open::{Access, AnyBlocks, Change, Consent, Division, Target};
 use flashlane_result::Warning;
 use flashlane_result::sdf::{BlockDeviceRow, LaneRow, SDF_SCHEMA, SdfResult, UnitRow, UnreadableRow};
 use std::collections::BTreeMap;
@@ -80,16 +80,13 @@ fn add_verdict(result: &mut SdfResult, verdict: &Verdict) {
     result.sound = Some(verdict.is_sound);
 }
 
-/// Reads every block, after a repair if requested.
-pub fn fsck(
-    target: &Target,
-    repair: Option<RepairOptions<'_>>,
-    output: &OutputOptions,
-) -> Result<Status, Failure> {
+/// Reads every block, after a repair if `consent` allows to write.
+pub fn fsck(target: &Target, consent: Consent, output: &OutputOptions) -> Result<Status, Failure> {
     output::prepare_for_device(output, target)?;
-    if let Some(repair) = repair {
-        let mut blocks = open_repaired(target, repair)?;
-        blocks.repair(repair.overwrite).map_err(Failure::failed)?;
+    if consent.allows(Change::Write) {
+        let overwrite = consent.allows(Change::Destroy);
+        let mut blocks = open_repaired(target, consent)?;
+        blocks.repair(overwrite).map_err(Failure::failed)?;
     }
     let options = BlockOptions { verify_footers: true, without_superblock: true, ..BlockOptions::default() };
     let mut blocks = open_with(target, Access::ReadOnly, options)?;

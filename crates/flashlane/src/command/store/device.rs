@@ -2,14 +2,14 @@
 
 use super::{CreateOptions, Level};
 use crate::failure::{Failure, Status};
-use crate::preflight::{consent, creating};
+use crate::preflight::{creating, require_consent};
 use crate::suggest::quoted;
 use anyhow::anyhow;
 use flashlane_block::{BlockOptions, OpenError as BlockOpenError};
 use flashlane_host::OpenError as HostError;
 use flashlane_layer::{LanesError, LayerError};
 use flashlane_open::{
-    Access, AnyKeyValueStore, BlocksError, NewStore, OpenError, OpenOptions, StoreSpecError, Target,
+    Access, AnyKeyValueStore, BlocksError, Change, NewStore, OpenError, OpenOptions, StoreSpecError, Target,
 };
 use flashlane_store::{
     CreateError, OpenError as StoreOpenError, Slices, StoreError, StoreOptions, WriteError,
@@ -85,10 +85,10 @@ pub fn create(
     options: StoreOptions,
     safety: &CreateOptions,
 ) -> Result<AnyKeyValueStore, Failure> {
-    let device = &safety.safety();
-    consent(&place.device, device, "creating a store", "")?;
+    let (device, log_consent) = (&safety.safety(), safety.log_consent());
+    require_consent(&place.device, &device.consent(), "creating a store", "")?;
     let exists = |target: &Target| target.path().is_some_and(Path::exists);
-    if device.create.is_some() && !device.destroy_data && exists(&place.device) {
+    if device.create.is_some() && !log_consent.allows(Change::Destroy) && exists(&place.device) {
         let log = match exists(&place.log) {
             true => format!(", and so does its log '{}'", place.log),
             false => String::new(),
@@ -101,9 +101,8 @@ pub fn create(
         )));
     }
     if place.log.path().is_some_and(|path| path.exists()) {
-        // A new device is no leave to overwrite an earlier log.
-        let log = crate::options::SafetyOptions { create: None, ..device.clone() };
-        consent(&place.log, &log, "creating the log of a store", "name a new file with --log")?;
+        let what = "creating the log of a store";
+        require_consent(&place.log, &log_consent, what, "name a new file with --log")?;
     }
     creating(&place.device, device, || create_on(place, slices, options, safety))
 }
@@ -114,17 +113,11 @@ fn create_on(
     store_options: StoreOptions,
     safety: &CreateOptions,
 ) -> Result<AnyKeyValueStore, Failure> {
-    let mut options = OpenOptions::new()
-        .destroy_data(true)
-        .empty_bytes_file(safety.destroy_data)
-        .newly_made(safety.create.is_some());
-    if let Some(path) = &safety.repeated.really {
-        options = options.really(path);
-    }
+    let options = OpenOptions::new().consent(safety.safety().consent());
     let new = NewStore {
         slices,
         log_bytes: safety.log_size,
-        log_really: safety.really_log.clone(),
+        log_consent: safety.log_consent(),
         options: store_options,
     };
     let created = options.create_store(&place.device, &place.log, new);
