@@ -2,7 +2,6 @@
 //!
 //! Files belong to the user of the server, and have no permissions beyond that; there are no links and no extended attributes.
 
-use crate::server::{Message, Work};
 use crate::volume::{Result, Volume};
 use flashlane_device::DataDevice;
 use flashlane_serve::Outbox;
@@ -25,6 +24,16 @@ const WRITE_BYTES_MAX: u32 = 1 << 20;
 const FRAGMENT_BYTES: u64 = 4096;
 /// Permissions, which no file can change.
 const MODES: (u16, u16) = (0o600, 0o700);
+
+/// What is asked of a volume, with the reply to the kernel.
+pub type Work<D, L> = Box<dyn for<'v, 'a> FnOnce(&'v mut Volume<'a, D, L>) + Send>;
+
+/// What the thread of the kernel's requests sends to that of the store.
+pub enum Message<D, L> {
+    Work(Work<D, L>),
+    /// The file system was unmounted.
+    End,
+}
 
 /// The file system.
 pub struct Face<D, L> {

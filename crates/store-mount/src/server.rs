@@ -2,7 +2,7 @@
 //!
 //! While no request comes, the store flushes and merges.
 
-use crate::face::Face;
+use crate::face::{Face, Message};
 use crate::volume::Volume;
 use flashlane_base::Duration;
 use flashlane_device::DataDevice;
@@ -14,15 +14,6 @@ use std::io;
 const WAIT: Duration = Duration::from_ms(50);
 /// Longest wait for the devices before requests are looked for.
 const WORK: Duration = Duration::from_us(50);
-
-/// What is asked of a volume, with the reply to the kernel.
-pub type Work<D, L> = Box<dyn for<'v, 'a> FnOnce(&'v mut Volume<'a, D, L>) + Send>;
-
-pub enum Message<D, L> {
-    Work(Work<D, L>),
-    /// The file system was unmounted.
-    End,
-}
 
 /// The files of a store, mounted.
 pub struct StoreMount<'a, D: 'static, L: 'static> {

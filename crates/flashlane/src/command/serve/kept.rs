@@ -1,6 +1,5 @@
 //! The result that `--out` keeps of a served device: a run, with the clients as its workload.
 
-use super::live::Second;
 use flashlane_base::{Duration, Histogram};
 use flashlane_device::{Counters, DataDevice};
 use flashlane_measure::figures::{bins, distribution};
@@ -9,6 +8,14 @@ use flashlane_measure::schema::{device_row, operations};
 use flashlane_result::run::{DeviceRow, RUN_SCHEMA, RunResult};
 use flashlane_result::{Axis, Figure, Series, Warning, WarningCode};
 use flashlane_serve::{OperationStats, Served, Stats};
+
+/// A second in which something was asked.
+pub struct Second {
+    /// Its end, from the start on.
+    pub at_s: f64,
+    pub mean_ns: f64,
+    pub p99_ns: f64,
+}
 
 /// What is known at the end of a run.
 pub struct Ended<'a> {

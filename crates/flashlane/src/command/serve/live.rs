@@ -1,6 +1,6 @@
 //! The output of a server: a line each second in which something was asked, and a summary.
 
-use super::kept::{self, Ended};
+use super::kept::{self, Ended, Second};
 use crate::failure::Failure;
 use crate::output::print;
 use flashlane_base::units::format_bytes;
@@ -24,14 +24,6 @@ pub struct Live {
     first: Counters,
     /// Of all seconds that are over, where they are kept.
     seconds: Option<Vec<Second>>,
-}
-
-/// A second in which something was asked.
-pub struct Second {
-    /// Its end, from the start on.
-    pub at_s: f64,
-    pub mean_ns: f64,
-    pub p99_ns: f64,
 }
 
 impl Live {
