@@ -170,7 +170,7 @@ pub(crate) fn advice(
 }
 
 /// Adds the rate of writes of another drive of this kind, filled and overwritten at random.
-pub fn add_fragmented(result: &mut ProbeResult, rate: Rate) {
+pub(crate) fn add_fragmented(result: &mut ProbeResult, rate: Rate) {
     let Some(point) = result.recommendation.get_mut("random_write") else { return };
     let Some(writes) = point.writes.as_mut() else { return };
     writes.fragmented = Some(rate);

@@ -38,12 +38,11 @@ use crate::error::Interruption;
 use crate::grid::Cell;
 use crate::load::Load;
 use crate::measured::{self, Latencies, Measured};
-use crate::options::{Budget, Effort, Medium, Options, Progress};
+use crate::options::{Budget, Effort};
 use flashlane_base::{Duration, Seed};
-use flashlane_device::Device;
 use flashlane_measure::Run;
 use flashlane_measure::statistics::steady_state::{ROUNDS, ROUNDS_MAX, Window};
-use flashlane_result::probe::{Rate, Recommendation, Writes};
+use flashlane_result::probe::{Rate, Writes};
 use flashlane_workload::{Precondition, Stop, Workload};
 use std::collections::BTreeMap;
 
@@ -319,40 +318,6 @@ pub(crate) fn burst(
     Ok(Some(Rate::from(&measured)))
 }
 
-/// Measures the sustained rate at the point of a recommendation on another drive: one of the same kind in another
-/// state, which simulated drives allow.
-///
-/// # Errors
-/// [`Interruption`] where the device fails, or the caller stops the probe.
-pub fn sustained_elsewhere(
-    device: &mut dyn Device,
-    point: &Recommendation,
-    options: Options<'_>,
-) -> Result<Rate, Interruption> {
-    let Options { effort, seed, mut watch, .. } = options;
-    let progress = Progress { stage: "writes on a fragmented drive", share: 1.0 };
-    let mut stop = || watch.as_mut().is_some_and(|watch| watch(&progress).is_break());
-    let mut bench = Bench::new(device, seed, &mut stop);
-    let buffer_bytes = point.writes.as_ref().and_then(|writes| writes.buffer_bytes);
-    let budget = effort.budget(Medium::Drive);
-    let mut history = WriteHistory {
-        effort,
-        has_bound: false,
-        budget,
-        buffer_bytes,
-        stale_bytes: 0,
-        mixed_bytes: 0,
-        written: BTreeMap::new(),
-        steady_since_bytes: 0,
-    };
-    let (size, depth) = (point.request_bytes, point.queue_depth);
-    let cell = Cell { size, depth, rate: 0.0, p99_ns: 0.0, confirmed: None };
-    precondition(&mut bench, &mut history)?;
-    let mut measured = sustained(&mut bench, &mut history, &cell, size)?;
-    from_idle(&mut bench, &mut history, &cell, &mut measured)?;
-    Ok(Rate::from(&measured))
-}
-
 /// Combines burst and sustained rates. `flush_share` is the time of a flush after the rounds, as a share of theirs.
 ///
 /// A burst that is hardly faster than the sustained rate is not reported. Then either there is no buffer, or the rounds wrote
@@ -384,6 +349,7 @@ pub(crate) fn rates(
 mod tests {
     use super::*;
     use crate::advice_text;
+    use crate::options::Medium;
 
     fn measured(bandwidth_bytes_per_s: f64) -> Measured {
         Measured {

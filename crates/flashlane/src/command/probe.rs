@@ -16,10 +16,7 @@ use flashlane_device::Profile;
 use flashlane_device::spec::Spec;
 use flashlane_open::{Access, Target};
 use flashlane_probe::bench::Measurement;
-use flashlane_probe::{
-    Effort, Medium, Options, ProbeError, ProbeResult, Progress, add_fragmented as add_fragmented_rate,
-    sustained_elsewhere,
-};
+use flashlane_probe::{Effort, Medium, Options, ProbeError, ProbeResult, Progress};
 use flashlane_report::{Reportable, Samples};
 use flashlane_result::WarningCode;
 use flashlane_studies::score::Range;
@@ -192,23 +189,13 @@ fn measure(
     })
 }
 
-/// If the probed simulated drive had spare space left, measures the recommended writes on a fragmented drive with the same
-/// profile: filling the probed drive would take far longer.
+/// Adds the rate of the recommended writes on a fragmented drive with the same profile, where the probe did not measure one.
 fn add_fragmented(
     result: &mut ProbeResult,
     arguments: &Arguments,
     target: &Target,
     meter: &Meter,
 ) -> Result<(), Failure> {
-    let Some(point) = result.recommendation.get("random_write") else { return Ok(()) };
-    let had_space = point.writes.as_ref().is_some_and(|writes| writes.cleaning == Some(false));
-    if !had_space || arguments.effort.quick {
-        return Ok(());
-    }
-    let Some(worn) = target.with_state("fragmented")? else { return Ok(()) };
-    meter.say("writes on a fragmented drive");
-    let opening = Opening::new(&arguments.safety, Access::ReadWrite, arguments.seed);
-    let mut opened = devices::open(&worn, &opening)?;
     let mut watch = |_: &Progress| meter.watch(None);
     let options = Options {
         effort: effort(arguments.effort),
@@ -216,11 +203,12 @@ fn add_fragmented(
         watch: Some(&mut watch),
         ..Options::default()
     };
-    // If stopped here, the probe itself is complete.
-    if let Ok(rate) = sustained_elsewhere(&mut *opened.device, point, options) {
-        add_fragmented_rate(result, rate);
-    }
-    Ok(())
+    flashlane_probe::add_fragmented(result, options, || {
+        let Some(fragmented) = target.with_state("fragmented")? else { return Ok(None) };
+        meter.say("writes on a fragmented drive");
+        let opening = Opening::new(&arguments.safety, Access::ReadWrite, arguments.seed);
+        Ok(Some(devices::open(&fragmented, &opening)?.device))
+    })
 }
 
 /// Adds the commands that repeat measurements, for a simulated drive in the state that was measured. Of a real device they

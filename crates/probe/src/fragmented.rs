@@ -1,0 +1,72 @@
+//! A second experiment: what the recommended writes sustain on a fragmented drive.
+//!
+//! The probe does not use up the spare space of a drive that has much of it: that takes far longer than all its stages. A
+//! simulated drive can begin in that state instead. So the point that the probe recommended is measured again on another
+//! drive of the same kind whose spare space is used up.
+
+use crate::advice_text;
+use crate::bench::Bench;
+use crate::error::Interruption;
+use crate::grid::Cell;
+use crate::options::{Effort, Medium, Options, Progress};
+use crate::writes::{WriteHistory, from_idle, precondition, sustained};
+use flashlane_device::Device;
+use flashlane_result::probe::{ProbeResult, Rate, Recommendation};
+use std::collections::BTreeMap;
+
+/// Adds the rate of the recommended writes on a fragmented drive, where the probed one had spare space left. `open` opens
+/// such a drive of the same kind, or returns `None` where there is none; it is called only where the rate is missing. The probe is
+/// complete without this: where the measurement fails or is stopped, nothing is added.
+///
+/// # Errors
+/// Those of `open`.
+pub fn add_fragmented<E>(
+    result: &mut ProbeResult,
+    options: Options<'_>,
+    open: impl FnOnce() -> Result<Option<Box<dyn Device>>, E>,
+) -> Result<(), E> {
+    let Some(point) = result.recommendation.get("random_write").filter(|point| had_space(point)) else {
+        return Ok(());
+    };
+    if options.effort == Effort::Quick {
+        return Ok(());
+    }
+    let Some(mut device) = open()? else { return Ok(()) };
+    if let Ok(rate) = measure(&mut *device, point, options) {
+        advice_text::add_fragmented(result, rate);
+    }
+    Ok(())
+}
+
+/// Returns whether the writes were measured on a drive whose GC did not run.
+fn had_space(point: &Recommendation) -> bool {
+    point.writes.as_ref().is_some_and(|writes| writes.cleaning == Some(false))
+}
+
+/// Measures the sustained rate at the point of a recommendation, on another drive than the one that it is for.
+fn measure(
+    device: &mut dyn Device,
+    point: &Recommendation,
+    options: Options<'_>,
+) -> Result<Rate, Interruption> {
+    let Options { effort, seed, mut watch, .. } = options;
+    let progress = Progress { stage: "writes on a fragmented drive", share: 1.0 };
+    let mut stop = || watch.as_mut().is_some_and(|watch| watch(&progress).is_break());
+    let mut bench = Bench::new(device, seed, &mut stop);
+    let mut history = WriteHistory {
+        effort,
+        has_bound: false,
+        budget: effort.budget(Medium::Drive),
+        buffer_bytes: point.writes.as_ref().and_then(|writes| writes.buffer_bytes),
+        stale_bytes: 0,
+        mixed_bytes: 0,
+        written: BTreeMap::new(),
+        steady_since_bytes: 0,
+    };
+    let (size, depth) = (point.request_bytes, point.queue_depth);
+    let cell = Cell { size, depth, rate: 0.0, p99_ns: 0.0, confirmed: None };
+    precondition(&mut bench, &mut history)?;
+    let mut measured = sustained(&mut bench, &mut history, &cell, size)?;
+    from_idle(&mut bench, &mut history, &cell, &mut measured)?;
+    Ok(Rate::from(&measured))
+}
