@@ -62,6 +62,7 @@
 //! The gap of 2³² is there since the interrupted writes of sequence 4 and above are not found again. A block that was
 //! rewritten after a failure counts by its higher number if the power is cut before the stale copy is erased.
 
+use crate::block_bytes::BlockBytes;
 use crate::engine::Engine;
 use crate::error::{DeleteError, FormatError, Full, GetError, OpenError, PutError};
 use crate::ids::CHOSEN_ID_MAX;
@@ -69,7 +70,7 @@ use crate::layout::{Layout, UnitAddress};
 use crate::operation::{Finished, Ticket};
 use crate::options::BlockOptions;
 use crate::parts::Parts;
-use crate::payload::{Data, Payload};
+use crate::payload::Payload;
 use crate::recovery::{Survey, survey};
 use crate::repair;
 use crate::status::{BlockInfo, Counts, DamagedEnd, LaneStatus, Status};
@@ -310,8 +311,8 @@ impl<D: DataDevice> Blocks<D> {
     }
 
     /// Keeps the memory of what a get returned for later gets: the first use of fresh memory costs as much as the read.
-    pub fn reuse(&mut self, data: Data) {
-        self.engine.reuse(data);
+    pub fn reuse(&mut self, bytes: BlockBytes) {
+        self.engine.reuse(bytes);
     }
 
     /// Sets whether a block will be deleted soon, as the input of a merge: [`Placement::LeastLoaded`](crate::Placement) then

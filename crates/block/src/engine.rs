@@ -4,6 +4,7 @@
 //! of the unit. Every function here either queues operations and dispatches their lane, or handles an [`Event`]. The parts
 //! keep their own invariants; `blocks` lists those that join them.
 
+use crate::block_bytes::BlockBytes;
 use crate::block_table::{BlockTable, StoredBlock};
 use crate::completions::Completions;
 use crate::error::{DeleteFailure, GetFailure, PutFailure};
@@ -12,7 +13,7 @@ use crate::layout::{Layout, Region, UnitAddress};
 use crate::operation::{BlockRead, BlockWrite, Finished, Outcome, Pending, Ticket, Write};
 use crate::options::BlockOptions;
 use crate::parts::Parts;
-use crate::payload::{Data, Payload};
+use crate::payload::Payload;
 use crate::placement::Placement;
 use crate::room::SuperblockLimits;
 use crate::scheduler::{EraseFailure, Event, Next, Scheduler};
@@ -222,8 +223,8 @@ impl<D: DataDevice> Engine<D> {
     }
 
     /// Keeps the buffer of a get for later ones.
-    pub(crate) fn reuse(&mut self, data: Data) {
-        self.scheduler.reuse(data.into_buffer());
+    pub(crate) fn reuse(&mut self, bytes: BlockBytes) {
+        self.scheduler.reuse(bytes.into_buffer());
     }
 
     /// Erases a damaged unit, whose content is given up.
@@ -377,10 +378,10 @@ impl<D: DataDevice> Engine<D> {
     }
 
     /// Returns the bytes of a read if their checksums match.
-    fn checked(&self, read: &BlockRead, buffer: Buffer) -> Result<Data, GetFailure> {
+    fn checked(&self, read: &BlockRead, buffer: Buffer) -> Result<BlockBytes, GetFailure> {
         let granule_bytes = self.layout.granule_bytes;
         match self.blocks.first_mismatch(read, buffer.as_slice(), self.format_id, granule_bytes) {
-            None => Ok(Data::new(buffer, read.skip_bytes, read.length_bytes)),
+            None => Ok(BlockBytes::new(buffer, read.skip_bytes..read.skip_bytes + read.length_bytes)),
             Some(granule) => {
                 let offset_bytes = u64::from(granule) * granule_bytes;
                 Err(GetFailure::Damaged { id: read.pending.id, offset_bytes, address: read.address })

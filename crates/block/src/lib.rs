@@ -9,6 +9,7 @@
 //! A whole block is stored, or none of it. [`BlockStore`] has calls that wait, [`Blocks`] calls that do not; the header of
 //! `blocks.rs` follows a block from `put` to the device.
 
+mod block_bytes;
 mod block_table;
 mod blocks;
 mod completions;
@@ -37,6 +38,7 @@ mod superblock;
 mod units;
 mod waiting;
 
+pub use block_bytes::BlockBytes;
 pub use blocks::Blocks;
 pub use error::{
     DeleteError, DeleteFailure, FormatError, Full, GetError, GetFailure, OpenError, PutError, PutFailure,
@@ -46,7 +48,7 @@ pub use ids::CHOSEN_ID_MAX;
 pub use layout::{Geometry, Layout, UnitAddress, Unsuitable};
 pub use operation::{Finished, Outcome, Ticket};
 pub use options::BlockOptions;
-pub use payload::{Data, Payload};
+pub use payload::Payload;
 pub use placement::Placement;
 pub use status::{BlockInfo, Counts, DamagedEnd, End, LaneLength, LaneStatus, Status};
 pub use store::{BlockStore, StoreError};

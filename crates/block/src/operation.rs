@@ -1,9 +1,10 @@
 //! Operations: as the caller submits them, as they wait on a lane or are in flight, and as they complete.
 
+use crate::block_bytes::BlockBytes;
 use crate::error::{DeleteFailure, GetFailure, PutFailure};
 use crate::header::{Content, Header, Superblock};
 use crate::layout::{Layout, Region, UnitAddress};
-use crate::payload::{Data, Payload, write_header_and_footer};
+use crate::payload::{Payload, write_header_and_footer};
 use crate::units::{Cause, Holds};
 use flashlane_base::Instant;
 use flashlane_device::Buffer;
@@ -33,7 +34,7 @@ pub enum Outcome {
     /// Of a put: the block is durable, or no such block is stored. The payload is returned for the next put.
     Put(Result<(), PutFailure>, Payload),
     /// Of a get: the bytes, whose checksums matched.
-    Get(Result<Data, GetFailure>),
+    Get(Result<BlockBytes, GetFailure>),
     /// Of a delete: the unit is erased, and a power cut does not bring the block back.
     Delete(Result<(), DeleteFailure>),
 }

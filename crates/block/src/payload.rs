@@ -1,4 +1,4 @@
-//! Buffers of blocks: to be put, and as returned by a get.
+//! The buffer of a block to put.
 
 use crate::header::{Header, granule_checksum};
 use crate::layout::Layout;
@@ -96,35 +96,4 @@ pub(crate) fn write_header_and_footer(buffer: &mut Buffer, layout: &Layout, head
     let bytes = buffer.as_mut_slice();
     header.encode(&mut bytes[..length]);
     bytes.copy_within(..length, footer);
-}
-
-/// Bytes of a block, as read by a get.
-#[derive(Clone, Debug)]
-pub struct Data {
-    buffer: Buffer,
-    from: usize,
-    length: usize,
-}
-
-impl Data {
-    /// Requires: `from` and `length` lie within `buffer`, whose checksums match.
-    pub(crate) fn new(buffer: Buffer, from: usize, length: usize) -> Self {
-        debug_assert!(from + length <= buffer.len(), "{length} bytes from {from} exceed the buffer");
-        Self { buffer, from, length }
-    }
-
-    pub(crate) fn into_buffer(self) -> Buffer {
-        self.buffer
-    }
-
-    /// Returns the bytes that were requested.
-    pub fn as_slice(&self) -> &[u8] {
-        &self.buffer.as_slice()[self.from..][..self.length]
-    }
-}
-
-impl AsRef<[u8]> for Data {
-    fn as_ref(&self) -> &[u8] {
-        self.as_slice()
-    }
 }

@@ -27,7 +27,9 @@ use crate::slice::Slice;
 use crate::snapshots::Snapshots;
 use crate::writes::Writes;
 use flashlane_base::Instant;
-use flashlane_block::{Blocks, Data, GetFailure, Outcome as BlockOutcome, Payload, Ticket as BlockTicket};
+use flashlane_block::{
+    BlockBytes, Blocks, GetFailure, Outcome as BlockOutcome, Payload, Ticket as BlockTicket,
+};
 use flashlane_device::{DataDevice, Device};
 use flashlane_policy::merge;
 use std::collections::BTreeSet;
@@ -368,7 +370,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     /// Keeps the memory of what was read.
-    fn reuse(&mut self, result: Result<Data, GetFailure>) {
+    fn reuse(&mut self, result: Result<BlockBytes, GetFailure>) {
         if let Ok(data) = result {
             self.blocks.reuse(data);
         }

@@ -14,7 +14,7 @@
 use crate::bytes::Reader;
 use crate::entry::{EntryRef, Location, Malformed};
 use crate::patch::Patch;
-use flashlane_block::Data;
+use flashlane_block::BlockBytes;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) struct Cursor {
     /// Entries below this key are left out.
     from: Vec<u8>,
     /// Chunks whose entries were all taken.
-    spent: Vec<Arc<Data>>,
+    spent: Vec<Arc<BlockBytes>>,
 }
 
 /// A patch that is read.
@@ -49,14 +49,14 @@ struct Source {
 /// Bytes that were read, and the entries in them that are still to come.
 #[derive(Debug)]
 struct Chunk {
-    data: Arc<Data>,
+    data: Arc<BlockBytes>,
     entries: std::vec::IntoIter<Location>,
 }
 
 /// An entry that was taken. Its chunk stays in memory as long.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
-    data: Arc<Data>,
+    data: Arc<BlockBytes>,
     location: Location,
 }
 
@@ -190,7 +190,7 @@ impl Cursor {
     }
 
     /// Appends the chunks that nothing needs any more to `out`.
-    pub(crate) fn take_spent(&mut self, out: &mut Vec<Data>) {
+    pub(crate) fn take_spent(&mut self, out: &mut Vec<BlockBytes>) {
         for data in std::mem::take(&mut self.spent) {
             match Arc::try_unwrap(data) {
                 Ok(data) => out.push(data),
@@ -242,7 +242,7 @@ impl Cursor {
     }
 
     /// The read of this block that is in flight has returned these bytes.
-    pub(crate) fn read_ended(&mut self, block: u64, data: Data) -> Result<(), Malformed> {
+    pub(crate) fn read_ended(&mut self, block: u64, data: BlockBytes) -> Result<(), Malformed> {
         let (source, end) = end_read(&mut self.sources, block);
         let (index, bytes) = (&source.patch.index, data.as_slice());
         let base = index.range(source.group..end).start;
@@ -330,7 +330,7 @@ mod tests {
         Arc::new(Patch::new(id, footer))
     }
 
-    fn read(blocks: &mut Blocks<MemoryLanes>, wanted: &Wanted) -> Data {
+    fn read(blocks: &mut Blocks<MemoryLanes>, wanted: &Wanted) -> BlockBytes {
         let Wanted { block, range } = wanted;
         let get = blocks.get(*block, range.start, range.end - range.start).expect("the block is there");
         let Outcome::Get(Ok(data)) = wait(blocks, get) else { panic!("the block cannot be read") };

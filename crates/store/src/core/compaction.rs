@@ -14,7 +14,7 @@ use crate::cursor::{Bounds, Cursor, Wanted};
 use crate::merging::{Context, MERGE_BLOCKS, Merge, Output, PART_BLOCKS, Plan};
 use crate::patch::Patch;
 use crate::routes::Purpose;
-use flashlane_block::{Data, GetFailure, Payload, PutFailure};
+use flashlane_block::{BlockBytes, GetFailure, Payload, PutFailure};
 use flashlane_device::DataDevice;
 use flashlane_policy::merge::View;
 use std::cmp::Reverse;
@@ -187,7 +187,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         &mut self,
         slice: u32,
         (cursor, block): (usize, u64),
-        result: Result<Data, GetFailure>,
+        result: Result<BlockBytes, GetFailure>,
     ) {
         let merge = self.slices[slice as usize].merge_mut().expect("a merge waits for its reads");
         match result {

@@ -13,7 +13,7 @@ use crate::error::ReadFailure;
 use crate::operation::{Outcome, Page, Snapshot, Ticket, Value};
 use crate::reads::{Get, PiecesRead, Scan, gather, item, next_position};
 use crate::routes::Purpose;
-use flashlane_block::{Data, GetFailure};
+use flashlane_block::{BlockBytes, GetFailure};
 use flashlane_device::DataDevice;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.start_get(get);
     }
 
-    pub(super) fn get_read(&mut self, ticket: Ticket, result: Result<Data, GetFailure>) {
+    pub(super) fn get_read(&mut self, ticket: Ticket, result: Result<BlockBytes, GetFailure>) {
         let get = self.reads.take_get(ticket);
         let patch = get.reading.clone().expect("a get reads a patch");
         let data = match result {
@@ -182,7 +182,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.end_pieces(ticket);
     }
 
-    pub(super) fn piece_read(&mut self, ticket: Ticket, nth: usize, result: Result<Data, GetFailure>) {
+    pub(super) fn piece_read(&mut self, ticket: Ticket, nth: usize, result: Result<BlockBytes, GetFailure>) {
         let piece_bytes = self.piece_bytes() as usize;
         let value = self.reads.pieces(ticket);
         value.in_flight -= 1;
@@ -255,7 +255,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         ticket: Ticket,
         (cursor, block): (usize, u64),
         structure: u64,
-        result: Result<Data, GetFailure>,
+        result: Result<BlockBytes, GetFailure>,
     ) {
         // A scan that looked again, or that ended, does not need the read any more.
         let Some(mut scan) = self.reads.take_scan(ticket) else { return self.reuse(result) };
