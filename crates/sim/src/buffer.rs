@@ -38,8 +38,8 @@ enum Stage {
     Clean,
     /// Written.
     Dirty,
-    /// Chosen to drain: it waits in the drain queue, or its missing parts are being read.
-    Chosen,
+    /// Chosen to drain, for this cause: it waits in the drain queue, or its missing parts are being read.
+    Chosen(DrainCause),
     /// Being programmed.
     Programming,
     /// Superseded after it was chosen, by a trim, a write that bypassed it or a newer version that drained first: it must
@@ -54,7 +54,8 @@ const NO_WRITE: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
     pub(crate) lpn: Lpn,
-    /// The plane that it will be programmed on, `None` while none is assigned.
+    /// The plane that it will be programmed on. `None` where that is found when it is programmed: the drive assigns none
+    /// before, or no plane had room.
     plane: Option<PlaneId>,
     /// Which parts of the unit are here.
     pub(crate) present: Parts,
@@ -64,8 +65,6 @@ pub(crate) struct Entry {
     /// is none.
     since: u64,
     stage: Stage,
-    /// Why it drains, once it is chosen.
-    cause: DrainCause,
     /// The slot of the version before this one, if that was chosen or programming when this one was admitted.
     older_version: Option<BufferSlot>,
     /// Whether it is here only to be read and written along with its neighbours.
@@ -264,7 +263,8 @@ impl WriteBuffer {
         })
     }
 
-    /// Where no plane has room a unit will fail to be programmed: any package will do for its order.
+    /// The package of an assigned plane. Without one any will do for the order: units of a drive that assigns none are in one
+    /// queue, and where no plane has room they will fail to be programmed.
     fn package_of(&self, plane: Option<PlaneId>) -> u32 {
         plane.map_or(0, |plane| plane.0 / self.planes_per_package)
     }
@@ -370,8 +370,7 @@ impl WriteBuffer {
     fn choose_to_drain(&mut self, slot: BufferSlot, cause: DrainCause) {
         let entry = &mut self.entries[slot.index()];
         debug_assert_eq!(entry.stage, Stage::Dirty, "only dirty units are drained");
-        entry.stage = Stage::Chosen;
-        entry.cause = cause;
+        entry.stage = Stage::Chosen(cause);
         let plane = entry.plane;
         self.dirty -= 1;
         self.chosen_or_draining += 1;
@@ -390,8 +389,8 @@ impl WriteBuffer {
                 self.entries.push(Entry::default());
                 BufferSlot(self.entries.len() as u32 - 1)
             });
-            let stage = Stage::Chosen;
-            self.entries[slot.index()] = Entry { since: NO_WRITE, stage, cause, pad: true, ..Entry::of(lpn) };
+            let stage = Stage::Chosen(cause);
+            self.entries[slot.index()] = Entry { since: NO_WRITE, stage, pad: true, ..Entry::of(lpn) };
             self.newest.insert(lpn, slot);
             self.chosen_or_draining += 1;
             self.drain_queue.push(0, slot);
@@ -416,7 +415,7 @@ impl WriteBuffer {
                 .expect("a version is not older than itself");
             next = older.older_version.take();
             let dirty = older.stage == Stage::Dirty;
-            if !dirty && older.stage != Stage::Chosen {
+            if !dirty && !matches!(older.stage, Stage::Chosen(_)) {
                 // It is being programmed.
                 continue;
             }
@@ -462,10 +461,11 @@ impl WriteBuffer {
             self.entries[slot.index()].plane = Some(plane);
             self.count_drain(slot, now);
         }
-        self.entries[slot.index()].stage = Stage::Programming;
+        let entry = &mut self.entries[slot.index()];
+        let Stage::Chosen(cause) = entry.stage else { unreachable!("{entry:?} was not chosen to drain") };
+        entry.stage = Stage::Programming;
+        self.load.count(entry.pad, cause);
         self.supersede(slot);
-        let Entry { pad, cause, .. } = self.entries[slot.index()];
-        self.load.count(pad, cause);
     }
 
     /// The unit in `slot` is on flash, or never will be: its slot is free.
@@ -490,7 +490,7 @@ impl WriteBuffer {
         let unflushed =
             Unflushed { since: std::mem::replace(&mut entry.since, NO_WRITE), epoch: entry.epoch };
         match entry.stage {
-            Stage::Chosen => entry.stage = Stage::Void,
+            Stage::Chosen(_) => entry.stage = Stage::Void,
             Stage::Clean | Stage::Dirty => {
                 self.policy.remove(slot.0);
                 self.dirty -= usize::from(self.entries[slot.index()].stage == Stage::Dirty);
@@ -519,14 +519,14 @@ impl WriteBuffer {
 
     /// Returns the number of units that the host wrote and that are not being programmed.
     pub(crate) fn waiting(&self) -> u64 {
-        let waits = |entry: &&Entry| matches!(entry.stage, Stage::Dirty | Stage::Chosen) && !entry.pad;
+        let waits = |entry: &&Entry| matches!(entry.stage, Stage::Dirty | Stage::Chosen(_)) && !entry.pad;
         self.entries.iter().filter(waits).count() as u64
     }
 
     /// Units that are buffered and not on flash, each with the first write that is not.
     pub(crate) fn at_risk(&self) -> impl Iterator<Item = (Lpn, u64)> {
         let volatile = |entry: &&Entry| {
-            matches!(entry.stage, Stage::Dirty | Stage::Chosen | Stage::Programming)
+            matches!(entry.stage, Stage::Dirty | Stage::Chosen(_) | Stage::Programming)
                 && entry.since != NO_WRITE
         };
         self.entries.iter().filter(volatile).map(|entry| (entry.lpn, entry.since))
