@@ -71,12 +71,19 @@ pub(super) struct WritePath {
     flushing: Vec<RequestSlot>,
     /// A flush has completed: flash pages that it had programmed in part are still to be closed.
     has_open_pages: bool,
-    /// Mapping units that were in the buffer when a write bypassed it that is not durable yet: the version that a power cut loses,
-    /// and its request.
-    bypassed: BTreeMap<Lpn, (Unflushed, RequestSlot)>,
+    /// Mapping units that were in the buffer when a write bypassed it that is not durable yet.
+    bypassed: BTreeMap<Lpn, Bypassed>,
     counts: WriteCounts,
     /// An empty list, kept to spare its allocation.
     flushed: Vec<RequestSlot>,
+}
+
+/// A mapping unit that a write has bypassed.
+struct Bypassed {
+    /// The version that a power cut loses: the oldest where several writes bypass it at once.
+    lost: Unflushed,
+    /// The last write that bypassed it.
+    by: RequestSlot,
 }
 
 type DriveKernel = Kernel<HostRequest>;
@@ -120,7 +127,7 @@ impl WritePath {
     /// Mapping units of which some write has completed and is not on flash, each with the number of the first such write.
     pub(super) fn at_risk(&self) -> impl Iterator<Item = (Lpn, u64)> {
         let buffered = self.buffer.iter().flat_map(WriteBuffer::at_risk);
-        let bypassed = self.bypassed.iter().map(|(&lpn, (unflushed, _))| (lpn, unflushed.since));
+        let bypassed = self.bypassed.iter().map(|(&lpn, bypassed)| (lpn, bypassed.lost.since));
         buffered.chain(bypassed)
     }
 
@@ -339,11 +346,11 @@ impl WritePath {
             if let Some(buffer) = &mut self.buffer {
                 present |= buffer.present(piece.lpn);
                 if let Some(unflushed) = buffer.forget(piece.lpn) {
-                    // Where another such write is still under way the older of both is what a power cut loses.
-                    let (oldest, by) = self.bypassed.entry(piece.lpn).or_insert((unflushed, slot));
-                    oldest.since = oldest.since.min(unflushed.since);
-                    oldest.epoch = oldest.epoch.min(unflushed.epoch);
-                    *by = slot;
+                    let first = Bypassed { lost: unflushed, by: slot };
+                    let bypassed = self.bypassed.entry(piece.lpn).or_insert(first);
+                    bypassed.lost.since = bypassed.lost.since.min(unflushed.since);
+                    bypassed.lost.epoch = bypassed.lost.epoch.min(unflushed.epoch);
+                    bypassed.by = slot;
                 }
             }
             self.write_unit(kernel, translation, piece.lpn, present, owner);
@@ -374,7 +381,7 @@ impl WritePath {
 
     /// A write that may have bypassed a buffered mapping unit is durable there, or failed.
     fn bypass_completed(&mut self, kernel: &mut DriveKernel, lpn: Lpn, slot: RequestSlot) {
-        if self.bypassed.get(&lpn).is_some_and(|&(_, by)| by == slot) {
+        if self.bypassed.get(&lpn).is_some_and(|bypassed| bypassed.by == slot) {
             self.bypassed.remove(&lpn);
             self.end_flushes(kernel);
         }
@@ -496,7 +503,7 @@ impl WritePath {
         self.flushing.retain(|&slot| {
             let epoch = kernel.request(slot).flush_epoch();
             let flushed = buffer.is_flushed(epoch)
-                && self.bypassed.values().all(|(unflushed, _)| unflushed.epoch > epoch);
+                && self.bypassed.values().all(|bypassed| bypassed.lost.epoch > epoch);
             if flushed {
                 done.push(slot);
             }
