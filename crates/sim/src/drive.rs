@@ -21,7 +21,7 @@ use crate::config::{DriveConfig, InitialState};
 use crate::event::{Event, Ticket};
 use crate::ftl::{StopCheck, never_stop};
 use crate::host::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLock, Transfer};
-use crate::ids::{DieId, HedgeSlot, Lpn, RequestSlot};
+use crate::ids::{DieId, Lpn, RequestSlot};
 use crate::kernel::{self, FrontEnd, Kernel};
 use crate::nand::{Geometry, Operation as FlashOperation, Owner, Work};
 use counters::Counts;
@@ -290,7 +290,7 @@ impl Drive {
     /// Does what follows from a finished flash operation of `die`.
     #[inline]
     fn flash_operation_finished(&mut self, die: DieId, operation: &FlashOperation) {
-        if let Owner::Hedged(_) | Owner::Copy | Owner::Rebuild(_) = operation.owner {
+        if operation.owner.is_mechanism() {
             if let Some(completing) = self.translation.finished(&mut self.kernel, operation) {
                 self.kernel.operation_completes(completing.owner);
                 self.flash_operation_finished(die, &completing);
@@ -315,7 +315,6 @@ impl Drive {
             }
             (Owner::Readahead, Work::Read(read)) => self.readahead_done(read.lpn),
             (Owner::IdleGc, _) => self.collect_idle(die),
-            (Owner::Turn(turn), _) => translation.end_of_turn(kernel, turn),
             (Owner::None | Owner::Gc, _) => {}
             (owner, work) => unreachable!("{work:?} is not done for {owner:?}"),
         }
@@ -405,16 +404,11 @@ impl FrontEnd for Drive {
         }
     }
 
-    fn die_idle(&mut self, die: DieId) {
-        self.collect_idle(die);
-    }
-
-    fn hedge_deadline(&mut self, slot: HedgeSlot) {
-        self.translation.hedge_deadline(&mut self.kernel, slot);
-    }
-
-    fn copy_due(&mut self, die: DieId) {
-        self.translation.write_next_copy(&mut self.kernel, die);
+    fn timer_ended(&mut self, event: Event) {
+        match event {
+            Event::DieIdle(die) => self.collect_idle(die),
+            _ => self.translation.timer_ended(&mut self.kernel, event),
+        }
     }
 
     fn host_idle(&mut self) {

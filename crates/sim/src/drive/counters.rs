@@ -1,7 +1,6 @@
 //! What a conventional drive counts, under the names that results have.
 
 use super::read::ReadCounts;
-use super::replication::ReplicationCounts;
 use super::request::HostRequest;
 use super::translation::Translation;
 use super::write::WriteCounts;
@@ -69,36 +68,6 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
     if translation.pads_pages() {
         list.push(("pages_left_empty", ftl.padded_units));
     }
-    if let Some(counts) = translation.rebuilds() {
-        list.extend([
-            ("reads_rebuilt", counts.blocked),
-            ("unreadable_pages_rebuilt", counts.unreadable),
-            ("pages_read_to_rebuild", counts.read),
-        ]);
-    }
-    if let Some((counts, expected)) = translation.replication() {
-        list.extend(of_replication(&counts, expected));
-    }
+    translation.add_counters_of_mechanisms(&mut list);
     Counters(list)
-}
-
-/// The counters of replication, which only drives that replicate have.
-fn of_replication(counts: &ReplicationCounts, expected: f64) -> [(&'static str, u64); 14] {
-    let ReplicationCounts { reads, writes, .. } = counts;
-    [
-        ("reads_of_one_copy", reads[0]),
-        ("reads_of_two_copies", reads[1]),
-        ("reads_of_more_copies", reads[2]),
-        ("writes_of_one_copy", writes[0]),
-        ("writes_of_two_copies", writes[1]),
-        ("writes_of_more_copies", writes[2]),
-        ("reads_answered_by_copies", counts.reads_by_copies),
-        ("writes_answered_by_copies", counts.writes_by_copies),
-        ("copies_written", counts.for_writes + counts.for_reads),
-        ("copies_written_for_reads", counts.for_reads),
-        ("copies_expected", expected.round() as u64),
-        ("copies_dropped", counts.dropped),
-        ("copies_evicted", counts.evicted),
-        ("copies_interference_ns", counts.interference.as_ns()),
-    ]
 }

@@ -27,13 +27,13 @@ use flashlane_policy::scheduling::Class;
 
 /// What rebuilding counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RebuildCounts {
+struct RebuildCounts {
     /// Pages rebuilt because their die garbage-collected.
-    pub(super) blocked: u64,
+    blocked: u64,
     /// Pages rebuilt because they could not be corrected.
-    pub(super) unreadable: u64,
+    unreadable: u64,
     /// Pages read to rebuild others.
-    pub(super) read: u64,
+    read: u64,
 }
 
 /// A read that is, or may have to be, rebuilt.
@@ -74,8 +74,14 @@ impl Rebuilder {
         Some(Self { blocked, rebuilds: Slab::new(), counts: RebuildCounts::default(), row: Vec::new() })
     }
 
-    pub(super) fn counts(&self) -> RebuildCounts {
-        self.counts
+    /// The counters, under the names that results have.
+    pub(super) fn counters(&self) -> [(&'static str, u64); 3] {
+        let RebuildCounts { blocked, unreadable, read } = self.counts;
+        [
+            ("reads_rebuilt", blocked),
+            ("unreadable_pages_rebuilt", unreadable),
+            ("pages_read_to_rebuild", read),
+        ]
     }
 
     /// Reads a mapping unit that lies on `plane`, or the rest of its row.

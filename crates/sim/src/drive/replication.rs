@@ -44,7 +44,7 @@ use crate::ids::{DieId, HedgeSlot, Lpn, PlaneId};
 use crate::kernel::Kernel;
 use crate::nand::{Defer, Geometry, Operation, Owner, Program, Read, Timing, Work};
 use crate::slab::Slab;
-pub(super) use counts::ReplicationCounts;
+use counts::ReplicationCounts;
 use dies::DieAccesses;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_policy::scheduling::Class;
@@ -120,12 +120,13 @@ impl Replicator {
         })
     }
 
-    pub(super) fn counts(&self) -> ReplicationCounts {
-        self.counts
+    /// The counters, under the names that results have.
+    pub(super) fn counters(&self) -> [(&'static str, u64); 14] {
+        self.counts.list(self.expected_extra_writes())
     }
 
     /// The estimate of extra writes (he14, section 4.2.1).
-    pub(super) fn expected_extra_writes(&self) -> f64 {
+    fn expected_extra_writes(&self) -> f64 {
         self.history.expected_extra_writes(|blocking| self.groups.replicates_read(blocking))
     }
 

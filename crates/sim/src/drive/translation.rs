@@ -11,8 +11,8 @@
 //!
 //! Invariant: between two calls no garbage collection is left to be queued.
 
-use super::rebuild::{RebuildCounts, Rebuilder};
-use super::replication::{CopyPlaced, ReplicationCounts, Replicator};
+use super::rebuild::Rebuilder;
+use super::replication::{CopyPlaced, Replicator};
 use super::request::HostRequest;
 use super::rotation::Rotation;
 use crate::config::{DeferGc, DriveConfig};
@@ -153,15 +153,10 @@ impl Translation {
         self.read_retries
     }
 
-    /// The counts of rebuilt reads, where there are any.
-    pub(super) fn rebuilds(&self) -> Option<RebuildCounts> {
-        self.rebuilder.as_ref().map(Rebuilder::counts)
-    }
-
-    /// The counts of replication and its estimate of extra writes, where there is any.
-    pub(super) fn replication(&self) -> Option<(ReplicationCounts, f64)> {
-        let replicator = self.replicator.as_ref()?;
-        Some((replicator.counts(), replicator.expected_extra_writes()))
+    /// Appends the counters that only drives with rebuilt reads or with replication have.
+    pub(super) fn add_counters_of_mechanisms(&self, list: &mut Vec<(&'static str, u64)>) {
+        list.extend(self.rebuilder.iter().flat_map(Rebuilder::counters));
+        list.extend(self.replicator.iter().flat_map(Replicator::counters));
     }
 
     pub(super) fn counters(&self) -> FtlCounters {
@@ -417,11 +412,6 @@ impl Translation {
 
     // Rotation of GC.
 
-    /// GC of a die has ended, and the next one of its row has its turn.
-    pub(super) fn end_of_turn(&mut self, kernel: &mut Kernel<HostRequest>, id: TurnId) {
-        self.rotate(kernel, |rotation, turn| rotation.next(id, turn));
-    }
-
     /// Queues the GC that has its turn after a change of the rotation, where GC rotates.
     fn rotate(
         &mut self,
@@ -440,23 +430,33 @@ impl Translation {
         self.turn = turn;
     }
 
-    // Replication and rebuilt reads.
+    // The mechanisms.
 
-    /// An operation of a hedged access, of a copy, or of a rebuilt read has ended. Returns the operation as its owner knows
-    /// it, where it completes the access.
+    /// An operation of a mechanism has ended ([`Owner::is_mechanism`]). Returns the operation of the access that it completes,
+    /// as the owner of that access knows it.
     pub(super) fn finished(
         &mut self,
         kernel: &mut Kernel<HostRequest>,
         operation: &Operation,
     ) -> Option<Operation> {
-        if let (Owner::Rebuild(_), Some(rebuilder)) = (operation.owner, &mut self.rebuilder) {
-            return rebuilder.finished(kernel, &self.ftl, &mut self.correction, operation);
+        match operation.owner {
+            Owner::Rebuild(_) => {
+                let rebuilder = self.rebuilder.as_mut().expect("only it rebuilds");
+                rebuilder.finished(kernel, &self.ftl, &mut self.correction, operation)
+            }
+            Owner::Turn(id) => {
+                // The next die of the row has its turn.
+                self.rotate(kernel, |rotation, turn| rotation.next(id, turn));
+                None
+            }
+            _ => {
+                let replicator = self.replicator.as_mut().expect("hedged accesses and copies are its own");
+                replicator.finished(kernel, &mut self.ftl, operation)
+            }
         }
-        let replicator = self.replicator.as_mut().expect("only its operations are finished here");
-        replicator.finished(kernel, &mut self.ftl, operation)
     }
 
-    /// Whether an event of replication ends its timer; otherwise it is stale.
+    /// Whether an event of a mechanism ends its timer; otherwise it is stale.
     pub(super) fn ends_timer(&mut self, event: Event, ticket: Ticket) -> bool {
         let replicator = self.replicator.as_mut().expect("only replication has these timers");
         match event {
@@ -466,8 +466,17 @@ impl Translation {
         }
     }
 
+    /// The timer of a mechanism has ended.
+    pub(super) fn timer_ended(&mut self, kernel: &mut Kernel<HostRequest>, event: Event) {
+        match event {
+            Event::HedgeDeadline(slot) => self.hedge_deadline(kernel, slot),
+            Event::CopyDue(die) => self.write_next_copy(kernel, die),
+            _ => unreachable!("{event:?} is none of replication"),
+        }
+    }
+
     /// The deadline of a hedged access has passed.
-    pub(super) fn hedge_deadline(&mut self, kernel: &mut Kernel<HostRequest>, slot: HedgeSlot) {
+    fn hedge_deadline(&mut self, kernel: &mut Kernel<HostRequest>, slot: HedgeSlot) {
         let replicator = self.replicator.as_mut().expect("only its accesses have deadlines");
         if let Some(die) = replicator.deadline_passed(kernel, &self.ftl, slot) {
             self.write_next_copy(kernel, die);
@@ -486,7 +495,7 @@ impl Translation {
     }
 
     /// Writes the copy that is due on a die, if it was idle for long enough.
-    pub(super) fn write_next_copy(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
+    fn write_next_copy(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
         let Some(replicator) = &mut self.replicator else { return };
         if let Some(copy) = replicator.next_copy(kernel, &mut self.ftl, die, &mut self.due_gc) {
             let CopyPlaced { place, lpn } = copy;

@@ -5,7 +5,7 @@
 use super::Kernel;
 use crate::event::{Event, Ticket};
 use crate::host::Transfer;
-use crate::ids::{DieId, HedgeSlot, RequestSlot};
+use crate::ids::{DieId, RequestSlot};
 use crate::nand::Operation as FlashOperation;
 use flashlane_base::Instant;
 use flashlane_device::{Completion, Part};
@@ -31,17 +31,9 @@ pub(crate) trait FrontEnd {
         unreachable!("{event:?} ends no timer of this drive")
     }
 
-    /// A die has been idle for the time after which it is given work.
-    fn die_idle(&mut self, _die: DieId) {}
-
-    /// The deadline of a hedged access has passed.
-    fn hedge_deadline(&mut self, _slot: HedgeSlot) {
-        unreachable!("only replication hedges accesses")
-    }
-
-    /// A die may have been idle for the time after which it is given the next copy to write.
-    fn copy_due(&mut self, _die: DieId) {
-        unreachable!("only replication writes copies")
+    /// The timer of this event has ended.
+    fn timer_ended(&mut self, event: Event) {
+        unreachable!("{event:?} ends no timer of this drive")
     }
 
     /// The host has been idle for the time after which the drive does something.
@@ -129,7 +121,7 @@ fn step<F: FrontEnd>(front: &mut F) {
         Event::DieIdle(die) => {
             if front.ends_timer(event, ticket) {
                 front.kernel().advance(time, DIE_IDLE | u64::from(die.0));
-                front.die_idle(die);
+                front.timer_ended(event);
             }
         }
         Event::HostIdle => {
@@ -149,13 +141,13 @@ fn step<F: FrontEnd>(front: &mut F) {
         Event::HedgeDeadline(slot) => {
             kernel.advance(time, HEDGE_DEADLINE | u64::from(slot.0));
             if front.ends_timer(event, ticket) {
-                front.hedge_deadline(slot);
+                front.timer_ended(event);
             }
         }
         Event::CopyDue(die) => {
             kernel.advance(time, COPY_DUE | u64::from(die.0));
             if front.ends_timer(event, ticket) {
-                front.copy_due(die);
+                front.timer_ended(event);
             }
         }
     }

@@ -42,6 +42,12 @@ impl Owner {
         }
     }
 
+    /// Whether it is a mechanism of translation, which knows what follows from the end of the operation.
+    #[inline]
+    pub(crate) fn is_mechanism(self) -> bool {
+        matches!(self, Self::Hedged(_) | Self::Rebuild(_) | Self::Copy | Self::Turn(_))
+    }
+
     /// Whether anything waits for the end of the operation.
     #[inline]
     pub(crate) fn waits(self) -> bool {

@@ -3,21 +3,44 @@
 use flashlane_base::Duration;
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::drive) struct ReplicationCounts {
+pub(super) struct ReplicationCounts {
     /// Reads and writes by the number of flash operations that they took: 1, 2, or more.
-    pub(in crate::drive) reads: [u64; 3],
-    pub(in crate::drive) writes: [u64; 3],
+    pub(super) reads: [u64; 3],
+    pub(super) writes: [u64; 3],
     /// Reads that a copy completed.
-    pub(in crate::drive) reads_by_copies: u64,
+    pub(super) reads_by_copies: u64,
     /// Writes that a copy completed.
-    pub(in crate::drive) writes_by_copies: u64,
+    pub(super) writes_by_copies: u64,
     /// Copies written for blocked writes, and for blocked reads.
-    pub(in crate::drive) for_writes: u64,
-    pub(in crate::drive) for_reads: u64,
+    pub(super) for_writes: u64,
+    pub(super) for_reads: u64,
     /// Copies not written, because their write had completed, their die's queue was full or there was no room.
-    pub(in crate::drive) dropped: u64,
+    pub(super) dropped: u64,
     /// Copies that gave up their place to others.
-    pub(in crate::drive) evicted: u64,
+    pub(super) evicted: u64,
     /// Time that copies were being written while other accesses waited for their die.
-    pub(in crate::drive) interference: Duration,
+    pub(super) interference: Duration,
+}
+
+impl ReplicationCounts {
+    /// The counters, under the names that results have. `expected` is the estimate of extra writes.
+    pub(super) fn list(&self, expected: f64) -> [(&'static str, u64); 14] {
+        let Self { reads, writes, .. } = self;
+        [
+            ("reads_of_one_copy", reads[0]),
+            ("reads_of_two_copies", reads[1]),
+            ("reads_of_more_copies", reads[2]),
+            ("writes_of_one_copy", writes[0]),
+            ("writes_of_two_copies", writes[1]),
+            ("writes_of_more_copies", writes[2]),
+            ("reads_answered_by_copies", self.reads_by_copies),
+            ("writes_answered_by_copies", self.writes_by_copies),
+            ("copies_written", self.for_writes + self.for_reads),
+            ("copies_written_for_reads", self.for_reads),
+            ("copies_expected", expected.round() as u64),
+            ("copies_dropped", self.dropped),
+            ("copies_evicted", self.evicted),
+            ("copies_interference_ns", self.interference.as_ns()),
+        ]
+    }
 }
