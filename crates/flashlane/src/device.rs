@@ -61,8 +61,8 @@ pub fn resolve(spec: &Spec) -> Result<Target, Failure> {
 
 /// Opens the device; several lanes form one address space.
 pub fn open(target: &Target, opening: &Opening) -> Result<Opened, Failure> {
-    let OpenedDevice { device, warnings } = opening.options().open(target)?;
-    Ok(Opened { device, warnings: warnings_of(&warnings) })
+    let OpenedDevice { device, doubts } = opening.options().open(target)?;
+    Ok(Opened { device, warnings: warnings_of(&doubts) })
 }
 
 /// Opens the device for `what`, which requires random access. Refuses devices with erase units before opening them,
@@ -209,8 +209,8 @@ pub fn open_kept(target: &Target, opening: &Opening) -> Result<OpenedBytes, Fail
 }
 
 fn open_data(target: &Target, options: OpenOptions) -> Result<OpenedBytes, Failure> {
-    let OpenedDevice { device, warnings } = options.check_erased(true).open_data(target)?;
-    Ok(OpenedBytes { device, warnings: warnings_of(&warnings) })
+    let OpenedDevice { device, doubts } = options.check_erased(true).open_data(target)?;
+    Ok(OpenedBytes { device, warnings: warnings_of(&doubts) })
 }
 
 /// Opens a device for formatting. Existing lanes are kept unless the spec gives a shape.
@@ -219,10 +219,10 @@ pub fn open_to_format(
     opening: &Opening,
     accept: &Accept<'_>,
 ) -> Result<(OpenedBytes, Division), Failure> {
-    let (OpenedDevice { device, warnings }, division) = opening.options().open_to_format(target, accept)?;
-    Ok((OpenedBytes { device, warnings: warnings_of(&warnings) }, division))
+    let (OpenedDevice { device, doubts }, division) = opening.options().open_to_format(target, accept)?;
+    Ok((OpenedBytes { device, warnings: warnings_of(&doubts) }, division))
 }
 
-fn warnings_of(doubts: &[flashlane_host::Doubt]) -> Vec<Warning> {
+fn warnings_of(doubts: &flashlane_host::Doubts) -> Vec<Warning> {
     doubts.iter().map(Warning::from).collect()
 }

@@ -33,6 +33,38 @@ pub enum Doubt {
     NotExclusive,
 }
 
+/// The doubts about measurements on one device, in the order in which they were found. Each is there once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doubts(Vec<Doubt>);
+
+impl Doubts {
+    /// Adds a doubt, unless it is there already.
+    pub(crate) fn raise(&mut self, doubt: Doubt) {
+        if !self.contains(&doubt) {
+            self.0.push(doubt);
+        }
+    }
+
+    /// Returns whether this doubt was raised.
+    pub fn contains(&self, doubt: &Doubt) -> bool {
+        self.0.contains(doubt)
+    }
+
+    /// Returns the doubts.
+    pub fn iter(&self) -> std::slice::Iter<'_, Doubt> {
+        self.0.iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Doubts {
+    type Item = &'a Doubt;
+    type IntoIter = std::slice::Iter<'a, Doubt>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
 impl Doubt {
     /// Returns a short, stable name for programs.
     pub fn code(&self) -> &'static str {

@@ -8,7 +8,7 @@
 //! as short.
 
 use crate::clock::Clock;
-use crate::doubt::Doubt;
+use crate::doubt::{Doubt, Doubts};
 use crate::engine::{Done, Engine, EngineChoice, Job, THREADS_MAX, Threads, Uring, Work};
 use crate::memory::Memory;
 use crate::target;
@@ -40,7 +40,7 @@ pub struct FileDevice {
     file: File,
     block: bool,
     trims: bool,
-    warnings: Vec<Doubt>,
+    doubts: Doubts,
     /// Buffers of completed requests, until they are taken.
     returned: BTreeMap<RequestId, Buffer>,
     device_lost: bool,
@@ -70,7 +70,7 @@ pub(crate) struct Setup {
     /// Whether the device supports trims.
     pub trims: bool,
     pub engine: EngineChoice,
-    pub warnings: Vec<Doubt>,
+    pub doubts: Doubts,
 }
 
 /// Length of the longest request: the kernel transfers no more at once.
@@ -80,7 +80,7 @@ impl FileDevice {
     /// # Errors
     /// Neither engine can be set up.
     pub(crate) fn new(setup: Setup) -> io::Result<Self> {
-        let Setup { file, mut profile, block, trims, engine, mut warnings } = setup;
+        let Setup { file, mut profile, block, trims, engine, mut doubts } = setup;
         let clock = Clock::start();
         let discards = block && trims && !profile.read_only;
         let uring = match engine {
@@ -95,7 +95,7 @@ impl FileDevice {
             Err(e) => {
                 profile.depth = profile.depth.min(THREADS_MAX);
                 let errno = e.raw_os_error().unwrap_or(libc::EIO);
-                warnings.push(Doubt::NoIoUring { errno, depth: profile.depth });
+                doubts.raise(Doubt::NoIoUring { errno, depth: profile.depth });
                 Engine::Threads(Threads::new(file.try_clone()?, clock, discards)?)
             }
         };
@@ -111,7 +111,7 @@ impl FileDevice {
             file,
             block,
             trims,
-            warnings,
+            doubts,
             returned: BTreeMap::new(),
             device_lost: false,
             done: Vec::new(),
@@ -120,8 +120,8 @@ impl FileDevice {
     }
 
     /// Returns the reasons to doubt measurements on this device. They belong in the result.
-    pub fn warnings(&self) -> &[Doubt] {
-        &self.warnings
+    pub fn doubts(&self) -> &Doubts {
+        &self.doubts
     }
 
     /// Returns the name of the engine: `io_uring` or `threads`.

@@ -57,7 +57,7 @@ pub use clock::{Clock, calendar_ms, date, date_of, end_sleeps_on_time, run_first
 pub use consent::{Change, Consent};
 pub use create::{CreateError, create};
 pub use depth::{DEPTH_DEFAULT, DEPTH_MAX};
-pub use doubt::Doubt;
+pub use doubt::{Doubt, Doubts};
 pub use engine::EngineChoice;
 pub use entropy::fresh_seed;
 pub use file_device::FileDevice;

@@ -7,7 +7,7 @@
 
 use crate::consent::{Change, Consent};
 use crate::depth::{DEPTH_DEFAULT, DEPTH_MAX};
-use crate::doubt::Doubt;
+use crate::doubt::{Doubt, Doubts};
 use crate::engine::EngineChoice;
 use crate::file_device::{FileDevice, Setup};
 use crate::finding::Finding;
@@ -106,23 +106,23 @@ impl OpenOptions {
         }
         let target = Target::resolve(&self.path)?;
         self.check_consent(&target)?;
-        let mut warnings = Vec::new();
-        let file = self.open_file(&target, &mut warnings)?;
+        let mut doubts = Doubts::default();
+        let file = self.open_file(&target, &mut doubts)?;
         // With O_NONBLOCK, io_uring would return EAGAIN for every request that it cannot complete at once.
         let flags = rustix::fs::fcntl_getfl(&file).map_err(|e| self.os("look at", e.into()))?;
         rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK).map_err(|e| self.os("set up", e.into()))?;
         if !target.is(&file).map_err(|e| self.os("look at", e))? {
             return Err(OpenError::Replaced { path: self.path.clone(), real: target.real });
         }
-        self.lock(&target, &file, &mut warnings)?;
+        self.lock(&target, &file, &mut doubts)?;
         let (path, real) = (self.path.clone(), target.real.clone());
         let extent = target.extent(&file).map_err(|e| self.os("measure", e))?;
-        let buffered = warnings.contains(&Doubt::PageCacheNotBypassed);
+        let buffered = doubts.contains(&Doubt::PageCacheNotBypassed);
         let unit_bytes = match extent.unit_bytes {
             0 if buffered || self.page_cache == PageCache::Use => 512,
             // The file opened with O_DIRECT, but the file system reports that it uses the page cache.
             0 if self.page_cache == PageCache::Tolerate => {
-                warnings.push(Doubt::PageCacheNotBypassed);
+                doubts.raise(Doubt::PageCacheNotBypassed);
                 512
             }
             0 => return Err(OpenError::NoDirectIo { path, real }),
@@ -133,7 +133,7 @@ impl OpenOptions {
             return Err(OpenError::TooSmall { path, real, length_bytes: extent.length_bytes, unit_bytes });
         }
         if !target.block {
-            add_file_doubts(&file, capacity_bytes, &mut warnings).map_err(|e| self.os("look at", e))?;
+            add_file_doubts(&file, capacity_bytes, &mut doubts).map_err(|e| self.os("look at", e))?;
         }
         let profile = Profile {
             name: self.path.display().to_string(),
@@ -150,7 +150,7 @@ impl OpenOptions {
         };
         let block = target.block;
         let trims = self.writes() && supports_trim(&target, &file, extent.length_bytes);
-        Ok(Setup { file, profile, block, trims, engine: self.engine, warnings })
+        Ok(Setup { file, profile, block, trims, engine: self.engine, doubts })
     }
 
     pub(crate) fn os(&self, action: &'static str, source: io::Error) -> OpenError {
@@ -207,7 +207,7 @@ impl OpenOptions {
     }
 
     /// Opens the target, with direct I/O unless the page cache is used, and, to write to a block device, exclusively.
-    fn open_file(&self, target: &Target, warnings: &mut Vec<Doubt>) -> Result<File, OpenError> {
+    fn open_file(&self, target: &Target, doubts: &mut Doubts) -> Result<File, OpenError> {
         let write = self.writes();
         // O_NONBLOCK: the open must not hang if a pipe has replaced the target.
         let mut flags = libc::O_NOCTTY | libc::O_NONBLOCK;
@@ -233,7 +233,7 @@ impl OpenOptions {
                     if flags & libc::O_DIRECT != 0 && self.page_cache == PageCache::Tolerate =>
                 {
                     flags &= !libc::O_DIRECT;
-                    warnings.push(Doubt::PageCacheNotBypassed);
+                    doubts.raise(Doubt::PageCacheNotBypassed);
                 }
                 Some(libc::EINVAL) if flags & libc::O_DIRECT != 0 => {
                     return Err(OpenError::NoDirectIo { path, real });
@@ -242,7 +242,7 @@ impl OpenOptions {
                     if flags & libc::O_EXCL != 0 && matches!(self.consent, Consent::DestroyUsed(_)) =>
                 {
                     flags &= !libc::O_EXCL;
-                    warnings.push(Doubt::NotExclusive);
+                    doubts.raise(Doubt::NotExclusive);
                 }
                 Some(libc::EBUSY) if flags & libc::O_EXCL != 0 => {
                     let device = real.display().to_string();
@@ -255,7 +255,7 @@ impl OpenOptions {
     }
 
     /// Locks against a second Flashlane: exclusively for writers, shared for readers.
-    fn lock(&self, target: &Target, file: &File, warnings: &mut Vec<Doubt>) -> Result<(), OpenError> {
+    fn lock(&self, target: &Target, file: &File, doubts: &mut Doubts) -> Result<(), OpenError> {
         let operation = match self.writes() {
             false => FlockOperation::NonBlockingLockShared,
             true => FlockOperation::NonBlockingLockExclusive,
@@ -276,7 +276,7 @@ impl OpenOptions {
                 Err(rustix::io::Errno::INTR) => {}
                 // The file system does not support locks.
                 Err(_) => {
-                    warnings.push(Doubt::NotExclusive);
+                    doubts.raise(Doubt::NotExclusive);
                     return Ok(());
                 }
             }
@@ -284,13 +284,13 @@ impl OpenOptions {
     }
 }
 
-fn add_file_doubts(file: &File, capacity_bytes: u64, warnings: &mut Vec<Doubt>) -> io::Result<()> {
+fn add_file_doubts(file: &File, capacity_bytes: u64, doubts: &mut Doubts) -> io::Result<()> {
     if let Some(file_system) = target::memory_file_system(file)? {
-        warnings.push(Doubt::InMemory { file_system });
+        doubts.raise(Doubt::InMemory { file_system });
     }
     let written_bytes = target::written_bytes(file)?.min(capacity_bytes);
     if written_bytes < capacity_bytes {
-        warnings.push(Doubt::NotAllWritten { written_bytes, capacity_bytes });
+        doubts.raise(Doubt::NotAllWritten { written_bytes, capacity_bytes });
     }
     Ok(())
 }

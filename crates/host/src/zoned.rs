@@ -26,7 +26,7 @@ mod report;
 pub use error::ZonedError;
 pub use open::ZonedOptions;
 
-use crate::doubt::Doubt;
+use crate::doubt::Doubts;
 use crate::file_device::FileDevice;
 use flashlane_base::Instant;
 use flashlane_device::{
@@ -71,8 +71,8 @@ pub struct ZonedDevice {
 
 impl ZonedDevice {
     /// Returns the reasons to doubt measurements on this device. They belong in the result.
-    pub fn warnings(&self) -> &[Doubt] {
-        self.drive.warnings()
+    pub fn doubts(&self) -> &Doubts {
+        self.drive.doubts()
     }
 
     /// Limit of partly written units; `None` where the drive has no limit.

@@ -5,7 +5,7 @@ use crate::options::OpenOptions;
 use crate::stack::{self, Accept, Built};
 use crate::target::{IntoTarget, Target};
 use flashlane_device::{DataDevice, Device, Interleaved, Profile};
-use flashlane_host::{Consent, CreateError, Doubt};
+use flashlane_host::{Consent, CreateError, Doubts};
 use flashlane_layer::{Backed, Stack, StateChange, StateOptions};
 use std::fmt;
 
@@ -14,13 +14,13 @@ pub struct Opened<D: ?Sized> {
     /// The device.
     pub device: Box<D>,
     /// Doubts about measurements on the device.
-    pub warnings: Vec<Doubt>,
+    pub doubts: Doubts,
 }
 
 impl<D: Device + ?Sized> fmt::Debug for Opened<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (profile, warnings) = (self.device.profile(), &self.warnings);
-        f.debug_struct("Opened").field("profile", profile).field("warnings", warnings).finish()
+        let (profile, doubts) = (self.device.profile(), &self.doubts);
+        f.debug_struct("Opened").field("profile", profile).field("doubts", doubts).finish()
     }
 }
 
@@ -31,11 +31,11 @@ impl OpenOptions {
     /// [`OpenError`] says what failed and what is allowed; nothing was written.
     pub fn open(&self, device: impl IntoTarget) -> Result<Opened<dyn Device>, OpenError> {
         let target = device.into_target(&self.policies)?;
-        let Built { stack, warnings, .. } =
+        let Built { stack, doubts, .. } =
             self.build::<OpenError>(&target, self.state_options(), &|_| Ok(()))?;
         let device = stack.into_device();
         let device = if device.profile().lanes > 1 { Box::new(Interleaved::new(device)) } else { device };
-        Ok(Opened { device, warnings })
+        Ok(Opened { device, doubts })
     }
 
     /// Opens the device `device` with its data: a simulated device keeps the bytes written to it in memory. Lanes are
@@ -70,12 +70,12 @@ impl OpenOptions {
         accept: Accept<'_, E>,
     ) -> Result<(Opened<dyn DataDevice>, StateChange), E> {
         let state = StateOptions { check_erased: state.check_erased && !target.is_simulated(), ..state };
-        let Built { stack, warnings, change } = self.build(target, state, accept)?;
+        let Built { stack, doubts, change } = self.build(target, state, accept)?;
         let device = match stack {
             Stack::Data(device) => device,
             Stack::Timing(device) => Box::new(Backed::new(device)),
         };
-        Ok((Opened { device, warnings }, change))
+        Ok((Opened { device, doubts }, change))
     }
 
     /// Returns the options for the state that a layer stores on the device.

@@ -6,7 +6,7 @@ use crate::own::{block_ranges, own_data};
 use crate::target::{Real, Resolved, Simulated, Target};
 use flashlane_device::spec::Spec;
 use flashlane_device::{Lane, OneLane, Profile};
-use flashlane_host::{Change, Consent, Doubt, OwnData, ZonedError, ZonedOptions};
+use flashlane_host::{Change, Consent, Doubts, OwnData, ZonedError, ZonedOptions};
 use flashlane_layer::{Format, Stack, StateChange, StateOptions};
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ pub(crate) type Accept<'a, E> = &'a dyn Fn(&Profile) -> Result<(), E>;
 pub(crate) struct Built {
     pub stack: Stack,
     /// Doubts about measurements on the device.
-    pub warnings: Vec<Doubt>,
+    pub doubts: Doubts,
     /// The change of a layer's stored state.
     pub change: StateChange,
 }
@@ -39,7 +39,7 @@ pub(crate) fn build<E: From<OpenError>>(
     if let Some(path) = layer.file() {
         check_bytes_file(path, options)?;
     }
-    let Built { stack, warnings, change } = build(inner, options, state, accept)?;
+    let Built { stack, doubts, change } = build(inner, options, state, accept)?;
     // A new file has no state to lose.
     let is_new = options.consent == Consent::NewFile;
     let format = state.format.or(is_new.then_some(Format::Always));
@@ -56,7 +56,7 @@ pub(crate) fn build<E: From<OpenError>>(
         written => (options.seed, written.clone()),
     };
     seed = seed.derive_nth("layer", layers(inner.spec()));
-    Ok(Built { stack: prepared.finish(seed).map_err(OpenError::Layer)?, warnings, change })
+    Ok(Built { stack: prepared.finish(seed).map_err(OpenError::Layer)?, doubts, change })
 }
 
 /// Checks that the file at `path` may become the data of a simulated device: nothing is there, or nothing whose loss is not
@@ -104,7 +104,7 @@ fn simulated(drive: &Simulated, options: &OpenOptions) -> Result<Built, OpenErro
             Stack::Timing(Box::new(one))
         }
     };
-    Ok(Built { stack, warnings: Vec::new(), change: StateChange::None })
+    Ok(Built { stack, doubts: Doubts::default(), change: StateChange::None })
 }
 
 fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
@@ -123,7 +123,7 @@ fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
         ..flashlane_host::OpenOptions::read_only(path)
     };
     let refused = |error| OpenError::Real { path: path.into(), error };
-    let (stack, warnings) = match device.zoned {
+    let (stack, doubts) = match device.zoned {
         None => {
             // A block can contain a foreign signature, so look for blocks only if the host refused.
             let again = |error| match error {
@@ -134,8 +134,8 @@ fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
                 error => Err(error),
             };
             let device = host.open().or_else(again).map_err(refused)?;
-            let warnings = device.warnings().to_vec();
-            (Stack::Data(Box::new(device)), warnings)
+            let doubts = device.doubts().clone();
+            (Stack::Data(Box::new(device)), doubts)
         }
         Some(zoned) => {
             let mut zones = ZonedOptions::new(host);
@@ -144,9 +144,9 @@ fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
                 ZonedError::Open(error) => refused(error),
                 error => OpenError::Zoned(error),
             })?;
-            let warnings = device.warnings().to_vec();
-            (Stack::Data(Box::new(device)), warnings)
+            let doubts = device.doubts().clone();
+            (Stack::Data(Box::new(device)), doubts)
         }
     };
-    Ok(Built { stack, warnings, change: StateChange::None })
+    Ok(Built { stack, doubts, change: StateChange::None })
 }

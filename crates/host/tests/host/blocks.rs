@@ -158,12 +158,12 @@ fn mounted_block_device_is_refused_with_its_mount_point() {
     assert_eq!(drain(&mut reader, 1)[0].outcome, Ok(()));
     drop(reader);
     let forced = OpenOptions::read_write(&drive.device).really(&drive.device).open();
-    let forced = forced.map(|device| device.warnings().to_vec());
+    let forced = forced.map(|device| device.doubts().clone());
     run("umount", &[at.to_str().unwrap()]).unwrap();
     assert!(found.contains(&Finding::Mounted { device: drive.name(), at }), "{found:?}");
     // Some kernels refuse any writer to a mounted device.
     match forced {
-        Ok(warnings) => assert!(warnings.contains(&Doubt::NotExclusive), "{warnings:?}"),
+        Ok(doubts) => assert!(doubts.contains(&Doubt::NotExclusive), "{doubts:?}"),
         Err(e) => assert!(matches!(e, OpenError::Os { .. }), "{e}"),
     }
 }
@@ -301,8 +301,8 @@ fn missing_direct_io_is_refused_unless_allowed() {
             OpenOptions { engine, page_cache: PageCache::Tolerate, ..OpenOptions::read_write(&path) };
         laws.push(std::panic::catch_unwind(|| {
             let device = open(&options);
-            assert!(device.warnings().contains(&Doubt::PageCacheNotBypassed));
-            assert!(device.warnings().contains(&Doubt::InMemory { file_system: "ramfs" }));
+            assert!(device.doubts().contains(&Doubt::PageCacheNotBypassed));
+            assert!(device.doubts().contains(&Doubt::InMemory { file_system: "ramfs" }));
             drop(device);
             conformance::check(&mut || Box::new(open(&options)));
         }));

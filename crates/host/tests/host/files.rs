@@ -156,10 +156,10 @@ fn never_written_file_has_a_doubt() {
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 20).unwrap();
     let sparse = open(&OpenOptions::read_only(&path));
     let doubt = Doubt::NotAllWritten { written_bytes: 1 << 16, capacity_bytes: 1 << 20 };
-    assert!(sparse.warnings().contains(&doubt), "{:?}", sparse.warnings());
+    assert!(sparse.doubts().contains(&doubt), "{:?}", sparse.doubts());
     let full = scratch(1 << 20);
     let full = open(&OpenOptions::read_only(full.path()));
-    assert!(!full.warnings().iter().any(|w| matches!(w, Doubt::NotAllWritten { .. })));
+    assert!(!full.doubts().iter().any(|doubt| matches!(doubt, Doubt::NotAllWritten { .. })));
 }
 
 #[test]
@@ -171,11 +171,11 @@ fn reserved_but_unwritten_file_has_a_doubt() {
         return println!("skipped: the file system of temporary files cannot reserve space");
     }
     let device = open(&OpenOptions::read_only(&path));
-    if device.warnings().iter().any(|w| matches!(w, Doubt::InMemory { .. })) {
+    if device.doubts().iter().any(|doubt| matches!(doubt, Doubt::InMemory { .. })) {
         return println!("skipped: temporary files lie in memory, which reports no extents");
     }
     let doubt = Doubt::NotAllWritten { written_bytes: 0, capacity_bytes: 1 << 20 };
-    assert!(device.warnings().contains(&doubt), "{:?}", device.warnings());
+    assert!(device.doubts().contains(&doubt), "{:?}", device.doubts());
 }
 
 fn rustix_fallocate(file: &std::fs::File, length_bytes: u64) -> rustix::io::Result<()> {
@@ -191,7 +191,7 @@ fn in_memory_file_has_a_doubt() {
     std::fs::write(&path, vec![7; 1 << 16]).unwrap();
     match (OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::read_only(&path) }).open() {
         Ok(device) => {
-            assert!(device.warnings().contains(&Doubt::InMemory { file_system: "tmpfs" }));
+            assert!(device.doubts().contains(&Doubt::InMemory { file_system: "tmpfs" }));
         }
         Err(e) => panic!("{e}"),
     }
@@ -225,7 +225,7 @@ fn page_cache_is_used_only_where_it_is_asked_for() {
     let options = OpenOptions { page_cache: PageCache::Use, ..OpenOptions::read_write(&path) };
     let mut device = open(&options);
     assert!(!is_open_for_direct_io(&path));
-    assert!(!device.warnings().contains(&Doubt::PageCacheNotBypassed), "it was asked for");
+    assert!(!device.doubts().contains(&Doubt::PageCacheNotBypassed), "it was asked for");
     for (id, durable) in [(1, false), (2, true)] {
         let request = Request { durable, ..Request::write(id, id * 8192, 4096) };
         device.submit_with(request, Buffer::from_slice(&[id as u8; 4096])).unwrap();

@@ -38,7 +38,7 @@ fn engine_is_the_requested_one_and_fallback_is_a_doubt() {
     let threads = OpenOptions { engine: EngineChoice::Threads, ..OpenOptions::read_only(file.path()) };
     let device = threads.open().unwrap();
     assert_eq!(device.engine_name(), "threads");
-    let words: Vec<String> = device.warnings().iter().map(ToString::to_string).collect();
+    let words: Vec<String> = device.doubts().iter().map(ToString::to_string).collect();
     assert!(words.iter().any(|w| w.contains("instead of io_uring, as asked")), "{words:?}");
 }
 
@@ -52,7 +52,7 @@ fn refused_io_uring_falls_back_to_threads_with_a_doubt() {
         let device = options.open().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((device.engine_name(), device.profile().depth), ("threads", 64));
         let doubt = Doubt::NoIoUring { errno: libc::EPERM, depth: 64 };
-        assert!(device.warnings().contains(&doubt), "{:?}", device.warnings());
+        assert!(device.doubts().contains(&doubt), "{:?}", device.doubts());
         drop(device);
         conformance::check_data(&mut || Box::new(options.open().unwrap_or_else(|e| panic!("{e}"))));
     });
