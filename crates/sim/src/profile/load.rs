@@ -240,11 +240,17 @@ fn value_at<'a>(table: &'a mut toml::Table, field: &str) -> Option<&'a mut toml:
     }
 }
 
-/// The names that a dotted field lists.
+/// The lists that a profile need not set, with their defaults.
+const DEFAULT_LISTS: [(&str, [&str; 4]); 1] = [("mapping.order", ["channel", "package", "die", "plane"])];
+
+/// The names that a dotted field lists, by default where the table does not set it.
 fn list_at(table: &toml::Table, field: &str) -> Option<Vec<String>> {
     let mut table = table.clone();
-    let parts = value_at(&mut table, field)?.as_array()?.iter();
-    Some(parts.filter_map(toml::Value::as_str).map(str::to_owned).collect())
+    if let Some(value) = value_at(&mut table, field) {
+        return Some(value.as_array()?.iter().filter_map(toml::Value::as_str).map(str::to_owned).collect());
+    }
+    let (_, default) = DEFAULT_LISTS.iter().find(|(name, _)| *name == field)?;
+    Some(default.map(str::to_owned).to_vec())
 }
 
 fn line_at(text: &str, byte: usize) -> usize {
@@ -308,6 +314,7 @@ fn apply(file: &str, table: &mut toml::Table, key: &str, value: &str) -> Result<
             }
         }
     };
+    let list = list_at(table, &path.join("."));
     let (last, sections) = path.split_last().expect("a path has at least one part");
     let mut section = table;
     for part in sections {
@@ -317,18 +324,15 @@ fn apply(file: &str, table: &mut toml::Table, key: &str, value: &str) -> Result<
             .as_table_mut()
             .ok_or_else(|| fail(format!("'{part}' is no section")))?;
     }
-    let before = section.get(last);
-    if let Some(toml::Value::Array(parts)) = before
-        && value.contains(['-', ';', '/', ':', '>', ' '])
-        && !value.contains('+')
-    {
-        let parts: Vec<&str> = parts.iter().filter_map(toml::Value::as_str).collect();
-        return Err(fail(format!(
-            "'{value}' is no list; allowed: names joined by '+', as in {}",
-            parts.join("+")
-        )));
-    }
-    section.insert(last.clone(), typed(value, before));
+    let value = match list {
+        Some(names) if value.contains(['-', ';', '/', ':', '>', ' ']) && !value.contains('+') => {
+            let names = names.join("+");
+            return Err(fail(format!("'{value}' is no list; allowed: names joined by '+', as in {names}")));
+        }
+        Some(_) => value.split('+').map(str::trim).collect::<Vec<_>>().into(),
+        None => typed(value, section.get(last)),
+    };
+    section.insert(last.clone(), value);
     Ok(path)
 }
 
@@ -390,11 +394,6 @@ fn find_fields(table: &toml::Table, path: &mut Vec<String>, key: &str, found: &m
 
 /// An override's value in the type that stood there before; without one, whatever it looks like.
 fn typed(text: &str, before: Option<&toml::Value>) -> toml::Value {
-    if let Some(toml::Value::Array(_)) = before {
-        return toml::Value::Array(
-            text.split('+').map(|part| toml::Value::String(part.trim().into())).collect(),
-        );
-    }
     if matches!(before, Some(toml::Value::String(_))) {
         return toml::Value::String(text.into());
     }

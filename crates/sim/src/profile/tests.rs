@@ -316,6 +316,30 @@ fn an_old_name_of_a_setting_is_answered_with_the_new_one() {
     assert!(error.line.is_some() && error.reason.contains("batch_pages_per_package"), "{error}");
 }
 
+/// A profile that leaves `mapping.order` to its default, and that text with `setting`.
+fn without_order(setting: &str) -> Result<DriveConfig, ConfigError> {
+    let text = PROFILES.iter().find(|profile| profile.name == "ssd-s").unwrap().text;
+    let text: String =
+        text.lines().filter(|line| !line.starts_with("order")).map(|l| format!("{l}\n")).collect();
+    let settings = setting.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+    parse("mine.toml", &text, settings.as_slice())
+}
+
+#[test]
+fn list_is_set_though_the_profile_leaves_it_to_its_default() {
+    let default = without_order("").unwrap().mapping.order;
+    assert_eq!(without_order("mapping.order=channel+package+die+plane").unwrap().mapping.order, default);
+    let planes_first = without_order("mapping.order=plane+channel+package+die").unwrap().mapping.order;
+    let of_file = drive("ssd-s", &[("mapping.order", "plane+channel+package+die")]).unwrap().mapping.order;
+    assert_eq!(planes_first, of_file);
+    for setting in ["mapping.order=plane", "mapping.order=plane/channel/package/die"] {
+        let words = without_order(setting).unwrap_err().to_string();
+        assert!(words.contains("joined by '+', as in channel+package+die+plane"), "{words}");
+    }
+    let words = drive("sdf", &[("mapping.order", "plane+channel+package+die")]).unwrap_err().to_string();
+    assert!(words.contains("[lanes]"), "{words}");
+}
+
 #[test]
 fn a_slip_in_a_setting_is_answered_with_what_was_meant() {
     for (settings, words) in [
