@@ -1,6 +1,7 @@
 //! `[scheduling]`: the order of service at a die.
 
-use super::PolicyOptions;
+use super::refusal::{Refusal, refusals};
+use super::{PolicyOptions, Time, limits};
 use serde::Deserialize;
 
 /// Order of service at a die.
@@ -11,10 +12,18 @@ pub struct SchedulingConfig {
     pub policy: String,
     /// The policy's own settings.
     pub options: PolicyOptions,
+    /// Longest time that reads pass a write waiting at their die, or keep it suspended; without bound where absent.
+    pub write_wait: Option<Time>,
+}
+
+impl SchedulingConfig {
+    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+        refusals([limits::time("scheduling.write_wait", self.write_wait.unwrap_or_default())])
+    }
 }
 
 impl Default for SchedulingConfig {
     fn default() -> Self {
-        Self { policy: "fifo".into(), options: PolicyOptions::default() }
+        Self { policy: "fifo".into(), options: PolicyOptions::default(), write_wait: None }
     }
 }

@@ -27,6 +27,9 @@ pub(super) struct Die {
     pub(super) array_ends: Instant,
     pub(super) suspended: OpSlot,
     pub(super) suspended_left: Duration,
+    /// When reads began to pass waiting writes, or to suspend one, since the last write, GC step or erase ended; kept only
+    /// where `scheduling.write_wait` bounds it.
+    pub(super) passed_since: Option<Instant>,
     /// Operations of idle-die GC that were interrupted, the first interrupted first: they go on once the die has been idle
     /// again.
     pub(super) paused: Queue,
@@ -49,6 +52,7 @@ impl Die {
             array_ends: Instant::ZERO,
             suspended: OpSlot::NONE,
             suspended_left: Duration::ZERO,
+            passed_since: None,
             paused: Queue::EMPTY,
             gc_operations: 0,
             queues: [Queue::EMPTY; RANKS + 1],

@@ -3,7 +3,8 @@
 //! A die has an array (which reads, programs, erases) and a register (which the bus fills and empties). A read
 //! takes array, then register and bus; a program register and bus, then array. Without cache mode one operation
 //! holds both from beginning to end; with it the next one of the same direction may use what is free. Suspended
-//! programs and erases let reads pass. Like operations on several planes may share one array time.
+//! programs and erases let reads pass, for a bounded time where the profile says so (`passing`). Like operations on
+//! several planes may share one array time.
 //!
 //! Invariants:
 //! - an operation is in one place until it is finished: in a queue of its die, in its array or register, suspended, in the
@@ -12,6 +13,7 @@
 //! - a die that has something to transfer is on the bus of its channel or waits for it.
 
 mod gc;
+mod passing;
 mod record;
 mod sense;
 
@@ -28,7 +30,7 @@ use super::queue::{Node, OpSlot, Operations};
 use super::scheduler::{Scheduler, ranks};
 use crate::account::TimeAccount;
 use crate::config::DriveConfig;
-use crate::event::{Event, EventQueue, Ticket, Timer};
+use crate::event::{Event, EventQueue, Ticket};
 use crate::ids::{ChannelId, DieId, Lpn};
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
@@ -46,6 +48,8 @@ struct Rules {
     cache_mode: bool,
     /// By class.
     ranks: [usize; 4],
+    /// Longest time that reads pass writes.
+    write_wait: Option<Duration>,
     gc: GcStepRules,
 }
 
@@ -76,6 +80,7 @@ impl Queued {
             multi_plane: flash.multi_plane && geometry.planes_per_die > 1,
             cache_mode: flash.cache_mode,
             ranks: ranks(config),
+            write_wait: config.scheduling.write_wait.map(|time| time.0),
             gc: GcStepRules {
                 copyback: flash.copyback,
                 preemptible: config.cleaning.preemptible,
@@ -243,7 +248,9 @@ impl Queued {
         if state.suspended.is_some() {
             return self.next_while_suspended(die, now, events);
         }
-        let rank = state.queues.iter().position(|queue| !queue.is_empty())?;
+        let first_rank = state.queues.iter().position(|queue| !queue.is_empty())?;
+        let rank = self.rank_in_turn(die, first_rank, now);
+        let state = &self.dies[die.index()];
         let first = state.queues[rank].first();
         let operation = &self.ops[first].operation;
         if operation.defer == Defer::UntilNextOperation && !state.is_wanted(&self.ops) {
@@ -257,39 +264,6 @@ impl Queued {
             Work::Gc(_) | Work::Erase(_) => false,
         };
         if can { self.pop(QueueId { die, rank }) } else { None }
-    }
-
-    /// While a program or erase is suspended only reads begin; after the last it is resumed.
-    fn next_while_suspended(&mut self, die: DieId, now: Instant, events: &mut EventQueue) -> Option<OpSlot> {
-        let rank = self.rank(Class::HostRead);
-        let state = &mut self.dies[die.index()];
-        if state.array.is_some() || state.register.is_some() {
-            return None;
-        }
-        let index = self.index.as_mut().expect("kept where the flash suspends");
-        let read = index.take_host_read(&mut self.ops, &mut state.queues[rank], QueueId { die, rank });
-        if read.is_none() {
-            (state.array, state.suspended) = (state.suspended, OpSlot::NONE);
-            state.array_ends = now + state.suspended_left;
-            state.array_timer = events.start_timer(state.array_ends, Event::Array(die));
-        }
-        read
-    }
-
-    /// Interrupts a program, an erase or GC for a read, where the flash can.
-    fn suspend(&mut self, die: DieId, now: Instant) {
-        let Some(overhead) = self.media.timing().suspend else { return };
-        let state = &mut self.dies[die.index()];
-        let running =
-            state.array_timer.is_running() && !state.register.is_some() && !state.suspended.is_some();
-        if !running || self.ops[state.array].operation.is_read() {
-            return;
-        }
-        state.suspended = state.array;
-        state.suspended_left = state.array_ends.since(now) + overhead;
-        state.array = OpSlot::NONE;
-        state.array_timer = Timer::STOPPED;
-        self.media.count_suspend();
     }
 
     /// The array time of a program and those that share it: with the summary, where one of them fills its block.
@@ -425,7 +399,11 @@ impl Scheduler for Queued {
         }
         let op = state.array;
         self.record_array_end(op, now);
+        let is_read = self.ops[op].operation.is_read();
         let state = &mut self.dies[die.index()];
+        if !is_read {
+            state.passed_since = None;
+        }
         match self.ops[op].operation.work {
             Work::Read(_) if state.register.is_some() => state.read_waits_for_register = true,
             Work::Read(_) => {

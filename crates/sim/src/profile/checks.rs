@@ -71,7 +71,7 @@ fn ranges(config: &DriveConfig) -> Vec<Refusal> {
     let mut found = [config.host.ranges(), config.link.ranges(), config.cleaning.ranges()].concat();
     found.extend(config.buffer.iter().flat_map(|buffer| buffer.ranges()));
     found.extend(config.replication.iter().flat_map(|replication| replication.ranges()));
-    found.extend(config.flash.ranges());
+    found.extend([config.scheduling.ranges(), config.flash.ranges()].concat());
     found.extend(flash::page(config).err());
     found
 }

@@ -205,6 +205,7 @@ fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
         ("flash.program=1h", "flash.program"),
         ("flash.erase=1h", "flash.erase"),
         ("flash.suspend=1h", "flash.suspend"),
+        ("scheduling.write_wait=1h", "scheduling.write_wait"),
         ("flash.bus_command=1h", "flash.bus_command"),
         ("host.submission=1h", "host.submission"),
         ("link.read_command=1h", "link.read_command"),

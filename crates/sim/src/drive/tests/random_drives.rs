@@ -281,6 +281,9 @@ fn profile(random: &mut Random) -> String {
         field(format_args!("options = {{ spread = {} }}", from(r, 1, 20)));
     }
     field(format_args!("[scheduling]\npolicy = \"{}\"", pick(r, &["fifo", "read-first"])));
+    if r.chance(0.3) {
+        field(format_args!("write_wait = \"{}\"", pick(r, &times)));
+    }
     field(format_args!("[initial]\nstate = \"{}\"", pick(r, &["fresh", "full", "fragmented"])));
     field(format_args!("[flash]\nchannels = {channels}\npackages = {packages}\ndies = {dies}"));
     field(format_args!("planes = {planes}\nblocks = {blocks}\npages = {pages}"));

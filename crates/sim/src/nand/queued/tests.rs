@@ -163,3 +163,57 @@ fn multi_plane_operations_are_counted_once_whatever_their_planes() {
         assert_eq!(flash.media.counters().multi_plane, count, "{work:?}");
     }
 }
+
+/// How long a program takes at a die that always has two reads from the moment on at which the program waits for its
+/// turn, or is in the array where it `has_begun`; `None` where it has not ended after 50 ms.
+fn program_under_reads(has_begun: bool, settings: &[(&str, &str)]) -> Option<Duration> {
+    let mut flash = one_die_set("2", settings);
+    let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
+    let read = |number| {
+        let owner = Owner::Request(RequestSlot(number));
+        Operation::read(owner, Class::HostRead, PlaneId(1), Read::of(Lpn(number), 4096))
+    };
+    let writer = Owner::Request(RequestSlot(0));
+    let mut program = Some(Operation::program(writer, PlaneId(0), Lpn(0), 4096));
+    if has_begun {
+        flash.enqueue(program.take().unwrap(), now, &mut events);
+        let (loaded, _, event) = events.pop().expect("the program is on the bus");
+        let Event::Bus(channel) = event else { unreachable!("the bus comes before the array") };
+        flash.bus_done(channel, loaded, &mut events, &mut Vec::new());
+        now = loaded + Duration::from_us(1);
+    }
+    let operations = [Some(read(1)), program, Some(read(2))];
+    operations.into_iter().flatten().for_each(|operation| flash.enqueue(operation, now, &mut events));
+    while now.since(Instant::ZERO) < Duration::from_ms(50) {
+        for operation in run_until_finished(&mut flash, &mut now, &mut events) {
+            match operation.work {
+                Work::Read(of) => flash.enqueue(read(of.lpn.0), now, &mut events),
+                _ => return Some(now.since(Instant::ZERO)),
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn write_wait_bounds_how_long_reads_pass_a_program() {
+    let suspend = ("flash.suspend", "20us");
+    let cases = [
+        (false, &[("scheduling.policy", "read-first")][..]),
+        (true, &[("scheduling.policy", "read-first"), suspend]),
+        (true, &[("scheduling.policy", "fifo"), suspend]),
+    ];
+    for (has_begun, settings) in cases {
+        assert_eq!(program_under_reads(has_begun, settings), None, "it waits as long as reads come");
+        let settings = [settings, &[("scheduling.write_wait", "2ms")]].concat();
+        let took = program_under_reads(has_begun, &settings).expect("reads pass for 2 ms");
+        let flash = one_die_set("2", &settings);
+        let timing = flash.media.timing();
+        // The wait may begin and end behind a read; the program is suspended once.
+        let read = timing.read + timing.bus(4096);
+        let own = timing.bus(4096) + timing.program + timing.suspend.unwrap_or_default();
+        let longest = Duration::from_ms(2) + read * 2 + own;
+        assert!(took <= longest, "{settings:?}: {took}, at most {longest}");
+        assert!(took >= Duration::from_ms(2), "reads pass until then: {took}");
+    }
+}
