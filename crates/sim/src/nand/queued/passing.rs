@@ -3,8 +3,9 @@
 //! Reads may pass for as long as they come, so that a die that always has one waiting never writes: each suspension
 //! also adds its cost to what is left. `scheduling.write_wait` bounds this, as data sheets bound the suspensions of a
 //! program: once reads have passed for that time, the die resumes what is suspended, or begins its next write, and
-//! finishes its array time before the next read. So a die under any load of reads ends an array time of a write in
-//! `write_wait`, one read and that array time.
+//! finishes it before the next read. So a die under any load of reads ends an array time of a write in `write_wait`, one
+//! read and that array time. GC goes on with the next step of its victim, which reads that wait already interrupt only
+//! where it is preemptible.
 
 use super::Queued;
 use crate::event::{Event, EventQueue, Timer};
