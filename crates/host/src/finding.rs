@@ -54,6 +54,8 @@ pub enum Finding {
         /// Number of the process.
         process: u32,
     },
+    /// The file is open in a program that this one cannot see, as outside a container, or in the kernel.
+    OpenUnseen,
     /// The file system passes requests on to another one, and shows neither other users of the file nor its other names.
     HiddenUse {
         /// Type of the file system, as the kernel names it.
@@ -87,6 +89,9 @@ impl fmt::Display for Finding {
                 write!(f, "{device} holds a file system with the file {file}, which {by} presents as a drive")
             }
             Self::Open { program, process } => write!(f, "it is open in {program} (process {process})"),
+            Self::OpenUnseen => {
+                f.write_str("it is open in a program that cannot be seen from here, as outside a container, or in the kernel")
+            }
             Self::HiddenUse { file_system } => {
                 write!(
                     f,

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `consent` | what the user has agreed to lose |
 //! | `open`, `target`, `usage`, `finding` | the type of a path, the users of its bytes, and the refusals |
+//! | `claim` | the lock of an open target, and whether a file is open elsewhere |
 //! | `same_file` | whether two paths lead to one file or device |
 //! | `signature`, `blkid` | known formats on it |
 //! | `file_device` | requests, slots and memory over one of the two engines |
@@ -24,6 +25,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod blkid;
+mod claim;
 mod clock;
 mod consent;
 mod create;

@@ -4,7 +4,9 @@
 //! requires [`Consent`]. A target that is in use, partitioned, or carries a known signature (including our own blocks) is
 //! still refused, with all findings, unless the consent repeats its path. A target opened for writing is claimed for this
 //! process: block devices by the kernel's exclusive open, both kinds by an advisory lock that a second Flashlane respects.
+//! What other programs may have changed before the claim is looked at again (`claim`).
 
+use crate::claim::{self, Lock};
 use crate::consent::{Change, Consent};
 use crate::depth::{DEPTH_DEFAULT, DEPTH_MAX};
 use crate::doubt::{Doubt, Doubts};
@@ -16,13 +18,12 @@ use crate::signature::Signature;
 use crate::target::{self, Target};
 use crate::usage;
 use flashlane_device::Profile;
-use rustix::fs::{FlockOperation, OFlags};
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Use of the operating system's page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub struct OpenOptions {
     pub path: PathBuf,
     /// Consent to the loss of data.
     pub consent: Consent,
+    /// The caller reads a target that it holds open, and locked, for writing.
+    pub is_held: bool,
     /// What the caller knows about Flashlane blocks that would be overwritten.
     pub own_data: OwnData,
     /// Requests in flight at once, 1 to [`DEPTH_MAX`]; the threads engine supports at most 64.
@@ -73,6 +76,7 @@ impl OpenOptions {
         Self {
             path: path.into(),
             consent: Consent::ReadOnly,
+            is_held: false,
             own_data: OwnData::Unknown,
             depth: DEPTH_DEFAULT,
             engine: EngineChoice::Automatic,
@@ -105,16 +109,7 @@ impl OpenOptions {
             return Err(OpenError::Depth { depth: self.depth });
         }
         let target = Target::resolve(&self.path)?;
-        self.check_consent(&target)?;
-        let mut doubts = Doubts::default();
-        let file = self.open_file(&target, &mut doubts)?;
-        // With O_NONBLOCK, io_uring would return EAGAIN for every request that it cannot complete at once.
-        let flags = rustix::fs::fcntl_getfl(&file).map_err(|e| self.os("look at", e.into()))?;
-        rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK).map_err(|e| self.os("set up", e.into()))?;
-        if !target.is(&file).map_err(|e| self.os("look at", e))? {
-            return Err(OpenError::Replaced { path: self.path.clone(), real: target.real });
-        }
-        self.lock(&target, &file, &mut doubts)?;
+        let (file, mut doubts) = self.claim(&target)?;
         let (path, real) = (self.path.clone(), target.real.clone());
         let extent = target.extent(&file).map_err(|e| self.os("measure", e))?;
         let buffered = doubts.contains(&Doubt::PageCacheNotBypassed);
@@ -162,8 +157,58 @@ impl OpenOptions {
         self.consent.allows(Change::Write)
     }
 
-    /// Checks that existing data may be overwritten.
-    fn check_consent(&self, target: &Target) -> Result<(), OpenError> {
+    /// Opens and locks the target, where its existing data may be overwritten. Also returns doubts about measurements.
+    fn claim(&self, target: &Target) -> Result<(File, Doubts), OpenError> {
+        let mut kept = None;
+        let mut tries_left = claim::LOCK_TRIES;
+        loop {
+            let (file, mut doubts) = match kept.take() {
+                Some(opened) => opened,
+                None => {
+                    self.check_consent(target, usage::survey)?;
+                    self.open_file(target)?
+                }
+            };
+            let lock = if self.is_held { Lock::Held } else { claim::lock(&file, self.writes()) };
+            match lock {
+                Lock::Busy if tries_left == 0 => {
+                    return Err(OpenError::Locked { path: self.path.clone(), real: target.real.clone() });
+                }
+                // Exclusive open protects a block device, and each time that it is closed the device manager locks it. A
+                // file is surveyed anew, since whoever has locked it may store data.
+                Lock::Busy => kept = target.block.then_some((file, doubts)),
+                Lock::Held | Lock::Unsupported => {
+                    if lock == Lock::Unsupported {
+                        doubts.raise(Doubt::NotExclusive);
+                    }
+                    self.check_claimed(target, &file)?;
+                    return Ok((file, doubts));
+                }
+            }
+            tries_left -= 1;
+            std::thread::sleep(claim::PAUSE);
+        }
+    }
+
+    /// Checks what other programs may have done before the target was claimed: stored data, or opened the file.
+    fn check_claimed(&self, target: &Target, file: &File) -> Result<(), OpenError> {
+        if matches!(self.consent, Consent::ReadOnly | Consent::DestroyUsed(_)) {
+            return Ok(());
+        }
+        if !target.block && claim::is_open_elsewhere(file) {
+            // The survey names the program, if it can be seen.
+            self.check_consent(target, usage::survey)?;
+            return self.check_consent(target, |_| Ok(vec![Finding::OpenUnseen]));
+        }
+        self.check_consent(target, usage::content)
+    }
+
+    /// Checks that existing data, of which `look` reports the signs, may be overwritten.
+    fn check_consent(
+        &self,
+        target: &Target,
+        look: impl FnOnce(&Target) -> io::Result<Vec<Finding>>,
+    ) -> Result<(), OpenError> {
         let (path, real) = (self.path.clone(), target.real.clone());
         let is_new = match &self.consent {
             Consent::ReadOnly => return Ok(()),
@@ -174,7 +219,7 @@ impl OpenOptions {
             Consent::NewFile => true,
             Consent::KeepBlocks | Consent::Destroy => false,
         };
-        let findings = usage::survey(target).map_err(|e| self.os("look at", e))?;
+        let findings = look(target).map_err(|e| self.os("look at", e))?;
         let mut findings = self.with_own(findings);
         findings.retain(|finding| !(is_new && matches!(finding, Finding::HiddenUse { .. })));
         if findings.is_empty() { Ok(()) } else { Err(OpenError::Refused { path, real, findings }) }
@@ -206,9 +251,23 @@ impl OpenOptions {
         findings
     }
 
-    /// Opens the target, with direct I/O unless the page cache is used, and, to write to a block device, exclusively.
-    fn open_file(&self, target: &Target, doubts: &mut Doubts) -> Result<File, OpenError> {
+    /// Opens the target, with direct I/O unless the page cache is used, and, to write to a block device, exclusively. Also
+    /// returns doubts about measurements.
+    fn open_file(&self, target: &Target) -> Result<(File, Doubts), OpenError> {
+        let (file, doubts) = self.open_with_flags(target)?;
+        // With O_NONBLOCK, io_uring would return EAGAIN for every request that it cannot complete at once.
+        let flags = rustix::fs::fcntl_getfl(&file).map_err(|e| self.os("look at", e.into()))?;
+        rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK).map_err(|e| self.os("set up", e.into()))?;
+        if !target.is(&file).map_err(|e| self.os("look at", e))? {
+            return Err(OpenError::Replaced { path: self.path.clone(), real: target.real.clone() });
+        }
+        Ok((file, doubts))
+    }
+
+    fn open_with_flags(&self, target: &Target) -> Result<(File, Doubts), OpenError> {
         let write = self.writes();
+        let mut doubts = Doubts::default();
+        let mut tries_left = claim::LOCK_TRIES;
         // O_NONBLOCK: the open must not hang if a pipe has replaced the target.
         let mut flags = libc::O_NOCTTY | libc::O_NONBLOCK;
         if self.page_cache != PageCache::Use {
@@ -222,7 +281,7 @@ impl OpenOptions {
         loop {
             let mut options = std::fs::OpenOptions::new();
             let error = match target.open(options.read(true).write(write).custom_flags(flags)) {
-                Ok(file) => return Ok(file),
+                Ok(file) => return Ok((file, doubts)),
                 Err(e) => e,
             };
             let (path, real) = (self.path.clone(), target.real.clone());
@@ -249,36 +308,12 @@ impl OpenOptions {
                     let findings = vec![Finding::Claimed { device }];
                     return Err(OpenError::Refused { path, real, findings });
                 }
-                _ => return Err(self.os("open", error)),
-            }
-        }
-    }
-
-    /// Locks against a second Flashlane: exclusively for writers, shared for readers.
-    fn lock(&self, target: &Target, file: &File, doubts: &mut Doubts) -> Result<(), OpenError> {
-        let operation = match self.writes() {
-            false => FlockOperation::NonBlockingLockShared,
-            true => FlockOperation::NonBlockingLockExclusive,
-        };
-        // The device manager locks a block device briefly after a writer closes it, and the kernel closes a killed
-        // program's files only after its rings are destroyed.
-        let mut tries_left = 40;
-        loop {
-            match rustix::fs::flock(file, operation) {
-                Ok(()) => return Ok(()),
-                Err(rustix::io::Errno::WOULDBLOCK) if tries_left > 0 => {
+                // Another program has a lease on the file, as this one while it claims one.
+                Some(libc::EWOULDBLOCK) if tries_left > 0 => {
                     tries_left -= 1;
-                    std::thread::sleep(Duration::from_millis(25));
+                    std::thread::sleep(claim::PAUSE);
                 }
-                Err(rustix::io::Errno::WOULDBLOCK) => {
-                    return Err(OpenError::Locked { path: self.path.clone(), real: target.real.clone() });
-                }
-                Err(rustix::io::Errno::INTR) => {}
-                // The file system does not support locks.
-                Err(_) => {
-                    doubts.raise(Doubt::NotExclusive);
-                    return Ok(());
-                }
+                _ => return Err(self.os("open", error)),
             }
         }
     }

@@ -41,17 +41,10 @@ pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     let length_bytes = if target.block { None } else { target.real.metadata().ok().map(|data| data.len()) };
     findings.extend(open_elsewhere(&Openers::new(proc, identities.clone(), length_bytes)));
     findings.extend(hidden_use(target, proc));
-    let file = target.open_to_read()?;
-    let length_bytes =
-        if target.block { target::block_device_length(&file)? } else { file.metadata()?.len() };
-    let mut shows_own = false;
-    match signatures(&file, length_bytes) {
-        Ok(found) => {
-            shows_own = found.iter().any(Signature::is_own);
-            findings.extend(found.into_iter().map(Finding::Signature));
-        }
-        Err(e) => findings.push(Finding::Unreadable { reason: format!("its bytes cannot be read: {e}") }),
-    }
+    let content = content(target)?;
+    let is_own = |finding: &Finding| matches!(finding, Finding::Signature(signature) if signature.is_own());
+    let shows_own = content.iter().any(is_own);
+    findings.extend(content);
     if let Storage::Block(number) = identities[0]
         && let Some(backing) = machine.devices.get(&number).and_then(|device| device.backing.as_ref())
     {
@@ -59,6 +52,20 @@ pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
         findings.extend(below.map(Finding::Signature));
     }
     Ok(findings)
+}
+
+/// Returns the reasons not to write to `target` that its bytes show.
+///
+/// # Errors
+/// As [`survey`].
+pub(crate) fn content(target: &Target) -> io::Result<Vec<Finding>> {
+    let file = target.open_to_read()?;
+    let length_bytes =
+        if target.block { target::block_device_length(&file)? } else { file.metadata()?.len() };
+    Ok(match signatures(&file, length_bytes) {
+        Ok(found) => found.into_iter().map(Finding::Signature).collect(),
+        Err(e) => vec![Finding::Unreadable { reason: format!("its bytes cannot be read: {e}") }],
+    })
 }
 
 /// Returns the signatures on a file or device of this length, by libblkid and our own table.

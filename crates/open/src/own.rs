@@ -8,15 +8,16 @@ use flashlane_layer::Lanes;
 use std::ops::Range;
 
 /// Finds the blocks that a real device holds, without writing. Where that fails, the signatures known to
-/// `flashlane_host` still count.
-pub(crate) fn own_data(device: &Real) -> OwnData {
+/// `flashlane_host` still count. `is_held` says that the caller holds the device open for writing.
+pub(crate) fn own_data(device: &Real, is_held: bool) -> OwnData {
+    let read_only = OpenOptions { is_held, ..read_only(device) };
     let found = match device.zoned {
-        None => lanes_on(device).map(|lanes| blocks_on(lanes, "Flashlane lanes")),
+        None => lanes_by(&read_only).map(|lanes| blocks_on(lanes, "Flashlane lanes")),
         Some(zoned) => {
             let zones = ZonedOptions {
                 lanes: zoned.lanes,
                 write_unit_bytes: zoned.write_unit_bytes,
-                ..ZonedOptions::new(read_only(device))
+                ..ZonedOptions::new(read_only)
             };
             zones.open().ok().map(|zones| blocks_on(zones, "zones"))
         }
@@ -27,7 +28,8 @@ pub(crate) fn own_data(device: &Real) -> OwnData {
 /// Returns the byte ranges of the blocks on the lanes over a real device, found without writing; none where they cannot
 /// be opened.
 pub(crate) fn block_ranges(device: &Real) -> Vec<Range<u64>> {
-    let blocks = lanes_on(device).and_then(|lanes| Blocks::open(lanes, BlockOptions::default()).ok());
+    let blocks =
+        lanes_by(&read_only(device)).and_then(|lanes| Blocks::open(lanes, BlockOptions::default()).ok());
     let Some(blocks) = blocks else { return Vec::new() };
     let range = |block: BlockInfo| {
         let address = block.address;
@@ -40,9 +42,9 @@ fn read_only(device: &Real) -> OpenOptions {
     OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::read_only(device.path()) }
 }
 
-/// Returns the lanes over a real device, opened read-only; `None` where they cannot be opened.
-fn lanes_on(device: &Real) -> Option<Lanes<FileDevice>> {
-    Lanes::open_checked(read_only(device).open().ok()?).ok()
+/// Returns the lanes over a real device; `None` where they cannot be opened.
+fn lanes_by(read_only: &OpenOptions) -> Option<Lanes<FileDevice>> {
+    Lanes::open_checked(read_only.open().ok()?).ok()
 }
 
 /// Describes the blocks on `device`, and damaged units that may have held some.

@@ -108,15 +108,29 @@ fn simulated(drive: &Simulated, options: &OpenOptions) -> Result<Built, OpenErro
 }
 
 fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
-    let path = device.path();
     let consent = options.consent_to_access();
-    let own_data = match &consent {
+    let looks_for_blocks = consent == Consent::Destroy;
+    let mut own = match &consent {
         Consent::KeepBlocks => OwnData::Preserved(Vec::new()),
-        Consent::Destroy => own_data(device),
+        Consent::Destroy => own_data(device, false),
         Consent::ReadOnly | Consent::NewFile | Consent::DestroyUsed(_) => OwnData::Unknown,
     };
+    loop {
+        let opened = open_real(device, options, own.clone())?;
+        // Another Flashlane may have stored blocks before this one held the device.
+        let held = if looks_for_blocks { own_data(device, true) } else { own.clone() };
+        if held == own {
+            return Ok(opened);
+        }
+        own = held;
+    }
+}
+
+/// Opens a real device, on which the caller knows of `own_data`.
+fn open_real(device: &Real, options: &OpenOptions, own_data: OwnData) -> Result<Built, OpenError> {
+    let path = device.path();
     let host = flashlane_host::OpenOptions {
-        consent,
+        consent: options.consent_to_access(),
         own_data,
         depth: options.depth,
         page_cache: options.page_cache,

@@ -4,7 +4,7 @@ use crate::files::{drain, open, scratch};
 use flashlane_device::{Device, Request, SubmitError};
 use flashlane_host::{Finding, OpenError, OpenOptions};
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
 
 fn refusal(options: OpenOptions) -> OpenError {
@@ -149,6 +149,40 @@ fn writers_lock_exclusively_and_readers_share() {
     let _one = open(&OpenOptions::read_only(file.path()));
     let _two = open(&OpenOptions::read_only(file.path()));
     assert!(matches!(refusal(OpenOptions::read_write(file.path())), OpenError::Locked { .. }));
+}
+
+/// Whoever holds the lock may store data, so that what was found before the lock was held says nothing.
+#[test]
+fn data_stored_while_waiting_for_the_lock_is_kept() {
+    let file = scratch(1 << 20);
+    let path = file.path();
+    let holder = fs::File::options().write(true).open(&path).unwrap();
+    holder.lock().unwrap();
+    let waiting = std::thread::spawn(move || OpenOptions::read_write(path).open().map(drop));
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    holder.write_all_at(b"SQLite format 3\0", 0).unwrap();
+    drop(holder);
+    let error = waiting.join().unwrap().expect_err("the file holds a database by now");
+    assert!(matches!(error, OpenError::Refused { .. }), "{error}");
+    assert!(error.to_string().contains("SQLite database"), "{error}");
+}
+
+/// As a program outside a container, or a user in the kernel.
+#[test]
+fn file_that_an_unseen_program_has_open_is_in_use() {
+    let file = scratch(1 << 16);
+    let path = file.path();
+    // The survey passes over the descriptors of this process.
+    let holders = [fs::File::open(&path), fs::File::options().write(true).open(&path)];
+    for holder in holders.map(Result::unwrap) {
+        let error = refusal(OpenOptions::read_write(&path));
+        let OpenError::Refused { findings, .. } = &error else { panic!("{error}") };
+        assert_eq!(findings[..], [Finding::OpenUnseen]);
+        assert!(error.to_string().contains("it is open"), "{error}");
+        open(&OpenOptions::read_write(&path).really(&path));
+        drop(holder);
+    }
+    open(&OpenOptions::read_write(&path));
 }
 
 #[test]

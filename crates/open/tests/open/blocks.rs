@@ -5,6 +5,8 @@ use flashlane_block::{FormatError, GetError, GetFailure, OpenError as BlockOpenE
 use flashlane_open::{Access, AnyBlockStore, BlocksError, Consent, OpenError, OpenOptions};
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
@@ -56,6 +58,33 @@ fn blocks_on_a_file_survive_reopening() {
     compare(&mut store, &stored);
     assert!(matches!(store.put(b"x"), Err(StoreError::Put(flashlane_block::PutError::ReadOnly))));
     assert!(store.delete(id).is_err());
+}
+
+/// Whoever holds the lock may store blocks, so that those found before the lock was held say nothing.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the wait for a lock is one in real time")]
+fn block_stored_while_waiting_for_the_lock_is_kept() {
+    let folder = folder();
+    let [empty, full] = ["empty", "full"].map(|name| folder.path().join(name));
+    let spec = |path: &Path| format!("lanes({})", path.display());
+    let divided = format!("lanes({},channels=2,unit=64KiB)", empty.display());
+    OpenOptions::new().create(4 * MIB).format_blocks(&divided).expect("a new file");
+    fs::copy(&empty, &full).expect("there is room");
+    let mut store = OpenOptions::new().open_blocks(&spec(&full), Access::ReadWrite).expect("its blocks");
+    store.put(b"a photo").expect("there is room");
+    drop(store);
+
+    let holder = fs::File::options().write(true).open(&empty).expect("it was made");
+    holder.lock_shared().expect("nobody has locked it");
+    let given = spec(&empty);
+    let waiting = std::thread::spawn(move || {
+        OpenOptions::new().consent(Consent::Destroy).format_blocks(&given).map(drop)
+    });
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    holder.write_all_at(&fs::read(full).expect("it was made"), 0).expect("there is room");
+    drop(holder);
+    let error = waiting.join().expect("it ends").expect_err("the file holds a block by now");
+    assert!(error.to_string().contains("1 block"), "{error}");
 }
 
 #[test]
