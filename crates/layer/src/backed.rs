@@ -76,6 +76,10 @@ impl Plan for Settings {
     fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
+
+    fn in_memory(&self) -> Option<Arc<dyn Plan>> {
+        self.file.as_ref().map(|_| Arc::new(Self { file: None }) as Arc<dyn Plan>)
+    }
 }
 
 /// Data for a device that models time only. A clone shares data in memory until one of the two writes to it, and data in a

@@ -95,6 +95,11 @@ pub(crate) trait Plan: fmt::Debug + Send + Sync {
     fn file(&self) -> Option<&Path> {
         None
     }
+
+    /// Returns the same layer with its data in memory; `None`, the default, for layers without a file.
+    fn in_memory(&self) -> Option<Arc<dyn Plan>> {
+        None
+    }
 }
 
 /// A layer with its settings.
@@ -118,6 +123,11 @@ impl Layer {
     /// Returns the file in which the layer keeps data, which [`Prepared::finish`] makes, or empties where it exists.
     pub fn file(&self) -> Option<&Path> {
         self.plan.file()
+    }
+
+    /// Returns the same layer, which keeps its data in memory even where its settings name a file.
+    pub fn in_memory(&self) -> Self {
+        Self { plan: self.plan.in_memory().unwrap_or_else(|| Arc::clone(&self.plan)), ..self.clone() }
     }
 
     /// Reads what the layer needs from `inner`. Nothing is written.

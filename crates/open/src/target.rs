@@ -187,8 +187,8 @@ impl Target {
         }
     }
 
-    /// Returns the same device with another initial state of its simulated drive (a value of `initial.state`); `None`
-    /// where the device is real.
+    /// Returns the same device with another initial state of its simulated drive (a value of `initial.state`), to measure
+    /// beside this one: layers keep its data in memory. `None` where the device is real.
     ///
     /// # Errors
     /// Those of [`Target::resolve`].
@@ -196,7 +196,18 @@ impl Target {
         let Some(config) = self.config() else { return Ok(None) };
         let key = if sets(&self.spec, STATE_SHORT) { STATE_SHORT } else { STATE };
         let spec = self.spec.with_setting(key, state).expect("the drive is simulated");
-        Self::resolve(&spec, &config.policies).map(Some)
+        Ok(Some(Self::resolve(&spec, &config.policies)?.in_memory()))
+    }
+
+    /// Returns the same device, with the data of its layers in memory: a file is of one device only.
+    fn in_memory(self) -> Self {
+        let resolved = match self.resolved {
+            Resolved::Layered { layer, inner } => {
+                Resolved::Layered { layer: layer.in_memory(), inner: Box::new(inner.in_memory()) }
+            }
+            other => other,
+        };
+        Self { resolved, ..self }
     }
 }
 
@@ -337,6 +348,14 @@ mod tests {
             assert_eq!(with(&given.replace("OWN", &own)), Some(expected.replace("OWN", &own)));
         }
         assert_eq!(with("./file"), None);
+    }
+
+    #[test]
+    fn device_in_another_state_leaves_the_bytes_file_alone() {
+        let text = "faulty(backed((sim:ssd-s,initial.state=full),file=./b))";
+        let fresh = target(text).with_state("fresh").unwrap().expect("it is simulated");
+        assert_eq!(fresh.to_string(), text.replace("full", "fresh"));
+        assert_eq!((fresh.bytes_file(), target(text).bytes_file()), (None, Some(Path::new("./b"))));
     }
 
     #[test]
