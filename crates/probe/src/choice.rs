@@ -60,22 +60,62 @@ pub(crate) fn within(
     bound_ns: f64,
     confirm: &mut Confirm<'_>,
 ) -> Result<Choice, Interruption> {
+    let at = match confirmed_within(bench, grid, bound_ns, confirm)? {
+        Some(at) => deepest_within(bench, grid, at, bound_ns, confirm)?,
+        None => shortest(bench, grid, confirm)?,
+    };
+    Ok(choice(grid, at, at))
+}
+
+/// Chooses again after `late`, a choice of [`within`] whose further measurements, `measured`, miss the bound. Latencies vary
+/// where that is so: a point beside it would be as late, so that only points of the grid are chosen.
+pub(crate) fn within_again(
+    bench: &mut Bench<'_>,
+    grid: &mut Grid,
+    late: &Cell,
+    measured: Measured,
+    bound_ns: f64,
+    confirm: &mut Confirm<'_>,
+) -> Result<Choice, Interruption> {
+    let same = |cell: &&mut Cell| (cell.size, cell.depth) == (late.size, late.depth);
+    grid.cells.iter_mut().find(same).expect("a choice is a cell of the grid").take(measured);
+    let at = match confirmed_within(bench, grid, bound_ns, confirm)? {
+        Some(at) => at,
+        None => shortest(bench, grid, confirm)?,
+    };
+    Ok(choice(grid, at, at))
+}
+
+/// Returns the fastest cell that meets the bound in a confirming measurement.
+fn confirmed_within(
+    bench: &mut Bench<'_>,
+    grid: &mut Grid,
+    bound_ns: f64,
+    confirm: &mut Confirm<'_>,
+) -> Result<Option<usize>, Interruption> {
     for _ in 0..MOST {
         let Some(at) = fastest_within(&grid.cells, bound_ns) else { break };
-        if grid.cells[at].confirmed.is_none() {
-            grid.confirm(bench, at, confirm)?;
-            continue;
+        if grid.cells[at].confirmed.is_some() {
+            return Ok(Some(at));
         }
-        let at = deepest_within(bench, grid, at, bound_ns, confirm)?;
-        return Ok(choice(grid, at, at));
+        grid.confirm(bench, at, confirm)?;
     }
+    Ok(None)
+}
+
+/// Returns the cell with the shortest 99th percentile, confirmed.
+fn shortest(
+    bench: &mut Bench<'_>,
+    grid: &mut Grid,
+    confirm: &mut Confirm<'_>,
+) -> Result<usize, Interruption> {
     let shortest = (0..grid.cells.len())
         .min_by(|&a, &b| grid.cells[a].p99_ns.total_cmp(&grid.cells[b].p99_ns))
         .expect("a grid has cells");
     if grid.cells[shortest].confirmed.is_none() {
         grid.confirm(bench, shortest, confirm)?;
     }
-    Ok(choice(grid, shortest, shortest))
+    Ok(shortest)
 }
 
 /// Returns the fastest cell that seems to meet the bound; of equally fast ones the shallowest.
@@ -163,9 +203,15 @@ impl Grid {
         confirm: &mut Confirm<'_>,
     ) -> Result<(), Interruption> {
         let measured = confirm(bench, &self.cells[at])?;
-        let cell = &mut self.cells[at];
-        (cell.rate, cell.p99_ns) = (measured.bandwidth_bytes_per_s, measured.latencies.p99_ns);
-        cell.confirmed = Some(measured);
+        self.cells[at].take(measured);
         Ok(())
+    }
+}
+
+impl Cell {
+    /// Replaces the estimate by a measurement.
+    fn take(&mut self, measured: Measured) {
+        (self.rate, self.p99_ns) = (measured.bandwidth_bytes_per_s, measured.latencies.p99_ns);
+        self.confirmed = Some(measured);
     }
 }

@@ -21,6 +21,9 @@ use std::collections::BTreeMap;
 /// Part of a never written drive that is filled for the measurement of reads: several times a drive's cache.
 const READ_AREA_BYTES: u64 = 512 << 20;
 
+/// Maximum number of points for random reads of which further measurements are made, where these miss a bound.
+const READ_CHOICES: usize = 4;
+
 /// Recommends points for random reads and scans.
 pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
     let part = prepare_read_area(session)?;
@@ -43,17 +46,46 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
         let mut grid = measure_grid(session, load, TestArea { area, bytes_each, lead_in_bytes }, page_bytes)?;
         let choice = choose(session, &mut grid, &mut confirm)?;
         if let Some(recommendation) = report(session, &grid, &choice, part, None) {
-            session.recommend(load.name(), recommendation.clone());
-            random_read = random_read.or((load == Load::RandomRead).then_some((choice, recommendation)));
+            session.recommend(load.name(), recommendation);
+            random_read = random_read.or((load == Load::RandomRead).then_some((grid, choice)));
         }
     }
     // Last, since these leave other data in the drive's cache.
-    if let Some((Choice { cell, measured, .. }, found)) = random_read {
-        let again = confirm::again(session.bench(), Load::RandomRead, area, budget, &cell)?;
-        let measured = measured.repeated(&again);
-        let (rate, range_bytes_per_s) = (Rate::from(&measured), measured.range_bytes_per_s);
-        session.recommend(Load::RandomRead.name(), Recommendation { rate, range_bytes_per_s, ..found });
+    match random_read {
+        Some((grid, choice)) => read_again(session, grid, choice, part),
+        None => Ok(()),
     }
+}
+
+/// Measures the point chosen for random reads again, and chooses another one where that misses the bound.
+fn read_again(
+    session: &mut Session<'_, '_>,
+    mut grid: Grid,
+    mut choice: Choice,
+    part: Option<Area>,
+) -> Result<(), Interruption> {
+    let (load, budget) = (Load::RandomRead, session.setup().budget);
+    let area = part.unwrap_or(whole(session));
+    let bound = bound(session, load);
+    let mut confirm = |bench: &mut Bench<'_>, cell: &Cell| confirm::reads(bench, load, part, budget, cell);
+    let mut choices = 1;
+    let measured = loop {
+        let again = confirm::again(session.bench(), load, area, budget, &choice.cell)?;
+        let measured = choice.measured.repeated(&again);
+        match bound {
+            Some(bound) if is_late(&measured, Some(bound)) && choices < READ_CHOICES => {
+                let (bench, late) = (session.bench(), choice.cell);
+                let bound_ns = bound.as_ns() as f64;
+                choice = choice::within_again(bench, &mut grid, &late, measured, bound_ns, &mut confirm)?;
+                choices += 1;
+            }
+            _ => break measured,
+        }
+    };
+    let reason =
+        advice_text::reason(load, &choice, bound) + &advice_text::conditions(&choice, part, session.state());
+    choice.measured = measured;
+    session.recommend(load.name(), recommendation(session, &choice, bound, part, None, reason));
     Ok(())
 }
 
