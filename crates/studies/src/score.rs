@@ -11,11 +11,12 @@ mod usual;
 mod wide;
 
 use flashlane_base::{Duration, Seed};
-use flashlane_probe::{Finding, Options, ProbeResult, Status, probe};
+use flashlane_probe::{Finding, Options, ProbeResult, Progress, Status, probe};
 use flashlane_result::feature::Feature;
 use flashlane_result::score::{Band, CpuTime, Failed, Mistake, SCORE_SCHEMA, Score, Tally, Wide};
 use flashlane_sim::{Drive, profile};
 use rayon::prelude::*;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The true structure of a drive. More than one value is right where two descriptions are the same drive to its host.
@@ -51,16 +52,15 @@ pub enum Range<'a> {
 
 /// Probes `drives` random drives on all cores; but for CPU times, the result does not depend on the number of cores.
 ///
-/// `watch` takes the number of drives done and returns whether to continue.
+/// `watch` takes the number of drives done and returns whether to continue. It is also called within drives, which take seconds
+/// each; a drive that it stops does not count.
 pub fn score(drives: u64, seed: Seed, range: Range<'_>, watch: &(dyn Fn(u64) -> bool + Sync)) -> Score {
     let done = AtomicU64::new(0);
     let probed: Vec<Probed> = (0..drives)
         .into_par_iter()
         .filter_map(|drive| {
-            if !watch(done.load(Ordering::Relaxed)) {
-                return None;
-            }
-            let probed = examine(drive, seed, range);
+            let go_on = || watch(done.load(Ordering::Relaxed));
+            let probed = go_on().then(|| examine(drive, seed, range, &go_on)).flatten()?;
             done.fetch_add(1, Ordering::Relaxed);
             Some(probed)
         })
@@ -115,8 +115,8 @@ enum Mark {
     NotDetermined,
 }
 
-/// Probes the `drive`-th drive and marks each answer.
-fn examine(drive: u64, seed: Seed, range: Range<'_>) -> Probed {
+/// Probes the `drive`-th drive and marks each answer. `None` where `go_on` stopped it.
+fn examine(drive: u64, seed: Seed, range: Range<'_>, go_on: &dyn Fn() -> bool) -> Option<Probed> {
     let random = &mut seed.derive_nth("score drive", drive).source();
     let (truth, profile) = match range {
         Range::Usual => usual::draw(random),
@@ -125,10 +125,24 @@ fn examine(drive: u64, seed: Seed, range: Range<'_>) -> Probed {
     let config = profile::parse("random drive", &profile, &[]).expect("only possible drives are drawn");
     let mut device = Drive::new(&config, seed.derive_nth("score device", drive));
     let seed = seed.derive_nth("score probe", drive);
-    let options = Options { may_write: true, structure_only: true, seed, ..Options::default() };
+    let mut is_stopped = false;
+    let mut watch = |_: &Progress| {
+        is_stopped = !go_on();
+        if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = Options {
+        may_write: true,
+        structure_only: true,
+        seed,
+        watch: Some(&mut watch),
+        ..Options::default()
+    };
     let cpu_time = || if let Range::Wide(clock) = range { clock() } else { Duration::ZERO };
     let before = cpu_time();
     let result = probe(&mut device, options);
+    if is_stopped {
+        return None;
+    }
     let cpu = cpu_time().saturating_sub(before);
     let error = match &result {
         Ok(result) => result.partial.clone(),
@@ -136,7 +150,7 @@ fn examine(drive: u64, seed: Seed, range: Range<'_>) -> Probed {
     };
     let failed = error.map(|error| Failed { drive, error, profile: profile.clone() });
     let answers = result.map_or(Vec::new(), |result| mark(drive, &result, &truth, &profile));
-    Probed { answers, failed, cpu }
+    Some(Probed { answers, failed, cpu })
 }
 
 fn mark(drive: u64, result: &ProbeResult, truth: &Truth, profile: &str) -> Vec<Answer> {
