@@ -1,5 +1,7 @@
 //! Errors of a probe.
 
+use flashlane_base::units::exact_bytes;
+
 /// Why an experiment ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Interruption {
@@ -18,7 +20,9 @@ pub enum ProbeError {
     #[error(transparent)]
     Interrupted(#[from] Interruption),
     /// The drive is too small to show structure.
-    #[error("the drive has {capacity_bytes} bytes; a probe needs at least {needed_bytes}")]
+    #[error(
+        "the device has {}, and a probe needs at least {}", exact_bytes(*capacity_bytes), exact_bytes(*needed_bytes)
+    )]
     TooSmall {
         /// Capacity of the drive.
         capacity_bytes: u64,

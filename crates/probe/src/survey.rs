@@ -33,7 +33,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     // The space after the area is trimmed for the link.
     let area_bytes = AREA_BYTES.min(capacity_bytes * 3 / 4) / AREA_UNIT_BYTES * AREA_UNIT_BYTES;
     if area_bytes < LEAST_AREA_BYTES {
-        let needed_bytes = LEAST_AREA_BYTES * 4 / 3 + 1;
+        let needed_bytes = (LEAST_AREA_BYTES * 4).div_ceil(3);
         return Err(ProbeError::TooSmall { capacity_bytes, needed_bytes });
     }
     let may_write = options.may_write && !device.profile().read_only;

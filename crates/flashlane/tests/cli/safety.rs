@@ -55,7 +55,7 @@ fn probe_of_a_real_device_only_reads() {
     let command = result["recommendation"]["random_read"]["command"].as_str().unwrap();
     assert!(command.ends_with(" --allow-page-cache") && !command.contains("--destroy-data"), "{command}");
     let (_dir, small) = file(b"");
-    refused(2, &["probe", text(&small), "--allow-page-cache"], &["1048576 bytes", "needs at least"]);
+    refused(2, &["probe", text(&small), "--allow-page-cache"], &["has 1 MiB", "needs at least 20 MiB"]);
 }
 
 #[test]

@@ -244,7 +244,8 @@ fn drive_of_depth_one_is_probed_completely() {
 fn too_small_drive_is_refused() {
     let mut drive = made(&[("capacity", "16MiB")]);
     let error = probe(&mut drive, options(Effort::Quick, 1)).unwrap_err();
-    assert!(matches!(error, ProbeError::TooSmall { capacity_bytes: 16_777_216, .. }), "{error}");
+    assert_eq!(error, ProbeError::TooSmall { capacity_bytes: 16 << 20, needed_bytes: 20 << 20 });
+    assert_eq!(error.to_string(), "the device has 16 MiB, and a probe needs at least 20 MiB");
 }
 
 #[test]

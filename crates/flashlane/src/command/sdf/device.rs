@@ -10,7 +10,7 @@ use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, Blocks, FormatError, Layout, OpenError as BlockOpenError};
 use flashlane_device::{Device, Profile};
 use flashlane_host::Finding;
-use flashlane_layer::Format;
+use flashlane_layer::{Format, LanesError, LayerError};
 use flashlane_open::{
     Access, AnyBlocks, BlocksError, Consent, Division, OpenError, OpenOptions, Target, formatting,
     refuse_store,
@@ -89,6 +89,13 @@ fn not_opened(target: &Target, error: BlocksError) -> Failure {
             "{error}; 'flashlane sdf format {} --create SIZE' creates a new one for blocks",
             quoted(&for_blocks(target))
         )),
+        BlocksError::Device(OpenError::Layer(LayerError::Lanes(LanesError::NotFormatted { device }))) => {
+            Failure::unusable(anyhow!(
+                "'{device}' is not divided into lanes. If the data on it may be lost, 'flashlane sdf format {} \
+                 --destroy-data' formats it for blocks",
+                quoted(&target.to_string())
+            ))
+        }
         BlocksError::Device(error) => error.into(),
         BlocksError::Open(error) => no_blocks(target, error),
         BlocksError::FormatInSpec { .. } => Failure::unusable(anyhow!(
