@@ -175,8 +175,15 @@ fn own_key<'a>(experiment: &impl Experiment, key: &'a str) -> Option<&'a str> {
     key.strip_prefix(experiment.key_prefix())?.strip_prefix('.')
 }
 
-/// Returns the number of points to measure in parallel.
+/// Returns the number of points to measure in parallel. Refuses a device that only one point could have.
 fn jobs(target: &Target, options: &SweepOptions) -> Result<usize, Failure> {
+    if let Some(file) = target.bytes_file() {
+        return Err(Failure::unusable(anyhow!(
+            "'{}' holds the bytes of one drive, and each measurement of a sweep begins with a new one: leave 'file' out, so \
+             that the bytes are kept in memory",
+            file.display()
+        )));
+    }
     let asked = options.jobs.map(usize::from);
     if target.is_simulated() {
         return Ok(asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)));

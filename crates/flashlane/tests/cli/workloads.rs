@@ -1,6 +1,6 @@
 //! Features of workloads: flushes, rates, verification, preconditioning, and fio's options.
 
-use crate::program::{done, flashlane, json, refused};
+use crate::program::{done, flashlane, json, refused, text};
 use std::fs;
 
 const SMALL: &str = "sim:ssd-s,capacity=64MiB,flash.blocks=16";
@@ -140,4 +140,18 @@ fn fio_file_that_names_the_device_by_another_path_is_no_mismatch() {
 #[test]
 fn fio_options_are_refused_with_a_hint() {
     refused(2, &["run", SMALL, "rw=randread,bs=4k,iodepth=32"], &["'random-read,size=4k,depth=32'"]);
+}
+
+/// A full drive takes long to prepare, so that the workload is checked on a fresh one first, which leaves the file alone.
+#[test]
+fn full_drive_keeps_its_bytes_in_a_new_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bytes");
+    let spec = format!("backed(({SMALL},initial.state=full),file={})", text(&file));
+    refused(2, &["run", &spec, "random-read,size=100B"], &["100"]);
+    let sweep = ["--sweep", "workload.depth=1,2"];
+    refused(2, &[&["run", &spec, "random-read"][..], &sweep].concat(), &["the bytes of one drive"]);
+    assert!(!file.exists(), "a refused command leaves no file");
+    done(&["run", &spec, "random-read,requests=10"]);
+    assert_eq!(fs::metadata(&file).unwrap().len(), 64 << 20);
 }
