@@ -8,6 +8,9 @@ use serde::{Deserialize, Deserializer};
 /// The name that stands for no replication among its policies, so that both can be compared by one setting.
 pub const NO_REPLICATION: &str = "none";
 
+/// Copies of a mapping unit, itself included, where the setting is absent.
+const COPIES: u32 = 4;
+
 /// Longest epoch.
 const LONGEST_EPOCH: Duration = Duration::from_s(3600);
 
@@ -19,8 +22,8 @@ pub struct ReplicationConfig {
     pub policy: String,
     /// Room for copies, as a share of the capacity. It is taken from over-provisioning.
     pub space: Share,
-    /// Copies of a mapping unit at most, itself included.
-    pub copies: u32,
+    /// Copies of a mapping unit at most, itself included; 4, or one a die where there are fewer, where absent.
+    pub copies: Option<u32>,
     /// From an access to its deadline, when the next copy is read or written; twice the time of a program where absent.
     pub delay: Option<Time>,
     /// How long the thresholds of idle periods hold before they are estimated anew.
@@ -36,7 +39,7 @@ impl Default for ReplicationConfig {
         Self {
             policy: "pblru".into(),
             space: Share(0.1),
-            copies: 4,
+            copies: None,
             delay: None,
             epoch: Time(flashlane_replication::EPOCH),
             queue: 256,
@@ -55,6 +58,11 @@ impl ReplicationConfig {
             }),
             range("replication.queue", self.queue, 1, 1 << 20),
         ])
+    }
+
+    /// The number of copies of a mapping unit at most, itself included, on a drive of `dies`.
+    pub(crate) fn most_copies(&self, dies: u32) -> u32 {
+        self.copies.unwrap_or(COPIES.min(dies))
     }
 
     /// The delay of a drive whose flash programs in `program`.

@@ -93,7 +93,7 @@ impl Replicator {
             pages: geometry.logical_units,
             chips: geometry.dies,
             slots_per_chip: geometry.replica_units / geometry.dies,
-            copies: replication.copies,
+            copies: replication.most_copies(geometry.dies),
         };
         let (name, options) = (&replication.policy, replication.options.options());
         let policy = config.policies.replication.build(name, shape.slots(), &options);

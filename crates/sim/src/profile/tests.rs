@@ -74,6 +74,16 @@ fn space_of_copies_that_does_not_fit_is_named() {
 }
 
 #[test]
+fn copies_fit_the_dies_where_they_are_not_given() {
+    let few = [("flash.channels", "2"), ("flash.packages", "1"), ("flash.dies", "1"), ("capacity", "1GiB")];
+    let replicated = [&few[..], &[("replication.policy", "pblru")]].concat();
+    assert!(drive("ssd-s", &replicated).is_ok());
+    let given = [&replicated[..], &[("replication.copies", "4")]].concat();
+    let error = drive("ssd-s", &given).unwrap_err();
+    assert!(error.to_string().contains("allowed with 2 dies: 2 to 2"), "{error}");
+}
+
+#[test]
 fn capacity_follows_from_over_provisioning() {
     let own = drive("msr-32g", &[]).unwrap();
     // DiskSim's reserve is a share of the flash: 15% of it are 17.6% of the capacity.

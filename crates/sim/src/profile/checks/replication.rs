@@ -21,8 +21,9 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
         format!("it is '{policy}', but the drive has one die; allowed with one die: 'none'")
     })?;
     let most = geometry.dies.min(MOST_COPIES);
-    require((2..=most).contains(&replication.copies), "replication.copies", || {
-        format!("it is {}; allowed with {} dies: 2 to {most}", replication.copies, geometry.dies)
+    let copies = replication.most_copies(geometry.dies);
+    require((2..=most).contains(&copies), "replication.copies", || {
+        format!("it is {copies}; allowed with {} dies: 2 to {most}", geometry.dies)
     })?;
     let share = replication.space.0;
     require(share > 0.0 && share <= 1.0 && geometry.replica_units > 0, "replication.space", || {
