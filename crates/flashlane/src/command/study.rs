@@ -74,7 +74,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     }
     let study = studied.result;
     output::deliver(&arguments.output, &study, None)?;
-    Ok(verdict(&study, arguments.output.out.as_deref()))
+    Ok(verdict(&study, arguments.effort.quick, arguments.output.out.as_deref()))
 }
 
 fn measure(
@@ -106,7 +106,7 @@ fn measure(
 }
 
 /// Returns whether everything was reproduced, and reports what was not. Finished measurements are saved in `out`.
-fn verdict(study: &StudyResult, out: Option<&Path>) -> Status {
+fn verdict(study: &StudyResult, is_quick: bool, out: Option<&Path>) -> Status {
     if let Some(reason) = &study.partial {
         let go_on = match out {
             Some(dir) => format!("the same command resumes with the measurements in {}", dir.display()),
@@ -117,7 +117,8 @@ fn verdict(study: &StudyResult, out: Option<&Path>) -> Status {
     }
     let missed = study.rows.iter().filter(|row| row.verdict == Verdict::Missed).count();
     if missed > 0 {
-        notify(&format!("{missed} of {} published quantities were missed", study.rows.len()));
+        let short = if is_quick { "; some may need the full length, without --quick" } else { "" };
+        notify(&format!("{missed} of {} published quantities were missed{short}", study.rows.len()));
         return Status::Failed;
     }
     Status::Done
@@ -199,8 +200,8 @@ mod tests {
 
     #[test]
     fn missed_verdicts_and_partial_studies_fail() {
-        assert_eq!(verdict(&study(Verdict::Reproduced, None), None), Status::Done);
-        assert_eq!(verdict(&study(Verdict::Missed, None), None), Status::Failed);
-        assert_eq!(verdict(&study(Verdict::Reproduced, Some("stopped")), None), Status::Failed);
+        assert_eq!(verdict(&study(Verdict::Reproduced, None), false, None), Status::Done);
+        assert_eq!(verdict(&study(Verdict::Missed, None), false, None), Status::Failed);
+        assert_eq!(verdict(&study(Verdict::Reproduced, Some("stopped")), false, None), Status::Failed);
     }
 }
