@@ -20,7 +20,7 @@ pub enum CreateError {
         path: PathBuf,
     },
     /// The length is zero or not a multiple of 4096 bytes.
-    #[error("'{}' cannot be {length_bytes} bytes long: a multiple of 4096 bytes is needed, and at least one", path.display())]
+    #[error("'{}' cannot be {} long: a multiple of 4 KiB is needed, and at least one", path.display(), exact_bytes(*length_bytes))]
     Length {
         /// As given.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum CreateError {
         path: PathBuf,
     },
     /// The operating system reports an error, such as a full disk.
-    #[error("cannot {action} '{}' after {done_bytes} bytes: {source}", path.display())]
+    #[error("cannot {action} '{}' after {}: {source}", path.display(), exact_bytes(*done_bytes))]
     Os {
         /// As given.
         path: PathBuf,

@@ -2,6 +2,7 @@
 
 use crate::depth::DEPTH_MAX;
 use crate::finding::Finding;
+use flashlane_base::units::exact_bytes;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -66,8 +67,8 @@ pub enum OpenError {
     },
     /// The target is shorter than one request.
     #[error(
-        "{} is {length_bytes} bytes long, but requests are multiples of {unit_bytes} bytes",
-        place(path, real)
+        "{} is {} long, but requests are multiples of {}",
+        place(path, real), exact_bytes(*length_bytes), exact_bytes(*unit_bytes)
     )]
     TooSmall {
         /// As given.

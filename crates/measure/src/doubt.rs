@@ -73,7 +73,7 @@ pub enum Doubt {
     },
     /// Too few requests for the tail percentiles.
     #[error(
-        "only {requests} requests were measured: a 99th percentile needs at least {needed}, of which {BEYOND} lie beyond it"
+        "only {requests} requests were measured: p99 needs at least {needed}, of which {BEYOND} lie beyond it"
     )]
     TooFewRequests {
         /// Requests measured.

@@ -34,7 +34,7 @@ fn latency(ns: f64) -> String {
 /// States why a point was chosen.
 pub(crate) fn reason(load: Load, choice: &Choice, bound: Option<Duration>) -> String {
     let mut text = match (bound, load) {
-        (Some(bound), _) => format!("the greatest bandwidth whose 99th percentile is within {bound}"),
+        (Some(bound), _) => format!("the greatest bandwidth whose p99 is within {bound}"),
         // The sustained rate is measured later than those compared, on a drive that has become more worn.
         (None, Load::RandomWrite) => format!(
             "the fewest bytes in flight that gave 90% or more of the best in short measurements, {} of {}",
@@ -128,12 +128,12 @@ pub(crate) fn bound_missed(
     Advice {
         about: load.name().into(),
         text: format!(
-            "{} of {}: no number in flight keeps the 99th percentile within {bound}",
+            "{} of {}: no number in flight keeps p99 within {bound}",
             load.title(),
             format_bytes(cell.size)
         ),
         evidence: format!(
-            "the shortest 99th percentile is {}, with {} in flight at {}{conditions}",
+            "the shortest p99 is {}, with {} in flight at {}{conditions}",
             latency(measured.latencies.p99_ns),
             cell.depth,
             format_rate(measured.bandwidth_bytes_per_s)

@@ -16,7 +16,7 @@ pub enum Doubt {
     Measured(#[from] Measured),
     /// Too few transactions for the tail percentiles.
     #[error(
-        "only {transactions} transactions were measured: a 99th percentile needs at least {needed}, of which {BEYOND} lie \
+        "only {transactions} transactions were measured: p99 needs at least {needed}, of which {BEYOND} lie \
          beyond it"
     )]
     TooFewTransactions {

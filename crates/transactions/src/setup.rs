@@ -1,6 +1,7 @@
 //! How transactions are run, and what must fit.
 
 use crate::recording::{Header, Refused};
+use flashlane_base::units::exact_bytes;
 use flashlane_base::{Duration, Seed};
 use flashlane_device::Profile;
 use flashlane_policy::pool::{FAMILY, Replacement, Shape};
@@ -120,9 +121,14 @@ impl Setup {
         let page = u64::from(header.page_bytes);
         for (unit, what) in [(profile.read_unit_bytes, "read"), (profile.write_unit_bytes, "write")] {
             if !page.is_multiple_of(unit.max(1)) {
-                let allowed =
-                    format!("a multiple of the {unit} bytes that device '{}' {what}s at once", profile.name);
-                return Err(Refused::new("the page size of the recording", page, &allowed).into());
+                let allowed = format!(
+                    "a multiple of the {} that device '{}' {what}s at once",
+                    exact_bytes(unit),
+                    profile.name
+                );
+                return Err(
+                    Refused::new("the page size of the recording", exact_bytes(page), &allowed).into()
+                );
             }
         }
         if profile.erase_unit_bytes > 0 {
@@ -131,10 +137,13 @@ impl Setup {
         }
         if header.bytes() > profile.capacity_bytes {
             let allowed = format!(
-                "at most {}, the bytes of device '{}': use a larger device, or record a smaller database",
-                profile.capacity_bytes, profile.name
+                "at most {}, the capacity of device '{}': use a larger device, or record a smaller database",
+                exact_bytes(profile.capacity_bytes),
+                profile.name
             );
-            return Err(Refused::new("the number of bytes of the database", header.bytes(), &allowed).into());
+            return Err(
+                Refused::new("the size of the database", exact_bytes(header.bytes()), &allowed).into()
+            );
         }
         self.policy(header)?;
         Ok(())

@@ -238,15 +238,11 @@ fn setups_that_do_not_fit_are_refused() {
     let profile = Fixed::new().profile;
     let default = Setup { clients: 4, ..Setup::default() };
     for (setup, header, refusal) in [
-        (
-            default.clone(),
-            header.clone(),
-            "the number of bytes of the database is 2147483648, must be at most 1073741824",
-        ),
+        (default.clone(), header.clone(), "the size of the database is 2 GiB, must be at most 1 GiB"),
         (
             default.clone(),
             Header { page_bytes: 2048, pages: 9, ..header.clone() },
-            "the page size of the recording is 2048, must be a multiple of the 4096 bytes that device 'fixed' writes",
+            "the page size of the recording is 2 KiB, must be a multiple of the 4 KiB that device 'fixed' writes",
         ),
         (
             Setup { clients: 0, ..default.clone() },

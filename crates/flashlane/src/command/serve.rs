@@ -227,7 +227,7 @@ fn warn_of_speed(target: &Target, options: &DeviceOptions) -> Result<(), Failure
     let late = flashlane_serve::trial_lateness().map_err(Failure::failed)?;
     if let Some(needed) = slowdown_needed(read, late).filter(|&needed| needed > slowdown) {
         notify(&format!(
-            "warning: this machine is late by {late} (99th percentile of a trial), and a read of '{target}' from flash takes {} \
+            "warning: this machine is late by {late} (p99 of a trial), and a read of '{target}' from flash takes {} \
              alone: results will hardly be valid; --slowdown {needed} or more would do{}",
             read * u64::from(slowdown),
             if runs_first { "" } else { ", or --first where other programs are what it waits for" }

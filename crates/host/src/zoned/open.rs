@@ -116,13 +116,16 @@ impl ZonedOptions {
         let write_unit_bytes = self.write_unit_bytes.unwrap_or(unit_bytes);
         let refuse = |reason| Err(ZonedError::WriteUnit { path: path(), write_unit_bytes, reason });
         if write_unit_bytes == 0 || !write_unit_bytes.is_multiple_of(read_unit_bytes) {
-            return refuse(format!("the drive takes multiples of {read_unit_bytes} bytes"));
+            return refuse(format!("the drive takes multiples of {}", exact_bytes(read_unit_bytes)));
         }
         if !unit_bytes.is_multiple_of(write_unit_bytes) {
-            return refuse(format!("a unit of {unit_bytes} bytes is no whole number of them"));
+            return refuse(format!("a unit of {} is no whole number of them", exact_bytes(unit_bytes)));
         }
         if write_unit_bytes > LENGTH_MAX_BYTES {
-            return refuse(format!("a write has at most {LENGTH_MAX_BYTES} bytes: give a smaller one"));
+            return refuse(format!(
+                "a write has at most {}: give a smaller one",
+                exact_bytes(LENGTH_MAX_BYTES)
+            ));
         }
         // All lanes have the same number of zones.
         usable.truncate((count / u64::from(lanes) * u64::from(lanes)) as usize);

@@ -191,7 +191,7 @@ fn invalid_options_are_refused_with_the_reason() {
     let empty = folder.path().join("empty");
     fs::write(&empty, "").unwrap();
     let words = refusal(OpenOptions::read_only(&empty)).to_string();
-    assert!(words.contains("is 0 bytes long"), "{words}");
+    assert!(words.contains("is 0 B long"), "{words}");
     for depth in [0, 5000] {
         let error = refusal(OpenOptions { depth, ..OpenOptions::read_only(&empty) });
         assert!(error.to_string().contains("1 to 4096"), "{error}");

@@ -91,7 +91,7 @@ fn cpu_table(wide: &Wide) -> Table {
     let time = |seconds: f64| Cell::exact(format!("{seconds:.2} s"), seconds.to_string());
     Table {
         title: "CPU time of a probe".into(),
-        columns: vec![Column::right("Median", "median_s"), Column::right("99th percentile", "p99_s")],
+        columns: vec![Column::right("Median", "median_s"), Column::right("p99", "p99_s")],
         rows: vec![Row::new(vec![time(wide.cpu.median_s), time(wide.cpu.p99_s)])],
         ..Table::default()
     }

@@ -130,7 +130,7 @@ impl Live {
     fn invalid(&self, stats: &Stats) -> Option<String> {
         match stats.lateness(self.slowdown?) {
             Lateness::Late { slowdown } => Some(format!(
-                "not valid: the 99th percentile of lateness is {:.0}% of the mean latency, and allowed are 10%: clients \
+                "not valid: p99 of lateness is {:.0}% of the mean latency, and allowed are 10%: clients \
                  measured this machine as well as the drive; --slowdown {slowdown} would do",
                 100.0 * stats.lateness_share()
             )),
