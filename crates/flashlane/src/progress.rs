@@ -37,8 +37,9 @@ const TICK: Duration = Duration::from_ms(200);
 /// Time of the first line; a shorter command prints none.
 const FIRST_LINE: Duration = Duration::from_s(3);
 const BETWEEN_LINES: Duration = Duration::from_s(10);
-/// Smallest share and time from which the remaining time is estimated.
-const LEAST_SHARE: f64 = 0.002;
+/// Smallest share and time from which the remaining time is estimated: before, what was timed may be no more than the
+/// making of a drive and its first requests, which are slower than later ones.
+const LEAST_SHARE: f64 = 0.02;
 const LEAST_TIME: Duration = Duration::from_s(1);
 /// Environment variable and value that turn progress off.
 const VARIABLE: (&str, &str) = ("FLASHLANE_PROGRESS", "never");
@@ -205,7 +206,8 @@ mod tests {
         let line = |share, s| state(share).line(Duration::from_s(s));
         assert_eq!(line(Some(0.25), 30), "reading a.trace: 25%, about 90 s to go");
         assert_eq!(line(Some(0.999), 30), "reading a.trace: 99%, about 0 s to go");
-        assert_eq!(line(Some(0.01), 60), "reading a.trace: 1%, about 99 min to go");
+        assert_eq!(line(Some(0.02), 60), "reading a.trace: 2%, about 49 min to go");
+        assert_eq!(line(Some(0.019), 60), "reading a.trace: 1%, the time to go is not known yet");
         assert_eq!(line(Some(0.0), 60), "reading a.trace: 0%, the time to go is not known yet");
         assert_eq!(line(None, 42), "reading a.trace: 40 s so far");
     }
