@@ -102,14 +102,19 @@ fn probe_result_has_its_schema() {
 }
 
 #[test]
-fn probe_accepts_a_profile_file_with_settings() {
+fn probe_accepts_a_profile_file_with_settings_and_a_bound() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("my.toml");
     fs::write(&file, done(&["profile", "show", "ssd-s"])).unwrap();
-    let result =
-        json(&["probe", &format!("sim:{},channels=16,mapping.policy=lba", file.display()), "--quick"]);
+    let device = format!("sim:{},channels=16,mapping.policy=lba", file.display());
+    let result = json(&["probe", &device, "--quick", "--page", "8KiB", "--p99", "1ms"]);
     assert_eq!(result["findings"]["interleaving_degree"]["value"], 16);
     assert_eq!(result["findings"]["mapping_policy"]["value"], "lba");
+    for load in ["random_read", "random_write"] {
+        let point = &result["recommendation"][load];
+        assert_eq!((&point["request_bytes"], &point["p99_bound_ns"]), (&8192.into(), &1e6.into()), "{load}");
+        assert!(point["p99_ns"].as_f64().unwrap() <= 1e6, "{load}: {point}");
+    }
 }
 
 #[test]
