@@ -68,18 +68,20 @@ pub(crate) fn within(
 }
 
 /// Chooses again after `late`, a choice of [`within`] whose further measurements, `measured`, miss the bound. Latencies vary
-/// where that is so: a point beside it would be as late, so that only points of the grid are chosen.
+/// where that is so: a point beside it would be as late, so that only points of the grid are chosen. The last choice is the
+/// point with the shortest percentile: where this one is late, too, no point keeps the bound.
 pub(crate) fn within_again(
     bench: &mut Bench<'_>,
     grid: &mut Grid,
-    late: &Cell,
-    measured: Measured,
+    (late, measured): (&Cell, Measured),
     bound_ns: f64,
+    is_last: bool,
     confirm: &mut Confirm<'_>,
 ) -> Result<Choice, Interruption> {
     let same = |cell: &&mut Cell| (cell.size, cell.depth) == (late.size, late.depth);
     grid.cells.iter_mut().find(same).expect("a choice is a cell of the grid").take(measured);
-    let at = match confirmed_within(bench, grid, bound_ns, confirm)? {
+    let found = if is_last { None } else { confirmed_within(bench, grid, bound_ns, confirm)? };
+    let at = match found {
         Some(at) => at,
         None => shortest(bench, grid, confirm)?,
     };

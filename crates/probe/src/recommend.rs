@@ -15,7 +15,7 @@ use crate::session::{FILL_BYTES, Session};
 use crate::writes::{self, WriteHistory};
 use flashlane_base::Duration;
 use flashlane_result::feature::Feature;
-use flashlane_result::probe::{Finding, Rate, Recommendation, Status, Writes};
+use flashlane_result::probe::{Advice, Finding, Rate, Recommendation, Status, Writes};
 use std::collections::BTreeMap;
 
 /// Part of a never written drive that is filled for the measurement of reads: several times a drive's cache.
@@ -57,7 +57,8 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
     }
 }
 
-/// Measures the point chosen for random reads again, and chooses another one where that misses the bound.
+/// Measures the point chosen for random reads again, and chooses another one where that misses the bound. Where the last
+/// choice misses it, too, withdraws the recommendation.
 fn read_again(
     session: &mut Session<'_, '_>,
     mut grid: Grid,
@@ -74,18 +75,26 @@ fn read_again(
         let measured = choice.measured.repeated(&again);
         match bound {
             Some(bound) if is_late(&measured, Some(bound)) && choices < READ_CHOICES => {
-                let (bench, late) = (session.bench(), choice.cell);
-                let bound_ns = bound.as_ns() as f64;
-                choice = choice::within_again(bench, &mut grid, &late, measured, bound_ns, &mut confirm)?;
                 choices += 1;
+                let (bench, late) = (session.bench(), (&choice.cell, measured));
+                let (bound_ns, is_last) = (bound.as_ns() as f64, choices == READ_CHOICES);
+                choice = choice::within_again(bench, &mut grid, late, bound_ns, is_last, &mut confirm)?;
             }
             _ => break measured,
         }
     };
-    let reason =
-        advice_text::reason(load, &choice, bound) + &advice_text::conditions(&choice, part, session.state());
+    let conditions = advice_text::conditions(&choice, part, session.state());
     choice.measured = measured;
-    session.recommend(load.name(), recommendation(session, &choice, bound, part, None, reason));
+    match bound_missed(load, &choice, bound, part, &conditions) {
+        Some(advice) => {
+            session.withdraw(load.name());
+            session.advise(advice);
+        }
+        None => {
+            let reason = advice_text::reason(load, &choice, bound) + &conditions;
+            session.recommend(load.name(), recommendation(session, &choice, bound, part, None, reason));
+        }
+    }
     Ok(())
 }
 
@@ -220,16 +229,28 @@ fn report(
             session.setup().capacity_bytes,
         );
     }
-    match bound {
-        Some(bound) if is_late(&choice.measured, Some(bound)) => {
-            session.advise(advice_text::bound_missed(grid.load, bound, choice, area, &conditions));
+    match bound_missed(grid.load, choice, bound, area, &conditions) {
+        Some(advice) => {
+            session.advise(advice);
             None
         }
-        _ => {
+        None => {
             let reason = advice_text::reason(grid.load, choice, bound) + &conditions;
             Some(recommendation(session, choice, bound, area, writes, reason))
         }
     }
+}
+
+/// Returns the advice that no point meets the bound, where that is so; `choice` is the nearest one.
+fn bound_missed(
+    load: Load,
+    choice: &Choice,
+    bound: Option<Duration>,
+    area: Option<Area>,
+    conditions: &str,
+) -> Option<Advice> {
+    let missed = bound.filter(|_| is_late(&choice.measured, bound));
+    missed.map(|bound| advice_text::bound_missed(load, bound, choice, area, conditions))
 }
 
 fn recommendation(

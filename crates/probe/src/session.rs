@@ -182,6 +182,11 @@ impl<'a, 'p> Session<'a, 'p> {
         self.outcome.recommendations.insert(load.into(), recommendation);
     }
 
+    /// Takes a recommendation back, of which further measurements do not hold.
+    pub(crate) fn withdraw(&mut self, load: &str) {
+        self.outcome.recommendations.remove(load);
+    }
+
     pub(crate) fn warn(&mut self, code: impl Into<WarningCode>, message: &str) {
         self.outcome.warnings.push(Warning::new(code, message));
     }
