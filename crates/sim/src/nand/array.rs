@@ -47,18 +47,7 @@ macro_rules! each {
 impl FlashArray {
     /// The array of a profile. Requires: `config` is validated.
     pub fn new(config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
-        let (flash, ranks) = (&config.flash, ranks(config));
-        let in_order = config.lanes.is_none()
-            && geometry.dies == geometry.channels
-            && !flash.cache_mode
-            && !flash.multi_plane
-            && geometry.units_per_page == 1
-            && flash.suspend.is_none()
-            && (flash.copyback
-                && !config.cleaning.preemptible
-                && config.cleaning.defer != DeferGc::BehindHost)
-            && ranks.iter().all(|rank| *rank == ranks[0]);
-        let scheduler = match in_order {
+        let scheduler = match serves_in_order(config, geometry) {
             true => AnyScheduler::InOrder(InOrder::new(config, geometry, seed)),
             false => AnyScheduler::Queued(Queued::new(config, geometry, seed)),
         };
@@ -192,4 +181,26 @@ impl FlashArray {
     pub(crate) fn cut_power(&mut self) {
         each!(mut self, scheduler => scheduler.cut_power());
     }
+}
+
+/// Returns whether the end of each operation is known when it is queued, so that no die needs a queue.
+fn serves_in_order(config: &DriveConfig, geometry: &Geometry) -> bool {
+    let (flash, cleaning, ranks) = (&config.flash, &config.cleaning, ranks(config));
+    let has_own_bus = geometry.dies == geometry.channels;
+    let nothing_bypasses = ranks.iter().all(|rank| *rank == ranks[0]);
+    let nothing_interrupts = flash.suspend.is_none() && !cleaning.preemptible;
+    let nothing_overlaps = !flash.cache_mode && !flash.multi_plane;
+    // Reads of one page share a sense, and its programs wait for each other.
+    let unit_is_page = geometry.units_per_page == 1;
+    // GC keeps to its die, in one piece: without copyback it moves units over the bus, or it waits for the host's operations.
+    let gc_is_one_time = flash.copyback && cleaning.defer != DeferGc::BehindHost;
+    // Software-defined flash (`crate::Sdf`) always has queues.
+    let has_no_lanes = config.lanes.is_none();
+    has_own_bus
+        && nothing_bypasses
+        && nothing_interrupts
+        && nothing_overlaps
+        && unit_is_page
+        && gc_is_one_time
+        && has_no_lanes
 }

@@ -129,11 +129,14 @@ impl InOrder {
         let own = OwnTimes { deferred: line.deferred, ..own };
         let ends = line.free_at.max(now) + own.total();
         (line.free_at, line.deferred) = (ends, Duration::ZERO);
+        debug_assert!(
+            line.under_way.back().is_none_or(|(last_ends, _)| *last_ends <= ends),
+            "a die serves in order"
+        );
         if let Some((last_ends, last)) = line.under_way.back_mut()
             && last.owner == operation.owner
             && matches!(operation.owner, Owner::Request(_))
         {
-            debug_assert!(*last_ends <= ends, "a die serves in order");
             let joined = match (&mut last.work, operation.work) {
                 (Work::Program(Program { units, bus_bytes, .. }), Work::Program(next))
                     if self.joins_programs =>

@@ -6,6 +6,16 @@
 //! programs and erases let reads pass, for a bounded time where the profile says so (`passing`). Like operations on
 //! several planes may share one array time.
 //!
+//! ```text
+//! enqueue ─> push: into a queue of the die (multi-plane groups wait: `groups`)
+//! begin ─> next_operation (GC in steps: `queued::gc`; reads that pass: `passing`)
+//!   read:    run_array … array_done, start_read_transfer ─> want_bus … bus_done, finish
+//!   program: want_bus … bus_done, run_loaded ─> run_array … array_done, finish_group
+//! ```
+//!
+//! "…" is time. Of the operations that finish, those that something waits for reach the drive by `hand_over_finished` of
+//! `kernel::run`. A drive has either these dies or those of `in_order`: `array` chooses.
+//!
 //! Invariants:
 //! - an operation is in one place until it is finished: in a queue of its die, in its array or register, suspended, in the
 //!   queue of paused GC, or joined to one that is;
