@@ -122,7 +122,8 @@ pub(crate) struct WriteBuffer {
     draining: usize,
     /// Most units that are chosen or draining, where units are chosen one by one.
     most_chosen: usize,
-    high: usize,
+    /// Units that may be dirty, chosen or draining before any is chosen to make room.
+    high_watermark_units: usize,
     /// Most units of a batch, where units are chosen in batches.
     batch: Option<u32>,
     /// Whether a unit waits until its package has programmed the buffer's unit before.
@@ -188,7 +189,7 @@ impl WriteBuffer {
             chosen_or_draining: 0,
             draining: 0,
             most_chosen: (geometry.dies * config.drain_per_die) as usize,
-            high: (config.high_watermark.0 * f64::from(slots)) as usize,
+            high_watermark_units: (config.high_watermark.0 * f64::from(slots)) as usize,
             batch: config.batch_pages_per_package.map(|pages| pages * packages),
             in_order: config.batch_pages_per_package.is_some() && policy.queues() == Queues::One,
             most_on_channel,
@@ -319,9 +320,14 @@ impl WriteBuffer {
         self.entries[slot.index()].plane
     }
 
-    /// Chooses the next unit to drain, if one should now: because of the watermark or a full buffer, or because a drain is
-    /// `forced` for this cause. It may no longer be [wanted](Self::is_wanted).
-    pub(crate) fn drain(&mut self, forced: Option<DrainCause>, now: Instant) -> Option<(BufferSlot, Entry)> {
+    /// Chooses units to drain, if some should now: because of the watermark or a full buffer, or because a drain is `forced`
+    /// for this cause. Then starts the drain of the next chosen unit that its channel and package have room for, which may no
+    /// longer be [wanted](Self::is_wanted).
+    pub(crate) fn start_next_drain(
+        &mut self,
+        forced: Option<DrainCause>,
+        now: Instant,
+    ) -> Option<(BufferSlot, Entry)> {
         match self.batch {
             None => self.choose_ahead(forced),
             Some(most) => self.choose_batch(most, forced),
@@ -341,7 +347,8 @@ impl WriteBuffer {
     }
 
     fn choose_ahead(&mut self, forced: Option<DrainCause>) {
-        let wanted = self.dirty > 0 && (forced.is_some() || self.dirty + self.chosen_or_draining > self.high);
+        let is_above = self.dirty + self.chosen_or_draining > self.high_watermark_units;
+        let wanted = self.dirty > 0 && (forced.is_some() || is_above);
         if !wanted || self.chosen_or_draining >= self.most_chosen || !self.drain_queue.is_empty() {
             return;
         }
@@ -470,6 +477,15 @@ impl WriteBuffer {
 
     /// The unit in `slot` is on flash, or never will be: its slot is free.
     pub(crate) fn release(&mut self, slot: BufferSlot, now: Instant) {
+        let stage = self.entries[slot.index()].stage;
+        debug_assert!(
+            !matches!(stage, Stage::Free | Stage::Clean | Stage::Dirty),
+            "{stage:?} was not chosen"
+        );
+        debug_assert!(
+            0 < self.draining && self.draining <= self.chosen_or_draining,
+            "only chosen units drain"
+        );
         self.end_count(slot, now);
         self.chosen_or_draining -= 1;
         self.draining -= 1;

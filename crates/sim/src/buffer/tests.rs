@@ -19,7 +19,7 @@ fn rewriting_a_unit_does_not_delay_a_waiting_flush() {
     let epoch = buffer.begin_flush();
     for new in 4..12 {
         buffer.admit(Lpn(0), Parts::WHOLE, 0, || None);
-        let (slot, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
+        let (slot, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
         buffer.release(slot, Instant::ZERO);
         if buffer.is_flushed(epoch) {
             return;
@@ -46,7 +46,7 @@ fn small() -> WriteBuffer {
 fn bypassing_write_supersedes_buffered_versions() {
     let mut buffer = small();
     buffer.admit(Lpn(0), Parts::WHOLE, 0, || None);
-    let (chosen, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
+    let (chosen, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     let epoch = buffer.begin_flush();
     assert_eq!(buffer.admit(Lpn(0), Parts::WHOLE, 1, || None), Admission::New);
     assert_eq!(buffer.forget(Lpn(0)), Some(Unflushed { since: 0, epoch }));
@@ -58,10 +58,10 @@ fn bypassing_write_supersedes_buffered_versions() {
 fn superseded_version_is_not_programmed_after_a_newer_one() {
     let mut buffer = small();
     buffer.admit(Lpn(0), Parts::WHOLE, 0, || None);
-    let (first, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
+    let (first, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     let epoch = buffer.begin_flush();
     buffer.admit(Lpn(0), Parts::WHOLE, 1, || None);
-    let (second, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
+    let (second, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     buffer.start_program(second, PlaneId(0), Instant::ZERO);
     buffer.admit(Lpn(0), Parts::WHOLE, 2, || None);
     assert!(!buffer.is_wanted(first));
@@ -90,7 +90,9 @@ fn versions_reach_flash_in_order_and_before_their_flush_ends() {
                     buffered.push(write);
                 }
                 1 => chosen.extend(
-                    buffer.drain(Some(DrainCause::Flush), Instant::ZERO).map(|(slot, _)| (slot, write)),
+                    buffer
+                        .start_next_drain(Some(DrainCause::Flush), Instant::ZERO)
+                        .map(|(slot, _)| (slot, write)),
                 ),
                 2 if !chosen.is_empty() => {
                     let (slot, version) = chosen.swap_remove(random.below(chosen.len() as u64) as usize);

@@ -20,7 +20,7 @@ pub(super) struct Counts {
 pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, counts: &Counts) -> Counters {
     let Counts { reads, writes, lock_waits } = counts;
     let (flash, ftl, drains) = (kernel.flash().counters(), translation.counters(), &writes.drains);
-    let programmed = ftl.host_units + ftl.moved_units + ftl.parity_units + ftl.padded_units;
+    let programmed = ftl.host_units + ftl.moved_units + ftl.parity_units + ftl.left_empty_units;
     let mut list = vec![
         ("host_reads", reads.reads),
         ("host_writes", writes.writes),
@@ -66,7 +66,7 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
         ("link_busy_ns", kernel.link().busy_ns()),
     ];
     if translation.pads_pages() {
-        list.push(("pages_left_empty", ftl.padded_units));
+        list.push(("pages_left_empty", ftl.left_empty_units));
     }
     translation.add_counters_of_mechanisms(&mut list);
     Counters(list)

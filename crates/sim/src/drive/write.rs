@@ -13,14 +13,14 @@
 //!          … the flash array … Drive::flash_operation_finished
 //! ```
 //!
-//! "…" is time. A command needs the link only together with data: that of a write, trim or flush crosses it with the write's
-//! data, that of a read with the first mapping units that it returns. So a read starts, and a write waits for the read/write
-//! lock, before the command has crossed the link. The functions of [`Drive`](super::Drive) are in `drive`, all others of
-//! the first two paths here. The states of the request stand in `request`, those of a buffered mapping unit in
-//! `crate::buffer`. [`WritePath`] owns the buffer and the requests that wait for it; it uses the kernel for time, link and
-//! flash, and the translation for places. Calls of the kernel with *charge* or *account* in their name record where time
-//! goes, and change nothing else. Where the buffer's policy keeps units that were read, [`ReadPath`](super::read::ReadPath)
-//! fills the buffer, too.
+//! "…" is time, the flash array that of `crate::nand`. The command of a write crosses the link with its data, that of a read
+//! with the first mapping units that it returns; a trim or flush sends it alone. So a read starts, and a write waits for the
+//! read/write lock, before the command has crossed the link. The functions of [`Drive`](super::Drive) are in `drive`, those of
+//! the kernel in `crate::kernel`, all others of the first two paths here. The states of the request stand in `request`, those
+//! of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns the buffer and the requests that wait for it; it uses the
+//! kernel for time, link and flash, and the translation for places. Calls of the kernel with *charge* or *account* in their
+//! name record where time goes, and change nothing else. Where the buffer's policy keeps units that were read,
+//! [`ReadPath`](super::read::ReadPath) fills the buffer, too.
 //!
 //! Invariants:
 //! - writes that wait for room in the buffer get it in order of arrival;
@@ -254,7 +254,7 @@ impl WritePath {
                 kernel.release_groups();
             }
             let Some(buffer) = &mut self.buffer else { return };
-            let Some((slot, entry)) = buffer.drain(forced, kernel.now()) else { return };
+            let Some((slot, entry)) = buffer.start_next_drain(forced, kernel.now()) else { return };
             let nothing_to_pad = entry.pad && translation.plane_of(entry.lpn).is_none();
             if nothing_to_pad || !buffer.is_wanted(slot) {
                 self.release(kernel, translation, slot);

@@ -443,7 +443,7 @@ impl PageMapped {
             let rest = end - open.written;
             open.written = end;
             self.free_units[plane.index()] -= rest;
-            self.counters.padded_units += u64::from(rest);
+            self.counters.left_empty_units += u64::from(rest);
             if rest > 0 && self.pacer.is_some() {
                 self.pace(plane, rest, due);
             }

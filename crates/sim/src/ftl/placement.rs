@@ -71,7 +71,7 @@ pub struct FtlCounters {
     /// Units placed for the host.
     pub host_units: u64,
     /// Units left empty in flash pages that were programmed before they were full.
-    pub padded_units: u64,
+    pub left_empty_units: u64,
     /// Units moved by GC, merging and wear leveling.
     pub moved_units: u64,
     /// Units of these that paced GC moved while the plane had less free space than it keeps, whole victims included.
