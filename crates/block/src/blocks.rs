@@ -7,7 +7,7 @@
 //! Engine::queue_write     Scheduler::queue_write (lane queue), dispatch
 //! Scheduler::dispatch     submit_write: least_worn unit; header and footer; Port::submit; if accepted, unit table: start_write
 //!   … the device writes …
-//! Engine::step            Port::reap; Scheduler::complete ─> note_write_end (unit table: write_completed) ─> Event::Written
+//! Engine::step            Port::reap; Scheduler::complete ─> note_write_end (unit table: write_completed) ─> Event::WriteEnded
 //! Engine::handle          handle_write ─> enter_written (block table: put_completed; completions: finish)
 //! Engine::step, then      superblock if due, dispatch, unplaced writes
 //! Blocks::reap            returns it

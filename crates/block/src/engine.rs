@@ -354,7 +354,7 @@ impl<D: DataDevice> Engine<D> {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Read { read, result } => self.handle_read(read, result),
-            Event::Written { write, result, retired } => self.handle_write(write, result, retired),
+            Event::WriteEnded { write, result, retired } => self.handle_write(write, result, retired),
             Event::Erased { address, cause, result } => self.handle_erase(address, cause, result),
         }
     }

@@ -7,10 +7,11 @@
 //! Invariants:
 //! - The scheduler changes the state of a unit when the device has accepted a request for it and when the request completes.
 //!   An operation that the device could not take yet leaves no trace. Deletes and releases are the engine's.
-//! - Every operation that the device served or refused leaves as one [`Event`]: returned by [`complete`](Scheduler::complete),
-//!   or kept for [`take_event`](Scheduler::take_event).
-//! - Units are written, and erased in the background, only while [`Phase::Ready`]; otherwise a unit is erased only by
-//!   [`submit_erase`](Scheduler::submit_erase).
+//! - Every operation that the device served or refused, and every write that finds no unit, leaves as one [`Event`]: returned
+//!   by [`complete`](Scheduler::complete), or kept for [`take_event`](Scheduler::take_event). One that waits leaves without an
+//!   event by [`take_waiting`](Scheduler::take_waiting) and [`take_waiting_writes`](Scheduler::take_waiting_writes).
+//! - Units are never written while [`Phase::Opened`], and erased in the background only while [`Phase::Ready`]; otherwise a
+//!   unit is erased only by [`submit_erase`](Scheduler::submit_erase).
 
 use crate::error::{GetFailure, PutFailure};
 use crate::lane::LaneQueue;
@@ -31,8 +32,9 @@ pub(crate) enum Event {
         read: BlockRead,
         result: Result<Buffer, GetFailure>,
     },
-    /// With the unit that was written, or taken out of use because of it.
-    Written {
+    /// A write that the device served or refused, or for which there was no unit. With the unit that was written, or taken
+    /// out of use because of it.
+    WriteEnded {
         write: Write,
         result: Result<UnitAddress, PutFailure>,
         retired: Option<UnitAddress>,
@@ -279,6 +281,7 @@ impl<D: DataDevice> Scheduler<D> {
 
     /// Submits the first write of a lane.
     fn submit_write(&mut self, lane: u32, limits: SuperblockLimits) -> Next {
+        assert!(self.phase != Phase::Opened, "units are written once what a power cut left is erased");
         let at = lane as usize;
         let first = self.lanes[at].first_write().expect("a write waits");
         let superblock_needs_unit = first.is_block() && !self.room().may_block_take_unit(limits);
@@ -319,7 +322,7 @@ impl<D: DataDevice> Scheduler<D> {
                 self.units.write_refused(address);
                 let write = returned_write(operation, buffer);
                 let result = Err(PutFailure::Refused(refusal));
-                self.events.push_back(Event::Written { write, result, retired: None });
+                self.events.push_back(Event::WriteEnded { write, result, retired: None });
                 Next::Continue
             }
         }
@@ -347,7 +350,7 @@ impl<D: DataDevice> Scheduler<D> {
         }
         let write = self.lanes[lane as usize].pop_write().expect("a write waits");
         self.lanes[lane as usize].remove_write();
-        self.events.push_back(Event::Written { write, result: Err(PutFailure::NoUnit), retired: None });
+        self.events.push_back(Event::WriteEnded { write, result: Err(PutFailure::NoUnit), retired: None });
         Next::Continue
     }
 
@@ -439,7 +442,7 @@ impl<D: DataDevice> Scheduler<D> {
                 Err(PutFailure::Write { address, failure })
             }
         };
-        Event::Written { write, result, retired }
+        Event::WriteEnded { write, result, retired }
     }
 
     fn note_erase_end(&mut self, address: UnitAddress, cause: Cause, outcome: Result<(), Failure>) -> Event {
