@@ -380,10 +380,10 @@ fn about_medium(findings: &Findings, medium: Medium) -> Option<Advice> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn rate(p99_ns: f64) -> Rate {
+    pub(crate) fn rate(p99_ns: f64) -> Rate {
         Rate {
             bandwidth_bytes_per_s: 1e8,
             iops: 1e4,
@@ -397,7 +397,7 @@ mod tests {
         }
     }
 
-    fn recommendation(rate: Rate) -> Recommendation {
+    pub(crate) fn recommendation(rate: Rate) -> Recommendation {
         Recommendation {
             request_bytes: 8192,
             queue_depth: 4,

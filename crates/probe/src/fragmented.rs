@@ -9,9 +9,11 @@ use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::grid::Cell;
 use crate::options::{Effort, Medium, Options, Progress};
+use crate::structure::page_or_usual;
 use crate::writes::{WriteHistory, from_idle, precondition, sustained};
 use flashlane_device::Device;
-use flashlane_result::probe::{ProbeResult, Rate, Recommendation};
+use flashlane_result::feature::Feature;
+use flashlane_result::probe::{Finding, ProbeResult, Rate, Recommendation};
 use std::collections::BTreeMap;
 
 /// Adds the rate of the recommended writes on a fragmented drive, where the probed one had spare space left. `open` opens
@@ -32,7 +34,7 @@ pub fn add_fragmented<E>(
         return Ok(());
     }
     let Some(mut device) = open()? else { return Ok(()) };
-    if let Ok(rate) = measure(&mut *device, point, options) {
+    if let Ok(rate) = measure(&mut *device, result.finding(Feature::PageSize), point, options) {
         advice_text::add_fragmented(result, rate);
     }
     Ok(())
@@ -46,6 +48,7 @@ fn had_space(point: &Recommendation) -> bool {
 /// Measures the sustained rate at the point of a recommendation, on another drive than the one that it is for.
 fn measure(
     device: &mut dyn Device,
+    page: Option<&Finding>,
     point: &Recommendation,
     options: Options<'_>,
 ) -> Result<Rate, Interruption> {
@@ -53,20 +56,46 @@ fn measure(
     let progress = Progress { stage: "writes on a fragmented drive", share: 1.0 };
     let mut stop = || watch.as_mut().is_some_and(|watch| watch(&progress).is_break());
     let mut bench = Bench::new(device, seed, &mut stop);
-    let mut history = WriteHistory {
+    let mut history = history_of_new_drive(page, point, effort, bench.sector_bytes());
+    let (size, depth) = (point.request_bytes, point.queue_depth);
+    let cell = Cell { size, depth, rate: 0.0, p99_ns: 0.0, confirmed: None };
+    precondition(&mut bench, &mut history)?;
+    let mut measured = sustained(&mut bench, &mut history, &cell)?;
+    from_idle(&mut bench, &mut history, &cell, &mut measured)?;
+    Ok(Rate::from(&measured))
+}
+
+/// Returns the history of a drive that nothing was written to, with the page and the buffer that were found on the probed one.
+fn history_of_new_drive(
+    page: Option<&Finding>,
+    point: &Recommendation,
+    effort: Effort,
+    sector_bytes: u64,
+) -> WriteHistory {
+    WriteHistory {
         effort,
         has_bound: false,
         budget: effort.budget(Medium::Drive),
+        page_bytes: page_or_usual(page.and_then(Finding::number), sector_bytes),
         buffer_bytes: point.writes.as_ref().and_then(|writes| writes.buffer_bytes),
         stale_bytes: 0,
         mixed_bytes: 0,
         written: BTreeMap::new(),
         steady_since_bytes: 0,
-    };
-    let (size, depth) = (point.request_bytes, point.queue_depth);
-    let cell = Cell { size, depth, rate: 0.0, p99_ns: 0.0, confirmed: None };
-    precondition(&mut bench, &mut history)?;
-    let mut measured = sustained(&mut bench, &mut history, &cell, size)?;
-    from_idle(&mut bench, &mut history, &cell, &mut measured)?;
-    Ok(Rate::from(&measured))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advice_text::tests::{rate, recommendation};
+
+    #[test]
+    fn found_page_bounds_the_stale_data() {
+        let point = Recommendation { request_bytes: 8192, ..recommendation(rate(3e5)) };
+        let of = |page| history_of_new_drive(page, &point, Effort::Normal, 512).page_bytes;
+        let page = Finding::found(16384, 1.0, String::new());
+        assert_eq!(of(Some(&page)), 16384);
+        assert_eq!([of(None), of(Some(&Finding::not_determined("noise")))], [4096; 2]);
+    }
 }

@@ -111,6 +111,7 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
         effort: setup.effort,
         has_bound: setup.p99.is_some(),
         budget: setup.budget,
+        page_bytes,
         buffer_bytes,
         stale_bytes,
         mixed_bytes: 0,
@@ -130,7 +131,7 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
     let mut attempts = 0;
     let flush_share = loop {
         let estimate = choice.measured;
-        choice.measured = writes::sustained(session.bench(), &mut history, &choice.cell, page_bytes)?;
+        choice.measured = writes::sustained(session.bench(), &mut history, &choice.cell)?;
         attempts += 1;
         // A rate far below the estimate, or a bound that only the long measurement misses, shows that the drive is worn
         // only now: choose again.

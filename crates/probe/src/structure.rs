@@ -20,6 +20,11 @@ use flashlane_result::probe::Finding;
 /// A usual page size, for experiments on a drive whose page was not found.
 const USUAL_PAGE_BYTES: u64 = 4096;
 
+/// Returns the page size where it was found, or a usual one.
+pub(crate) fn page_or_usual(found: Option<u64>, sector_bytes: u64) -> u64 {
+    found.unwrap_or(USUAL_PAGE_BYTES).max(sector_bytes)
+}
+
 /// Structure found by reading.
 pub(crate) struct Structure {
     pub(crate) chunk: Option<Boundaries>,
@@ -56,7 +61,7 @@ impl Structure {
 
     /// Returns the page size, or a usual one where it was not found.
     pub(crate) fn page_or_usual(&self, sector_bytes: u64) -> u64 {
-        self.page_bytes.unwrap_or(USUAL_PAGE_BYTES).max(sector_bytes)
+        page_or_usual(self.page_bytes, sector_bytes)
     }
 
     /// Returns the shortest distance, in chunks, at which pairs certainly share a die.

@@ -81,6 +81,8 @@ pub(crate) struct WriteHistory {
     pub(crate) has_bound: bool,
     /// Time limits on a device whose time is real.
     pub(crate) budget: Budget,
+    /// Size of a flash page, or a usual one: with it the stale data is bounded.
+    pub(crate) page_bytes: u64,
     /// Size of the write buffer, where known; `Some(0)` where there is none.
     pub(crate) buffer_bytes: Option<u64>,
     /// Upper bound of the stale data left by the probe's other experiments.
@@ -203,11 +205,10 @@ pub(crate) fn sustained(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
     cell: &Cell,
-    page_bytes: u64,
 ) -> Result<Measured, Interruption> {
     let capacity_bytes = bench.device().profile().capacity_bytes;
     let least = least_requests(cell);
-    let since = bench.changed().stale_bytes(page_bytes) - history.steady_since_bytes;
+    let since = bench.changed().stale_bytes(history.page_bytes) - history.steady_since_bytes;
     let bytes = match history.effort {
         Effort::Quick => since.min(history.stale_bytes),
         _ => since,
@@ -236,7 +237,7 @@ pub(crate) fn sustained(
         let enough = measured.steady
             && (history.effort != Effort::Full || is_worn(&measured, history, capacity_bytes));
         if enough || doubled >= history.doublings() {
-            history.steady_since_bytes = bench.changed().stale_bytes(page_bytes);
+            history.steady_since_bytes = bench.changed().stale_bytes(history.page_bytes);
             return Ok(measured);
         }
         requests *= 2;
@@ -371,6 +372,7 @@ mod tests {
             effort: Effort::Normal,
             has_bound: false,
             budget: Effort::Normal.budget(Medium::Drive),
+            page_bytes: 4096,
             buffer_bytes: None,
             stale_bytes: 0,
             mixed_bytes: 1 << 30,
