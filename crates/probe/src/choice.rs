@@ -1,8 +1,8 @@
 //! Choice of the request size and depth for a load, from a grid, with confirming measurements.
 //!
 //! Without a bound on the latency the choice is the fewest bytes in flight that reach 90% of the best bandwidth: with
-//! more, latency grows and bandwidth hardly does. With a bound it is the greatest bandwidth whose 99th percentile is
-//! within it. The chosen point and the best point are measured again, as `run` does; where that changes the choice, the
+//! more, latency grows and bandwidth hardly does. With a bound it is the greatest bandwidth, within 2%, whose 99th percentile
+//! is within it. The chosen point and the best point are measured again, as `run` does; where that changes the choice, the
 //! next point is measured, until the choice stands.
 
 use crate::bench::Bench;
@@ -13,7 +13,8 @@ use crate::measured::Measured;
 
 /// Share of the best bandwidth that is good enough.
 const ENOUGH: f64 = 0.9;
-/// With a bound, points at this share of the fastest count as equally fast, and the shallowest is chosen.
+/// With a bound, points at this share of the fastest count as equally fast, and the one with the fewest bytes in flight
+/// is chosen.
 const ALIKE: f64 = 0.98;
 /// Tolerance for a short measurement: its percentile may be this much above that of a long one, and its rate of writes
 /// this much below, since a drive with GC is fast and slow in turns.
@@ -120,7 +121,7 @@ fn shortest(
     Ok(shortest)
 }
 
-/// Returns the fastest cell that seems to meet the bound; of equally fast ones the shallowest.
+/// Returns the fastest cell that seems to meet the bound; of equally fast ones the one with the fewest bytes in flight.
 fn fastest_within(cells: &[Cell], bound_ns: f64) -> Option<usize> {
     let meets = |cell: &Cell| {
         let slack = if cell.confirmed.is_some() { 1.0 } else { ROUGH };

@@ -1,9 +1,5 @@
 //! Chunk and page size.
 //!
-//! *Curves* as in chen11 (section 4.2, figure 2): the latency of a small read against its offset. A read that crosses
-//! from one chunk into the next is served by two domains at once and is faster; the distance of the valleys is the
-//! chunk.
-//!
 //! *Pairs*, beyond the paper: two single sectors on both sides of a boundary, read at once. On one die they queue for
 //! its array, on two they do not, at any speed of the bus: the contrast is a whole array read, where the curves have
 //! only half a transfer. Page boundaries inside a chunk show as reads that take two array times.
@@ -11,6 +7,10 @@
 //! *Single reads*, where a drive takes one request at a time, or where requests submitted at once arrive at different
 //! times: one read of the two sectors around a page boundary takes two array times inside a chunk, and one between two
 //! chunks.
+//!
+//! *Curves* as in chen11 (section 4.2, figure 2), which the probe only draws: the latency of a small read against its offset. A
+//! read that crosses from one chunk into the next is served by two domains at once and is faster; the distance of the
+//! valleys ([`valley_distance`]) is the chunk.
 //!
 //! Requires: the area was written once, in order. Otherwise pages lie in another order than their addresses, and places that
 //! recur are not found.
@@ -156,8 +156,8 @@ struct Search {
     /// Distance of the places that are tested.
     step_bytes: u64,
     reach_bytes: u64,
-    /// Whether each place is read at many places of the area with the same phase, if the chunk divides the step between these places;
-    /// otherwise each is read at the area's start, where data left in the drive's cache may hide a boundary.
+    /// Whether each place is tested all over the area at offsets of the same phase, if the chunk divides the distance between these;
+    /// otherwise each is tested at the area's start, where data left in the drive's cache may hide a boundary.
     is_spread: bool,
 }
 

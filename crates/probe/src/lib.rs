@@ -5,6 +5,9 @@
 //! collisions distinguish same die, same channel and neither at any speed of the bus; a test of statistical power
 //! before a feature is reported absent; and more features. A wrong answer is far worse than "not determined": an
 //! incomplete pattern is not reported.
+//!
+//! A *chunk* is the run of consecutive bytes that lie on one plane before the stripe goes on to the next. A *domain* is a part of
+//! the drive that works independently of the others, mostly a channel; its *sub-domains* are its packages or dies.
 
 mod advice_text;
 pub mod area;
