@@ -35,7 +35,7 @@ fn latency(ns: f64) -> String {
 pub(crate) fn reason(load: Load, choice: &Choice, bound: Option<Duration>) -> String {
     let mut text = match (bound, load) {
         (Some(bound), _) => format!("the greatest bandwidth whose p99 is within {bound}"),
-        // The sustained rate is measured later than those compared, on a drive that has become more worn.
+        // The sustained rate is measured later than those compared, on a drive with less spare space.
         (None, Load::RandomWrite) => format!(
             "the fewest bytes in flight that gave 90% or more of the best in short measurements, {} of {}",
             format_rate(choice.cell.rate),
@@ -241,13 +241,13 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
                 (_, true) => format!("{rate} ({latencies}) sustained"),
                 (_, false) => format!("{rate} ({latencies}), not steady yet"),
             };
-            if let Some(worn) = &writes.fragmented {
-                let missed = bound_exceeded(point, worn);
+            if let Some(fragmented) = &writes.fragmented {
+                let missed = bound_exceeded(point, fragmented);
                 text += &format!(
                     "; {} ({}{missed}) {} once the drive is fragmented",
-                    format_rate(worn.bandwidth_bytes_per_s),
-                    percentiles(worn),
-                    if worn.steady { "sustained" } else { "and not steady" },
+                    format_rate(fragmented.bandwidth_bytes_per_s),
+                    percentiles(fragmented),
+                    if fragmented.steady { "sustained" } else { "and not steady" },
                 );
             }
         }
@@ -259,8 +259,8 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     let evidence = point.reason.clone() + unstable_latency(&point.rate);
     let of_rate = |rate: &Rate, state| Repeat { state, workload: rate.workload.clone(), command: None };
     let mut repeat = vec![of_rate(&point.rate, filled_state(point.area_bytes.is_some()))];
-    let worn = point.writes.as_ref().and_then(|writes| writes.fragmented.as_ref());
-    repeat.extend(worn.map(|worn| of_rate(worn, Some("fragmented".into()))));
+    let fragmented = point.writes.as_ref().and_then(|writes| writes.fragmented.as_ref());
+    repeat.extend(fragmented.map(|rate| of_rate(rate, Some("fragmented".into()))));
     Advice { about: load.into(), text, evidence, repeat }
 }
 
@@ -441,7 +441,7 @@ pub(crate) mod tests {
 
     #[test]
     fn bound_that_a_fragmented_drive_misses_is_named() {
-        let text = |worn_p99_ns: f64| {
+        let text = |fragmented_p99_ns: f64| {
             let writes = Writes {
                 steady: true,
                 cleaning: Some(false),
@@ -451,7 +451,7 @@ pub(crate) mod tests {
                 buffer_bytes: None,
                 filling_share: None,
                 burst: None,
-                fragmented: Some(rate(worn_p99_ns)),
+                fragmented: Some(rate(fragmented_p99_ns)),
             };
             let point =
                 Recommendation { p99_bound_ns: Some(1e6), writes: Some(writes), ..recommendation(rate(3e5)) };

@@ -54,17 +54,17 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// Measures every cell; with `page_bytes`, those of this size only.
+    /// Measures every cell; with `request_bytes`, those of this size only.
     pub(crate) fn measure(
         bench: &mut Bench<'_>,
         load: Load,
         test_area: TestArea,
-        page_bytes: Option<u64>,
+        request_bytes: Option<u64>,
         time: Duration,
     ) -> Result<Self, Interruption> {
         let unit = bench.unit_bytes(load == Load::RandomWrite);
-        let sizes: Vec<u64> = match page_bytes {
-            Some(page) => vec![page],
+        let sizes: Vec<u64> = match request_bytes {
+            Some(size) => vec![size],
             None => SIZES.into_iter().filter(|size| size.is_multiple_of(unit)).collect(),
         };
         let sizes = if sizes.is_empty() { vec![unit] } else { sizes };

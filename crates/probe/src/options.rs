@@ -95,7 +95,7 @@ pub struct Options<'a> {
     pub never_written_share: Option<f64>,
     /// Size of random reads and writes to recommend a depth for; MUST be a multiple of the device's units. By default,
     /// sizes from 4 KiB to 256 KiB are compared.
-    pub page_bytes: Option<u64>,
+    pub request_bytes: Option<u64>,
     /// Bound on the 99th percentile of random reads and writes.
     pub p99: Option<Duration>,
     /// Leaves out the recommendations, which take most of the time.

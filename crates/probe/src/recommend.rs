@@ -41,9 +41,10 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
             // that is steady is chosen instead.
             Ok(first.repeated(&confirm::again(bench, load, area, budget, cell)?))
         };
-        // The request size of a scan suits the drive, whatever the size of a page.
-        let page_bytes = session.setup().page_bytes.filter(|_| load != Load::Scan);
-        let mut grid = measure_grid(session, load, TestArea { area, bytes_each, lead_in_bytes }, page_bytes)?;
+        // The request size of a scan suits the drive, whatever that of random requests.
+        let request_bytes = session.setup().request_bytes.filter(|_| load != Load::Scan);
+        let mut grid =
+            measure_grid(session, load, TestArea { area, bytes_each, lead_in_bytes }, request_bytes)?;
         let choice = choose(session, &mut grid, &mut confirm)?;
         if let Some(recommendation) = report(session, &grid, &choice, part, None) {
             session.recommend(load.name(), recommendation);
@@ -133,8 +134,8 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
         let estimate = choice.measured;
         choice.measured = writes::sustained(session.bench(), &mut history, &choice.cell)?;
         attempts += 1;
-        // A rate far below the estimate, or a bound that only the long measurement misses, shows that the drive is worn
-        // only now: choose again.
+        // A rate far below the estimate, or a bound that only the long measurement misses, shows that the spare
+        // space is used up only now: choose again.
         let keeps_up =
             choice.measured.bandwidth_bytes_per_s >= writes::KEPT_UP * estimate.bandwidth_bytes_per_s;
         let is_last = attempts == writes::CHOICES;
@@ -178,8 +179,8 @@ fn choose_write(
     test_area: TestArea,
     history: &mut WriteHistory,
 ) -> Result<(Grid, Choice), Interruption> {
-    let page_bytes = session.setup().page_bytes;
-    let mut grid = measure_grid(session, Load::RandomWrite, test_area, page_bytes)?;
+    let request_bytes = session.setup().request_bytes;
+    let mut grid = measure_grid(session, Load::RandomWrite, test_area, request_bytes)?;
     grid.written.iter().for_each(|(&size, &bytes)| history.add(size, bytes));
     let mut confirm = |bench: &mut Bench<'_>, cell: &Cell| writes::once(bench, history, cell);
     let choice = choose(session, &mut grid, &mut confirm)?;
@@ -190,10 +191,10 @@ fn measure_grid(
     session: &mut Session<'_, '_>,
     load: Load,
     test_area: TestArea,
-    page_bytes: Option<u64>,
+    request_bytes: Option<u64>,
 ) -> Result<Grid, Interruption> {
     let time = session.setup().budget.cell;
-    Grid::measure(session.bench(), load, test_area, page_bytes, time)
+    Grid::measure(session.bench(), load, test_area, request_bytes, time)
 }
 
 /// The bound on the 99th percentile of a load; scans have none.

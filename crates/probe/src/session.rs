@@ -31,7 +31,7 @@ pub(crate) struct Setup {
     pub(crate) may_write: bool,
     pub(crate) capacity_bytes: u64,
     /// Size of random requests, where the caller chose one.
-    pub(crate) page_bytes: Option<u64>,
+    pub(crate) request_bytes: Option<u64>,
     /// Bound on the 99th percentile of random requests.
     pub(crate) p99: Option<Duration>,
     /// Leaves out the recommendations.

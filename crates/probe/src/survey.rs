@@ -56,7 +56,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         medium: options.medium,
         may_write,
         capacity_bytes,
-        page_bytes: options.page_bytes,
+        request_bytes: options.request_bytes,
         p99: options.p99,
         structure_only: options.structure_only,
     };

@@ -67,7 +67,7 @@ const FILLING: f64 = 0.1;
 
 /// A chosen point stands where it sustains this share of its short measurement.
 pub(crate) const KEPT_UP: f64 = 0.75;
-/// Maximum number of choices; the choice is repeated where the long measurement has worn the drive.
+/// Maximum number of choices; the choice is repeated where the long measurement has used up the drive's spare space.
 pub(crate) const CHOICES: usize = 3;
 
 /// A burst is reported where it exceeds the sustained rate by this factor.
@@ -235,7 +235,7 @@ pub(crate) fn sustained(
         let line = Workload { precondition, ..Workload::single(job, measured.requests).warmup(warmup) };
         measured.workload = measured::line(&line);
         let enough = measured.steady
-            && (history.effort != Effort::Full || is_worn(&measured, history, capacity_bytes));
+            && (history.effort != Effort::Full || has_no_spare_space(&measured, history, capacity_bytes));
         if enough || doubled >= history.doublings() {
             history.steady_since_bytes = bench.changed().stale_bytes(history.page_bytes);
             return Ok(measured);
@@ -291,7 +291,7 @@ fn measure(
 }
 
 /// Returns whether the drive has no spare space left: GC runs, or the whole drive was overwritten at random.
-fn is_worn(measured: &Measured, history: &WriteHistory, capacity_bytes: u64) -> bool {
+fn has_no_spare_space(measured: &Measured, history: &WriteHistory, capacity_bytes: u64) -> bool {
     measured.cleaning.unwrap_or(history.written_bytes() >= 2 * capacity_bytes)
 }
 

@@ -177,7 +177,7 @@ fn measure(
         seed: arguments.seed,
         medium: medium(target),
         never_written_share: target.path().and_then(flashlane_host::never_written_share),
-        page_bytes: arguments.page,
+        request_bytes: arguments.page,
         p99: arguments.p99,
         structure_only: false,
         measurements: Some(measurements),

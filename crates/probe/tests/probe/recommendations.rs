@@ -143,7 +143,7 @@ fn sustained_writes_are_not_measured_in_a_large_buffer() {
 #[test]
 fn latency_bound_holds_from_idle_planes() {
     let bounded =
-        Options { page_bytes: Some(4096), p99: Some(Duration::from_us(200)), ..options(Effort::Quick, 1) };
+        Options { request_bytes: Some(4096), p99: Some(Duration::from_us(200)), ..options(Effort::Quick, 1) };
     let result = probed("ssd-m", "full", bounded);
     if let Some(point) = result.recommendation.get("random_write") {
         assert!(point.rate.p99_ns <= 2e5, "{point:?}");
@@ -206,7 +206,7 @@ fn file_without_structure_is_advised_as_host() {
 #[test]
 fn latency_bound_holds_in_further_measurements_of_reads() {
     let options = Options {
-        page_bytes: Some(8192),
+        request_bytes: Some(8192),
         p99: Some(Duration::from_ms(20)),
         may_write: false,
         ..options(Effort::Quick, 0)
@@ -221,7 +221,7 @@ fn latency_bound_holds_in_further_measurements_of_reads() {
 #[test]
 fn latency_bound_gives_the_fastest_point_within_it() {
     let bounded = |us| Options {
-        page_bytes: Some(8192),
+        request_bytes: Some(8192),
         p99: Some(Duration::from_us(us)),
         ..options(Effort::Quick, 1)
     };

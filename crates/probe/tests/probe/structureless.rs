@@ -128,7 +128,7 @@ fn reads_that_miss_the_latency_bound_are_not_recommended() {
         80_000.0 + 2_000.0 * random.unit() + if is_bad { 400_000.0 } else { 0.0 }
     };
     let options = Options {
-        page_bytes: Some(8192),
+        request_bytes: Some(8192),
         p99: Some(Duration::from_us(200)),
         may_write: false,
         ..options(Effort::Quick, 1)
