@@ -83,8 +83,7 @@ pub fn creating<T>(
     create(target, safety)?;
     let made = make();
     if let (Err(Failure { status: Status::Unusable, .. }), Some(_)) = (&made, safety.create) {
-        // The file was created for this. A failed removal changes nothing about the refusal.
-        let _ = target.path().map(std::fs::remove_file);
+        target.remove_created();
     }
     made
 }

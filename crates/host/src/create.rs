@@ -5,10 +5,11 @@ use crate::memory;
 use crate::usage::{Mount, mounts};
 use flashlane_base::units::{exact_bytes, format_bytes};
 use flashlane_device::Buffer;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Why a file was not created. No partial file remains.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +75,32 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Interval of syncs in bytes. It bounds the final sync, which cannot be interrupted.
 const SYNCED_BYTES: u64 = 32 << 20;
 
+/// A file that [`create`] made, as long as it exists: another file that has its path later is not that file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Created {
+    file_system: u64,
+    inode: u64,
+    /// Tells it from a later file with the same inode; `None` where the file system does not say.
+    made: Option<SystemTime>,
+}
+
+impl Created {
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
+        Ok(Self::by(&file.metadata()?))
+    }
+
+    fn by(data: &Metadata) -> Self {
+        Self { file_system: data.dev(), inode: data.ino(), made: data.created().ok() }
+    }
+
+    /// Removes the file at `path`, if it is still this one. A failed removal is not reported: the caller has an error to report.
+    pub fn remove(&self, path: &Path) {
+        if path.symlink_metadata().is_ok_and(|data| Self::by(&data) == *self) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
 /// Creates a file of `length_bytes` pseudo-random bytes at `path` and syncs it to the drive.
 ///
 /// `go_on` is called regularly with the number of bytes written and returns whether to continue. An unfinished file is
@@ -81,7 +108,11 @@ const SYNCED_BYTES: u64 = 32 << 20;
 ///
 /// # Errors
 /// [`CreateError`] says why; an existing file is left unchanged.
-pub fn create(path: &Path, length_bytes: u64, go_on: impl FnMut(u64) -> bool) -> Result<(), CreateError> {
+pub fn create(
+    path: &Path,
+    length_bytes: u64,
+    go_on: impl FnMut(u64) -> bool,
+) -> Result<Created, CreateError> {
     if length_bytes == 0 || !length_bytes.is_multiple_of(4096) {
         return Err(CreateError::Length { path: path.into(), length_bytes });
     }
@@ -113,9 +144,10 @@ pub fn create(path: &Path, length_bytes: u64, go_on: impl FnMut(u64) -> bool) ->
     };
     // A signal must not prevent the removal of an unfinished file.
     let _whole = Uninterruptible::begin();
-    fill(&file, path, length_bytes, go_on).inspect_err(|_| {
-        let _ = std::fs::remove_file(path);
-    })
+    let os = |source| CreateError::Os { path: path.into(), action: "look at", done_bytes: 0, source };
+    let created = Created::of(&file).map_err(os)?;
+    fill(&file, path, length_bytes, go_on).inspect_err(|_| created.remove(path))?;
+    Ok(created)
 }
 
 /// Returns the folder in which a path is.

@@ -8,6 +8,7 @@
 
 use crate::claim::{self, Lock};
 use crate::consent::{Change, Consent};
+use crate::create::Created;
 use crate::depth::{DEPTH_DEFAULT, DEPTH_MAX};
 use crate::doubt::{Doubt, Doubts};
 use crate::engine::EngineChoice;
@@ -58,6 +59,8 @@ pub struct OpenOptions {
     pub path: PathBuf,
     /// Consent to the loss of data.
     pub consent: Consent,
+    /// The file that [`Consent::NewFile`] is about, where the caller made it itself: any other is refused.
+    pub created: Option<Created>,
     /// The caller reads a target that it holds open, and locked, for writing.
     pub is_held: bool,
     /// What the caller knows about Flashlane blocks that would be overwritten.
@@ -76,6 +79,7 @@ impl OpenOptions {
         Self {
             path: path.into(),
             consent: Consent::ReadOnly,
+            created: None,
             is_held: false,
             own_data: OwnData::Unknown,
             depth: DEPTH_DEFAULT,
@@ -101,6 +105,19 @@ impl OpenOptions {
     /// [`OpenError`] says what was found and what is required.
     pub fn open(&self) -> Result<FileDevice, OpenError> {
         FileDevice::new(self.setup()?).map_err(|e| self.os("set up I/O on", e))
+    }
+
+    /// Opens, checks and locks a regular file, whatever its length, for the caller's own calls.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_file(&self) -> Result<File, OpenError> {
+        let target = Target::resolve(&self.path)?;
+        if target.block {
+            let (path, real) = (self.path.clone(), target.real);
+            return Err(OpenError::NotStorage { path, real, found: "a block device" });
+        }
+        Ok(self.claim(&target)?.0)
     }
 
     /// Opens and checks the target, without the engine.
@@ -166,7 +183,7 @@ impl OpenOptions {
                 Some(opened) => opened,
                 None => {
                     self.check_consent(target, usage::survey)?;
-                    self.open_file(target)?
+                    self.open_checked(target)?
                 }
             };
             let lock = if self.is_held { Lock::Held } else { claim::lock(&file, self.writes()) };
@@ -253,15 +270,22 @@ impl OpenOptions {
 
     /// Opens the target, with direct I/O unless the page cache is used, and, to write to a block device, exclusively. Also
     /// returns doubts about measurements.
-    fn open_file(&self, target: &Target) -> Result<(File, Doubts), OpenError> {
+    fn open_checked(&self, target: &Target) -> Result<(File, Doubts), OpenError> {
         let (file, doubts) = self.open_with_flags(target)?;
         // With O_NONBLOCK, io_uring would return EAGAIN for every request that it cannot complete at once.
         let flags = rustix::fs::fcntl_getfl(&file).map_err(|e| self.os("look at", e.into()))?;
         rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK).map_err(|e| self.os("set up", e.into()))?;
-        if !target.is(&file).map_err(|e| self.os("look at", e))? {
+        let is_same = target.is(&file).map_err(|e| self.os("look at", e))?;
+        if !is_same || self.consent == Consent::NewFile && !self.is_created(&file)? {
             return Err(OpenError::Replaced { path: self.path.clone(), real: target.real.clone() });
         }
         Ok((file, doubts))
+    }
+
+    /// Returns whether `file` is the one that the caller made, if it names one.
+    fn is_created(&self, file: &File) -> Result<bool, OpenError> {
+        let Some(created) = self.created else { return Ok(true) };
+        Created::of(file).map(|found| found == created).map_err(|e| self.os("look at", e))
     }
 
     fn open_with_flags(&self, target: &Target) -> Result<(File, Doubts), OpenError> {

@@ -28,6 +28,7 @@ use flashlane_device::{
     RequestId, SubmitError, TimeSplit, Unit, UnitState,
 };
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ pub(crate) const ENTRY: Entry = Entry {
             summary: "keep them in a sparse file, which is made, or emptied with --destroy-data",
         }]
     },
-    read: |options| Ok(Arc::new(Settings { file: options.read(FILE, str::parse)? })),
+    read: |options| Ok(Arc::new(Settings { file: options.read(FILE, str::parse)?, opened: None })),
 };
 
 const FILE: &str = "file";
@@ -52,17 +53,19 @@ const FILE: &str = "file";
 struct Settings {
     /// The file for the data; `None` for memory.
     file: Option<PathBuf>,
+    /// The open file to empty; where there is none, the file is made, and MUST be new.
+    opened: Option<Arc<File>>,
 }
 
 impl Plan for Settings {
     fn prepare(&self, inner: Stack, _: StateOptions) -> Result<Prepared, LayerError> {
         match inner {
             Stack::Timing(device) => {
-                let file = self.file.clone();
+                let (file, opened) = (self.file.clone(), self.opened.clone());
                 Ok(Prepared::new(StateChange::None, move |seed| {
                     let backed = match &file {
                         None => Backed::new(device),
-                        Some(path) => Backed::in_file(device, path)?,
+                        Some(path) => Backed::in_file(device, path, opened)?,
                     };
                     Ok(Stack::Data(Box::new(backed.seeded(seed))))
                 }))
@@ -78,7 +81,12 @@ impl Plan for Settings {
     }
 
     fn in_memory(&self) -> Option<Arc<dyn Plan>> {
-        self.file.as_ref().map(|_| Arc::new(Self { file: None }) as Arc<dyn Plan>)
+        self.file.as_ref().map(|_| Arc::new(Self { file: None, opened: None }) as Arc<dyn Plan>)
+    }
+
+    fn emptying(&self, file: File) -> Option<Arc<dyn Plan>> {
+        let opened = Some(Arc::new(file));
+        self.file.as_ref().map(|path| Arc::new(Self { file: Some(path.clone()), opened }) as Arc<dyn Plan>)
     }
 }
 
@@ -105,20 +113,25 @@ impl<D: Device> Backed<D> {
         Self::over(inner, Bytes::Memory(Chunks::default()), "")
     }
 
-    /// Stores zeros for `inner` in the file at `path`, which is made, or emptied: its present data is lost. A request whose
+    /// Stores zeros for `inner` in the file at `path`: in `opened`, which is emptied, or else in a new file. A request whose
     /// data cannot be read or stored fails with the system's error.
     ///
     /// # Errors
-    /// [`LayerError::Value`] where the file cannot be made, or is the data of another device now.
-    pub fn in_file(inner: D, path: &Path) -> Result<Self, LayerError> {
+    /// [`LayerError::Value`] where the file cannot be made, exists, or is the data of another device now.
+    pub(crate) fn in_file(inner: D, path: &Path, opened: Option<Arc<File>>) -> Result<Self, LayerError> {
         let profile = inner.profile();
-        let file = FileBytes::create(path, profile.lanes, profile.capacity_bytes);
+        let file = match opened {
+            Some(file) => Ok(file),
+            None => File::options().read(true).write(true).create_new(true).open(path).map(Arc::new),
+        };
+        let file = file.and_then(|file| FileBytes::over(file, profile.lanes, profile.capacity_bytes));
         let file = file.map_err(|error| LayerError::Value {
             layer: ENTRY.name,
             key: FILE,
             given: path.display().to_string(),
             reason: match error.kind() {
                 std::io::ErrorKind::WouldBlock => "another program is using it".into(),
+                std::io::ErrorKind::AlreadyExists => "it was not there before, and is kept".into(),
                 _ => error.to_string(),
             },
         })?;
@@ -346,20 +359,34 @@ mod tests {
         conformance::check_data(&mut || {
             number += 1;
             let path = folder.path().join(number.to_string());
-            Box::new(Backed::in_file(NullDevice::new(1 << 20), &path).expect("a new file"))
+            Box::new(Backed::in_file(NullDevice::new(1 << 20), &path, None).expect("a new file"))
         });
+    }
+
+    #[test]
+    fn file_that_appears_before_the_layer_is_finished_is_kept() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("bytes");
+        let settings = [(FILE.to_owned(), path.to_str().expect("text").to_owned())];
+        let layer = crate::layer(ENTRY.name, &settings).expect("a known setting");
+        let device = || Stack::Timing(Box::new(NullDevice::new(1 << 20)));
+        let prepared = layer.prepare(device(), StateOptions::default()).expect("nothing is there");
+        std::fs::write(&path, "of another program").expect("it can be written");
+        let refused = prepared.finish(Seed(1)).err().map(|error| error.to_string());
+        assert!(refused.is_some_and(|text| text.contains("not there before")), "it is refused");
+        assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "of another program");
+        // The caller may open it, and then it is emptied.
+        let file = File::options().read(true).write(true).open(&path).expect("it is ours");
+        layer.emptying(file).build(device(), Seed(1)).expect("an open file");
+        assert!(std::fs::read(&path).expect("it is there") == vec![0; 1 << 20]);
     }
 
     #[test]
     fn request_whose_data_cannot_be_stored_fails() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("bytes");
-        let mut device = Backed::in_file(NullDevice::new(1 << 20), &path).expect("a new file");
-        std::fs::File::options()
-            .write(true)
-            .open(&path)
-            .and_then(|file| file.set_len(0))
-            .expect("it is ours");
+        let mut device = Backed::in_file(NullDevice::new(1 << 20), &path, None).expect("a new file");
+        File::options().write(true).open(&path).and_then(|file| file.set_len(0)).expect("it is ours");
         device.submit_with(Request::read(1, 0, 512), Buffer::zeroed(512)).unwrap();
         let mut out = Vec::new();
         device.reap(Instant::FAR, &mut out);

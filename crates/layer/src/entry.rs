@@ -10,6 +10,7 @@ use crate::state::{StateOptions, StateSettings};
 use flashlane_base::Seed;
 use flashlane_device::{DataDevice, Device, Profile};
 use std::fmt;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -96,6 +97,12 @@ pub(crate) trait Plan: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Returns the same layer with its data in the open file `file`, which is that of [`Plan::file`]; `None`, the default, for
+    /// layers without a file.
+    fn emptying(&self, _file: File) -> Option<Arc<dyn Plan>> {
+        None
+    }
+
     /// Returns the same layer with its data in memory; `None`, the default, for layers without a file.
     fn in_memory(&self) -> Option<Arc<dyn Plan>> {
         None
@@ -120,9 +127,16 @@ impl Layer {
         self.plan.state_settings()
     }
 
-    /// Returns the file in which the layer keeps data, which [`Prepared::finish`] makes, or empties where it exists.
+    /// Returns the file in which the layer keeps data, which [`Prepared::finish`] makes. One that exists is refused, unless the
+    /// layer was given it open ([`emptying`](Self::emptying)).
     pub fn file(&self) -> Option<&Path> {
         self.plan.file()
+    }
+
+    /// Returns the same layer, which empties the open file `file` for its data instead of making one. A layer without a file is
+    /// unchanged.
+    pub fn emptying(&self, file: File) -> Self {
+        Self { plan: self.plan.emptying(file).unwrap_or_else(|| Arc::clone(&self.plan)), ..self.clone() }
     }
 
     /// Returns the same layer, which keeps its data in memory even where its settings name a file.

@@ -2,10 +2,9 @@
 
 use flashlane_device::Lane;
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Zeros that are written at a time where the file system makes no holes.
@@ -21,18 +20,17 @@ pub(crate) struct FileBytes {
 }
 
 impl FileBytes {
-    /// Makes the file at `path`, or empties the one that is there, and gives it the length of `lanes` lanes.
+    /// Empties `file`, and gives it the length of `lanes` lanes.
     ///
     /// # Errors
     /// Those of the operating system; another program that has the file as its bytes.
-    pub(crate) fn create(path: &Path, lanes: u32, lane_bytes: u64) -> io::Result<Self> {
+    pub(crate) fn over(file: Arc<File>, lanes: u32, lane_bytes: u64) -> io::Result<Self> {
         let length_bytes = lane_bytes.checked_mul(lanes.into()).ok_or(io::ErrorKind::FileTooLarge)?;
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         // Before it is emptied, which another program would not survive.
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         file.set_len(0)?;
         file.set_len(length_bytes)?;
-        Ok(Self { file: Arc::new(file), lane_bytes, error: None })
+        Ok(Self { file, lane_bytes, error: None })
     }
 
     pub(crate) fn read(&mut self, lane: Lane, offset_bytes: u64, out: &mut [u8]) {
@@ -92,7 +90,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("bytes");
         std::fs::write(&path, "what was there").expect("it can be written");
-        let mut bytes = FileBytes::create(&path, 2, 1 << 20).expect("a new file");
+        let open = || Arc::new(File::options().read(true).write(true).open(&path).expect("it is ours"));
+        let mut bytes = FileBytes::over(open(), 2, 1 << 20).expect("its bytes may be lost");
         let mut found = [1; 8192];
         bytes.read(Lane(0), 0, &mut found);
         assert_eq!(found, [0; 8192], "it begins empty");
@@ -108,7 +107,7 @@ mod tests {
         assert_eq!((metadata().len(), metadata().blocks()), (2 << 20, 0));
         assert_eq!(bytes.take_error(), None);
 
-        let second = FileBytes::create(&path, 2, 1 << 20);
+        let second = FileBytes::over(open(), 2, 1 << 20);
         assert_eq!(second.map(|_| ()).map_err(|error| error.kind()), Err(io::ErrorKind::WouldBlock));
         File::options().write(true).open(&path).and_then(|file| file.set_len(100)).expect("it is ours");
         bytes.read(Lane(0), 0, &mut found);

@@ -5,7 +5,7 @@ use crate::options::OpenOptions;
 use crate::stack::{self, Accept, Built};
 use crate::target::{IntoTarget, Target};
 use flashlane_device::{DataDevice, Device, Interleaved, Profile};
-use flashlane_host::{Consent, CreateError, Doubts};
+use flashlane_host::{Consent, Doubts};
 use flashlane_layer::{Backed, Stack, StateChange, StateOptions};
 use std::fmt;
 
@@ -102,10 +102,7 @@ impl OpenOptions {
         let Some(length_bytes) = self.create_bytes else { return open(self) };
         create(target, length_bytes, |_| true)?;
         let options = Self { consent: Consent::NewFile, create_bytes: None, ..self.clone() };
-        open(&options).inspect_err(|_| {
-            // The first error is reported even where the file cannot be removed.
-            let _ = target.path().map(std::fs::remove_file);
-        })
+        open(&options).inspect_err(|_| target.remove_created())
     }
 }
 
@@ -115,6 +112,7 @@ impl OpenOptions {
 /// # Errors
 /// [`OpenError::Create`] and [`OpenError::CreateSimulated`].
 pub fn create(target: &Target, length_bytes: u64, go_on: impl FnMut(u64) -> bool) -> Result<(), OpenError> {
-    let path = target.path().ok_or_else(|| OpenError::CreateSimulated { spec: target.to_string() })?;
-    flashlane_host::create(path, length_bytes, go_on).map_err(|error: CreateError| error.into())
+    let real = target.real().ok_or_else(|| OpenError::CreateSimulated { spec: target.to_string() })?;
+    real.note_created(flashlane_host::create(real.path(), length_bytes, go_on)?);
+    Ok(())
 }

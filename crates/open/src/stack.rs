@@ -6,8 +6,9 @@ use crate::own::{block_ranges, own_data};
 use crate::target::{Real, Resolved, Simulated, Target};
 use flashlane_device::spec::Spec;
 use flashlane_device::{Lane, OneLane, Profile};
-use flashlane_host::{Change, Consent, Doubts, OwnData, ZonedError, ZonedOptions};
+use flashlane_host::{Change, Consent, Doubts, OwnData, PageCache, ZonedError, ZonedOptions};
 use flashlane_layer::{Format, Stack, StateChange, StateOptions};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -36,9 +37,11 @@ pub(crate) fn build<E: From<OpenError>>(
         Resolved::Real(device) => return Ok(real(device, options)?),
         Resolved::Layered { layer, inner } => (layer, inner),
     };
-    if let Some(path) = layer.file() {
-        check_bytes_file(path, options)?;
-    }
+    // An existing file stays locked from its check on; a new one is made last, which refuses one that is there by then.
+    let layer = match layer.file().map(|path| bytes_file(path, options)).transpose()?.flatten() {
+        Some(file) => layer.emptying(file),
+        None => layer.clone(),
+    };
     let Built { stack, doubts, change } = build(inner, options, state, accept)?;
     // A new file has no state to lose.
     let is_new = options.consent == Consent::NewFile;
@@ -59,11 +62,13 @@ pub(crate) fn build<E: From<OpenError>>(
     Ok(Built { stack: prepared.finish(seed).map_err(OpenError::Layer)?, doubts, change })
 }
 
-/// Checks that the file at `path` may become the data of a simulated device: nothing is there, or nothing whose loss is not
-/// allowed.
-fn check_bytes_file(path: &Path, options: &OpenOptions) -> Result<(), OpenError> {
+/// Opens the file at `path` to become the data of a simulated device; `None` where nothing is there.
+///
+/// # Errors
+/// Those of a file whose loss is not allowed.
+fn bytes_file(path: &Path, options: &OpenOptions) -> Result<Option<File>, OpenError> {
     match std::fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Ok(metadata) if !metadata.is_file() => {
             return Err(OpenError::BytesFileIsNone { path: path.into() });
         }
@@ -74,11 +79,10 @@ fn check_bytes_file(path: &Path, options: &OpenOptions) -> Result<(), OpenError>
     }
     let host = flashlane_host::OpenOptions {
         consent: options.consent.clone(),
+        page_cache: PageCache::Use,
         ..flashlane_host::OpenOptions::read_write(path)
     };
-    // Opening checks it; it is closed at once.
-    let refused = |error| OpenError::Real { path: path.into(), error };
-    host.open().map(drop).map_err(refused)
+    host.open_file().map(Some).map_err(|error| OpenError::Real { path: path.into(), error })
 }
 
 /// Returns the number of layers in `spec`.
@@ -131,6 +135,7 @@ fn open_real(device: &Real, options: &OpenOptions, own_data: OwnData) -> Result<
     let path = device.path();
     let host = flashlane_host::OpenOptions {
         consent: options.consent_to_access(),
+        created: device.created(),
         own_data,
         depth: options.depth,
         page_cache: options.page_cache,

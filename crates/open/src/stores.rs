@@ -11,7 +11,7 @@ use flashlane_host::{Change, Consent};
 use flashlane_layer::StateOptions;
 use flashlane_store::{CreateError, KeyValueStore, Requirements, Slices, Store, StoreOptions};
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A store on devices of any kind, for calls that do not wait.
 pub type AnyStore = Store<Box<dyn DataDevice>, Box<dyn DataDevice>>;
@@ -110,17 +110,16 @@ pub fn log_beside(device: &Target) -> Result<Spec, StoreSpecError> {
 /// The log of a store that is being created, with its file if that is new.
 type NewLog = (Opened<dyn DataDevice>, Option<NewFile>);
 
-/// Removes a file that was created unless it is kept.
+/// Removes the file that was created for a target unless it is kept.
 struct NewFile {
-    path: PathBuf,
+    target: Target,
     is_kept: bool,
 }
 
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.is_kept {
-            // The first error is reported even where the file cannot be removed.
-            let _ = std::fs::remove_file(&self.path);
+            self.target.remove_created();
         }
     }
 }
@@ -198,11 +197,11 @@ impl OpenOptions {
         let needs = Requirements::new(device, &new.slices, &new.options)?;
         let file = match log.path().filter(|path| !path.exists()) {
             None => None,
-            Some(path) => {
+            Some(_) => {
                 let bytes = new.log_bytes.unwrap_or(needs.log_bytes);
                 let go_on = |_| !flashlane_host::interrupted();
                 create(log, bytes, go_on).map_err(StoreSpecError::Log)?;
-                Some(NewFile { path: path.into(), is_kept: false })
+                Some(NewFile { target: log.clone(), is_kept: false })
             }
         };
         let consent = if file.is_some() { Consent::NewFile } else { new.log_consent.clone() };

@@ -8,13 +8,14 @@ use crate::profile::{config_named, is_profile_file};
 use crate::zoned::ZonedSettings;
 use flashlane_device::spec::{Spec, SpecError};
 use flashlane_device::{Lane, SubmitError};
+use flashlane_host::Created;
 use flashlane_layer::{Capabilities, Layer, LayerError, StateSettings};
 use flashlane_policy::Policies;
 use flashlane_result::Machine;
 use flashlane_sim::config::DriveConfig;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A device that is named but not open.
 #[derive(Clone, Debug)]
@@ -50,12 +51,24 @@ pub struct Real {
     path: PathBuf,
     pub(crate) zoned: Option<ZonedSettings>,
     identity: OnceLock<Machine>,
+    /// The file that was made at the path, if one was. All clones of a target know it.
+    created: Arc<Mutex<Option<Created>>>,
 }
 
 impl Real {
     /// Returns the path as it was given.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the file that [`create`](crate::create) made at the path, if it did.
+    pub(crate) fn created(&self) -> Option<Created> {
+        *self.created.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the file that was made at the path.
+    pub(crate) fn note_created(&self, created: Created) {
+        *self.created.lock().unwrap_or_else(PoisonError::into_inner) = Some(created);
     }
 
     /// Returns the kernel's description of the drive. It is read on the first call, because a file may be created after
@@ -79,8 +92,10 @@ impl Target {
     /// [`OpenError::Profile`], [`OpenError::ProfileFile`], [`OpenError::ProfileAsDevice`],
     /// [`OpenError::ConventionalLane`], [`OpenError::Lane`], [`OpenError::Layer`], [`OpenError::ZonedOver`] and [`OpenError::ZonedSetting`].
     pub fn resolve(spec: &Spec, policies: &Policies) -> Result<Self, OpenError> {
-        let real =
-            |path: &Path, zoned| Box::new(Real { path: path.into(), zoned, identity: OnceLock::new() });
+        let real = |path: &Path, zoned| {
+            let (identity, created) = (OnceLock::new(), Arc::default());
+            Box::new(Real { path: path.into(), zoned, identity, created })
+        };
         let resolved = match spec {
             Spec::Path(path) if path.to_str().is_some_and(is_profile_file) => {
                 return Err(OpenError::ProfileAsDevice { path: path.clone() });
@@ -134,6 +149,13 @@ impl Target {
     /// Returns the path of the real device, or `None` where the device is simulated.
     pub fn path(&self) -> Option<&Path> {
         self.real().map(Real::path)
+    }
+
+    /// Removes the file that [`create`](crate::create) made for this target, unless another one has its path by now.
+    pub fn remove_created(&self) {
+        if let Some((real, created)) = self.real().and_then(|real| Some((real, real.created()?))) {
+            created.remove(real.path());
+        }
     }
 
     /// Returns whether the device below all layers is simulated.

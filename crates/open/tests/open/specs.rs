@@ -1,9 +1,11 @@
 //! Devices of every type by their specs, and the guards of real devices.
 
 use flashlane_base::{Instant, Seed};
+use flashlane_device::spec::Spec;
 use flashlane_device::{Buffer, Completion, DataDevice, Device, Profile, Request, RequestId, SubmitError};
 use flashlane_host::CreateError;
-use flashlane_open::{Consent, OpenError, OpenOptions, PROFILE_BYTES_MAX};
+use flashlane_open::{Consent, OpenError, OpenOptions, PROFILE_BYTES_MAX, Target, create};
+use flashlane_policy::Policies;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -89,6 +91,14 @@ fn simulated_drive_keeps_its_bytes_in_a_file_that_may_be_emptied() {
     let refused = options().consent(Consent::Destroy).open_data(&spec).expect_err("it looks like ext4");
     assert!(matches!(refused, OpenError::Real { .. }), "{refused}");
     options().consent(Consent::DestroyUsed(path.clone())).open_data(&spec).expect("its path was repeated");
+    // Whatever its length.
+    for length in [0, 14] {
+        fs::write(&path, vec![b'x'; length]).unwrap();
+        options()
+            .consent(Consent::Destroy)
+            .open_data(&spec)
+            .unwrap_or_else(|e| panic!("{length} bytes: {e}"));
+    }
     let refused = options().open_data(&spec.replace(&*path.to_string_lossy(), "/dev/null"));
     assert!(matches!(refused.expect_err("no file"), OpenError::BytesFileIsNone { .. }));
 }
@@ -219,4 +229,32 @@ fn faults_depend_on_the_seed_and_differ_between_layers() {
     let count = |failed: &[bool]| failed.iter().filter(|&&failed| failed).count();
     // The layers must fail independently: half of the reads fail then, else 30%.
     assert!(count(&twice) > count(&failed) + 20, "{} of 200, {} of 200", count(&twice), count(&failed));
+}
+
+#[test]
+fn file_that_takes_the_name_of_a_new_one_is_kept() {
+    let folder = folder();
+    let (path, own) = (folder.path().join("new"), vec![7; MIB as usize]);
+    let replace = || {
+        fs::write(folder.path().join("own"), &own).unwrap();
+        fs::rename(folder.path().join("own"), &path).unwrap();
+    };
+    let target = Target::resolve(&Spec::Path(path.clone()), &Policies::default()).unwrap();
+    create(&target, MIB, |_| true).expect("a new file");
+    replace();
+    let refused = options().consent(Consent::NewFile).open(&target).expect_err("it is another file");
+    assert!(refused.to_string().contains("replaced"), "{refused}");
+    target.remove_created();
+    assert!(fs::read(&path).unwrap() == own, "the file was changed");
+
+    // The creation ends early, and removes its own file only.
+    fs::remove_file(&path).unwrap();
+    let target = Target::resolve(&Spec::Path(path.clone()), &Policies::default()).unwrap();
+    let go_on = |_| {
+        replace();
+        false
+    };
+    let stopped = create(&target, MIB, go_on).expect_err("it is to stop");
+    assert!(matches!(stopped, OpenError::Create(CreateError::Stopped { .. })), "{stopped}");
+    assert!(fs::read(&path).unwrap() == own, "the file was changed");
 }
