@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 
 /// A real drive: a block device or a regular file, accessed without the page cache.
 ///
@@ -130,6 +132,12 @@ impl FileDevice {
             Engine::Uring(_) => "io_uring",
             Engine::Threads(_) => "threads",
         }
+    }
+
+    /// Returns a path that leads to this file or device as long as it is open, whatever has its own path by now. It leads
+    /// nowhere without `/proc`.
+    pub fn held_path(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
     }
 
     /// The open file, for calls other than requests.

@@ -35,6 +35,7 @@ use flashlane_device::{
 };
 use report::{Condition, Zone};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 
 /// A request in flight and its submission time.
 #[derive(Clone, Copy)]
@@ -73,6 +74,11 @@ impl ZonedDevice {
     /// Returns the reasons to doubt measurements on this device. They belong in the result.
     pub fn doubts(&self) -> &Doubts {
         self.drive.doubts()
+    }
+
+    /// Returns a path that leads to the open drive ([`FileDevice::held_path`]).
+    pub fn held_path(&self) -> PathBuf {
+        self.drive.held_path()
     }
 
     /// Limit of partly written units; `None` where the drive has no limit.

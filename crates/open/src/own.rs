@@ -6,11 +6,15 @@ use flashlane_device::{DataDevice, Lane};
 use flashlane_host::{FileDevice, OpenOptions, OwnData, PageCache, ZonedOptions};
 use flashlane_layer::Lanes;
 use std::ops::Range;
+use std::path::PathBuf;
 
 /// Finds the blocks that a real device holds, without writing. Where that fails, the signatures known to
-/// `flashlane_host` still count. `is_held` says that the caller holds the device open for writing.
-pub(crate) fn own_data(device: &Real, is_held: bool) -> OwnData {
-    let read_only = OpenOptions { is_held, ..read_only(device) };
+/// `flashlane_host` still count. `held` is the path to the device where the caller has it open for writing.
+pub(crate) fn own_data(device: &Real, held: Option<PathBuf>) -> OwnData {
+    let read_only = match held {
+        None => read_only(device),
+        Some(path) => OpenOptions { path, is_held: true, ..read_only(device) },
+    };
     let found = match device.zoned {
         None => lanes_by(&read_only).map(|lanes| blocks_on(lanes, "Flashlane lanes")),
         Some(zoned) => {

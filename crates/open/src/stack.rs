@@ -11,7 +11,7 @@ use flashlane_layer::{Format, Stack, StateChange, StateOptions};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Called with the profile of a layer before it writes its state to the device.
 pub(crate) type Accept<'a, E> = &'a dyn Fn(&Profile) -> Result<(), E>;
@@ -116,13 +116,13 @@ fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
     let looks_for_blocks = consent == Consent::Destroy;
     let mut own = match &consent {
         Consent::KeepBlocks => OwnData::Preserved(Vec::new()),
-        Consent::Destroy => own_data(device, false),
+        Consent::Destroy => own_data(device, None),
         Consent::ReadOnly | Consent::NewFile | Consent::DestroyUsed(_) => OwnData::Unknown,
     };
     loop {
-        let opened = open_real(device, options, own.clone())?;
-        // Another Flashlane may have stored blocks before this one held the device.
-        let held = if looks_for_blocks { own_data(device, true) } else { own.clone() };
+        let (opened, path) = open_real(device, options, own.clone())?;
+        // Another Flashlane may have stored blocks before this one held the device, and another device may have its path.
+        let held = if looks_for_blocks { own_data(device, Some(path)) } else { own.clone() };
         if held == own {
             return Ok(opened);
         }
@@ -130,8 +130,8 @@ fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
     }
 }
 
-/// Opens a real device, on which the caller knows of `own_data`.
-fn open_real(device: &Real, options: &OpenOptions, own_data: OwnData) -> Result<Built, OpenError> {
+/// Opens a real device, on which the caller knows of `own_data`. Also returns the path to the open device.
+fn open_real(device: &Real, options: &OpenOptions, own_data: OwnData) -> Result<(Built, PathBuf), OpenError> {
     let path = device.path();
     let host = flashlane_host::OpenOptions {
         consent: options.consent_to_access(),
@@ -142,7 +142,7 @@ fn open_real(device: &Real, options: &OpenOptions, own_data: OwnData) -> Result<
         ..flashlane_host::OpenOptions::read_only(path)
     };
     let refused = |error| OpenError::Real { path: path.into(), error };
-    let (stack, doubts) = match device.zoned {
+    let (stack, doubts, held) = match device.zoned {
         None => {
             // A block can contain a foreign signature, so look for blocks only if the host refused.
             let again = |error| match error {
@@ -153,8 +153,8 @@ fn open_real(device: &Real, options: &OpenOptions, own_data: OwnData) -> Result<
                 error => Err(error),
             };
             let device = host.open().or_else(again).map_err(refused)?;
-            let doubts = device.doubts().clone();
-            (Stack::Data(Box::new(device)), doubts)
+            let (doubts, held) = (device.doubts().clone(), device.held_path());
+            (Stack::Data(Box::new(device)), doubts, held)
         }
         Some(zoned) => {
             let mut zones = ZonedOptions::new(host);
@@ -163,9 +163,9 @@ fn open_real(device: &Real, options: &OpenOptions, own_data: OwnData) -> Result<
                 ZonedError::Open(error) => refused(error),
                 error => OpenError::Zoned(error),
             })?;
-            let doubts = device.doubts().clone();
-            (Stack::Data(Box::new(device)), doubts)
+            let (doubts, held) = (device.doubts().clone(), device.held_path());
+            (Stack::Data(Box::new(device)), doubts, held)
         }
     };
-    Ok(Built { stack, doubts, change: StateChange::None })
+    Ok((Built { stack, doubts, change: StateChange::None }, held))
 }

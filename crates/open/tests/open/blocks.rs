@@ -5,8 +5,9 @@ use flashlane_block::{FormatError, GetError, GetFailure, OpenError as BlockOpenE
 use flashlane_open::{Access, AnyBlockStore, BlocksError, Consent, OpenError, OpenOptions};
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const MIB: u64 = 1 << 20;
 
@@ -60,23 +61,27 @@ fn blocks_on_a_file_survive_reopening() {
     assert!(store.delete(id).is_err());
 }
 
+/// Makes two files with the same lanes, `empty` without blocks, and `full` with one.
+fn empty_and_full(folder: &Path) -> [PathBuf; 2] {
+    let [empty, full] = ["empty", "full"].map(|name| folder.join(name));
+    let divided = format!("lanes({},channels=2,unit=64KiB)", empty.display());
+    OpenOptions::new().create(4 * MIB).format_blocks(&divided).expect("a new file");
+    fs::copy(&empty, &full).expect("there is room");
+    let spec = format!("lanes({})", full.display());
+    let mut store = OpenOptions::new().open_blocks(&spec, Access::ReadWrite).expect("its blocks");
+    store.put(b"a photo").expect("there is room");
+    [empty, full]
+}
+
 /// Whoever holds the lock may store blocks, so that those found before the lock was held say nothing.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "the wait for a lock is one in real time")]
 fn block_stored_while_waiting_for_the_lock_is_kept() {
     let folder = folder();
-    let [empty, full] = ["empty", "full"].map(|name| folder.path().join(name));
-    let spec = |path: &Path| format!("lanes({})", path.display());
-    let divided = format!("lanes({},channels=2,unit=64KiB)", empty.display());
-    OpenOptions::new().create(4 * MIB).format_blocks(&divided).expect("a new file");
-    fs::copy(&empty, &full).expect("there is room");
-    let mut store = OpenOptions::new().open_blocks(&spec(&full), Access::ReadWrite).expect("its blocks");
-    store.put(b"a photo").expect("there is room");
-    drop(store);
-
+    let [empty, full] = empty_and_full(folder.path());
     let holder = fs::File::options().write(true).open(&empty).expect("it was made");
     holder.lock_shared().expect("nobody has locked it");
-    let given = spec(&empty);
+    let given = format!("lanes({})", empty.display());
     let waiting = std::thread::spawn(move || {
         OpenOptions::new().consent(Consent::Destroy).format_blocks(&given).map(drop)
     });
@@ -85,6 +90,34 @@ fn block_stored_while_waiting_for_the_lock_is_kept() {
     drop(holder);
     let error = waiting.join().expect("it ends").expect_err("the file holds a block by now");
     assert!(error.to_string().contains("1 block"), "{error}");
+}
+
+/// The blocks that count are those on the device that is open, not those on the one that its path leads to by then.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the link changes in real time")]
+fn block_behind_a_link_that_changes_is_kept() {
+    let folder = folder();
+    let [empty, full] = empty_and_full(folder.path());
+    let before = fs::read(&full).expect("it was made");
+    let [link, next] = ["link", "next"].map(|name| folder.path().join(name));
+    let point = |to: &Path| symlink(to, &next).and_then(|()| fs::rename(&next, &link)).expect("a link");
+    point(&empty);
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for to in [&full, &empty].into_iter().cycle().take_while(|_| !is_done.load(Ordering::Relaxed)) {
+                point(to);
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        });
+        let spec = format!("lanes({})", link.display());
+        // Whether it is formatted depends on the file that is found.
+        for _ in 0..20 {
+            let _ = OpenOptions::new().consent(Consent::Destroy).format_blocks(&spec).map(drop);
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    assert!(fs::read(&full).expect("it is there") == before, "the block is lost");
 }
 
 #[test]
