@@ -105,7 +105,7 @@ impl std::fmt::Display for Full {
             0 => write!(f, "delete blocks to make room"),
             _ => write!(
                 f,
-                "erase the damaged units ('flashlane sdf rm DEVICE --damaged'), or delete blocks, to make room"
+                "erase the damaged units ('flashlane sdf rm DEVICE --damaged --destroy-data'), or delete blocks, to make room"
             ),
         }
     }

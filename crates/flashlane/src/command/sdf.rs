@@ -98,9 +98,12 @@ enum Action {
         /// Block ids
         #[arg(required_unless_present = "damaged", value_name = "ID", value_parser = block_id)]
         ids: Vec<u64>,
-        /// Also erase damaged units; their contents are unknown, and are lost
-        #[arg(long)]
+        /// Also erase damaged units; their contents are unknown, perhaps another program's, and are lost
+        #[arg(long, requires = "destroy_data")]
         damaged: bool,
+        /// Agree to lose the contents of damaged units
+        #[arg(long, requires = "damaged")]
+        destroy_data: bool,
     },
     /// Verify the checksums of every block, and read the first 4 KiB of erased units; exit status 1 unless all is sound
     Fsck {

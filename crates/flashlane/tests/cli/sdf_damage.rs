@@ -50,7 +50,7 @@ fn repair_rewrites_superblocks_from_headers() {
     let changes = [
         &["put", spec, text(small)][..],
         &["rm", spec, "0"],
-        &["rm", spec, "--damaged"],
+        &["rm", spec, "--damaged", "--destroy-data"],
         &["fsck", spec, "--repair"],
     ];
     for change in changes {
@@ -67,7 +67,7 @@ fn repair_rewrites_superblocks_from_headers() {
     assert_eq!((&result["superblock_copies"], &result["blocks"]), (&2.into(), &10.into()), "{result}");
     // The units that held the copies are damaged; `rm --damaged` discards them.
     assert_eq!(result["units_damaged"], 2);
-    assert_eq!(flashlane(&["sdf", "rm", spec, "--damaged"]).status, 0);
+    assert_eq!(flashlane(&["sdf", "rm", spec, "--damaged", "--destroy-data"]).status, 0);
     let id = done(&["sdf", "put", spec, text(small)]);
     assert!(id.trim().parse::<u64>().unwrap() >= 1 << 32, "{id}");
     assert_eq!(device.verdict("fsck").0, 0);
@@ -113,7 +113,7 @@ fn verdict_names_damage_and_a_remedy() {
     let codes: Vec<&Value> =
         result["warnings"].as_array().unwrap().iter().map(|warning| &warning["code"]).collect();
     assert_eq!((repaired.status, codes), (1, vec![&Value::from("damaged-units")]), "{result}");
-    assert_eq!(flashlane(&["sdf", "rm", &device.spec, "5", "--damaged"]).status, 0);
+    assert_eq!(flashlane(&["sdf", "rm", &device.spec, "5", "--damaged", "--destroy-data"]).status, 0);
     let (status, report) = device.verdict("fsck");
     assert!(status == 0 && report.contains("sound: 8 blocks, all read"), "{report}");
 }
@@ -151,7 +151,7 @@ fn unreadable_units_are_not_called_empty() {
             vec!["fsck", spec, "--repair", "--destroy-data"],
             vec!["get", spec, "0"],
             vec!["put", spec, text(small)],
-            vec!["rm", spec, "--damaged"],
+            vec!["rm", spec, "--damaged", "--destroy-data"],
             vec!["bench", spec, "--destroy-data", "--allow-page-cache"],
         ];
         words.iter().map(|words| words.iter().map(|&word| word.to_owned()).collect()).collect()
@@ -278,7 +278,7 @@ fn blocks_are_found_where_both_copies_of_the_table_are_lost() {
         for change in [
             &["put", spec, text(&small)][..],
             &["rm", spec, "0"],
-            &["rm", spec, "--damaged"],
+            &["rm", spec, "--damaged", "--destroy-data"],
             &["fsck", spec, "--repair"],
         ] {
             refused(2, &[&["sdf"], change].concat(), &["is not written to", "--repair --destroy-data"]);
@@ -303,7 +303,7 @@ fn rm_lists_deleted_and_kept_blocks() {
     let ended = refused(1, &["sdf", "rm", &device.spec, "77", "1", "2", "88"], &[]);
     let expected = "not deleted: 77 (there is no block 77), 88 (there is no block 88); deleted: 1, 2";
     assert!(ended.stderr.contains(expected), "{}", ended.stderr);
-    let none = refused(1, &["sdf", "rm", &device.spec, "77", "--damaged"], &[]);
+    let none = refused(1, &["sdf", "rm", &device.spec, "77", "--damaged", "--destroy-data"], &[]);
     assert!(none.stderr.contains("deleted: none; damaged units are unchanged"), "{}", none.stderr);
     assert_eq!(json(&["sdf", "ls", &device.spec])["blocks"].as_array().unwrap().len(), 8);
 }

@@ -18,7 +18,7 @@ impl Stored {
         bytes
     }
 
-    /// All commands without `--destroy-data`.
+    /// All commands without `--destroy-data`, but for that of damaged units.
     fn commands(&self) -> Vec<Vec<&str>> {
         let missing = "/no/such/file";
         let asked = [
@@ -27,7 +27,7 @@ impl Stored {
             &["fsck"],
             &["get", "0"],
             &["rm", "99"],
-            &["rm", "99", "--damaged"],
+            &["rm", "99", "--damaged", "--destroy-data"],
             &["put", missing],
             &["put", text(&self.small), "--id", "0"],
             &["put", text(&self.small), missing],
@@ -44,7 +44,7 @@ impl Stored {
             vec!["sdf", "fsck", s, "--repair"],
             vec!["sdf", "put", s, text(&self.small)],
             vec!["sdf", "rm", s, "0"],
-            vec!["sdf", "rm", s, "--damaged"],
+            vec!["sdf", "rm", s, "--damaged", "--destroy-data"],
         ]
     }
 }
@@ -221,8 +221,10 @@ fn put_keeps_foreign_data_in_erased_units() {
         flashlane(&["sdf", "bench", &device.spec, "--destroy-data", "--blocks", "8"]);
         flashlane(&["sdf", "fsck", &device.spec, "--repair"]);
         assert!(kept(), "{units} units at {at}");
-        // `rm --damaged` discards the foreign data.
-        assert_eq!(flashlane(&["sdf", "rm", &device.spec, "--damaged"]).status, 0);
+        let damaged = ["sdf", "rm", &device.spec, "--damaged"];
+        refused(2, &damaged, &["--destroy-data"]);
+        assert!(kept(), "{units} units at {at}");
+        assert_eq!(flashlane(&[&damaged[..], &["--destroy-data"]].concat()).status, 0);
         let report = flashlane(&["sdf", "fsck", &device.spec]);
         assert_eq!(report.status, 0, "{}", report.stdout);
         done(&["sdf", "put", &device.spec, text(&device.small)]);

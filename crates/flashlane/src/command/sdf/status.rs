@@ -275,7 +275,7 @@ fn warnings(blocks: &AnyBlocks) -> Vec<Warning> {
             match contents {
                 Contents::Unknown =>
                     "a part of the lanes' table of units is lost, and they may hold blocks".to_owned(),
-                Contents::Lost => "'flashlane sdf rm DEVICE --damaged' erases them".to_owned(),
+                Contents::Lost => "'flashlane sdf rm DEVICE --damaged --destroy-data' erases them".to_owned(),
                 Contents::Unreadable(units) =>
                     format!("the device could not read {units} of them, which may be sound"),
             }

@@ -200,7 +200,7 @@ fn damaged_units(target: &str, blocks: &AnyBlocks) -> Option<String> {
     let then = match contents {
         Contents::Unknown => "they are left as they are".to_owned(),
         Contents::Lost => format!(
-            "'flashlane sdf rm {target} --damaged' discards the contents and erases {}",
+            "'flashlane sdf rm {target} --damaged --destroy-data' discards the contents and erases {}",
             if count == 1 { "it" } else { "them" }
         ),
         Contents::Unreadable(units) => format!(
