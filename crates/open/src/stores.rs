@@ -147,9 +147,9 @@ impl OpenOptions {
     }
 
     /// Formats `device` and `log` to hold an empty store. A device with lanes keeps them unless its spec gives another
-    /// shape. All data on real devices is lost, which requires [`consent`](Self::consent) and
-    /// [`NewStore::log_consent`]; a file of [`create`](Self::create) is new, as is a log that is a file and does not exist. What this created is removed where
-    /// it fails, and devices that cannot hold the store are not changed.
+    /// shape. All data on real devices is lost, which requires [`consent`](Self::consent) and [`NewStore::log_consent`]; a
+    /// file of [`create`](Self::create) is new, as is a log that is a file and does not exist. What this created is removed
+    /// where it fails, and devices that cannot hold the store are not changed.
     ///
     /// # Errors
     /// [`StoreSpecError`] says what failed.
