@@ -7,15 +7,18 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `history` | how often accesses were blocked, by page and by chip, and the extra writes that follow from it |
+//! | `by_ios` | the numbers of I/Os that accesses took |
 //! | `groups` | the replica groups, and the space for copies |
 //! | `idle` | the lengths of a chip's idle periods, and how long one must last before an extra write |
 //! | `extra` | the extra writes that wait for an idle chip |
 
+mod by_ios;
 mod extra;
 mod groups;
 mod history;
 mod idle;
 
+pub use by_ios::ByIos;
 pub use extra::ExtraWrites;
 pub use groups::{Groups, MOST_COPIES, Shape, Slot};
 pub use history::{Access, History};

@@ -1,9 +1,7 @@
 //! What the layer counts.
 
 use flashlane_base::Duration;
-
-/// Accesses by the number of I/Os that each took; the last counts all larger ones (he14, table 3).
-pub(super) type ByIos = [u64; 3];
+use flashlane_replication::ByIos;
 
 /// The counts so far.
 #[derive(Clone, Debug, Default)]
@@ -32,14 +30,7 @@ pub(super) struct Counts {
 impl Counts {
     /// Returns the counts by name; those that a drive with replication has too have the same names there.
     pub fn list(&self) -> Vec<(&'static str, u64)> {
-        let (reads, writes) = (self.reads, self.writes);
-        vec![
-            ("reads_of_one_copy", reads[0]),
-            ("reads_of_two_copies", reads[1]),
-            ("reads_of_more_copies", reads[2]),
-            ("writes_of_one_copy", writes[0]),
-            ("writes_of_two_copies", writes[1]),
-            ("writes_of_more_copies", writes[2]),
+        let further = [
             ("writes_answered_by_copies", self.by_copy),
             ("accesses_of_replicated_pages", self.hits),
             ("accesses_blocked", self.blocked),
@@ -50,11 +41,7 @@ impl Counts {
             ("copies_failed", self.copies_failed),
             ("copies_interference_ns", self.interference.as_ns()),
             ("home_writes_lost", self.homes_lost),
-        ]
+        ];
+        ByIos::list(self.reads, self.writes).into_iter().chain(further).collect()
     }
-}
-
-/// Counts an access that took `ios` I/Os.
-pub(super) fn count_access(by_ios: &mut ByIos, ios: u32) {
-    by_ios[(ios.clamp(1, 3) - 1) as usize] += 1;
 }

@@ -1,7 +1,7 @@
 //! Accepted requests: their order, their parts, and their completion.
 
 use super::slab::Key;
-use super::{Below, Io, IoKind, Replicated, RiskLog, counts, failure_of};
+use super::{Below, Io, IoKind, Replicated, RiskLog, failure_of};
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, Device, Failure, Operation, Request, SubmitError};
 use flashlane_replication::{Candidate, Slot};
@@ -283,7 +283,7 @@ impl<B: Below> Replicated<B> {
     pub(super) fn finish(&mut self, part: Key, outcome: Result<(), Failure>) {
         let part = self.parts.remove(part).expect("it has not completed");
         let by_ios = if part.is_read { &mut self.counts.reads } else { &mut self.counts.writes };
-        counts::count_access(by_ios, part.ios);
+        by_ios.count(part.ios);
         if let Err(failure) = outcome {
             let pending = self.pending.get_mut(part.pending).expect("its request is pending");
             pending.failure.get_or_insert(failure);

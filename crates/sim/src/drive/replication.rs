@@ -121,7 +121,7 @@ impl Replicator {
     }
 
     /// The counters, under the names that results have.
-    pub(super) fn counters(&self) -> [(&'static str, u64); 14] {
+    pub(super) fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.counts.list(self.expected_extra_writes())
     }
 
@@ -210,7 +210,7 @@ impl Replicator {
         let replicates =
             blocked && !is_replicated && self.groups.replicates_read(self.history.blocking_of_page(lpn.0));
         let owner = if candidates.is_empty() && !replicates {
-            self.counts.reads[0] += 1;
+            self.counts.reads.count(1);
             owner
         } else {
             let has_deadline = !candidates.is_empty();
@@ -395,7 +395,8 @@ impl Replicator {
                 &mut self.counts.writes
             }
         };
-        by_operations[(access.operations as usize - 1).min(2)] += 1;
+        debug_assert!(access.operations > 0, "an access completes by one of its operations");
+        by_operations.count(access.operations);
         Some(Operation { owner: access.owner, ..*operation })
     }
 

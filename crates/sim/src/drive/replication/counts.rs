@@ -1,12 +1,13 @@
 //! What replication counts.
 
 use flashlane_base::Duration;
+use flashlane_replication::ByIos;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReplicationCounts {
-    /// Reads and writes by the number of flash operations that they took: 1, 2, or more.
-    pub(super) reads: [u64; 3],
-    pub(super) writes: [u64; 3],
+    /// Reads and writes by the number of flash operations that they took.
+    pub(super) reads: ByIos,
+    pub(super) writes: ByIos,
     /// Reads that a copy completed.
     pub(super) reads_by_copies: u64,
     /// Writes that a copy completed.
@@ -24,15 +25,8 @@ pub(super) struct ReplicationCounts {
 
 impl ReplicationCounts {
     /// The counters, under the names that results have. `expected` is the estimate of extra writes.
-    pub(super) fn list(&self, expected: f64) -> [(&'static str, u64); 14] {
-        let Self { reads, writes, .. } = self;
-        [
-            ("reads_of_one_copy", reads[0]),
-            ("reads_of_two_copies", reads[1]),
-            ("reads_of_more_copies", reads[2]),
-            ("writes_of_one_copy", writes[0]),
-            ("writes_of_two_copies", writes[1]),
-            ("writes_of_more_copies", writes[2]),
+    pub(super) fn list(&self, expected: f64) -> impl Iterator<Item = (&'static str, u64)> {
+        let further = [
             ("reads_answered_by_copies", self.reads_by_copies),
             ("writes_answered_by_copies", self.writes_by_copies),
             ("copies_written", self.for_writes + self.for_reads),
@@ -41,6 +35,7 @@ impl ReplicationCounts {
             ("copies_dropped", self.dropped),
             ("copies_evicted", self.evicted),
             ("copies_interference_ns", self.interference.as_ns()),
-        ]
+        ];
+        ByIos::list(self.reads, self.writes).into_iter().chain(further)
     }
 }
