@@ -428,7 +428,9 @@ impl<D: DataDevice> Engine<D> {
 
     /// Retries a write on another unit; fails it when it was tried often enough.
     fn retry_on_another_lane(&mut self, mut write: Write, failure: PutFailure) {
-        let is_out_of_attempts = write.count_attempt() >= ATTEMPTS;
+        // A unit with foreign data takes no attempt: it is found once, and nothing was written to it.
+        let is_foreign = matches!(failure, PutFailure::Write { failure: Failure::ForeignData, .. });
+        let is_out_of_attempts = !is_foreign && write.count_attempt() >= ATTEMPTS;
         if let Write::Block(BlockWrite { payload, sequence, checksums, .. }) = &mut write {
             // The unit that failed may hold all or half of it, which must not pass for what is written now.
             *sequence = self.sequence.allocate();

@@ -436,6 +436,10 @@ impl<D: DataDevice> Scheduler<D> {
             }
             // Nothing more is known of the unit, and nothing more is done with it.
             Err(failure @ Failure::DeviceLost) => Err(PutFailure::Write { address, failure }),
+            Err(failure @ Failure::ForeignData) => {
+                self.units.write_found_foreign_data(address);
+                Err(PutFailure::Write { address, failure })
+            }
             Err(failure) => {
                 let next = self.units.write_failed(address, self.port.is_bad(address));
                 retired = (next == State::Retired && !self.port.is_lost()).then_some(address);

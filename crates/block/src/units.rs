@@ -10,6 +10,7 @@
 //! | Erased | Dirty | `write_refused` |
 //! | Writing | Live | `write_completed` |
 //! | Writing | Dirty, Retired, Bad | `write_failed` |
+//! | Writing | Damaged | `write_found_foreign_data` |
 //! | Live | AwaitingReaders, Dirty | `delete` |
 //! | Live | Dirty | `release` |
 //! | AwaitingReaders | Dirty | `last_reader_left` |
@@ -55,7 +56,7 @@ pub(crate) enum State {
     Torn,
     /// Found to hold a block of which a newer copy exists; erased before anything is written.
     Superseded,
-    /// Found wholly written with no valid header; left alone until it is discarded.
+    /// Found wholly written with no valid header, or erased with foreign data; left alone until it is discarded.
     Damaged,
 }
 
@@ -120,7 +121,7 @@ pub(crate) struct UnitTable {
     failed_once: BTreeSet<UnitAddress>,
     /// Units that are `Dirty` or `Erasing` with [`Cause::StaleCopy`], and the id.
     stale_copies: BTreeMap<UnitAddress, u64>,
-    /// Units found damaged and not erased since, those whose erase failed among them.
+    /// Units found damaged, on opening or before a write, and not erased since, those whose erase failed among them.
     damaged: BTreeSet<UnitAddress>,
     /// `Live` units whose blocks will be deleted soon.
     expiring: BTreeSet<UnitAddress>,
@@ -294,6 +295,14 @@ impl UnitTable {
             self.set(address, State::Retired);
         }
         self.state(address)
+    }
+
+    /// The device found foreign data in the erased unit, and wrote nothing.
+    pub(crate) fn write_found_foreign_data(&mut self, address: UnitAddress) {
+        let state = self.state(address);
+        assert!(matches!(state, State::Writing(_)), "the write of {address:?} failed as {state:?}");
+        self.damaged.insert(address);
+        self.set(address, State::Damaged);
     }
 
     // Deletes and other ends of live units.

@@ -59,6 +59,9 @@ pub enum Failure {
     /// The erase unit could not be programmed or erased and is bad from now on.
     #[error("the erase unit could not be programmed or erased: it is bad from now on")]
     BadUnit,
+    /// The erase unit was erased, but holds data that was written around the device's rules. It counts as written now.
+    #[error("the erased unit holds other data, which is kept")]
+    ForeignData,
     /// No erase block is left to write to.
     #[error("the drive is worn out: no erase block is left to write to")]
     WornOut,

@@ -16,13 +16,14 @@
 //! # The path of a write, by file
 //! ```text
 //! device     submit_with
-//! requests   accept: check it, submit its data to the device below (`pending` has the requests in flight)
+//! requests   accept: check it, submit its data to the device below (`pending` has the requests in flight);
+//!            before a unit's first write, `content` compares its old bytes
 //! device     reap ─> requests: request_below_ended, when the data is durable
 //! table      the record of the unit changes, its sector is due
 //! records    write_sectors ─> sector_ended
 //! requests   complete
 //! ```
-//! An erase begins at the table.
+//! An erase begins at the table, or where the content of its unit is unknown at `content`.
 //!
 //! # The path of opening, by file
 //! `settings` compares the spec with the device. `divide` formats it; or `open` reads superblocks and table (`disk` has their
@@ -42,6 +43,7 @@
 
 mod blocking;
 mod constants;
+mod content;
 mod device;
 mod disk;
 mod divide;
@@ -64,6 +66,7 @@ mod tests;
 
 pub use crate::state::Repair;
 pub use constants::{OLDEST_VERSION, RECORDS, SECTOR_BYTES, UNITS_MAX, VERSION};
+pub use content::ContentSum;
 pub use disk::{Record, Superblock, seal};
 pub use error::LanesError;
 pub use flaw::Flaw;
@@ -109,6 +112,10 @@ pub struct Lanes<D> {
     /// Units whose head was read and holds foreign data. They count as written even where the table has them as erased
     /// or torn; erasing one clears its head, so that it is not found again.
     foreign_heads: BTreeSet<u64>,
+    /// Units that this opening has erased: their content needs no check.
+    erased_here: BTreeSet<u64>,
+    /// Buffers of writes that wait for what precedes their data, by the ids of their requests.
+    held: BTreeMap<RequestId, Buffer>,
     /// Offsets of superblocks to rewrite.
     superblocks: Vec<u64>,
     /// Whether lost records were recovered from the heads of the units.
@@ -164,7 +171,8 @@ impl<D: DataDevice> Lanes<D> {
     }
 
     /// Opens the lanes as [`Lanes::open`] does. A unit that the table has as erased, but that begins with foreign data,
-    /// then counts as written, so that it is not overwritten before an erase. For lanes whose units begin with
+    /// then counts as written, so that it is not overwritten before an erase; and the first write to a unit with foreign data
+    /// elsewhere fails with [`Failure::ForeignData`](flashlane_device::Failure::ForeignData). For lanes whose units begin with
     /// [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC), as blocks do.
     ///
     /// # Errors
@@ -195,6 +203,8 @@ impl<D: DataDevice> Lanes<D> {
             units: units(&profile, &layout, &records, &foreign_heads),
             checks_erased,
             foreign_heads,
+            erased_here: BTreeSet::new(),
+            held: BTreeMap::new(),
             table: RecordTable::new(layout, superblock.id, records, &found),
             below,
             profile,
@@ -258,8 +268,18 @@ impl<D: DataDevice> Lanes<D> {
     /// # Errors
     /// [`LanesError`]: the shape is not possible, and nothing was written; or a request failed.
     pub fn format(mut below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
-        divide::format(&mut Blocking { device: &mut below, next: &mut 0 }, shape, seed)?;
+        divide::format(&mut Blocking { device: &mut below, next: &mut 0 }, shape, seed, false)?;
         Self::open(below)
+    }
+
+    /// Formats `below` as [`Lanes::format`] does, for users of [`Lanes::open_checked`]: all units are read, so that foreign data
+    /// in them is found later.
+    ///
+    /// # Errors
+    /// As [`Lanes::format`].
+    pub fn format_checked(mut below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
+        divide::format(&mut Blocking { device: &mut below, next: &mut 0 }, shape, seed, true)?;
+        Self::open_checked(below)
     }
 
     /// The superblock of the lanes.

@@ -27,7 +27,7 @@ pub struct StateOptions {
     pub format: Option<Format>,
     /// Whether and how to repair an existing state.
     pub repair: Option<Repair>,
-    /// Whether to treat an erased unit as written where it begins with foreign data.
+    /// Whether to treat an erased unit as written where it holds foreign data.
     pub check_erased: bool,
 }
 

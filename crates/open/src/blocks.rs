@@ -183,7 +183,7 @@ impl OpenOptions {
                 repair: Some(Repair::Overwrite),
                 check_erased: true,
             },
-            false => StateOptions { format: Some(Format::Always), ..StateOptions::default() },
+            false => StateOptions { format: Some(Format::Always), repair: None, check_erased: true },
         };
         let (opened, change) = self.open_with_state(target, state, accept)?;
         // `accept` was not called for a device that stores no state.

@@ -189,7 +189,7 @@ fn single_damage_to_lane_records_loses_no_block() {
     }
 }
 
-/// The first bytes of a unit show foreign data.
+/// The first bytes of a unit show foreign data when the device is opened.
 #[test]
 fn put_keeps_foreign_data_in_erased_units() {
     let device = Stored::new(2);
@@ -229,6 +229,53 @@ fn put_keeps_foreign_data_in_erased_units() {
         assert_eq!(report.status, 0, "{}", report.stdout);
         done(&["sdf", "put", &device.spec, text(&device.small)]);
     }
+}
+
+/// Behind its first bytes a unit is compared before its first write.
+#[test]
+fn put_keeps_foreign_data_behind_the_beginning_of_erased_units() {
+    let device = Stored::new(2);
+    done(&["sdf", "rm", &device.spec, "1"]);
+    let units = (LENGTH - DATA - 2 * 4096) / (4 * UNIT) * 4;
+    let archive = archive(20_000);
+    // Everything but the beginnings of some units, among them one that held a block, one from byte 4096 on, and the last one.
+    let bytes = device.bytes();
+    let is_used = |unit: &usize| bytes[DATA + unit * UNIT..].starts_with(b"FLBLOCKS");
+    let used: Vec<usize> = (0..units).filter(is_used).collect();
+    let live = |unit: &&usize| {
+        let at = DATA + **unit * UNIT;
+        bytes[at + 12] == 1 && bytes[at + 56..at + 64] == 1_u64.to_le_bytes()
+    };
+    let deleted = *used.iter().find(live).expect("an erase moves no bytes");
+    let places: Vec<usize> = [(deleted, 8192), (20, 4096), (31, 30_000), (units - 1, UNIT - 20_000)]
+        .map(|(unit, at)| DATA + unit * UNIT + at)
+        .into();
+    let mut all = bytes.clone();
+    places.iter().for_each(|&at| all[at..at + archive.len()].copy_from_slice(&archive));
+    fs::write(&device.path, &all).unwrap();
+    let kept = |by: &str| {
+        let bytes = device.bytes();
+        places.iter().for_each(|&at| assert!(bytes[at..at + archive.len()] == archive, "{by}: {at}"));
+    };
+    // Put until the device is full.
+    let mut puts = 0;
+    while flashlane(&["sdf", "put", &device.spec, text(&device.small)]).status == 0 {
+        puts += 1;
+    }
+    kept("put");
+    // Beside the foreign data, the other block and the four units for records.
+    assert_eq!(puts, units - places.len() - 1 - 4);
+    flashlane(&["sdf", "bench", &device.spec, "--destroy-data", "--blocks", "8"]);
+    flashlane(&["sdf", "fsck", &device.spec, "--repair"]);
+    kept("bench and fsck");
+    let report = flashlane(&["sdf", "ls", &device.spec]).stdout;
+    assert!(report.starts_with("Verdict: ") && report.contains("4 damaged"), "{report}");
+    let damaged = ["sdf", "rm", &device.spec, "--damaged"];
+    refused(2, &damaged, &["--destroy-data"]);
+    kept("rm");
+    assert_eq!(flashlane(&[&damaged[..], &["--destroy-data"]].concat()).status, 0);
+    done(&["sdf", "put", &device.spec, text(&device.small)]);
+    assert_eq!(flashlane(&["sdf", "fsck", &device.spec]).status, 0);
 }
 
 #[test]

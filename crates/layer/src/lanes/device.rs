@@ -1,6 +1,7 @@
 //! The device interface of the lanes.
 
 use super::blocking::Blocking;
+use super::content::ContentRead;
 use super::pending::Step;
 use super::recover::RecoverOptions;
 use super::table::RecordTable;
@@ -80,13 +81,18 @@ impl<D: DataDevice> Device for Lanes<D> {
             self.below.reap(Instant::FAR, &mut self.arrived);
             for completion in self.arrived.drain(..) {
                 let buffer = self.below.take_buffer(completion.id);
-                if let Some(Step::Bytes(pending) | Step::Head(pending)) = self.steps.remove(&completion.id) {
-                    self.ended.push(pending);
-                    self.done.extend(buffer.map(|buffer| (pending.request.id, buffer)));
+                match self.steps.remove(&completion.id) {
+                    Some(Step::Bytes(pending) | Step::Head(pending)) => {
+                        self.ended.push(pending);
+                        self.done.extend(buffer.map(|buffer| (pending.request.id, buffer)));
+                    }
+                    Some(Step::Content(ContentRead { pending, .. })) => self.ended.push(pending),
+                    _ => {}
                 }
             }
         }
         self.table.abandon(&mut self.ended);
+        self.done.append(&mut self.held);
         let (completed, outcome) = (self.below.now(), Err(Failure::DeviceLost));
         let lost = self.ended.drain(..).map(|pending| Completion {
             id: pending.request.id,
@@ -105,6 +111,7 @@ impl<D: DataDevice> Device for Lanes<D> {
                 (self.superblocks, self.repairs_in_background) = (opened.superblocks, false);
                 self.units = units(&self.profile, &self.layout, &records, &foreign_heads);
                 self.foreign_heads = foreign_heads;
+                self.erased_here.clear();
                 self.table = RecordTable::new(self.layout, self.superblock.id, records, &found);
             }
             _ => self.device_lost = true,

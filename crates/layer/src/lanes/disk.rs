@@ -4,6 +4,7 @@
 //! have the same location in all versions, so that a newer superblock differs from a damaged one.
 
 use super::constants::{OLDEST_VERSION, RECORDS, SECTOR_BYTES, VERSION};
+use super::content::ContentSum;
 use super::error::LanesError;
 use super::flaw::Flaw;
 use super::layout::{Layout, Shape};
@@ -117,18 +118,21 @@ pub struct Record {
     pub state: UnitState,
     /// Number of erases; `None` where it was lost, until the next erase.
     pub erases: Option<u32>,
+    /// Checksum of the bytes of a unit that is erased or wholly written (`content`); `None` where it is unknown. An erase
+    /// changes no byte, and keeps it.
+    pub content: Option<ContentSum>,
 }
 
 /// Encoding of an unknown number of erases.
 const UNCOUNTED: u32 = u32::MAX;
 
 impl Record {
-    pub(super) const NEW: Self = Self { state: UnitState::ERASED, erases: Some(0) };
+    pub(super) const NEW: Self = Self { state: UnitState::ERASED, erases: Some(0), content: None };
 
     /// Returns the record of a unit whose record is lost. It counts as written, because the unit may hold the only copy
     /// of data, which must not be erased unread.
     pub(super) fn lost(shape: &Shape) -> Self {
-        Self { state: UnitState::Written { bytes: shape.unit_bytes }, erases: None }
+        Self { state: UnitState::Written { bytes: shape.unit_bytes }, erases: None, content: None }
     }
 
     pub(super) fn encode(&self, place: &mut [u8]) {
@@ -138,6 +142,7 @@ impl Record {
             UnitState::Bad => (2, 0),
         };
         place[0] = kind;
+        place[1..4].copy_from_slice(&ContentSum::encode(self.content));
         place[4..8].copy_from_slice(&self.erases.unwrap_or(UNCOUNTED).to_le_bytes());
         place[8..16].copy_from_slice(&written_bytes.to_le_bytes());
     }
@@ -153,7 +158,8 @@ impl Record {
             _ => return None,
         };
         let erases = Some(u32_at(place, 4)).filter(|&erases| erases != UNCOUNTED);
-        Some(Self { state, erases })
+        let content = ContentSum::decode([place[1], place[2], place[3]]);
+        Some(Self { state, erases, content })
     }
 }
 
@@ -258,7 +264,11 @@ mod tests {
     fn table_sector_decodes_only_in_its_location() {
         let superblock = superblock();
         let states = [UnitState::ERASED, UnitState::Written { bytes: 4096 }, UnitState::Torn, UnitState::Bad];
-        let records = states.map(|state| Record { state, erases: Some(70_000) });
+        let records = states.map(|state| Record {
+            state,
+            erases: Some(70_000),
+            content: ContentSum::decode([1, 2, 3]),
+        });
         let mut block = vec![0; SECTOR_BYTES as usize];
         TableSector { sector: 3, sequence: 9, records: &records }.encode(&superblock.id, &mut block);
         assert_eq!(decode_table(&block, &superblock, 3, 4), Some((9, records.to_vec())));

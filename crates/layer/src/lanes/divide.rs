@@ -1,7 +1,8 @@
 //! Formats a device with lanes: all data on it is lost.
 
 use super::blocking::{Blocking, PORTION_BYTES};
-use super::constants::{SECTOR_BYTES, VERSION};
+use super::constants::{RECORDS, SECTOR_BYTES, VERSION};
+use super::content;
 use super::disk::{Record, Superblock, TableSector};
 use super::error::LanesError;
 use super::heads;
@@ -19,11 +20,12 @@ pub(super) fn planned(below: &Profile, shape: Shape) -> Result<Layout, LanesErro
 }
 
 /// Formats a device: first the table, then the heads of the units, and the superblock at the beginning last, so that an
-/// interrupted format leaves either no lanes or all of them.
+/// interrupted format leaves either no lanes or all of them. The content of the units is read first if requested.
 pub(super) fn format<D: DataDevice>(
     blocking: &mut Blocking<'_, D>,
     shape: Shape,
     seed: Seed,
+    reads_content: bool,
 ) -> Result<(), LanesError> {
     const ACTION: &str = "write the table of units";
     let layout = planned(blocking.device.profile(), shape)?;
@@ -39,6 +41,9 @@ pub(super) fn format<D: DataDevice>(
     for at in earlier.into_iter().chain([0, layout.last_superblock()]) {
         blocking.write("clear the superblock of the lanes", at, Buffer::zeroed(SECTOR_BYTES as usize))?;
     }
+    let contents = if reads_content { content::read_all(blocking, &layout)? } else { Vec::new() };
+    let record =
+        |number: u64| Record { content: contents.get(number as usize).copied().flatten(), ..Record::NEW };
     let portion = PORTION_BYTES / SECTOR_BYTES;
     for slot in [0, 1] {
         for first in (0..layout.sectors()).step_by(portion as usize) {
@@ -46,7 +51,8 @@ pub(super) fn format<D: DataDevice>(
             let mut blocks = Buffer::zeroed((count * SECTOR_BYTES) as usize);
             for (block, sector) in blocks.as_mut_slice().chunks_exact_mut(SECTOR_BYTES as usize).zip(first..)
             {
-                let records = vec![Record::NEW; layout.records_of(sector) as usize];
+                let units = sector * RECORDS..sector * RECORDS + layout.records_of(sector);
+                let records: Vec<Record> = units.map(record).collect();
                 TableSector { sector, sequence: 1, records: &records }.encode(&id, block);
             }
             blocking.write(ACTION, layout.slot(first, slot), blocks)?;

@@ -172,7 +172,7 @@ mod tests {
     fn records() -> Vec<Record> {
         let states = [UnitState::ERASED, UnitState::Written { bytes: 4096 }, UnitState::Torn, UnitState::Bad];
         (0..COUNT as usize)
-            .map(|at| Record { state: states[at % 4], erases: Some(at as u32 * 700) })
+            .map(|at| Record { state: states[at % 4], erases: Some(at as u32 * 700), content: None })
             .collect()
     }
 
@@ -192,7 +192,11 @@ mod tests {
         fn torn_writes_are_ours(mask: u8, unit in 0..COUNT as usize, empty in prop::option::of(any::<bool>())) {
             let before = records();
             let mut after = before.clone();
-            after[unit] = Record { state: UnitState::Torn, erases: after[unit].erases.map(|erases| erases + 1) };
+            after[unit] = Record {
+                state: UnitState::Torn,
+                erases: after[unit].erases.map(|erases| erases + 1),
+                content: None,
+            };
             let (old, new) = (block(9, &before), block(11, &after));
             let mut torn = match empty {
                 None => old,

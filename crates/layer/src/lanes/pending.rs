@@ -1,5 +1,6 @@
 //! Requests in flight above and below the lanes.
 
+use super::content::ContentRead;
 use flashlane_base::Instant;
 use flashlane_device::{Failure, Request};
 
@@ -9,6 +10,8 @@ pub(super) struct Pending {
     pub request: Request,
     pub submitted: Instant,
     pub outcome: Result<(), Failure>,
+    /// Whether the data of this write is still to be submitted, after the record of its unit (`content`).
+    pub precedes_data: bool,
 }
 
 /// The purpose of a request below.
@@ -21,4 +24,6 @@ pub(super) enum Step {
     Superblock,
     /// Zeros over the head of a unit with foreign data, before its erase.
     Head(Pending),
+    /// A part of a unit's content, before its first write or its erase.
+    Content(ContentRead),
 }

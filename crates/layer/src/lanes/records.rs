@@ -73,7 +73,11 @@ impl<D: DataDevice> Lanes<D> {
         let mut ended = std::mem::take(&mut self.ended);
         self.table.ended(sector, outcome.is_ok(), buffer, &mut ended);
         for pending in ended.drain(..) {
-            self.complete(Pending { outcome: pending.outcome.and(outcome), ..pending }, completed, out);
+            let pending = Pending { outcome: pending.outcome.and(outcome), ..pending };
+            match pending.precedes_data {
+                true => self.write_held(pending, completed, out),
+                false => self.complete(pending, completed, out),
+            }
         }
         self.ended = ended;
     }

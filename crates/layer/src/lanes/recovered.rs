@@ -69,7 +69,7 @@ impl Recovered {
     /// earlier formatting leaves its headers in erased units.
     fn format_in_force(&self, records: &[Record], is_lost: impl Fn(u64) -> bool) -> [u8; 16] {
         let is_confirmed = |number: u64, header: &UnitHead| {
-            let Record { state, erases } = records[number as usize];
+            let Record { state, erases, .. } = records[number as usize];
             !is_lost(number)
                 && matches!(state, UnitState::Written { bytes: 1.. })
                 && erases.is_some()

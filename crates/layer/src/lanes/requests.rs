@@ -1,6 +1,7 @@
 //! Requests to the lanes: checks, the requests below that carry them out, and completions.
 
 use super::constants::SECTOR_BYTES;
+use super::content::ContentSum;
 use super::disk::Record;
 use super::pending::{Pending, Step};
 use super::{Lanes, ours};
@@ -35,20 +36,13 @@ impl<D: DataDevice> Lanes<D> {
         if let Err(error) = self.check(&request) {
             return Err((error, buffer));
         }
-        let pending = Pending { request, submitted: self.below.now(), outcome: Ok(()) };
-        if request.operation == Operation::Erase && self.foreign_heads.contains(&self.layout.number(&request))
-        {
-            return self.clear_head(pending, buffer);
-        }
-        if request.operation == Operation::Erase {
-            self.repairs_in_background = true;
-            self.note_accepted(&request);
-            if let Some(buffer) = buffer {
-                self.done.insert(request.id, buffer);
+        let pending = Pending { request, submitted: self.below.now(), outcome: Ok(()), precedes_data: false };
+        match request.operation {
+            Operation::Erase => return self.begin_erase(pending, buffer),
+            Operation::Write if self.has_known_content(&request) => {
+                return self.begin_first_write(pending, buffer);
             }
-            self.record_erase(pending);
-            self.write_sectors();
-            return Ok(());
+            _ => {}
         }
         let id = RequestId(self.next);
         let offset_bytes =
@@ -68,10 +62,37 @@ impl<D: DataDevice> Lanes<D> {
         Ok(())
     }
 
-    fn record_erase(&mut self, pending: Pending) {
+    /// Begins an erase: of the record only, unless the unit has a foreign head or, where it matters, unknown content.
+    fn begin_erase(
+        &mut self,
+        pending: Pending,
+        buffer: Option<Buffer>,
+    ) -> Result<(), (SubmitError, Option<Buffer>)> {
+        let number = self.layout.number(&pending.request);
+        if self.foreign_heads.contains(&number) {
+            return self.clear_head(pending, buffer);
+        }
+        let content = self.table.record(number).content;
+        if self.checks_erased && content.is_none() {
+            return self.begin_content_read(pending, buffer);
+        }
+        self.note_accepted(&pending.request);
+        self.done.extend(buffer.map(|buffer| (pending.request.id, buffer)));
+        self.record_erase(pending, content);
+        self.write_sectors();
+        Ok(())
+    }
+
+    /// Records the erase of a unit with this content.
+    pub(super) fn record_erase(&mut self, pending: Pending, content: Option<ContentSum>) {
         let number = self.layout.number(&pending.request);
         let erases = self.table.record(number).erases.map_or(1, |erases| erases.saturating_add(1));
-        self.table.change(number, Record { state: UnitState::ERASED, erases: Some(erases) }, pending);
+        self.repairs_in_background = true;
+        self.table.change(
+            number,
+            Record { state: UnitState::ERASED, erases: Some(erases), content },
+            pending,
+        );
     }
 
     /// Begins the erase of a unit with foreign data by clearing its head, so that it is not found again.
@@ -96,7 +117,7 @@ impl<D: DataDevice> Lanes<D> {
         Ok(())
     }
 
-    fn note_accepted(&mut self, request: &Request) {
+    pub(super) fn note_accepted(&mut self, request: &Request) {
         self.units.accepted(request);
         self.done.remove(&request.id);
         self.in_flight += 1;
@@ -104,22 +125,33 @@ impl<D: DataDevice> Lanes<D> {
 
     /// Completes a request.
     pub(super) fn complete(&mut self, pending: Pending, completed: Instant, out: &mut Vec<Completion>) {
-        let Pending { request, submitted, outcome } = pending;
+        let Pending { request, submitted, outcome, .. } = pending;
+        let number = self.layout.number(&request);
         self.units.ended(&request, &outcome);
-        if outcome.is_err() && matches!(request.operation, Operation::Write | Operation::Erase) {
+        match (request.operation, outcome) {
+            (Operation::Write, Err(Failure::ForeignData)) => {
+                let (lane, unit) = self.layout.lane_and_unit(number);
+                let Record { state, erases, .. } = self.table.record(number);
+                self.units.set(Lane(lane), unit, state, erases);
+            }
             // The sector's next write stores the actual state instead of the one that this request set.
-            let record = self.record_of(&request);
-            self.table.set(self.layout.number(&request), record);
+            (Operation::Write | Operation::Erase, Err(_)) => {
+                let record = self.record_of(&request);
+                self.table.set(number, record);
+            }
+            (Operation::Erase, Ok(())) => drop(self.erased_here.insert(number)),
+            _ => {}
         }
+        self.done.extend(self.held.remove(&request.id).map(|buffer| (request.id, buffer)));
         self.in_flight -= 1;
         out.push(Completion { id: request.id, submitted, completed, outcome });
     }
 
-    /// Returns the record of a request's unit, from the units in memory.
+    /// Returns the record of a request's unit, from the units in memory; the content counts as unknown.
     fn record_of(&self, request: &Request) -> Record {
         let unit = self.units.get(request.lane, request.offset_bytes / self.layout.shape.unit_bytes);
         let unit = unit.expect("an accepted request is on a unit");
-        Record { state: unit.state, erases: unit.erases }
+        Record { state: unit.state, erases: unit.erases, content: None }
     }
 
     /// After a read of a unit's head, notes whether it is foreign data.
@@ -152,16 +184,17 @@ impl<D: DataDevice> Lanes<D> {
                 return;
             }
             Step::Head(pending) if below.outcome.is_ok() => {
-                self.foreign_heads.remove(&self.layout.number(&pending.request));
-                return self.record_erase(pending);
+                return self.head_cleared(pending, below.completed, out);
             }
             Step::Head(pending) => {
                 return self.complete(Pending { outcome: below.outcome, ..pending }, below.completed, out);
             }
+            Step::Content(read) => return self.content_part_ended(read, buffer, below, out),
             Step::Bytes(pending) => Pending { outcome: below.outcome, ..pending },
         };
         let request = pending.request;
         self.note_head(&request, pending.outcome, buffer.as_ref());
+        let content = self.content_of_write(&pending, buffer.as_ref());
         if let Some(buffer) = buffer {
             self.done.insert(request.id, buffer);
         }
@@ -176,6 +209,6 @@ impl<D: DataDevice> Lanes<D> {
             (_, Err(Failure::BadUnit)) => UnitState::Bad,
             _ => UnitState::Torn,
         };
-        self.table.change(self.layout.number(&request), Record { state, ..record }, pending);
+        self.table.change(self.layout.number(&request), Record { state, content, ..record }, pending);
     }
 }

@@ -35,7 +35,7 @@ pub(crate) const ENTRY: Entry = Entry {
             option(
                 "check-erased",
                 "yes|no",
-                "read the beginning of each erased unit, and take it for written where other data lies there",
+                "look for other data in erased units, at their beginnings and before the first write, and take such a unit for written",
             ),
         ]
     },
@@ -65,7 +65,9 @@ impl Plan for Settings {
             let shape = settings.shape();
             let layout = divide::planned(device.profile(), shape)?;
             let change = StateChange::New(super::profile(device.profile(), &layout));
-            return Ok(Prepared::new(change, move |seed| finished(Lanes::format(device, shape, seed)?)));
+            let format =
+                if settings.check_erased == Some(true) { Lanes::format_checked } else { Lanes::format };
+            return Ok(Prepared::new(change, move |seed| finished(format(device, shape, seed)?)));
         }
         let name = device.profile().name.clone();
         let accept = |found: &Shape| self.accepts(found, &name);

@@ -197,7 +197,8 @@ mod tests {
         RecordTable::new(layout, [7; 16], records, &vec![found; layout.sectors() as usize])
     }
 
-    const WRITTEN: Record = Record { state: UnitState::Written { bytes: 4096 }, erases: Some(0) };
+    const WRITTEN: Record =
+        Record { state: UnitState::Written { bytes: 4096 }, erases: Some(0), content: None };
 
     #[test]
     fn changes_share_a_write_and_slots_alternate() {

@@ -1,5 +1,6 @@
 //! Lanes over memory: conformance, reopening, and damage to every byte of the records.
 
+mod content;
 mod ends;
 mod foreign;
 mod recover;

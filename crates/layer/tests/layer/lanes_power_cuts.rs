@@ -5,7 +5,7 @@ use crate::drives;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
     AtRisk, Buffer, Completion, DataDevice, Device, Failure, Lane, NullDevice, Operation, Profile, Request,
-    RequestId, SubmitError, UnitState,
+    RequestId, SubmitError, UnitHead, UnitKind, UnitState,
 };
 use flashlane_layer::lanes::{Damage, Lanes, OLDEST_VERSION, SECTOR_BYTES, Shape, Superblock, seal};
 use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate};
@@ -353,4 +353,45 @@ fn cuts_that_tear_sectors_lose_no_acknowledged_change() {
         }
         assert!(ahead > 0 && torn > 0, "{ahead} units ahead, {torn} torn sectors of the table");
     }
+}
+
+/// Units with the remains of a torn write can be written, although their content is compared before a first write.
+#[test]
+fn torn_writes_are_not_foreign_data() {
+    let shape = Shape { lanes: LANES, unit_bytes: UNIT, read_unit_bytes: 512, write_unit_bytes: UNIT };
+    let (mut cuts, mut writes) = (0, 0);
+    for seed in 0..40 {
+        let mut random = Seed(seed).derive("torn writes").source();
+        let lanes = Lanes::format_checked(Tearing::new(512 << 10, Seed(seed)), shape, Seed(1));
+        let mut lanes = lanes.unwrap_or_else(|error| panic!("{error}"));
+        for id in 0..40 {
+            let (lane, unit) = (Lane(random.below(LANES.into()) as u32), random.below(3));
+            let erased = lanes.unit(lane, unit).is_some_and(|unit| unit.state == UnitState::ERASED);
+            let mut bytes = vec![id as u8 + 1; UNIT as usize];
+            let (kind, format) = (UnitKind::Block, [7; 16]);
+            UnitHead { version: 1, kind, format, lane: lane.0, unit: unit as u32, erases: None }
+                .encode(&mut bytes);
+            let operation = if erased { Operation::Write } else { Operation::Erase };
+            let request = Request { operation, ..Request::read(id, unit * UNIT, UNIT) }.on(lane);
+            lanes.submit_with(request, Buffer::from_slice(&bytes)).expect("nothing is in flight");
+            writes += u64::from(erased);
+            let is_cut = random.chance(0.4);
+            let mut ended = Vec::new();
+            for _ in 0..if is_cut { random.below(6) } else { u64::MAX } {
+                if !ended.is_empty() {
+                    break;
+                }
+                let soon = lanes.now() + Duration::from_ns(1);
+                lanes.reap(soon, &mut ended);
+            }
+            assert!(ended.iter().all(|one| one.outcome.is_ok()), "seed {seed}: {request:?}, {ended:?}");
+            if is_cut {
+                lanes.cut_power().expect("the device has power cuts");
+                lanes.reap(Instant::ZERO, &mut Vec::new());
+                lanes.take_buffer(request.id).expect("a request gives its buffer back");
+                cuts += 1;
+            }
+        }
+    }
+    assert!(cuts > 300 && writes > 300, "{cuts} cuts, {writes} writes");
 }

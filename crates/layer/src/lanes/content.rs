@@ -1,0 +1,246 @@
+//! The content of erased units, so that a write overwrites no foreign data.
+//!
+//! An erase changes only the record of a unit, so an erased unit keeps its bytes: those of an earlier block, or those from
+//! before the format. The record has a checksum of them. It is known
+//!
+//! - of all units after a format, which reads them,
+//! - of a unit that was written with one request, from the data of the write,
+//! - of any other unit after its erase, which reads it first.
+//!
+//! Before the first write to a unit that was erased by an earlier opening, its bytes are read and compared. If they differ, other
+//! data was written around the lanes: the unit is recorded as written, and the write fails with
+//! [`Failure::ForeignData`]. A unit that this opening erased was compared, or given up, by this opening.
+//!
+//! Before the first byte changes, the record loses the checksum, so that the remains of a write that a power cut tore do not count
+//! as foreign. Such a unit is written without a comparison, unless its head is foreign (`heads`).
+//!
+//! All of this happens only for users who ask for it (`check_erased`), but for the last rule.
+
+use super::Lanes;
+use super::blocking::{Blocking, PORTION_BYTES};
+use super::constants::SECTOR_BYTES;
+use super::disk::Record;
+use super::error::LanesError;
+use super::layout::Layout;
+use super::pending::{Pending, Step};
+use flashlane_base::Instant;
+use flashlane_device::{
+    Buffer, Completion, DataDevice, Failure, Lane, Operation, Request, RequestId, SubmitError, UnitState,
+};
+
+/// Checksum of all bytes of a unit: the upper 24 bits of their CRC-32C, with 1 in place of 0, which stands for an unknown one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentSum(u32);
+
+impl ContentSum {
+    fn of_crc(crc: u32) -> Self {
+        Self((crc >> 8).max(1))
+    }
+
+    /// Returns the checksum of a unit's bytes.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        Self::of_crc(crc32c::crc32c(bytes))
+    }
+
+    pub(super) fn encode(sum: Option<Self>) -> [u8; 3] {
+        let [low, middle, high, _] = sum.map_or(0, |sum| sum.0).to_le_bytes();
+        [low, middle, high]
+    }
+
+    pub(super) fn decode([low, middle, high]: [u8; 3]) -> Option<Self> {
+        let sum = u32::from_le_bytes([low, middle, high, 0]);
+        (sum != 0).then_some(Self(sum))
+    }
+}
+
+/// A read of a unit's whole content, part after part, on behalf of a request.
+pub(super) struct ContentRead {
+    /// The first write to the unit, or its erase.
+    pub pending: Pending,
+    done_bytes: u64,
+    crc: u32,
+}
+
+/// Returns the checksums that the units will have once their heads are cleared; `None` for those that cannot be read.
+pub(super) fn read_all<D: DataDevice>(
+    blocking: &mut Blocking<'_, D>,
+    layout: &Layout,
+) -> Result<Vec<Option<ContentSum>>, LanesError> {
+    const ACTION: &str = "read the content of the units";
+    let mut sums = Vec::with_capacity(layout.units() as usize);
+    for number in 0..layout.units() {
+        let (head, mut crc) = (layout.head(number), Some(crc32c::crc32c(&[0; SECTOR_BYTES as usize])));
+        let mut done_bytes = SECTOR_BYTES;
+        while done_bytes < layout.shape.unit_bytes {
+            let length = PORTION_BYTES.min(layout.shape.unit_bytes - done_bytes);
+            let bytes = blocking.read(ACTION, head + done_bytes, length)?;
+            crc = crc.zip(bytes).map(|(crc, bytes)| crc32c::crc32c_append(crc, bytes.as_slice()));
+            done_bytes += length;
+        }
+        sums.push(crc.map(ContentSum::of_crc));
+    }
+    Ok(sums)
+}
+
+impl<D: DataDevice> Lanes<D> {
+    /// Returns whether the content of the unit is known, and a write to it thus the first since its erase.
+    pub(super) fn has_known_content(&self, request: &Request) -> bool {
+        let record = self.table.record(self.layout.number(request));
+        record.state == UnitState::ERASED && record.content.is_some()
+    }
+
+    /// Begins the first write to a unit with known content.
+    pub(super) fn begin_first_write(
+        &mut self,
+        pending: Pending,
+        buffer: Option<Buffer>,
+    ) -> Result<(), (SubmitError, Option<Buffer>)> {
+        let is_verified = self.erased_here.contains(&self.layout.number(&pending.request));
+        if self.checks_erased && !is_verified {
+            return self.begin_content_read(pending, buffer);
+        }
+        self.note_accepted(&pending.request);
+        self.held.extend(buffer.map(|buffer| (pending.request.id, buffer)));
+        self.forget_content(pending);
+        self.write_sectors();
+        Ok(())
+    }
+
+    /// Begins to read the content of a request's unit.
+    pub(super) fn begin_content_read(
+        &mut self,
+        pending: Pending,
+        buffer: Option<Buffer>,
+    ) -> Result<(), (SubmitError, Option<Buffer>)> {
+        if let Err(error) = self.read_part(ContentRead { pending, done_bytes: 0, crc: 0 }) {
+            return Err((error, buffer));
+        }
+        self.note_accepted(&pending.request);
+        self.held.extend(buffer.map(|buffer| (pending.request.id, buffer)));
+        Ok(())
+    }
+
+    /// Continues an erase after the unit's head was cleared.
+    pub(super) fn head_cleared(&mut self, pending: Pending, completed: Instant, out: &mut Vec<Completion>) {
+        self.foreign_heads.remove(&self.layout.number(&pending.request));
+        if let Err(error) = self.read_part(ContentRead { pending, done_bytes: 0, crc: 0 }) {
+            self.fail(pending, failure_of(error), completed, out);
+        }
+    }
+
+    /// Returns the checksum of a unit after a request, for its record: of a write of a whole unit, where it matters.
+    pub(super) fn content_of_write(&self, pending: &Pending, buffer: Option<&Buffer>) -> Option<ContentSum> {
+        let is_whole = pending.request.length_bytes == self.layout.shape.unit_bytes;
+        let is_write = pending.request.operation == Operation::Write && pending.outcome.is_ok();
+        let buffer = buffer.filter(|_| self.checks_erased && is_write && is_whole)?;
+        Some(ContentSum::of(buffer.as_slice()))
+    }
+
+    fn read_part(&mut self, read: ContentRead) -> Result<(), SubmitError> {
+        let length = self.part_bytes(&read);
+        let at = self.layout.head(self.layout.number(&read.pending.request)) + read.done_bytes;
+        let id = RequestId(self.next);
+        let request = Request::read(id.0, at, length);
+        self.below.submit_with(request, Buffer::zeroed(length as usize)).map_err(|(error, _)| error)?;
+        self.next += 1;
+        self.steps.insert(id, Step::Content(read));
+        Ok(())
+    }
+
+    fn part_bytes(&self, read: &ContentRead) -> u64 {
+        PORTION_BYTES.min(self.layout.shape.unit_bytes - read.done_bytes)
+    }
+
+    /// A part of a unit's content was read, or could not be read.
+    pub(super) fn content_part_ended(
+        &mut self,
+        read: ContentRead,
+        buffer: Option<Buffer>,
+        below: &Completion,
+        out: &mut Vec<Completion>,
+    ) {
+        let done_bytes = read.done_bytes + self.part_bytes(&read);
+        match (below.outcome, buffer) {
+            (Ok(()), Some(buffer)) if done_bytes < self.layout.shape.unit_bytes => {
+                let crc = crc32c::crc32c_append(read.crc, buffer.as_slice());
+                let pending = read.pending;
+                if let Err(error) = self.read_part(ContentRead { done_bytes, crc, ..read }) {
+                    self.fail(pending, failure_of(error), below.completed, out);
+                }
+            }
+            (Ok(()), Some(buffer)) => {
+                let crc = crc32c::crc32c_append(read.crc, buffer.as_slice());
+                self.content_known(read.pending, Some(ContentSum::of_crc(crc)));
+            }
+            (Err(Failure::DeviceLost), _) => {
+                self.fail(read.pending, Failure::DeviceLost, below.completed, out);
+            }
+            // Bytes that cannot be read are not lost by a write.
+            _ => self.content_known(read.pending, None),
+        }
+    }
+
+    /// The content of a unit was read to its end; `None` where the device cannot read it.
+    fn content_known(&mut self, pending: Pending, found: Option<ContentSum>) {
+        if pending.request.operation == Operation::Erase {
+            return self.record_erase(pending, found);
+        }
+        let number = self.layout.number(&pending.request);
+        let record = self.table.record(number);
+        if found.is_none() || found == record.content {
+            return self.forget_content(pending);
+        }
+        let state = UnitState::Written { bytes: self.layout.shape.unit_bytes };
+        let outcome = Err(Failure::ForeignData);
+        self.table.change(number, Record { state, content: found, ..record }, Pending { outcome, ..pending });
+    }
+
+    /// Records that the content of the unit of a write is about to change.
+    fn forget_content(&mut self, pending: Pending) {
+        let number = self.layout.number(&pending.request);
+        let record = Record { content: None, ..self.table.record(number) };
+        self.repairs_in_background = true;
+        self.table.change(number, record, Pending { precedes_data: true, ..pending });
+    }
+
+    /// Submits the data of a write whose unit has lost its checksum.
+    pub(super) fn write_held(&mut self, pending: Pending, completed: Instant, out: &mut Vec<Completion>) {
+        let pending = Pending { precedes_data: false, ..pending };
+        if let Err(failure) = pending.outcome {
+            return self.fail(pending, failure, completed, out);
+        }
+        let id = RequestId(self.next);
+        let request = pending.request;
+        let offset_bytes = self.layout.offset_of(&request);
+        let below = Request { id, lane: Lane(0), offset_bytes, durable: true, ..request };
+        let answer = match self.held.remove(&request.id) {
+            Some(buffer) => self.below.submit_with(below, buffer).map_err(|(error, buffer)| {
+                self.held.insert(request.id, buffer);
+                error
+            }),
+            None => self.below.submit(below),
+        };
+        match answer {
+            Ok(()) => {
+                self.next += 1;
+                self.steps.insert(id, Step::Bytes(pending));
+            }
+            Err(error) => self.fail(pending, failure_of(error), completed, out),
+        }
+    }
+
+    /// Completes a request that failed before its own request below, and returns its buffer.
+    fn fail(&mut self, pending: Pending, failure: Failure, completed: Instant, out: &mut Vec<Completion>) {
+        self.complete(Pending { outcome: Err(failure), ..pending }, completed, out);
+    }
+}
+
+/// Returns the failure of an accepted request whose request below was refused.
+fn failure_of(error: SubmitError) -> Failure {
+    /// The operating system's number for a device that fails to carry out a request.
+    const IO_ERROR: i32 = 5;
+    match error {
+        SubmitError::DeviceLost => Failure::DeviceLost,
+        _ => Failure::Os(IO_ERROR),
+    }
+}

@@ -1,0 +1,95 @@
+//! Foreign data anywhere in an erased unit: the first write to the unit finds it. What the lanes left there is not mistaken
+//! for it.
+
+use super::*;
+use flashlane_device::{Failure, UnitHead};
+
+const UNIT: u64 = 16384;
+const LENGTH: u64 = 24 * UNIT;
+
+/// A unit as a user of the checks writes it.
+fn unit_bytes(lane: u32, unit: u64, value: u8) -> Vec<u8> {
+    let mut bytes = vec![value; UNIT as usize];
+    let (kind, format) = (flashlane_device::UnitKind::Block, [7; 16]);
+    UnitHead { version: 1, kind, format, lane, unit: unit as u32, erases: Some(0) }.encode(&mut bytes);
+    bytes
+}
+
+fn write<D: DataDevice>(lanes: &mut Lanes<D>, lane: u32, unit: u64, value: u8) -> Result<(), Failure> {
+    let bytes = Buffer::from_slice(&unit_bytes(lane, unit, value));
+    lanes.submit_with(Request::write(1, unit * UNIT, UNIT).on(Lane(lane)), bytes).expect("it is erased");
+    let outcome = drain(lanes)[0].outcome;
+    assert!(lanes.take_buffer(RequestId(1)).is_some(), "a write gives its buffer back");
+    outcome
+}
+
+fn erase<D: DataDevice>(lanes: &mut Lanes<D>, lane: u32, unit: u64) {
+    lanes.submit(Request::erase(2, unit * UNIT, UNIT).on(Lane(lane))).expect("nothing is in flight");
+    assert_eq!(drain(lanes)[0].outcome, Ok(()));
+}
+
+fn checked<D: DataDevice>(device: D) -> Lanes<D> {
+    Lanes::open_checked(device).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Lanes over random bytes, with an erased unit of each kind: new, erased by an earlier opening, and with an earlier block.
+fn prepared() -> Lanes<Memory> {
+    let mut device = memory(LENGTH);
+    let mut random = Seed(3).source();
+    overwrite(&mut device, 0, &(0..LENGTH).map(|_| random.bits() as u8).collect::<Vec<_>>());
+    let shape = shape(2, UNIT, 512, UNIT);
+    let mut lanes = Lanes::format_checked(device, shape, Seed(1)).unwrap_or_else(|error| panic!("{error}"));
+    erase(&mut lanes, 0, 1);
+    for lane in [0, 1] {
+        assert_eq!(write(&mut lanes, lane, 2, 9), Ok(()));
+        erase(&mut lanes, lane, 2);
+    }
+    checked(lanes.into_inner())
+}
+
+const ERASED: [(u32, u64); 4] = [(1, 0), (0, 1), (0, 2), (1, 2)];
+
+#[test]
+fn first_write_finds_foreign_data_anywhere_in_a_unit() {
+    let device = prepared().into_inner();
+    for (lane, unit) in ERASED {
+        for (from, length) in [(8192_u64, 700_usize), (4096, 1), (UNIT - 1, 1), (100, 9000), (5000, 11_384)] {
+            let mut device = device.clone();
+            let at = checked(device.clone()).unit_range(Lane(lane), unit).start;
+            let foreign = vec![b'~'; length];
+            overwrite(&mut device, at + from, &foreign);
+            let mut lanes = checked(device);
+            if lanes.damage().foreign_units == 0 {
+                assert_eq!(write(&mut lanes, lane, unit, 5), Err(Failure::ForeignData));
+            }
+            // It counts as written, after reopening too, until it is erased.
+            for _ in 0..2 {
+                let state = lanes.unit(Lane(lane), unit).unwrap().state;
+                assert_eq!(state, UnitState::Written { bytes: UNIT }, "{from} in {lane}, {unit}");
+                assert_eq!(raw(&mut lanes.below, at, UNIT)[from as usize..][..length], foreign);
+                lanes = checked(lanes.into_inner());
+            }
+            erase(&mut lanes, lane, unit);
+            let mut lanes = checked(lanes.into_inner());
+            assert_eq!(write(&mut lanes, lane, unit, 6), Ok(()));
+            assert_eq!(raw(&mut lanes.below, at, UNIT), unit_bytes(lane, unit, 6));
+        }
+    }
+}
+
+#[test]
+fn own_remains_are_not_foreign_data() {
+    let mut lanes = prepared();
+    for round in 0..3 {
+        for (lane, unit) in ERASED {
+            assert_eq!(write(&mut lanes, lane, unit, round), Ok(()), "{round}: {lane}, {unit}");
+            erase(&mut lanes, lane, unit);
+        }
+        lanes = checked(lanes.into_inner());
+    }
+    // A user who asks for no check writes in parts, and the unit is not compared afterwards.
+    let mut lanes = Lanes::open(lanes.into_inner()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(write(&mut lanes, 0, 1, 3), Ok(()));
+    erase(&mut lanes, 0, 1);
+    assert_eq!(write(&mut checked(lanes.into_inner()), 0, 1, 4), Ok(()));
+}
