@@ -21,8 +21,9 @@ use crate::blkid;
 use crate::finding::Finding;
 use crate::signature::{self, Signature};
 use crate::target::{self, Target};
-use machine::{Backing, Machine, Storage};
+use machine::{Backing, Machine, Number, Storage};
 use openers::Openers;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -45,11 +46,8 @@ pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     let is_own = |finding: &Finding| matches!(finding, Finding::Signature(signature) if signature.is_own());
     let shows_own = content.iter().any(is_own);
     findings.extend(content);
-    if let Storage::Block(number) = identities[0]
-        && let Some(backing) = machine.devices.get(&number).and_then(|device| device.backing.as_ref())
-    {
-        let below = data_below(backing).into_iter().filter(|found| !(found.is_own() && shows_own));
-        findings.extend(below.map(Finding::Signature));
+    if let Storage::Block(number) = identities[0] {
+        findings.extend(data_below(&machine, number, shows_own));
     }
     Ok(findings)
 }
@@ -106,18 +104,36 @@ fn uses(machine: &Machine, identities: &[Storage], sys: &Path) -> Vec<Finding> {
     findings
 }
 
-/// Returns the signatures of the file or device that a loop device presents a part of, where the part may show none itself: it
-/// may begin inside a block of ours, or inside a file system. Of a part that begins with the file, only our own marks count, and
-/// partition tables never do: what they describe lies behind them.
-fn data_below(backing: &Backing) -> Vec<Signature> {
-    let Some((file, length_bytes)) = open_below(backing) else { return Vec::new() };
-    let is_inside = backing.range.start > 0;
-    let mut found = signatures(&file, length_bytes).unwrap_or_default();
-    found.retain(|signature| signature.is_own() || is_inside && !signature.is_table());
-    for signature in found.iter_mut().filter(|signature| !signature.is_own()) {
-        signature.what = format!("{} in '{}', of which it presents a part", signature.what, backing.name);
+/// Returns the signatures of all files and devices of which the loop devices at and below a device present a part, where the part
+/// may show none itself: it may begin inside a block of ours, or inside a file system. Of a part that begins with the file, only
+/// our own marks count, and partition tables never do: what they describe lies behind them. Our own marks count once, and
+/// not at all if the device `shows_own`.
+fn data_below(machine: &Machine, number: Number, mut shows_own: bool) -> Vec<Finding> {
+    let (mut findings, mut seen) = (Vec::new(), BTreeSet::new());
+    for (backing, is_inside) in graph::loops_below(machine, number) {
+        let found = match open_below(backing).map(|(file, length_bytes)| signatures(&file, length_bytes)) {
+            Some(Ok(found)) => found,
+            _ if is_inside => {
+                let reason =
+                    format!("what is in '{}', of which it presents a part, cannot be read", backing.name);
+                findings.push(Finding::Unreadable { reason });
+                continue;
+            }
+            _ => continue,
+        };
+        for mut signature in found {
+            let counts = match signature.is_own() {
+                true => !std::mem::replace(&mut shows_own, true),
+                false => is_inside && !signature.is_table() && seen.insert(signature.what.clone()),
+            };
+            if counts && !signature.is_own() {
+                signature.what =
+                    format!("{} in '{}', of which it presents a part", signature.what, backing.name);
+            }
+            findings.extend(counts.then_some(Finding::Signature(signature)));
+        }
     }
-    found
+    findings
 }
 
 /// Opens the backing of a loop device, if its name still leads to it. Returns its length too.

@@ -106,6 +106,33 @@ pub(super) fn devices_below(machine: &Machine, target: &[Storage]) -> Vec<Number
     under.collect()
 }
 
+/// Returns the backings of the loop devices at and below a device, its nearest one first, each with whether the device may begin
+/// inside it. Mapped devices are not followed: the signature of a slave is that of their driver.
+pub(super) fn loops_below(machine: &Machine, number: Number) -> Vec<(&Backing, bool)> {
+    let mut found = Vec::new();
+    let mut devices = vec![(number, false)];
+    let mut next = 0;
+    while let Some(&(number, is_inside)) = devices.get(next) {
+        next += 1;
+        let Some(device) = machine.devices.get(&number) else { continue };
+        let mut under: Vec<_> = device.partition_of.iter().map(|&(drive, _)| (drive, true)).collect();
+        if let Some(backing) = &device.backing {
+            let is_inside = is_inside || backing.range.start > 0;
+            found.push((backing, is_inside));
+            under.extend(backing.storage.iter().filter_map(|&on| match on {
+                Storage::Block(number) => Some((number, is_inside)),
+                Storage::File(_) => None,
+            }));
+        }
+        for device in under {
+            if !devices.contains(&device) {
+                devices.push(device);
+            }
+        }
+    }
+    found
+}
+
 /// Returns the devices directly above a part, with the range of each that the part covers.
 fn above(machine: &Machine, part: &Part) -> Vec<Part> {
     let mut above = Vec::new();

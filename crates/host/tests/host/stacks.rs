@@ -191,6 +191,44 @@ fn loop_device_inside_a_file_system_needs_consent_for_it() {
     }
 }
 
+/// Through loop devices over loop devices, and where the name of the file below leads to it no more.
+#[test]
+fn file_system_far_below_a_loop_device_needs_consent() {
+    let folder = tempfile::tempdir().unwrap();
+    let (image, kept) = (folder.path().join("image"), folder.path().join("kept"));
+    let mut bytes = vec![0; 8 << 20];
+    bytes[..4].copy_from_slice(b"XFSB");
+    fs::write(&image, &bytes).unwrap();
+    fs::hard_link(&image, &kept).unwrap();
+    let refusal = |device: &str| match OpenOptions::read_write(device).open() {
+        Ok(_) => String::new(),
+        Err(error) => error.to_string(),
+    };
+    let mut devices: Vec<String> = Vec::new();
+    let mut found = Vec::new();
+    for (offset, is_last) in [("1048576", false), ("1048576", false), ("0", true)] {
+        let on = devices.last().map_or(image.to_str().unwrap(), String::as_str);
+        match attach(&["--offset", offset, on]) {
+            Ok(device) => devices.push(device),
+            Err(e) => return println!("skipped: no loop device here: {e}"),
+        }
+        let device = devices.last().expect("it was attached");
+        found.push(refusal(device));
+        if is_last {
+            fs::remove_file(&image).unwrap();
+            found.push(refusal(device));
+        }
+    }
+    let detached = devices.iter().rev().map(|device| run("losetup", &["-d", device]));
+    assert!(detached.collect::<Vec<_>>().iter().all(Result::is_ok), "{devices:?}");
+    let [one, two, three, unnamed] = &found[..] else { panic!("{found:?}") };
+    for found in [one, two, three] {
+        assert!(found.contains("XFS file system in"), "{found}");
+    }
+    assert!(unnamed.contains("cannot be read"), "{unnamed}");
+    assert!(fs::read(&kept).unwrap() == bytes);
+}
+
 #[test]
 fn file_on_a_fuse_file_system_needs_consent() {
     let folder = tempfile::tempdir().unwrap();
