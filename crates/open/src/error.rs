@@ -62,6 +62,17 @@ pub enum OpenError {
         /// The reason, with the findings.
         error: flashlane_host::OpenError,
     },
+    /// The blocks on a real device that would be overwritten were different ones each time that it was opened.
+    #[error(
+        "'{}' is not overwritten: opened {looks} times, it held other blocks each time. Other programs change it, or what its \
+         name leads to: end them first", path.display()
+    )]
+    Changing {
+        /// The path in the spec.
+        path: PathBuf,
+        /// Number of times that it was opened.
+        looks: u32,
+    },
     /// A zoned drive cannot be opened as lanes.
     #[error(transparent)]
     Zoned(flashlane_host::ZonedError),

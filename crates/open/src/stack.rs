@@ -111,6 +111,9 @@ fn simulated(drive: &Simulated, options: &OpenOptions) -> Result<Built, OpenErro
     Ok(Built { stack, doubts: Doubts::default(), change: StateChange::None })
 }
 
+/// How often a device is opened whose blocks differ each time.
+const LOOKS_MAX: u32 = 10;
+
 fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
     let consent = options.consent_to_access();
     let looks_for_blocks = consent == Consent::Destroy;
@@ -119,15 +122,17 @@ fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
         Consent::Destroy => own_data(device, None),
         Consent::ReadOnly | Consent::NewFile | Consent::DestroyUsed(_) => OwnData::Unknown,
     };
-    loop {
+    for _ in 0..LOOKS_MAX {
         let (opened, path) = open_real(device, options, own.clone())?;
         // Another Flashlane may have stored blocks before this one held the device, and another device may have its path.
         let held = if looks_for_blocks { own_data(device, Some(path)) } else { own.clone() };
         if held == own {
             return Ok(opened);
         }
+        // Nothing is lost by looking again, but for a name that leads elsewhere each time it would not end.
         own = held;
     }
+    Err(OpenError::Changing { path: device.path().into(), looks: LOOKS_MAX })
 }
 
 /// Opens a real device, on which the caller knows of `own_data`. Also returns the path to the open device.
