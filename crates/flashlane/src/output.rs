@@ -5,6 +5,7 @@ use crate::options::{Format, OutputOptions};
 use crate::terminal::printable;
 use anyhow::anyhow;
 use flashlane_device::{Part, TimeSplit};
+use flashlane_host::Created;
 use flashlane_measure::statistics::Sample;
 use flashlane_open::Target;
 use flashlane_report::{Report, ReportError, Reportable, Samples, write_all};
@@ -52,9 +53,10 @@ pub fn make_directory(dir: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Creates a file for data; a file that exists is refused.
-pub fn create_new(path: &Path) -> Result<File, Failure> {
-    File::create_new(path).map_err(|error| {
+/// Creates a file for data; a file that exists is refused. Also returns what identifies the file, to remove no other.
+pub fn create_new(path: &Path) -> Result<(File, Created), Failure> {
+    let created = File::create_new(path).and_then(|file| Ok((Created::of(&file)?, file)));
+    created.map(|(created, file)| (file, created)).map_err(|error| {
         let reason = match error.kind() {
             ErrorKind::AlreadyExists => "it exists already, and is not replaced".into(),
             _ => error.to_string(),

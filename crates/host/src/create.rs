@@ -75,7 +75,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Interval of syncs in bytes. It bounds the final sync, which cannot be interrupted.
 const SYNCED_BYTES: u64 = 32 << 20;
 
-/// A file that [`create`] made, as long as it exists: another file that has its path later is not that file.
+/// A file that [`create`] or a caller made, as long as it exists: another file that has its path later is not that file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Created {
     file_system: u64,
@@ -85,7 +85,11 @@ pub struct Created {
 }
 
 impl Created {
-    pub(crate) fn of(file: &File) -> io::Result<Self> {
+    /// Returns the identity of an open file that the caller made.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn of(file: &File) -> io::Result<Self> {
         Ok(Self::by(&file.metadata()?))
     }
 
@@ -128,7 +132,10 @@ pub fn create(
     // Some file systems create the file before they refuse direct I/O, so remove it before the retry.
     let file = match open(libc::O_DIRECT) {
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
-            let _ = std::fs::remove_file(path);
+            // Only the empty file of that attempt: another one may have come to its name.
+            if path.symlink_metadata().is_ok_and(|data| data.is_file() && data.len() == 0) {
+                let _ = std::fs::remove_file(path);
+            }
             open(0)
         }
         other => other,

@@ -161,11 +161,11 @@ pub fn get(
     let Some(path) = output else {
         return write_out(&mut blocks, id, offset, length, &mut io::stdout().lock());
     };
-    let mut file = output::create_new(path)?;
+    let (mut file, created) = output::create_new(path)?;
     let result = write_out(&mut blocks, id, offset, length, &mut file);
     if result.is_err() {
         // A partial block must not be mistaken for a whole one. A failed removal changes nothing about the error.
-        let _ = std::fs::remove_file(path);
+        created.remove(path);
     }
     result
 }

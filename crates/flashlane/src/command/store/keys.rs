@@ -62,10 +62,10 @@ pub fn get(place: &Place, key: &[u8], output: Option<&Path>) -> Result<Status, F
             _ => Ok(Status::Done),
         };
     };
-    let written = create_new(path)?.write_all(&value);
-    written.map_err(|error| {
+    let (mut file, created) = create_new(path)?;
+    file.write_all(&value).map_err(|error| {
         // A partial value must not be mistaken for a whole one. A failed removal changes nothing about the error.
-        let _ = std::fs::remove_file(path);
+        created.remove(path);
         Failure::failed(anyhow!("cannot write the value: {error}"))
     })?;
     Ok(Status::Done)

@@ -142,11 +142,11 @@ pub fn get(
     let Some(output) = output else {
         return shown_bytes(copy(&mut files, inode, range, &mut io::stdout().lock()));
     };
-    let created = create_new(output)?;
-    let copied = copy(&mut files, inode, range, &mut BufWriter::new(created));
+    let (file, created) = create_new(output)?;
+    let copied = copy(&mut files, inode, range, &mut BufWriter::new(file));
     copied.map(|()| Status::Done).map_err(|reason| {
         // A partial file must not be mistaken for a whole one. A failed removal changes nothing about the error.
-        let _ = std::fs::remove_file(output);
+        created.remove(output);
         match reason {
             NotCopied::Files(error) => failed(error),
             NotCopied::Output(error) => {
