@@ -110,10 +110,16 @@ pub fn call(
     out: &OutputOptions,
 ) -> Result<Status, Failure> {
     let grid = grid(&experiment, device, options)?;
-    let mut tasks = tasks(&experiment, device, &grid, 0, out.out.is_some())?;
+    // All points of a real device are on one target, which knows the file of `--create`.
+    let real = match devices::resolve(device) {
+        Ok(target) if !target.is_simulated() => Some(target),
+        _ => None,
+    };
+    let real = real.as_ref();
+    let mut tasks = tasks(&experiment, device, real, &grid, 0, out.out.is_some())?;
     let is_exact = tasks.iter().flatten().all(|task| !is_random(&experiment, &task.plan));
     for repetition in 1..repetitions(&experiment, &grid, options, is_exact)? {
-        tasks.extend(self::tasks(&experiment, device, &grid, repetition as u64, out.out.is_some())?);
+        tasks.extend(self::tasks(&experiment, device, real, &grid, repetition as u64, out.out.is_some())?);
     }
     let plans: Vec<_> = tasks.iter().flatten().map(|task| &task.plan.plan).collect();
     // Points differ in settings only: all have the same device path, or all are simulated.
@@ -201,6 +207,7 @@ fn jobs(target: &Target, options: &SweepOptions) -> Result<usize, Failure> {
 fn tasks<E: Experiment>(
     experiment: &E,
     device: &Spec,
+    real: Option<&Target>,
     grid: &Grid,
     repetition: u64,
     is_kept: bool,
@@ -213,7 +220,7 @@ fn tasks<E: Experiment>(
         let planned = settings(experiment, device, &point).and_then(|(device, settings)| {
             let settings = Settings { repetition, ..settings };
             let plan = experiment.plan(&settings)?;
-            let target = devices::resolve(&device)?;
+            let target = real.map_or_else(|| devices::resolve(&device), |real| Ok(real.clone()))?;
             // The spec of a simulated drive does not contain its whole profile.
             let profile = fingerprint(format!("{:?}", target.config()).as_bytes());
             let (command, own) = (experiment.command(), experiment.definition(&plan));

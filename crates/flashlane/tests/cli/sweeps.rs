@@ -5,6 +5,7 @@ use crate::program::{command, done, flashlane, json, refused, text};
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 const RUN: [&str; 3] = ["run", "sim:ssd-s", "mixed,depth=4,requests=500,area=4MiB"];
 const SWEEP: [&str; 4] = ["--sweep", "workload.depth=1..8*2", "--sweep", "mapping.policy=lba,write-order"];
@@ -435,4 +436,42 @@ fn field_under_two_names_is_refused() {
         let sweep: Vec<&str> = sweep.iter().flat_map(|key| ["--sweep", key]).collect();
         refused(2, &[&["run", device, RUN[2]][..], &sweep].concat(), &both);
     }
+}
+
+#[test]
+fn sweep_over_names_has_a_plot_of_distributions() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = ["run", "sim:ssd-s", "random-read,requests=200", "--repeat", "2", "--out", text(dir.path())];
+    let swept = |sweep: &str| {
+        let ended = flashlane(&[&run[..], &["--sweep", sweep]].concat());
+        assert_eq!(ended.status, 0, "{}", ended.stderr);
+        fs::read_to_string(dir.path().join("sweep-distribution.svg")).unwrap_or_default()
+    };
+    let plot = swept("buffer.policy=fifo,lru");
+    assert!(plot.contains("fifo") && plot.contains("lru"), "{plot}");
+    assert_eq!(swept("workload.depth=1,2"), "", "a sweep over numbers has lines");
+}
+
+/// Each point of the sweep opens the file of `--create` anew: another file that has come to its name is kept.
+#[test]
+fn sweep_keeps_a_file_moved_to_the_name_of_the_one_it_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let (made, foreign) = (dir.path().join("made"), dir.path().join("foreign"));
+    let bytes = vec![b'~'; 4 << 20];
+    fs::write(&foreign, &bytes).unwrap();
+    let run = ["run", text(&made), "random-write,time=600ms", "--create", "4MiB", "--allow-page-cache"];
+    let sweep = ["--sweep", "workload.depth=1,2", "--repeat", "1"];
+    let mut child =
+        command(&[&run[..], &sweep].concat()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // Whenever it comes, at the latest while the first point is measured.
+    while fs::metadata(&made).map_or(0, |made| made.len()) < 4 << 20 {
+        assert_eq!(child.try_wait().unwrap(), None, "it ends before its file is made");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    fs::rename(&foreign, &made).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert!(fs::read(&made).unwrap() == bytes, "the other file is overwritten: {stderr}");
+    assert!(stderr.contains("was replaced"), "{stderr}");
 }
