@@ -54,3 +54,22 @@ fn libblkid_finds_nothing_on_zeros() {
         Some(found) => assert_eq!(found, []),
     }
 }
+
+/// Our own table does not know the format, so only libblkid can name it.
+#[test]
+fn format_known_to_libblkid_alone_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = folder.path().join("image");
+    let mut bytes = vec![0; 1 << 20];
+    bytes[..8].copy_from_slice(b"-rom1fs-");
+    std::fs::write(&image, &bytes).unwrap();
+    let file = File::open(&image).unwrap();
+    assert_eq!(signature::find(1 << 20, |at, buffer| file.read_at(buffer, at)).unwrap(), []);
+    if find(&file).is_none() {
+        return println!("skipped: no libblkid.so.1 here");
+    }
+    let page_cache = crate::PageCache::Tolerate;
+    let opened = crate::OpenOptions { page_cache, ..crate::OpenOptions::read_write(&image) }.open();
+    let refusal = opened.map(|_| ()).expect_err("it has a file system").to_string();
+    assert!(refusal.contains("romfs file system"), "{refusal}");
+}

@@ -186,6 +186,20 @@ fn ctrl_c_during_preconditioning_measures_nothing() {
     assert!(!dir.path().join("result.json").exists(), "a result of zeros");
 }
 
+/// Preparing this drive takes minutes.
+#[test]
+fn ctrl_c_ends_a_command_that_prepares_a_drive() {
+    let slow = "sim:nvme-tlc,flash.blocks=8000,capacity=5TiB,mapping.allocation=random,initial.state=full";
+    for more in [&["run", slow, "random-read"][..], &["probe", slow]] {
+        let child = command(more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        interrupt(&child);
+        let ended = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!((ended.status.code(), &ended.stdout[..]), (Some(1), &b""[..]), "{stderr}");
+        assert!(stderr.contains("stopped while the simulated drive was being prepared"), "{stderr}");
+    }
+}
+
 #[test]
 fn full_device_is_named_by_its_writer() {
     let Some(mount) = tiny() else {

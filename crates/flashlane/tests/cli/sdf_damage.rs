@@ -347,3 +347,29 @@ fn suggested_command_runs_for_any_name() {
     assert!(ended.status.success(), "{shell}: {}", String::from_utf8_lossy(&ended.stderr));
     assert_eq!(json(&["sdf", "ls", &spec])["blocks"], Value::Array(Vec::new()));
 }
+
+#[test]
+fn put_names_damage_where_no_unit_is_left() {
+    let device = Stored::new(1);
+    let mut bytes = device.bytes();
+    let first = |unit: usize| DATA + unit * UNIT;
+    let units = (bytes.len() - DATA - 2 * 4096) / (LANES * UNIT) * LANES;
+    // Of the written units only block and superblocks are kept.
+    let erased: Vec<usize> =
+        (0..units).filter(|&unit| !bytes[first(unit)..].starts_with(b"FLBLOCKS")).collect();
+    for &unit in &erased {
+        bytes[first(unit)..first(unit) + 4096].fill(b'x');
+    }
+    fs::write(&device.path, bytes).unwrap();
+    // The remains of superblocks of the format can be written.
+    let put = ["sdf", "put", &device.spec, text(&device.small)];
+    let mut ended = flashlane(&put);
+    for _ in 0..units - erased.len() {
+        ended = flashlane(&put);
+    }
+    assert_eq!(ended.status, 1, "{}", ended.stderr);
+    let kept = format!("{} are damaged and kept as they are", erased.len());
+    for part in ["of 60 units", &kept, "rm", "--damaged"] {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
+}

@@ -1,6 +1,7 @@
 //! Features of workloads: flushes, rates, verification, preconditioning, and fio's options.
 
 use crate::program::{done, flashlane, json, refused, text};
+use serde_json::Value;
 use std::fs;
 
 const SMALL: &str = "sim:ssd-s,capacity=64MiB,flash.blocks=16";
@@ -154,4 +155,19 @@ fn full_drive_keeps_its_bytes_in_a_new_file() {
     assert!(!file.exists(), "a refused command leaves no file");
     done(&["run", &spec, "random-read,requests=10"]);
     assert_eq!(fs::metadata(&file).unwrap().len(), 64 << 20);
+}
+
+#[test]
+fn preconditioned_file_is_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, vec![1; 1 << 20]).unwrap();
+    let workload = "random-write,size=64KiB,requests=20,precondition=steady";
+    let run = ["run", text(&file), workload, "--destroy-data", "--allow-page-cache", "--format", "json"];
+    let ended = flashlane(&run);
+    let result: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    assert_eq!((ended.status, &result["requests"]), (0, &20.into()), "{}", ended.stderr);
+    assert!(result["precondition"].is_object(), "{result}");
+    let bytes = fs::read(&file).unwrap();
+    assert!(bytes.chunks(4096).all(|piece| piece != [1; 4096]), "the file is filled first");
 }
