@@ -47,7 +47,7 @@ pub enum Finding {
         /// The loop device.
         by: String,
     },
-    /// Another process has it open; for a device, only if it is open for writing.
+    /// Another process has it, or what lies below it, open; a device counts only if it is open for writing.
     Open {
         /// Name of the process.
         program: String,

@@ -40,7 +40,8 @@ pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     let identities = identities(target, &machine, proc);
     let mut findings = uses(&machine, &identities, sys);
     let length_bytes = if target.block { None } else { target.real.metadata().ok().map(|data| data.len()) };
-    findings.extend(open_elsewhere(&Openers::new(proc, identities.clone(), length_bytes)));
+    let used = graph::storage_below(&machine, &identities);
+    findings.extend(open_elsewhere(&Openers::new(proc, used, length_bytes)));
     findings.extend(hidden_use(target, proc));
     let content = content(target)?;
     let is_own = |finding: &Finding| matches!(finding, Finding::Signature(signature) if signature.is_own());

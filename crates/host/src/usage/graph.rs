@@ -91,6 +91,17 @@ fn below(machine: &Machine, target: &[Storage]) -> Vec<Part> {
     parts
 }
 
+/// Returns the target and everything below it: who has one of these open may use the target's bytes.
+pub(super) fn storage_below(machine: &Machine, target: &[Storage]) -> Vec<Storage> {
+    let mut all: Vec<Storage> = Vec::new();
+    for part in below(machine, target) {
+        if !all.contains(&part.on) {
+            all.push(part.on);
+        }
+    }
+    all
+}
+
 /// Returns the block devices below loop devices below the target. The loop driver does not claim them, so another user
 /// may.
 pub(super) fn devices_below(machine: &Machine, target: &[Storage]) -> Vec<Number> {

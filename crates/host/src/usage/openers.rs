@@ -26,7 +26,7 @@ pub(super) struct Opener {
 /// Looks for the processes that use a target.
 pub(super) struct Openers<'a> {
     mounts: Mounts<'a>,
-    /// The identities of the target.
+    /// The identities of the target, and what lies below it.
     target: Vec<Storage>,
     /// Length of a target that is a file.
     length_bytes: Option<u64>,

@@ -191,6 +191,42 @@ fn loop_device_inside_a_file_system_needs_consent_for_it() {
     }
 }
 
+/// A program, such as another Flashlane, that has open what lies below a loop device may write there.
+#[test]
+fn file_below_a_loop_device_that_a_program_has_open_is_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = folder.path().join("image");
+    fs::write(&image, vec![0; 4 << 20]).unwrap();
+    let devices = match attach(&[image.to_str().unwrap()]) {
+        Ok(one) => attach(&[&one]).map(|two| [one, two]),
+        Err(e) => return println!("skipped: no loop device here: {e}"),
+    };
+    let devices = devices.unwrap();
+    let refusal = |device: &str| match OpenOptions::read_write(device).open() {
+        Ok(_) => String::new(),
+        Err(error) => error.to_string(),
+    };
+    let before = devices.each_ref().map(|device| refusal(device));
+    let opened = [
+        format!("exec 3<> {}; echo open; read end", image.display()),
+        format!("exec 3> {}; echo open; read end", devices[0]),
+    ];
+    let found = opened.map(|script| {
+        let mut shell = Command::new("bash");
+        let shell = shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut running = Running(shell.spawn().unwrap());
+        let mut line = String::new();
+        BufReader::new(running.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "open\n");
+        refusal(&devices[1])
+    });
+    devices.iter().rev().for_each(|device| drop(run("losetup", &["-d", device]).unwrap()));
+    assert!(before[1].is_empty(), "{before:?}");
+    for found in found {
+        assert!(found.contains("bash"), "{found}");
+    }
+}
+
 /// Through loop devices over loop devices, and where the name of the file below leads to it no more.
 #[test]
 fn file_system_far_below_a_loop_device_needs_consent() {
