@@ -37,11 +37,11 @@ use std::time::Duration;
 pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
     let machine = read::machine(sys, proc);
-    let identities = identities(target, &machine, proc);
+    let (identities, is_partly_known) = identities(target, &machine, proc);
     let mut findings = uses(&machine, &identities, sys);
     let length_bytes = if target.block { None } else { target.real.metadata().ok().map(|data| data.len()) };
     let used = graph::storage_below(&machine, &identities);
-    findings.extend(open_elsewhere(&Openers::new(proc, used, length_bytes)));
+    findings.extend(open_elsewhere(&Openers::new(proc, used, length_bytes, is_partly_known)));
     findings.extend(hidden_use(target, proc));
     let content = content(target)?;
     let is_own = |finding: &Finding| matches!(finding, Finding::Signature(signature) if signature.is_own());
@@ -153,11 +153,12 @@ fn open_below(backing: &Backing) -> Option<(File, u64)> {
 }
 
 /// Returns the identities of the target: itself, and the same file in the layers of an overlay. Where layers are unknown, a
-/// file counts as the one of the same length that a loop device presents: to ask once too often costs less than its data.
-fn identities(target: &Target, machine: &Machine, proc: &Path) -> Vec<Storage> {
+/// file counts as the one of the same length that a loop device presents: to ask once too often costs less than its data. Also
+/// returns whether layers are unknown.
+fn identities(target: &Target, machine: &Machine, proc: &Path) -> (Vec<Storage>, bool) {
     let (file_system, inode, device) = target.identity;
     if target.block {
-        return vec![Storage::Block(lookup::split(device))];
+        return (vec![Storage::Block(lookup::split(device))], false);
     }
     let file_system = lookup::split(file_system);
     let mut all = vec![Storage::File(machine::FileId { file_system, inode })];
@@ -169,7 +170,7 @@ fn identities(target: &Target, machine: &Machine, proc: &Path) -> Vec<Storage> {
         .filter(|backing| backing.is_partly_known || layers.is_incomplete)
         .filter(|backing| backing.has_length(length_bytes));
     all.extend(possible.flat_map(|backing| &backing.storage));
-    all
+    (all, layers.is_incomplete)
 }
 
 /// Returns whether a device is claimed by the kernel or a process.

@@ -30,6 +30,8 @@ pub(super) struct Openers<'a> {
     target: Vec<Storage>,
     /// Length of a target that is a file.
     length_bytes: Option<u64>,
+    /// Whether the target has a further identity that is unknown: it is in an overlay with a layer that was not found.
+    is_partly_known: bool,
 }
 
 /// A file that a process has open or mapped.
@@ -41,8 +43,13 @@ struct Used {
 }
 
 impl<'a> Openers<'a> {
-    pub(super) fn new(proc: &'a Path, target: Vec<Storage>, length_bytes: Option<u64>) -> Self {
-        Self { mounts: Mounts { all: namespaces(proc), proc }, target, length_bytes }
+    pub(super) fn new(
+        proc: &'a Path,
+        target: Vec<Storage>,
+        length_bytes: Option<u64>,
+        is_partly_known: bool,
+    ) -> Self {
+        Self { mounts: Mounts { all: namespaces(proc), proc }, target, length_bytes, is_partly_known }
     }
 
     /// Returns the processes that use the target now.
@@ -98,7 +105,7 @@ impl<'a> Openers<'a> {
         })
     }
 
-    /// Returns whether a used file is the target. Where layers of its overlay are unknown, a file of another file system with
+    /// Returns whether a used file is the target. Where layers of its overlay, or of the target's, are unknown, a file of another file system with
     /// the target's length counts as the target, as for loop devices.
     fn is_target(&self, used: &Used) -> bool {
         if self.target.contains(&used.storage) {
@@ -111,7 +118,8 @@ impl<'a> Openers<'a> {
         }
         let layers = self.mounts.layers_of(&used.path, file_system);
         let has_length = self.length_bytes == Some(used.length_bytes) && used.length_bytes > 0;
-        layers.files.iter().any(|layer| self.target.contains(layer)) || layers.is_incomplete && has_length
+        layers.files.iter().any(|layer| self.target.contains(layer))
+            || (layers.is_incomplete || self.is_partly_known) && has_length
     }
 }
 
@@ -172,7 +180,7 @@ mod tests {
 
     fn openers_of(proc: &Path, file: &Path) -> Vec<Opener> {
         let length_bytes = fs::metadata(file).unwrap().len();
-        Openers::new(proc, vec![storage_at(file).unwrap()], Some(length_bytes)).find()
+        Openers::new(proc, vec![storage_at(file).unwrap()], Some(length_bytes), false).find()
     }
 
     fn other() -> Vec<Opener> {
@@ -238,7 +246,7 @@ mod tests {
             let target = Storage::File(FileId { file_system: (7, 7), inode: 1 });
             let all = vec![target, storage_at(&path(name)).unwrap()];
             let length_bytes = fs::metadata(path(name)).unwrap().len();
-            !Openers::new(proc.path(), all, Some(length_bytes)).find().is_empty()
+            !Openers::new(proc.path(), all, Some(length_bytes), false).find().is_empty()
         };
         mount(&format!("lowerdir=/none,upperdir={}", path("upper").display()));
         opens("merged/file");
@@ -248,5 +256,12 @@ mod tests {
         assert!(is_used("upper/file") && !is_used("upper/free"));
         opens("merged/long");
         assert!(!is_used("upper/file"));
+        // The same for the target's layers.
+        let target = || vec![Storage::File(FileId { file_system: (7, 7), inode: 1 })];
+        opens("upper/file");
+        for (length_bytes, is_partly_known) in [(12, true), (12, false), (13, true)] {
+            let openers = Openers::new(proc.path(), target(), Some(length_bytes), is_partly_known);
+            assert_eq!(openers.find().len(), usize::from(length_bytes == 12 && is_partly_known));
+        }
     }
 }
