@@ -13,21 +13,21 @@ pub struct Area {
 
 /// Distance of the places of an experiment's repetitions: a multiple of every chunk of 2^a 3^b 5^c sectors up to 256
 /// KiB (with b and c at most 1), so that each repetition has the same phase.
-const STEP_BYTES: u64 = 15 * 256 * 1024;
+pub(crate) const PLACE_STEP_BYTES: u64 = 15 * 256 * 1024;
 
 impl Area {
     /// Returns the number of whole chunks.
-    pub(crate) fn chunks(&self, chunk: &Boundaries) -> u64 {
-        self.length_bytes.saturating_sub(chunk.phase_bytes) / chunk.chunk_bytes
+    pub(crate) fn chunks(&self, chunk: &Chunk) -> u64 {
+        self.length_bytes.saturating_sub(chunk.phase_bytes) / chunk.size_bytes
     }
 
     /// Returns the start of the `nth` whole chunk.
-    pub(crate) fn chunk_start(&self, chunk: &Boundaries, nth: u64) -> u64 {
-        self.offset_bytes + chunk.phase_bytes + nth * chunk.chunk_bytes
+    pub(crate) fn chunk_start(&self, chunk: &Chunk, nth: u64) -> u64 {
+        self.offset_bytes + chunk.phase_bytes + nth * chunk.size_bytes
     }
 
     /// Returns the start of a random chunk with room for `room_bytes` after it.
-    pub(crate) fn chunk_place(&self, bench: &mut Bench<'_>, chunk: &Boundaries, room_bytes: u64) -> u64 {
+    pub(crate) fn chunk_place(&self, bench: &mut Bench<'_>, chunk: &Chunk, room_bytes: u64) -> u64 {
         let room = Self { length_bytes: self.length_bytes.saturating_sub(room_bytes), ..*self };
         let nth = bench.random().below(room.chunks(chunk).max(1));
         self.chunk_start(chunk, nth)
@@ -35,16 +35,16 @@ impl Area {
 
     /// Returns a random place with the phase of the area's start and room for `room_bytes`.
     pub(crate) fn place(&self, bench: &mut Bench<'_>, room_bytes: u64) -> u64 {
-        let places = (self.length_bytes.saturating_sub(room_bytes) / STEP_BYTES).max(1);
-        self.offset_bytes + bench.random().below(places) * STEP_BYTES
+        let places = (self.length_bytes.saturating_sub(room_bytes) / PLACE_STEP_BYTES).max(1);
+        self.offset_bytes + bench.random().below(places) * PLACE_STEP_BYTES
     }
 }
 
-/// Boundaries between chunks.
+/// The chunk of the stripe, and how its boundaries showed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Boundaries {
-    /// Bytes between one boundary and the next.
-    pub chunk_bytes: u64,
+pub struct Chunk {
+    /// Bytes from one boundary to the next.
+    pub size_bytes: u64,
     /// The first boundary, from the area's start.
     pub phase_bytes: u64,
     /// Share of the contrast, 0 to 1, that even the slowest boundaries show.

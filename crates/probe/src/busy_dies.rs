@@ -8,7 +8,7 @@
 //! Pages at the start of the area are written in turn, and those behind them are read. Whether places follow from addresses
 //! or from the order of writes shows in which of them the waits recur.
 
-use crate::area::{Area, Boundaries};
+use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::dies::{Dies, Fit, Sample};
 use crate::error::Interruption;
@@ -77,7 +77,7 @@ impl Seen {
 pub(crate) fn find(
     bench: &mut Bench<'_>,
     area: Area,
-    chunk: &Boundaries,
+    chunk: &Chunk,
     page_bytes: u64,
     fill_bytes: u64,
 ) -> Result<Seen, Interruption> {
@@ -92,7 +92,7 @@ pub(crate) fn find(
         let among = trial.written_pages();
         trial.pages.restore(bench, fill_bytes, among)?;
         // The area now begins at another place of the stripe.
-        turned = trial.pages.turn() * page_bytes / chunk.chunk_bytes;
+        turned = trial.pages.turn() * page_bytes / chunk.size_bytes;
     }
     Ok(match found {
         // In the area, the first whole chunk is chunk 0.
@@ -233,7 +233,7 @@ impl Trial<'_> {
 
     /// Returns the offset of a random page of a chunk.
     fn page_in(&self, bench: &mut Bench<'_>, chunk: usize) -> u64 {
-        let pages = self.pages.chunk.chunk_bytes / self.pages.page_bytes;
+        let pages = self.pages.chunk.size_bytes / self.pages.page_bytes;
         self.pages.area.chunk_start(self.pages.chunk, chunk as u64 - 1)
             + bench.random().below(pages) * self.pages.page_bytes
     }

@@ -13,7 +13,7 @@
 //! *A single channel.* All pairs wait for the bus, which is slower than the link: the wait of pairs of pages exceeds that of
 //! pairs of sectors, which may wait for a command, by the time on the bus and not by that on the link.
 
-use crate::area::{Area, Boundaries};
+use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::dies::Dies;
 use crate::error::Interruption;
@@ -56,7 +56,7 @@ pub(crate) struct Channels {
 pub(crate) fn find(
     bench: &mut Bench<'_>,
     area: Area,
-    chunk: &Boundaries,
+    chunk: &Chunk,
     page: u64,
     repetitions: usize,
     dies: Option<Dies>,
@@ -109,14 +109,14 @@ impl Pair {
     fn measure(
         bench: &mut Bench<'_>,
         area: Area,
-        chunk: &Boundaries,
+        chunk: &Chunk,
         page: u64,
         bytes: u64,
     ) -> Result<Self, Interruption> {
         let chunks = area.chunks(chunk);
         let one = bench.random().below(chunks);
         let other = (one + 1 + bench.random().below(chunks - 1)) % chunks;
-        let pages = chunk.chunk_bytes / page;
+        let pages = chunk.size_bytes / page;
         let mut at = |nth: u64| area.chunk_start(chunk, nth) + bench.random().below(pages) * page;
         let reads = [Access::read(at(one), bytes), Access::read(at(other), bytes)];
         let took_us = bench.burst(&reads)?.as_us_f64();
@@ -143,14 +143,14 @@ impl Costs {
     fn measure(
         bench: &mut Bench<'_>,
         area: Area,
-        chunk: &Boundaries,
+        chunk: &Chunk,
         page: u64,
         repetitions: usize,
     ) -> Result<Self, Interruption> {
-        let (sector, pages) = (bench.sector_bytes(), chunk.chunk_bytes / page);
+        let (sector, pages) = (bench.sector_bytes(), chunk.size_bytes / page);
         let points = repeat(bench, 4, repetitions, |bench, kind| {
             let bytes = if kind % 2 == 0 { sector } else { page };
-            let start = area.chunk_place(bench, chunk, chunk.chunk_bytes);
+            let start = area.chunk_place(bench, chunk, chunk.size_bytes);
             let (first, apart) = (bench.random().below(pages), 1 + bench.random().below(pages.max(2) - 1));
             let at = |nth: u64| Access::read(start + nth % pages * page, bytes);
             let took = match kind {

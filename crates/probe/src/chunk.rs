@@ -15,13 +15,13 @@
 //! Requires: the area was written once, in order. Otherwise pages lie in another order than their addresses, and places that
 //! recur are not found.
 
-use crate::area::{Area, Boundaries};
+use crate::area::{Area, Chunk};
 use crate::bench::Bench;
+use crate::boundary_test::BoundaryTest;
 use crate::error::Interruption;
-use crate::look::Look;
 use crate::pattern::{self, Point};
 use crate::repetitions::repeat;
-use crate::settle::settle;
+use crate::verify::verify_and_correct;
 use flashlane_workload::Access;
 
 /// Measures the latency of reads of `sectors` sectors at offsets of `0..=offsets` sectors (chen11, program 1 (I)), in
@@ -77,48 +77,50 @@ pub fn valley_distance(curve: &[Point]) -> Option<usize> {
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
-pub fn boundaries(
+pub fn by_pairs(
     bench: &mut Bench<'_>,
     area: Area,
     repetitions: usize,
-) -> Result<Option<Boundaries>, Interruption> {
-    boundaries_by(bench, area, Look::Pairs, &searches(bench), repetitions)
+) -> Result<Option<Chunk>, Interruption> {
+    run_searches(bench, area, BoundaryTest::Pairs, &searches(bench), repetitions)
 }
 
-fn boundaries_by(
+fn run_searches(
     bench: &mut Bench<'_>,
     area: Area,
-    look: Look,
+    test: BoundaryTest,
     searches: &[Search],
     repetitions: usize,
-) -> Result<Option<Boundaries>, Interruption> {
+) -> Result<Option<Chunk>, Interruption> {
     for search in searches {
         let reach_bytes = search.reach_bytes.min(area.length_bytes / 4);
         let search = Search { reach_bytes, ..*search };
-        let Some(candidate) = boundaries_at(bench, area, look, search, repetitions)? else { continue };
-        let settled = settle(bench, area, look, candidate, SETTLING * repetitions)?;
-        if settled.is_some() {
-            return Ok(settled);
+        let Some(candidate) = search_boundaries(bench, area, test, search, repetitions)? else { continue };
+        let verified = verify_and_correct(bench, area, test, candidate, VERIFICATION_FACTOR * repetitions)?;
+        if verified.is_some() {
+            return Ok(verified);
         }
     }
     Ok(None)
 }
 
-/// Looks for pages and chunk boundaries by single reads. Returns the boundaries and the size of a page.
+/// Looks for pages and chunk boundaries by single reads. Returns the chunk and the size of a page.
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
-pub(crate) fn boundaries_alone(
+pub(crate) fn by_single_reads(
     bench: &mut Bench<'_>,
     area: Area,
     repetitions: usize,
-) -> Result<Option<(Boundaries, u64)>, Interruption> {
-    let Some((page_bytes, array_us)) = page_alone(bench, area, repetitions)? else { return Ok(None) };
+) -> Result<Option<(Chunk, u64)>, Interruption> {
+    let Some((page_bytes, array_us)) = page_by_single_reads(bench, area, repetitions)? else {
+        return Ok(None);
+    };
     let search = |reach_bytes, is_spread| Search { step_bytes: page_bytes, reach_bytes, is_spread };
     let searches = [search(64 * page_bytes, true), search(1024 * 1024, true), search(3584 * 1024, false)];
-    let found = boundaries_by(bench, area, Look::Single { page_bytes }, &searches, repetitions)?;
+    let found = run_searches(bench, area, BoundaryTest::Single { page_bytes }, &searches, repetitions)?;
     // Between two chunks the read saves the array time that it takes across two pages of a chunk.
-    let is_array_time = |found: &Boundaries| (0.5..1.5).contains(&(found.contrast_us / array_us));
+    let is_array_time = |found: &Chunk| (0.5..1.5).contains(&(found.contrast_us / array_us));
     Ok(found.filter(is_array_time).map(|found| (found, page_bytes)))
 }
 
@@ -127,7 +129,7 @@ const PAGES_REACH_BYTES: u64 = 96 * 1024;
 
 /// Returns the page size and an array time in microseconds, from the places at which one read of two sectors takes two
 /// array times: multiples of the page, but for boundaries between chunks.
-fn page_alone(
+fn page_by_single_reads(
     bench: &mut Bench<'_>,
     area: Area,
     repetitions: usize,
@@ -136,7 +138,7 @@ fn page_alone(
     let count = (PAGES_REACH_BYTES / sector) as usize;
     let row = repeat(bench, count, 2 * repetitions, |bench, k| {
         let at = area.place(bench, PAGES_REACH_BYTES + 2 * sector) + (k as u64 + 1) * sector;
-        Look::Single { page_bytes: sector }.across(bench, at)
+        BoundaryTest::Single { page_bytes: sector }.measure(bench, at)
     })?;
     let Some(standout) = pattern::standout(&row) else { return Ok(None) };
     let divides = |sectors: &usize| standout.places.iter().all(|place| (place + 1).is_multiple_of(*sectors));
@@ -147,8 +149,8 @@ fn page_alone(
         .then_some((sectors as u64 * sector, standout.height)))
 }
 
-/// Pairs of a test that settles a candidate, as a multiple of the repetitions of a place.
-const SETTLING: usize = 32;
+/// Tests that verify a candidate, as a multiple of the repetitions of a place.
+const VERIFICATION_FACTOR: usize = 32;
 
 /// A search for boundaries.
 #[derive(Clone, Copy, Debug)]
@@ -177,26 +179,26 @@ pub(crate) fn places(bench: &Bench<'_>) -> usize {
     searches(bench).into_iter().map(|search| (search.reach_bytes / search.step_bytes) as usize).sum()
 }
 
-fn boundaries_at(
+fn search_boundaries(
     bench: &mut Bench<'_>,
     area: Area,
-    look: Look,
+    test: BoundaryTest,
     Search { step_bytes: step, reach_bytes: reach, is_spread }: Search,
     repetitions: usize,
-) -> Result<Option<Boundaries>, Interruption> {
+) -> Result<Option<Chunk>, Interruption> {
     let count = (reach / step) as usize;
     // Place k tests for a boundary at (k + 1) * step.
     let row = repeat(bench, count, repetitions, |bench, k| {
         let start = if is_spread { area.place(bench, reach + step) } else { area.offset_bytes };
-        look.across(bench, start + (k as u64 + 1) * step)
+        test.measure(bench, start + (k as u64 + 1) * step)
     })?;
     // On two dies the pair is fast: boundaries lie *below* the rest.
     let highest = row.iter().map(|p| p.value).fold(0.0, f64::max);
     let inverted: Vec<Point> =
         row.iter().map(|p| Point { value: 2.0 * highest - p.value, error: p.error }).collect();
     let Some(standout) = pattern::standout(&inverted) else { return Ok(None) };
-    Ok(pattern::period(&standout.places, count).map(|(phase, period)| Boundaries {
-        chunk_bytes: period as u64 * step,
+    Ok(pattern::period(&standout.places, count).map(|(phase, period)| Chunk {
+        size_bytes: period as u64 * step,
         phase_bytes: (phase as u64 + 1) * step % (period as u64 * step),
         clarity: standout.clarity,
         contrast_us: standout.height,
@@ -213,19 +215,19 @@ fn boundaries_at(
 pub fn page_bytes(
     bench: &mut Bench<'_>,
     area: Area,
-    chunk: &Boundaries,
+    chunk: &Chunk,
     repetitions: usize,
 ) -> Result<Option<u64>, Interruption> {
     let sector = bench.sector_bytes();
-    let inside = (chunk.chunk_bytes / sector).saturating_sub(1) as usize;
+    let inside = (chunk.size_bytes / sector).saturating_sub(1) as usize;
     if inside == 0 {
-        return Ok(Some(chunk.chunk_bytes));
+        return Ok(Some(chunk.size_bytes));
     }
     // Several chunks where a single one has too few places for any to stand out.
-    let chunks = LEAST_PLACES.div_ceil(inside);
+    let chunks = PLACES_MIN.div_ceil(inside);
     let row = repeat(bench, chunks * inside, repetitions, |bench, k| {
-        let start = area.chunk_place(bench, chunk, (chunks as u64 + 1) * chunk.chunk_bytes);
-        let boundary = start + (k / inside) as u64 * chunk.chunk_bytes + (k % inside + 1) as u64 * sector;
+        let start = area.chunk_place(bench, chunk, (chunks as u64 + 1) * chunk.size_bytes);
+        let boundary = start + (k / inside) as u64 * chunk.size_bytes + (k % inside + 1) as u64 * sector;
         bench.one(Access::read(boundary - sector, 2 * sector)).map(|latency| latency.as_us_f64())
     })?;
     let Some(standout) = pattern::standout(&row) else {
@@ -234,11 +236,12 @@ pub fn page_bytes(
     let page = (standout.places[0] + 1) as u64 * sector;
     let boundary = |k: usize| ((k % inside + 1) as u64 * sector).is_multiple_of(page);
     let expected = (0..row.len()).filter(|&k| boundary(k));
-    Ok((chunk.chunk_bytes.is_multiple_of(page) && expected.eq(standout.places.iter().copied()))
+    Ok((chunk.size_bytes.is_multiple_of(page) && expected.eq(standout.places.iter().copied()))
         .then_some(page))
 }
 
-const LEAST_PLACES: usize = 12;
+/// Fewest places of a row in which some can stand out.
+const PLACES_MIN: usize = 12;
 
 /// Returns the chunk as the page size where a read of two sectors saves an array time against two reads of one each.
 ///
@@ -249,12 +252,12 @@ const LEAST_PLACES: usize = 12;
 fn page_of_uniform_chunk(
     bench: &mut Bench<'_>,
     area: Area,
-    chunk: &Boundaries,
+    chunk: &Chunk,
     repetitions: usize,
 ) -> Result<Option<u64>, Interruption> {
     let sector = bench.sector_bytes();
     let points = repeat(bench, 4, 16 * repetitions, |bench, kind| {
-        let start = area.chunk_place(bench, chunk, 4 * chunk.chunk_bytes) + chunk.chunk_bytes;
+        let start = area.chunk_place(bench, chunk, 4 * chunk.size_bytes) + chunk.size_bytes;
         let accesses: &[Access] = match kind {
             0 => &[Access::read(start, 2 * sector)],
             1 => &[Access::read(start + sector, sector), Access::read(start, sector)],
@@ -267,5 +270,5 @@ fn page_of_uniform_chunk(
     let error = points.iter().map(|p| p.error * p.error).sum::<f64>().sqrt();
     let least = pattern::least_height(pair, error);
     let saved = (pair - both) - (apart - one);
-    Ok((saved > 2.0 * least).then_some(chunk.chunk_bytes))
+    Ok((saved > 2.0 * least).then_some(chunk.size_bytes))
 }

@@ -76,7 +76,7 @@ fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<
     let period = structure.die_period().filter(|period| 2 * period <= chunks);
     let distances = period.zip(structure.apart());
     let inner_pages = structure.chunk.as_ref().zip(structure.page_bytes);
-    let inner_page = inner_pages.filter(|(chunk, page)| chunk.chunk_bytes > *page).map(|(_, page)| page);
+    let inner_page = inner_pages.filter(|(chunk, page)| chunk.size_bytes > *page).map(|(_, page)| page);
     let chunk = structure.chunk.as_ref().filter(|_| distances.is_some() || inner_page.is_some());
     let Some(chunk) = chunk else {
         let why = "it shows in which pages collide, and none were found before that certainly do";
@@ -84,8 +84,8 @@ fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<
         return Ok(());
     };
     // Where the page is not known, whole chunks are written, which keep their stripe as well.
-    let page = structure.page_bytes.unwrap_or(chunk.chunk_bytes);
-    let chunk_pages = chunk.chunk_bytes / page;
+    let page = structure.page_bytes.unwrap_or(chunk.size_bytes);
+    let chunk_pages = chunk.size_bytes / page;
     let stripe_pages = distances.map_or(1, |(period, _)| period as u64) * chunk_pages;
     // Enough stripes for pairs several stripes apart, and few enough to be overwritten quickly.
     let whole = session.area();
@@ -204,7 +204,7 @@ fn find_reclaim_unit(session: &mut Session<'_, '_>, structure: &Structure) -> Re
             "the whole drive has to be written more than once for it: probe with --full",
         ),
         (Some(chunk), Some(page_bytes), Some(period)) => {
-            let chunk_pages = chunk.chunk_bytes / page_bytes;
+            let chunk_pages = chunk.size_bytes / page_bytes;
             let layout =
                 reclaim::Layout { page_bytes, stripe_pages: period as u64 * chunk_pages, chunk_pages };
             let (finding, figure) = reclaim::find(session.bench(), layout)?;

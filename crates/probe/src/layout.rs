@@ -4,7 +4,7 @@
 //! programs (`busy_dies`), which show the dies only, residues (`residues`), and last pairs of random chunks (`channels`), which
 //! show the channels only.
 
-use crate::area::{Area, Boundaries};
+use crate::area::{Area, Chunk};
 use crate::busy_dies::{self, BusyDies, Seen};
 use crate::channels::{self, Channels};
 use crate::dies::{Dies, MOST_PLANES};
@@ -29,10 +29,10 @@ const MOST_AREA_BYTES: u64 = 1 << 30;
 /// not double the area.
 pub(crate) fn fill_larger_area(
     session: &mut Session<'_, '_>,
-    chunk: &Boundaries,
+    chunk: &Chunk,
 ) -> Result<Option<Area>, Interruption> {
     let (area, capacity_bytes) = (session.area(), session.setup().capacity_bytes);
-    let wanted = (capacity_bytes * 3 / 4).min(MOST_CHUNKS * chunk.chunk_bytes).min(MOST_AREA_BYTES);
+    let wanted = (capacity_bytes * 3 / 4).min(MOST_CHUNKS * chunk.size_bytes).min(MOST_AREA_BYTES);
     let length_bytes = wanted / AREA_UNIT_BYTES * AREA_UNIT_BYTES;
     if !session.setup().may_write || length_bytes < 2 * area.length_bytes {
         return Ok(None);
@@ -45,7 +45,7 @@ pub(crate) fn fill_larger_area(
 /// Findings on the interleaving degree and the sub-domains of a drive that takes one request at a time.
 pub(crate) fn one_at_a_time(
     session: &mut Session<'_, '_>,
-    chunk: &Boundaries,
+    chunk: &Chunk,
     page: Option<u64>,
 ) -> Result<(Finding, Finding), Interruption> {
     let area = session.area();
@@ -87,7 +87,7 @@ impl Layout {
     pub(crate) fn measure(
         session: &mut Session<'_, '_>,
         area: Area,
-        chunk: &Boundaries,
+        chunk: &Chunk,
         page: Option<u64>,
     ) -> Result<Self, Interruption> {
         let [few, many] = [16, 64].map(|usual| session.repetitions().of(usual));
@@ -114,7 +114,7 @@ impl Layout {
     fn by_distances(
         session: &mut Session<'_, '_>,
         area: Area,
-        chunk: &Boundaries,
+        chunk: &Chunk,
         page: Option<u64>,
         repetitions: usize,
     ) -> Result<Self, Interruption> {
@@ -130,7 +130,7 @@ impl Layout {
         &self,
         session: &mut Session<'_, '_>,
         area: Area,
-        chunk: &Boundaries,
+        chunk: &Chunk,
         page: Option<u64>,
     ) -> Result<Self, Interruption> {
         let mut layout = Self { busy: self.busy, ..Self::of_stripe(self.stripe.clone()) };
@@ -155,7 +155,7 @@ impl Layout {
         &mut self,
         session: &mut Session<'_, '_>,
         area: Area,
-        chunk: &Boundaries,
+        chunk: &Chunk,
     ) -> Result<bool, Interruption> {
         let Verdict::Both { degree, sub_domains } = self.stripe.verdict() else { return Ok(false) };
         let (period, chunks) = (degree * sub_domains, area.chunks(chunk) as usize);
@@ -180,7 +180,7 @@ impl Layout {
         &mut self,
         session: &mut Session<'_, '_>,
         area: Area,
-        chunk: &Boundaries,
+        chunk: &Chunk,
         page: Option<u64>,
     ) -> Result<(), Interruption> {
         let written_page = page.filter(|_| session.setup().may_write && self.busy != Seen::Nothing);

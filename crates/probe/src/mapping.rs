@@ -10,10 +10,10 @@
 //! still share a die after the overwrite, it is the address, and where they do no more than others, it is the order. This
 //! needs no period, and no second request in flight.
 
-use crate::area::{Area, Boundaries};
+use crate::area::{Area, Chunk};
 use crate::bench::Bench;
+use crate::boundary_test::BoundaryTest;
 use crate::error::Interruption;
-use crate::look::Look;
 use crate::pattern::Point;
 use crate::repetitions::{repeat, samples};
 use crate::stripe;
@@ -76,7 +76,7 @@ pub struct Overwritten {
 pub(crate) fn die_step(
     bench: &mut Bench<'_>,
     area: Area,
-    chunk: &Boundaries,
+    chunk: &Chunk,
     (period, apart): (usize, usize),
     repetitions: usize,
 ) -> Result<Point, Interruption> {
@@ -175,16 +175,16 @@ impl Neighbours {
     pub(crate) fn measure(
         bench: &mut Bench<'_>,
         area: Area,
-        chunk: &Boundaries,
+        chunk: &Chunk,
         page_bytes: u64,
         repetitions: usize,
     ) -> Result<Self, Interruption> {
-        let look = Look::Single { page_bytes };
-        let inside_places = chunk.chunk_bytes / page_bytes - 1;
+        let test = BoundaryTest::Single { page_bytes };
+        let inside_places = chunk.size_bytes / page_bytes - 1;
         let kinds = samples(bench, 2, repetitions, |bench, kind| {
-            let start = area.chunk_place(bench, chunk, 2 * chunk.chunk_bytes) + chunk.chunk_bytes;
+            let start = area.chunk_place(bench, chunk, 2 * chunk.size_bytes) + chunk.size_bytes;
             let page = if kind == 0 { 1 + bench.random().below(inside_places) } else { 0 };
-            look.across(bench, start + page * page_bytes)
+            test.measure(bench, start + page * page_bytes)
         })?;
         let [inside, across] = [0, 1].map(|kind| mean(&kinds[kind]));
         Ok(Self { inside, across })

@@ -14,7 +14,7 @@
 //!   channels, whatever the order of the levels. Each such pattern is fitted to the times of all residues; one is
 //!   reported where it explains them, the collisions are clearly slower, and every other pattern fits clearly worse.
 
-use crate::area::{Area, Boundaries};
+use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::dies::Dies;
 use crate::error::Interruption;
@@ -66,7 +66,7 @@ pub(crate) struct Domains {
 pub(crate) fn find(
     bench: &mut Bench<'_>,
     area: Area,
-    chunk: &Boundaries,
+    chunk: &Chunk,
     page: u64,
     repetitions: usize,
     dies: Option<Dies>,
@@ -84,7 +84,7 @@ pub(crate) fn find(
         return Ok(Some(Residues { period, apart, domains }));
     }
     let reach = LONGEST.min(chunks / 3);
-    if reach < 2 || chunk.chunk_bytes < 2 * sector {
+    if reach < 2 || chunk.size_bytes < 2 * sector {
         return Ok(None);
     }
     let levels = Levels::measure(bench, area, chunk, REFERENCE * repetitions)?;
@@ -121,16 +121,11 @@ struct Levels {
 }
 
 impl Levels {
-    fn measure(
-        bench: &mut Bench<'_>,
-        area: Area,
-        chunk: &Boundaries,
-        count: usize,
-    ) -> Result<Self, Interruption> {
+    fn measure(bench: &mut Bench<'_>, area: Area, chunk: &Chunk, count: usize) -> Result<Self, Interruption> {
         let sector = bench.sector_bytes();
-        let inside = chunk.chunk_bytes / sector - 1;
+        let inside = chunk.size_bytes / sector - 1;
         let mut kinds = samples(bench, 2, count, |bench, kind| {
-            let start = area.chunk_place(bench, chunk, 2 * chunk.chunk_bytes) + chunk.chunk_bytes;
+            let start = area.chunk_place(bench, chunk, 2 * chunk.size_bytes) + chunk.size_bytes;
             let at = if kind == 0 { start + (1 + bench.random().below(inside)) * sector } else { start };
             let reads = [Access::read(at, sector), Access::read(at - sector, sector)];
             bench.burst(&reads).map(|time| time.as_us_f64())
@@ -175,7 +170,7 @@ enum SharedDie {
 
 struct Search<'a> {
     area: Area,
-    chunk: &'a Boundaries,
+    chunk: &'a Chunk,
     /// Chunks in the area.
     chunks: usize,
     repetitions: usize,
@@ -287,7 +282,7 @@ impl Search<'_> {
         sizes: Sizes,
     ) -> Result<Vec<Point>, Interruption> {
         let repetitions = (800 * self.repetitions / period).clamp(self.repetitions, 4 * self.repetitions);
-        let pages = (self.chunk.chunk_bytes / sizes[0].max(sizes[1])).max(1);
+        let pages = (self.chunk.size_bytes / sizes[0].max(sizes[1])).max(1);
         let mut row = samples(bench, period - 1, repetitions, |bench, i| {
             let mut place = |residue: usize| {
                 let stripes = (self.chunks - residue).div_ceil(period) as u64;

@@ -1,13 +1,13 @@
 //! An area that was filled in order, and of which pages are written again: where places follow from the order of writes, the
 //! turn of a page says in which chunk it lies.
 
-use crate::area::{Area, Boundaries};
+use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::error::Interruption;
 
 pub(crate) struct Rewritten<'a> {
     pub(crate) area: Area,
-    pub(crate) chunk: &'a Boundaries,
+    pub(crate) chunk: &'a Chunk,
     pub(crate) page_bytes: u64,
     /// Pages written since the area was filled.
     written: u64,
@@ -15,8 +15,8 @@ pub(crate) struct Rewritten<'a> {
 
 impl<'a> Rewritten<'a> {
     /// Nothing is written again yet; `None` where chunks do not hold whole pages that can be written.
-    pub(crate) fn new(bench: &Bench<'_>, area: Area, chunk: &'a Boundaries, page_bytes: u64) -> Option<Self> {
-        let is_possible = chunk.chunk_bytes.is_multiple_of(page_bytes)
+    pub(crate) fn new(bench: &Bench<'_>, area: Area, chunk: &'a Chunk, page_bytes: u64) -> Option<Self> {
+        let is_possible = chunk.size_bytes.is_multiple_of(page_bytes)
             && chunk.phase_bytes.is_multiple_of(page_bytes)
             && page_bytes.is_multiple_of(bench.unit_bytes(true));
         is_possible.then_some(Self { area, chunk, page_bytes, written: 0 })
@@ -45,8 +45,8 @@ impl<'a> Rewritten<'a> {
     /// Returns the number of the chunk of the page that is or would be this number of pages from the area's start. Chunk 0
     /// is the one that may begin before the area.
     pub(crate) fn chunk_of(&self, page: u64) -> usize {
-        let bytes = page * self.page_bytes + self.chunk.chunk_bytes - self.chunk.phase_bytes;
-        (bytes / self.chunk.chunk_bytes) as usize
+        let bytes = page * self.page_bytes + self.chunk.size_bytes - self.chunk.phase_bytes;
+        (bytes / self.chunk.size_bytes) as usize
     }
 
     /// Returns the offset of the page that is written next if the first `among` pages take turns, and counts it.
@@ -64,7 +64,7 @@ impl<'a> Rewritten<'a> {
         fill_bytes: u64,
         among: u64,
     ) -> Result<(), Interruption> {
-        let period = self.chunk.chunk_bytes / self.page_bytes;
+        let period = self.chunk.size_bytes / self.page_bytes;
         while !self.turn().is_multiple_of(period) {
             let at = self.next_page(among);
             bench.durable_write(at, self.page_bytes)?;

@@ -3,7 +3,7 @@
 //! The stages (`survey`, `structure`, `destructive`, `recommend`) run their experiments on the session's bench and report
 //! findings, figures, advice and warnings to it.
 
-use crate::area::Area;
+use crate::area::{Area, PLACE_STEP_BYTES};
 use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::options::{Budget, Effort, Medium, Progress};
@@ -19,8 +19,9 @@ use std::collections::BTreeMap;
 
 /// Request size of sequential fills (as chen11's initial filling).
 pub(crate) const FILL_BYTES: u64 = 256 * 1024;
-/// The tested area is a multiple of this.
-pub(crate) const AREA_UNIT_BYTES: u64 = 15 * FILL_BYTES;
+/// The tested area is a multiple of this: whole steps of the places in it, and whole fills.
+pub(crate) const AREA_UNIT_BYTES: u64 = PLACE_STEP_BYTES;
+const _: () = assert!(AREA_UNIT_BYTES.is_multiple_of(FILL_BYTES), "fills cover the area");
 
 /// Settings of a probe, fixed from its start.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Stride curves as in chen11 (section 4.3, figure 3): several jobs read one chunk each at a common stride; the
 //! bandwidth dips where the stride keeps them in one domain. Requires: the area was written once, in order.
 
-use crate::area::{Area, Boundaries};
+use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::pattern::{self, Point};
@@ -15,7 +15,7 @@ use flashlane_workload::Access;
 pub fn curve(
     bench: &mut Bench<'_>,
     area: Area,
-    chunk: &Boundaries,
+    chunk: &Chunk,
     jobs: u32,
     strides: usize,
     reads: usize,
@@ -26,9 +26,9 @@ pub fn curve(
             // Wrap at a multiple of the stride, so that its phase stays the same.
             let places = (chunks / stride).max(1);
             let accesses = (0..reads as u64)
-                .map(|i| Access::read(area.chunk_start(chunk, i % places * stride), chunk.chunk_bytes));
+                .map(|i| Access::read(area.chunk_start(chunk, i % places * stride), chunk.size_bytes));
             let elapsed = bench.stream(accesses, jobs)?;
-            Ok(reads as f64 * chunk.chunk_bytes as f64 / 1e6 / elapsed.as_s_f64())
+            Ok(reads as f64 * chunk.size_bytes as f64 / 1e6 / elapsed.as_s_f64())
         })
         .collect()
 }

@@ -19,7 +19,7 @@
 //! A resource that all requests share, such as the only channel of a drive, cannot be distinguished from the link: the
 //! domains of such a drive are its packages.
 
-use crate::area::{Area, Boundaries};
+use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::pattern::{self, Point};
@@ -204,7 +204,7 @@ impl Stripe {
 pub fn measure(
     bench: &mut Bench<'_>,
     area: Area,
-    chunk: &Boundaries,
+    chunk: &Chunk,
     page: u64,
     reach: usize,
     repetitions: usize,
@@ -238,7 +238,7 @@ pub fn measure(
 fn measure_with(
     bench: &mut Bench<'_>,
     area: Area,
-    chunk: &Boundaries,
+    chunk: &Chunk,
     read_bytes: Sizes,
     reach: usize,
     repetitions: usize,
@@ -267,7 +267,7 @@ fn level(row: &[Point]) -> Option<Level> {
 pub(crate) fn collides_beyond(
     bench: &mut Bench<'_>,
     area: Area,
-    chunk: &Boundaries,
+    chunk: &Chunk,
     (period, turn): (usize, usize),
     sizes: [Sizes; 2],
     repetitions: usize,
@@ -298,7 +298,7 @@ pub(crate) fn collides_beyond(
 pub(crate) fn pair(
     bench: &mut Bench<'_>,
     area: Area,
-    chunk: &Boundaries,
+    chunk: &Chunk,
     distance: usize,
     read_bytes: Sizes,
 ) -> Result<f64, Interruption> {
@@ -327,7 +327,7 @@ impl Costs {
     fn measure(
         bench: &mut Bench<'_>,
         area: Area,
-        chunk: &Boundaries,
+        chunk: &Chunk,
         stripe: &Stripe,
         repetitions: usize,
     ) -> Result<Option<Self>, Interruption> {

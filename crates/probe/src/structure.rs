@@ -1,6 +1,6 @@
 //! The stages that look for structure by reading: chunk, page, and the stripe over domains and sub-domains.
 
-use crate::area::Boundaries;
+use crate::area::Chunk;
 use crate::chunk;
 use crate::error::Interruption;
 use crate::layout::{Layout, fill_larger_area, one_at_a_time};
@@ -8,9 +8,9 @@ use crate::mapping::Policy;
 use crate::pattern::confidence;
 use crate::residues::Residues;
 use crate::session::{FILL_BYTES, Session};
-use crate::settle::{self, SMALL_PAGE_BYTES};
 use crate::stage::Stage;
 use crate::stripe::Stripe;
+use crate::verify::{self, SMALL_PAGE_BYTES};
 use crate::write_rows::{self, Known};
 use crate::{figures, stride};
 use flashlane_base::units::format_bytes;
@@ -27,7 +27,7 @@ pub(crate) fn page_or_usual(found: Option<u64>, sector_bytes: u64) -> u64 {
 
 /// Structure found by reading.
 pub(crate) struct Structure {
-    pub(crate) chunk: Option<Boundaries>,
+    pub(crate) chunk: Option<Chunk>,
     pub(crate) page_bytes: Option<u64>,
     /// The mapping, where writes showed it together with the chunk.
     pub(crate) mapping: Option<Policy>,
@@ -78,14 +78,14 @@ impl Structure {
     }
 }
 
-/// Returns the chunk boundaries, and the page size where they were found by single reads, which show it, too.
-fn find_chunk(session: &mut Session<'_, '_>) -> Result<Option<(Boundaries, Option<u64>)>, Interruption> {
+/// Finds the chunk, and the page size where that was by single reads, which show it, too.
+fn find_chunk(session: &mut Session<'_, '_>) -> Result<Option<(Chunk, Option<u64>)>, Interruption> {
     let (places, area) = (chunk::places(session.bench()), session.area());
     let mut found = None;
     if session.bench().depth() > 1 {
         for usual in [12, 48] {
             let repetitions = session.repetitions().of_places(usual, places);
-            found = chunk::boundaries(session.bench(), area, repetitions)?;
+            found = chunk::by_pairs(session.bench(), area, repetitions)?;
             if found.is_some() {
                 break;
             }
@@ -94,8 +94,8 @@ fn find_chunk(session: &mut Session<'_, '_>) -> Result<Option<(Boundaries, Optio
     let mut page_bytes = None;
     if found.is_none() {
         let repetitions = session.repetitions().of_places(24, places);
-        if let Some((boundaries, page)) = chunk::boundaries_alone(session.bench(), area, repetitions)? {
-            (found, page_bytes) = (Some(boundaries), Some(page));
+        if let Some((chunk, page)) = chunk::by_single_reads(session.bench(), area, repetitions)? {
+            (found, page_bytes) = (Some(chunk), Some(page));
         }
     }
     let finding = match &found {
@@ -103,29 +103,36 @@ fn find_chunk(session: &mut Session<'_, '_>) -> Result<Option<(Boundaries, Optio
             "no boundary recurs at which two simultaneous reads of neighbouring sectors, or one read of both, are faster than elsewhere",
         ),
         Some(b) if page_bytes.is_some() => Finding::found(
-            b.chunk_bytes,
+            b.size_bytes,
             confidence(b.clarity, b.seen),
             format!(
                 "one read across two pages is {:.1} µs faster every {}; {} such boundaries seen, and no other",
                 b.contrast_us,
-                format_bytes(b.chunk_bytes),
+                format_bytes(b.size_bytes),
                 b.seen
             ),
         ),
         Some(b) => Finding::found(
-            b.chunk_bytes,
+            b.size_bytes,
             confidence(b.clarity, b.seen),
             format!(
                 "two sectors read at once are {:.1} µs faster across every {}; {} such boundaries seen, and no other",
                 b.contrast_us,
-                format_bytes(b.chunk_bytes),
+                format_bytes(b.size_bytes),
                 b.seen
             ),
         ),
     };
     session.note(Feature::ChunkSize, finding);
+    draw_curves(session, found.as_ref())?;
+    Ok(found.map(|found| (found, page_bytes)))
+}
+
+/// Draws the curves of chen11 (figure 2), in which a reader sees the chunk.
+fn draw_curves(session: &mut Session<'_, '_>, chunk: Option<&Chunk>) -> Result<(), Interruption> {
     let sector = session.bench().sector_bytes();
-    let period = found.as_ref().map(|b| b.chunk_bytes / sector);
+    let area = session.area();
+    let period = chunk.map(|chunk| chunk.size_bytes / sector);
     let offsets = period.map_or(64, |p| (4 * p).clamp(16, 256)) as usize;
     let mut curves = Vec::new();
     for sectors in [1, 2, 4, 8] {
@@ -133,13 +140,13 @@ fn find_chunk(session: &mut Session<'_, '_>) -> Result<Option<(Boundaries, Optio
         curves.push((sectors, chunk::curve(session.bench(), area, sectors, offsets, repetitions)?));
     }
     session.draw(figures::chunk(curves, sector, offsets, period));
-    Ok(found.map(|found| (found, page_bytes)))
+    Ok(())
 }
 
 /// Finds the page size; `known` is that from single reads.
 fn find_page(
     session: &mut Session<'_, '_>,
-    chunk: Option<&Boundaries>,
+    chunk: Option<&Chunk>,
     known: Option<u64>,
 ) -> Result<Option<u64>, Interruption> {
     let Some(chunk) = chunk else {
@@ -153,7 +160,7 @@ fn find_page(
         None => chunk::page_bytes(session.bench(), area, chunk, repetitions)?,
     };
     let finding = match page {
-        Some(page) if page == chunk.chunk_bytes => {
+        Some(page) if page == chunk.size_bytes => {
             Finding::found(page, 0.9, "no read inside a chunk takes two array times: a chunk is one page")
         }
         Some(page) => Finding::found(
@@ -179,14 +186,14 @@ enum ByWrites {
     /// The time ended during the writes: the area is no longer in order, so that chunks cannot be read.
     OutOfTime,
     /// What reads and writes together show.
-    Measured { chunk: Option<Boundaries>, page_bytes: Option<u64>, mapping: Option<Policy> },
+    Measured { chunk: Option<Chunk>, page_bytes: Option<u64>, mapping: Option<Policy> },
 }
 
 /// Looks for chunk and page by writes, where reads did not show both; or where a sector may be a page, so that reads cannot
 /// tell whether an array time is saved at the ends of chunks, or only a transfer.
 fn find_by_writes(
     session: &mut Session<'_, '_>,
-    chunk: Option<&Boundaries>,
+    chunk: Option<&Chunk>,
     page_bytes: Option<u64>,
 ) -> Result<ByWrites, Interruption> {
     let certain = chunk.filter(|_| session.bench().sector_bytes() < SMALL_PAGE_BYTES);
@@ -198,7 +205,7 @@ fn find_by_writes(
     let rows = write_rows::find(session.bench(), area, known)?;
     let page = rows.as_ref().map(|rows| rows.page_bytes);
     if let Some(certain) = certain {
-        let page = page.filter(|page| certain.chunk_bytes.is_multiple_of(*page));
+        let page = page.filter(|page| certain.size_bytes.is_multiple_of(*page));
         note_written_page(session, page);
         return Ok(ByWrites::Measured { chunk: Some(certain.clone()), page_bytes: page, mapping: None });
     }
@@ -209,25 +216,25 @@ fn find_by_writes(
     if let (Some(seen), None, Some(page)) = (chunk, &found, page.or(page_bytes)) {
         // Writes did not show it either, but a page of several sectors shows the time of a transfer.
         let samples = session.repetitions().of(200);
-        let is_possible = page > session.bench().sector_bytes() && seen.chunk_bytes.is_multiple_of(page);
-        if is_possible && settle::saves_array_time(session.bench(), area, seen, samples)? {
+        let is_possible = page > session.bench().sector_bytes() && seen.size_bytes.is_multiple_of(page);
+        if is_possible && verify::saves_array_time(session.bench(), area, seen, samples)? {
             let chunk = Some(seen.clone());
             return Ok(ByWrites::Measured { chunk, page_bytes: Some(page), mapping: None });
         }
     }
     let finding = match &found {
         Some((found, Some(_))) => Finding::found(
-            found.chunk_bytes,
+            found.size_bytes,
             BY_WRITES,
             format!(
                 "writes of two pages are {:.1} µs faster across every {}; {} such boundaries seen, and no other",
                 found.contrast_us,
-                format_bytes(found.chunk_bytes),
+                format_bytes(found.size_bytes),
                 found.seen
             ),
         ),
         Some((found, None)) => Finding::found(
-            found.chunk_bytes,
+            found.size_bytes,
             BY_WRITES,
             format!(
                 "of {} writes of two pages none waits for a second program, of at least {:.1} µs: a chunk is one page",
@@ -254,7 +261,7 @@ fn note_written_page(session: &mut Session<'_, '_>, page_bytes: Option<u64>) {
 
 fn find_stripe(
     session: &mut Session<'_, '_>,
-    chunk: Option<&Boundaries>,
+    chunk: Option<&Chunk>,
     page: Option<u64>,
 ) -> Result<Option<(Stripe, Option<Residues>)>, Interruption> {
     let Some(chunk) = chunk else {

@@ -12,7 +12,7 @@
 //! - *Mapping.* The same addresses are written three times, at other turns in the order of all writes. The ends of chunks
 //!   stay at their addresses, or at their turns.
 
-use crate::area::{Area, Boundaries};
+use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::mapping::Policy;
@@ -56,15 +56,15 @@ const LEAST_ENDS: usize = 3;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WriteRows {
     pub(crate) page_bytes: u64,
-    /// Boundaries of the area, which is in order again, and the mapping, which chunks of one page do not show.
-    pub(crate) chunk: Option<(Boundaries, Option<Policy>)>,
+    /// Chunk of the area, which is in order again, and the mapping, which chunks of one page do not show.
+    pub(crate) chunk: Option<(Chunk, Option<Policy>)>,
 }
 
 /// What is known of the drive from reads, and the requests that fill the area.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     pub(crate) page_bytes: Option<u64>,
-    pub(crate) chunk: Option<&'a Boundaries>,
+    pub(crate) chunk: Option<&'a Chunk>,
     /// Whether that chunk is certain: the area is filled in its phase, whatever chunk the writes show.
     pub(crate) keeps_chunk: bool,
     pub(crate) fill_bytes: u64,
@@ -219,8 +219,8 @@ impl Writer {
             (Some(Found { ends, policy: Some(Policy::WriteOrder), .. }), _) if !known.keeps_chunk => {
                 (ends.period, ends.phase)
             }
-            (_, Some(chunk)) if chunk.chunk_bytes.is_multiple_of(self.page_bytes) => {
-                let (period, filled) = (pages(chunk.chunk_bytes), pages(self.area.length_bytes));
+            (_, Some(chunk)) if chunk.size_bytes.is_multiple_of(self.page_bytes) => {
+                let (period, filled) = (pages(chunk.size_bytes), pages(self.area.length_bytes));
                 (period, (period - filled % period) % period)
             }
             _ => return Ok(()),
@@ -347,13 +347,13 @@ fn measure(
 
 impl Found {
     /// Returns the boundaries of the area when it is filled again, and the mapping.
-    fn boundaries(self, page_bytes: u64) -> (Boundaries, Option<Policy>) {
+    fn boundaries(self, page_bytes: u64) -> (Chunk, Option<Policy>) {
         let phase_pages = match self.policy {
             Some(Policy::Lba) => self.ends.phase,
             Some(Policy::WriteOrder) | None => 0,
         };
-        let boundaries = Boundaries {
-            chunk_bytes: self.ends.period * page_bytes,
+        let boundaries = Chunk {
+            size_bytes: self.ends.period * page_bytes,
             phase_bytes: phase_pages * page_bytes,
             clarity: self.clarity,
             contrast_us: self.contrast_us,

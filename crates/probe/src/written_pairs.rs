@@ -5,7 +5,7 @@
 //! their chunks. Such a pair takes an array time longer on one die, as it does in a chunk, and the time of a transfer longer
 //! on one channel. Where places follow from addresses, all pairs are alike, and nothing is found.
 
-use crate::area::{Area, Boundaries};
+use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::channels::{self, Channels, Pair};
 use crate::dies::{Dies, Sample};
@@ -42,11 +42,11 @@ pub(crate) struct WrittenPairs {
 pub(crate) fn find(
     bench: &mut Bench<'_>,
     area: Area,
-    chunk: &Boundaries,
+    chunk: &Chunk,
     page_bytes: u64,
     fill_bytes: u64,
 ) -> Result<Option<WrittenPairs>, Interruption> {
-    let is_possible = chunk.chunk_bytes >= 2 * page_bytes;
+    let is_possible = chunk.size_bytes >= 2 * page_bytes;
     let Some(rewritten) = Rewritten::new(bench, area, chunk, page_bytes).filter(|_| is_possible) else {
         return Ok(None);
     };
@@ -77,7 +77,7 @@ impl Levels {
     fn measure(
         bench: &mut Bench<'_>,
         area: Area,
-        chunk: &Boundaries,
+        chunk: &Chunk,
         page_bytes: u64,
     ) -> Result<Option<Self>, Interruption> {
         let found = Neighbours::measure(bench, area, chunk, page_bytes, REFERENCE)?;
@@ -111,7 +111,7 @@ impl Pages<'_> {
     fn overwrite(&mut self, bench: &mut Bench<'_>, least: u64) -> Result<(), Interruption> {
         let rewritten = &mut self.rewritten;
         let (page_bytes, offset_bytes) = (rewritten.page_bytes, rewritten.area.offset_bytes);
-        let wanted = least.max(CHUNKS * rewritten.chunk.chunk_bytes / page_bytes);
+        let wanted = least.max(CHUNKS * rewritten.chunk.size_bytes / page_bytes);
         let pages = wanted.min(rewritten.pages()) & !1;
         let mut order: Vec<u64> = (0..pages).collect();
         bench.random().shuffle(&mut order);

@@ -3,7 +3,7 @@
 
 use flashlane_measure::Run;
 use flashlane_probe::Interruption;
-use flashlane_probe::area::{Area, Boundaries};
+use flashlane_probe::area::{Area, Chunk};
 use flashlane_probe::bench::Bench;
 use flashlane_workload::{Job, Stop, Workload};
 
@@ -15,8 +15,8 @@ pub(super) const CHUNK_BYTES: u64 = 4 * KIB;
 /// Channels of both drives (section 4.3).
 pub(super) const DOMAINS: u64 = 10;
 /// The finding of figure 2, for experiments that depend on it.
-pub(super) const CHUNKS: Boundaries =
-    Boundaries { chunk_bytes: CHUNK_BYTES, phase_bytes: 0, clarity: 1.0, contrast_us: 0.0, seen: 0 };
+pub(super) const CHUNKS: Chunk =
+    Chunk { size_bytes: CHUNK_BYTES, phase_bytes: 0, clarity: 1.0, contrast_us: 0.0, seen: 0 };
 
 /// Fills the first `length_bytes` of a drive, then pauses.
 pub(super) fn fill(bench: &mut Bench<'_>, length_bytes: u64) -> Result<(), Interruption> {

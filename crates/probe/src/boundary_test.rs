@@ -6,7 +6,7 @@ use flashlane_workload::Access;
 
 /// A test of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum BoundaryTest {
     /// Its two sectors are read at once, and take an array time more on one die.
     Pairs,
     /// Its two sectors are one read, which takes an array time more across a boundary between pages of this size on one
@@ -17,7 +17,7 @@ pub(crate) enum Look {
     },
 }
 
-impl Look {
+impl BoundaryTest {
     /// Returns the distance of the places that can be tested.
     pub(crate) fn unit_bytes(self, bench: &Bench<'_>) -> u64 {
         match self {
@@ -27,7 +27,7 @@ impl Look {
     }
 
     /// Measures a place, in microseconds.
-    pub(crate) fn across(self, bench: &mut Bench<'_>, at: u64) -> Result<f64, Interruption> {
+    pub(crate) fn measure(self, bench: &mut Bench<'_>, at: u64) -> Result<f64, Interruption> {
         let sector = bench.sector_bytes();
         let took = match self {
             // The upper sector goes first: two reads in ascending order might be taken for a sequential stream and

@@ -6,10 +6,10 @@
 //! each boundary is as fast as every other (else the chunk is a multiple of the candidate), and no place between two of
 //! them is fast (else it is a part).
 
-use crate::area::{Area, Boundaries};
+use crate::area::{Area, Chunk};
 use crate::bench::Bench;
+use crate::boundary_test::BoundaryTest;
 use crate::error::Interruption;
-use crate::look::Look;
 use crate::pattern::{self, Point, point};
 use crate::repetitions::repeat;
 use flashlane_workload::Access;
@@ -18,55 +18,55 @@ use std::collections::BTreeSet;
 /// Factors by which a candidate may differ from the chunk; others are their products.
 const FACTORS: [u64; 6] = [2, 3, 5, 7, 11, 13];
 /// Most corrections of a candidate.
-const MOST_CORRECTIONS: usize = 12;
+const CORRECTIONS_MAX: usize = 12;
 /// Two values differ where they are this number of standard errors apart.
-const ERRORS: f64 = 6.0;
+const STANDARD_ERRORS_MIN: f64 = 6.0;
 /// A boundary is faster than places inside a chunk by at least this share of the greatest contrast: across one between
 /// two dies of a channel only an array time is saved, and no time on the bus.
-const LEAST_SHARE: f64 = 0.05;
+const CONTRAST_SHARE_MIN: f64 = 0.05;
 /// A pair saves an array time across a boundary: where it saves no more than this multiple of a transfer, as with cache
 /// mode on a slow bus, the boundaries may be those of channels.
-const MORE_THAN_A_TRANSFER: f64 = 1.3;
+const TRANSFERS_MIN: f64 = 1.3;
 /// Pages are at least this large.
 pub(crate) const SMALL_PAGE_BYTES: u64 = 2048;
 
 /// Corrects a candidate by tests of `samples` places each; `None` where no correction passes them. The evidence of the
 /// result is that of the last test, since that of a corrected candidate shows something else.
-pub(crate) fn settle(
+pub(crate) fn verify_and_correct(
     bench: &mut Bench<'_>,
     area: Area,
-    look: Look,
-    candidate: Boundaries,
+    test: BoundaryTest,
+    candidate: Chunk,
     samples: usize,
-) -> Result<Option<Boundaries>, Interruption> {
+) -> Result<Option<Chunk>, Interruption> {
     let mut found = candidate;
-    for _ in 0..MOST_CORRECTIONS {
-        let Some(test) = Test::measure(bench, area, look, &found, samples)? else { return Ok(None) };
-        let contrast_us = test.inside.value - test.fastest();
-        if contrast_us < ERRORS * test.worst_error() {
+    for _ in 0..CORRECTIONS_MAX {
+        let Some(times) = Times::measure(bench, area, test, &found, samples)? else { return Ok(None) };
+        let contrast_us = times.inside.value - times.fastest();
+        if contrast_us < STANDARD_ERRORS_MIN * times.worst_error() {
             return Ok(None);
         }
-        match test.correction(contrast_us) {
+        match times.correction(contrast_us) {
             Correction::None => {}
-            Correction::Multiple { factor, class } => {
-                found.phase_bytes += class * found.chunk_bytes;
-                found.chunk_bytes *= factor;
+            Correction::Multiple { factor, residue } => {
+                found.phase_bytes += residue * found.size_bytes;
+                found.size_bytes *= factor;
                 continue;
             }
             Correction::Irregular => return Ok(None),
         }
-        match part(bench, area, look, &found, contrast_us, samples)? {
+        match smaller_factor(bench, area, test, &found, contrast_us, samples)? {
             Some(factor) => {
-                found.chunk_bytes /= factor;
-                found.phase_bytes %= found.chunk_bytes;
+                found.size_bytes /= factor;
+                found.phase_bytes %= found.size_bytes;
             }
             None => {
-                let transfer_us = transfer_us(bench, area, look, &found, samples / 2)?;
-                let is_array_time = contrast_us > MORE_THAN_A_TRANSFER * transfer_us;
-                return Ok(is_array_time.then(|| Boundaries {
-                    clarity: test.clarity(contrast_us),
+                let transfer_us = transfer_us(bench, area, test, &found, samples / 2)?;
+                let is_array_time = contrast_us > TRANSFERS_MIN * transfer_us;
+                return Ok(is_array_time.then(|| Chunk {
+                    clarity: times.clarity(contrast_us),
                     contrast_us,
-                    seen: test.seen(),
+                    seen: times.seen(),
                     ..found
                 }));
             }
@@ -76,7 +76,7 @@ pub(crate) fn settle(
 }
 
 /// Times across boundaries, by the number of the boundary, and at places inside chunks.
-struct Test {
+struct Times {
     boundaries: Vec<(u64, f64)>,
     inside: Point,
     /// Number of boundaries in the area.
@@ -85,26 +85,27 @@ struct Test {
 
 enum Correction {
     None,
-    /// Only one of `factor` boundaries is one.
+    /// The chunk is this multiple of the candidate: of its boundaries only those whose number modulo `factor` is `residue` are
+    /// boundaries.
     Multiple {
         factor: u64,
-        class: u64,
+        residue: u64,
     },
-    /// Boundaries differ, but not by their number.
+    /// Chunk differ, but not by their number.
     Irregular,
 }
 
-impl Test {
+impl Times {
     fn measure(
         bench: &mut Bench<'_>,
         area: Area,
-        look: Look,
-        found: &Boundaries,
+        test: BoundaryTest,
+        found: &Chunk,
         samples: usize,
     ) -> Result<Option<Self>, Interruption> {
-        let unit = look.unit_bytes(bench);
+        let unit = test.unit_bytes(bench);
         let count = area.chunks(found);
-        let inside_places = (found.chunk_bytes / unit).saturating_sub(1);
+        let inside_places = (found.size_bytes / unit).saturating_sub(1);
         // The first boundary may be the area's start, before which there is nothing to read.
         if count < 4 || inside_places == 0 {
             return Ok(None);
@@ -112,45 +113,45 @@ impl Test {
         let (mut boundaries, mut inside) = (Vec::new(), Vec::new());
         for _ in 0..samples {
             let nth = 1 + bench.random().below(count - 1);
-            boundaries.push((nth, look.across(bench, area.chunk_start(found, nth))?));
+            boundaries.push((nth, test.measure(bench, area.chunk_start(found, nth))?));
             let nth = bench.random().below(count - 1);
             let place = 1 + bench.random().below(inside_places);
-            inside.push(look.across(bench, area.chunk_start(found, nth) + place * unit)?);
+            inside.push(test.measure(bench, area.chunk_start(found, nth) + place * unit)?);
         }
         Ok(Some(Self { boundaries, inside: point(&mut inside), count }))
     }
 
-    /// Values of the boundaries by their number modulo `factor`.
-    fn classes(&self, factor: u64) -> Vec<Point> {
-        let class = |class: u64| {
+    /// Times across the boundaries by their number modulo `factor`.
+    fn by_residue(&self, factor: u64) -> Vec<Point> {
+        let point_of = |residue: u64| {
             let mut times: Vec<f64> = self
                 .boundaries
                 .iter()
-                .filter(|(nth, _)| nth % factor == class)
+                .filter(|(nth, _)| nth % factor == residue)
                 .map(|(_, time)| *time)
                 .collect();
             (times.len() >= 8).then(|| point(&mut times))
         };
-        (0..factor).filter_map(class).collect()
+        (0..factor).filter_map(point_of).collect()
     }
 
-    /// Factors whose classes have several boundaries each.
+    /// Factors for each of whose residues there are several boundaries.
     fn factors(&self) -> impl Iterator<Item = u64> {
         let count = self.count;
         FACTORS.into_iter().filter(move |factor| count >= 3 * factor)
     }
 
-    fn all_classes(&self) -> impl Iterator<Item = Point> {
-        [1].into_iter().chain(self.factors()).flat_map(|factor| self.classes(factor))
+    fn by_any_residue(&self) -> impl Iterator<Item = Point> {
+        [1].into_iter().chain(self.factors()).flat_map(|factor| self.by_residue(factor))
     }
 
     fn fastest(&self) -> f64 {
-        self.all_classes().map(|class| class.value).fold(f64::INFINITY, f64::min)
+        self.by_any_residue().map(|point| point.value).fold(f64::INFINITY, f64::min)
     }
 
-    /// Returns the share of the contrast that even the slowest class of boundaries saves.
+    /// Returns the share of the contrast that even the slowest boundaries save, by any residue.
     fn clarity(&self, contrast_us: f64) -> f64 {
-        let slowest = self.all_classes().map(|class| class.value).fold(0.0, f64::max);
+        let slowest = self.by_any_residue().map(|point| point.value).fold(0.0, f64::max);
         ((self.inside.value - slowest) / contrast_us).clamp(0.0, 1.0)
     }
 
@@ -160,22 +161,22 @@ impl Test {
     }
 
     fn worst_error(&self) -> f64 {
-        let all = self.classes(1).into_iter().chain([self.inside]);
+        let all = self.by_residue(1).into_iter().chain([self.inside]);
         all.map(|point| point.error).fold(0.0, f64::max)
     }
 
     fn correction(&self, contrast_us: f64) -> Correction {
         for factor in self.factors() {
-            let classes = self.classes(factor);
-            if classes.len() as u64 != factor {
+            let points = self.by_residue(factor);
+            if points.len() as u64 != factor {
                 continue;
             }
-            let is_boundary = |class: &Point| is_faster(*class, self.inside, contrast_us);
-            match classes.iter().filter(|class| is_boundary(class)).count() {
-                all if all == classes.len() => {}
+            let is_boundary = |point: &Point| is_faster(*point, self.inside, contrast_us);
+            match points.iter().filter(|point| is_boundary(point)).count() {
+                all if all == points.len() => {}
                 1 => {
-                    let class = classes.iter().position(is_boundary).expect("one is a boundary");
-                    return Correction::Multiple { factor, class: class as u64 };
+                    let residue = points.iter().position(is_boundary).expect("one is a boundary");
+                    return Correction::Multiple { factor, residue: residue as u64 };
                 }
                 _ => return Correction::Irregular,
             }
@@ -189,11 +190,11 @@ impl Test {
 fn transfer_us(
     bench: &mut Bench<'_>,
     area: Area,
-    look: Look,
-    found: &Boundaries,
+    test: BoundaryTest,
+    found: &Chunk,
     samples: usize,
 ) -> Result<f64, Interruption> {
-    if look != Look::Pairs || bench.sector_bytes() >= SMALL_PAGE_BYTES {
+    if test != BoundaryTest::Pairs || bench.sector_bytes() >= SMALL_PAGE_BYTES {
         return Ok(0.0);
     }
     sector_transfer_us(bench, area, found, samples)
@@ -203,12 +204,12 @@ fn transfer_us(
 fn sector_transfer_us(
     bench: &mut Bench<'_>,
     area: Area,
-    found: &Boundaries,
+    found: &Chunk,
     samples: usize,
 ) -> Result<f64, Interruption> {
     let sector = bench.sector_bytes();
     let points = repeat(bench, 2, samples, |bench, i| {
-        let at = area.chunk_place(bench, found, 2 * found.chunk_bytes);
+        let at = area.chunk_place(bench, found, 2 * found.size_bytes);
         bench.one(Access::read(at, (i as u64 + 1) * sector)).map(|time| time.as_us_f64())
     })?;
     Ok(points[1].value - points[0].value)
@@ -219,44 +220,45 @@ fn sector_transfer_us(
 pub(crate) fn saves_array_time(
     bench: &mut Bench<'_>,
     area: Area,
-    found: &Boundaries,
+    found: &Chunk,
     samples: usize,
 ) -> Result<bool, Interruption> {
     let transfer_us = sector_transfer_us(bench, area, found, samples)?;
-    Ok(found.contrast_us > MORE_THAN_A_TRANSFER * transfer_us)
+    Ok(found.contrast_us > TRANSFERS_MIN * transfer_us)
 }
 
 /// Returns whether a place is a boundary, given those inside a chunk.
 fn is_faster(place: Point, inside: Point, contrast_us: f64) -> bool {
     let error = place.error.hypot(inside.error);
-    inside.value - place.value > pattern::least_height(inside.value, error).max(LEAST_SHARE * contrast_us)
+    inside.value - place.value
+        > pattern::least_height(inside.value, error).max(CONTRAST_SHARE_MIN * contrast_us)
 }
 
-/// Returns the factor by which places between boundaries are boundaries, too.
-fn part(
+/// Returns the factor by which the chunk is smaller than `found`: so many parts of it end in boundaries.
+fn smaller_factor(
     bench: &mut Bench<'_>,
     area: Area,
-    look: Look,
-    found: &Boundaries,
+    test: BoundaryTest,
+    found: &Chunk,
     contrast_us: f64,
     samples: usize,
 ) -> Result<Option<u64>, Interruption> {
-    let unit = look.unit_bytes(bench);
+    let unit = test.unit_bytes(bench);
     let count = area.chunks(found);
     for factor in FACTORS {
-        if !found.chunk_bytes.is_multiple_of(factor * unit) || found.chunk_bytes == factor * unit {
+        if !found.size_bytes.is_multiple_of(factor * unit) || found.size_bytes == factor * unit {
             continue;
         }
-        let within = found.chunk_bytes / unit;
+        let within = found.size_bytes / unit;
         let (mut parts, mut others) = (Vec::new(), Vec::new());
         for _ in 0..samples / 2 {
             let nth = bench.random().below(count - 1);
             let start = area.chunk_start(found, nth);
             let part = 1 + bench.random().below(factor - 1);
-            parts.push(look.across(bench, start + part * (found.chunk_bytes / factor))?);
+            parts.push(test.measure(bench, start + part * (found.size_bytes / factor))?);
             let other = 1 + bench.random().below(within - 1);
             if !other.is_multiple_of(within / factor) {
-                others.push(look.across(bench, start + other * unit)?);
+                others.push(test.measure(bench, start + other * unit)?);
             }
         }
         if others.len() >= 8 && is_faster(point(&mut parts), point(&mut others), contrast_us) {
@@ -280,17 +282,13 @@ mod tests {
         let area = Area { offset_bytes: 0, length_bytes: 32 << 20 };
         bench.fill(0, area.length_bytes, 256 << 10).unwrap();
         for wrong_bytes in [2048, 8192, 12288] {
-            let refuted = Boundaries {
-                chunk_bytes: wrong_bytes,
-                phase_bytes: 0,
-                clarity: 0.01,
-                contrast_us: 1.0,
-                seen: 3,
-            };
-            let settled = settle(&mut bench, area, Look::Pairs, refuted, 400).unwrap().unwrap();
-            assert_eq!((settled.chunk_bytes, settled.phase_bytes), (4096, 0));
-            assert!(settled.clarity > 0.8 && settled.contrast_us > 20.0, "{settled:?}");
-            assert!((300..=400).contains(&settled.seen), "{settled:?}");
+            let refuted =
+                Chunk { size_bytes: wrong_bytes, phase_bytes: 0, clarity: 0.01, contrast_us: 1.0, seen: 3 };
+            let verified =
+                verify_and_correct(&mut bench, area, BoundaryTest::Pairs, refuted, 400).unwrap().unwrap();
+            assert_eq!((verified.size_bytes, verified.phase_bytes), (4096, 0));
+            assert!(verified.clarity > 0.8 && verified.contrast_us > 20.0, "{verified:?}");
+            assert!((300..=400).contains(&verified.seen), "{verified:?}");
         }
     }
 }
