@@ -1,6 +1,6 @@
 //! Findings and recommendations as advice in sentences, each with its evidence.
 
-use crate::area::Area;
+use crate::area::MeasuredArea;
 use crate::choice::Choice;
 use crate::load::Load;
 use crate::measured::{is_stable, is_stable_latency};
@@ -34,11 +34,11 @@ fn latency(ns: f64) -> String {
 /// States why a point was chosen.
 pub(crate) fn reason(load: Load, choice: &Choice, bound: Option<Duration>) -> String {
     let mut text = match (bound, load) {
-        (Some(bound), _) => format!("the greatest bandwidth whose p99 is within {bound}"),
+        (Some(bound), _) => format!("the greatest bandwidth, within 2%, whose p99 is within {bound}"),
         // The sustained rate is measured later than those compared, on a drive with less spare space.
         (None, Load::RandomWrite) => format!(
             "the fewest bytes in flight that gave 90% or more of the best in short measurements, {} of {}",
-            format_rate(choice.cell.rate),
+            format_rate(choice.cell.bytes_per_s),
             format_rate(choice.best_bytes_per_s)
         ),
         (None, _) => format!(
@@ -56,9 +56,9 @@ pub(crate) fn reason(load: Load, choice: &Choice, bound: Option<Duration>) -> St
 }
 
 /// States how a point was measured, and where.
-pub(crate) fn conditions(choice: &Choice, area: Option<Area>, state: State) -> String {
+pub(crate) fn conditions(choice: &Choice, measured_area: MeasuredArea, state: State) -> String {
     let mut text = format!("; confirmed by {} requests over ", choice.measured.requests);
-    text += &match (area, state.name()) {
+    text += &match (measured_area.filled(), state.name()) {
         (Some(area), _) => {
             format!("the first {}, which the probe had written in order", format_bytes(area.length_bytes))
         }
@@ -93,7 +93,7 @@ pub(crate) fn of_writes(writes: &Writes, rate: f64, capacity_bytes: u64) -> Stri
         true => "; steady by SNIA's rule over five rounds",
         false if writes.filling_share.is_some() => "",
         false if writes.written_bytes < writes.stale_bytes => {
-            "; the probe's other experiments may have left more than that stale, which a drive cleans at no cost, so it \
+            "; the probe's other experiments may have left more than that stale, which a drive reclaims at no cost, so it \
              may be slower in the long run (--full takes longer)"
         }
         false => {
@@ -102,10 +102,10 @@ pub(crate) fn of_writes(writes: &Writes, rate: f64, capacity_bytes: u64) -> Stri
     };
     text += &match (writes.cleaning, writes.write_amplification) {
         (Some(true), Some(amplification)) => {
-            format!("; the drive was cleaning, at a write amplification of {amplification:.2}")
+            format!("; GC ran, at a write amplification of {amplification:.2}")
         }
         (Some(false), _) => {
-            "; the drive had spare space and cleaned nothing, so it is slower in the long run".into()
+            "; the drive had spare space and no GC ran, so it is slower in the long run".into()
         }
         _ if writes.written_bytes < 2 * capacity_bytes => format!(
             "; of {} only so much was overwritten: a drive that is in use for longer may be slower",
@@ -121,7 +121,7 @@ pub(crate) fn bound_missed(
     load: Load,
     bound: Duration,
     choice: &Choice,
-    area: Option<Area>,
+    measured_area: MeasuredArea,
     conditions: &str,
 ) -> Advice {
     let Choice { cell, measured, .. } = choice;
@@ -130,7 +130,7 @@ pub(crate) fn bound_missed(
         text: format!(
             "{} of {}: no number in flight keeps p99 within {bound}",
             load.title(),
-            format_bytes(cell.size)
+            format_bytes(cell.request_bytes)
         ),
         evidence: format!(
             "the shortest p99 is {}, with {} in flight at {}{conditions}",
@@ -139,7 +139,7 @@ pub(crate) fn bound_missed(
             format_rate(measured.bandwidth_bytes_per_s)
         ),
         repeat: vec![Repeat {
-            state: filled_state(area.is_some()),
+            state: filled_state(measured_area.filled().is_some()),
             workload: measured.workload.clone(),
             command: None,
         }],

@@ -40,6 +40,32 @@ impl Area {
     }
 }
 
+/// Where a recommended point was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MeasuredArea {
+    /// On the whole device, in whatever order it had been written.
+    Whole { capacity_bytes: u64 },
+    /// In an area that the probe had written in order.
+    Filled(Area),
+}
+
+impl MeasuredArea {
+    pub(crate) fn area(self) -> Area {
+        match self {
+            Self::Whole { capacity_bytes } => Area { offset_bytes: 0, length_bytes: capacity_bytes },
+            Self::Filled(area) => area,
+        }
+    }
+
+    /// Returns the area that the probe had written in order.
+    pub(crate) fn filled(self) -> Option<Area> {
+        match self {
+            Self::Whole { .. } => None,
+            Self::Filled(area) => Some(area),
+        }
+    }
+}
+
 /// The chunk of the stripe, and how its boundaries showed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunk {

@@ -44,10 +44,10 @@ pub struct Bench<'a> {
 }
 
 /// Maximum number of measurements kept.
-const MOST_MEASUREMENTS: usize = 1 << 20;
+const MEASUREMENTS_MAX: usize = 1 << 20;
 
 /// Maximum number of requests in flight of an experiment.
-const MOST_IN_FLIGHT: u32 = 64;
+const IN_FLIGHT_MAX: u32 = 64;
 
 /// Requests between two calls of `stop`.
 const STOP_CHECK_EVERY: u64 = 256;
@@ -108,7 +108,7 @@ impl<'a> Bench<'a> {
 
     fn record(&mut self, first: Option<Access>, requests: u64, started: Instant, took: Duration) {
         let Some(Access { operation, offset_bytes, length_bytes }) = first else { return };
-        if self.measurements.len() < MOST_MEASUREMENTS {
+        if self.measurements.len() < MEASUREMENTS_MAX {
             let (started_ns, took_ns, stage) = (started.as_ns(), took.as_ns(), self.stage);
             self.measurements.push(Measurement {
                 stage,
@@ -135,7 +135,7 @@ impl<'a> Bench<'a> {
 
     /// Returns the most requests that an experiment has in flight: the device's queue depth, at most 64.
     pub fn depth(&self) -> u32 {
-        self.device.profile().depth.min(MOST_IN_FLIGHT)
+        self.device.profile().depth.min(IN_FLIGHT_MAX)
     }
 
     /// Submits requests at one time and waits for all. Returns the time until the last completion.

@@ -24,24 +24,24 @@ const REFERENCE: usize = 64;
 /// The read is submitted when at most this share of the program is left.
 const LEFT: f64 = 0.85;
 /// Least share of a program that a read on its die surely waits for, the most that it does, and least standard deviations of reads.
-const LEAST_WAIT: f64 = 0.2;
-const MOST_WAIT: f64 = 1.3;
+const WAIT_MIN: f64 = 0.2;
+const WAIT_MAX: f64 = 1.3;
 const DEVIATIONS: f64 = 8.0;
 /// Samples after which a pattern is looked for, the factor from one time to the next, and most samples.
 const FIRST_SAMPLES: usize = 750;
 const MORE: usize = 4;
-const MOST_SAMPLES: usize = 12_000;
+const SAMPLES_MAX: usize = 12_000;
 /// Samples per chunk of the area: two chunks share a die at least as often as once in half of the area's chunks.
 const PER_CHUNK: usize = 24;
 /// Reads that tell two patterns apart before the samples are looked at again, and most such reads.
 const AIMED: usize = 12;
-const MOST_AIMED: usize = 240;
+const AIMED_MAX: usize = 240;
 /// Share of the area that is written.
 const WRITTEN: u64 = 8;
 /// Reads of each kind that test the pattern, those of the pattern's die that may be early, and others that may be late.
 const TESTS: usize = 24;
-const MOST_EARLY: usize = 2;
-const MOST_LATE: usize = 6;
+const EARLY_MAX: usize = 2;
+const LATE_MAX: usize = 6;
 
 /// Dies, and what is known of the reads that waited for them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -130,7 +130,7 @@ impl Trial<'_> {
 
     fn run(&mut self, bench: &mut Bench<'_>) -> Result<Option<(BusyDies, Policy)>, Interruption> {
         let Some(timing) = self.timing(bench)? else { return Ok(None) };
-        let most = MOST_SAMPLES.min(PER_CHUNK * self.pages.area.chunks(self.pages.chunk) as usize);
+        let most = SAMPLES_MAX.min(PER_CHUNK * self.pages.area.chunks(self.pages.chunk) as usize);
         let mut samples = Vec::new();
         let mut enough = FIRST_SAMPLES.min(most);
         loop {
@@ -169,7 +169,7 @@ impl Trial<'_> {
             let Some((other, other_policy)) = rival else {
                 return Ok(self.test(bench, timing, dies, policy)?.then_some((dies, policy)));
             };
-            if aimed.len() >= MOST_AIMED {
+            if aimed.len() >= AIMED_MAX {
                 return Ok(None);
             }
             for _ in 0..AIMED {
@@ -198,12 +198,12 @@ impl Trial<'_> {
         // The longest that a read can take to reach its die is the time of a read.
         let wait_us = LEFT * program_us - read.value;
         let deviation_us = read.error * (REFERENCE as f64).sqrt();
-        let is_seen = wait_us > LEAST_WAIT * program_us && wait_us > DEVIATIONS * deviation_us;
+        let is_seen = wait_us > WAIT_MIN * program_us && wait_us > DEVIATIONS * deviation_us;
         Ok(is_seen.then(|| Timing {
             after: Duration::from_ns(((write.value - LEFT * program_us) * 1e3) as u64),
             alone_us: read.value,
             late_us: read.value + wait_us / 2.0,
-            most_us: read.value + MOST_WAIT * program_us,
+            most_us: read.value + WAIT_MAX * program_us,
         }))
     }
 
@@ -273,6 +273,6 @@ impl Trial<'_> {
                 failed[nth % 2] += usize::from(sample.is_shared != shares);
             }
         }
-        Ok(failed[0] <= MOST_EARLY && failed[1] <= MOST_LATE)
+        Ok(failed[0] <= EARLY_MAX && failed[1] <= LATE_MAX)
     }
 }

@@ -26,7 +26,7 @@ const PAIRS: usize = 1500;
 const ATTEMPTS: usize = 2;
 const MORE: usize = 6;
 /// Most channels, and longest run, in chunks.
-const MOST_CHANNELS: usize = 64;
+const CHANNELS_MAX: usize = 64;
 const LONGEST_RUN: usize = 96;
 /// Least standard errors of a step, and least difference from every other pattern, in variances of a pair.
 const ERRORS: f64 = 8.0;
@@ -36,7 +36,7 @@ const OF_ARRAY: f64 = 0.25;
 /// Or by less than this share of a transfer, where an array time is not seen.
 const OF_TRANSFER: f64 = 0.1;
 /// Least share of a transfer that a wait for the bus is seen as: pairs whose array times differ meet on the bus seldom.
-const LEAST_WAIT: f64 = 0.4;
+const WAIT_MIN: f64 = 0.4;
 
 /// A single channel is seen where the time on its bus exceeds that on the link by this share.
 const BUS_EXCEEDS: f64 = 0.3;
@@ -217,7 +217,7 @@ impl Costs {
         };
         let is_exact = tolerance > 3.0 * fit.error_us;
         let expected = self.shared_us() - fit.apart_us;
-        (is_exact && fit.step_us < expected + tolerance && fit.step_us > LEAST_WAIT * expected).then_some(
+        (is_exact && fit.step_us < expected + tolerance && fit.step_us > WAIT_MIN * expected).then_some(
             Channels { count: fit.channels, run: fit.run, step_us: fit.step_us, pairs: kept.len() },
         )
     }
@@ -259,7 +259,7 @@ struct Fit {
 /// Returns whether pairs, given by their number and the sum of their times, take a step longer than those apart; or there
 /// are none, as in runs of one chunk.
 fn is_step((pairs, time): (f64, f64), apart_us: f64, step_us: f64) -> bool {
-    pairs == 0.0 || (LEAST_WAIT..2.0).contains(&((time / pairs - apart_us) / step_us))
+    pairs == 0.0 || (WAIT_MIN..2.0).contains(&((time / pairs - apart_us) / step_us))
 }
 
 /// Returns the pattern of those possible, by run and number of channels, that explains the times clearly better than any
@@ -271,9 +271,8 @@ fn fit(pairs: &[Pair], chunks: usize, is_possible: &dyn Fn(usize, usize) -> bool
     // Squared errors left, and the best pattern of each.
     let (mut best, mut next): (Option<(f64, Fit)>, f64) = (None, f64::INFINITY);
     for run in 1..=LONGEST_RUN.min(chunks / 4) {
-        let all: Vec<usize> = (2..=MOST_CHANNELS.min(chunks / run + 1))
-            .filter(|&channels| is_possible(run, channels))
-            .collect();
+        let all: Vec<usize> =
+            (2..=CHANNELS_MAX.min(chunks / run + 1)).filter(|&channels| is_possible(run, channels)).collect();
         for offset in 0..if all.is_empty() { 0 } else { run } {
             let by_difference = by_difference(pairs, chunks, run, offset);
             // With as many channels as runs no two runs share one.

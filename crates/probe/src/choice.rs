@@ -7,26 +7,26 @@
 
 use crate::bench::Bench;
 use crate::error::Interruption;
-use crate::grid::{Cell, Grid};
+use crate::grid::{DEPTH_STEP, Grid, GridCell, SIZE_STEP};
 use crate::load::Load;
 use crate::measured::Measured;
 
 /// Share of the best bandwidth that is good enough.
-const ENOUGH: f64 = 0.9;
+const BEST_SHARE_MIN: f64 = 0.9;
 /// With a bound, points at this share of the fastest count as equally fast, and the one with the fewest bytes in flight
 /// is chosen.
-const ALIKE: f64 = 0.98;
+const FASTEST_SHARE_MIN: f64 = 0.98;
 /// Tolerance for a short measurement: its percentile may be this much above that of a long one, and its rate of writes
 /// this much below, since a drive with GC is fast and slow in turns.
-const ROUGH: f64 = 1.25;
+const SHORT_MEASUREMENT_SLACK: f64 = 1.25;
 /// Maximum number of confirming measurements.
-const MOST: usize = 5;
+const CONFIRMATIONS_MAX: usize = 5;
 /// The best may lie beyond the edge of the grid where the edge exceeds its neighbour by this factor.
-const STILL_GROWING: f64 = 1.03;
+const GROWTH_MIN: f64 = 1.03;
 
 /// A chosen point, or the nearest one where none meets the bound, and the best one.
 pub(crate) struct Choice {
-    pub(crate) cell: Cell,
+    pub(crate) cell: GridCell,
     pub(crate) measured: Measured,
     pub(crate) best_bytes_per_s: f64,
     /// The best point is the deepest of the grid, or the largest, and its neighbour is clearly slower.
@@ -35,7 +35,7 @@ pub(crate) struct Choice {
 }
 
 /// Measures a point as `run` does.
-pub(crate) type Confirm<'a> = dyn FnMut(&mut Bench<'_>, &Cell) -> Result<Measured, Interruption> + 'a;
+pub(crate) type Confirm<'a> = dyn FnMut(&mut Bench<'_>, &GridCell) -> Result<Measured, Interruption> + 'a;
 
 /// Chooses the fewest bytes in flight that are good enough.
 pub(crate) fn cheapest(
@@ -43,7 +43,7 @@ pub(crate) fn cheapest(
     grid: &mut Grid,
     confirm: &mut Confirm<'_>,
 ) -> Result<Choice, Interruption> {
-    for _ in 0..MOST {
+    for _ in 0..CONFIRMATIONS_MAX {
         let (chosen, best) = grid.cheapest(|_| true).expect("a grid has cells");
         let open = [chosen, best].into_iter().find(|&at| grid.cells[at].confirmed.is_none());
         let Some(at) = open else { return Ok(choice(grid, chosen, best)) };
@@ -53,7 +53,7 @@ pub(crate) fn cheapest(
     Ok(choice(grid, chosen, best))
 }
 
-/// Chooses the greatest bandwidth whose 99th percentile is at most `bound_ns`; where there is none, the point with the
+/// Chooses the greatest bandwidth, within 2%, whose 99th percentile is at most `bound_ns`; where there is none, the point with the
 /// shortest percentile.
 pub(crate) fn within(
     bench: &mut Bench<'_>,
@@ -74,12 +74,12 @@ pub(crate) fn within(
 pub(crate) fn within_again(
     bench: &mut Bench<'_>,
     grid: &mut Grid,
-    (late, measured): (&Cell, Measured),
+    (late, measured): (&GridCell, Measured),
     bound_ns: f64,
     is_last: bool,
     confirm: &mut Confirm<'_>,
 ) -> Result<Choice, Interruption> {
-    let same = |cell: &&mut Cell| (cell.size, cell.depth) == (late.size, late.depth);
+    let same = |cell: &&mut GridCell| (cell.request_bytes, cell.depth) == (late.request_bytes, late.depth);
     grid.cells.iter_mut().find(same).expect("a choice is a cell of the grid").take(measured);
     let found = if is_last { None } else { confirmed_within(bench, grid, bound_ns, confirm)? };
     let at = match found {
@@ -96,7 +96,7 @@ fn confirmed_within(
     bound_ns: f64,
     confirm: &mut Confirm<'_>,
 ) -> Result<Option<usize>, Interruption> {
-    for _ in 0..MOST {
+    for _ in 0..CONFIRMATIONS_MAX {
         let Some(at) = fastest_within(&grid.cells, bound_ns) else { break };
         if grid.cells[at].confirmed.is_some() {
             return Ok(Some(at));
@@ -122,15 +122,15 @@ fn shortest(
 }
 
 /// Returns the fastest cell that seems to meet the bound; of equally fast ones the one with the fewest bytes in flight.
-fn fastest_within(cells: &[Cell], bound_ns: f64) -> Option<usize> {
-    let meets = |cell: &Cell| {
-        let slack = if cell.confirmed.is_some() { 1.0 } else { ROUGH };
+fn fastest_within(cells: &[GridCell], bound_ns: f64) -> Option<usize> {
+    let meets = |cell: &GridCell| {
+        let slack = if cell.confirmed.is_some() { 1.0 } else { SHORT_MEASUREMENT_SLACK };
         cell.p99_ns <= bound_ns * slack
     };
     let all = || cells.iter().enumerate().filter(|(_, cell)| meets(cell));
-    let fastest = all().map(|(_, cell)| cell.rate).fold(0.0, f64::max);
-    let alike = all().filter(|(_, cell)| cell.rate >= ALIKE * fastest);
-    alike.min_by_key(|(_, cell)| (cell.size * u64::from(cell.depth), cell.depth)).map(|(at, _)| at)
+    let fastest = all().map(|(_, cell)| cell.bytes_per_s).fold(0.0, f64::max);
+    let alike = all().filter(|(_, cell)| cell.bytes_per_s >= FASTEST_SHARE_MIN * fastest);
+    alike.min_by_key(|(_, cell)| (cell.request_bytes * u64::from(cell.depth), cell.depth)).map(|(at, _)| at)
 }
 
 /// Bisects between a depth that meets the bound and the next one of the grid, which does not. Returns the deepest cell
@@ -142,20 +142,24 @@ fn deepest_within(
     bound_ns: f64,
     confirm: &mut Confirm<'_>,
 ) -> Result<usize, Interruption> {
-    let Cell { size, mut depth, .. } = grid.cells[at];
-    let next =
-        grid.cells.iter().filter(|cell| cell.size == size && cell.depth > depth).map(|c| c.depth).min();
+    let GridCell { request_bytes, mut depth, .. } = grid.cells[at];
+    let next = grid
+        .cells
+        .iter()
+        .filter(|cell| cell.request_bytes == request_bytes && cell.depth > depth)
+        .map(|c| c.depth)
+        .min();
     let Some(mut beyond) = next else { return Ok(at) };
     let mut best = at;
     while beyond - depth > (depth / 8).max(1) {
         let middle = u32::midpoint(depth, beyond);
-        let known = Cell { size, depth: middle, confirmed: None, ..grid.cells[best] };
+        let known = GridCell { request_bytes, depth: middle, confirmed: None, ..grid.cells[best] };
         grid.cells.push(known);
         let tried = grid.cells.len() - 1;
         grid.confirm(bench, tried, confirm)?;
         let cell = &grid.cells[tried];
         if cell.p99_ns <= bound_ns {
-            if cell.rate * ALIKE > grid.cells[best].rate {
+            if cell.bytes_per_s * FASTEST_SHARE_MIN > grid.cells[best].bytes_per_s {
                 best = tried;
             }
             depth = middle;
@@ -169,32 +173,38 @@ fn deepest_within(
 fn choice(grid: &Grid, chosen: usize, best: usize) -> Choice {
     let cell = grid.cells[chosen].clone();
     let top = &grid.cells[best];
-    let rate = |size, depth| {
-        let mut same = grid.cells.iter().filter(|cell| cell.size == size && cell.depth == depth);
-        same.next().map(|cell| cell.rate)
+    let bytes_per_s = |request_bytes, depth| {
+        let mut same =
+            grid.cells.iter().filter(|cell| cell.request_bytes == request_bytes && cell.depth == depth);
+        same.next().map(|cell| cell.bytes_per_s)
     };
-    let grows = |neighbour: Option<f64>| neighbour.is_some_and(|rate| top.rate > STILL_GROWING * rate);
+    let grows = |neighbour: Option<f64>| {
+        neighbour.is_some_and(|bytes_per_s| top.bytes_per_s > GROWTH_MIN * bytes_per_s)
+    };
     Choice {
         measured: cell.confirmed.clone().expect("a choice is confirmed"),
-        best_bytes_per_s: top.rate,
-        deeper_may_be_better: top.depth == grid.deepest && grows(rate(top.size, top.depth / 2)),
-        larger_may_be_better: top.size == grid.largest && grows(rate(top.size / 4, top.depth)),
+        best_bytes_per_s: top.bytes_per_s,
+        deeper_may_be_better: top.depth == grid.deepest
+            && grows(bytes_per_s(top.request_bytes, top.depth / DEPTH_STEP)),
+        larger_may_be_better: top.request_bytes == grid.largest_bytes
+            && grows(bytes_per_s(top.request_bytes / SIZE_STEP, top.depth)),
         cell,
     }
 }
 
 impl Grid {
     /// Returns, of the eligible cells, the good enough one with the fewest bytes in flight, and the fastest.
-    fn cheapest(&self, eligible: impl Fn(&Cell) -> bool) -> Option<(usize, usize)> {
+    fn cheapest(&self, eligible: impl Fn(&GridCell) -> bool) -> Option<(usize, usize)> {
         let all = || self.cells.iter().enumerate().filter(|(_, cell)| eligible(cell));
-        let (best, fastest) = all().max_by(|a, b| a.1.rate.total_cmp(&b.1.rate))?;
-        let enough = ENOUGH * fastest.rate;
-        let slack = |cell: &Cell| match (self.load, &cell.confirmed) {
-            (Load::RandomWrite, None) => ROUGH,
+        let (best, fastest) = all().max_by(|a, b| a.1.bytes_per_s.total_cmp(&b.1.bytes_per_s))?;
+        let enough = BEST_SHARE_MIN * fastest.bytes_per_s;
+        let slack = |cell: &GridCell| match (self.load, &cell.confirmed) {
+            (Load::RandomWrite, None) => SHORT_MEASUREMENT_SLACK,
             _ => 1.0,
         };
-        let good = all().filter(|(_, cell)| cell.rate * slack(cell) >= enough);
-        let (chosen, _) = good.min_by_key(|(_, cell)| (cell.size * u64::from(cell.depth), cell.depth))?;
+        let good = all().filter(|(_, cell)| cell.bytes_per_s * slack(cell) >= enough);
+        let (chosen, _) =
+            good.min_by_key(|(_, cell)| (cell.request_bytes * u64::from(cell.depth), cell.depth))?;
         Some((chosen, best))
     }
 
@@ -211,10 +221,10 @@ impl Grid {
     }
 }
 
-impl Cell {
+impl GridCell {
     /// Replaces the estimate by a measurement.
     fn take(&mut self, measured: Measured) {
-        (self.rate, self.p99_ns) = (measured.bandwidth_bytes_per_s, measured.latencies.p99_ns);
+        (self.bytes_per_s, self.p99_ns) = (measured.bandwidth_bytes_per_s, measured.latencies.p99_ns);
         self.confirmed = Some(measured);
     }
 }

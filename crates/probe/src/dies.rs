@@ -40,20 +40,20 @@ pub(crate) struct Dies {
 }
 
 /// Most dies, and planes of a die.
-const MOST_DIES: usize = 2048;
-pub(crate) const MOST_PLANES: usize = 4;
+const DIES_MAX: usize = 2048;
+pub(crate) const PLANES_MAX: usize = 4;
 /// Number of outer dies where so many follow that none recurs.
 const NEVER: usize = 1 << 20;
 /// Least number of samples that share a die as a pattern predicts, and least share of those it predicts. A drive's own work
 /// may answer a read from a cache.
-const LEAST_SHARED: usize = 8;
+const SHARED_MIN: usize = 8;
 const PREDICTED: f64 = 0.9;
 /// Most samples that wait for anything else, as a share of all: a drive's own work may delay any read.
 const ELSEWHERE: f64 = 0.25;
 /// Largest share of samples that an exact pattern does not predict.
 const EXACT: f64 = 0.02;
 /// A pattern for which samples that share a die are rarer than predicted by this factor is not tried.
-const MOST_RARE: usize = 3;
+const RARE_MAX: usize = 3;
 /// Least logarithm of the ratio of a pattern's likelihood to that of any with another number of dies.
 const LIKELIER: f64 = 20.0;
 
@@ -146,11 +146,11 @@ impl Dies {
                 .map(|sample| (sample.first(policy), sample.other))
                 .filter(|(one, other)| one != other)
                 .collect();
-            let least = LEAST_SHARED.max(shared.len() / 3);
-            let found = (1..=MOST_DIES).flat_map(|inner| Self::single(inner).with_planes(&shared, least));
+            let least = SHARED_MIN.max(shared.len() / 3);
+            let found = (1..=DIES_MAX).flat_map(|inner| Self::single(inner).with_planes(&shared, least));
             // Of the samples, about as many are predicted to share one of the dies.
             let is_dense =
-                |dies: &Self, held: usize| !dies.recurs() || MOST_RARE * held * dies.count() >= random.len();
+                |dies: &Self, held: usize| !dies.recurs() || RARE_MAX * held * dies.count() >= random.len();
             candidates.extend(
                 found.filter(|(dies, held)| is_dense(dies, *held)).map(|(dies, held)| (dies, policy, held)),
             );
@@ -178,7 +178,7 @@ impl Dies {
             return Vec::new();
         }
         let mut found = vec![(self, held.len())];
-        for planes in 2..=MOST_PLANES {
+        for planes in 2..=PLANES_MAX {
             for offset in 0..self.inner * planes {
                 let turns = Self { planes, offset, ..self };
                 let apart = |&(one, other): &(usize, usize)| turns.turn(one).abs_diff(turns.turn(other));
@@ -187,7 +187,7 @@ impl Dies {
                 if within >= least {
                     found.push((Self { outer: NEVER, ..turns }, within));
                 }
-                let most = apart.iter().copied().max().unwrap_or(0).min(MOST_DIES / self.inner);
+                let most = apart.iter().copied().max().unwrap_or(0).min(DIES_MAX / self.inner);
                 found.extend((2..=most).filter_map(|outer| {
                     let held = apart.iter().filter(|turns| turns.is_multiple_of(outer)).count();
                     (held >= least && held > within).then_some((Self { outer, ..turns }, held))
@@ -250,7 +250,7 @@ impl Counts {
     }
 
     fn are_explained(self) -> bool {
-        self.shared >= LEAST_SHARED
+        self.shared >= SHARED_MIN
             && self.shared as f64 >= PREDICTED * self.predicted as f64
             && self.elsewhere as f64 <= ELSEWHERE * self.others as f64
     }

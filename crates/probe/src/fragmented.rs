@@ -7,7 +7,7 @@
 use crate::advice_text;
 use crate::bench::Bench;
 use crate::error::Interruption;
-use crate::grid::Cell;
+use crate::grid::GridCell;
 use crate::options::{Effort, Medium, Options, Progress};
 use crate::structure::page_or_usual;
 use crate::writes::{WriteHistory, from_idle, precondition, sustained};
@@ -57,8 +57,8 @@ fn measure(
     let mut stop = || watch.as_mut().is_some_and(|watch| watch(&progress).is_break());
     let mut bench = Bench::new(device, seed, &mut stop);
     let mut history = history_of_new_drive(page, point, effort, bench.sector_bytes());
-    let (size, depth) = (point.request_bytes, point.queue_depth);
-    let cell = Cell { size, depth, rate: 0.0, p99_ns: 0.0, confirmed: None };
+    let (request_bytes, depth) = (point.request_bytes, point.queue_depth);
+    let cell = GridCell { request_bytes, depth, bytes_per_s: 0.0, p99_ns: 0.0, confirmed: None };
     precondition(&mut bench, &mut history)?;
     let mut measured = sustained(&mut bench, &mut history, &cell)?;
     from_idle(&mut bench, &mut history, &cell, &mut measured)?;

@@ -17,18 +17,23 @@ use std::collections::BTreeMap;
 
 const SIZES: [u64; 4] = [4096, 16 * 1024, 64 * 1024, 256 * 1024];
 const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
-/// Least number of requests of a cell, as a multiple of its depth.
-const ROUNDS: usize = 4;
+/// Factor from each of [`SIZES`] to the next.
+pub(crate) const SIZE_STEP: u64 = 4;
+/// Factor from each of [`DEPTHS`] to the next.
+pub(crate) const DEPTH_STEP: u32 = 2;
+const _: () = assert!(SIZES[3] == SIZES[0] * SIZE_STEP.pow(3) && DEPTHS[6] == DEPTHS[0] * DEPTH_STEP.pow(6));
+/// Fewest requests of a cell, as a multiple of its depth.
+const ROUNDS_MIN: usize = 4;
 /// Distance between two scans: more than a drive prefetches.
 const GAP_BYTES: u64 = 8 << 20;
 
 /// One size and depth.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
-    pub(crate) size: u64,
+pub(crate) struct GridCell {
+    pub(crate) request_bytes: u64,
     pub(crate) depth: u32,
     /// Bytes per second: the estimate, or the confirming measurement.
-    pub(crate) rate: f64,
+    pub(crate) bytes_per_s: f64,
     pub(crate) p99_ns: f64,
     pub(crate) confirmed: Option<Measured>,
 }
@@ -46,8 +51,8 @@ pub(crate) struct TestArea {
 /// The cells of a load.
 pub(crate) struct Grid {
     pub(crate) load: Load,
-    pub(crate) cells: Vec<Cell>,
-    pub(crate) largest: u64,
+    pub(crate) cells: Vec<GridCell>,
+    pub(crate) largest_bytes: u64,
     pub(crate) deepest: u32,
     /// Bytes that the cells wrote, by request size.
     pub(crate) written: BTreeMap<u64, u64>,
@@ -72,7 +77,7 @@ impl Grid {
         let mut grid = Self {
             load,
             cells: Vec::new(),
-            largest: sizes.iter().copied().max().unwrap_or(unit),
+            largest_bytes: sizes.iter().copied().max().unwrap_or(unit),
             deepest: depths.iter().copied().max().unwrap_or(1),
             written: BTreeMap::new(),
         };
@@ -96,26 +101,27 @@ impl Grid {
         bench: &mut Bench<'_>,
         test_area: TestArea,
         cursor: &mut u64,
-        (size, depth): (u64, u32),
+        (request_bytes, depth): (u64, u32),
         time: Duration,
-    ) -> Result<Cell, Interruption> {
+    ) -> Result<GridCell, Interruption> {
         // Requests in flight together may complete together: a rate needs many rounds of them.
         let round = depth as usize;
         let lead_in_bytes = test_area.lead_in_bytes;
-        let lead_in = (lead_in_bytes.div_ceil(size) as usize).max(if lead_in_bytes > 0 { round } else { 0 });
-        let count = ((test_area.bytes_each / size).clamp(32, 400) as usize).max(ROUNDS * round);
+        let lead_in =
+            (lead_in_bytes.div_ceil(request_bytes) as usize).max(if lead_in_bytes > 0 { round } else { 0 });
+        let count = ((test_area.bytes_each / request_bytes).clamp(32, 400) as usize).max(ROUNDS_MIN * round);
         let Area { offset_bytes, length_bytes } = test_area.area;
-        let slots = (length_bytes / size).max(1);
+        let slots = (length_bytes / request_bytes).max(1);
         let accesses: Vec<Access> = if self.load == Load::Scan {
-            let first = cursor.div_ceil(size);
-            *cursor = (first + (lead_in + count) as u64) * size + GAP_BYTES;
+            let first = cursor.div_ceil(request_bytes);
+            *cursor = (first + (lead_in + count) as u64) * request_bytes + GAP_BYTES;
             (0..(lead_in + count) as u64)
-                .map(|i| Access::read(offset_bytes + (first + i) % slots * size, size))
+                .map(|i| Access::read(offset_bytes + (first + i) % slots * request_bytes, request_bytes))
                 .collect()
         } else {
-            let job = self.load.job(size, depth).area(offset_bytes, slots * size);
+            let job = self.load.job(request_bytes, depth).area(offset_bytes, slots * request_bytes);
             let seed = Seed(bench.random().bits());
-            let mut generator = Generator::new(&job, offset_bytes + slots * size, seed);
+            let mut generator = Generator::new(&job, offset_bytes + slots * request_bytes, seed);
             (0..lead_in + count).map(|_| generator.access()).collect()
         };
         let mut done: Vec<(Instant, Duration)> = Vec::with_capacity(accesses.len());
@@ -124,7 +130,7 @@ impl Grid {
             done.push((completion.completed, completion.latency()));
         })?;
         if self.load == Load::RandomWrite {
-            *self.written.entry(size).or_default() += done.len() as u64 * size;
+            *self.written.entry(request_bytes).or_default() += done.len() as u64 * request_bytes;
         }
         // Where the time ended first, at least half of the completed requests count.
         let lead_in = lead_in.min(done.len() / 2);
@@ -133,21 +139,22 @@ impl Grid {
         let mut latencies = Histogram::coarse();
         counted.iter().for_each(|(_, latency)| latencies.record(*latency));
         let last = counted.last().map_or(first, |(completed, _)| *completed);
-        let rate = (counted.len() as u64 * size) as f64 / last.since(first).as_s_f64().max(1e-9);
-        Ok(Cell { size, depth, rate, p99_ns: latencies.latency().p99, confirmed: None })
+        let bytes_per_s =
+            (counted.len() as u64 * request_bytes) as f64 / last.since(first).as_s_f64().max(1e-9);
+        Ok(GridCell { request_bytes, depth, bytes_per_s, p99_ns: latencies.latency().p99, confirmed: None })
     }
 
     /// Draws the bandwidth of each size against depth.
     pub(crate) fn figure(&self) -> Figure {
-        let mut sizes: Vec<u64> = self.cells.iter().map(|cell| cell.size).collect();
+        let mut sizes: Vec<u64> = self.cells.iter().map(|cell| cell.request_bytes).collect();
         sizes.dedup();
         let series = sizes.into_iter().map(|size| Series {
             name: format_bytes(size),
             points: self
                 .cells
                 .iter()
-                .filter(|cell| cell.size == size)
-                .map(|cell| (f64::from(cell.depth), cell.rate / 1e6))
+                .filter(|cell| cell.request_bytes == size)
+                .map(|cell| (f64::from(cell.depth), cell.bytes_per_s / 1e6))
                 .collect(),
             ..Series::default()
         });

@@ -7,7 +7,7 @@
 use crate::area::{Area, Chunk};
 use crate::busy_dies::{self, BusyDies, Seen};
 use crate::channels::{self, Channels};
-use crate::dies::{Dies, MOST_PLANES};
+use crate::dies::{Dies, PLANES_MAX};
 use crate::error::Interruption;
 use crate::pattern::confidence;
 use crate::residues::{self, Residues};
@@ -22,8 +22,8 @@ const REACH: usize = 400;
 /// Pairs of chunks that test whether more dies lie beyond those seen.
 const FAR: usize = 64;
 /// Chunks of the largest area: several periods of most drives.
-const MOST_CHUNKS: u64 = 2400;
-const MOST_AREA_BYTES: u64 = 1 << 30;
+const CHUNKS_MAX: u64 = 2400;
+const AREA_BYTES_MAX: u64 = 1 << 30;
 
 /// Fills the space behind the area as well, where few chunks lie in the area, and returns both. `None` where this would
 /// not double the area.
@@ -32,7 +32,7 @@ pub(crate) fn fill_larger_area(
     chunk: &Chunk,
 ) -> Result<Option<Area>, Interruption> {
     let (area, capacity_bytes) = (session.area(), session.setup().capacity_bytes);
-    let wanted = (capacity_bytes * 3 / 4).min(MOST_CHUNKS * chunk.size_bytes).min(MOST_AREA_BYTES);
+    let wanted = (capacity_bytes * 3 / 4).min(CHUNKS_MAX * chunk.size_bytes).min(AREA_BYTES_MAX);
     let length_bytes = wanted / AREA_UNIT_BYTES * AREA_UNIT_BYTES;
     if !session.setup().may_write || length_bytes < 2 * area.length_bytes {
         return Ok(None);
@@ -159,7 +159,7 @@ impl Layout {
     ) -> Result<bool, Interruption> {
         let Verdict::Both { degree, sub_domains } = self.stripe.verdict() else { return Ok(false) };
         let (period, chunks) = (degree * sub_domains, area.chunks(chunk) as usize);
-        let turn = MOST_PLANES * period;
+        let turn = PLANES_MAX * period;
         if turn + period < chunks {
             let repetitions = session.repetitions().of(FAR);
             let sizes = [[session.bench().sector_bytes(); 2], self.stripe.read_bytes];

@@ -22,7 +22,7 @@ const TURNS: usize = 5;
 /// Reads of each stream; the first half only lets the drive detect the stream.
 const READS: u64 = 32;
 /// Maximum number of streams tried.
-const MOST_STREAMS: u64 = 64;
+const STREAMS_MAX: u64 = 64;
 /// Sequential reads below the first share of a random read's latency were prefetched, those above the second were not.
 const FETCHED: f64 = 0.85;
 const NOT_FETCHED: f64 = 0.95;
@@ -72,7 +72,7 @@ pub(crate) fn find(bench: &mut Bench<'_>, area: Area, page: u64) -> Result<(Find
         ))
     } else {
         let middle = (one + random.value) / 2.0;
-        let most = MOST_STREAMS.min(area.length_bytes / (2 * READS * page)).max(1);
+        let most = STREAMS_MAX.min(area.length_bytes / (2 * READS * page)).max(1);
         let (mut follows, mut loses) = (1, most + 1);
         while loses - follows > 1 {
             // Doubling first, since few streams are usual.

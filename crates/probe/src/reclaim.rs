@@ -29,14 +29,14 @@ const FILL_BYTES: u64 = 64 * 1024;
 const ROUNDS: u64 = 2;
 /// Initial and maximum number of single pages written to each die.
 const FIRST_PAGES: u64 = 512;
-const MOST_PAGES: u64 = 16384;
-const MOST_WRITES: u64 = 4 << 20;
+const PAGES_MAX: u64 = 16384;
+const WRITES_MAX: u64 = 4 << 20;
 /// A slow write takes at least this multiple of the median.
 const SLOW: f64 = 1.4;
 /// Share of dies that must show the same period.
 const AGREE: f64 = 0.9;
 /// Maximum number of slow writes per period, where planes of a die are out of step.
-const MOST_IN_PERIOD: usize = 8;
+const IN_PERIOD_MAX: usize = 8;
 
 /// Overwrites the drive and looks for the period of each die's slow writes.
 pub(crate) fn find(bench: &mut Bench<'_>, layout: Layout) -> Result<(Finding, Figure), Interruption> {
@@ -48,7 +48,7 @@ pub(crate) fn find(bench: &mut Bench<'_>, layout: Layout) -> Result<(Finding, Fi
     }
     bench.flush_and_pause()?;
     let Layout { page_bytes, stripe_pages, .. } = layout;
-    let most = (MOST_PAGES * stripe_pages).min(capacity / page_bytes).min(MOST_WRITES);
+    let most = (PAGES_MAX * stripe_pages).min(capacity / page_bytes).min(WRITES_MAX);
     let mut latencies: Vec<f64> = Vec::new();
     let mut wanted = (FIRST_PAGES * stripe_pages).min(most);
     loop {
@@ -100,7 +100,7 @@ fn period(latencies: &[f64]) -> Option<usize> {
     let gaps: Vec<usize> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let repeats =
         |group: &usize| gaps.len() >= 3 * group && gaps.iter().zip(&gaps[*group..]).all(|(a, b)| a == b);
-    let group = (1..=MOST_IN_PERIOD).find(repeats)?;
+    let group = (1..=IN_PERIOD_MAX).find(repeats)?;
     let period = gaps[..group].iter().sum();
     // A shorter period is not a block.
     (period >= 8).then_some(period)

@@ -1,12 +1,12 @@
 //! The stages that end in a recommendation: random reads, scans, random writes.
 
 use crate::advice_text;
-use crate::area::Area;
+use crate::area::{Area, MeasuredArea};
 use crate::bench::Bench;
 use crate::choice::{self, Choice};
 use crate::confirm;
 use crate::error::Interruption;
-use crate::grid::{Cell, Grid, TestArea};
+use crate::grid::{Grid, GridCell, TestArea};
 use crate::load::Load;
 use crate::mapping::Policy;
 use crate::measured::Measured;
@@ -22,18 +22,18 @@ use std::collections::BTreeMap;
 const READ_AREA_BYTES: u64 = 512 << 20;
 
 /// Maximum number of points for random reads of which further measurements are made, where these miss a bound.
-const READ_CHOICES: usize = 4;
+const READ_CHOICES_MAX: usize = 4;
 
 /// Recommends points for random reads and scans.
 pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
-    let part = prepare_read_area(session)?;
-    let area = part.unwrap_or(whole(session));
+    let measured_area = prepare_read_area(session)?;
+    let area = measured_area.area();
     let (bytes_each, budget) = (bytes_each(session), session.setup().budget);
     let mut random_read = None;
     for load in [Load::RandomRead, Load::Scan] {
         let lead_in_bytes = if load == Load::Scan { 4 << 20 } else { 0 };
-        let mut confirm = |bench: &mut Bench<'_>, cell: &Cell| {
-            let first = confirm::reads(bench, load, part, budget, cell)?;
+        let mut confirm = |bench: &mut Bench<'_>, cell: &GridCell| {
+            let first = confirm::reads(bench, load, measured_area, budget, cell)?;
             if load != Load::Scan {
                 return Ok(first);
             }
@@ -46,14 +46,14 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
         let mut grid =
             measure_grid(session, load, TestArea { area, bytes_each, lead_in_bytes }, request_bytes)?;
         let choice = choose(session, &mut grid, &mut confirm)?;
-        if let Some(recommendation) = report(session, &grid, &choice, part, None) {
+        if let Some(recommendation) = report(session, &grid, &choice, measured_area, None) {
             session.recommend(load.name(), recommendation);
             random_read = random_read.or((load == Load::RandomRead).then_some((grid, choice)));
         }
     }
     // Last, since these leave other data in the drive's cache.
     match random_read {
-        Some((grid, choice)) => read_again(session, grid, choice, part),
+        Some((grid, choice)) => read_again(session, grid, choice, measured_area),
         None => Ok(()),
     }
 }
@@ -64,36 +64,38 @@ fn read_again(
     session: &mut Session<'_, '_>,
     mut grid: Grid,
     mut choice: Choice,
-    part: Option<Area>,
+    measured_area: MeasuredArea,
 ) -> Result<(), Interruption> {
     let (load, budget) = (Load::RandomRead, session.setup().budget);
-    let area = part.unwrap_or(whole(session));
+    let area = measured_area.area();
     let bound = bound(session, load);
-    let mut confirm = |bench: &mut Bench<'_>, cell: &Cell| confirm::reads(bench, load, part, budget, cell);
+    let mut confirm =
+        |bench: &mut Bench<'_>, cell: &GridCell| confirm::reads(bench, load, measured_area, budget, cell);
     let mut choices = 1;
     let measured = loop {
         let again = confirm::again(session.bench(), load, area, budget, &choice.cell)?;
         let measured = choice.measured.repeated(&again);
         match bound {
-            Some(bound) if is_late(&measured, Some(bound)) && choices < READ_CHOICES => {
+            Some(bound) if is_late(&measured, Some(bound)) && choices < READ_CHOICES_MAX => {
                 choices += 1;
                 let (bench, late) = (session.bench(), (&choice.cell, measured));
-                let (bound_ns, is_last) = (bound.as_ns() as f64, choices == READ_CHOICES);
+                let (bound_ns, is_last) = (bound.as_ns() as f64, choices == READ_CHOICES_MAX);
                 choice = choice::within_again(bench, &mut grid, late, bound_ns, is_last, &mut confirm)?;
             }
             _ => break measured,
         }
     };
-    let conditions = advice_text::conditions(&choice, part, session.state());
+    let conditions = advice_text::conditions(&choice, measured_area, session.state());
     choice.measured = measured;
-    match bound_missed(load, &choice, bound, part, &conditions) {
+    match bound_missed(load, &choice, bound, measured_area, &conditions) {
         Some(advice) => {
             session.withdraw(load.name());
             session.advise(advice);
         }
         None => {
             let reason = advice_text::reason(load, &choice, bound) + &conditions;
-            session.recommend(load.name(), recommendation(session, &choice, bound, part, None, reason));
+            session
+                .recommend(load.name(), recommendation(session, &choice, bound, measured_area, None, reason));
         }
     }
     Ok(())
@@ -120,11 +122,12 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
         steady_since_bytes: 0,
     };
     let test_area = TestArea {
-        area: whole(session),
+        area: whole(session).area(),
         bytes_each: bytes_each(session),
         lead_in_bytes: history.lead_in_bytes(),
     };
-    let filled = session.is_filled().then_some(test_area.area);
+    let measured_area =
+        if session.is_filled() { MeasuredArea::Filled(test_area.area) } else { whole(session) };
     warn_of_random_writes(session);
     writes::precondition(session.bench(), &mut history)?;
     let (mut grid, mut choice) = choose_write(session, test_area, &mut history)?;
@@ -136,9 +139,9 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
         attempts += 1;
         // A rate far below the estimate, or a bound that only the long measurement misses, shows that the spare
         // space is used up only now: choose again.
-        let keeps_up =
-            choice.measured.bandwidth_bytes_per_s >= writes::KEPT_UP * estimate.bandwidth_bytes_per_s;
-        let is_last = attempts == writes::CHOICES;
+        let keeps_up = choice.measured.bandwidth_bytes_per_s
+            >= writes::ESTIMATE_SHARE_MIN * estimate.bandwidth_bytes_per_s;
+        let is_last = attempts == writes::CHOICES_MAX;
         if keeps_up || is_last {
             let Choice { cell, measured, .. } = &mut choice;
             let flush_share = writes::from_idle(session.bench(), &mut history, cell, measured)?;
@@ -150,7 +153,7 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
     };
     let burst = writes::burst(session.bench(), &mut history, &choice.cell)?;
     let rates = writes::rates(&mut choice.measured, &history, burst, flush_share);
-    if let Some(recommendation) = report(session, &grid, &choice, filled, Some(rates)) {
+    if let Some(recommendation) = report(session, &grid, &choice, measured_area, Some(rates)) {
         session.recommend(Load::RandomWrite.name(), recommendation);
     }
     Ok(())
@@ -182,7 +185,7 @@ fn choose_write(
     let request_bytes = session.setup().request_bytes;
     let mut grid = measure_grid(session, Load::RandomWrite, test_area, request_bytes)?;
     grid.written.iter().for_each(|(&size, &bytes)| history.add(size, bytes));
-    let mut confirm = |bench: &mut Bench<'_>, cell: &Cell| writes::once(bench, history, cell);
+    let mut confirm = |bench: &mut Bench<'_>, cell: &GridCell| writes::once(bench, history, cell);
     let choice = choose(session, &mut grid, &mut confirm)?;
     Ok((grid, choice))
 }
@@ -218,12 +221,12 @@ fn report(
     session: &mut Session<'_, '_>,
     grid: &Grid,
     choice: &Choice,
-    area: Option<Area>,
+    measured_area: MeasuredArea,
     writes: Option<Writes>,
 ) -> Option<Recommendation> {
     session.draw(grid.figure());
     let bound = bound(session, grid.load);
-    let mut conditions = advice_text::conditions(choice, area, session.state());
+    let mut conditions = advice_text::conditions(choice, measured_area, session.state());
     if let Some(writes) = &writes {
         conditions += &advice_text::of_writes(
             writes,
@@ -231,14 +234,14 @@ fn report(
             session.setup().capacity_bytes,
         );
     }
-    match bound_missed(grid.load, choice, bound, area, &conditions) {
+    match bound_missed(grid.load, choice, bound, measured_area, &conditions) {
         Some(advice) => {
             session.advise(advice);
             None
         }
         None => {
             let reason = advice_text::reason(grid.load, choice, bound) + &conditions;
-            Some(recommendation(session, choice, bound, area, writes, reason))
+            Some(recommendation(session, choice, bound, measured_area, writes, reason))
         }
     }
 }
@@ -248,54 +251,53 @@ fn bound_missed(
     load: Load,
     choice: &Choice,
     bound: Option<Duration>,
-    area: Option<Area>,
+    measured_area: MeasuredArea,
     conditions: &str,
 ) -> Option<Advice> {
     let missed = bound.filter(|_| is_late(&choice.measured, bound));
-    missed.map(|bound| advice_text::bound_missed(load, bound, choice, area, conditions))
+    missed.map(|bound| advice_text::bound_missed(load, bound, choice, measured_area, conditions))
 }
 
 fn recommendation(
     session: &Session<'_, '_>,
     choice: &Choice,
     bound: Option<Duration>,
-    area: Option<Area>,
+    measured_area: MeasuredArea,
     writes: Option<Writes>,
     reason: String,
 ) -> Recommendation {
     let Choice { cell, measured, .. } = choice;
     Recommendation {
-        request_bytes: cell.size,
+        request_bytes: cell.request_bytes,
         queue_depth: cell.depth,
         rate: Rate::from(measured),
         range_bytes_per_s: measured.range_bytes_per_s,
         p99_bound_ns: bound.map(|bound| bound.as_ns() as f64),
         more_may_be_better: choice.deeper_may_be_better || choice.larger_may_be_better,
         state: session.state().name().into(),
-        area_bytes: area.map(|area| area.length_bytes),
+        area_bytes: measured_area.filled().map(|area| area.length_bytes),
         command: None,
         writes,
         reason,
     }
 }
 
-/// Returns the area for reads: `None`, the whole device, where it was written before; else a part, which the probe
-/// fills.
-fn prepare_read_area(session: &mut Session<'_, '_>) -> Result<Option<Area>, Interruption> {
+/// Returns the area for reads: the whole device where it was written before; else a part, which the probe fills.
+fn prepare_read_area(session: &mut Session<'_, '_>) -> Result<MeasuredArea, Interruption> {
     let setup = session.setup();
     if !setup.may_write || session.state().is_written() {
-        return Ok(None);
+        return Ok(whole(session));
     }
     let wanted = READ_AREA_BYTES.min(setup.capacity_bytes * 3 / 4) / FILL_BYTES * FILL_BYTES;
     let length_bytes = wanted.max(session.area().length_bytes);
     // The part that was filled before is written again: a drive's cache holds what earlier experiments read there, which
     // random reads would find.
     session.bench().fill(0, length_bytes, FILL_BYTES)?;
-    Ok(Some(Area { offset_bytes: 0, length_bytes }))
+    Ok(MeasuredArea::Filled(Area { offset_bytes: 0, length_bytes }))
 }
 
-fn whole(session: &Session<'_, '_>) -> Area {
-    Area { offset_bytes: 0, length_bytes: session.setup().capacity_bytes }
+fn whole(session: &Session<'_, '_>) -> MeasuredArea {
+    MeasuredArea::Whole { capacity_bytes: session.setup().capacity_bytes }
 }
 
 fn bytes_each(session: &Session<'_, '_>) -> u64 {

@@ -10,7 +10,7 @@ use flashlane_workload::Access;
 /// Spread of a single read's latency, relative to the latency, for which the usual number of repetitions suffices.
 const QUIET: f64 = 0.02;
 /// Largest factor for noisier drives.
-const MOST_FACTOR: f64 = 8.0;
+const FACTOR_MAX: f64 = 8.0;
 
 /// The number of repetitions of an experiment.
 pub(crate) struct Repetitions {
@@ -29,7 +29,7 @@ impl Repetitions {
 
     /// Repetitions for a drive whose noise could not be measured in time.
     pub(crate) fn most(effort: Effort, bench: &Bench<'_>) -> Self {
-        Self { effort, factor: MOST_FACTOR as usize, read_us: bench.is_real().then_some(f64::INFINITY) }
+        Self { effort, factor: FACTOR_MAX as usize, read_us: bench.is_real().then_some(f64::INFINITY) }
     }
 
     /// Measures the noise of reads. The factor is the square of the noise relative to [`QUIET`], since the error of a
@@ -43,7 +43,7 @@ impl Repetitions {
         }
         let latency = point(&mut times);
         let spread = latency.error * (times.len() as f64).sqrt() / latency.value;
-        let factor = (spread / QUIET).powi(2).clamp(1.0, MOST_FACTOR).round() as usize;
+        let factor = (spread / QUIET).powi(2).clamp(1.0, FACTOR_MAX).round() as usize;
         Ok(Self { effort, factor, read_us: bench.is_real().then_some(latency.value) })
     }
 

@@ -34,7 +34,7 @@ const LESS_THAN_ARRAY_US: f64 = 1.5;
 /// Pairs of a reference, as a multiple of an experiment's repetitions.
 const REFERENCE: usize = 24;
 /// Most candidates for the period that are tested.
-const MOST_CANDIDATES: usize = 48;
+const CANDIDATES_MAX: usize = 48;
 /// The best pattern leaves at most this multiple of the variance that the points' errors explain.
 const UNEXPLAINED: f64 = 4.0;
 /// The next best pattern leaves at least this multiple of it more.
@@ -191,7 +191,7 @@ impl Search<'_> {
                 continue;
             }
             tested += 1;
-            if tested > MOST_CANDIDATES {
+            if tested > CANDIDATES_MAX {
                 return Ok(None);
             }
             if self.collides(bench, levels, i + 1)? && self.collides(bench, levels, 2 * (i + 1))? {

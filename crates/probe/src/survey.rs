@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 
 /// Size of the area in which structure is looked for: several times 400 chunks of 64 KiB.
 const AREA_BYTES: u64 = 34 * AREA_UNIT_BYTES;
-const LEAST_AREA_BYTES: u64 = 4 * AREA_UNIT_BYTES;
+const AREA_BYTES_MIN: u64 = 4 * AREA_UNIT_BYTES;
 
 /// Finds the internal structure of a drive, and recommends how to use it.
 ///
@@ -32,8 +32,8 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     let capacity_bytes = device.profile().capacity_bytes;
     // The space after the area is trimmed for the link.
     let area_bytes = AREA_BYTES.min(capacity_bytes * 3 / 4) / AREA_UNIT_BYTES * AREA_UNIT_BYTES;
-    if area_bytes < LEAST_AREA_BYTES {
-        let needed_bytes = (LEAST_AREA_BYTES * 4).div_ceil(3);
+    if area_bytes < AREA_BYTES_MIN {
+        let needed_bytes = (AREA_BYTES_MIN * 4).div_ceil(3);
         return Err(ProbeError::TooSmall { capacity_bytes, needed_bytes });
     }
     let may_write = options.may_write && !device.profile().read_only;
@@ -116,7 +116,7 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
         session.begin_stage(Stage::Fill);
         let Area { offset_bytes, length_bytes } = session.area();
         let filled_bytes = session.bench().fill_in_time(offset_bytes, length_bytes, FILL_BYTES)?;
-        session.limit_area((filled_bytes / AREA_UNIT_BYTES * AREA_UNIT_BYTES).max(LEAST_AREA_BYTES));
+        session.limit_area((filled_bytes / AREA_UNIT_BYTES * AREA_UNIT_BYTES).max(AREA_BYTES_MIN));
     }
     session.begin_stage(Stage::Noise);
     let effort = session.setup().effort;

@@ -34,15 +34,15 @@ const READS: usize = 200;
 const ENDS: f64 = 0.25;
 /// Bytes of a row: four chunks of 1 MiB, and a part of one.
 const ROW_BYTES: u64 = 9 << 19;
-const LEAST_ROW_PAGES: u64 = 256;
+const ROW_PAGES_MIN: u64 = 256;
 /// Writes of a reference.
 const REFERENCE: usize = 48;
 /// Times differ from this number of standard deviations, and from this share, on.
 const DEVIATIONS: f64 = 6.0;
 const SHARE: f64 = 0.02;
 /// Two programs, one after the other, take at least this multiple of the time of one write, and at most the other one.
-const LEAST_RATIO: f64 = 1.3;
-const MOST_RATIO: f64 = 2.3;
+const RATIO_MIN: f64 = 1.3;
+const RATIO_MAX: f64 = 2.3;
 /// Requests of two pages that wait for less than this share of a program did not wait for one.
 const PARALLEL: f64 = 0.85;
 /// Standard errors of a bound.
@@ -50,7 +50,7 @@ const ERRORS: f64 = 5.0;
 /// Share of the ends of chunks at which garbage collection may hide that a write is fast.
 const HIDDEN: f64 = 0.1;
 /// Least number of ends of chunks.
-const LEAST_ENDS: usize = 3;
+const ENDS_MIN: usize = 3;
 
 /// What the writes show.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +103,7 @@ fn page(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, Inter
     let sector = bench.unit_bytes(true);
     let count = (PAGES_REACH_BYTES / sector) as usize;
     let Some(single) = sector_writes(bench, writer, count as u64)? else { return Ok(None) };
-    let two_programs = single.value + single.least_difference()..MOST_RATIO * single.value;
+    let two_programs = single.value + single.least_difference()..RATIO_MAX * single.value;
     let slow = samples(bench, count, PAGE_WRITES, |bench, k| {
         let at = writer.place(bench) + k as u64 * sector;
         let took = bench.durable_write(at, 2 * sector)?.as_us_f64();
@@ -204,7 +204,7 @@ impl Writer {
     /// Pages of a row, an even number.
     fn row_pages(&self) -> u64 {
         let half = self.area.length_bytes / self.page_bytes / 2;
-        (ROW_BYTES / self.page_bytes).max(LEAST_ROW_PAGES).min(half) & !1
+        (ROW_BYTES / self.page_bytes).max(ROW_PAGES_MIN).min(half) & !1
     }
 
     /// Writes until the area's first page, which is written next, lies in a chunk as it did; or begins one that was found.
@@ -393,7 +393,7 @@ fn classify(samples: &[Sample], levels: &Levels) -> Option<Rows> {
     times.sort_unstable_by(f64::total_cmp);
     let slow_us = *times.get(times.len() * 3 / 4)?;
     let least = (DEVIATIONS * std::f64::consts::SQRT_2 * single.sigma).max(SHARE * slow_us);
-    let is_serial = slow_us > LEAST_RATIO * single.value && slow_us < MOST_RATIO * single.value;
+    let is_serial = slow_us > RATIO_MIN * single.value && slow_us < RATIO_MAX * single.value;
     // On two dies of a channel only the program is saved, and no time on the bus.
     if !is_serial || slow_us - single.value - levels.most_bus_us < least {
         return None;
@@ -444,7 +444,7 @@ impl Rows {
         let (seen, hidden) = (of(&self.fast, period), of(&self.slow, period));
         // A shorter distance was tested, and slow there.
         let is_shortest = prime_factors(period).all(|factor| of(&self.slow, period / factor) >= 2 + hidden);
-        (seen >= LEAST_ENDS && hidden as f64 <= HIDDEN * seen as f64 && is_shortest).then_some(Ends {
+        (seen >= ENDS_MIN && hidden as f64 <= HIDDEN * seen as f64 && is_shortest).then_some(Ends {
             period,
             phase: first % period,
             seen,

@@ -35,7 +35,7 @@
 
 use crate::bench::Bench;
 use crate::error::Interruption;
-use crate::grid::Cell;
+use crate::grid::GridCell;
 use crate::load::Load;
 use crate::measured::{self, Latencies, Measured};
 use crate::options::{Budget, Effort};
@@ -48,8 +48,8 @@ use std::collections::BTreeMap;
 
 /// Bytes of a measurement, within limits on its number of requests.
 const RUN_BYTES: u64 = 80 << 20;
-const FEWEST: u64 = 1024;
-const MOST: u64 = 20_000;
+const REQUESTS_MIN: u64 = 1024;
+const REQUESTS_MAX: u64 = 20_000;
 /// A round of preconditioning writes at most this fraction of the capacity, as with `precondition=steady`.
 const ROUND_PART: u64 = 4;
 /// Queue depth of preconditioning.
@@ -60,18 +60,18 @@ const LEAD_IN_BYTES: u64 = 8 << 20;
 const BURST_BYTES: u64 = 1 << 20;
 
 /// Measurements of the chosen point that begin with idle planes.
-const FROM_IDLE: usize = 2;
+const RUNS_FROM_IDLE: usize = 2;
 
 /// Rounds may have been filling the buffer where a flush takes at least this share of their time.
-const FILLING: f64 = 0.1;
+const FLUSH_SHARE_MIN: f64 = 0.1;
 
 /// A chosen point stands where it sustains this share of its short measurement.
-pub(crate) const KEPT_UP: f64 = 0.75;
+pub(crate) const ESTIMATE_SHARE_MIN: f64 = 0.75;
 /// Maximum number of choices; the choice is repeated where the long measurement has used up the drive's spare space.
-pub(crate) const CHOICES: usize = 3;
+pub(crate) const CHOICES_MAX: usize = 3;
 
 /// A burst is reported where it exceeds the sustained rate by this factor.
-pub(crate) const BURST_GAIN: f64 = 1.1;
+pub(crate) const BURST_GAIN_MIN: f64 = 1.1;
 
 /// The probe's writes to the drive so far, and the write buffer.
 #[derive(Clone, Debug)]
@@ -121,8 +121,8 @@ impl WriteHistory {
     }
 
     /// Returns the writes of a cell before a run of it counts.
-    fn lead_in(&self, cell: &Cell) -> u64 {
-        self.lead_in_bytes().div_ceil(cell.size).max(u64::from(cell.depth))
+    fn lead_in(&self, cell: &GridCell) -> u64 {
+        self.lead_in_bytes().div_ceil(cell.request_bytes).max(u64::from(cell.depth))
     }
 
     /// Returns whether the random writes exceed the stale data of the probe's other experiments.
@@ -182,7 +182,7 @@ fn write_mixed(
 pub(crate) fn once(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
-    cell: &Cell,
+    cell: &GridCell,
 ) -> Result<Measured, Interruption> {
     let requests = least_requests(cell);
     let lead_in = history.lead_in(cell);
@@ -204,7 +204,7 @@ pub(crate) fn once(
 pub(crate) fn sustained(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
-    cell: &Cell,
+    cell: &GridCell,
 ) -> Result<Measured, Interruption> {
     let capacity_bytes = bench.device().profile().capacity_bytes;
     let least = least_requests(cell);
@@ -215,13 +215,13 @@ pub(crate) fn sustained(
     };
     let mut requests = match bench.is_real() {
         true => least,
-        false => (bytes / ROUNDS as u64 / cell.size).max(least),
+        false => (bytes / ROUNDS as u64 / cell.request_bytes).max(least),
     };
     let lead_in = history.lead_in(cell);
     for doubled in 0.. {
-        let own_bytes = history.written_in(cell.size);
+        let own_bytes = history.written_in(cell.request_bytes);
         let mixed_bytes = history.written_bytes() - own_bytes;
-        let (mut rounds, warmup) = (Vec::new(), own_bytes / cell.size + lead_in);
+        let (mut rounds, warmup) = (Vec::new(), own_bytes / cell.request_bytes + lead_in);
         for round in 0..ROUNDS {
             rounds.push(measure(bench, history, cell, requests, if round == 0 { lead_in } else { 0 })?);
         }
@@ -229,7 +229,7 @@ pub(crate) fn sustained(
         let is_steady = Window::of(&rates).is_some_and(|window| window.is_steady());
         let mut measured = Measured::of_rounds(&rounds);
         measured.steady = is_steady && history.is_used_up();
-        let job = Load::RandomWrite.job(cell.size, cell.depth);
+        let job = Load::RandomWrite.job(cell.request_bytes, cell.depth);
         // A repetition on a drive in its state before the probe has to write this volume first.
         let precondition = (mixed_bytes > 0).then_some(Precondition::Mixed { bytes: mixed_bytes });
         let line = Workload { precondition, ..Workload::single(job, measured.requests).warmup(warmup) };
@@ -250,13 +250,13 @@ pub(crate) fn sustained(
 pub(crate) fn from_idle(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
-    cell: &Cell,
+    cell: &GridCell,
     measured: &mut Measured,
 ) -> Result<f64, Interruption> {
     let requests = least_requests(cell);
     let lead_in = history.lead_in(cell);
     let mut flushes = Vec::new();
-    for _ in 0..FROM_IDLE {
+    for _ in 0..RUNS_FROM_IDLE {
         let start = bench.device().now();
         bench.flush()?;
         flushes.push(bench.device().now().since(start).as_s_f64());
@@ -268,25 +268,25 @@ pub(crate) fn from_idle(
 }
 
 /// Least number of requests of a measurement.
-fn least_requests(cell: &Cell) -> u64 {
-    (RUN_BYTES / cell.size).clamp(FEWEST, MOST)
+fn least_requests(cell: &GridCell) -> u64 {
+    (RUN_BYTES / cell.request_bytes).clamp(REQUESTS_MIN, REQUESTS_MAX)
 }
 
 /// Runs a point as `run` does.
 fn measure(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
-    cell: &Cell,
+    cell: &GridCell,
     requests: u64,
     lead_in: u64,
 ) -> Result<Run, Interruption> {
     let mut stop = Stop::after(requests);
     stop.time = bench.is_real().then_some(history.budget.run);
-    let job = Load::RandomWrite.job(cell.size, cell.depth);
+    let job = Load::RandomWrite.job(cell.request_bytes, cell.depth);
     // With one seed, runs would write the same places again, and leave whole blocks stale.
     let seed = Seed(bench.random().bits());
     let run = bench.run(&Workload::new(vec![job], stop).warmup(lead_in).seed(seed))?;
-    history.add(cell.size, (lead_in + run.requests) * cell.size);
+    history.add(cell.request_bytes, (lead_in + run.requests) * cell.request_bytes);
     Ok(run)
 }
 
@@ -299,23 +299,23 @@ fn has_no_spare_space(measured: &Measured, history: &WriteHistory, capacity_byte
 pub(crate) fn burst(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
-    cell: &Cell,
+    cell: &GridCell,
 ) -> Result<Option<Rate>, Interruption> {
     let bytes = match history.buffer_bytes {
         Some(0) => return Ok(None),
         Some(bytes) => bytes,
         None => BURST_BYTES,
     };
-    let requests = bytes / cell.size;
+    let requests = bytes / cell.request_bytes;
     if requests < u64::from(cell.depth).max(4) {
         return Ok(None);
     }
     bench.flush_and_pause()?;
-    let workload = Workload::single(Load::RandomWrite.job(cell.size, cell.depth), requests);
+    let workload = Workload::single(Load::RandomWrite.job(cell.request_bytes, cell.depth), requests);
     let seed = Seed(bench.random().bits());
     let run = bench.run(&workload.clone().seed(seed))?;
     let measured = Measured { workload: measured::line(&workload), ..Measured::from(&run) };
-    history.add(cell.size, requests * cell.size);
+    history.add(cell.request_bytes, requests * cell.request_bytes);
     Ok(Some(Rate::from(&measured)))
 }
 
@@ -329,9 +329,9 @@ pub(crate) fn rates(
     burst: Option<Rate>,
     flush_share: f64,
 ) -> Writes {
-    let least_burst = BURST_GAIN * measured.bandwidth_bytes_per_s;
+    let least_burst = BURST_GAIN_MIN * measured.bandwidth_bytes_per_s;
     let burst = burst.filter(|burst| burst.bandwidth_bytes_per_s > least_burst);
-    let filling_share = (burst.is_none() && flush_share >= FILLING).then_some(flush_share);
+    let filling_share = (burst.is_none() && flush_share >= FLUSH_SHARE_MIN).then_some(flush_share);
     measured.steady &= filling_share.is_none();
     Writes {
         steady: measured.steady,

@@ -18,13 +18,13 @@ use flashlane_workload::Access;
 /// Reads of a reference.
 const REFERENCE: usize = 400;
 /// Pages that are overwritten, at first and where these show no dies: at least so many, and so many chunks.
-const LEAST_PAGES: [u64; 2] = [6000, 24_000];
+const PAGES_MIN: [u64; 2] = [6000, 24_000];
 const CHUNKS: u64 = 400;
 /// Pairs that are read.
-const MOST_PAIRS: usize = 12_000;
+const PAIRS_MAX: usize = 12_000;
 /// An array time is seen in the mean of so many reads that it is this number of standard deviations, and at most so many.
 const DEVIATIONS: f64 = 8.0;
-const MOST_READS: usize = 12;
+const READS_MAX: usize = 12;
 /// Pairs on one die are faster than those in a chunk by at most this number of standard deviations.
 const SLOW: f64 = 3.5;
 
@@ -53,7 +53,7 @@ pub(crate) fn find(
     let Some(levels) = Levels::measure(bench, area, chunk, page_bytes)? else { return Ok(None) };
     let mut pages = Pages { rewritten, pairs: Vec::new() };
     let mut found = None;
-    for least in LEAST_PAGES {
+    for least in PAGES_MIN {
         pages.overwrite(bench, least)?;
         found = pages.find(bench, &levels)?;
         if found.is_some() {
@@ -85,7 +85,7 @@ impl Levels {
         // Some of the pairs across two chunks may share a channel: they are of two kinds.
         let deviation_us = found.inside.error * (REFERENCE as f64).sqrt();
         let reads = (DEVIATIONS * deviation_us / step.value.max(1e-3)).powi(2).ceil().max(1.0);
-        let is_seen = step.value > DEVIATIONS * step.error && reads <= MOST_READS as f64;
+        let is_seen = step.value > DEVIATIONS * step.error && reads <= READS_MAX as f64;
         Ok(is_seen.then(|| Self {
             step_us: step.value,
             slow_us: found.inside.value - SLOW * deviation_us / reads.sqrt(),
@@ -131,7 +131,7 @@ impl Pages<'_> {
             .map(|(pair, chunks)| Written { boundary: boundary(pair), chunks })
             .collect();
         bench.random().shuffle(&mut self.pairs);
-        self.pairs.truncate(MOST_PAIRS);
+        self.pairs.truncate(PAIRS_MAX);
         Ok(())
     }
 

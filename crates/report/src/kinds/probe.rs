@@ -160,9 +160,9 @@ fn rates(name: String, point: &Recommendation) -> Vec<(String, &Recommendation, 
     };
     let mut rates = vec![(format!("{name}, {state}"), point, &point.rate)];
     rates.extend(writes.burst.as_ref().map(|burst| (format!("{name}, burst"), point, burst)));
-    rates.extend(writes.fragmented.as_ref().map(|worn| {
-        let state = if worn.steady { "fragmented, sustained" } else { "fragmented, not steady" };
-        (format!("{name}, {state}"), point, worn)
+    rates.extend(writes.fragmented.as_ref().map(|rate| {
+        let state = if rate.steady { "fragmented, sustained" } else { "fragmented, not steady" };
+        (format!("{name}, {state}"), point, rate)
     }));
     rates
 }
