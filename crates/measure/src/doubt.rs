@@ -141,7 +141,7 @@ pub enum Doubt {
     },
     /// Paced GC moved many pages on planes with less free space than it keeps.
     #[error(
-        "cleaning.pacing did not hold: {:.0}% of the pages that cleaning moved were moved while a plane had less free space \
+        "cleaning.pacing did not hold: {:.0}% of the pages that GC moved were moved while a plane had less free space \
          than pacing keeps; give each plane more blocks (flash.blocks), or the drive more over_provisioning",
         share * 100.0
     )]
@@ -150,7 +150,7 @@ pub enum Doubt {
         share: f64,
     },
     /// The drive wrote and erased no block.
-    #[error("nothing was cleaned: {}", flash::why_nothing_cleaned(*written_pages, *was_written))]
+    #[error("no GC ran: {}", flash::why_nothing_cleaned(*written_pages, *was_written))]
     NothingCleaned {
         /// Whether the drive was full, had been preconditioned, or had erased blocks, before measuring began.
         was_written: bool,
