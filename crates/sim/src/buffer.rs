@@ -1,9 +1,23 @@
 //! The write-back buffer: mapping units that the host has written and that are not on flash.
 //!
-//! A unit is *dirty*, then *chosen* to drain, then *programming*; its slot is free when the program ends. It is *draining*
-//! from the moment it leaves the drain queue, to have its missing parts read or to be programmed. A unit that is written
-//! again once it is chosen gets another slot. *Void*: superseded after it was chosen; not programmed. Policies that keep
-//! units that were read have *clean* units too, which are dropped for room.
+//! A unit is *dirty*, then *chosen* to drain, then *programming*; its slot is free when the program ends. *Void*: superseded
+//! after it was chosen; not programmed. Policies that keep units that were read have *clean* units too, which are dropped for
+//! room. A unit that is written again once it is chosen gets another slot.
+//!
+//! A chosen unit waits in the drain queue until its drain starts: then it is *draining*, while its missing parts are read and
+//! it is programmed. Each slot is in one row of this table:
+//!
+//! ```text
+//! stage                   draining?   is in                      counted in
+//! Free                    no          free, or free_pads
+//! Clean                   no          the policy's order
+//! Dirty                   no          the policy's order         dirty
+//! Chosen, or Void         no          the drain queue
+//! Chosen, or Void         yes                                    draining
+//! Programming             yes                                    draining
+//! ```
+//!
+//! The chosen and the draining units are those that are *leaving*.
 //!
 //! Units are chosen in one of two ways, and each frees its slot for the first write that waits. *Ahead*: one by one as soon
 //! as more than the high watermark is filled. In *batches* (ruan12, section II): not before the buffer is full; then a
@@ -61,9 +75,9 @@ pub(crate) struct Entry {
     pub(crate) present: Parts,
     /// The flush epoch in which it was first written.
     epoch: u64,
-    /// The first write that is here and not on flash: its number, or a lower one (`Kernel::writes`); [`NO_WRITE`] where there
-    /// is none.
-    since: u64,
+    /// The number of the first write that is here and not on flash, or a lower one (`Kernel::volatile_writes`); [`NO_WRITE`]
+    /// where there is none.
+    first_unflushed_write: u64,
     stage: Stage,
     /// The slot of the version before this one, if that was chosen or programming when this one was admitted.
     older_version: Option<BufferSlot>,
@@ -83,7 +97,7 @@ impl Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unflushed {
     /// The number of the first write of it, as in [`Entry`].
-    pub(crate) since: u64,
+    pub(crate) first_write: u64,
     /// The flush epoch in which that was.
     pub(crate) epoch: u64,
 }
@@ -116,13 +130,11 @@ pub(crate) struct WriteBuffer {
     assigns: bool,
     planes_per_package: u32,
     dirty: usize,
-    /// Units that are chosen, draining ones included.
-    chosen_or_draining: usize,
     /// Units whose drain has started and not ended.
     draining: usize,
-    /// Most units that are chosen or draining, where units are chosen one by one.
-    most_chosen: usize,
-    /// Units that may be dirty, chosen or draining before any is chosen to make room.
+    /// Most units that are leaving, where units are chosen one by one.
+    most_leaving: usize,
+    /// Units that may be dirty or leaving before any is chosen to make room.
     high_watermark_units: usize,
     /// Most units of a batch, where units are chosen in batches.
     batch: Option<u32>,
@@ -186,9 +198,8 @@ impl WriteBuffer {
             assigns: shape.packages.is_some(),
             planes_per_package: geometry.planes / packages,
             dirty: 0,
-            chosen_or_draining: 0,
             draining: 0,
-            most_chosen: (geometry.dies * config.drain_per_die) as usize,
+            most_leaving: (geometry.dies * config.drain_per_die) as usize,
             high_watermark_units: (config.high_watermark.0 * f64::from(slots)) as usize,
             batch: config.batch_pages_per_package.map(|pages| pages * packages),
             in_order: config.batch_pages_per_package.is_some() && policy.queues() == Queues::One,
@@ -202,13 +213,13 @@ impl WriteBuffer {
         })
     }
 
-    /// Admits the parts `present` of a unit, of the write with this number. `assign` assigns its plane where that is done
+    /// Admits the parts `present` of a unit, of the write with number `write_number`. `assign` assigns its plane where that is done
     /// on admission; a unit that is still buffered keeps its plane.
     pub(crate) fn admit(
         &mut self,
         lpn: Lpn,
         present: Parts,
-        write: u64,
+        write_number: u64,
         assign: impl FnOnce() -> Option<PlaneId>,
     ) -> Admission {
         if let Some(&slot) = self.newest.get(&lpn) {
@@ -226,7 +237,7 @@ impl WriteBuffer {
                     entry.present |= present;
                     entry.plane = if self.assigns { assign() } else { None };
                     self.policy.touch(slot.0, Access::Write);
-                    self.mark_dirty(slot, write);
+                    self.mark_dirty(slot, write_number);
                     return Admission::New;
                 }
                 // A version that drains cannot take it any more; a whole one must not where writes are not coalesced.
@@ -241,15 +252,15 @@ impl WriteBuffer {
         self.entries[slot.index()] =
             Entry { plane, present: present | before, older_version, ..Entry::of(lpn) };
         self.policy.insert(slot.0, Page { number: lpn.0, package: self.package_of(plane), dirty: true });
-        self.mark_dirty(slot, write);
+        self.mark_dirty(slot, write_number);
         Admission::New
     }
 
     /// A slot's unit becomes dirty.
-    fn mark_dirty(&mut self, slot: BufferSlot, write: u64) {
+    fn mark_dirty(&mut self, slot: BufferSlot, write_number: u64) {
         let entry = &mut self.entries[slot.index()];
         entry.stage = Stage::Dirty;
-        entry.since = write;
+        entry.first_unflushed_write = write_number;
         entry.epoch = self.epochs.current();
         self.epochs.enter();
         self.dirty += 1;
@@ -296,7 +307,8 @@ impl WriteBuffer {
         }
         let Some(slot) = self.room() else { return };
         self.newest.insert(lpn, slot);
-        self.entries[slot.index()] = Entry { stage: Stage::Clean, since: NO_WRITE, ..Entry::of(lpn) };
+        self.entries[slot.index()] =
+            Entry { stage: Stage::Clean, first_unflushed_write: NO_WRITE, ..Entry::of(lpn) };
         self.policy.insert(slot.0, Page { number: lpn.0, package: 0, dirty: false });
     }
 
@@ -346,14 +358,19 @@ impl WriteBuffer {
         Some((slot, self.entries[slot.index()]))
     }
 
+    /// Returns the number of units that are chosen or draining.
+    fn leaving(&self) -> usize {
+        self.drain_queue.len() + self.draining
+    }
+
     fn choose_ahead(&mut self, forced: Option<DrainCause>) {
-        let is_above = self.dirty + self.chosen_or_draining > self.high_watermark_units;
+        let is_above = self.dirty + self.leaving() > self.high_watermark_units;
         let wanted = self.dirty > 0 && (forced.is_some() || is_above);
-        if !wanted || self.chosen_or_draining >= self.most_chosen || !self.drain_queue.is_empty() {
+        if !wanted || self.leaving() >= self.most_leaving || !self.drain_queue.is_empty() {
             return;
         }
         let slot = BufferSlot(self.policy.victim().expect("a dirty unit is in the policy's order"));
-        let cause = forced.unwrap_or(DrainCause::Full);
+        let cause = forced.unwrap_or(DrainCause::Room);
         self.choose_to_drain(slot, cause);
         self.pad(cause);
     }
@@ -361,11 +378,11 @@ impl WriteBuffer {
     fn choose_batch(&mut self, most: u32, forced: Option<DrainCause>) {
         // Without a free slot it need not be full: there may be clean units.
         let full = self.dirty == self.slots as usize;
-        if self.chosen_or_draining > 0 || self.dirty == 0 || !(forced.is_some() || full) {
+        if self.leaving() > 0 || self.dirty == 0 || !(forced.is_some() || full) {
             return;
         }
         // A batch that a full buffer starts anyway is not one that a waiting write forces.
-        let cause = forced.filter(|cause| *cause != DrainCause::Full).unwrap_or(DrainCause::Batch);
+        let cause = forced.filter(|cause| *cause != DrainCause::Room).unwrap_or(DrainCause::Batch);
         let mut slots = std::mem::take(&mut self.batch_slots);
         self.policy.batch(most, &mut slots);
         slots.drain(..).for_each(|slot| self.choose_to_drain(BufferSlot(slot), cause));
@@ -380,7 +397,6 @@ impl WriteBuffer {
         entry.stage = Stage::Chosen(cause);
         let plane = entry.plane;
         self.dirty -= 1;
-        self.chosen_or_draining += 1;
         self.drain_queue.push(self.package_of(plane), slot);
     }
 
@@ -397,9 +413,9 @@ impl WriteBuffer {
                 BufferSlot(self.entries.len() as u32 - 1)
             });
             let stage = Stage::Chosen(cause);
-            self.entries[slot.index()] = Entry { since: NO_WRITE, stage, pad: true, ..Entry::of(lpn) };
+            self.entries[slot.index()] =
+                Entry { first_unflushed_write: NO_WRITE, stage, pad: true, ..Entry::of(lpn) };
             self.newest.insert(lpn, slot);
-            self.chosen_or_draining += 1;
             self.drain_queue.push(0, slot);
         }
         self.pads = pads;
@@ -411,7 +427,7 @@ impl WriteBuffer {
         self.entries[slot.index()].stage != Stage::Void
     }
 
-    /// Voids or drops the buffered versions older than that in `slot`. This version inherits their oldest `since`, and
+    /// Voids or drops the buffered versions older than that in `slot`. This version inherits their first unflushed write, and
     /// their epoch, so that flushes still wait.
     fn supersede(&mut self, slot: BufferSlot) {
         let mut next = self.entries[slot.index()].older_version.take();
@@ -426,7 +442,7 @@ impl WriteBuffer {
                 // It is being programmed.
                 continue;
             }
-            newer.since = newer.since.min(older.since);
+            newer.first_unflushed_write = newer.first_unflushed_write.min(older.first_unflushed_write);
             if !older.pad {
                 std::mem::swap(&mut newer.epoch, &mut older.epoch);
             }
@@ -482,12 +498,8 @@ impl WriteBuffer {
             !matches!(stage, Stage::Free | Stage::Clean | Stage::Dirty),
             "{stage:?} was not chosen"
         );
-        debug_assert!(
-            0 < self.draining && self.draining <= self.chosen_or_draining,
-            "only chosen units drain"
-        );
+        debug_assert!(self.draining > 0, "only units that drain are released");
         self.end_count(slot, now);
-        self.chosen_or_draining -= 1;
         self.draining -= 1;
         self.empty_slot(slot);
         if slot.0 >= self.slots {
@@ -503,8 +515,10 @@ impl WriteBuffer {
         let slot = self.newest.remove(&lpn)?;
         self.supersede(slot);
         let entry = &mut self.entries[slot.index()];
-        let unflushed =
-            Unflushed { since: std::mem::replace(&mut entry.since, NO_WRITE), epoch: entry.epoch };
+        let unflushed = Unflushed {
+            first_write: std::mem::replace(&mut entry.first_unflushed_write, NO_WRITE),
+            epoch: entry.epoch,
+        };
         match entry.stage {
             Stage::Chosen(_) => entry.stage = Stage::Void,
             Stage::Clean | Stage::Dirty => {
@@ -515,7 +529,7 @@ impl WriteBuffer {
             }
             _ => {}
         }
-        (unflushed.since != NO_WRITE).then_some(unflushed)
+        (unflushed.first_write != NO_WRITE).then_some(unflushed)
     }
 
     /// Closes the flush epoch: the flush waits for units written so far, not for later ones.
@@ -543,9 +557,9 @@ impl WriteBuffer {
     pub(crate) fn at_risk(&self) -> impl Iterator<Item = (Lpn, u64)> {
         let volatile = |entry: &&Entry| {
             matches!(entry.stage, Stage::Dirty | Stage::Chosen(_) | Stage::Programming)
-                && entry.since != NO_WRITE
+                && entry.first_unflushed_write != NO_WRITE
         };
-        self.entries.iter().filter(volatile).map(|entry| (entry.lpn, entry.since))
+        self.entries.iter().filter(volatile).map(|entry| (entry.lpn, entry.first_unflushed_write))
     }
 
     /// Removes the unit in `slot`, for which no operation waits any more; the caller adds the slot to those that are free.

@@ -9,6 +9,7 @@
 
 mod counters;
 mod idle;
+mod link_transfers;
 mod read;
 mod rebuild;
 mod replication;
@@ -31,8 +32,9 @@ use flashlane_device::{
     RequestId, SubmitError, TimeSplit,
 };
 use idle::IdleDies;
+use link_transfers::LinkTransfers;
 use read::ReadPath;
-use request::{HostRequest, LinkTransfers, pieces_of};
+use request::{RequestState, pieces_of};
 use translation::Translation;
 use write::WritePath;
 
@@ -41,7 +43,7 @@ pub struct Drive {
     config: DriveConfig,
     geometry: Geometry,
     transfers: LinkTransfers,
-    kernel: Kernel<HostRequest>,
+    kernel: Kernel<RequestState>,
     translation: Translation,
     volatile: Volatile,
 }
@@ -75,7 +77,7 @@ impl Volatile {
         }
     }
 
-    fn counts(&self, kernel: &Kernel<HostRequest>) -> Counts {
+    fn counts(&self, kernel: &Kernel<RequestState>) -> Counts {
         Counts {
             reads: self.reads.counts(),
             writes: self.writes.counts(kernel),
@@ -107,7 +109,7 @@ impl Drive {
         let transfers = LinkTransfers {
             unit_bytes: geometry.unit_bytes,
             whole_reads: config.compat.disksim.whole_reads,
-            completions_wait: config.compat.disksim.completions_wait,
+            completions_cross_link: config.compat.disksim.completions_wait,
         };
         let idle_gc = translation.has_idle_gc();
         Some(Self {
@@ -155,7 +157,7 @@ impl Drive {
     /// The host holds a command back no longer: the drive starts to serve it.
     fn start_command(&mut self, slot: RequestSlot) {
         self.kernel.charge(slot, Part::Queue);
-        match self.kernel.request(slot).request().operation {
+        match self.kernel.in_flight(slot).request().operation {
             Operation::Read => self.start_read(slot),
             Operation::Write => {
                 if self.acquire_lock_or_wait(LockMode::Write, slot) {
@@ -170,14 +172,14 @@ impl Drive {
     /// A write may send its data.
     fn start_write(&mut self, slot: RequestSlot) {
         self.kernel.charge(slot, Part::Queue);
-        let Request { offset_bytes, length_bytes, .. } = self.kernel.request(slot).request();
+        let Request { offset_bytes, length_bytes, .. } = self.kernel.in_flight(slot).request();
         self.translation.prefetch_place(self.lpn_at(offset_bytes));
         self.transfers.transfer_in(&mut self.kernel, slot, length_bytes);
     }
 
     /// The command and data of a write, or the command of a trim or flush, have crossed the link.
     fn data_received(&mut self, slot: RequestSlot) {
-        let request = self.kernel.request(slot).request();
+        let request = self.kernel.in_flight(slot).request();
         let unit_bytes = self.transfers.unit_bytes;
         match request.operation {
             Operation::Write => {
@@ -203,7 +205,7 @@ impl Drive {
     fn start_read(&mut self, slot: RequestSlot) {
         let Volatile { lock, reads, writes, .. } = &mut self.volatile;
         reads.count();
-        let request = &self.kernel.request(slot).request();
+        let request = &self.kernel.in_flight(slot).request();
         let locks = lock.is_some() && reads.needs_flash(request, writes, &self.translation);
         if !locks || self.acquire_lock_or_wait(LockMode::Read, slot) {
             self.read(slot);
@@ -213,7 +215,7 @@ impl Drive {
     /// Serves a read, and reads ahead of the host.
     fn read(&mut self, slot: RequestSlot) {
         self.kernel.charge(slot, Part::Queue);
-        let request = self.kernel.request(slot).request();
+        let request = self.kernel.in_flight(slot).request();
         let Volatile { reads, writes, .. } = &mut self.volatile;
         if reads.start(&mut self.kernel, writes, &mut self.translation, slot) {
             self.release_lock(LockMode::Read, slot);
@@ -258,13 +260,13 @@ impl Drive {
     /// Acquires the read/write lock for a request, or queues the request for it. Returns whether it is acquired.
     fn acquire_lock_or_wait(&mut self, mode: LockMode, slot: RequestSlot) -> bool {
         let Some(lock) = &mut self.volatile.lock else { return true };
-        self.kernel.request_mut(slot).start_locking();
+        self.kernel.in_flight_mut(slot).start_locking();
         lock.enter(mode, LockOwner::Request(slot))
     }
 
     /// Releases the read/write lock, if a request holds it.
     fn release_lock(&mut self, mode: LockMode, slot: RequestSlot) {
-        if self.kernel.request_mut(slot).end_locking() {
+        if self.kernel.in_flight_mut(slot).end_locking() {
             self.unlock(mode);
         }
     }
@@ -276,7 +278,7 @@ impl Drive {
         for &owner in &granted {
             match owner {
                 LockOwner::Readahead(lpn) => self.start_readahead(lpn),
-                LockOwner::Request(slot) => match self.kernel.request(slot).request().operation {
+                LockOwner::Request(slot) => match self.kernel.in_flight(slot).request().operation {
                     Operation::Read => self.read(slot),
                     _ => self.start_write(slot),
                 },
@@ -359,10 +361,10 @@ fn profile(config: &DriveConfig) -> Profile {
 }
 
 impl FrontEnd for Drive {
-    type State = HostRequest;
+    type State = RequestState;
 
     #[inline]
-    fn kernel(&mut self) -> &mut Kernel<HostRequest> {
+    fn kernel(&mut self) -> &mut Kernel<RequestState> {
         &mut self.kernel
     }
 
@@ -374,7 +376,7 @@ impl FrontEnd for Drive {
     fn transfer_ended(&mut self, transfer: Transfer) {
         let slot = transfer.request;
         match transfer.direction {
-            Direction::Out => self.transfers.units_done(&mut self.kernel, slot, transfer.units),
+            Direction::Out => self.transfers.complete_units(&mut self.kernel, slot, transfer.units),
             Direction::In => self.data_received(slot),
         }
         self.volatile.commands.transfer_ended();
@@ -395,12 +397,12 @@ impl FrontEnd for Drive {
         self.translation.watch_for_copies(&mut self.kernel, die);
     }
 
-    fn ends_timer(&mut self, event: Event, ticket: Ticket) -> bool {
+    fn claims_timer(&mut self, event: Event, ticket: Ticket) -> bool {
         match event {
             Event::DieIdle(die) => {
-                self.volatile.idle_dies.as_mut().is_some_and(|idle_dies| idle_dies.ends_timer(die, ticket))
+                self.volatile.idle_dies.as_mut().is_some_and(|idle_dies| idle_dies.claims_timer(die, ticket))
             }
-            _ => self.translation.ends_timer(event, ticket),
+            _ => self.translation.claims_timer(event, ticket),
         }
     }
 
@@ -479,7 +481,7 @@ impl Device for Drive {
 #[cfg(test)]
 impl Drive {
     fn in_flight(&self) -> u32 {
-        self.kernel.in_flight()
+        self.kernel.in_flight_count()
     }
 
     fn plane_of(&self, lpn: Lpn) -> Option<crate::ids::PlaneId> {

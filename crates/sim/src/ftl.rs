@@ -193,9 +193,9 @@ impl Ftl {
 
     /// Closes the flash pages that are written in part: each can be programmed once, so that what was left of it stays
     /// empty. Only page mapping has mapping units below a page. GC that is due by it is appended to `due`.
-    pub fn pad_open_pages(&mut self, due: &mut Vec<GcWork>) {
+    pub fn close_open_pages(&mut self, due: &mut Vec<GcWork>) {
         if let Self::Page(layer) = self {
-            layer.pad_open_pages(due);
+            layer.close_open_pages(due);
         }
     }
 

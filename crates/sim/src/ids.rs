@@ -50,7 +50,7 @@ ids! {
     Lpn;
     /// A physical number: of a mapping unit as the flash array stores it, `(plane * blocks + block) * block_units + unit`.
     Ppn;
-    /// A flash page of the array, as translation numbers it: [`Ppn`] by mapping units of a flash page.
+    /// A flash page of the array, as translation numbers it: [`Ppn`] divided by the mapping units of a flash page.
     FlashPage;
     /// An erase block, counted on its plane.
     BlockId;

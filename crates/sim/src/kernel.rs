@@ -114,8 +114,8 @@ pub(crate) struct Kernel<S> {
     flash: FlashArray,
     volatile: Volatile<S>,
     completed: Vec<Completion>,
-    /// Writes, except durable ones, that the buffer has wholly admitted or that have completed.
-    writes: u64,
+    /// The number of volatile writes: [`Kernel::volatile_writes`].
+    volatile_writes: u64,
     /// An empty list, kept to spare its allocation.
     finished: Vec<FlashOperation>,
     /// The accounts of requests, where their times are recorded.
@@ -141,7 +141,7 @@ impl<S> Kernel<S> {
                 host_idle: HostIdle::new(idle_drain.map(|time| time.0)),
             },
             completed: Vec::new(),
-            writes: 0,
+            volatile_writes: 0,
             finished: Vec::new(),
             accounts: None,
         }
@@ -168,7 +168,7 @@ impl<S> Kernel<S> {
 
     /// Requests in flight.
     #[cfg(test)]
-    pub(crate) fn in_flight(&self) -> u32 {
+    pub(crate) fn in_flight_count(&self) -> u32 {
         self.volatile.in_flight
     }
 
@@ -185,12 +185,12 @@ impl<S> Kernel<S> {
     }
 
     #[inline]
-    pub(crate) fn request(&self, slot: RequestSlot) -> &InFlight<S> {
+    pub(crate) fn in_flight(&self, slot: RequestSlot) -> &InFlight<S> {
         &self.volatile.requests[slot]
     }
 
     #[inline]
-    pub(crate) fn request_mut(&mut self, slot: RequestSlot) -> &mut InFlight<S> {
+    pub(crate) fn in_flight_mut(&mut self, slot: RequestSlot) -> &mut InFlight<S> {
         &mut self.volatile.requests[slot]
     }
 
@@ -307,13 +307,14 @@ impl<S> Kernel<S> {
         self.flash.enqueue_run(owner, unit, places, self.now, &mut self.volatile.events);
     }
 
-    /// Writes, except durable ones, that the buffer has wholly admitted or that have completed.
+    /// Returns the number of volatile writes, which are those that a power cut may lose: all but durable ones, from when the
+    /// buffer has wholly admitted them, or without a buffer from their completion.
     ///
-    /// [`flashlane_device::AtRisk`] numbers them by completion. A write that the buffer has still to admit has at least this
-    /// number there, since buffered writes complete in the order in which the buffer has them.
+    /// It is also the least number that a write can have which the buffer has still to admit: [`flashlane_device::AtRisk`]
+    /// numbers writes by completion, and buffered writes complete in the order in which the buffer has admitted them.
     #[inline]
-    pub(crate) fn writes(&self) -> u64 {
-        self.writes
+    pub(crate) fn volatile_writes(&self) -> u64 {
+        self.volatile_writes
     }
 
     /// Counts a write that the buffer has wholly admitted: a power cut could lose it.
@@ -321,7 +322,7 @@ impl<S> Kernel<S> {
         let request = &mut self.volatile.requests[slot];
         debug_assert!(request.is_volatile_write() && !request.counted);
         request.counted = true;
-        self.writes += 1;
+        self.volatile_writes += 1;
     }
 
     // Where the time of requests goes. Without accounts all of this does nothing.
@@ -415,7 +416,7 @@ impl<S> Kernel<S> {
     #[inline]
     fn push_completion(&mut self, slot: RequestSlot) {
         let request = &self.volatile.requests[slot];
-        self.writes += u64::from(request.is_volatile_write() && !request.counted);
+        self.volatile_writes += u64::from(request.is_volatile_write() && !request.counted);
         if let Some(accounts) = &mut self.accounts {
             accounts.completed(slot, request.id, self.now);
         }

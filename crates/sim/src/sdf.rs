@@ -126,7 +126,7 @@ impl Sdf {
     }
 
     fn complete(&mut self, slot: RequestSlot) {
-        let job = self.kernel.request(slot);
+        let job = self.kernel.in_flight(slot);
         self.units.ended(&job.request(), &job.outcome());
         self.kernel.complete(slot);
     }

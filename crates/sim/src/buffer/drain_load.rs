@@ -6,9 +6,9 @@ use flashlane_base::Instant;
 /// Why a unit drains from the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum DrainCause {
-    /// The buffer is filled above its high mark, or a write waits for a slot.
+    /// To make room: the buffer is filled above its high watermark, or a write waits for a slot.
     #[default]
-    Full,
+    Room,
     /// The host waits for a flush.
     Flush,
     /// The host has been idle.

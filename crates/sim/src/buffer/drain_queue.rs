@@ -21,6 +21,10 @@ impl DrainQueue {
         Self { queues: vec![VecDeque::new(); count], turn: 0, waiting: 0 }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.waiting
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.waiting == 0
     }

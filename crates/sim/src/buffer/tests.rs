@@ -49,7 +49,7 @@ fn bypassing_write_supersedes_buffered_versions() {
     let (chosen, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     let epoch = buffer.begin_flush();
     assert_eq!(buffer.admit(Lpn(0), Parts::WHOLE, 1, || None), Admission::New);
-    assert_eq!(buffer.forget(Lpn(0)), Some(Unflushed { since: 0, epoch }));
+    assert_eq!(buffer.forget(Lpn(0)), Some(Unflushed { first_write: 0, epoch }));
     assert_eq!(buffer.admit(Lpn(0), Parts::WHOLE, 2, || None), Admission::New);
     assert!(!buffer.is_wanted(chosen), "it would be programmed over what is newer");
 }
@@ -128,7 +128,7 @@ fn versions_reach_flash_in_order_and_before_their_flush_ends() {
             let said = buffer
                 .at_risk()
                 .map(|(_, since)| since)
-                .chain(unflushed.map(|unflushed| unflushed.since))
+                .chain(unflushed.map(|unflushed| unflushed.first_write))
                 .min();
             if let Some(first) = first_at_risk {
                 assert!(

@@ -1,7 +1,7 @@
 //! What a conventional drive counts, under the names that results have.
 
 use super::read::ReadCounts;
-use super::request::HostRequest;
+use super::request::RequestState;
 use super::translation::Translation;
 use super::write::WriteCounts;
 use crate::buffer::DrainCause;
@@ -17,7 +17,7 @@ pub(super) struct Counts {
 }
 
 /// All counters, in the order in which results have them.
-pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, counts: &Counts) -> Counters {
+pub(super) fn list(kernel: &Kernel<RequestState>, translation: &Translation, counts: &Counts) -> Counters {
     let Counts { reads, writes, lock_waits } = counts;
     let (flash, ftl, drains) = (kernel.flash().counters(), translation.counters(), &writes.drains);
     let programmed = ftl.host_units + ftl.moved_units + ftl.parity_units + ftl.left_empty_units;
@@ -47,7 +47,7 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
         ("buffer_writes_absorbed", writes.absorbed),
         ("buffer_stalls", writes.stalls),
         ("buffer_pages_drained", drains.units),
-        ("buffer_pages_drained_full", drains.units_for(DrainCause::Full)),
+        ("buffer_pages_drained_full", drains.units_for(DrainCause::Room)),
         ("buffer_pages_drained_flush", drains.units_for(DrainCause::Flush)),
         ("buffer_pages_drained_idle", drains.units_for(DrainCause::Idle)),
         ("buffer_pages_drained_batch", drains.units_for(DrainCause::Batch)),
@@ -65,7 +65,7 @@ pub(super) fn list(kernel: &Kernel<HostRequest>, translation: &Translation, coun
         ("bus_busy_ns", flash.bus_busy_ns),
         ("link_busy_ns", kernel.link().busy_ns()),
     ];
-    if translation.pads_pages() {
+    if translation.leaves_units_empty() {
         list.push(("pages_left_empty", ftl.left_empty_units));
     }
     translation.add_counters_of_mechanisms(&mut list);

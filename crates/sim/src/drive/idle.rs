@@ -27,7 +27,7 @@ impl IdleDies {
     }
 
     /// Whether an event ends the timer of `die`; see [`Timer::ends`].
-    pub(super) fn ends_timer(&mut self, die: DieId, ticket: Ticket) -> bool {
+    pub(super) fn claims_timer(&mut self, die: DieId, ticket: Ticket) -> bool {
         self.timers[die.index()].ends(ticket)
     }
 }

@@ -10,7 +10,8 @@
 //! of host reads would keep the request waiting for ever. For the same reason a readahead that has not begun is cancelled when
 //! its place in the cache is needed for another stream: those that a scan leaves behind would fill the cache for ever.
 
-use super::request::{HostRequest, LinkTransfers, pieces_of};
+use super::link_transfers::LinkTransfers;
+use super::request::{RequestState, pieces_of};
 use super::translation::Translation;
 use super::write::WritePath;
 use crate::cache::{Hit, ReadCache};
@@ -95,13 +96,13 @@ impl ReadPath {
     /// nothing has to come from flash.
     pub(super) fn start(
         &mut self,
-        kernel: &mut Kernel<HostRequest>,
+        kernel: &mut Kernel<RequestState>,
         writes: &mut WritePath,
         translation: &mut Translation,
         slot: RequestSlot,
     ) -> bool {
         let unit_bytes = self.transfers.unit_bytes;
-        let request = kernel.request(slot).request();
+        let request = kernel.in_flight(slot).request();
         let (mut units, mut ready, mut ready_bytes, mut from_flash) = (0, 0, 0, 0);
         for piece in pieces_of(&request, unit_bytes) {
             units += 1;
@@ -140,7 +141,7 @@ impl ReadPath {
             translation.read_for_host(kernel, slot, plane, piece.lpn, u64::from(piece.bytes));
         }
         self.counts.units += u64::from(units);
-        kernel.request_mut(slot).start_reading(units, from_flash);
+        kernel.in_flight_mut(slot).start_reading(units, from_flash);
         if ready > 0 {
             self.transfers.transfer_out(kernel, slot, ready, ready_bytes);
         }
@@ -151,22 +152,22 @@ impl ReadPath {
     #[inline]
     pub(super) fn units_read(
         &mut self,
-        kernel: &mut Kernel<HostRequest>,
+        kernel: &mut Kernel<RequestState>,
         writes: &mut WritePath,
         slot: RequestSlot,
         read: &Read,
     ) -> bool {
         if read.unreadable {
             self.counts.unreadable += 1;
-            kernel.request_mut(slot).fail(Failure::Unreadable);
+            kernel.in_flight_mut(slot).fail(Failure::Unreadable);
         } else if writes.keeps_reads() {
-            let Request { offset_bytes, length_bytes, .. } = kernel.request(slot).request();
+            let Request { offset_bytes, length_bytes, .. } = kernel.in_flight(slot).request();
             let unit_bytes = self.transfers.unit_bytes;
             let piece = piece(read.lpn, offset_bytes, offset_bytes + length_bytes, unit_bytes);
             writes.fill_clean(read.lpn, piece.touched(unit_bytes));
         }
         self.transfers.transfer_out(kernel, slot, read.units, read.bus_bytes);
-        kernel.request_mut(slot).units_read(read.units)
+        kernel.in_flight_mut(slot).units_read(read.units)
     }
 
     /// Asks the readahead policy what to read from flash after a read. Returns those mapping units that are not on their way
@@ -174,7 +175,7 @@ impl ReadPath {
     /// cancelled for want of room in the cache.
     pub(super) fn units_to_read_ahead(
         &mut self,
-        kernel: &mut Kernel<HostRequest>,
+        kernel: &mut Kernel<RequestState>,
         request: &Request,
         writes: &WritePath,
         translation: &Translation,
@@ -217,7 +218,7 @@ impl ReadPath {
     /// Reads a mapping unit ahead of the host. Returns false where it was trimmed since it was chosen.
     pub(super) fn start_readahead(
         &self,
-        kernel: &mut Kernel<HostRequest>,
+        kernel: &mut Kernel<RequestState>,
         translation: &mut Translation,
         lpn: Lpn,
     ) -> bool {
@@ -229,7 +230,7 @@ impl ReadPath {
     }
 
     /// A mapping unit has been read ahead: the reads that wait for it get it.
-    pub(super) fn readahead_done(&mut self, kernel: &mut Kernel<HostRequest>, lpn: Lpn) {
+    pub(super) fn readahead_done(&mut self, kernel: &mut Kernel<RequestState>, lpn: Lpn) {
         let Some((_, cache)) = &mut self.readahead else { return };
         for (slot, bytes) in cache.fetched(lpn) {
             kernel.charge_wait(slot);

@@ -16,7 +16,7 @@
 //!
 //! Invariant: a rebuild stays until all flash reads of its own have ended, and completes then, once.
 
-use super::request::HostRequest;
+use super::request::RequestState;
 use crate::config::{DriveConfig, Rebuilding};
 use crate::ftl::Ftl;
 use crate::ids::{PlaneId, RebuildSlot};
@@ -61,7 +61,7 @@ pub(super) struct Rebuilder {
     row: Vec<PlaneId>,
 }
 
-type DriveKernel = Kernel<HostRequest>;
+type DriveKernel = Kernel<RequestState>;
 
 impl Rebuilder {
     /// `None` where reads are not rebuilt. Requires: `config` is validated.

@@ -36,7 +36,7 @@ mod dies;
 mod hedge;
 mod versions;
 
-use super::request::HostRequest;
+use super::request::RequestState;
 use crate::config::DriveConfig;
 use crate::event::{Event, Ticket, Timer};
 use crate::ftl::{Ftl, Placed, Released};
@@ -83,7 +83,7 @@ pub(super) struct Replicator {
     freed: Vec<Slot>,
 }
 
-type DriveKernel = Kernel<HostRequest>;
+type DriveKernel = Kernel<RequestState>;
 
 impl Replicator {
     /// The manager of a drive without copies; `None` where it does not replicate. Requires: `config` is validated.

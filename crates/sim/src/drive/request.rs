@@ -11,13 +11,11 @@
 //! A *bypass* is a write that bypasses the buffer, or that of a drive without one. The mapping units of a buffered
 //! write have states of their own in the buffer (`crate::buffer`) until they are durable.
 
-use crate::host::{Direction, Transfer};
-use crate::ids::RequestSlot;
-use crate::kernel::{InFlight, Kernel};
+use crate::kernel::InFlight;
 use crate::pieces::{Piece, pieces};
 use flashlane_device::Request;
 
-/// What a buffered write has left to do: it counts as one mapping unit on the way to the host.
+/// What a buffered write has left to do: on the way to the host its acknowledgement counts as one mapping unit.
 pub(super) const ACKNOWLEDGEMENT: u32 = 1;
 
 /// Where a request stands.
@@ -51,18 +49,18 @@ pub(super) enum State {
     Flushing { epoch: u64 },
 }
 
-/// What the drive keeps of a request in flight.
+/// What the drive keeps of a request in flight: where it stands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct HostRequest {
+pub(crate) struct RequestState {
     state: State,
     /// Whether it holds the read/write lock or waits for it.
     locks: bool,
 }
 
 /// A request of a conventional drive.
-pub(super) type DriveRequest = InFlight<HostRequest>;
+pub(super) type DriveRequest = InFlight<RequestState>;
 
-impl Default for HostRequest {
+impl Default for RequestState {
     #[inline]
     fn default() -> Self {
         Self { state: State::Queued, locks: false }
@@ -165,7 +163,7 @@ impl DriveRequest {
     /// Mapping units are done. Returns whether they were the last; those of a bypassing write make it durable. Buffered →
     /// acknowledged.
     #[inline]
-    fn units_done(&mut self, units: u32) -> bool {
+    pub(super) fn end_units(&mut self, units: u32) -> bool {
         match &mut self.state.state {
             State::Reading { left, .. } => {
                 debug_assert!(*left >= units, "each unit is done once");
@@ -203,7 +201,7 @@ impl DriveRequest {
 
     /// Keeps mapping units and bytes of a read back. Returns all of them once it has the whole read.
     #[inline]
-    fn gather(&mut self, units: u32, bytes: u64) -> Option<(u32, u64)> {
+    pub(super) fn gather(&mut self, units: u32, bytes: u64) -> Option<(u32, u64)> {
         let State::Reading { left, unsent, unsent_bytes, .. } = &mut self.state.state else {
             unreachable!("only reads are delivered")
         };
@@ -216,65 +214,4 @@ impl DriveRequest {
 /// The parts of a request in the mapping units that it touches.
 pub(super) fn pieces_of(request: &Request, unit_bytes: u64) -> impl Iterator<Item = Piece> + use<> {
     pieces(request.offset_bytes, request.length_bytes, unit_bytes)
-}
-
-/// What crosses the link of a request: its command and data, a read unit by unit or as a whole, and its completion.
-#[derive(Clone, Copy)]
-pub(super) struct LinkTransfers {
-    pub(super) unit_bytes: u64,
-    /// Whether a read crosses the link in one piece.
-    pub(super) whole_reads: bool,
-    /// Whether completions of writes cross the link.
-    pub(super) completions_wait: bool,
-}
-
-impl LinkTransfers {
-    /// Sends a command over the link, with `bytes` of data.
-    #[inline]
-    pub(super) fn transfer_in(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, bytes: u64) {
-        let request = kernel.request_mut(slot);
-        request.start_transfer();
-        let start = request.request().offset_bytes % self.unit_bytes;
-        let carried = if bytes == 0 { 0 } else { (start + bytes).div_ceil(self.unit_bytes) as u32 };
-        kernel.send(Transfer { request: slot, units: 0, direction: Direction::In }, bytes, carried);
-    }
-
-    /// Sends mapping units of a read to the host: at once, or with the last of them.
-    #[inline]
-    pub(super) fn transfer_out(
-        &self,
-        kernel: &mut Kernel<HostRequest>,
-        slot: RequestSlot,
-        units: u32,
-        bytes: u64,
-    ) {
-        let (units, bytes) = match self.whole_reads {
-            false => (units, bytes),
-            true => match kernel.request_mut(slot).gather(units, bytes) {
-                Some(all) => all,
-                None => return,
-            },
-        };
-        let carried = if bytes > 0 { units } else { 0 };
-        kernel.send(Transfer { request: slot, units, direction: Direction::Out }, bytes, carried);
-    }
-
-    /// Mapping units of a write are durable, or the firmware acknowledges all of it ([`ACKNOWLEDGEMENT`]).
-    #[inline]
-    pub(super) fn write_units_done(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, units: u32) {
-        if self.completions_wait && kernel.request(slot).is_rest(units) {
-            // The completion stands for these units, but carries no data.
-            kernel.send(Transfer { request: slot, units, direction: Direction::Out }, 0, 0);
-        } else {
-            self.units_done(kernel, slot, units);
-        }
-    }
-
-    /// Mapping units of a request are done; with the last of them it completes.
-    #[inline]
-    pub(super) fn units_done(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, units: u32) {
-        if kernel.request_mut(slot).units_done(units) {
-            kernel.complete(slot);
-        }
-    }
 }

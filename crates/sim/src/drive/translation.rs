@@ -13,7 +13,7 @@
 
 use super::rebuild::Rebuilder;
 use super::replication::{CopyPlaced, Replicator};
-use super::request::HostRequest;
+use super::request::RequestState;
 use super::rotation::Rotation;
 use crate::config::{DeferGc, DriveConfig};
 use crate::event::{Event, Ticket};
@@ -128,13 +128,14 @@ impl Translation {
     }
 
     /// Returns whether flash pages can be programmed in part, and what is left of them stays empty.
-    pub(super) fn pads_pages(&self) -> bool {
+    pub(super) fn leaves_units_empty(&self) -> bool {
         self.units_per_page > 1
     }
 
     /// Closes the flash pages that are programmed in part.
-    pub(super) fn pad_open_pages(&mut self, kernel: &mut Kernel<HostRequest>) {
-        self.ftl.pad_open_pages(&mut self.due_gc);
+    pub(super) fn close_open_pages(&mut self, kernel: &mut Kernel<RequestState>) {
+        debug_assert!(self.due_gc.is_empty(), "GC is queued in the call that makes it due");
+        self.ftl.close_open_pages(&mut self.due_gc);
         if !self.due_gc.is_empty() {
             self.enqueue_with_gc(kernel, None);
         }
@@ -191,7 +192,7 @@ impl Translation {
     #[inline]
     pub(super) fn read_for_host(
         &mut self,
-        kernel: &mut Kernel<HostRequest>,
+        kernel: &mut Kernel<RequestState>,
         slot: RequestSlot,
         plane: PlaneId,
         lpn: Lpn,
@@ -215,7 +216,7 @@ impl Translation {
     /// Reads `bytes` of a mapping unit that a write leaves out.
     pub(super) fn read_rest(
         &mut self,
-        kernel: &mut Kernel<HostRequest>,
+        kernel: &mut Kernel<RequestState>,
         owner: Owner,
         plane: PlaneId,
         lpn: Lpn,
@@ -228,7 +229,7 @@ impl Translation {
     /// Reads a mapping unit ahead of the host.
     pub(super) fn read_ahead(
         &mut self,
-        kernel: &mut Kernel<HostRequest>,
+        kernel: &mut Kernel<RequestState>,
         class: Class,
         plane: PlaneId,
         lpn: Lpn,
@@ -238,7 +239,7 @@ impl Translation {
     }
 
     /// Reports an access to replication that it does not serve.
-    fn note_access(&mut self, kernel: &Kernel<HostRequest>, plane: PlaneId) {
+    fn note_access(&mut self, kernel: &Kernel<RequestState>, plane: PlaneId) {
         if let Some(replicator) = &mut self.replicator {
             replicator.access(kernel.flash().die_of(plane), kernel.now());
         }
@@ -252,7 +253,7 @@ impl Translation {
     #[inline]
     pub(super) fn program(
         &mut self,
-        kernel: &mut Kernel<HostRequest>,
+        kernel: &mut Kernel<RequestState>,
         owner: Owner,
         lpn: Lpn,
         assigned: Option<PlaneId>,
@@ -280,7 +281,7 @@ impl Translation {
     #[inline]
     fn enqueue_placed(
         &mut self,
-        kernel: &mut Kernel<HostRequest>,
+        kernel: &mut Kernel<RequestState>,
         program: Operation,
         place: Placed,
         may_wait: bool,
@@ -300,7 +301,7 @@ impl Translation {
     /// [`NoRoom`] where no block is left to write to.
     pub(super) fn program_run(
         &mut self,
-        kernel: &mut Kernel<HostRequest>,
+        kernel: &mut Kernel<RequestState>,
         slot: RequestSlot,
         units: &mut Range<u32>,
     ) -> Result<(), NoRoom> {
@@ -336,7 +337,7 @@ impl Translation {
     }
 
     /// Programs mapping units from `first` on in these places.
-    fn enqueue_run(&self, kernel: &mut Kernel<HostRequest>, owner: Owner, first: Lpn, places: &[Placed]) {
+    fn enqueue_run(&self, kernel: &mut Kernel<RequestState>, owner: Owner, first: Lpn, places: &[Placed]) {
         if kernel.flash().joins_programs() {
             let Some(&place) = places.first() else { return };
             debug_assert!(places.iter().all(|place| place.parity.is_none()), "parity refuses copyback");
@@ -366,7 +367,7 @@ impl Translation {
 
     /// Programs the parity of the row that a mapping unit has completed, if it has.
     #[inline]
-    fn enqueue_parity(&self, kernel: &mut Kernel<HostRequest>, place: Placed, may_wait: bool) {
+    fn enqueue_parity(&self, kernel: &mut Kernel<RequestState>, place: Placed, may_wait: bool) {
         if let Some(plane) = place.parity {
             let parity = Placed { plane, fills_block: false, ..place };
             kernel.enqueue(self.program_operation(Owner::None, Lpn::NONE, parity, may_wait));
@@ -377,7 +378,7 @@ impl Translation {
     /// block before was opened, then the program, then other GC. All have the class of a host write, so that no rank
     /// reorders them.
     #[cold]
-    fn enqueue_with_gc(&mut self, kernel: &mut Kernel<HostRequest>, program: Option<Operation>) {
+    fn enqueue_with_gc(&mut self, kernel: &mut Kernel<RequestState>, program: Option<Operation>) {
         let mut due = std::mem::take(&mut self.due_gc);
         if self.defer == Defer::BehindHost {
             due.iter().for_each(|gc| kernel.promote_gc(gc.plane));
@@ -415,7 +416,7 @@ impl Translation {
     /// Queues the GC that has its turn after a change of the rotation, where GC rotates.
     fn rotate(
         &mut self,
-        kernel: &mut Kernel<HostRequest>,
+        kernel: &mut Kernel<RequestState>,
         change: impl FnOnce(&mut Rotation, &mut Vec<GcWork>) -> Option<TurnId>,
     ) {
         let Some(rotation) = &mut self.rotation else { return };
@@ -436,7 +437,7 @@ impl Translation {
     /// as the owner of that access knows it.
     pub(super) fn finished(
         &mut self,
-        kernel: &mut Kernel<HostRequest>,
+        kernel: &mut Kernel<RequestState>,
         operation: &Operation,
     ) -> Option<Operation> {
         match operation.owner {
@@ -457,7 +458,7 @@ impl Translation {
     }
 
     /// Whether an event of a mechanism ends its timer; otherwise it is stale.
-    pub(super) fn ends_timer(&mut self, event: Event, ticket: Ticket) -> bool {
+    pub(super) fn claims_timer(&mut self, event: Event, ticket: Ticket) -> bool {
         let replicator = self.replicator.as_mut().expect("only replication has these timers");
         match event {
             Event::HedgeDeadline(slot) => replicator.ends_deadline(slot, ticket),
@@ -467,7 +468,7 @@ impl Translation {
     }
 
     /// The timer of a mechanism has ended.
-    pub(super) fn timer_ended(&mut self, kernel: &mut Kernel<HostRequest>, event: Event) {
+    pub(super) fn timer_ended(&mut self, kernel: &mut Kernel<RequestState>, event: Event) {
         match event {
             Event::HedgeDeadline(slot) => self.hedge_deadline(kernel, slot),
             Event::CopyDue(die) => self.write_next_copy(kernel, die),
@@ -476,7 +477,7 @@ impl Translation {
     }
 
     /// The deadline of a hedged access has passed.
-    fn hedge_deadline(&mut self, kernel: &mut Kernel<HostRequest>, slot: HedgeSlot) {
+    fn hedge_deadline(&mut self, kernel: &mut Kernel<RequestState>, slot: HedgeSlot) {
         let replicator = self.replicator.as_mut().expect("only its accesses have deadlines");
         if let Some(die) = replicator.deadline_passed(kernel, &self.ftl, slot) {
             self.write_next_copy(kernel, die);
@@ -485,7 +486,7 @@ impl Translation {
 
     /// Operations of a die have ended: where it is idle it can take copies.
     #[inline]
-    pub(super) fn watch_for_copies(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
+    pub(super) fn watch_for_copies(&mut self, kernel: &mut Kernel<RequestState>, die: DieId) {
         if let Some(replicator) = &mut self.replicator
             && kernel.flash().is_idle(die, kernel.now())
         {
@@ -495,7 +496,7 @@ impl Translation {
     }
 
     /// Writes the copy that is due on a die, if it was idle for long enough.
-    fn write_next_copy(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
+    fn write_next_copy(&mut self, kernel: &mut Kernel<RequestState>, die: DieId) {
         let Some(replicator) = &mut self.replicator else { return };
         if let Some(copy) = replicator.next_copy(kernel, &mut self.ftl, die, &mut self.due_gc) {
             let CopyPlaced { place, lpn } = copy;
@@ -524,7 +525,7 @@ impl Translation {
     // GC to flash operations.
 
     /// Garbage-collects a block of each plane of an idle die that is short of free blocks.
-    pub(super) fn enqueue_idle_gc(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
+    pub(super) fn enqueue_idle_gc(&mut self, kernel: &mut Kernel<RequestState>, die: DieId) {
         let planes = self.planes_per_die;
         let mut due = std::mem::take(&mut self.due_gc);
         for plane in die.0 * planes..(die.0 + 1) * planes {
@@ -536,7 +537,7 @@ impl Translation {
     }
 
     /// Turns GC that the translation layer did into flash operations.
-    fn enqueue_gc(&self, kernel: &mut Kernel<HostRequest>, gc: &GcWork, scheduling: GcScheduling) {
+    fn enqueue_gc(&self, kernel: &mut Kernel<RequestState>, gc: &GcWork, scheduling: GcScheduling) {
         let GcWork { plane, planes, mut moves, summaries, erases, is_paced_step, .. } = *gc;
         if self.moves_in_runs {
             // The end of GC is that of what follows its moves.
@@ -559,7 +560,7 @@ impl Translation {
     /// Queues the moves of GC on a number of planes as reads, then programs, which overlap as the host's do.
     fn enqueue_moves(
         &self,
-        kernel: &mut Kernel<HostRequest>,
+        kernel: &mut Kernel<RequestState>,
         plane: PlaneId,
         planes: u32,
         moves: u32,

@@ -1,33 +1,35 @@
 //! The path of a write: over the link, into the buffer or bypassing it, to flash. Trims and flushes, too.
 //!
 //! ```text
-//! Drive::submit ─> Kernel::accept … the host's submission … send_command ─> start_command ─> start_write
-//!          … the link … data_received
-//! store ─┬─ into the buffer: admit, start_acknowledgement … acknowledge ──> completion
+//! Drive::submit ─> Kernel::accept … the host's submission … submitted ─> send_command
+//!          ─> start_command ─> start_write
+//!          … the link … transfer_ended ─> data_received
+//! store ─┬─ into the buffer: admit, start_acknowledgement … buffer_latency_over ─> acknowledge ──> completion
 //!        │                   drain: write_unit (read missing parts), program … drained: release the slot
 //!        └─ bypass: write_bypassing: write_unit (read missing parts), program … programmed ──> completion
 //!           of a drive without a buffer: units written in part like these, whole ones by program_run:
 //!           Translation::program_run ─> Ftl::place_run, Kernel::enqueue_run
 //! program: Translation::program ─> Ftl::place (runs GC in the tables: `ftl::page::gc`),
 //!          Kernel::enqueue, or where GC is due enqueue_with_gc: GC that must precede, the program, other GC
-//!          … the flash array … Drive::flash_operation_finished
+//!          … the flash array … flash_finished ─> Drive::flash_operation_finished
 //! ```
 //!
-//! "…" is time, the flash array that of `crate::nand`. The command of a write crosses the link with its data, that of a read
-//! with the first mapping units that it returns; a trim or flush sends it alone. So a read starts, and a write waits for the
-//! read/write lock, before the command has crossed the link. The functions of [`Drive`](super::Drive) are in `drive`, those of
-//! the kernel in `crate::kernel`, all others of the first two paths here. The states of the request stand in `request`, those
-//! of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns the buffer and the requests that wait for it; it uses the
-//! kernel for time, link and flash, and the translation for places. Calls of the kernel with *charge* or *account* in their
-//! name record where time goes, and change nothing else. Where the buffer's policy keeps units that were read,
-//! [`ReadPath`](super::read::ReadPath) fills the buffer, too.
+//! "…" is time, the flash array that of `crate::nand`; after it the kernel calls a function of `FrontEnd`. The command of a
+//! write crosses the link with its data, that of a read with the first mapping units that it returns; a trim or flush sends it
+//! alone. So a read starts, and a write waits for the read/write lock, before the command has crossed the link. The functions
+//! of [`Drive`](super::Drive) are in `drive`, those of the kernel in `crate::kernel`, all others of the first two paths here.
+//! The states of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns the
+//! buffer and the requests that wait for it; it uses the kernel for time, link and flash, and the translation for places. Calls
+//! of the kernel with *charge* or *account* in their name record where time goes, and change nothing else. Where the buffer's
+//! policy keeps units that were read, [`ReadPath`](super::read::ReadPath) fills the buffer, too.
 //!
 //! Invariants:
 //! - writes that wait for room in the buffer get it in order of arrival;
 //! - a flush completes once no write before it is in the buffer, or bypasses it and is not durable;
 //! - a mapping unit that a write has bypassed is at risk until that write is durable.
 
-use super::request::{ACKNOWLEDGEMENT, HostRequest, LinkTransfers, pieces_of};
+use super::link_transfers::LinkTransfers;
+use super::request::{RequestState, pieces_of};
 use super::translation::Translation;
 use crate::buffer::{Admission, DrainCause, DrainCounters, Unflushed, WriteBuffer};
 use crate::config::{Admit, DriveConfig};
@@ -69,8 +71,8 @@ pub(super) struct WritePath {
     lost_slots: Vec<BufferSlot>,
     /// Flushes that wait for the buffer.
     flushing: Vec<RequestSlot>,
-    /// A flush has completed: flash pages that it had programmed in part are still to be closed.
-    has_open_pages: bool,
+    /// A flush has completed: flash pages that are programmed in part are still to be closed.
+    close_pages_due: bool,
     /// Mapping units that were in the buffer when a write bypassed it that is not durable yet.
     bypassed: BTreeMap<Lpn, Bypassed>,
     counts: WriteCounts,
@@ -86,7 +88,7 @@ struct Bypassed {
     by: RequestSlot,
 }
 
-type DriveKernel = Kernel<HostRequest>;
+type DriveKernel = Kernel<RequestState>;
 
 impl WritePath {
     /// A write path with an empty buffer whose counters start at `counts`. Requires: `config` is validated.
@@ -105,7 +107,7 @@ impl WritePath {
             stalled: VecDeque::new(),
             lost_slots: Vec::new(),
             flushing: Vec::new(),
-            has_open_pages: false,
+            close_pages_due: false,
             bypassed: BTreeMap::new(),
             counts,
             flushed: Vec::new(),
@@ -115,7 +117,7 @@ impl WritePath {
     pub(super) fn counts(&self, kernel: &DriveKernel) -> WriteCounts {
         let Some(buffer) = &self.buffer else { return self.counts };
         let stalled = self.stalled.iter().map(|&slot| {
-            let write = kernel.request(slot);
+            let write = kernel.in_flight(slot);
             let units = pieces_of(&write.request(), self.transfers.unit_bytes).count();
             units as u64 - u64::from(write.admitted_units())
         });
@@ -127,7 +129,7 @@ impl WritePath {
     /// Mapping units of which some write has completed and is not on flash, each with the number of the first such write.
     pub(super) fn at_risk(&self) -> impl Iterator<Item = (Lpn, u64)> {
         let buffered = self.buffer.iter().flat_map(WriteBuffer::at_risk);
-        let bypassed = self.bypassed.iter().map(|(&lpn, bypassed)| (lpn, bypassed.lost.since));
+        let bypassed = self.bypassed.iter().map(|(&lpn, bypassed)| (lpn, bypassed.lost.first_write));
         buffered.chain(bypassed)
     }
 
@@ -174,15 +176,15 @@ impl WritePath {
         translation: &mut Translation,
         slot: RequestSlot,
     ) {
-        let write = kernel.request(slot).request();
+        let write = kernel.in_flight(slot).request();
         let units = pieces_of(&write, self.transfers.unit_bytes).count() as u32;
         self.counts.writes += 1;
         self.counts.units += u64::from(units);
         if self.buffer.is_none() || self.bypasses(&write) {
-            kernel.request_mut(slot).start_programming(units);
+            kernel.in_flight_mut(slot).start_programming(units);
             return self.write_bypassing(kernel, translation, slot);
         }
-        kernel.request_mut(slot).start_admission();
+        kernel.in_flight_mut(slot).start_admission();
         if self.stalled.is_empty() && self.admit(kernel, translation, slot) {
             self.start_acknowledgement(kernel, slot);
         } else {
@@ -203,13 +205,13 @@ impl WritePath {
     /// Admits a write's mapping units to the buffer as far as there is room. Returns whether all of them are in.
     fn admit(&mut self, kernel: &mut DriveKernel, translation: &mut Translation, slot: RequestSlot) -> bool {
         let unit_bytes = self.transfers.unit_bytes;
-        let number = kernel.writes();
-        let write = kernel.request_mut(slot);
+        let write_number = kernel.volatile_writes();
+        let write = kernel.in_flight_mut(slot);
         let Request { offset_bytes, length_bytes, .. } = write.request();
         let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");
         for piece in pieces_after(write.admitted_units(), offset_bytes, length_bytes, unit_bytes) {
             let assign = || translation.assign(piece.lpn);
-            match buffer.admit(piece.lpn, piece.covered(unit_bytes), number, assign) {
+            match buffer.admit(piece.lpn, piece.covered(unit_bytes), write_number, assign) {
                 Admission::New => {}
                 Admission::Absorbed => self.counts.absorbed += 1,
                 Admission::Full => return false,
@@ -222,7 +224,7 @@ impl WritePath {
     /// The buffer has all mapping units of a write, which is acknowledged after the buffer's latency.
     fn start_acknowledgement(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
         kernel.count_volatile_write(slot);
-        kernel.request_mut(slot).end_admission();
+        kernel.in_flight_mut(slot).end_admission();
         if self.latency.is_zero() {
             self.acknowledge(kernel, slot);
         } else {
@@ -233,15 +235,15 @@ impl WritePath {
     /// Acknowledges a write that is in the buffer.
     pub(super) fn acknowledge(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
         kernel.charge(slot, Part::Buffer);
-        self.transfers.write_units_done(kernel, slot, ACKNOWLEDGEMENT);
+        self.transfers.acknowledged(kernel, slot);
     }
 
     // From the buffer to flash.
 
     /// Sends mapping units from the buffer to flash, as many as should be on their way.
     pub(super) fn drain(&mut self, kernel: &mut DriveKernel, translation: &mut Translation) {
-        if std::mem::take(&mut self.has_open_pages) {
-            translation.pad_open_pages(kernel);
+        if std::mem::take(&mut self.close_pages_due) {
+            translation.close_open_pages(kernel);
         }
         loop {
             // Without a block left to write to, units leave the buffer as fast as they are chosen.
@@ -269,7 +271,7 @@ impl WritePath {
         if !self.flushing.is_empty() {
             Some(DrainCause::Flush)
         } else if !self.stalled.is_empty() {
-            Some(DrainCause::Full)
+            Some(DrainCause::Room)
         } else {
             kernel.host_is_idle().then_some(DrainCause::Idle)
         }
@@ -327,7 +329,7 @@ impl WritePath {
         slot: RequestSlot,
     ) {
         let unit_bytes = self.transfers.unit_bytes;
-        let write = kernel.request(slot).request();
+        let write = kernel.in_flight(slot).request();
         let owner = Owner::Request(slot);
         if self.buffer.is_none() {
             // The mapping units that it covers wholly go in one run.
@@ -348,7 +350,7 @@ impl WritePath {
                 if let Some(unflushed) = buffer.forget(piece.lpn) {
                     let first = Bypassed { lost: unflushed, by: slot };
                     let bypassed = self.bypassed.entry(piece.lpn).or_insert(first);
-                    bypassed.lost.since = bypassed.lost.since.min(unflushed.since);
+                    bypassed.lost.first_write = bypassed.lost.first_write.min(unflushed.first_write);
                     bypassed.lost.epoch = bypassed.lost.epoch.min(unflushed.epoch);
                     bypassed.by = slot;
                 }
@@ -376,7 +378,7 @@ impl WritePath {
         if !self.bypassed.is_empty() {
             self.bypass_completed(kernel, program.lpn, slot);
         }
-        self.transfers.write_units_done(kernel, slot, program.units);
+        self.transfers.units_durable(kernel, slot, program.units);
     }
 
     /// A write that may have bypassed a buffered mapping unit is durable there, or failed.
@@ -439,13 +441,13 @@ impl WritePath {
         match owner {
             Owner::Request(slot) => {
                 self.bypass_completed(kernel, lpn, slot);
-                kernel.request_mut(slot).fail(Failure::WornOut);
-                self.transfers.units_done(kernel, slot, 1);
+                kernel.in_flight_mut(slot).fail(Failure::WornOut);
+                self.transfers.complete_units(kernel, slot, 1);
             }
             Owner::Drain(slot) => {
                 self.counts.lost += 1;
                 for &request in self.flushing.iter().chain(&self.stalled) {
-                    kernel.request_mut(request).fail(Failure::WornOut);
+                    kernel.in_flight_mut(request).fail(Failure::WornOut);
                 }
                 self.lost_slots.push(slot);
             }
@@ -464,7 +466,7 @@ impl WritePath {
     ) {
         self.counts.trims += 1;
         let (_, units, _) = {
-            let Request { offset_bytes, length_bytes, .. } = kernel.request(slot).request();
+            let Request { offset_bytes, length_bytes, .. } = kernel.in_flight(slot).request();
             split(offset_bytes, length_bytes, self.transfers.unit_bytes)
         };
         for lpn in units.map(Lpn) {
@@ -487,7 +489,7 @@ impl WritePath {
         self.counts.flushes += 1;
         // Without a buffer every completed write is on flash.
         let Some(buffer) = &mut self.buffer else { return kernel.complete(slot) };
-        kernel.request_mut(slot).start_flushing(buffer.begin_flush());
+        kernel.in_flight_mut(slot).start_flushing(buffer.begin_flush());
         self.flushing.push(slot);
         self.end_flushes(kernel);
         self.drain(kernel, translation);
@@ -501,7 +503,7 @@ impl WritePath {
         }
         let mut done = std::mem::take(&mut self.flushed);
         self.flushing.retain(|&slot| {
-            let epoch = kernel.request(slot).flush_epoch();
+            let epoch = kernel.in_flight(slot).flush_epoch();
             let flushed = buffer.is_flushed(epoch)
                 && self.bypassed.values().all(|bypassed| bypassed.lost.epoch > epoch);
             if flushed {
@@ -509,7 +511,7 @@ impl WritePath {
             }
             !flushed
         });
-        self.has_open_pages |= !done.is_empty();
+        self.close_pages_due |= !done.is_empty();
         for slot in done.drain(..) {
             kernel.charge_wait(slot);
             kernel.complete(slot);

@@ -432,7 +432,7 @@ impl PageMapped {
 
     /// Leaves empty what is left of the flash page that the host's next unit on each plane would go to. GC that is due by it
     /// is appended to `due`: it keeps up with what is left empty as with what is written.
-    pub fn pad_open_pages(&mut self, due: &mut Vec<GcWork>) {
+    pub fn close_open_pages(&mut self, due: &mut Vec<GcWork>) {
         let page_units = self.geometry.units_per_page;
         if page_units == 1 {
             return;

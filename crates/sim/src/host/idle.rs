@@ -44,7 +44,7 @@ impl HostIdle {
     }
 
     /// Whether an event ends the timer, so that the host is idle; see [`Timer::ends`].
-    pub(crate) fn ends_timer(&mut self, ticket: Ticket) -> bool {
+    pub(crate) fn claims_timer(&mut self, ticket: Ticket) -> bool {
         let ends = self.timer.ends(ticket);
         self.idle |= ends;
         ends

@@ -36,12 +36,12 @@ pub(crate) struct Link {
     duplex: bool,
     commands: [Duration; 2],
     page_command: Duration,
-    lanes: [Lane; 2],
+    directions: [LinkDirection; 2],
     busy_ns: u64,
 }
 
 #[derive(Clone, Default)]
-struct Lane {
+struct LinkDirection {
     free_at: Instant,
     under_way: VecDeque<(Instant, Transfer)>,
 }
@@ -53,7 +53,7 @@ impl Link {
             duplex: config.duplex,
             commands: [config.read_command.0, config.write_command.0],
             page_command: config.page_command.0,
-            lanes: Default::default(),
+            directions: Default::default(),
             busy_ns: 0,
         }
     }
@@ -80,37 +80,40 @@ impl Link {
             time += self.commands[transfer.direction as usize];
         }
         self.busy_ns += time.as_ns();
-        let lane = &mut self.lanes[if self.duplex { transfer.direction as usize } else { 0 }];
-        let ends = lane.free_at.max(now) + time;
-        lane.free_at = ends;
-        lane.under_way.push_back((ends, transfer));
+        let direction = &mut self.directions[if self.duplex { transfer.direction as usize } else { 0 }];
+        let ends = direction.free_at.max(now) + time;
+        direction.free_at = ends;
+        direction.under_way.push_back((ends, transfer));
         ends
     }
 
     /// Whether anything is under way.
     pub(crate) fn is_busy(&self) -> bool {
-        self.lanes.iter().any(|lane| !lane.under_way.is_empty())
+        self.directions.iter().any(|direction| !direction.under_way.is_empty())
     }
 
     /// When the next transfer ends.
     #[inline]
     pub(crate) fn next_time(&self) -> Instant {
-        let end = |lane: &Lane| lane.under_way.front().map_or(Instant::FAR, |(ends, _)| *ends);
-        end(&self.lanes[0]).min(end(&self.lanes[1]))
+        let end =
+            |direction: &LinkDirection| direction.under_way.front().map_or(Instant::FAR, |(ends, _)| *ends);
+        end(&self.directions[0]).min(end(&self.directions[1]))
     }
 
     /// Takes the transfer that ends next; outbound before inbound on a tie.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Instant, Transfer)> {
         let time = self.next_time();
-        let lane =
-            self.lanes.iter_mut().find(|lane| lane.under_way.front().is_some_and(|(end, _)| *end == time))?;
-        lane.under_way.pop_front()
+        let direction = self
+            .directions
+            .iter_mut()
+            .find(|direction| direction.under_way.front().is_some_and(|(end, _)| *end == time))?;
+        direction.under_way.pop_front()
     }
 
     /// Power is cut: transfers are lost, the counters stay.
     pub(crate) fn cut_power(&mut self) {
-        self.lanes = Default::default();
+        self.directions = Default::default();
     }
 
     /// Nanoseconds that the link was busy, summed over its directions.

@@ -27,7 +27,7 @@ pub(crate) trait FrontEnd {
     fn flash_finished(&mut self, die: DieId, finished: &[FlashOperation]);
 
     /// Whether an event of the front end's timers ends its timer; otherwise it is stale, and not handled.
-    fn ends_timer(&mut self, event: Event, _ticket: Ticket) -> bool {
+    fn claims_timer(&mut self, event: Event, _ticket: Ticket) -> bool {
         unreachable!("{event:?} ends no timer of this drive")
     }
 
@@ -119,13 +119,13 @@ fn step<F: FrontEnd>(front: &mut F) {
             }
         }
         Event::DieIdle(die) => {
-            if front.ends_timer(event, ticket) {
+            if front.claims_timer(event, ticket) {
                 front.kernel().advance(time, DIE_IDLE | u64::from(die.0));
                 front.timer_ended(event);
             }
         }
         Event::HostIdle => {
-            if kernel.volatile.host_idle.ends_timer(ticket) {
+            if kernel.volatile.host_idle.claims_timer(ticket) {
                 kernel.advance(time, HOST_IDLE);
                 front.host_idle();
             }
@@ -140,13 +140,13 @@ fn step<F: FrontEnd>(front: &mut F) {
         }
         Event::HedgeDeadline(slot) => {
             kernel.advance(time, HEDGE_DEADLINE | u64::from(slot.0));
-            if front.ends_timer(event, ticket) {
+            if front.claims_timer(event, ticket) {
                 front.timer_ended(event);
             }
         }
         Event::CopyDue(die) => {
             kernel.advance(time, COPY_DUE | u64::from(die.0));
-            if front.ends_timer(event, ticket) {
+            if front.claims_timer(event, ticket) {
                 front.timer_ended(event);
             }
         }

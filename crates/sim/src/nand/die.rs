@@ -66,7 +66,7 @@ impl Die {
     }
 
     /// Whether anything waits that is not deferred until the next operation.
-    pub(super) fn is_wanted(&self, ops: &Operations) -> bool {
+    pub(super) fn has_undeferred(&self, ops: &Operations) -> bool {
         self.queues.iter().any(|queue| {
             let mut op = queue.first();
             while op.is_some() && ops[op].operation.defer == Defer::UntilNextOperation {

@@ -26,7 +26,7 @@ pub(super) struct InOrder {
     joins_programs: bool,
     joins_reads: bool,
     /// The joined units of a run, summed for each die, and the dies that have some, in the order of their first.
-    shares: Vec<Share>,
+    shares: Vec<DieShare>,
     sharing: Vec<DieId>,
     /// The accounts of operations, where their times are recorded.
     accounts: Option<Box<InOrderAccounts>>,
@@ -34,7 +34,7 @@ pub(super) struct InOrder {
 
 /// A die's part in a run of mapping units.
 #[derive(Clone, Copy, Default)]
-struct Share {
+struct DieShare {
     /// The plane of the first.
     plane: PlaneId,
     units: u32,
@@ -64,7 +64,7 @@ impl InOrder {
                 && correct
                 && config.compat.disksim.whole_reads
                 && config.readahead.is_none(),
-            shares: vec![Share::default(); dies],
+            shares: vec![DieShare::default(); dies],
             sharing: Vec::new(),
             accounts: None,
         }
@@ -101,7 +101,7 @@ impl InOrder {
         }
         let mut sharing = std::mem::take(&mut self.sharing);
         for die in sharing.drain(..) {
-            let Share { plane, units, array } = std::mem::take(&mut self.shares[die.index()]);
+            let DieShare { plane, units, array } = std::mem::take(&mut self.shares[die.index()]);
             let all = Program { units, bus_bytes: unit.bus_bytes * u64::from(units), ..unit };
             let program = Operation::program(owner, plane, unit.lpn, all.bus_bytes);
             let program = Operation { work: Work::Program(all), ..program };

@@ -62,7 +62,7 @@ impl Media {
         self.counters.suspends += 1;
     }
 
-    /// An operation is finished: it is counted, and appended to `finished` where it has an owner.
+    /// An operation is finished: it is counted, and appended to `finished` where something waits for it.
     #[inline]
     pub(super) fn finish(&mut self, operation: &Operation, finished: &mut Vec<Operation>) {
         match &operation.work {

@@ -3,7 +3,7 @@
 use crate::ids::{BufferSlot, FlashPage, HedgeSlot, Lpn, PlaneId, RebuildSlot, RequestSlot, TurnId};
 use flashlane_policy::scheduling::Class;
 
-/// What an operation is done for.
+/// Who waits for an operation, if anyone, and what it is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The host request in this slot.
@@ -154,9 +154,9 @@ pub enum Defer {
 pub struct Operation {
     /// Its kind.
     pub work: Work,
-    /// For whom.
+    /// Who waits for it.
     pub owner: Owner,
-    /// What for, which decides its rank.
+    /// Its class, which decides its rank.
     pub class: Class,
     /// How long it lets others pass.
     pub defer: Defer,

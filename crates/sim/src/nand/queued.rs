@@ -263,7 +263,7 @@ impl Queued {
         let state = &self.dies[die.index()];
         let first = state.queues[rank].first();
         let operation = &self.ops[first].operation;
-        if operation.defer == Defer::UntilNextOperation && !state.is_wanted(&self.ops) {
+        if operation.defer == Defer::UntilNextOperation && !state.has_undeferred(&self.ops) {
             return None;
         }
         let can = match operation.work {
@@ -471,7 +471,8 @@ impl Scheduler for Queued {
                 self.run_loaded(die, loaded, now, events);
             }
             Work::Program(_) => state.program_waits_for_array = true,
-            Work::Gc(_) | Work::Erase(_) => {
+            Work::Erase(_) => unreachable!("an erase carries no data"),
+            Work::Gc(_) => {
                 (state.array, state.register) = (op, OpSlot::NONE);
                 self.ops[op].step = GcStep::Program;
                 self.run_array(die, self.media.timing().program, now, events);

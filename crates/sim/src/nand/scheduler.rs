@@ -16,7 +16,7 @@ pub(super) fn ranks(config: &DriveConfig) -> [usize; 4] {
     [Class::HostRead, Class::Readahead, Class::Write, Class::IdleGc].map(|class| policy.rank(class))
 }
 
-/// A scheduler. Every operation that is enqueued ends once; those with an owner are appended to `finished` then.
+/// A scheduler. Every operation that is enqueued ends once; those that something waits for ([`Owner::waits`](super::Owner::waits)) are appended to `finished` then.
 pub(super) trait Scheduler {
     /// Queues an operation at its die, which begins it as soon as it can.
     fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue);

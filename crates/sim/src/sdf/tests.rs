@@ -99,7 +99,7 @@ fn submit(device: &mut Sdf, requests: &[Request]) {
 /// Waits for everything in flight; completions by id.
 fn drain(device: &mut Sdf) -> Vec<Completion> {
     let mut out = Vec::new();
-    while device.kernel.in_flight() > 0 {
+    while device.kernel.in_flight_count() > 0 {
         device.reap(Instant::FAR, &mut out);
     }
     out.sort_by_key(|completion| completion.id);
@@ -183,7 +183,7 @@ fn a_read_waits_for_pages_of_a_write_and_not_for_the_write() {
             }
             longest = longest.max(out[before].latency().as_ns());
         }
-        assert!(device.kernel.in_flight() == 1, "the write outlasts the reads");
+        assert!(device.kernel.in_flight_count() == 1, "the write outlasts the reads");
         longest
     };
     let path = HOST + 75_000 + BUS + LINK_OUT;
@@ -214,11 +214,11 @@ fn load(device: &mut Sdf, requests: u64, seed: u64) -> Vec<Completion> {
         };
         // Busy units refuse.
         let _ = device.submit(request.on(lane));
-        if device.kernel.in_flight() > 12 {
+        if device.kernel.in_flight_count() > 12 {
             device.reap(Instant::FAR, &mut out);
         }
     }
-    while device.kernel.in_flight() > 0 {
+    while device.kernel.in_flight_count() > 0 {
         device.reap(Instant::FAR, &mut out);
     }
     out

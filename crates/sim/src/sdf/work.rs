@@ -16,11 +16,12 @@ use flashlane_policy::scheduling::Class;
 impl Sdf {
     /// A request reaches the device.
     pub(super) fn start(&mut self, slot: RequestSlot) {
-        let Request { operation, lane, offset_bytes, length_bytes, .. } = self.kernel.request(slot).request();
+        let Request { operation, lane, offset_bytes, length_bytes, .. } =
+            self.kernel.in_flight(slot).request();
         let shape = self.shape;
         let unit = (offset_bytes / shape.unit_bytes) as u32;
         let within = offset_bytes % shape.unit_bytes;
-        let state = &mut self.kernel.request_mut(slot).state;
+        let state = &mut self.kernel.in_flight_mut(slot).state;
         state.unit = unit;
         match operation {
             Operation::Read => {
@@ -28,7 +29,7 @@ impl Sdf {
                 state.end = (within + length_bytes).div_ceil(shape.page_bytes) as u32;
                 state.left = state.end - state.next;
                 self.counts.reads += 1;
-                self.counts.pages_read += u64::from(self.kernel.request(slot).state.left);
+                self.counts.pages_read += u64::from(self.kernel.in_flight(slot).state.left);
                 self.read_on(slot);
             }
             Operation::Write => {
@@ -36,7 +37,7 @@ impl Sdf {
                 state.left = shape.rows * shape.planes;
                 state.fails = self.engines[lane.0 as usize].failing_program(unit, shape.rows);
                 self.counts.writes += 1;
-                self.counts.pages_written += u64::from(self.kernel.request(slot).state.left);
+                self.counts.pages_written += u64::from(self.kernel.in_flight(slot).state.left);
                 self.write_on(slot);
             }
             Operation::Erase => {
@@ -54,8 +55,8 @@ impl Sdf {
     /// Asks flash for as many pages of a read as the window has room for.
     fn read_on(&mut self, slot: RequestSlot) {
         let shape = self.shape;
-        let request = self.kernel.request(slot).request();
-        let Job { unit, mut next, end, mut under_way, .. } = self.kernel.request(slot).state;
+        let request = self.kernel.in_flight(slot).request();
+        let Job { unit, mut next, end, mut under_way, .. } = self.kernel.in_flight(slot).state;
         let lane = request.lane.0;
         let from = request.offset_bytes % shape.unit_bytes;
         let to = from + request.length_bytes;
@@ -72,7 +73,7 @@ impl Sdf {
             self.kernel.enqueue(operation(Work::Read(read), Owner::Request(slot), Class::HostRead, plane));
             (next, under_way) = (next + 1, under_way + 1);
         }
-        let state = &mut self.kernel.request_mut(slot).state;
+        let state = &mut self.kernel.in_flight_mut(slot).state;
         (state.next, state.under_way) = (next, under_way);
     }
 
@@ -80,7 +81,7 @@ impl Sdf {
     /// lanes take turns there.
     fn write_on(&mut self, slot: RequestSlot) {
         let planes = self.shape.planes;
-        let state = &mut self.kernel.request_mut(slot).state;
+        let state = &mut self.kernel.in_flight_mut(slot).state;
         let waits = state.next > state.next_received || state.under_way + planes > self.shape.window_pages;
         if waits || state.next == state.end {
             return;
@@ -94,7 +95,7 @@ impl Sdf {
     #[inline]
     pub(super) fn continue_after(&mut self, transfer: Transfer) {
         let slot = transfer.request;
-        match self.kernel.request(slot).request().operation {
+        match self.kernel.in_flight(slot).request().operation {
             Operation::Read => {
                 if !self.done(slot, transfer.units) {
                     self.read_on(slot);
@@ -109,7 +110,7 @@ impl Sdf {
     /// Pages of a request are done; with the last of them it completes. Returns whether they were.
     #[inline]
     fn done(&mut self, slot: RequestSlot, pages: u32) -> bool {
-        let all = self.kernel.request_mut(slot).state.done(pages);
+        let all = self.kernel.in_flight_mut(slot).state.done(pages);
         if all {
             self.complete(slot);
         }
@@ -119,7 +120,7 @@ impl Sdf {
     /// The data of a row of a write have crossed the link: the row is programmed on all planes.
     fn program(&mut self, slot: RequestSlot) {
         let shape = self.shape;
-        let write = self.kernel.request_mut(slot);
+        let write = self.kernel.in_flight_mut(slot);
         let row = write.state.next_received;
         write.state.next_received += 1;
         if write.outcome().is_err() {
@@ -132,7 +133,7 @@ impl Sdf {
         {
             return;
         }
-        let first = self.kernel.request(slot).request().lane.0 * shape.planes;
+        let first = self.kernel.in_flight(slot).request().lane.0 * shape.planes;
         let bytes = u64::from(shape.planes_at_once) * shape.page_bytes;
         for plane in (first..first + shape.planes).step_by(shape.planes_at_once as usize) {
             let work = program(row, shape.planes_at_once, bytes);
@@ -144,13 +145,13 @@ impl Sdf {
     /// A program of a row failed on one plane: a spare block replaces that plane's block, and gets what was written there. False where there is none, and the unit is lost.
     fn save(&mut self, slot: RequestSlot, plane: u32, row: u32) -> bool {
         let shape = self.shape;
-        let lane = self.kernel.request(slot).request().lane.0;
-        let unit = self.kernel.request(slot).state.unit;
+        let lane = self.kernel.in_flight(slot).request().lane.0;
+        let unit = self.kernel.in_flight(slot).state.unit;
         let at = PlaneId(lane * shape.planes + plane);
         let failing = program(row, 1, shape.page_bytes);
         self.kernel.enqueue(operation(failing, Owner::None, Class::Write, at));
         let Ok(erases) = self.engines[lane as usize].replace(unit, plane) else {
-            let write = self.kernel.request_mut(slot);
+            let write = self.kernel.in_flight_mut(slot);
             write.fail(Failure::BadUnit);
             // No more rows are requested, and this row is not written.
             let state = &mut write.state;
@@ -168,14 +169,14 @@ impl Sdf {
     /// The command of an erase has crossed the link: all dies erase.
     fn erase(&mut self, slot: RequestSlot) {
         let shape = self.shape;
-        let lane = self.kernel.request(slot).request().lane.0;
-        let unit = self.kernel.request(slot).state.unit;
+        let lane = self.kernel.in_flight(slot).request().lane.0;
+        let unit = self.kernel.in_flight(slot).state.unit;
         let mut times = std::mem::take(&mut self.erased);
         if self.engines[lane as usize].erase(unit, &mut times).is_err() {
-            self.kernel.request_mut(slot).fail(Failure::BadUnit);
+            self.kernel.in_flight_mut(slot).fail(Failure::BadUnit);
         }
         let operations = times.chunks(shape.planes_at_once as usize);
-        let state = &mut self.kernel.request_mut(slot).state;
+        let state = &mut self.kernel.in_flight_mut(slot).state;
         (state.left, state.under_way) = (operations.len() as u32, operations.len() as u32);
         for (index, times) in operations.enumerate() {
             let planes = times.len() as u32;
@@ -196,7 +197,7 @@ impl Sdf {
             Work::Read(read) => {
                 if read.unreadable {
                     self.counts.pages_unreadable += 1;
-                    self.kernel.request_mut(slot).fail(Failure::Unreadable);
+                    self.kernel.in_flight_mut(slot).fail(Failure::Unreadable);
                 }
                 self.send(slot, read.units, read.bus_bytes, Direction::Out);
             }

@@ -30,8 +30,8 @@ pub(super) fn sizes(config: &DriveConfig) -> Result<(), Refusal> {
             exact_bytes(unit)
         )
     })?;
-    let completions_cross = config.compat.disksim.completions_wait;
-    require(!(buffer.admit == Admit::PartialPageWrites && completions_cross), "buffer.admit", || {
+    let completions_cross_link = config.compat.disksim.completions_wait;
+    require(!(buffer.admit == Admit::PartialPageWrites && completions_cross_link), "buffer.admit", || {
         "it is 'partial-page-writes', with which completions of writes may come back out of order; allowed: 'all', or \
          compat.disksim.completions_wait = false"
             .into()
