@@ -7,16 +7,22 @@
 //!
 //! [`DriveConfig`]: crate::DriveConfig
 
+mod builtin;
 mod checks;
 mod error;
+mod fields;
 mod inherited;
 mod load;
+mod message;
 mod randomness;
 mod renamed;
 mod reserve;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod words;
 
+pub use builtin::{PROFILES, ProfileSource, names};
 pub use error::ConfigError;
-pub use load::{PROFILES, ProfileSource, field_names, load, load_with, names, parse, parse_with};
+pub use fields::field_names;
+pub use load::{load, load_with, parse, parse_with};
