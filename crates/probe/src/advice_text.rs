@@ -12,7 +12,7 @@ use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Advice, Finding, ProbeResult, Rate, Recommendation, Repeat, Status, Writes};
 use std::collections::BTreeMap;
 
-type Findings = BTreeMap<Feature, Finding>;
+pub(crate) type Findings = BTreeMap<Feature, Finding>;
 type Recommendations = BTreeMap<String, Recommendation>;
 
 /// Findings that show flash.

@@ -1,5 +1,6 @@
 //! The survey: the stages of a probe in order, each based on the findings of earlier ones.
 
+use crate::advice_text::{self, Findings};
 use crate::area::Area;
 use crate::bench::Bench;
 use crate::error::Interruption;
@@ -8,9 +9,9 @@ use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Outcome, Session, Setup};
 use crate::stage::Stage;
 use crate::state::State;
 use crate::structure::Structure;
-use crate::{Medium, Options, ProbeError, Progress, advice_text, destructive, readahead, recommend};
+use crate::{Medium, Options, ProbeError, Progress, destructive, readahead, recommend};
 use flashlane_base::Seed;
-use flashlane_device::Device;
+use flashlane_device::{Device, Profile};
 use flashlane_measure::Interruption as Measuring;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{DeviceRow, Finding, PROBE_SCHEMA, ProbeResult};
@@ -37,14 +38,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         return Err(ProbeError::TooSmall { capacity_bytes, needed_bytes });
     }
     let may_write = options.may_write && !device.profile().read_only;
-    let row = DeviceRow {
-        name: device.profile().name.clone(),
-        capacity_bytes,
-        simulated: device.profile().simulated,
-        read_only: !may_write,
-        medium: options.medium.name().into(),
-        never_written_share: options.never_written_share,
-    };
+    let row = device_row(device.profile(), &options, may_write);
     let started = device.now();
     // The watch is called between stages and, by the bench, within them.
     let progress = std::cell::Cell::new(Progress { stage: "", share: 0.0 });
@@ -76,14 +70,9 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         *measurements = bench.take_measurements();
     }
     if let Some(reason) = &partial {
-        for &feature in Feature::ALL {
-            findings
-                .entry(feature)
-                .or_insert_with(|| Finding::not_determined(format!("the probe ended before: {reason}")));
-        }
-        warnings.push(Warning::new(WarningCode::Partial, format!("the probe ended early: {reason}")));
+        note_early_end(reason, &mut findings, &mut warnings);
     }
-    // Only after the search for structure is its absence advice on a file.
+    // On a file the lack of structure is advice, but not where the probe ended before it looked for any.
     let medium = if stages.contains(&Stage::Reads) { options.medium } else { Medium::Drive };
     Ok(ProbeResult {
         schema: PROBE_SCHEMA.into(),
@@ -101,6 +90,27 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         figures,
         machine: None,
     })
+}
+
+fn device_row(profile: &Profile, options: &Options<'_>, may_write: bool) -> DeviceRow {
+    DeviceRow {
+        name: profile.name.clone(),
+        capacity_bytes: profile.capacity_bytes,
+        simulated: profile.simulated,
+        read_only: !may_write,
+        medium: options.medium.name().into(),
+        never_written_share: options.never_written_share,
+    }
+}
+
+/// Reports features that were not looked for as not determined.
+fn note_early_end(reason: &str, findings: &mut Findings, warnings: &mut Vec<Warning>) {
+    for &feature in Feature::ALL {
+        findings
+            .entry(feature)
+            .or_insert_with(|| Finding::not_determined(format!("the probe ended before: {reason}")));
+    }
+    warnings.push(Warning::new(WarningCode::Partial, format!("the probe ended early: {reason}")));
 }
 
 fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
@@ -185,7 +195,7 @@ fn can_be_read(session: &mut Session<'_, '_>) -> bool {
             ),
         ),
         None => session.warn(
-            "state-unknown",
+            WarningCode::StateUnknown,
             "reading does not show whether all of the device was ever written; what was never written, or was \
              trimmed, may be answered without flash",
         ),

@@ -79,6 +79,8 @@ codes! {
     TimeBackwards: "time-runs-backwards";
     /// Pages were read that were never written.
     NotWritten: "not-written";
+    /// Whether all of the device was ever written is not known.
+    StateUnknown: "state-unknown";
     /// Nothing was written, so that some properties were not measured.
     ReadOnly: "read-only";
     /// A part of the device only was measured.
