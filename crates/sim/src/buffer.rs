@@ -32,7 +32,7 @@ mod epochs;
 use crate::config::{DriveConfig, Placement};
 use crate::ids::{BufferSlot, Lpn, PlaneId};
 use crate::nand::{Geometry, Timing};
-use crate::pieces::Parts;
+use crate::pieces::UnitParts;
 use drain_load::DrainLoad;
 pub(crate) use drain_load::{DrainCause, DrainCounters};
 use drain_queue::DrainQueue;
@@ -72,7 +72,7 @@ pub(crate) struct Entry {
     /// before, or no plane had room.
     plane: Option<PlaneId>,
     /// Which parts of the unit are here.
-    pub(crate) present: Parts,
+    pub(crate) present: UnitParts,
     /// The flush epoch in which it was first written.
     epoch: u64,
     /// The number of the first write that is here and not on flash, or a lower one (`Kernel::volatile_writes`); [`NO_WRITE`]
@@ -218,7 +218,7 @@ impl WriteBuffer {
     pub(crate) fn admit(
         &mut self,
         lpn: Lpn,
-        present: Parts,
+        present: UnitParts,
         write_number: u64,
         assign: impl FnOnce() -> Option<PlaneId>,
     ) -> Admission {
@@ -247,7 +247,7 @@ impl WriteBuffer {
         let Some(slot) = self.room() else { return Admission::Full };
         // A version that drains completes the missing part only once it is on flash.
         let older_version = self.newest.insert(lpn, slot);
-        let before = older_version.map_or(Parts::NONE, |older| self.entries[older.index()].present);
+        let before = older_version.map_or(UnitParts::NONE, |older| self.entries[older.index()].present);
         let plane = if self.assigns { assign() } else { None };
         self.entries[slot.index()] =
             Entry { plane, present: present | before, older_version, ..Entry::of(lpn) };
@@ -282,12 +282,12 @@ impl WriteBuffer {
     }
 
     /// Returns the buffered parts of a unit; none if it is not buffered.
-    pub(crate) fn present(&self, lpn: Lpn) -> Parts {
-        self.newest.get(&lpn).map_or(Parts::NONE, |&slot| self.entries[slot.index()].present)
+    pub(crate) fn present(&self, lpn: Lpn) -> UnitParts {
+        self.newest.get(&lpn).map_or(UnitParts::NONE, |&slot| self.entries[slot.index()].present)
     }
 
     /// Whether the buffer has all of the parts `touched` of a unit, to be read now.
-    pub(crate) fn read(&mut self, lpn: Lpn, touched: Parts) -> bool {
+    pub(crate) fn read(&mut self, lpn: Lpn, touched: UnitParts) -> bool {
         let Some(&slot) = self.newest.get(&lpn) else { return false };
         let entry = &self.entries[slot.index()];
         let hit = entry.present.contains(touched);
@@ -313,7 +313,7 @@ impl WriteBuffer {
     }
 
     /// The parts `touched` of a unit have been read from flash for the host.
-    pub(crate) fn fill_clean(&mut self, lpn: Lpn, touched: Parts) {
+    pub(crate) fn fill_clean(&mut self, lpn: Lpn, touched: UnitParts) {
         if let Some(&slot) = self.newest.get(&lpn) {
             let entry = &mut self.entries[slot.index()];
             if entry.stage == Stage::Clean {

@@ -254,7 +254,8 @@ impl<S> Kernel<S> {
         }
     }
 
-    /// Queues an operation at its die.
+    // To the flash array; what each does is said at `nand::scheduler::Scheduler`.
+
     #[inline]
     pub(crate) fn enqueue(&mut self, operation: FlashOperation) {
         self.begin_account(operation.owner);
@@ -269,27 +270,22 @@ impl<S> Kernel<S> {
         }
     }
 
-    /// Lets no program wait for its group any longer.
     pub(crate) fn release_groups(&mut self) {
         self.flash.release_groups(self.now, &mut self.volatile.events);
     }
 
-    /// Lets GC of the die of a plane be deferred behind the host no longer.
     pub(crate) fn promote_gc(&mut self, plane: PlaneId) {
         self.flash.promote_gc(self.flash.die_of(plane));
     }
 
-    /// Gives the readahead of a mapping unit, where it waits at the die of `plane`, the rank of a host read.
     pub(crate) fn promote_readahead(&mut self, plane: PlaneId, lpn: Lpn) {
         self.flash.promote_readahead(plane, lpn, self.now, &mut self.volatile.events);
     }
 
-    /// Takes back the readahead of a mapping unit, where it waits at the die of `plane`. Returns false where none waits there.
     pub(crate) fn cancel_readahead(&mut self, plane: PlaneId, lpn: Lpn) -> bool {
         self.flash.cancel_readahead(plane, lpn)
     }
 
-    /// Resumes interrupted GC of an idle die. Returns false where there is none.
     pub(crate) fn resume_gc(&mut self, die: DieId) -> bool {
         self.flash.resume_gc(die, self.now, &mut self.volatile.events)
     }

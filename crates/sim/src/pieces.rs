@@ -55,11 +55,11 @@ pub(crate) fn split(offset: u64, length: u64, unit_bytes: u64) -> (Option<Piece>
     (head, first + u32::from(head.is_some())..last + 1 - u32::from(tail.is_some()), tail)
 }
 
-/// Parts of a mapping unit: its 64ths, one bit each.
+/// UnitParts of a mapping unit: its 64ths, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Parts(u64);
+pub(crate) struct UnitParts(u64);
 
-impl Parts {
+impl UnitParts {
     pub(crate) const NONE: Self = Self(0);
     pub(crate) const WHOLE: Self = Self(u64::MAX);
 
@@ -79,7 +79,7 @@ impl Parts {
     }
 }
 
-impl BitOr for Parts {
+impl BitOr for UnitParts {
     type Output = Self;
 
     #[inline]
@@ -88,7 +88,7 @@ impl BitOr for Parts {
     }
 }
 
-impl BitOrAssign for Parts {
+impl BitOrAssign for UnitParts {
     #[inline]
     fn bitor_assign(&mut self, other: Self) {
         self.0 |= other.0;
@@ -98,24 +98,24 @@ impl BitOrAssign for Parts {
 impl Piece {
     /// The parts of the unit that the piece covers wholly, which a write provides.
     #[inline]
-    pub(crate) fn covered(&self, unit_bytes: u64) -> Parts {
+    pub(crate) fn covered(&self, unit_bytes: u64) -> UnitParts {
         if self.is_whole(unit_bytes) {
-            return Parts::WHOLE;
+            return UnitParts::WHOLE;
         }
         let first = (u64::from(self.start) * 64).div_ceil(unit_bytes);
         let end = u64::from(self.start + self.bytes) * 64 / unit_bytes;
-        Parts(bits(first, end))
+        UnitParts(bits(first, end))
     }
 
     /// The parts of the unit that the piece touches, which a read needs.
     #[inline]
-    pub(crate) fn touched(&self, unit_bytes: u64) -> Parts {
+    pub(crate) fn touched(&self, unit_bytes: u64) -> UnitParts {
         if self.is_whole(unit_bytes) {
-            return Parts::WHOLE;
+            return UnitParts::WHOLE;
         }
         let first = u64::from(self.start) * 64 / unit_bytes;
         let end = (u64::from(self.start + self.bytes) * 64).div_ceil(unit_bytes);
-        Parts(bits(first, end))
+        UnitParts(bits(first, end))
     }
 
     /// Nearly all pieces are whole units, and those need no division.
@@ -165,11 +165,11 @@ mod tests {
                 Piece { lpn: Lpn(2), start: 0, bytes: 512 },
             ]
         );
-        assert_eq!(all[1].covered(4096), Parts::WHOLE);
-        assert_eq!(all[0].covered(4096), Parts(0xff << 56));
-        assert_eq!(all[2].touched(4096), Parts(0xff));
+        assert_eq!(all[1].covered(4096), UnitParts::WHOLE);
+        assert_eq!(all[0].covered(4096), UnitParts(0xff << 56));
+        assert_eq!(all[2].touched(4096), UnitParts(0xff));
         // Smaller than a 64th of a huge page: touched, but not covered.
         let piece = pieces(0, 512, 1 << 20).next().unwrap();
-        assert_eq!((piece.covered(1 << 20), piece.touched(1 << 20)), (Parts::NONE, Parts(1)));
+        assert_eq!((piece.covered(1 << 20), piece.touched(1 << 20)), (UnitParts::NONE, UnitParts(1)));
     }
 }

@@ -19,7 +19,7 @@ use crate::config::DriveConfig;
 use crate::ids::{Lpn, RequestSlot};
 use crate::kernel::Kernel;
 use crate::nand::{Geometry, Read};
-use crate::pieces::{Parts, piece};
+use crate::pieces::{UnitParts, piece};
 use flashlane_device::{Failure, Request};
 use flashlane_policy::readahead::Readahead;
 use flashlane_policy::scheduling::Class;
@@ -195,7 +195,8 @@ impl ReadPath {
             is_cancelled
         };
         for lpn in (first..end).map(|number| Lpn(number as u32)) {
-            let known = writes.present(lpn) != Parts::NONE || cache.contains(lpn) || cache.is_pending(lpn);
+            let known =
+                writes.present(lpn) != UnitParts::NONE || cache.contains(lpn) || cache.is_pending(lpn);
             if known || translation.plane_of(lpn).is_none() {
                 continue;
             }

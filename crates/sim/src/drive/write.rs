@@ -37,7 +37,7 @@ use crate::event::Event;
 use crate::ids::{BufferSlot, Lpn, RequestSlot};
 use crate::kernel::Kernel;
 use crate::nand::{Geometry, Owner, Program};
-use crate::pieces::{Parts, pieces_after, split};
+use crate::pieces::{UnitParts, pieces_after, split};
 use flashlane_base::Duration;
 use flashlane_device::{Failure, Part, Request};
 use std::collections::{BTreeMap, VecDeque};
@@ -136,13 +136,13 @@ impl WritePath {
     // For reads.
 
     /// The parts of a mapping unit that are in the buffer.
-    pub(super) fn present(&self, lpn: Lpn) -> Parts {
-        self.buffer.as_ref().map_or(Parts::NONE, |buffer| buffer.present(lpn))
+    pub(super) fn present(&self, lpn: Lpn) -> UnitParts {
+        self.buffer.as_ref().map_or(UnitParts::NONE, |buffer| buffer.present(lpn))
     }
 
     /// Whether the buffer has all of the parts `touched` of a mapping unit, to be read now.
     #[inline]
-    pub(super) fn read(&mut self, lpn: Lpn, touched: Parts) -> bool {
+    pub(super) fn read(&mut self, lpn: Lpn, touched: UnitParts) -> bool {
         self.buffer.as_mut().is_some_and(|buffer| buffer.read(lpn, touched))
     }
 
@@ -161,7 +161,7 @@ impl WritePath {
     }
 
     /// The parts `touched` of a mapping unit have been read from flash.
-    pub(super) fn fill_clean(&mut self, lpn: Lpn, touched: Parts) {
+    pub(super) fn fill_clean(&mut self, lpn: Lpn, touched: UnitParts) {
         if let Some(buffer) = &mut self.buffer {
             buffer.fill_clean(lpn, touched);
         }
@@ -397,7 +397,7 @@ impl WritePath {
         kernel: &mut DriveKernel,
         translation: &mut Translation,
         lpn: Lpn,
-        present: Parts,
+        present: UnitParts,
         owner: Owner,
     ) {
         if !present.is_whole()

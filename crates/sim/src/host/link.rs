@@ -36,12 +36,13 @@ pub(crate) struct Link {
     duplex: bool,
     commands: [Duration; 2],
     page_command: Duration,
-    directions: [LinkDirection; 2],
+    queues: [TransferQueue; 2],
     busy_ns: u64,
 }
 
+/// The transfers in one direction, or in both where the link is not duplex.
 #[derive(Clone, Default)]
-struct LinkDirection {
+struct TransferQueue {
     free_at: Instant,
     under_way: VecDeque<(Instant, Transfer)>,
 }
@@ -53,7 +54,7 @@ impl Link {
             duplex: config.duplex,
             commands: [config.read_command.0, config.write_command.0],
             page_command: config.page_command.0,
-            directions: Default::default(),
+            queues: Default::default(),
             busy_ns: 0,
         }
     }
@@ -80,40 +81,39 @@ impl Link {
             time += self.commands[transfer.direction as usize];
         }
         self.busy_ns += time.as_ns();
-        let direction = &mut self.directions[if self.duplex { transfer.direction as usize } else { 0 }];
-        let ends = direction.free_at.max(now) + time;
-        direction.free_at = ends;
-        direction.under_way.push_back((ends, transfer));
+        let queue = &mut self.queues[if self.duplex { transfer.direction as usize } else { 0 }];
+        let ends = queue.free_at.max(now) + time;
+        queue.free_at = ends;
+        queue.under_way.push_back((ends, transfer));
         ends
     }
 
     /// Whether anything is under way.
     pub(crate) fn is_busy(&self) -> bool {
-        self.directions.iter().any(|direction| !direction.under_way.is_empty())
+        self.queues.iter().any(|queue| !queue.under_way.is_empty())
     }
 
     /// When the next transfer ends.
     #[inline]
     pub(crate) fn next_time(&self) -> Instant {
-        let end =
-            |direction: &LinkDirection| direction.under_way.front().map_or(Instant::FAR, |(ends, _)| *ends);
-        end(&self.directions[0]).min(end(&self.directions[1]))
+        let end = |queue: &TransferQueue| queue.under_way.front().map_or(Instant::FAR, |(ends, _)| *ends);
+        end(&self.queues[0]).min(end(&self.queues[1]))
     }
 
     /// Takes the transfer that ends next; outbound before inbound on a tie.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Instant, Transfer)> {
         let time = self.next_time();
-        let direction = self
-            .directions
+        let queue = self
+            .queues
             .iter_mut()
-            .find(|direction| direction.under_way.front().is_some_and(|(end, _)| *end == time))?;
-        direction.under_way.pop_front()
+            .find(|queue| queue.under_way.front().is_some_and(|(end, _)| *end == time))?;
+        queue.under_way.pop_front()
     }
 
     /// Power is cut: transfers are lost, the counters stay.
     pub(crate) fn cut_power(&mut self) {
-        self.directions = Default::default();
+        self.queues = Default::default();
     }
 
     /// Nanoseconds that the link was busy, summed over its directions.

@@ -72,18 +72,16 @@ impl FlashArray {
         self.media().counters()
     }
 
-    /// Whether a die neither works nor has anything waiting, except GC that waits for the die to be idle.
+    // What a scheduler does is said at `Scheduler`.
+
     pub fn is_idle(&self, die: DieId, now: Instant) -> bool {
         each!(self, scheduler => scheduler.is_idle(die, now))
     }
 
-    /// Whether a die garbage-collects or erases, or something of this waits there.
     pub fn is_collecting(&self, die: DieId) -> bool {
         each!(self, scheduler => scheduler.is_collecting(die))
     }
 
-    /// Queues an operation at its die, which begins it as soon as it can; a program that waits for its group with the
-    /// first that does not.
     #[inline]
     pub fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue) {
         each!(mut self, scheduler => scheduler.enqueue(operation, now, events));
@@ -111,7 +109,6 @@ impl FlashArray {
         scheduler.enqueue_run(owner, unit, places, now, events);
     }
 
-    /// The array of `die` is done. Operations that are finished are appended to `finished`.
     #[inline]
     pub fn array_done(
         &mut self,
@@ -124,7 +121,6 @@ impl FlashArray {
         each!(mut self, scheduler => scheduler.array_done(die, ticket, now, events, finished));
     }
 
-    /// The bus of `channel` is done. Operations that are finished are appended to `finished`.
     #[inline]
     pub fn bus_done(
         &mut self,
@@ -136,34 +132,28 @@ impl FlashArray {
         each!(mut self, scheduler => scheduler.bus_done(channel, now, events, finished));
     }
 
-    /// Resumes interrupted GC of an idle die. Returns false where there is none.
     pub fn resume_gc(&mut self, die: DieId, now: Instant, events: &mut EventQueue) -> bool {
         each!(mut self, scheduler => scheduler.resume_gc(die, now, events))
     }
 
-    /// Lets GC of a die that is deferred behind the host be deferred no longer.
     pub fn promote_gc(&mut self, die: DieId) {
         each!(mut self, scheduler => scheduler.promote_gc(die));
     }
 
-    /// Gives the readahead of a mapping unit, where it waits at the die of `plane`, the rank of a host read.
     pub fn promote_readahead(&mut self, plane: PlaneId, lpn: Lpn, now: Instant, events: &mut EventQueue) {
         let die = self.die_of(plane);
         each!(mut self, scheduler => scheduler.promote_readahead(die, lpn, now, events));
     }
 
-    /// Takes back the readahead of a mapping unit, where it waits at the die of `plane`. Returns false where none waits there.
     pub fn cancel_readahead(&mut self, plane: PlaneId, lpn: Lpn) -> bool {
         let die = self.die_of(plane);
         each!(mut self, scheduler => scheduler.cancel_readahead(die, lpn))
     }
 
-    /// Lets no program wait for its group any longer.
     pub fn release_groups(&mut self, now: Instant, events: &mut EventQueue) {
         each!(mut self, scheduler => scheduler.release_groups(now, events));
     }
 
-    /// Keeps the accounts of operations from now on. [`FlashArray::set_account`] sets the account with which the next operation begins.
     pub(crate) fn record_times(&mut self, now: Instant) {
         each!(mut self, scheduler => scheduler.record_times(now));
     }
@@ -172,12 +162,10 @@ impl FlashArray {
         each!(mut self, scheduler => scheduler.set_account(account));
     }
 
-    /// The accounts of operations that were appended to `finished`, in the same order; `None` where none are kept.
     pub(crate) fn ended_accounts(&mut self) -> Option<&mut Vec<TimeAccount>> {
         each!(mut self, scheduler => scheduler.ended_accounts())
     }
 
-    /// Power is cut: all operations are lost, the counters stay.
     pub(crate) fn cut_power(&mut self) {
         each!(mut self, scheduler => scheduler.cut_power());
     }

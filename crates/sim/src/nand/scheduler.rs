@@ -16,12 +16,14 @@ pub(super) fn ranks(config: &DriveConfig) -> [usize; 4] {
     [Class::HostRead, Class::Readahead, Class::Write, Class::IdleGc].map(|class| policy.rank(class))
 }
 
-/// A scheduler. Every operation that is enqueued ends once; those that something waits for ([`Owner::waits`](super::Owner::waits)) are appended to `finished` then.
+/// A scheduler. Every operation that is enqueued ends once; those that something waits for
+/// ([`Owner::waits`](super::Owner::waits)) are appended to `finished` then.
 pub(super) trait Scheduler {
-    /// Queues an operation at its die, which begins it as soon as it can.
+    /// Queues an operation at its die, which begins it as soon as it can; a program that waits for its group with the first
+    /// that does not.
     fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue);
 
-    /// The array of `die` is done.
+    /// The array of `die` is done. Operations that are finished are appended to `finished`.
     fn array_done(
         &mut self,
         die: DieId,
@@ -31,7 +33,7 @@ pub(super) trait Scheduler {
         finished: &mut Vec<Operation>,
     );
 
-    /// The bus of `channel` is done. Only schedulers that schedule [`crate::event::Event::Bus`] are called.
+    /// The bus of `channel` is done, as above. Only schedulers that schedule [`crate::event::Event::Bus`] are called.
     fn bus_done(
         &mut self,
         _channel: ChannelId,
@@ -77,6 +79,6 @@ pub(super) trait Scheduler {
     /// The accounts of operations that were appended to `finished`, in the same order; `None` where none are kept.
     fn ended_accounts(&mut self) -> Option<&mut Vec<TimeAccount>>;
 
-    /// Power is cut: all operations are lost.
+    /// Power is cut: all operations are lost, the counters stay.
     fn cut_power(&mut self);
 }
