@@ -11,10 +11,7 @@ mod counters;
 mod idle;
 mod link_transfers;
 mod read;
-mod rebuild;
-mod replication;
 mod request;
-mod rotation;
 mod translation;
 mod write;
 
@@ -402,14 +399,18 @@ impl FrontEnd for Drive {
             Event::DieIdle(die) => {
                 self.volatile.idle_dies.as_mut().is_some_and(|idle_dies| idle_dies.claims_timer(die, ticket))
             }
-            _ => self.translation.claims_timer(event, ticket),
+            Event::Mechanism(mechanism, number) => self.translation.claims_timer(mechanism, number, ticket),
+            _ => unreachable!("{event:?} ends no timer of the drive"),
         }
     }
 
     fn timer_ended(&mut self, event: Event) {
         match event {
             Event::DieIdle(die) => self.collect_idle(die),
-            _ => self.translation.timer_ended(&mut self.kernel, event),
+            Event::Mechanism(mechanism, number) => {
+                self.translation.timer_ended(&mut self.kernel, mechanism, number);
+            }
+            _ => unreachable!("{event:?} ends no timer of the drive"),
         }
     }
 

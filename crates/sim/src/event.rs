@@ -4,7 +4,7 @@
 //! and ties break by the order of scheduling. Sequences that are known to be in order of time (transfers over
 //! the link) are not in it: they wait in separate queues.
 
-use crate::ids::{ChannelId, DieId, HedgeSlot, RequestSlot};
+use crate::ids::{ChannelId, DieId, Mechanism, RequestSlot};
 use flashlane_base::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,11 +26,12 @@ pub enum Event {
     BufferLatencyOver(RequestSlot),
     /// The host has handled the completion of this request.
     CompletionDelivered(RequestSlot),
-    /// The deadline of this hedged access has passed.
-    HedgeDeadline(HedgeSlot),
-    /// This die has been idle for the time after which it is given the next copy to write.
-    CopyDue(DieId),
+    /// The timer of a mechanism has ended, which knows by this number what it was for.
+    Mechanism(Mechanism, u32),
 }
+
+/// The kind of the first mechanism's timers in a key.
+const MECHANISMS: u32 = 7;
 
 /// The identity of a scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,10 +87,9 @@ impl EventQueue {
             Event::HostIdle => (4, 0),
             Event::BufferLatencyOver(slot) => (5, slot.0),
             Event::CompletionDelivered(slot) => (6, slot.0),
-            Event::HedgeDeadline(slot) => (7, slot.0),
-            Event::CopyDue(die) => (8, die.0),
+            Event::Mechanism(mechanism, number) => (MECHANISMS + u32::from(mechanism.0), number),
         };
-        debug_assert!(index < 1 << 28, "indices have 28 bits");
+        debug_assert!(kind < 1 << 4 && index < 1 << 28, "kinds have 4 bits, indices 28");
         // 31 bits, so that no ticket is that of `Timer::STOPPED`. Where the sequence wraps, two events of one time and on either
         // side of it change places: the order is still total and the same on every run.
         let sequence = self.sequence;
@@ -119,8 +119,7 @@ impl EventQueue {
             4 => Event::HostIdle,
             5 => Event::BufferLatencyOver(RequestSlot(index)),
             6 => Event::CompletionDelivered(RequestSlot(index)),
-            7 => Event::HedgeDeadline(HedgeSlot(index)),
-            _ => Event::CopyDue(DieId(index)),
+            kind => Event::Mechanism(Mechanism((kind - MECHANISMS) as u8), index),
         };
         Some((Instant::from_ns((key >> 64) as u64), Ticket((key >> 32) as u32), event))
     }

@@ -12,7 +12,7 @@ macro_rules! ids {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub u32);
 
-        impl Slot for $name {
+        impl $crate::ids::Slot for $name {
             #[inline]
             fn of(number: u32) -> Self {
                 Self(number)
@@ -56,15 +56,16 @@ ids! {
     BlockId;
     /// A host request in flight.
     RequestSlot;
-    /// An access to a mapping unit that may have copies.
-    HedgeSlot;
-    /// A read that is rebuilt from the rest of its row.
-    RebuildSlot;
-    /// Dies of a row that garbage-collect one after the other.
-    TurnId;
     /// A mapping unit in the write buffer.
     BufferSlot;
 }
+
+pub(crate) use ids;
+
+/// A mechanism of the drive above flash array and event queue, which know it by this only: each kind of its operations and
+/// timers has one of its own, at most 8 in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mechanism(pub u8);
 
 impl Lpn {
     /// Of an operation without a mapping unit of its own: the program of a row's parity, and the moves of GC, for which

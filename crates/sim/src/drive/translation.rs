@@ -11,18 +11,22 @@
 //!
 //! Invariant: between two calls no garbage collection is left to be queued.
 
-use super::rebuild::Rebuilder;
-use super::replication::{CopyPlaced, Replicator};
+mod rebuild;
+mod replication;
+mod rotation;
+
 use super::request::RequestState;
-use super::rotation::Rotation;
 use crate::config::{DeferGc, DriveConfig};
-use crate::event::{Event, Ticket};
+use crate::event::Ticket;
 use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, StopCheck};
-use crate::ids::{DieId, FlashPage, HedgeSlot, Lpn, PlaneId, RequestSlot, TurnId};
+use crate::ids::{DieId, FlashPage, Lpn, Mechanism, PlaneId, RequestSlot};
 use crate::kernel::Kernel;
 use crate::nand::{Correction, Defer, Gc, Geometry, Operation, Owner, Program, Read, Work};
 use flashlane_base::{Instant, Seed};
 use flashlane_policy::scheduling::Class;
+use rebuild::{REBUILD, RebuildSlot, Rebuilder};
+use replication::{COPY, CopyPlaced, HEDGE, HedgeSlot, Replicator};
+use rotation::{Rotation, TURN, TurnId};
 use std::ops::Range;
 
 /// The part of a drive that knows where everything lies on flash.
@@ -424,7 +428,7 @@ impl Translation {
         let reported = change(rotation, &mut turn);
         for (at, gc) in turn.iter().enumerate() {
             let is_last = at + 1 == turn.len();
-            let owner = reported.filter(|_| is_last).map_or(Owner::Gc, Owner::Turn);
+            let owner = reported.filter(|_| is_last).map_or(Owner::Gc, TurnId::owner);
             self.enqueue_gc(kernel, gc, GcScheduling { owner, class: Class::Write, defer: Defer::No });
         }
         turn.clear();
@@ -441,38 +445,44 @@ impl Translation {
         operation: &Operation,
     ) -> Option<Operation> {
         match operation.owner {
-            Owner::Rebuild(_) => {
+            Owner::Mechanism(REBUILD, slot) => {
                 let rebuilder = self.rebuilder.as_mut().expect("only it rebuilds");
-                rebuilder.finished(kernel, &self.ftl, &mut self.correction, operation)
+                rebuilder.finished(kernel, &self.ftl, &mut self.correction, RebuildSlot(slot), operation)
             }
-            Owner::Turn(id) => {
+            Owner::Mechanism(TURN, id) => {
                 // The next die of the row has its turn.
-                self.rotate(kernel, |rotation, turn| rotation.next(id, turn));
+                self.rotate(kernel, |rotation, turn| rotation.next(TurnId(id), turn));
                 None
             }
-            _ => {
+            Owner::Mechanism(HEDGE | COPY, _) => {
                 let replicator = self.replicator.as_mut().expect("hedged accesses and copies are its own");
                 replicator.finished(kernel, &mut self.ftl, operation)
             }
+            owner => unreachable!("{owner:?} is no mechanism of translation"),
         }
     }
 
     /// Whether an event of a mechanism ends its timer; otherwise it is stale.
-    pub(super) fn claims_timer(&mut self, event: Event, ticket: Ticket) -> bool {
-        let replicator = self.replicator.as_mut().expect("only replication has these timers");
-        match event {
-            Event::HedgeDeadline(slot) => replicator.ends_deadline(slot, ticket),
-            Event::CopyDue(die) => replicator.ends_copy_timer(die, ticket),
-            _ => unreachable!("{event:?} is none of replication"),
+    pub(super) fn claims_timer(&mut self, mechanism: Mechanism, number: u32, ticket: Ticket) -> bool {
+        let replicator = self.replicator.as_mut().expect("only replication has timers");
+        match mechanism {
+            HEDGE => replicator.claims_deadline(HedgeSlot(number), ticket),
+            COPY => replicator.claims_copy_timer(DieId(number), ticket),
+            _ => unreachable!("{mechanism:?} has no timers"),
         }
     }
 
     /// The timer of a mechanism has ended.
-    pub(super) fn timer_ended(&mut self, kernel: &mut Kernel<RequestState>, event: Event) {
-        match event {
-            Event::HedgeDeadline(slot) => self.hedge_deadline(kernel, slot),
-            Event::CopyDue(die) => self.write_next_copy(kernel, die),
-            _ => unreachable!("{event:?} is none of replication"),
+    pub(super) fn timer_ended(
+        &mut self,
+        kernel: &mut Kernel<RequestState>,
+        mechanism: Mechanism,
+        number: u32,
+    ) {
+        match mechanism {
+            HEDGE => self.hedge_deadline(kernel, HedgeSlot(number)),
+            COPY => self.write_next_copy(kernel, DieId(number)),
+            _ => unreachable!("{mechanism:?} has no timers"),
         }
     }
 
@@ -500,7 +510,7 @@ impl Translation {
         let Some(replicator) = &mut self.replicator else { return };
         if let Some(copy) = replicator.next_copy(kernel, &mut self.ftl, die, &mut self.due_gc) {
             let CopyPlaced { place, lpn } = copy;
-            let program = self.program_operation(Owner::Copy, lpn, place, false);
+            let program = self.program_operation(Owner::Mechanism(COPY, 0), lpn, place, false);
             self.enqueue_placed(kernel, program, place, false);
         } else {
             self.enqueue_with_gc(kernel, None);
@@ -541,7 +551,7 @@ impl Translation {
         let GcWork { plane, planes, mut moves, summaries, erases, is_paced_step, .. } = *gc;
         if self.moves_in_runs {
             // The end of GC is that of what follows its moves.
-            let owner = if let Owner::Turn(_) = scheduling.owner { Owner::Gc } else { scheduling.owner };
+            let owner = if scheduling.owner.is_mechanism() { Owner::Gc } else { scheduling.owner };
             self.enqueue_moves(
                 kernel,
                 plane,

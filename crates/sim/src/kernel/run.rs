@@ -54,8 +54,8 @@ const LINK: u64 = 4 << 60;
 const HOST_IDLE: u64 = 5 << 60;
 const BUFFER_LATENCY_OVER: u64 = 6 << 60;
 const COMPLETION_DELIVERED: u64 = 7 << 60;
-const HEDGE_DEADLINE: u64 = 8 << 60;
-const COPY_DUE: u64 = 9 << 60;
+/// Of the first mechanism's timers; the others follow.
+const MECHANISM: u64 = 8;
 
 /// Advances time until requests complete, which are appended to `out`, but not beyond `until`.
 pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Completion>) {
@@ -83,7 +83,7 @@ pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Comp
 
 /// Handles the next event, and all that follows from it at the same time.
 ///
-/// Stale events of idle dies and hosts leave clock and hash alone; those of replication advance both, which is part of every
+/// Stale events of idle dies and hosts leave clock and hash alone; those of mechanisms advance both, which is part of every
 /// pinned hash.
 #[inline]
 fn step<F: FrontEnd>(front: &mut F) {
@@ -138,14 +138,8 @@ fn step<F: FrontEnd>(front: &mut F) {
             kernel.advance(time, COMPLETION_DELIVERED | u64::from(slot.0));
             kernel.deliver_completion(slot);
         }
-        Event::HedgeDeadline(slot) => {
-            kernel.advance(time, HEDGE_DEADLINE | u64::from(slot.0));
-            if front.claims_timer(event, ticket) {
-                front.timer_ended(event);
-            }
-        }
-        Event::CopyDue(die) => {
-            kernel.advance(time, COPY_DUE | u64::from(die.0));
+        Event::Mechanism(mechanism, number) => {
+            kernel.advance(time, (MECHANISM + u64::from(mechanism.0)) << 60 | u64::from(number));
             if front.claims_timer(event, ticket) {
                 front.timer_ended(event);
             }

@@ -1,6 +1,6 @@
 //! Operations on flash: kind, plane and owner.
 
-use crate::ids::{BufferSlot, FlashPage, HedgeSlot, Lpn, PlaneId, RebuildSlot, RequestSlot, TurnId};
+use crate::ids::{BufferSlot, FlashPage, Lpn, Mechanism, PlaneId, RequestSlot};
 use flashlane_policy::scheduling::Class;
 
 /// Who waits for an operation, if anyone, and what it is part of.
@@ -16,14 +16,8 @@ pub enum Owner {
     RequestFill(RequestSlot),
     /// A mapping unit that is read ahead, into the read cache.
     Readahead,
-    /// An access to a mapping unit that may have copies.
-    Hedged(HedgeSlot),
-    /// A read of a row's page, from which another one is rebuilt.
-    Rebuild(RebuildSlot),
-    /// The end of garbage collection that takes turns with that of other dies.
-    Turn(TurnId),
-    /// A copy of a mapping unit, written beside what the host asks for.
-    Copy,
+    /// A mechanism of the drive, which knows by this number what the operation was for.
+    Mechanism(Mechanism, u32),
     /// Garbage collection of an idle die, which may be resumed.
     IdleGc,
     /// Other garbage collection, for which no request waits.
@@ -31,6 +25,8 @@ pub enum Owner {
     /// No request waits for it.
     None,
 }
+
+const _: () = assert!(size_of::<Owner>() == 8, "queues copy operations");
 
 impl Owner {
     /// The owner of the read that completes a mapping unit before this owner programs it.
@@ -42,10 +38,10 @@ impl Owner {
         }
     }
 
-    /// Whether it is a mechanism of translation, which knows what follows from the end of the operation.
+    /// Whether it is a mechanism, which knows what follows from the end of the operation.
     #[inline]
     pub(crate) fn is_mechanism(self) -> bool {
-        matches!(self, Self::Hedged(_) | Self::Rebuild(_) | Self::Copy | Self::Turn(_))
+        matches!(self, Self::Mechanism(..))
     }
 
     /// Whether anything waits for the end of the operation.
@@ -193,8 +189,7 @@ impl Operation {
     /// also a read or a program that moves a mapping unit.
     #[inline]
     pub fn is_gc(&self) -> bool {
-        matches!(self.owner, Owner::Gc | Owner::IdleGc | Owner::Turn(_))
-            || matches!(self.work, Work::Gc(_) | Work::Erase(_))
+        matches!(self.owner, Owner::Gc | Owner::IdleGc) || matches!(self.work, Work::Gc(_) | Work::Erase(_))
     }
 
     /// Whether this and another are reads of one flash page, which share a sense.

@@ -3,11 +3,11 @@
 //! While a write needs its copy, GC moves it like any other unit. Then the copy is released: it ends with its block, since
 //! moving it would cost as much as writing it again, and its place counts as free space to GC.
 
-use super::hedge::HedgeKind;
-use super::{CopyPlaced, DriveKernel, Replicator};
+use super::hedge::{HedgeKind, HedgeSlot};
+use super::{COPY, CopyPlaced, DriveKernel, Replicator};
 use crate::event::Event;
 use crate::ftl::{Ftl, GcWork};
-use crate::ids::{DieId, HedgeSlot, Lpn};
+use crate::ids::{DieId, Lpn};
 use flashlane_replication::{Access, Slot};
 
 impl Replicator {
@@ -48,7 +48,7 @@ impl Replicator {
     }
 
     /// Places the next copy that waits for an idle die, where it is due; otherwise starts the timer for it.
-    pub(in crate::drive) fn next_copy(
+    pub(in crate::drive::translation) fn next_copy(
         &mut self,
         kernel: &mut DriveKernel,
         ftl: &mut Ftl,
@@ -62,7 +62,8 @@ impl Replicator {
         loop {
             let at = self.extra.due(die.0)?;
             if at > now {
-                self.dies[die.index()].copy_timer = kernel.start_timer(at.since(now), Event::CopyDue(die));
+                self.dies[die.index()].copy_timer =
+                    kernel.start_timer(at.since(now), Event::Mechanism(COPY, die.0));
                 return None;
             }
             let slot = self.extra.take(die.0, now).expect("it is due");

@@ -14,9 +14,24 @@
 
 use crate::config::DriveConfig;
 use crate::ftl::GcWork;
-use crate::ids::{PlaneId, TurnId};
-use crate::nand::Geometry;
+use crate::ids::{Mechanism, PlaneId, ids};
+use crate::nand::{Geometry, Owner};
 use std::collections::VecDeque;
+
+/// The end of GC that takes turns with that of other dies.
+pub(super) const TURN: Mechanism = Mechanism(3);
+
+ids! {
+    /// Dies of a row that garbage-collect one after the other.
+    TurnId;
+}
+
+impl TurnId {
+    /// The owner of the last GC operation of a turn.
+    pub(super) fn owner(self) -> Owner {
+        Owner::Mechanism(TURN, self.0)
+    }
+}
 
 /// GC that waits for its turn.
 #[derive(Clone, Debug, Default)]

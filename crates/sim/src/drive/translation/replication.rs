@@ -36,11 +36,11 @@ mod dies;
 mod hedge;
 mod versions;
 
-use super::request::RequestState;
+use super::super::request::RequestState;
 use crate::config::DriveConfig;
 use crate::event::{Event, Ticket, Timer};
 use crate::ftl::{Ftl, Placed, Released};
-use crate::ids::{DieId, HedgeSlot, Lpn, PlaneId};
+use crate::ids::{DieId, Lpn, Mechanism, PlaneId};
 use crate::kernel::Kernel;
 use crate::nand::{Defer, Geometry, Operation, Owner, Program, Read, Timing, Work};
 use crate::slab::Slab;
@@ -49,8 +49,12 @@ use dies::DieAccesses;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_policy::scheduling::Class;
 use flashlane_replication::{Access, Candidate, ExtraWrites, Groups, History, Shape, Slot, take_best};
+pub(super) use hedge::{HEDGE, HedgeSlot};
 use hedge::{HedgeKind, HedgedAccess};
 use versions::Versions;
+
+/// Programs of copies, and timers of the next copy of a die.
+pub(super) const COPY: Mechanism = Mechanism(1);
 
 /// A copy that is to be programmed: its place, and the number of its mapping unit.
 pub(super) struct CopyPlaced {
@@ -59,7 +63,7 @@ pub(super) struct CopyPlaced {
 }
 
 /// The replication manager of a drive.
-pub(super) struct Replicator {
+pub(in crate::drive) struct Replicator {
     groups: Groups,
     history: History,
     extra: ExtraWrites,
@@ -131,13 +135,13 @@ impl Replicator {
     }
 
     #[cfg(test)]
-    pub(super) fn last_version(&self) -> u64 {
+    pub(in crate::drive) fn last_version(&self) -> u64 {
         self.versions.last()
     }
 
     /// The numbers of the writes of a mapping unit whose homes are not programmed yet.
     #[cfg(test)]
-    pub(super) fn writes_under_way(&self, lpn: Lpn) -> Vec<u64> {
+    pub(in crate::drive) fn writes_under_way(&self, lpn: Lpn) -> Vec<u64> {
         let hedged = self.hedged.slots_in_use().into_iter().map(|slot| &self.hedged[slot]);
         hedged.filter(|access| access.lpn == lpn).map(|access| access.number).collect()
     }
@@ -169,7 +173,7 @@ impl Replicator {
 
     /// Starts the timer of an access's next deadline.
     fn start_deadline(&mut self, kernel: &mut DriveKernel, slot: HedgeSlot) {
-        self.hedged[slot].timer = kernel.start_timer(self.delay, Event::HedgeDeadline(slot));
+        self.hedged[slot].timer = kernel.start_timer(self.delay, Event::Mechanism(HEDGE, slot.0));
     }
 
     // Reads.
@@ -219,7 +223,7 @@ impl Replicator {
             if has_deadline {
                 self.start_deadline(kernel, slot);
             }
-            Owner::Hedged(slot)
+            slot.owner()
         };
         self.enqueue_read(kernel, owner, plane, read, first);
     }
@@ -276,7 +280,7 @@ impl Replicator {
         if is_behind_gc || kernel.flash().is_collecting(die) {
             self.start_deadline(kernel, slot);
         }
-        Operation { owner: Owner::Hedged(slot), ..program }
+        Operation { owner: slot.owner(), ..program }
     }
 
     /// A mapping unit is trimmed, also where a copy completed its last write.
@@ -314,7 +318,7 @@ impl Replicator {
                 // The unit may have been trimmed, too.
                 let plane = ftl.plane_of(lpn)?;
                 (access.under_way, access.operations) = (access.under_way + 1, access.operations + 1);
-                self.enqueue_read(kernel, Owner::Hedged(slot), plane, read, next);
+                self.enqueue_read(kernel, slot.owner(), plane, read, next);
                 self.start_deadline(kernel, slot);
                 None
             }
@@ -335,12 +339,12 @@ impl Replicator {
     }
 
     /// Whether an event ends the timer of an access's deadline; see [`Timer::ends`].
-    pub(super) fn ends_deadline(&mut self, slot: HedgeSlot, ticket: Ticket) -> bool {
+    pub(super) fn claims_deadline(&mut self, slot: HedgeSlot, ticket: Ticket) -> bool {
         self.hedged[slot].timer.ends(ticket)
     }
 
     /// Whether an event ends the timer of a die's next copy; see [`Timer::ends`].
-    pub(super) fn ends_copy_timer(&mut self, die: DieId, ticket: Ticket) -> bool {
+    pub(super) fn claims_copy_timer(&mut self, die: DieId, ticket: Ticket) -> bool {
         self.dies[die.index()].copy_timer.ends(ticket)
     }
 
@@ -355,13 +359,17 @@ impl Replicator {
         operation: &Operation,
     ) -> Option<Operation> {
         match (operation.owner, operation.work) {
-            (Owner::Copy, Work::Program(program)) => self.copied(kernel, ftl, operation, program),
-            (Owner::Hedged(slot), Work::Program(_)) => {
+            (Owner::Mechanism(COPY, _), Work::Program(program)) => {
+                self.copied(kernel, ftl, operation, program)
+            }
+            (Owner::Mechanism(HEDGE, slot), Work::Program(_)) => {
+                let slot = HedgeSlot(slot);
                 let completed = self.complete(slot, operation);
                 self.home_programmed(ftl, slot);
                 completed
             }
-            (Owner::Hedged(slot), Work::Read(_)) => {
+            (Owner::Mechanism(HEDGE, slot), Work::Read(_)) => {
+                let slot = HedgeSlot(slot);
                 let completed = self.complete(slot, operation);
                 if completed.is_some() {
                     self.replicate_read(kernel, ftl, slot, operation.plane);
@@ -391,7 +399,7 @@ impl Replicator {
                     self.history.record(access.lpn.0, access.home.0, Access::Write, false);
                 }
                 self.versions.acknowledge(access.lpn, access.number);
-                self.counts.writes_by_copies += u64::from(operation.owner == Owner::Copy);
+                self.counts.writes_by_copies += u64::from(operation.owner == Owner::Mechanism(COPY, 0));
                 &mut self.counts.writes
             }
         };

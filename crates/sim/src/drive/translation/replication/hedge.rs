@@ -3,9 +3,23 @@
 //! A hedged access stays from its arrival until its last flash operation has ended, also after it has completed.
 
 use crate::event::Timer;
-use crate::ids::{DieId, Lpn};
+use crate::ids::{DieId, Lpn, Mechanism, ids};
 use crate::nand::{Owner, Read};
 use flashlane_replication::{Candidate, Slot};
+
+ids! {
+    /// An access to a mapping unit that may have copies.
+    HedgeSlot;
+}
+
+/// Flash operations and deadlines of hedged accesses.
+pub(in crate::drive::translation) const HEDGE: Mechanism = Mechanism(0);
+
+impl HedgeSlot {
+    pub(super) fn owner(self) -> Owner {
+        Owner::Mechanism(HEDGE, self.0)
+    }
+}
 
 #[derive(Debug)]
 pub(super) enum HedgeKind {

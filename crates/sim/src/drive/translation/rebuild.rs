@@ -16,14 +16,28 @@
 //!
 //! Invariant: a rebuild stays until all flash reads of its own have ended, and completes then, once.
 
-use super::request::RequestState;
+use super::super::request::RequestState;
 use crate::config::{DriveConfig, Rebuilding};
 use crate::ftl::Ftl;
-use crate::ids::{PlaneId, RebuildSlot};
+use crate::ids::{Mechanism, PlaneId, ids};
 use crate::kernel::Kernel;
 use crate::nand::{Correction, Defer, Operation, Owner, Read, Work};
 use crate::slab::Slab;
 use flashlane_policy::scheduling::Class;
+
+/// Reads of a row's pages, from which another one is rebuilt.
+pub(super) const REBUILD: Mechanism = Mechanism(2);
+
+ids! {
+    /// A read that is rebuilt from the rest of its row.
+    RebuildSlot;
+}
+
+impl RebuildSlot {
+    fn owner(self) -> Owner {
+        Owner::Mechanism(REBUILD, self.0)
+    }
+}
 
 /// What rebuilding counted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -107,7 +121,7 @@ impl Rebuilder {
             self.enqueue_row(kernel, ftl, correction, slot, &row);
         } else {
             let owner = match read.unreadable {
-                true => Owner::Rebuild(self.rebuilds.insert(Rebuild { own_queued: true, ..rebuild })),
+                true => self.rebuilds.insert(Rebuild { own_queued: true, ..rebuild }).owner(),
                 false => owner,
             };
             enqueue(kernel, owner, plane, read);
@@ -135,7 +149,7 @@ impl Rebuilder {
                 // Superblocks are erased as one: the pages of a row are as worn as each other.
                 correction.decide(&mut read, wear);
             }
-            enqueue(kernel, Owner::Rebuild(slot), plane, read);
+            enqueue(kernel, slot.owner(), plane, read);
         }
     }
 
@@ -145,11 +159,10 @@ impl Rebuilder {
         kernel: &mut DriveKernel,
         ftl: &Ftl,
         correction: &mut Option<Correction>,
+        slot: RebuildSlot,
         operation: &Operation,
     ) -> Option<Operation> {
-        let (Owner::Rebuild(slot), Work::Read(read)) = (operation.owner, operation.work) else {
-            unreachable!("{operation:?} is no read of a rebuild")
-        };
+        let Work::Read(read) = operation.work else { unreachable!("{operation:?} is no read of a rebuild") };
         let rebuild = &mut self.rebuilds[slot];
         rebuild.under_way -= 1;
         rebuild.failed |= read.unreadable;
@@ -175,7 +188,7 @@ impl Rebuilder {
             && let Some(plane) = ftl.plane_of(own.lpn)
         {
             (rebuild.under_way, rebuild.own_queued, rebuild.failed) = (1, true, false);
-            enqueue(kernel, Owner::Rebuild(slot), plane, own);
+            enqueue(kernel, slot.owner(), plane, own);
             return None;
         }
         self.rebuilds.remove(slot);
