@@ -1,5 +1,6 @@
 //! `[mapping]`: what the translation layer maps, and how mapping units are spread over the flash array.
 
+use super::refusal::{Refusal, range, refusals, require};
 use super::{Bytes, LevelName, PolicyOptions};
 use serde::Deserialize;
 
@@ -37,6 +38,20 @@ pub struct MappingConfig {
     /// The allocation policy's own settings.
     #[serde(default)]
     pub allocation_options: PolicyOptions,
+}
+
+impl MappingConfig {
+    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+        refusals([
+            range("mapping.parity", self.parity.unwrap_or(1), 1, 1024),
+            require(self.parity.is_some() || self.rebuild == Rebuilding::None, "mapping.rebuild", || {
+                let given = if self.rebuild == Rebuilding::Blocked { "blocked" } else { "unreadable" };
+                format!(
+                    "it is '{given}'; allowed without mapping.parity: only 'none', since a page is rebuilt from its row"
+                )
+            }),
+        ])
+    }
 }
 
 /// Which pages are rebuilt from the rest of their row when the host reads them.

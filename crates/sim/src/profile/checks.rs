@@ -68,7 +68,9 @@ pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Vec<Refusal>> {
 
 /// Checks the settings one by one.
 fn ranges(config: &DriveConfig) -> Vec<Refusal> {
-    let mut found = [config.host.ranges(), config.link.ranges(), config.cleaning.ranges()].concat();
+    let mut found =
+        [config.host.ranges(), config.link.ranges(), config.mapping.ranges(), config.cleaning.ranges()]
+            .concat();
     found.extend(config.buffer.iter().flat_map(|buffer| buffer.ranges()));
     found.extend(config.replication.iter().flat_map(|replication| replication.ranges()));
     found.extend([config.scheduling.ranges(), config.flash.ranges()].concat());

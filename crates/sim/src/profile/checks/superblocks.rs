@@ -1,7 +1,7 @@
 //! Blocks that are garbage-collected together, over channels for parity or over the planes of a die: allowed settings.
 
-use crate::config::refusal::{Refusal, range, require};
-use crate::config::{DeferGc, DriveConfig, LevelName, Placement, Rebuilding};
+use crate::config::refusal::{Refusal, require};
+use crate::config::{DeferGc, DriveConfig, LevelName, Placement};
 use crate::nand::Geometry;
 use flashlane_base::units::exact_bytes;
 
@@ -12,7 +12,6 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
         "it is true; allowed: only with flash.multi_plane".into()
     })?;
     if let Some(protected) = mapping.parity {
-        range("mapping.parity", protected, 1, 1024)?;
         require(flash.channels.is_multiple_of(protected + 1), "mapping.parity", || {
             let (channels, row) = (flash.channels, protected + 1);
             format!(
@@ -20,12 +19,6 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
             )
         })?;
     } else {
-        require(mapping.rebuild == Rebuilding::None, "mapping.rebuild", || {
-            let given = if mapping.rebuild == Rebuilding::Blocked { "blocked" } else { "unreadable" };
-            format!(
-                "it is '{given}'; allowed without mapping.parity: only 'none', since a page is rebuilt from its row"
-            )
-        })?;
         require(!cleaning.rotate, "cleaning.rotate", || {
             "it is true; allowed without mapping.parity: only false, since it is the dies of a row that take turns".into()
         })?;
