@@ -197,7 +197,7 @@ impl Device for Sdf {
             engines.failed += engine.failed;
             engines.lost += engine.lost;
         }
-        Counters(vec![
+        let mut list = vec![
             ("host_reads", counts.reads),
             ("host_writes", counts.writes),
             ("host_erases", counts.erases),
@@ -212,12 +212,10 @@ impl Device for Sdf {
             ("units_lost", engines.lost),
             ("read_retries", counts.read_retries),
             ("pages_unreadable", counts.pages_unreadable),
-            ("multi_plane_operations", flash.multi_plane),
-            ("program_erase_suspends", flash.suspends),
-            ("array_busy_ns", flash.array_busy_ns),
-            ("bus_busy_ns", flash.bus_busy_ns),
             ("link_busy_ns", self.kernel.link().busy_ns()),
-        ])
+        ];
+        list.extend(flash.list());
+        Counters(list)
     }
 
     fn record_time_splits(&mut self) -> bool {

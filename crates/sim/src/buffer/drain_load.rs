@@ -25,25 +25,37 @@ impl DrainCause {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DrainCounters {
     /// Units that went to flash.
-    pub(crate) units: u64,
+    units: u64,
     /// Of these, units that were read only to be written along with their neighbours.
-    pub(crate) padded_units: u64,
+    padded_units: u64,
     /// The units by why they drained.
     by_cause: [u64; DrainCause::COUNT],
     /// Drains: spells in which some unit drained without a break.
-    pub(crate) drains: u64,
+    drains: u64,
     /// Drains in which a unit drained to every package at one moment.
-    pub(crate) drains_on_all: u64,
+    drains_on_all: u64,
     /// Nanoseconds in which some unit drained.
-    pub(crate) ns: u64,
+    ns: u64,
     /// Of these, nanoseconds in which one drained to every package.
-    pub(crate) ns_on_all: u64,
+    ns_on_all: u64,
 }
 
 impl DrainCounters {
-    /// Units that drained for this reason.
-    pub(crate) fn units_for(&self, cause: DrainCause) -> u64 {
-        self.by_cause[cause as usize]
+    /// The counters, under the names that results have.
+    pub(crate) fn list(&self) -> [(&'static str, u64); 10] {
+        let units_for = |cause: DrainCause| self.by_cause[cause as usize];
+        [
+            ("buffer_pages_drained", self.units),
+            ("buffer_pages_drained_full", units_for(DrainCause::Room)),
+            ("buffer_pages_drained_flush", units_for(DrainCause::Flush)),
+            ("buffer_pages_drained_idle", units_for(DrainCause::Idle)),
+            ("buffer_pages_drained_batch", units_for(DrainCause::Batch)),
+            ("buffer_pages_padded", self.padded_units),
+            ("buffer_drains", self.drains),
+            ("buffer_drains_on_all_packages", self.drains_on_all),
+            ("buffer_drain_ns", self.ns),
+            ("buffer_drain_on_all_packages_ns", self.ns_on_all),
+        ]
     }
 }
 

@@ -27,12 +27,26 @@ use flashlane_policy::scheduling::Class;
 /// What reads counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReadCounts {
-    pub(super) reads: u64,
-    pub(super) units: u64,
-    pub(super) buffer_hits: u64,
-    pub(super) cache_hits: u64,
-    pub(super) read_ahead: u64,
-    pub(super) unreadable: u64,
+    reads: u64,
+    units: u64,
+    buffer_hits: u64,
+    cache_hits: u64,
+    read_ahead: u64,
+    unreadable: u64,
+}
+
+impl ReadCounts {
+    /// The counters, under the names that results have.
+    pub(super) fn list(&self) -> [(&'static str, u64); 6] {
+        [
+            ("host_reads", self.reads),
+            ("host_pages_read", self.units),
+            ("pages_unreadable", self.unreadable),
+            ("buffer_read_hits", self.buffer_hits),
+            ("readahead_pages_fetched", self.read_ahead),
+            ("readahead_page_hits", self.cache_hits),
+        ]
+    }
 }
 
 /// The part of a drive that serves reads.

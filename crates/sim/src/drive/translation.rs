@@ -39,6 +39,7 @@ pub(super) struct Translation {
     rebuilder: Option<Rebuilder>,
     /// Where the dies of a row take turns to garbage-collect.
     rotation: Option<Rotation>,
+    /// Array reads that error correction needed beyond the first of each read.
     read_retries: u64,
     unit_bytes: u64,
     units_per_page: u32,
@@ -131,11 +132,6 @@ impl Translation {
         self.ftl.assign(lpn).ok()
     }
 
-    /// Returns whether flash pages can be programmed in part, and what is left of them stays empty.
-    pub(super) fn leaves_units_empty(&self) -> bool {
-        self.units_per_page > 1
-    }
-
     /// Closes the flash pages that are programmed in part.
     pub(super) fn close_open_pages(&mut self, kernel: &mut Kernel<RequestState>) {
         debug_assert!(self.due_gc.is_empty(), "GC is queued in the call that makes it due");
@@ -153,19 +149,20 @@ impl Translation {
         self.ftl.trim(lpn);
     }
 
-    /// Array reads so far that error correction needed beyond the first of each read.
-    pub(super) fn read_retries(&self) -> u64 {
-        self.read_retries
+    pub(super) fn ftl_counters(&self) -> FtlCounters {
+        self.ftl.counters()
     }
 
-    /// Appends the counters that only drives with rebuilt reads or with replication have.
-    pub(super) fn add_counters_of_mechanisms(&self, list: &mut Vec<(&'static str, u64)>) {
+    /// Appends the counters of the translation layer, and of the mechanisms that the drive has.
+    pub(super) fn add_counters(&self, list: &mut Vec<(&'static str, u64)>) {
+        list.push(("read_retries", self.read_retries));
+        let ftl = self.ftl.counters();
+        list.extend(ftl.list());
+        if self.units_per_page > 1 {
+            list.push(("pages_left_empty", ftl.left_empty_units));
+        }
         list.extend(self.rebuilder.iter().flat_map(Rebuilder::counters));
         list.extend(self.replicator.iter().flat_map(Replicator::counters));
-    }
-
-    pub(super) fn counters(&self) -> FtlCounters {
-        self.ftl.counters()
     }
 
     pub(super) fn wear_spread(&self) -> (u32, f64, u32) {

@@ -39,22 +39,39 @@ use crate::kernel::Kernel;
 use crate::nand::{Geometry, Owner, Program};
 use crate::pieces::{UnitParts, pieces_after, split};
 use flashlane_base::Duration;
-use flashlane_device::{Failure, Part, Request};
+use flashlane_device::{Counters, Failure, Part, Request};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What writes, trims and flushes counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WriteCounts {
-    pub(super) writes: u64,
-    pub(super) trims: u64,
-    pub(super) flushes: u64,
-    pub(super) units: u64,
+    writes: u64,
+    trims: u64,
+    flushes: u64,
+    units: u64,
     /// Of these, the units that wait in the buffer or for room in it, or did when the power was cut.
-    pub(super) waiting_units: u64,
-    pub(super) absorbed: u64,
-    pub(super) stalls: u64,
-    pub(super) lost: u64,
-    pub(super) drains: DrainCounters,
+    waiting_units: u64,
+    absorbed: u64,
+    stalls: u64,
+    lost: u64,
+    drains: DrainCounters,
+}
+
+impl WriteCounts {
+    /// The counters, under the names that results have.
+    pub(super) fn list(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let own = [
+            ("host_writes", self.writes),
+            ("host_trims", self.trims),
+            ("host_flushes", self.flushes),
+            (Counters::HOST_PAGES_WRITTEN, self.units),
+            (Counters::HOST_PAGES_SETTLED, self.units - self.waiting_units),
+            ("pages_lost", self.lost),
+            ("buffer_writes_absorbed", self.absorbed),
+            ("buffer_stalls", self.stalls),
+        ];
+        own.into_iter().chain(self.drains.list())
+    }
 }
 
 /// The part of a drive that serves writes, trims and flushes.

@@ -92,6 +92,28 @@ pub struct FtlCounters {
     pub full_merges: u64,
 }
 
+impl FtlCounters {
+    /// Mapping units that programs have written, or left empty.
+    pub(crate) fn programmed_units(&self) -> u64 {
+        self.host_units + self.moved_units + self.parity_units + self.left_empty_units
+    }
+
+    /// The counters that every drive has, under the names that results have.
+    pub(crate) fn list(&self) -> [(&'static str, u64); 9] {
+        [
+            ("pages_moved_by_cleaning", self.moved_units),
+            ("pages_moved_below_target", self.units_below_target),
+            ("parity_pages_programmed", self.parity_units),
+            ("blocks_erased", self.erases),
+            ("switch_merges", self.switch_merges),
+            ("partial_merges", self.partial_merges),
+            ("full_merges", self.full_merges),
+            ("blocks_moved_by_wear_leveling", self.leveled_blocks),
+            ("blocks_worn_out", self.worn_out_blocks),
+        ]
+    }
+}
+
 /// Called from time to time during long preparations; says whether to continue.
 pub type StopCheck<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
 

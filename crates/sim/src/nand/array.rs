@@ -5,8 +5,9 @@
 
 use super::Geometry;
 use super::in_order::InOrder;
+use super::media::FlashCounters;
 use super::media::Media;
-use super::operation::{FlashCounters, Operation, Owner, Program};
+use super::operation::{Operation, Owner, Program};
 use super::queued::Queued;
 use super::scheduler::{Scheduler, ranks};
 use crate::account::TimeAccount;

@@ -1,11 +1,41 @@
 //! What both schedulers know of the flash: how long its operations take, where its planes are, and what was counted.
 
-use super::operation::{FlashCounters, Operation, Owner, Work};
+use super::operation::{Operation, Owner, Work};
 use super::{Geometry, Timing};
 use crate::config::DriveConfig;
 use crate::divisor::Divisor;
 use crate::ids::{DieId, PlaneId};
 use flashlane_base::{Duration, Seed};
+
+/// What the flash counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlashCounters {
+    /// Mapping units read, GC's not included.
+    pub reads: u64,
+    /// Mapping units programmed by [`Work::Program`], for whatever owner; those moved by [`Work::Gc`] are not included.
+    pub programs: u64,
+    /// Array times of several planes of a die: each is one, however many planes, mapping units or operations of the host
+    /// it serves.
+    pub multi_plane: u64,
+    /// Programs and erases suspended for a read.
+    pub suspends: u64,
+    /// Nanoseconds that arrays were busy, summed over dies.
+    pub array_busy_ns: u64,
+    /// Nanoseconds that buses were busy, summed over channels.
+    pub bus_busy_ns: u64,
+}
+
+impl FlashCounters {
+    /// The counters that every drive has, under the names that results have.
+    pub(crate) fn list(&self) -> [(&'static str, u64); 4] {
+        [
+            ("multi_plane_operations", self.multi_plane),
+            ("program_erase_suspends", self.suspends),
+            ("array_busy_ns", self.array_busy_ns),
+            ("bus_busy_ns", self.bus_busy_ns),
+        ]
+    }
+}
 
 /// The flash of a drive, without what it is doing.
 #[derive(Clone)]

@@ -212,21 +212,3 @@ impl Operation {
         }
     }
 }
-
-/// What the flash counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlashCounters {
-    /// Mapping units read, GC's not included.
-    pub reads: u64,
-    /// Mapping units programmed by [`Work::Program`], for whatever owner; those moved by [`Work::Gc`] are not included.
-    pub programs: u64,
-    /// Array times of several planes of a die: each is one, however many planes, mapping units or operations of the host
-    /// it serves.
-    pub multi_plane: u64,
-    /// Programs and erases suspended for a read.
-    pub suspends: u64,
-    /// Nanoseconds that arrays were busy, summed over dies.
-    pub array_busy_ns: u64,
-    /// Nanoseconds that buses were busy, summed over channels.
-    pub bus_busy_ns: u64,
-}
