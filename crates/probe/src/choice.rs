@@ -53,8 +53,8 @@ pub(crate) fn cheapest(
     Ok(choice(grid, chosen, best))
 }
 
-/// Chooses the greatest bandwidth, within 2%, whose 99th percentile is at most `bound_ns`; where there is none, the point with the
-/// shortest percentile.
+/// Chooses the greatest bandwidth, within 2%, whose 99th percentile is at most `bound_ns`; where there is none, the point
+/// with the shortest percentile.
 pub(crate) fn within(
     bench: &mut Bench<'_>,
     grid: &mut Grid,

@@ -11,6 +11,7 @@
 
 mod advice_text;
 pub mod area;
+mod array_time;
 pub mod bench;
 mod boundary_test;
 mod busy_dies;

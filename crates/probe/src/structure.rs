@@ -1,6 +1,7 @@
 //! The stages that look for structure by reading: chunk, page, and the stripe over domains and sub-domains.
 
 use crate::area::Chunk;
+use crate::array_time::{SMALL_PAGE_BYTES, saves_array_time};
 use crate::chunk;
 use crate::error::Interruption;
 use crate::layout::{Layout, fill_larger_area, one_at_a_time};
@@ -10,7 +11,6 @@ use crate::residues::Residues;
 use crate::session::{FILL_BYTES, Session};
 use crate::stage::Stage;
 use crate::stripe::Stripe;
-use crate::verify::{self, SMALL_PAGE_BYTES};
 use crate::write_rows::{self, Known};
 use crate::{figures, stride};
 use flashlane_base::units::format_bytes;
@@ -217,7 +217,7 @@ fn find_by_writes(
         // Writes did not show it either, but a page of several sectors shows the time of a transfer.
         let samples = session.repetitions().of(200);
         let is_possible = page > session.bench().sector_bytes() && seen.size_bytes.is_multiple_of(page);
-        if is_possible && verify::saves_array_time(session.bench(), area, seen, samples)? {
+        if is_possible && saves_array_time(session.bench(), area, seen, samples)? {
             let chunk = Some(seen.clone());
             return Ok(ByWrites::Measured { chunk, page_bytes: Some(page), mapping: None });
         }

@@ -7,12 +7,11 @@
 //! them is fast (else it is a part).
 
 use crate::area::{Area, Chunk};
+use crate::array_time::{SMALL_PAGE_BYTES, saves_array_time};
 use crate::bench::Bench;
 use crate::boundary_test::BoundaryTest;
 use crate::error::Interruption;
 use crate::pattern::{self, Point, point};
-use crate::repetitions::repeat;
-use flashlane_workload::Access;
 use std::collections::BTreeSet;
 
 /// Factors by which a candidate may differ from the chunk; others are their products.
@@ -24,11 +23,6 @@ const STANDARD_ERRORS_MIN: f64 = 6.0;
 /// A boundary is faster than places inside a chunk by at least this share of the greatest contrast: across one between
 /// two dies of a channel only an array time is saved, and no time on the bus.
 const CONTRAST_SHARE_MIN: f64 = 0.05;
-/// A pair saves an array time across a boundary: where it saves no more than this multiple of a transfer, as with cache
-/// mode on a slow bus, the boundaries may be those of channels.
-const TRANSFERS_MIN: f64 = 1.3;
-/// Pages are at least this large.
-pub(crate) const SMALL_PAGE_BYTES: u64 = 2048;
 
 /// Corrects a candidate by tests of `samples` places each; `None` where no correction passes them. The evidence of the
 /// result is that of the last test, since that of a corrected candidate shows something else.
@@ -43,7 +37,7 @@ pub(crate) fn verify_and_correct(
     for _ in 0..CORRECTIONS_MAX {
         let Some(times) = Times::measure(bench, area, test, &found, samples)? else { return Ok(None) };
         let contrast_us = times.inside.value - times.fastest();
-        if contrast_us < STANDARD_ERRORS_MIN * times.worst_error() {
+        if contrast_us <= STANDARD_ERRORS_MIN * times.worst_error() {
             return Ok(None);
         }
         match times.correction(contrast_us) {
@@ -61,14 +55,13 @@ pub(crate) fn verify_and_correct(
                 found.phase_bytes %= found.size_bytes;
             }
             None => {
-                let transfer_us = transfer_us(bench, area, test, &found, samples / 2)?;
-                let is_array_time = contrast_us > TRANSFERS_MIN * transfer_us;
-                return Ok(is_array_time.then(|| Chunk {
-                    clarity: times.clarity(contrast_us),
-                    contrast_us,
-                    seen: times.seen(),
-                    ..found
-                }));
+                let verified =
+                    Chunk { clarity: times.clarity(contrast_us), contrast_us, seen: times.seen(), ..found };
+                // Where a sector may be a page, the time of its transfer is not known.
+                let is_transfer_known =
+                    test == BoundaryTest::Pairs && bench.sector_bytes() < SMALL_PAGE_BYTES;
+                let holds = !is_transfer_known || saves_array_time(bench, area, &verified, samples / 2)?;
+                return Ok(holds.then_some(verified));
             }
         }
     }
@@ -183,48 +176,6 @@ impl Times {
         }
         Correction::None
     }
-}
-
-/// Returns the time of a sector's transfer in microseconds, from reads of one and of two sectors of a page; 0 where a
-/// sector may be a page, or where the contrast is not one of pairs.
-fn transfer_us(
-    bench: &mut Bench<'_>,
-    area: Area,
-    test: BoundaryTest,
-    found: &Chunk,
-    samples: usize,
-) -> Result<f64, Interruption> {
-    if test != BoundaryTest::Pairs || bench.sector_bytes() >= SMALL_PAGE_BYTES {
-        return Ok(0.0);
-    }
-    sector_transfer_us(bench, area, found, samples)
-}
-
-/// As [`transfer_us`]. Requires: a page of `found` has two sectors.
-fn sector_transfer_us(
-    bench: &mut Bench<'_>,
-    area: Area,
-    found: &Chunk,
-    samples: usize,
-) -> Result<f64, Interruption> {
-    let sector = bench.sector_bytes();
-    let points = repeat(bench, 2, samples, |bench, i| {
-        let at = area.chunk_place(bench, found, 2 * found.size_bytes);
-        bench.one(Access::read(at, (i as u64 + 1) * sector)).map(|time| time.as_us_f64())
-    })?;
-    Ok(points[1].value - points[0].value)
-}
-
-/// Returns whether pairs across the boundaries of a chunk save an array time, and not only a transfer. Requires: a page of
-/// the chunk has two sectors.
-pub(crate) fn saves_array_time(
-    bench: &mut Bench<'_>,
-    area: Area,
-    found: &Chunk,
-    samples: usize,
-) -> Result<bool, Interruption> {
-    let transfer_us = sector_transfer_us(bench, area, found, samples)?;
-    Ok(found.contrast_us > TRANSFERS_MIN * transfer_us)
 }
 
 /// Returns whether a place is a boundary, given those inside a chunk.
