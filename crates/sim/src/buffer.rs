@@ -213,8 +213,8 @@ impl WriteBuffer {
         })
     }
 
-    /// Admits the parts `present` of a unit, of the write with number `write_number`. `assign` assigns its plane where that is done
-    /// on admission; a unit that is still buffered keeps its plane.
+    /// Admits the parts `present` of a unit, of the write with number `write_number`. `assign` assigns its plane where that
+    /// is done on admission; a unit that is still buffered keeps its plane.
     pub(crate) fn admit(
         &mut self,
         lpn: Lpn,

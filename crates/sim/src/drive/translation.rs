@@ -504,6 +504,7 @@ impl Translation {
 
     /// Writes the copy that is due on a die, if it was idle for long enough.
     fn write_next_copy(&mut self, kernel: &mut Kernel<RequestState>, die: DieId) {
+        debug_assert!(self.due_gc.is_empty(), "GC is queued in the call that makes it due");
         let Some(replicator) = &mut self.replicator else { return };
         if let Some(copy) = replicator.next_copy(kernel, &mut self.ftl, die, &mut self.due_gc) {
             let CopyPlaced { place, lpn } = copy;
@@ -533,6 +534,7 @@ impl Translation {
 
     /// Garbage-collects a block of each plane of an idle die that is short of free blocks.
     pub(super) fn enqueue_idle_gc(&mut self, kernel: &mut Kernel<RequestState>, die: DieId) {
+        debug_assert!(self.due_gc.is_empty(), "GC is queued in the call that makes it due");
         let planes = self.planes_per_die;
         let mut due = std::mem::take(&mut self.due_gc);
         for plane in die.0 * planes..(die.0 + 1) * planes {

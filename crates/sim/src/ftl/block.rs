@@ -68,7 +68,8 @@ pub struct BlockMapped {
 }
 
 impl BlockMapped {
-    /// The translation layer of a drive with nothing written. Requires: `config` is validated.
+    // What a function does is said at `Ftl`, but for what is special here.
+
     pub(crate) fn new(
         config: &DriveConfig,
         stripes: Stripes,
@@ -79,19 +80,16 @@ impl BlockMapped {
         Self { store, scheme, high: config.cleaning.high.0 }
     }
 
-    /// The plane of mapping unit `lpn`, if it was ever written.
     #[inline]
     pub fn plane_of(&self, lpn: Lpn) -> Option<PlaneId> {
         self.store.ppn_of(lpn).map(|_| self.store.spot(lpn).plane)
     }
 
-    /// The flash page in which mapping unit `lpn` lies; [`FlashPage::ALONE`] where it was never written.
     pub fn flash_page_of(&self, lpn: Lpn) -> FlashPage {
         let page = |Ppn(number)| FlashPage(number / self.store.geometry.units_per_page);
         self.store.ppn_of(lpn).map_or(FlashPage::ALONE, page)
     }
 
-    /// A hint that mapping unit `lpn` will be looked up soon.
     pub fn prefetch(&self, lpn: Lpn) {
         self.store.prefetch(lpn);
     }
@@ -118,23 +116,18 @@ impl BlockMapped {
         self.store.spot(lpn).plane
     }
 
-    /// Forgets mapping unit `lpn`.
     pub fn trim(&mut self, lpn: Lpn) {
         self.store.forget(lpn);
     }
 
-    /// The share of its endurance that the block which holds `lpn` has used, 1 where endurance is unlimited or the
-    /// unit was never written.
     pub fn wear_of(&self, lpn: Lpn) -> f64 {
         self.store.wear_of(lpn)
     }
 
-    /// What was counted so far.
     pub fn counters(&self) -> FtlCounters {
         self.store.counters
     }
 
-    /// Least, mean and largest erase count of a block.
     pub fn wear_spread(&self) -> (u32, f64, u32) {
         self.store.blocks.wear_spread()
     }

@@ -108,7 +108,8 @@ pub struct PageMapped {
 }
 
 impl PageMapped {
-    /// The translation layer of a drive with nothing written. Requires: `config` is validated.
+    // What a function does is said at `Ftl`, but for what is special here.
+
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
         let geometry = Geometry::new(config);
         let superblocks = Superblocks::new(&geometry);
@@ -160,7 +161,6 @@ impl PageMapped {
         }
     }
 
-    /// The plane on which mapping unit `lpn` lies, if it was ever written.
     #[inline]
     pub fn plane_of(&self, lpn: Lpn) -> Option<PlaneId> {
         let Some(superblocks) = &self.superblocks else {
@@ -174,7 +174,6 @@ impl PageMapped {
         Some(superblocks.place(self.plane_at(ppn), self.number_in_block(ppn)).0)
     }
 
-    /// The flash page in which mapping unit `lpn` lies; [`FlashPage::ALONE`] where it was never written.
     pub fn flash_page_of(&self, lpn: Lpn) -> FlashPage {
         // The units of a flash page stay together, in superblocks too.
         let page = |Ppn(number)| FlashPage(number / self.geometry.units_per_page);
@@ -234,13 +233,11 @@ impl PageMapped {
         ppn.0 - self.per_block.of(ppn.0) * self.geometry.block_units
     }
 
-    /// A hint that mapping unit `lpn` will be looked up soon.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         self.map.prefetch(lpn);
     }
 
-    /// A hint that mapping unit `lpn` will be written soon, which makes its place invalid.
     #[inline]
     pub fn prefetch_place(&self, lpn: Lpn) {
         if let Some(ppn) = self.place_of(lpn) {
@@ -248,10 +245,6 @@ impl PageMapped {
         }
     }
 
-    /// Finds a new place for mapping unit `lpn`; the old one becomes invalid. GC that is due is appended to `due`.
-    ///
-    /// # Errors
-    /// [`NoRoom`] where too many blocks have worn out; the unit stays where it was.
     #[inline]
     pub fn place(&mut self, lpn: Lpn, due: &mut Vec<GcWork>) -> Result<Placed, NoRoom> {
         let plane = self.assign(lpn)?;
@@ -294,7 +287,6 @@ impl PageMapped {
         Ok(Placed { plane, fills_block, parity, waits_for_group })
     }
 
-    /// Gives mapping unit `lpn` the place of the replica `copy`, which is then forgotten.
     pub fn adopt(&mut self, lpn: Lpn, copy: Lpn) {
         let Some(ppn) = self.place_of(copy) else { return };
         self.invalidate(lpn);
@@ -304,8 +296,6 @@ impl PageMapped {
         self.map.remove(copy);
     }
 
-    /// Lets GC erase the replica `copy` with its block instead of moving it. Returns where it stays until then. Requires:
-    /// `copy` was placed.
     pub fn release(&mut self, copy: Lpn) -> Released {
         let ppn = self.place_of(copy).expect("the copy was placed");
         let (plane, block) = (self.plane_at(ppn), self.block_index(ppn));
@@ -314,30 +304,24 @@ impl PageMapped {
         Released { plane, block, erases: self.blocks.erases[block] }
     }
 
-    /// Whether a released replica is still on flash.
     pub fn holds(&self, released: Released) -> bool {
         self.blocks.erases[released.block] == released.erases
     }
 
-    /// Forgets mapping unit `lpn`.
     pub fn trim(&mut self, lpn: Lpn) {
         self.invalidate(lpn);
         self.map.remove(lpn);
     }
 
-    /// The share of its endurance that the block with `lpn` has used, 1 where endurance is unlimited or the unit was never
-    /// written.
     pub fn wear_of(&self, lpn: Lpn) -> f64 {
         self.place_of(lpn)
             .map_or(1.0, |ppn| self.blocks.wear_of((ppn.0 / self.geometry.block_units) as usize))
     }
 
-    /// The counters so far.
     pub fn counters(&self) -> FtlCounters {
         self.counters
     }
 
-    /// Least, mean and largest erase count of a block.
     pub fn wear_spread(&self) -> (u32, f64, u32) {
         self.blocks.wear_spread()
     }
@@ -374,8 +358,6 @@ impl PageMapped {
         (0..self.geometry.planes).map(PlaneId).find(|&plane| self.can_take(plane, lpn)).ok_or(NoRoom)
     }
 
-    /// Whether `plane`, or another of its pool, can take mapping unit `lpn`: a plane that was assigned some time ago may
-    /// have filled up since.
     #[inline]
     pub fn can_take(&self, plane: PlaneId, lpn: Lpn) -> bool {
         !self.mapping.is_free() || self.pool_of(plane).map(PlaneId).any(|plane| self.has_room(plane, lpn))

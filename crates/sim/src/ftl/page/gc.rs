@@ -100,7 +100,6 @@ impl PageMapped {
         Some(BlockId(cold as u32))
     }
 
-    /// Whether idle planes are garbage-collected beyond what writing needs.
     pub(crate) fn has_idle_gc(&self) -> bool {
         self.high_blocks > self.geometry.low_blocks
     }
