@@ -1,8 +1,8 @@
 //! The commands and the help text of the program.
 
 use crate::command::{
-    advise, completions, man, probe, profile, replay, report, run, sdf, serve, store, study, trace,
-    transactions, uflip,
+    advise, calibrate, completions, man, probe, profile, replay, report, run, sdf, serve, store, study,
+    trace, transactions, uflip,
 };
 use clap::{Parser, Subcommand};
 
@@ -30,6 +30,7 @@ Examples:
   flashlane store create 'lanes(./flash,channels=8)' --create 1GiB
   flashlane serve nbd sim:ssd-s --socket ./drive.sock
   flashlane advise postgresql sim:ssd-s
+  flashlane calibrate drive.csv --out twin.toml
 
 Exit status: 0 done, 1 failed, interrupted, or a verdict missed, 2 unusable arguments.";
 
@@ -44,6 +45,7 @@ pub enum Command {
     Store(store::Arguments),
     Serve(serve::Arguments),
     Advise(advise::Arguments),
+    Calibrate(calibrate::Arguments),
     Study(study::Arguments),
     Trace(trace::Arguments),
     Profile(profile::Arguments),

@@ -1,6 +1,7 @@
 //! The commands, one per file: arguments and implementation.
 
 pub mod advise;
+pub mod calibrate;
 pub mod completions;
 pub mod man;
 pub mod probe;
@@ -35,6 +36,7 @@ pub fn call(command: Command) -> Result<Status, Failure> {
         Command::Store(arguments) => store::call(&arguments),
         Command::Serve(arguments) => serve::call(&arguments),
         Command::Advise(arguments) => advise::call(&arguments),
+        Command::Calibrate(arguments) => calibrate::call(&arguments),
         Command::Study(arguments) => study::call(&arguments),
         Command::Trace(arguments) => trace::call(&arguments),
         Command::Profile(arguments) => profile::call(&arguments),
@@ -49,7 +51,11 @@ fn handles_interrupt(command: &Command) -> bool {
     match command {
         Command::Sdf(arguments) => arguments.handles_interrupt(),
         Command::Store(arguments) => arguments.handles_interrupt(),
-        Command::Profile(_) | Command::Report(_) | Command::Completions(_) | Command::Man(_) => false,
+        Command::Calibrate(_)
+        | Command::Profile(_)
+        | Command::Report(_)
+        | Command::Completions(_)
+        | Command::Man(_) => false,
         Command::Probe(_)
         | Command::Uflip(_)
         | Command::Run(_)

@@ -3,6 +3,7 @@
 //! Each file implements [`Reportable`] for the type of its kind. [`read`] parses the JSON of a file into that type once.
 
 mod advice;
+mod calibration;
 mod over_time;
 mod probe;
 mod replay;
@@ -23,6 +24,7 @@ use crate::ReportError;
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::format::{capitalised, exact, plain_name, plain_value, time_ns};
 use flashlane_result::advice::AdviceResult;
+use flashlane_result::calibration::CalibrationResult;
 use flashlane_result::probe::ProbeResult;
 use flashlane_result::replay::ReplayResult;
 use flashlane_result::run::{RunResult, RunsResult};
@@ -78,6 +80,7 @@ pub(crate) const READERS: &[Reader] = &[
     reader::<SdfResult>(),
     reader::<SdfBenchResult>(),
     reader::<AdviceResult>(),
+    reader::<CalibrationResult>(),
 ];
 
 /// The field that identifies the kind of a result.

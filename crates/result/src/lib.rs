@@ -7,6 +7,7 @@
 //! [`read`] reads files from outside; its error names the field and the expected value.
 
 pub mod advice;
+pub mod calibration;
 pub mod feature;
 mod figure;
 mod machine;

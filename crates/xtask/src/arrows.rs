@@ -40,6 +40,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("advise", &["base", "result", "device", "workload", "measure"]),
     ("uflip", &["base", "result", "device", "workload", "measure"]),
     ("sweep", &["base", "files", "result", "measure"]),
+    ("calibrate", &["base", "result", "sim", "workload", "measure", "sweep"]),
     (
         "studies",
         &[
@@ -105,6 +106,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "transactions",
             "probe",
             "advise",
+            "calibrate",
             "uflip",
             "sweep",
             "studies",

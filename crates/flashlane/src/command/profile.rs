@@ -86,6 +86,16 @@ fn profile_with_settings(given: &str) -> Result<DriveConfig, Failure> {
     }
 }
 
+/// Returns a profile, built-in or a file, and its text, so that the text is known to be valid.
+pub fn checked_text(name: &str) -> Result<(DriveConfig, String), Failure> {
+    let drive = profile_named(name)?;
+    let text = match PROFILES.iter().find(|profile| profile.name == name) {
+        Some(profile) => profile.text.to_owned(),
+        None => profile_text(name)?,
+    };
+    Ok((drive, text))
+}
+
 fn list(format: Format) -> Result<Status, Failure> {
     let drives: Vec<DriveConfig> =
         PROFILES.iter().map(|profile| profile_named(profile.name)).collect::<Result<_, _>>()?;
@@ -164,12 +174,7 @@ fn plain(value: &Value) -> String {
 }
 
 fn show(name: &str, format: Format) -> Result<Status, Failure> {
-    // Check the profile even if only its text is shown, so that the output is usable.
-    let drive = profile_named(name)?;
-    let text = match PROFILES.iter().find(|profile| profile.name == name) {
-        Some(profile) => profile.text.to_owned(),
-        None => profile_text(name)?,
-    };
+    let (drive, text) = checked_text(name)?;
     let table: toml::Table = toml::from_str(&text).map_err(Failure::unusable)?;
     print(&match format {
         Format::Text => over_provisioning_comment(&drive) + &text,

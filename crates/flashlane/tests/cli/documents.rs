@@ -90,9 +90,12 @@ fn document_explains_every_result_field() {
         }
     }
     let document = document("json");
-    let (_dir, path) = recording(1, 200);
+    let (dir, path) = recording(1, 200);
+    let (drive, twin) = (dir.path().join("drive.csv"), dir.path().join("twin.toml"));
+    fs::write(&drive, "workload,quantity,value\n\"random-read,size=4KiB\",p50,52us\n").unwrap();
     for arguments in [
         &["run", "sim:ssd-s", "mixed,requests=2k"][..],
+        &["calibrate", text(&drive), "--start", "ssd-s", "--keep-counts", "--out", text(&twin)],
         &[
             "run",
             "backed((sim:ssd-s,capacity=64MiB,flash.blocks=16))",

@@ -3,8 +3,9 @@
 use crate::program::{done, flashlane, text};
 use std::fs;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "advise",
+    "calibrate",
     "probe",
     "run",
     "replay",
@@ -36,7 +37,9 @@ fn every_command_has_help_with_examples() {
 
 #[test]
 fn missing_arguments_show_help() {
-    for arguments in [&[][..], &["profile"], &["probe"], &["run"], &["replay"], &["report"], &["trace"]] {
+    for arguments in
+        [&[][..], &["profile"], &["probe"], &["run"], &["replay"], &["report"], &["trace"], &["calibrate"]]
+    {
         let ended = flashlane(arguments);
         assert_eq!(ended.status, 2, "{arguments:?}");
         assert!(ended.stderr.contains("Usage: flashlane"), "{arguments:?}\n{}", ended.stderr);

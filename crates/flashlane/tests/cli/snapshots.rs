@@ -64,6 +64,7 @@ const COMMANDS: &[&[&str]] = &[
     &["serve"],
     &["serve", "nbd"],
     &["serve", "fuse"],
+    &["calibrate"],
     &["study"],
     &["trace"],
     &["trace", "info"],
@@ -149,6 +150,12 @@ const REFUSED: &[&[&str]] = &[
     &["run", "./luks", "random-write", "--destroy-data", "--allow-page-cache"],
     &["run", "./missing", "random-write"],
     &["run", "./new", "random-write,area=2PiB", "--create", "1PiB"],
+    &["calibrate", "drive.csv", "--start", "nvme-tl", "--out", "twin.toml"],
+    &["calibrate", "drive.csv", "--start", "sdf", "--out", "twin.toml"],
+    &["calibrate", "drive.csv", "--out", "drive.csv"],
+    &["calibrate", "unitless.csv", "--out", "twin.toml"],
+    &["calibrate", "contradictory.csv", "--out", "twin.toml"],
+    &["calibrate", "file", "--out", "twin.toml"],
     &["probe", "sim:sdf"],
     &["probe", "lanes(./file)"],
     &["probe", "sim:ssd-s", "--page", "5000B"],
@@ -298,6 +305,14 @@ fn refusals() {
     let tiny = pages(10, 20);
     std::fs::write(folder.path().join("tiny.pages"), &tiny).expect("it is ours");
     std::fs::write(folder.path().join("cut.pages"), &tiny[..tiny.len() - 20]).expect("it is ours");
+    for (name, rows) in [
+        ("drive.csv", "random-read,p50,52us\n"),
+        ("unitless.csv", "random-read,p50,52us\nrandom-read,p99,60\n"),
+        ("contradictory.csv", "random-read,p50,52us\nrandom-read,p99,40us\n"),
+    ] {
+        let text = format!("workload,quantity,value\n{rows}");
+        std::fs::write(folder.path().join(name), text).expect("it is ours");
+    }
     // The file system of the folder may lack direct I/O.
     let of_device = |device: &&'static str| vec!["run", *device, "random-read", "--allow-page-cache"];
     let all = DEVICES.iter().map(of_device).chain(REFUSED.iter().map(|words| words.to_vec()));
