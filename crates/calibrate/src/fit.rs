@@ -7,7 +7,7 @@ use crate::algebra::solve;
 use crate::counts::Counts;
 use crate::measurement::{Measurement, contradictions};
 use crate::predict::Workloads;
-use crate::search::{Descent, Place, STEPS, Search};
+use crate::search::{DISTANCES, Descent, Place, STEPS, Search};
 use crate::start::{FIELDS, Field, Start, StartError};
 
 /// How a search goes about.
@@ -17,7 +17,7 @@ pub struct Options {
     pub jobs: usize,
     /// Requests of a prediction.
     pub requests: u64,
-    /// Whether counts of channels and packages, and the cache mode, are fitted too.
+    /// Whether counts of channels, packages and planes, and the cache mode, are fitted too.
     pub counts: bool,
     /// One of this number of workloads is kept back, where there are as many; zero keeps none.
     pub keep_back: usize,
@@ -62,7 +62,7 @@ pub struct Fit {
 /// Requests of predictions that compare counts, as a part of the usual number, and of those that are reported, as a
 /// multiple.
 const REQUESTS_OF_COUNTS: f64 = 4.0;
-const REQUESTS_REPORTED: f64 = 4.0;
+const REQUESTS_REPORTED: f64 = 16.0;
 /// A constant whose value is known no better than this is left open.
 pub(crate) const OPEN: f64 = 0.3;
 
@@ -89,18 +89,18 @@ pub fn calibrate(start: &Start, rows: &[Measurement], options: &Options) -> Resu
     };
     let jobs = options.jobs;
     let mut tried = search.keep_used_fields(&Counts::of(start), jobs)?;
-    // The counts, roughly.
+    // The counts.
+    tried += search.measure_noise(&Counts::of(start), &search.origin(), jobs)?;
     let mut coarse = search.clone();
     coarse.scale_all(1.0 / REQUESTS_OF_COUNTS);
-    tried += coarse.measure_noise(&Counts::of(start), &coarse.origin(), jobs)?;
-    let mut found = coarse.descend(coarse.begin(&Counts::of(start))?, STEPS, jobs)?;
+    search.lengthen();
+    let mut found = search.descend(search.begin(&Counts::of(start))?, STEPS, jobs)?;
     if options.counts {
-        found = coarse.counts(found, jobs)?;
+        found = search.counts(&coarse, found, jobs);
     }
     // The constants.
     let Place { counts, at, .. } = found.place;
     tried += search.measure_noise(&counts, &at, jobs)?;
-    search.lengthen();
     let from = Descent { place: search.predict(&counts, &at)?, tried: found.tried + 1 };
     let last = search.descend(from, STEPS, jobs)?;
     let place = last.place;
@@ -119,7 +119,7 @@ fn fields_of(start: &Start) -> Vec<&'static Field> {
 
 /// What each constant of the profile is worth, by the curvature at the end of the search.
 fn constants(search: &Search<'_>, place: &Place, jobs: usize) -> Result<Vec<Constant>, StartError> {
-    let slopes = search.slopes(place, jobs)?;
+    let slopes = search.slopes(place, DISTANCES[0], jobs)?;
     let information = search.information(&slopes);
     // Measurements that the twin misses by more than their tolerance say less.
     let fitted = search.kept_back.iter().filter(|&&kept| !kept).count();

@@ -50,10 +50,12 @@ impl Workloads {
         Self { all, of }
     }
 
-    /// The workloads with other numbers of requests: this factor of each.
+    /// The workloads with other numbers of requests: this factor of each. Those with writes have no more, as more would reach
+    /// the reserve of the drive that is simulated.
     pub(crate) fn scaled(&self, factors: &[f64]) -> Self {
         let mut scaled = self.clone();
         for (workload, factor) in scaled.all.iter_mut().zip(factors) {
+            let factor = if workload.changes() { factor.min(1.0) } else { *factor };
             workload.stop = stop(workload, (requests(workload) * factor) as u64);
         }
         scaled

@@ -16,6 +16,7 @@ pub fn result_of(measurements: &str, start: &Start, rows: &[Measurement], fit: &
         from: match field.as_str() {
             "flash.channels" => flash.channels.to_string(),
             "flash.packages" => flash.packages.to_string(),
+            "flash.planes" => flash.planes.to_string(),
             _ => flash.cache_mode.to_string(),
         },
         to: to.clone(),

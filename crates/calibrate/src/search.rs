@@ -1,8 +1,9 @@
 //! The descent over constants, and the steps over counts.
 //!
 //! Residuals are relative errors in units of their quantity's tolerance and of the prediction's own noise. A weak pull
-//! towards the start (a factor of two is as bad as an error of the tolerance) keeps constants in place that no measurement
-//! moves. Slopes are finite differences, one prediction for each constant; those within the noise count as none.
+//! towards the start (a factor of seven, or one of two of a count, is as bad as an error of the tolerance) keeps in place what
+//! no measurement moves. Slopes are finite differences, one prediction for each constant; those within the noise count as
+//! none.
 
 use crate::algebra::solve;
 use crate::counts::Counts;
@@ -14,9 +15,11 @@ use flashlane_sim::config::DriveConfig;
 use flashlane_sweep::in_parallel;
 
 /// Standard deviation of the pull towards the start, as a logarithm.
-const PULL: f64 = 0.7;
-/// Distance of finite differences, as a logarithm.
-const STEP: f64 = 0.2;
+const PULL: f64 = 2.0;
+/// Pull of counts: the cost of a factor of two.
+const COUNTS_PULL: f64 = 1.0;
+/// Distances of finite differences, as logarithms: where none of the steps that one leads to is better, the next is tried.
+pub(crate) const DISTANCES: [f64; 3] = [0.2, -0.1, 0.05];
 /// A slope within this number of standard deviations of noise counts as none.
 const SIGNIFICANT: f64 = 1.0;
 /// Longest step of a constant, as a logarithm: a factor of three.
@@ -29,10 +32,13 @@ const MORE_DAMPING: f64 = 8.0;
 /// A step that lowers the cost by less is the last.
 const LEAST_GAIN: f64 = 0.01;
 /// Steps of a descent, and of those by which counts are compared first.
-pub(crate) const STEPS: usize = 12;
+pub(crate) const STEPS: usize = 24;
 const FIRST_STEPS: usize = 3;
-/// Other counts have to lower the cost by this share and this amount: they are no cure for small errors.
-const COUNTS_GAIN: (f64, f64) = (0.1, 0.5);
+/// Counts that go on after those.
+const FINALISTS: usize = 3;
+/// Other counts have to lower the cost by two standard deviations, squared, if the best fit's errors are chance, and by half at
+/// most: they are no cure for small errors.
+const COUNTS_GAIN: f64 = 4.0;
 
 /// Seed of all predictions but those that measure noise, and the number of these.
 const SEED: Seed = Seed(0);
@@ -88,7 +94,7 @@ impl Search<'_> {
     /// returns the number of profiles tried.
     pub(crate) fn keep_used_fields(&mut self, counts: &Counts, jobs: usize) -> Result<u64, StartError> {
         self.depends = vec![vec![true; self.workloads.len()]; self.fields.len()];
-        let slopes = self.slopes(&self.predict(counts, &self.origin())?, jobs)?;
+        let slopes = self.slopes(&self.predict(counts, &self.origin())?, DISTANCES[0], jobs)?;
         let (mut fields, mut depends) = (Vec::new(), Vec::new());
         for (field, slopes) in self.fields.iter().zip(&slopes) {
             if (0..self.rows.len()).any(|row| slopes[row] != 0.0 && !self.kept_back[row]) {
@@ -111,7 +117,8 @@ impl Search<'_> {
     pub(crate) fn predict(&self, counts: &Counts, at: &[f64]) -> Result<Place, StartError> {
         let predicted = self.workloads.predict(self.rows, &self.config(counts, at)?, SEED)?;
         let pull: f64 = at.iter().zip(self.origin()).map(|(x, origin)| ((x - origin) / PULL).powi(2)).sum();
-        let cost = self.errors(&predicted) + pull;
+        let doublings = f64::from(counts.doublings_from(&Counts::of(self.start)));
+        let cost = self.errors(&predicted) + pull + COUNTS_PULL * doublings;
         Ok(Place { counts: counts.clone(), at: at.to_vec(), predicted, cost })
     }
 
@@ -178,10 +185,10 @@ impl Search<'_> {
     }
 
     /// Measures slopes at a place.
-    pub(crate) fn slopes(&self, base: &Place, jobs: usize) -> Result<Slopes, StartError> {
+    pub(crate) fn slopes(&self, base: &Place, distance: f64, jobs: usize) -> Result<Slopes, StartError> {
         let slope = |index: usize| {
             let mut at = base.at.clone();
-            at[index] += STEP;
+            at[index] += distance;
             let config = self.config(&base.counts, &at)?;
             let (depends, before) = (&self.depends[index], &base.predicted);
             let beside = self.workloads.predict_changed(self.rows, &config, SEED, depends, before)?;
@@ -189,7 +196,7 @@ impl Search<'_> {
                 let changed = (beside[row] / before[row]).ln();
                 // Both predictions have noise.
                 let is_noise = changed.abs() <= SIGNIFICANT * std::f64::consts::SQRT_2 * self.noise[row];
-                if is_noise { 0.0 } else { changed / STEP }
+                if is_noise { 0.0 } else { changed / distance }
             };
             Ok((0..self.rows.len()).map(slope).collect())
         };
@@ -199,9 +206,11 @@ impl Search<'_> {
     /// Levenberg and Marquardt's descent from a place, of no more than this number of steps.
     pub(crate) fn descend(&self, from: Descent, steps: usize, jobs: usize) -> Result<Descent, StartError> {
         let Descent { mut place, mut tried } = from;
-        let mut damping = DAMPING;
+        let mut distances = DISTANCES.into_iter();
+        let (mut distance, mut damping) = (distances.next(), DAMPING);
         for _ in 0..steps {
-            let slopes = self.slopes(&place, jobs)?;
+            let Some(at_distance) = distance else { break };
+            let slopes = self.slopes(&place, at_distance, jobs)?;
             tried += slopes.len() as u64;
             let cost = place.cost;
             while place.cost >= cost && damping <= MOST_DAMPING {
@@ -214,7 +223,7 @@ impl Search<'_> {
                 }
             }
             if place.cost > cost * (1.0 - LEAST_GAIN) {
-                break;
+                (distance, damping) = (distances.next(), DAMPING);
             }
         }
         Ok(Descent { place, tried })
@@ -253,33 +262,53 @@ impl Search<'_> {
         (0..slopes.len()).map(|i| (0..slopes.len()).map(|j| entry(i, j)).collect()).collect()
     }
 
-    /// Goes to better counts, a step at a time, while there are any. Each descends from the start profile's constants, as
-    /// those that fitted other counts are far off: all a few steps, and then the best of them as far as it goes.
-    pub(crate) fn counts(&self, from: Descent, jobs: usize) -> Result<Descent, StartError> {
+    /// Goes to other counts while that pays: those near the best descend a few steps by `coarse` predictions, of fewer
+    /// requests, and the best of them as far as they go; at last the switch is tried. Each descends from the start profile's
+    /// constants, as those that fitted other counts are far off. Counts change together, since half the planes with twice the
+    /// packages are as many, and each alone is worse.
+    pub(crate) fn counts(&self, coarse: &Self, from: Descent, jobs: usize) -> Descent {
         let mut best = from;
         let mut known = vec![best.place.counts.clone()];
         loop {
-            let (share, least) = COUNTS_GAIN;
-            let enough = best.place.cost * (1.0 - share) - least;
-            let mut neighbours = best.place.counts.neighbours();
-            neighbours.retain(|counts| !known.contains(counts));
-            if enough <= 0.0 || neighbours.is_empty() {
-                return Ok(best);
+            let mut near = best.place.counts.near();
+            near.retain(|counts| !known.contains(counts));
+            known.extend(near.iter().cloned());
+            let begin = |counts: &Counts| coarse.predict(counts, &coarse.origin());
+            let begun: Vec<Place> = near.iter().filter_map(|counts| begin(counts).ok()).collect();
+            let mut found = coarse.descents(begun, FIRST_STEPS, &mut best.tried, jobs);
+            found.truncate(FINALISTS);
+            let before = best.place.counts.clone();
+            best = self.better(best, found, jobs);
+            if best.place.counts == before {
+                break;
             }
-            known.extend(neighbours.iter().cloned());
-            // Some counts make no drive, as where a stripe does not fit.
-            let descend =
-                |counts| self.begin(&counts).and_then(|from| self.descend(from, FIRST_STEPS, 1)).ok();
-            let found: Vec<Descent> = in_parallel(jobs, neighbours, descend).into_iter().flatten().collect();
-            best.tried += found.iter().map(|descent| descent.tried).sum::<u64>();
-            let nearest = found.into_iter().min_by(|a, b| a.place.cost.total_cmp(&b.place.cost));
-            let Some(Descent { place, .. }) = nearest else { return Ok(best) };
-            let Descent { place, tried } = self.descend(Descent { place, tried: best.tried }, STEPS, jobs)?;
-            best.tried = tried;
-            if place.cost >= enough {
-                return Ok(best);
-            }
-            best.place = place;
+        }
+        match coarse.predict(&best.place.counts.switched(), &coarse.origin()) {
+            Ok(switched) => self.better(best, vec![switched], jobs),
+            Err(_) => best,
+        }
+    }
+
+    /// Descends from each of these places, and returns the ends, the best first.
+    fn descents(&self, from: Vec<Place>, steps: usize, tried: &mut u64, jobs: usize) -> Vec<Place> {
+        let descend = |place| self.descend(Descent { place, tried: 1 }, steps, 1).ok();
+        let found: Vec<Descent> = in_parallel(jobs, from, descend).into_iter().flatten().collect();
+        *tried += found.iter().map(|descent| descent.tried).sum::<u64>();
+        let mut found: Vec<Place> = found.into_iter().map(|descent| descent.place).collect();
+        found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        found
+    }
+
+    /// The best of the ends that are reached from `places`, if it is better by enough to change counts; otherwise `best`.
+    fn better(&self, mut best: Descent, places: Vec<Place>, jobs: usize) -> Descent {
+        let fitted = self.kept_back.iter().filter(|&&kept| !kept).count();
+        let gain = COUNTS_GAIN * (best.place.cost / fitted.max(1) as f64).max(1.0);
+        let enough = best.place.cost - gain.min(best.place.cost / 2.0);
+        let places = places.into_iter().filter_map(|place| self.predict(&place.counts, &place.at).ok());
+        let found = self.descents(places.collect(), STEPS, &mut best.tried, jobs);
+        match found.into_iter().next() {
+            Some(place) if place.cost < enough => Descent { place, tried: best.tried },
+            _ => best,
         }
     }
 

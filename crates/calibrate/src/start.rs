@@ -121,7 +121,7 @@ impl Field {
 
 /// Erase blocks of a plane with which a drive is predicted, the first that makes one, and their pages: its tables are cleared
 /// for each prediction.
-const BLOCKS: [u32; 3] = [64, 128, 256];
+const BLOCKS: [u32; 5] = [16, 32, 64, 128, 256];
 const PAGES: u32 = 64;
 
 /// Settings in place of those of the start.
@@ -162,8 +162,13 @@ impl Start {
             let found = settings.iter().find(|(other, _)| other == key);
             u64::from(found.map_or(before, |(_, value)| value.parse().expect("a count is an integer")))
         };
-        let now = count("flash.channels", flash.channels) * count("flash.packages", flash.packages);
-        let before = u64::from(flash.channels) * u64::from(flash.packages);
+        let counts = [
+            ("flash.channels", flash.channels),
+            ("flash.packages", flash.packages),
+            ("flash.planes", flash.planes),
+        ];
+        let now: u64 = counts.iter().map(|(key, before)| count(key, *before)).product();
+        let before: u64 = counts.iter().map(|(_, before)| u64::from(*before)).product();
         if now != before {
             let blocks = (u64::from(flash.blocks) * before).div_ceil(now);
             settings.push(("flash.blocks".into(), blocks.to_string()));

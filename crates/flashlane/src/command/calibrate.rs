@@ -26,7 +26,7 @@ pub struct Arguments {
     /// Profiles tried at a time; default: one per core
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Keep channels, packages and cache mode of the start profile
+    /// Keep channels, packages, planes and cache mode of the start profile
     #[arg(long)]
     keep_counts: bool,
     /// Format of the printed result
