@@ -454,6 +454,7 @@ fn sweep_over_names_has_a_plot_of_distributions() {
 
 /// Each point of the sweep opens the file of `--create` anew: another file that has come to its name is kept.
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the file is moved in real time")]
 fn sweep_keeps_a_file_moved_to_the_name_of_the_one_it_made() {
     let dir = tempfile::tempdir().unwrap();
     let (made, foreign) = (dir.path().join("made"), dir.path().join("foreign"));
