@@ -51,8 +51,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let (_, text) = super::profile::checked_text(&arguments.start)?;
     let start = Start::new(&arguments.start, &text).map_err(Failure::unusable)?;
     // The search takes long: an unusable file is refused before it, and an interruption leaves none.
-    drop(output::create_new(&arguments.out)?);
-    std::fs::remove_file(&arguments.out).map_err(Failure::failed)?;
+    let (_, tried) = output::create_new(&arguments.out)?;
+    tried.remove(&arguments.out);
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = arguments.jobs.map_or_else(cores, usize::from);
     let options = Options { jobs, counts: !arguments.keep_counts, ..Options::default() };
@@ -61,7 +61,12 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     drop(meter);
     let name = arguments.out.file_stem().and_then(|name| name.to_str()).unwrap_or("twin");
     let twin = start.twin(name, &fit.settings(&start, rows.len()));
-    output::create_new(&arguments.out)?.write_all(twin.as_bytes()).map_err(Failure::failed)?;
+    let (mut file, created) = output::create_new(&arguments.out)?;
+    file.write_all(twin.as_bytes()).map_err(|error| {
+        // A part of a profile must not be mistaken for a twin.
+        created.remove(&arguments.out);
+        Failure::failed(error)
+    })?;
     let result = result_of(&path.display().to_string(), &start, &rows, &fit);
     output::print(&output::render(arguments.format, &Report::of(&result)))?;
     notify(&format!("the twin is in {}", arguments.out.display()));
