@@ -5,7 +5,6 @@ use crate::program::{command, done, flashlane, json, refused, text};
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 const RUN: [&str; 3] = ["run", "sim:ssd-s", "mixed,depth=4,requests=500,area=4MiB"];
 const SWEEP: [&str; 4] = ["--sweep", "workload.depth=1..8*2", "--sweep", "mapping.policy=lba,write-order"];
@@ -464,12 +463,14 @@ fn sweep_keeps_a_file_moved_to_the_name_of_the_one_it_made() {
     let sweep = ["--sweep", "workload.depth=1,2", "--repeat", "1"];
     let mut child =
         command(&[&run[..], &sweep].concat()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    // Whenever it comes, at the latest while the first point is measured.
-    while fs::metadata(&made).map_or(0, |made| made.len()) < 4 << 20 {
-        assert_eq!(child.try_wait().unwrap(), None, "it ends before its file is made");
-        std::thread::sleep(Duration::from_millis(5));
+    // The first point is measured once the file changes after it was made. Looking must not open it, or it is in use.
+    let look = || fs::metadata(&made).ok().filter(|made| made.len() == 4 << 20)?.modified().ok();
+    let mut made_at = None;
+    while made_at.is_none() || look() == made_at {
+        made_at = made_at.or_else(look);
+        assert_eq!(child.try_wait().unwrap(), None, "it ends before it measures");
+        std::thread::yield_now();
     }
-    std::thread::sleep(Duration::from_millis(200));
     fs::rename(&foreign, &made).unwrap();
     let ended = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&ended.stderr);
