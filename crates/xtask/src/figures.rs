@@ -5,6 +5,7 @@
 
 mod advise;
 mod blocks;
+mod guards;
 mod harness;
 mod host;
 mod interrupt;
@@ -144,6 +145,7 @@ const FIGURES: &[&Figure] = &[
     &page::SIZE,
     &page::FIRST_PLOT,
     &page::ZOOM,
+    &guards::WAYS,
     &interrupt::CTRL_C,
 ];
 
