@@ -154,7 +154,7 @@ impl BlockTable {
         &self,
         read: &BlockRead,
         bytes: &[u8],
-        format: u128,
+        format_id: u128,
         granule_bytes: u64,
     ) -> Option<u32> {
         let id = read.pending.id;
@@ -163,7 +163,7 @@ impl BlockTable {
         assert_eq!(block.address, read.address, "block {id} was read from another unit");
         let granules = bytes.chunks(granule_bytes as usize).zip(read.first_granule..);
         granules
-            .map(|(granule, nth)| (granule_checksum(format, block.sequence, nth, granule), nth))
+            .map(|(granule, nth)| (granule_checksum(format_id, block.sequence, nth, granule), nth))
             .find_map(|(sum, nth)| (sum != block.checksums[nth as usize]).then_some(nth))
     }
 }

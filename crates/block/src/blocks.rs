@@ -20,8 +20,10 @@
 //! block into the **block table** (`block_table`) and reports the put as finished; [`Blocks::reap`] returns it.
 //!
 //! Beside these the engine owns the **superblock store** (`superblock`) and the counters of ids and sequence numbers
-//! (`ids`). When a device is opened, `recovery` finds what is on it and `parts` makes the parts from that. `waiting` and
-//! `repair` are procedures over the engine. No two files use each other; each part lists and asserts its own invariants.
+//! (`ids`). That superblock holds what blocks need; where lanes lie on a file or disk, `layer::lanes` keeps another of its
+//! own before them, with the shape of the lanes. When a device is opened, `recovery` finds what is on it and `parts` makes
+//! the parts from that. `waiting` and `repair` are procedures over the engine. No two files use each other; each part lists
+//! and asserts its own invariants.
 //!
 //! # Invariants that join the parts
 //! 1. A put is reported as done only when its unit is wholly written and durable.
@@ -45,7 +47,7 @@
 //! step                                    unit      on the device                        counter, floor
 //! format                                  0, 7      superblock: sequence 0, floor 0      next 1
 //! put of block 0                          1         block 0: sequence 1                  next 2
-//!   its write fails: unit 1 is dirty      1         perhaps block 0: sequence 1          next 2
+//!   its write fails: unit 1 to be erased  1         perhaps block 0: sequence 1          next 2
 //!   tried again on another lane           2         block 0: sequence 2                  next 3
 //!   unit 1 is erased                      1         erased: the stale copy is gone
 //! delete of block 0, the highest id
@@ -98,8 +100,8 @@ impl<D: DataDevice> Blocks<D> {
     ///
     /// # Errors
     /// [`FormatError`] where the device cannot hold blocks or its units cannot be written.
-    pub fn format(device: D, format: u128, options: BlockOptions) -> Result<Self, FormatError> {
-        Self::format_as(device, format, options, false)
+    pub fn format(device: D, format_id: u128, options: BlockOptions) -> Result<Self, FormatError> {
+        Self::format_as(device, format_id, options, false)
     }
 
     /// Formats a device as [`format`](Self::format) does, for blocks to which a log on another device belongs: the device is then in
@@ -107,17 +109,22 @@ impl<D: DataDevice> Blocks<D> {
     ///
     /// # Errors
     /// As [`format`](Self::format).
-    pub fn format_with_log(device: D, format: u128, options: BlockOptions) -> Result<Self, FormatError> {
-        Self::format_as(device, format, options, true)
+    pub fn format_with_log(device: D, format_id: u128, options: BlockOptions) -> Result<Self, FormatError> {
+        Self::format_as(device, format_id, options, true)
     }
 
-    fn format_as(device: D, format: u128, options: BlockOptions, has_log: bool) -> Result<Self, FormatError> {
+    fn format_as(
+        device: D,
+        format_id: u128,
+        options: BlockOptions,
+        has_log: bool,
+    ) -> Result<Self, FormatError> {
         let layout = Layout::new(device.profile()).map_err(FormatError::Unsuitable)?;
         if device.profile().read_only {
             return Err(FormatError::ReadOnly);
         }
         let parts = Parts::to_format(&device, layout, has_log);
-        let mut engine = Engine::new(device, layout, format, &options, parts);
+        let mut engine = Engine::new(device, layout, format_id, &options, parts);
         waiting::format(&mut engine);
         match engine.superblocks().missing() {
             None => Ok(Self { engine, damaged_ends: Vec::new(), unreadable: Vec::new() }),
@@ -132,9 +139,9 @@ impl<D: DataDevice> Blocks<D> {
     pub fn open(mut device: D, options: BlockOptions) -> Result<Self, OpenError> {
         let layout = Layout::new(device.profile())?;
         let Survey { units, newest, damaged_ends, unreadable } = survey(&mut device, &layout, &options)?;
-        let format = newest.format;
+        let format_id = newest.format_id;
         let parts = Parts::from_survey(layout, units, newest);
-        Ok(Self { engine: Engine::new(device, layout, format, &options, parts), damaged_ends, unreadable })
+        Ok(Self { engine: Engine::new(device, layout, format_id, &options, parts), damaged_ends, unreadable })
     }
 
     /// Returns the device below.
@@ -433,7 +440,7 @@ impl<D: DataDevice> Blocks<D> {
             lanes[address.lane as usize].dirty += 1;
         }
         Status {
-            format: self.engine.format_id(),
+            format_id: self.engine.format_id(),
             layout: *layout,
             blocks: self.engine.blocks().stored_count(),
             blocks_free: self.engine.free_units(),

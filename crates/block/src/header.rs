@@ -21,7 +21,7 @@ const RETIRED_AT: usize = 96;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The formatting of the device it belongs to.
-    pub format: u128,
+    pub format_id: u128,
     /// Sequence number: of two headers the one with the higher number is newer.
     pub sequence: u64,
     /// The unit it was written to.
@@ -147,8 +147,8 @@ impl Header {
                 read_unit_bytes: superblock.granule_bytes,
             }),
         };
-        let (format, UnitAddress { lane, unit }) = (self.format.to_le_bytes(), self.address);
-        UnitHead { version: VERSION, kind, format, lane, unit, erases: self.erases }.encode(bytes);
+        let (format_id, UnitAddress { lane, unit }) = (self.format_id.to_le_bytes(), self.address);
+        UnitHead { version: VERSION, kind, format: format_id, lane, unit, erases: self.erases }.encode(bytes);
         let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
         put(32, &self.sequence.to_le_bytes());
         match &self.content {
@@ -232,7 +232,7 @@ impl Header {
             UnitKind::Other(kind) => return out_of_range("kind", kind.into()),
         };
         Ok(Self {
-            format: u128::from_le_bytes(head.format),
+            format_id: u128::from_le_bytes(head.format),
             sequence,
             address: UnitAddress { lane: head.lane, unit: head.unit },
             erases: head.erases,
@@ -243,9 +243,9 @@ impl Header {
 
 /// Returns the checksum of granule `nth` of a block's payload. It covers the block and the granule's number as well as the
 /// bytes, so that bytes of another block, or of another granule of this one, do not match.
-pub(crate) fn granule_checksum(format: u128, sequence: u64, nth: u32, bytes: &[u8]) -> u32 {
+pub(crate) fn granule_checksum(format_id: u128, sequence: u64, nth: u32, bytes: &[u8]) -> u32 {
     let mut whose = [0; 28];
-    whose[..16].copy_from_slice(&format.to_le_bytes());
+    whose[..16].copy_from_slice(&format_id.to_le_bytes());
     whose[16..24].copy_from_slice(&sequence.to_le_bytes());
     whose[24..].copy_from_slice(&nth.to_le_bytes());
     crc32c::crc32c_append(crc32c::crc32c(&whose), bytes)
@@ -260,7 +260,7 @@ mod tests {
 
     fn block() -> Header {
         Header {
-            format: 0x1234_5678_9abc_def0_1122_3344_5566_7788,
+            format_id: 0x1234_5678_9abc_def0_1122_3344_5566_7788,
             sequence: 7,
             address: UnitAddress { lane: 1, unit: 3 },
             erases: Some(5),
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn granule_checksum_covers_block_and_granule_number() {
         let sums = [(1, 1, 0), (2, 1, 0), (1, 2, 0), (1, 1, 1)]
-            .map(|(format, sequence, nth)| granule_checksum(format, sequence, nth, &[3; 512]));
+            .map(|(format_id, sequence, nth)| granule_checksum(format_id, sequence, nth, &[3; 512]));
         for (at, sum) in sums.iter().enumerate() {
             assert!(!sums[..at].contains(sum));
         }

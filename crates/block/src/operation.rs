@@ -123,7 +123,7 @@ impl Write {
     pub(crate) fn take_with_header(
         &mut self,
         layout: &Layout,
-        format: u128,
+        format_id: u128,
         address: UnitAddress,
         erases: Option<u32>,
     ) -> Buffer {
@@ -134,11 +134,11 @@ impl Write {
                     length_bytes: payload.len(),
                     checksums: checksums.clone(),
                 };
-                payload.take_with_header(&Header { format, sequence: *sequence, address, erases, content })
+                payload.take_with_header(&Header { format_id, sequence: *sequence, address, erases, content })
             }
             Self::Superblock(SuperblockWrite { buffer, sequence, superblock, .. }) => {
                 let content = Content::Superblock(superblock.clone());
-                let header = Header { format, sequence: *sequence, address, erases, content };
+                let header = Header { format_id, sequence: *sequence, address, erases, content };
                 write_header_and_footer(buffer, layout, &header);
                 std::mem::take(buffer)
             }

@@ -30,7 +30,7 @@ impl Parts {
                 let state = match reported.state {
                     UnitState::ERASED => State::Erased,
                     UnitState::Bad => State::Bad,
-                    _ => State::Dirty(Cause::Obsolete),
+                    _ => State::ToErase(Cause::Obsolete),
                 };
                 parts.units.found(address, state, reported.erases.unwrap_or(0));
             }
@@ -90,7 +90,7 @@ impl Parts {
             }
             // An older superblock.
             Found::Written(Header { content: Content::Superblock(_), .. }) => {
-                self.units.found(address, State::Dirty(Cause::Obsolete), 0);
+                self.units.found(address, State::ToErase(Cause::Obsolete), 0);
             }
             Found::Written(Header {
                 content: Content::Block { id, length_bytes, checksums },

@@ -69,12 +69,12 @@ impl Payload {
     }
 
     /// Clears the bytes behind the block's end and returns the checksum of each granule.
-    pub(crate) fn checksums(&mut self, format: u128, sequence: u64) -> Box<[u32]> {
+    pub(crate) fn checksums(&mut self, format_id: u128, sequence: u64) -> Box<[u32]> {
         let (from, length) = (self.layout.header_bytes as usize, self.length_bytes as usize);
         let all = &mut self.buffer.as_mut_slice()[from..self.layout.footer_offset() as usize];
         all[length..].fill(0);
         let granules = all.chunks(self.layout.granule_bytes as usize);
-        granules.zip(0..).map(|(bytes, nth)| granule_checksum(format, sequence, nth, bytes)).collect()
+        granules.zip(0..).map(|(bytes, nth)| granule_checksum(format_id, sequence, nth, bytes)).collect()
     }
 
     /// Writes header and footer, and takes the buffer for the device. [`restore`](Self::restore) returns it.

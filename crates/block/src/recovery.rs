@@ -46,7 +46,7 @@ pub(crate) struct Survey {
 /// The superblock in force.
 #[derive(Clone, Debug)]
 pub(crate) struct NewestSuperblock {
-    pub(crate) format: u128,
+    pub(crate) format_id: u128,
     pub(crate) sequence: u64,
     pub(crate) superblock: Superblock,
     /// Units of its copies; none where it is rebuilt from the headers of blocks.
@@ -81,7 +81,7 @@ pub(crate) fn survey<D: DataDevice>(
         return Err(OpenError::OtherGeometry { device: name, formatted, given });
     }
     let unreadable = ends.unreadable().collect();
-    let damaged_ends = ends.classify(newest.format, &mut units);
+    let damaged_ends = ends.classify(newest.format_id, &mut units);
     assert_eq!(units.len() as u64, layout.all_units(), "every unit is found as something");
     units.sort_by_key(|(address, _)| *address);
     Ok(Survey { units, newest, damaged_ends, unreadable })
@@ -193,12 +193,12 @@ impl Ends {
     }
 
     fn uncertain_superblock(&self) -> Option<NewestSuperblock> {
-        let current = self.in_place(true).map(|header| header.format).next();
-        let format = current.or_else(|| self.in_place(false).map(|header| header.format).next())?;
-        if self.in_place(current.is_some()).any(|header| header.format != format) {
+        let current = self.in_place(true).map(|header| header.format_id).next();
+        let format_id = current.or_else(|| self.in_place(false).map(|header| header.format_id).next())?;
+        if self.in_place(current.is_some()).any(|header| header.format_id != format_id) {
             return None;
         }
-        newest_superblock(self.in_place(false).filter(|header| header.format == format))
+        newest_superblock(self.in_place(false).filter(|header| header.format_id == format_id))
     }
 
     /// Returns why no superblock is in force.
@@ -223,7 +223,7 @@ impl Ends {
     }
 
     /// Adds the written units to `units`. Returns those with a damaged header or footer whose other copy is valid.
-    fn classify(mut self, format: u128, units: &mut Vec<(UnitAddress, Found)>) -> Vec<DamagedEnd> {
+    fn classify(mut self, format_id: u128, units: &mut Vec<(UnitAddress, Found)>) -> Vec<DamagedEnd> {
         let mut damaged_ends = Vec::new();
         for (address, erases) in std::mem::take(&mut self.written) {
             let (header, footer) = (self.headers.remove(&address), self.footers.remove(&address));
@@ -242,11 +242,11 @@ impl Ends {
             };
             // Formatting erases everything. A header of another formatting, written elsewhere or before the last erase shows
             // that a later write was lost, or that the device lost its erase counts and the block may have been deleted.
-            if (header.format, header.address, header.erases) == (format, address, erases) {
+            if (header.format_id, header.address, header.erases) == (format_id, address, erases) {
                 damaged_ends.extend(damaged_end.map(|end| DamagedEnd { address, id, end }));
                 units.push((address, Found::Written(header)));
             } else {
-                let given_out = id.filter(|_| header.format == format);
+                let given_out = id.filter(|_| header.format_id == format_id);
                 units.push((address, Found::Damaged { given_out }));
             }
         }
@@ -268,13 +268,13 @@ fn newest_superblock<'a>(headers: impl Iterator<Item = &'a Header>) -> Option<Ne
     for header in headers {
         let Content::Superblock(superblock) = &header.content else { continue };
         match &mut newest {
-            Some(found) if (found.format, found.sequence) == (header.format, header.sequence) => {
+            Some(found) if (found.format_id, found.sequence) == (header.format_id, header.sequence) => {
                 found.copies.push(header.address);
             }
             Some(found) if found.sequence > header.sequence => {}
             _ => {
                 newest = Some(NewestSuperblock {
-                    format: header.format,
+                    format_id: header.format_id,
                     sequence: header.sequence,
                     superblock: superblock.clone(),
                     copies: vec![header.address],
@@ -293,12 +293,12 @@ fn rebuilt_superblock<'a>(
 ) -> Option<NewestSuperblock> {
     let mut formats: BTreeMap<u128, u64> = BTreeMap::new();
     for header in headers {
-        *formats.entry(header.format).or_default() += 1;
+        *formats.entry(header.format_id).or_default() += 1;
     }
-    let (format, _) = formats.into_iter().max_by_key(|(_, units)| *units)?;
+    let (format_id, _) = formats.into_iter().max_by_key(|(_, units)| *units)?;
     let Geometry { lanes, units, unit_bytes, granule_bytes } = given;
     // A log may belong to it: nothing here says that none does.
     let (has_log, retired) = (true, Vec::new());
     let superblock = Superblock { lanes, units, unit_bytes, granule_bytes, id_floor: 0, has_log, retired };
-    Some(NewestSuperblock { format, sequence: 0, superblock, copies: Vec::new() })
+    Some(NewestSuperblock { format_id, sequence: 0, superblock, copies: Vec::new() })
 }

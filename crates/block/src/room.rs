@@ -82,6 +82,6 @@ impl<'a> Room<'a> {
         let copies: usize = self.lanes.iter().map(LaneQueue::waiting_superblocks).sum();
         let needed = limits.superblock_units as usize + copies + more;
         let erased = self.units.all_erased();
-        erased >= needed || erased + self.units.all_dirty_without_deletes() >= needed
+        erased >= needed || erased + self.units.all_to_erase_without_deletes() >= needed
     }
 }

@@ -80,7 +80,7 @@ pub(crate) enum Next {
 pub(crate) struct Scheduler<D> {
     port: Port<D>,
     layout: Layout,
-    format: u128,
+    format_id: u128,
     reserve_units: usize,
     writes_per_lane: u32,
     units: UnitTable,
@@ -98,13 +98,13 @@ impl<D: DataDevice> Scheduler<D> {
         device: D,
         units: UnitTable,
         layout: Layout,
-        format: u128,
+        format_id: u128,
         options: &BlockOptions,
     ) -> Self {
         Self {
             port: Port::new(device),
             layout,
-            format,
+            format_id,
             reserve_units: options.reserve_units as usize,
             writes_per_lane: options.writes_per_lane.get(),
             units,
@@ -298,7 +298,7 @@ impl<D: DataDevice> Scheduler<D> {
         let mut write = self.lanes[at].pop_write().expect("a write waits");
         let holds = write.holds();
         let erases = self.port.unit(address).and_then(|unit| unit.erases);
-        let buffer = write.take_with_header(&self.layout, self.format, address, erases);
+        let buffer = write.take_with_header(&self.layout, self.format_id, address, erases);
         let offset = self.layout.unit_offset(address.unit);
         let request = Request::write(0, offset, self.layout.unit_bytes).on(Lane(lane)).durable();
         match self.port.submit(request, Some(buffer), InFlight::Write { address, write }) {
@@ -333,11 +333,11 @@ impl<D: DataDevice> Scheduler<D> {
     fn erase_for_write(&mut self, lane: u32, superblock_needs_unit: bool, limits: SuperblockLimits) -> Next {
         let first = self.lanes[lane as usize].first_write_mut().expect("a write waits");
         // A copy of the superblock must not wait for a unit that is erased only after it.
-        let has_dirty = match first {
-            Write::Block(_) => self.units.has_dirty(lane),
+        let has_units_to_erase = match first {
+            Write::Block(_) => self.units.has_units_to_erase(lane),
             Write::Superblock(_) => self.units.next_erasable(lane, limits.recorded_below).is_some(),
         };
-        if superblock_needs_unit || has_dirty || self.units.is_erasing(lane) {
+        if superblock_needs_unit || has_units_to_erase || self.units.is_erasing(lane) {
             if let Write::Block(block) = first {
                 self.writes_that_waited += u64::from(!block.has_waited);
                 block.has_waited = true;
@@ -358,10 +358,10 @@ impl<D: DataDevice> Scheduler<D> {
     pub(crate) fn submit_erase(&mut self, lane: u32, limits: SuperblockLimits) -> Next {
         loop {
             let Some(address) = self.units.next_erasable(lane, limits.recorded_below) else {
-                self.waits_for_other_lane |= self.units.has_dirty(lane);
+                self.waits_for_other_lane |= self.units.has_units_to_erase(lane);
                 return Next::Continue;
             };
-            let State::Dirty(cause) = self.units.state(address) else {
+            let State::ToErase(cause) = self.units.state(address) else {
                 panic!("{address:?} is queued to be erased as {:?}", self.units.state(address))
             };
             let offset = self.layout.unit_offset(address.unit);

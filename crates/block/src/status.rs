@@ -53,7 +53,7 @@ pub enum End {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
     /// Identifies the formatting.
-    pub format: u128,
+    pub format_id: u128,
     /// Sizes and counts of the device.
     pub layout: Layout,
     /// Blocks that are stored.

@@ -73,8 +73,8 @@ impl<D: DataDevice> BlockStore<D> {
     ///
     /// # Errors
     /// [`FormatError`] where the device cannot hold blocks or its units cannot be written.
-    pub fn format(device: D, format: u128) -> Result<Self, FormatError> {
-        Ok(Blocks::format(device, format, BlockOptions::default())?.into())
+    pub fn format(device: D, format_id: u128) -> Result<Self, FormatError> {
+        Ok(Blocks::format(device, format_id, BlockOptions::default())?.into())
     }
 
     /// Opens the blocks on `device`. Nothing is written before the first put or delete.

@@ -2,28 +2,28 @@
 //!
 //! | from | to | by |
 //! | --- | --- | --- |
-//! | (opened) | Bad, Retired, Erased, Live, Dirty, Torn, Damaged | `found` |
+//! | (opened) | Bad, Retired, Erased, Live, ToErase, Torn, Damaged | `found` |
 //! | Live | Superseded | `supersede` |
-//! | Torn, Superseded | Dirty | `erase_leftover` |
-//! | Damaged | Dirty | `discard` |
+//! | Torn, Superseded | ToErase | `erase_leftover` |
+//! | Damaged | ToErase | `discard` |
 //! | Erased | Writing | `start_write` |
-//! | Erased | Dirty | `write_refused` |
+//! | Erased | ToErase | `write_refused` |
 //! | Writing | Live | `write_completed` |
-//! | Writing | Dirty, Retired, Bad | `write_failed` |
+//! | Writing | ToErase, Retired, Bad | `write_failed` |
 //! | Writing | Damaged | `write_found_foreign_data` |
-//! | Live | AwaitingReaders, Dirty | `delete` |
-//! | Live | Dirty | `release` |
-//! | AwaitingReaders | Dirty | `last_reader_left` |
-//! | Dirty | Live | `restore_deleted` |
-//! | Dirty | Dirty, for another cause | `abandon_deletes` |
-//! | Dirty | Erasing | `start_erase` |
+//! | Live | AwaitingReaders, ToErase | `delete` |
+//! | Live | ToErase | `release` |
+//! | AwaitingReaders | ToErase | `last_reader_left` |
+//! | ToErase | Live | `restore_deleted` |
+//! | ToErase | ToErase, for another cause | `abandon_deletes` |
+//! | ToErase | Erasing | `start_erase` |
 //! | Erasing | Erased | `erase_completed` |
 //! | Erasing | Retired, Bad | `erase_failed` |
 //!
 //! Invariants:
 //! - Every unit has exactly one state. The queues and counts here are indexes of the states and change with them.
 //! - A unit is in its lane's heap of erased units exactly while it is `Erased`, and in its lane's queue of units to erase
-//!   exactly while it is `Dirty`.
+//!   exactly while it is `ToErase`.
 //! - A unit that failed a write is erased and written once more; if that write fails too, it is not used any more.
 //! - The unit of a failed write of block N may hold a copy of it. While such a stale copy exists, the unit whose erase
 //!   completes the delete of block N is not erased: the copy would become block N after a power cut.
@@ -49,7 +49,7 @@ pub(crate) enum State {
     /// Its block is deleted, and reads of it are queued or in flight.
     AwaitingReaders(u64),
     /// Queued to be erased.
-    Dirty(Cause),
+    ToErase(Cause),
     /// An erase is in flight.
     Erasing(Cause),
     /// Found cut short by a power cut; erased before anything is written.
@@ -69,7 +69,7 @@ impl State {
     /// Returns why the unit is or will be erased.
     fn erase_cause(self) -> Option<Cause> {
         match self {
-            Self::Dirty(cause) | Self::Erasing(cause) => Some(cause),
+            Self::ToErase(cause) | Self::Erasing(cause) => Some(cause),
             _ => None,
         }
     }
@@ -102,8 +102,8 @@ pub(crate) enum Cause {
 struct LaneIndex {
     /// `Erased` units with their erase counts, the least worn first.
     erased: BinaryHeap<Reverse<(u32, u32)>>,
-    /// `Dirty` units, in the order in which they are erased.
-    dirty: VecDeque<u32>,
+    /// `ToErase` units, in the order in which they are erased.
+    to_erase: VecDeque<u32>,
     /// Number of `Erasing` units.
     erasing: u32,
     /// Number of units that hold or are given a block that is not deleted.
@@ -119,7 +119,7 @@ pub(crate) struct UnitTable {
     lanes: Vec<LaneIndex>,
     /// Units that failed a write and have completed none since.
     failed_once: BTreeSet<UnitAddress>,
-    /// Units that are `Dirty` or `Erasing` with [`Cause::StaleCopy`], and the id.
+    /// Units that are `ToErase` or `Erasing` with [`Cause::StaleCopy`], and the id.
     stale_copies: BTreeMap<UnitAddress, u64>,
     /// Units found damaged, on opening or before a write, and not erased since, those whose erase failed among them.
     damaged: BTreeSet<UnitAddress>,
@@ -170,11 +170,11 @@ impl UnitTable {
 
     /// Queues a unit to be erased, before the others of its lane with `is_first`.
     fn queue_erase(&mut self, address: UnitAddress, cause: Cause, is_first: bool) {
-        self.set(address, State::Dirty(cause));
+        self.set(address, State::ToErase(cause));
         if let Cause::StaleCopy(id) = cause {
             self.stale_copies.insert(address, id);
         }
-        let queue = &mut self.lane(address).dirty;
+        let queue = &mut self.lane(address).to_erase;
         if is_first { queue.push_front(address.unit) } else { queue.push_back(address.unit) }
     }
 
@@ -185,7 +185,7 @@ impl UnitTable {
         assert_eq!(self.state(address), State::Bad, "{address:?} is found once");
         match state {
             State::Erased => self.lane(address).erased.push(Reverse((erases, address.unit))),
-            State::Dirty(cause) => self.queue_erase(address, cause, false),
+            State::ToErase(cause) => self.queue_erase(address, cause, false),
             State::Torn => self.leftovers += 1,
             State::Damaged => drop(self.damaged.insert(address)),
             State::Bad | State::Retired | State::Live(_) => {}
@@ -330,17 +330,17 @@ impl UnitTable {
     /// Takes the deletes of a lane back whose erases have not begun: `next` is the state of their units. Returns the ids.
     fn take_queued_deletes(&mut self, lane: u32, next: fn(u64) -> State) -> Vec<u64> {
         let mut ids = Vec::new();
-        for unit in std::mem::take(&mut self.lanes[lane as usize].dirty) {
+        for unit in std::mem::take(&mut self.lanes[lane as usize].to_erase) {
             let address = UnitAddress { lane, unit };
             match self.state(address) {
-                State::Dirty(Cause::Deleted(id)) => {
+                State::ToErase(Cause::Deleted(id)) => {
                     ids.push(id);
                     match next(id) {
-                        State::Dirty(cause) => self.queue_erase(address, cause, false),
+                        State::ToErase(cause) => self.queue_erase(address, cause, false),
                         live => self.set(address, live),
                     }
                 }
-                State::Dirty(_) => self.lanes[lane as usize].dirty.push_back(unit),
+                State::ToErase(_) => self.lanes[lane as usize].to_erase.push_back(unit),
                 other => panic!("{address:?} is queued to be erased as {other:?}"),
             }
         }
@@ -354,7 +354,7 @@ impl UnitTable {
 
     /// Gives up the deletes of a lane whose erases have not begun, as the device is lost. Returns their ids.
     pub(crate) fn abandon_deletes(&mut self, lane: u32) -> Vec<u64> {
-        self.take_queued_deletes(lane, |_| State::Dirty(Cause::Obsolete))
+        self.take_queued_deletes(lane, |_| State::ToErase(Cause::Obsolete))
     }
 
     /// The content is replaced by a copy elsewhere: a superblock that was renewed, or a block that was repaired.
@@ -376,9 +376,9 @@ impl UnitTable {
     /// Returns the next unit of a lane that may be erased now, where the device records the ids below `recorded_below` as
     /// given out.
     pub(crate) fn next_erasable(&self, lane: u32, recorded_below: u64) -> Option<UnitAddress> {
-        let mut queued = self.lanes[lane as usize].dirty.iter().map(|&unit| UnitAddress { lane, unit });
+        let mut queued = self.lanes[lane as usize].to_erase.iter().map(|&unit| UnitAddress { lane, unit });
         queued.find(|&address| match self.state(address) {
-            State::Dirty(Cause::Deleted(id)) => {
+            State::ToErase(Cause::Deleted(id)) => {
                 id < recorded_below && !self.stale_copies.values().any(|&copy| copy == id)
             }
             _ => true,
@@ -387,12 +387,12 @@ impl UnitTable {
 
     /// An erase was handed to the device.
     pub(crate) fn start_erase(&mut self, address: UnitAddress) {
-        let State::Dirty(cause) = self.state(address) else {
+        let State::ToErase(cause) = self.state(address) else {
             panic!("{address:?} is erased as {:?}", self.state(address))
         };
         let lane = self.lane(address);
-        let nth = lane.dirty.iter().position(|&unit| unit == address.unit);
-        lane.dirty.remove(nth.expect("a dirty unit is queued"));
+        let nth = lane.to_erase.iter().position(|&unit| unit == address.unit);
+        lane.to_erase.remove(nth.expect("a unit to erase is queued"));
         lane.erasing += 1;
         self.set(address, State::Erasing(cause));
     }
@@ -454,12 +454,12 @@ impl UnitTable {
     /// Returns the number of units of a lane that are being erased or queued for it.
     pub(crate) fn to_erase(&self, lane: u32) -> usize {
         let lane = &self.lanes[lane as usize];
-        lane.dirty.len() + lane.erasing as usize
+        lane.to_erase.len() + lane.erasing as usize
     }
 
     /// Returns whether units of a lane are queued to be erased.
-    pub(crate) fn has_dirty(&self, lane: u32) -> bool {
-        !self.lanes[lane as usize].dirty.is_empty()
+    pub(crate) fn has_units_to_erase(&self, lane: u32) -> bool {
+        !self.lanes[lane as usize].to_erase.is_empty()
     }
 
     /// Returns the number of units of a lane that are erased or will be.
@@ -471,10 +471,10 @@ impl UnitTable {
     pub(crate) fn writable_before_superblock(&self, lane: u32, recorded_below: u64) -> usize {
         let index = &self.lanes[lane as usize];
         let needs_superblock = |&&unit: &&u32| match self.state(UnitAddress { lane, unit }) {
-            State::Dirty(Cause::Deleted(id)) => id >= recorded_below,
+            State::ToErase(Cause::Deleted(id)) => id >= recorded_below,
             _ => false,
         };
-        self.writable(lane) as usize - index.dirty.iter().filter(needs_superblock).count()
+        self.writable(lane) as usize - index.to_erase.iter().filter(needs_superblock).count()
     }
 
     /// Returns the number of units over all lanes that are erased or will be.
@@ -489,11 +489,11 @@ impl UnitTable {
     }
 
     /// Returns the number of queued units over all lanes whose content a power cut does not bring back.
-    pub(crate) fn all_dirty_without_deletes(&self) -> usize {
+    pub(crate) fn all_to_erase_without_deletes(&self) -> usize {
         let count = |lane: u32| {
-            let dirty = self.lanes[lane as usize].dirty.iter();
-            let states = dirty.map(|&unit| self.state(UnitAddress { lane, unit }));
-            states.filter(|state| !matches!(state, State::Dirty(Cause::Deleted(_)))).count()
+            let to_erase = self.lanes[lane as usize].to_erase.iter();
+            let states = to_erase.map(|&unit| self.state(UnitAddress { lane, unit }));
+            states.filter(|state| !matches!(state, State::ToErase(Cause::Deleted(_)))).count()
         };
         (0..self.layout.lanes).map(count).sum()
     }
@@ -561,8 +561,11 @@ impl UnitTable {
         };
         let erased = sorted(&mut index.erased.iter().map(|&Reverse((_, unit))| unit));
         assert!(of_state(|state| state == State::Erased).eq(erased), "erased units of lane {lane}");
-        let dirty = sorted(&mut index.dirty.iter().copied());
-        assert!(of_state(|state| matches!(state, State::Dirty(_))).eq(dirty), "dirty units of lane {lane}");
+        let to_erase = sorted(&mut index.to_erase.iter().copied());
+        assert!(
+            of_state(|state| matches!(state, State::ToErase(_))).eq(to_erase),
+            "units to erase of lane {lane}"
+        );
         let erasing = of_state(|state| matches!(state, State::Erasing(_))).count();
         let blocks = of_state(State::has_block).count();
         assert_eq!(

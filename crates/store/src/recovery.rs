@@ -94,8 +94,8 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
     let (config, log_layout) = read_header(&mut log)?;
     let mut blocks = Blocks::open(device, options.blocks)?;
     let status = blocks.status();
-    if status.format != config.store {
-        return Err(OpenError::OtherStore { log: config.store, blocks: status.format });
+    if status.format_id != config.store {
+        return Err(OpenError::OtherStore { log: config.store, blocks: status.format_id });
     }
     let shape = shape_of(blocks.block_bytes(), status.layout.granule_bytes, &config.bounds)?;
     let footers = read_footers(&mut blocks, config.store)?;

@@ -240,7 +240,7 @@ pub fn status_result(blocks: &AnyBlocks) -> SdfResult {
             unit_bytes: layout.unit_bytes,
             read_unit_bytes: layout.granule_bytes,
         },
-        format: format!("{:032x}", status.format),
+        format: format!("{:032x}", status.format_id),
         block_bytes: layout.block_bytes(),
         blocks: status.blocks,
         blocks_free: status.blocks_free,
