@@ -79,7 +79,7 @@ use flashlane_base::{Instant, Seed};
 use flashlane_device::{Buffer, Completion, DataDevice, Lane, Profile, RequestId, UnitRules, UnitState};
 use layout::Layout;
 use open::Opened;
-use pending::{Pending, Step};
+use pending::{Pending, Purpose};
 use recover::RecoverOptions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -96,7 +96,7 @@ pub struct Lanes<D> {
     /// States as they are, or are going to be, on the device.
     table: RecordTable<Pending>,
     /// Requests in flight below, by their ids there.
-    steps: BTreeMap<RequestId, Step>,
+    in_flight_below: BTreeMap<RequestId, Purpose>,
     next: u64,
     /// Number of accepted requests that have not completed.
     in_flight: u32,
@@ -210,7 +210,7 @@ impl<D: DataDevice> Lanes<D> {
             profile,
             superblock,
             layout,
-            steps: BTreeMap::new(),
+            in_flight_below: BTreeMap::new(),
             next,
             in_flight: 0,
             is_background_writing: false,
@@ -241,7 +241,7 @@ impl<D: DataDevice> Lanes<D> {
         self.repairs_in_background = true;
         self.write_sectors();
         let mut out = Vec::new();
-        while !self.steps.is_empty() {
+        while !self.in_flight_below.is_empty() {
             let mut arrived = std::mem::take(&mut self.arrived);
             self.below.reap(Instant::FAR, &mut arrived);
             for below in arrived.drain(..) {

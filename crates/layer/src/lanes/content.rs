@@ -22,7 +22,7 @@ use super::constants::SECTOR_BYTES;
 use super::disk::Record;
 use super::error::LanesError;
 use super::layout::Layout;
-use super::pending::{Pending, Step};
+use super::pending::{Pending, Purpose};
 use flashlane_base::Instant;
 use flashlane_device::{
     Buffer, Completion, DataDevice, Failure, Lane, Operation, Request, RequestId, SubmitError, UnitState,
@@ -143,7 +143,7 @@ impl<D: DataDevice> Lanes<D> {
         let request = Request::read(id.0, at, length);
         self.below.submit_with(request, Buffer::zeroed(length as usize)).map_err(|(error, _)| error)?;
         self.next += 1;
-        self.steps.insert(id, Step::Content(read));
+        self.in_flight_below.insert(id, Purpose::Content(read));
         Ok(())
     }
 
@@ -223,7 +223,7 @@ impl<D: DataDevice> Lanes<D> {
         match answer {
             Ok(()) => {
                 self.next += 1;
-                self.steps.insert(id, Step::Bytes(pending));
+                self.in_flight_below.insert(id, Purpose::Forwarded(pending));
             }
             Err(error) => self.fail(pending, failure_of(error), completed, out),
         }

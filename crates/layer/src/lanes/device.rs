@@ -2,7 +2,7 @@
 
 use super::blocking::Blocking;
 use super::content::ContentRead;
-use super::pending::Step;
+use super::pending::Purpose;
 use super::recover::RecoverOptions;
 use super::table::RecordTable;
 use super::{Lanes, StoredState, read_state, units};
@@ -77,16 +77,16 @@ impl<D: DataDevice> Device for Lanes<D> {
     /// Finds the lanes on the device again, as opening does; where that fails, they are lost.
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
         self.below.cut_power()?;
-        while !self.steps.is_empty() {
+        while !self.in_flight_below.is_empty() {
             self.below.reap(Instant::FAR, &mut self.arrived);
             for completion in self.arrived.drain(..) {
                 let buffer = self.below.take_buffer(completion.id);
-                match self.steps.remove(&completion.id) {
-                    Some(Step::Bytes(pending) | Step::Head(pending)) => {
+                match self.in_flight_below.remove(&completion.id) {
+                    Some(Purpose::Forwarded(pending) | Purpose::Head(pending)) => {
                         self.ended.push(pending);
                         self.done.extend(buffer.map(|buffer| (pending.request.id, buffer)));
                     }
-                    Some(Step::Content(ContentRead { pending, .. })) => self.ended.push(pending),
+                    Some(Purpose::Content(ContentRead { pending, .. })) => self.ended.push(pending),
                     _ => {}
                 }
             }

@@ -15,9 +15,9 @@ pub(super) struct Pending {
 }
 
 /// The purpose of a request below.
-pub(super) enum Step {
+pub(super) enum Purpose {
     /// The data of a read or a write, or a flush.
-    Bytes(Pending),
+    Forwarded(Pending),
     /// A sector of the table. A background write is one that no request waits for.
     Sector { sector: u64, is_background: bool },
     /// A damaged superblock.

@@ -2,7 +2,7 @@
 
 use super::Lanes;
 use super::constants::SECTOR_BYTES;
-use super::pending::{Pending, Step};
+use super::pending::{Pending, Purpose};
 use super::table::Due;
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Request, RequestId, SubmitError};
@@ -31,7 +31,7 @@ impl<D: DataDevice> Lanes<D> {
         match self.below.submit_with(write, Buffer::from_slice(&self.superblock.encode())) {
             Ok(()) => {
                 self.is_background_writing = true;
-                self.steps.insert(id, Step::Superblock);
+                self.in_flight_below.insert(id, Purpose::Superblock);
             }
             // The other superblock is sound. This one is written when the lanes are opened or repaired again.
             Err((error, _)) => self.device_lost |= error == SubmitError::DeviceLost,
@@ -45,7 +45,7 @@ impl<D: DataDevice> Lanes<D> {
         match self.below.submit_with(write, due.buffer) {
             Ok(()) => {
                 self.sectors_written += 1;
-                self.steps.insert(id, Step::Sector { sector: due.sector, is_background });
+                self.in_flight_below.insert(id, Purpose::Sector { sector: due.sector, is_background });
             }
             Err((error, buffer)) => {
                 assert!(

@@ -3,7 +3,7 @@
 use super::constants::SECTOR_BYTES;
 use super::content::ContentSum;
 use super::disk::Record;
-use super::pending::{Pending, Step};
+use super::pending::{Pending, Purpose};
 use super::{Lanes, ours};
 use flashlane_base::Instant;
 use flashlane_device::{
@@ -58,7 +58,7 @@ impl<D: DataDevice> Lanes<D> {
         self.next += 1;
         self.repairs_in_background |= durable;
         self.note_accepted(&request);
-        self.steps.insert(id, Step::Bytes(pending));
+        self.in_flight_below.insert(id, Purpose::Forwarded(pending));
         Ok(())
     }
 
@@ -113,7 +113,7 @@ impl<D: DataDevice> Lanes<D> {
         if let Some(buffer) = buffer {
             self.done.insert(pending.request.id, buffer);
         }
-        self.steps.insert(id, Step::Head(pending));
+        self.in_flight_below.insert(id, Purpose::Head(pending));
         Ok(())
     }
 
@@ -172,25 +172,25 @@ impl<D: DataDevice> Lanes<D> {
 
     /// Processes a completion below.
     pub(super) fn request_below_ended(&mut self, below: &Completion, out: &mut Vec<Completion>) {
-        let step = self.steps.remove(&below.id).expect("a completed request was in flight");
+        let purpose = self.in_flight_below.remove(&below.id).expect("a completed request was in flight");
         let buffer = self.below.take_buffer(below.id);
-        let pending = match step {
-            Step::Sector { sector, is_background } => {
+        let pending = match purpose {
+            Purpose::Sector { sector, is_background } => {
                 self.is_background_writing &= !is_background;
                 return self.sector_ended(sector, below.outcome, buffer, below.completed, out);
             }
-            Step::Superblock => {
+            Purpose::Superblock => {
                 self.is_background_writing = false;
                 return;
             }
-            Step::Head(pending) if below.outcome.is_ok() => {
+            Purpose::Head(pending) if below.outcome.is_ok() => {
                 return self.head_cleared(pending, below.completed, out);
             }
-            Step::Head(pending) => {
+            Purpose::Head(pending) => {
                 return self.complete(Pending { outcome: below.outcome, ..pending }, below.completed, out);
             }
-            Step::Content(read) => return self.content_part_ended(read, buffer, below, out),
-            Step::Bytes(pending) => Pending { outcome: below.outcome, ..pending },
+            Purpose::Content(read) => return self.content_part_ended(read, buffer, below, out),
+            Purpose::Forwarded(pending) => Pending { outcome: below.outcome, ..pending },
         };
         let request = pending.request;
         self.note_head(&request, pending.outcome, buffer.as_ref());

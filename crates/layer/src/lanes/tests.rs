@@ -34,7 +34,7 @@ fn fresh(shape: Shape, length_bytes: u64) -> Lanes<Memory> {
 /// Waits for all requests in flight, including background writes.
 fn drain<D: DataDevice>(lanes: &mut Lanes<D>) -> Vec<Completion> {
     let mut out = Vec::new();
-    while !lanes.steps.is_empty() {
+    while !lanes.in_flight_below.is_empty() {
         lanes.reap(Instant::FAR, &mut out);
         let soon = lanes.now() + flashlane_base::Duration::from_ms(1);
         lanes.reap(soon, &mut out);
