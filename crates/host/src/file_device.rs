@@ -16,6 +16,8 @@ use flashlane_base::{Duration, Instant};
 use flashlane_device::{
     Buffer, Completion, DataDevice, Device, Failure, Operation, Profile, Request, RequestId, SubmitError,
 };
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -41,7 +43,8 @@ pub struct FileDevice {
     clock: Clock,
     file: File,
     block: bool,
-    trims: bool,
+    /// As in [`Setup`], and known after the first trim.
+    trims: Option<bool>,
     doubts: Doubts,
     /// Buffers of completed requests, until they are taken.
     returned: BTreeMap<RequestId, Buffer>,
@@ -69,8 +72,8 @@ pub(crate) struct Setup {
     pub file: File,
     pub profile: Profile,
     pub block: bool,
-    /// Whether the device supports trims.
-    pub trims: bool,
+    /// Whether the device supports trims; `None` for a file, whose file system reports it for a punched hole only.
+    pub trims: Option<bool>,
     pub engine: EngineChoice,
     pub doubts: Doubts,
 }
@@ -84,7 +87,7 @@ impl FileDevice {
     pub(crate) fn new(setup: Setup) -> io::Result<Self> {
         let Setup { file, mut profile, block, trims, engine, mut doubts } = setup;
         let clock = Clock::start();
-        let discards = block && trims && !profile.read_only;
+        let discards = trims == Some(true) && !profile.read_only;
         let uring = match engine {
             EngineChoice::Automatic => {
                 let resets = profile.erase_unit_bytes > 0 && !profile.read_only;
@@ -151,12 +154,13 @@ impl FileDevice {
 
     /// Checks a request before it is accepted.
     #[inline]
-    fn check(&self, request: &Request) -> Result<(), SubmitError> {
+    fn check(&mut self, request: &Request) -> Result<(), SubmitError> {
         if self.device_lost {
             return Err(SubmitError::DeviceLost);
         }
         self.profile.check(request)?;
-        if request.operation == Operation::Trim && !self.trims {
+        let trims = request.operation == Operation::Trim;
+        if trims && self.trims == Some(false) {
             return Err(SubmitError::Unsupported { operation: Operation::Trim });
         }
         let transfers = matches!(request.operation, Operation::Read | Operation::Write);
@@ -169,7 +173,20 @@ impl FileDevice {
         if self.free.is_empty() {
             return Err(SubmitError::Full { depth: self.profile.depth });
         }
-        Ok(())
+        if trims && self.trims.is_none() { self.try_trim(request) } else { Ok(()) }
+    }
+
+    /// Finds out with the first trim of a file whether there are trims. Only a range that is trimmed anyway is punched:
+    /// anywhere else, even past the end, another program may have written meanwhile.
+    #[cold]
+    fn try_trim(&mut self, request: &Request) -> Result<(), SubmitError> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let length_bytes = request.length_bytes.min(self.profile.write_unit_bytes);
+        let punched = rustix::fs::fallocate(&self.file, flags, request.offset_bytes, length_bytes);
+        // The request itself reports any other error.
+        let has_trims = !matches!(punched, Err(Errno::OPNOTSUPP | Errno::NOSYS));
+        self.trims = Some(has_trims);
+        if has_trims { Ok(()) } else { Err(SubmitError::Unsupported { operation: Operation::Trim }) }
     }
 
     /// Queues a request that was checked.

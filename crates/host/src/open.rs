@@ -1,10 +1,10 @@
 //! Opens a real drive under the safety rules that protect existing data.
 //!
-//! Reading is always allowed and writes nothing (not even an access time, where the caller owns the file). Writing
-//! requires [`Consent`]. A target that is in use, partitioned, or carries a known signature (including our own blocks) is
-//! still refused, with all findings, unless the consent repeats its path. A target opened for writing is claimed for this
-//! process: block devices by the kernel's exclusive open, both kinds by an advisory lock that a second Flashlane respects.
-//! What other programs may have changed before the claim is looked at again (`claim`).
+//! Reading is always allowed and writes nothing (not even an access time, where the caller owns the file). Opening for
+//! writing writes nothing either, and requires [`Consent`]. A target that is in use, partitioned, or carries a known
+//! signature (including our own blocks) is still refused, with all findings, unless the consent repeats its path. A target
+//! opened for writing is claimed for this process: block devices by the kernel's exclusive open, both kinds by an advisory
+//! lock that a second Flashlane respects. What other programs may have changed before the claim is looked at again (`claim`).
 
 use crate::claim::{self, Lock};
 use crate::consent::{Change, Consent};
@@ -161,7 +161,7 @@ impl OpenOptions {
             begins_written: false,
         };
         let block = target.block;
-        let trims = self.writes() && supports_trim(&target, &file, extent.length_bytes);
+        let trims = block.then(|| takes_discards(&target));
         Ok(Setup { file, profile, block, trims, engine: self.engine, doubts })
     }
 
@@ -293,14 +293,12 @@ impl OpenOptions {
         let mut doubts = Doubts::default();
         let mut tries_left = claim::LOCK_TRIES;
         // O_NONBLOCK: the open must not hang if a pipe has replaced the target.
-        let mut flags = libc::O_NOCTTY | libc::O_NONBLOCK;
+        let mut flags = libc::O_NOCTTY | libc::O_NONBLOCK | libc::O_NOATIME;
         if self.page_cache != PageCache::Use {
             flags |= libc::O_DIRECT;
         }
         if write && target.block {
             flags |= libc::O_EXCL;
-        } else if !write {
-            flags |= libc::O_NOATIME;
         }
         loop {
             let mut options = std::fs::OpenOptions::new();
@@ -354,28 +352,8 @@ fn add_file_doubts(file: &File, capacity_bytes: u64, doubts: &mut Doubts) -> io:
     Ok(())
 }
 
-/// Returns whether the target supports trims.
-fn supports_trim(target: &Target, file: &File, length_bytes: u64) -> bool {
-    use rustix::fs::{FallocateFlags, Timespec, Timestamps, UTIME_OMIT};
-    use rustix::io::Errno;
-    if !target.block {
-        // A file system reports this only for a punched hole: try one past the end, so far that no data comes there meanwhile.
-        const FAR_BYTES: [u64; 3] = [1 << 40, 1 << 36, 1 << 32];
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        let before = rustix::fs::fstat(file);
-        let at = |far: u64| length_bytes.next_multiple_of(1 << 16).saturating_add(far);
-        let punch = |far| rustix::fs::fallocate(file, flags, at(far), 1 << 16);
-        let tried = FAR_BYTES.into_iter().map(punch).find(|punched| *punched != Err(Errno::FBIG));
-        // The content is the same, and so is the time of its last change: opening writes nothing.
-        if let Ok(stat) = before {
-            let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-            let modified = Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec as i64 };
-            let times = Timestamps { last_access: omitted, last_modification: modified };
-            // Another user's file may refuse it.
-            let _ = rustix::fs::futimens(file, &times);
-        }
-        return tried.is_some_and(|punched| !matches!(punched, Err(Errno::OPNOTSUPP | Errno::NOSYS)));
-    }
+/// Returns whether the queue of a block device takes discards.
+fn takes_discards(target: &Target) -> bool {
     let (major, minor) = target.device_number();
     let folder = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
     // A partition uses the queue of its drive.

@@ -5,6 +5,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, StatxFlags};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// A resolved target. It holds a descriptor, so that the checked and the opened file are the same even if another file
@@ -70,8 +71,12 @@ impl Target {
         }
     }
 
+    /// Opens the file for reading, which changes its access time only where another user owns it.
     pub(crate) fn open_to_read(&self) -> io::Result<File> {
-        self.open(OpenOptions::new().read(true))
+        match self.open(OpenOptions::new().read(true).custom_flags(libc::O_NOATIME)) {
+            Err(e) if e.raw_os_error() == Some(libc::EPERM) => self.open(OpenOptions::new().read(true)),
+            opened => opened,
+        }
     }
 
     /// Returns the number by which the kernel identifies the type of the file's file system.

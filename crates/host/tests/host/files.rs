@@ -239,17 +239,6 @@ fn page_cache_is_used_only_where_it_is_asked_for() {
 }
 
 #[test]
-fn opening_for_writing_keeps_the_time_of_the_last_change() {
-    let scratch = scratch(1 << 20);
-    let path = scratch.path();
-    let modified = || std::fs::metadata(&path).unwrap().modified().unwrap();
-    let long_ago = modified() - std::time::Duration::new(1_000_000, 5);
-    std::fs::File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
-    drop(open(&OpenOptions::read_write(&path)));
-    assert_eq!(modified(), long_ago);
-}
-
-#[test]
 fn create_fills_a_new_file_and_never_replaces_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new");

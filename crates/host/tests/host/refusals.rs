@@ -72,6 +72,19 @@ fn read_only_device_refuses_writes_and_keeps_access_time() {
 }
 
 #[test]
+fn opening_to_write_changes_no_time_of_a_file() {
+    use std::os::unix::fs::MetadataExt;
+    let file = scratch(1 << 16);
+    let before = fs::metadata(file.path()).unwrap();
+    // Longer than a step of the kernel's clock for files.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    drop(open(&OpenOptions::read_write(file.path())));
+    let after = fs::metadata(file.path()).unwrap();
+    let times = |m: &fs::Metadata| (m.atime_nsec(), m.mtime_nsec(), m.ctime_nsec());
+    assert_eq!(times(&before), times(&after));
+}
+
+#[test]
 fn file_without_a_signature_needs_consent_once() {
     let file = scratch(1 << 16);
     let mut device = open(&OpenOptions::read_write(file.path()));
