@@ -1,11 +1,14 @@
 //! Ordinary files, replaced atomically.
 //!
 //! An [`AtomicFile`] is written next to its path under a temporary name, synced and renamed: a crash leaves the old
-//! file or the new one, never a part. Devices, pipes and directories are refused.
+//! file or the new one, never a part. Devices, pipes and directories are refused. Where only a certain file may be replaced or
+//! removed, it is first moved to a temporary name and checked there, since any other file may take its path until then.
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -25,12 +28,7 @@ impl AtomicFile {
     pub fn create(path: &Path) -> io::Result<Self> {
         let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
         let old = regular_file(&path)?;
-        let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-        // Mode 0666 minus the umask, as for any new file; `tempfile` alone would use 0600.
-        let file = tempfile::Builder::new()
-            .prefix(".flashlane-")
-            .suffix(".part")
-            .make_in(parent, |part| File::options().write(true).create_new(true).mode(0o666).open(part))?;
+        let file = part_beside(&path)?;
         if let Some(old) = old {
             file.as_file().set_permissions(old.permissions())?;
         }
@@ -61,6 +59,85 @@ impl AtomicFile {
         self.file.persist_noclobber(&self.path)?;
         Ok(())
     }
+
+    /// Syncs the file and puts it in the place of the file at its path, which must pass `may_replace`: it is called with the
+    /// path that the old file has by then. Without a file there, it is as [`commit_new`](Self::commit_new). Where the file
+    /// system cannot exchange two files, the old one is checked at its own path directly before it is replaced.
+    ///
+    /// # Errors
+    /// Errors of the system, [`ErrorKind::AlreadyExists`] where another file is at the path, which remains.
+    pub fn commit_over(self, may_replace: impl FnOnce(&Path) -> bool) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        let (is_exchanged, old) = match self.exchange() {
+            Ok(()) => (true, self.file.path()),
+            Err(Errno::NOENT) => return self.commit_new(),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => (false, self.path.as_path()),
+            Err(error) => return Err(error.into()),
+        };
+        match (may_replace(old), is_exchanged) {
+            (true, true) => self.file.close(),
+            (true, false) => Ok(self.file.persist(&self.path).map(drop)?),
+            (false, true) => Err(self.put_back()),
+            (false, false) => Err(ErrorKind::AlreadyExists.into()),
+        }
+    }
+
+    /// Exchanges the file and the one at its path.
+    fn exchange(&self) -> Result<(), Errno> {
+        renameat_with(CWD, self.file.path(), CWD, &self.path, RenameFlags::EXCHANGE)
+    }
+
+    /// Returns another file, for which this one was exchanged, to its path. Returns the error to report.
+    fn put_back(self) -> io::Error {
+        let is_back = self.exchange().is_ok();
+        let found = self.file.path().symlink_metadata();
+        let is_own = |found: &Metadata| self.file.as_file().metadata().is_ok_and(|own| same(&own, found));
+        if is_back && found.is_ok_and(|found| is_own(&found)) {
+            return ErrorKind::AlreadyExists.into();
+        }
+        keep(self.file)
+    }
+}
+
+/// Removes the file at `path` if it passes `may_remove`, which is called with the path that it has by then.
+///
+/// # Errors
+/// Errors of the system, [`ErrorKind::AlreadyExists`] where it does not pass; it then remains.
+pub fn remove_if(path: &Path, may_remove: impl FnOnce(&Path) -> bool) -> io::Result<()> {
+    let part = part_beside(path)?;
+    fs::rename(path, part.path())?;
+    if may_remove(part.path()) {
+        return part.close();
+    }
+    match part.persist_noclobber(path) {
+        Ok(_) => Err(ErrorKind::AlreadyExists.into()),
+        Err(error) => Err(keep(error.file)),
+    }
+}
+
+/// Leaves a file of the user under its temporary name, since its path is taken again. Returns the error to report.
+fn keep(part: NamedTempFile) -> io::Error {
+    match part.keep() {
+        Ok((_, kept)) => io::Error::new(
+            ErrorKind::AlreadyExists,
+            format!("other files came to its name meanwhile, and one of them is now '{}'", kept.display()),
+        ),
+        Err(error) => error.error,
+    }
+}
+
+/// Creates a file with a temporary name in the directory of `path`.
+fn part_beside(path: &Path) -> io::Result<NamedTempFile> {
+    let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    // Mode 0666 minus the umask, as for any new file; `tempfile` alone would use 0600.
+    tempfile::Builder::new()
+        .prefix(".flashlane-")
+        .suffix(".part")
+        .make_in(parent, |part| File::options().write(true).create_new(true).mode(0o666).open(part))
+}
+
+fn same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 impl Write for AtomicFile {
@@ -125,6 +202,52 @@ mod tests {
         assert_eq!((entries(&dir), fs::read(&path).unwrap().as_slice()), (1, &b"first"[..]));
         created(&path, "third").commit().unwrap();
         assert_eq!((entries(&dir), fs::read(&path).unwrap().as_slice()), (1, &b"third"[..]));
+    }
+
+    #[test]
+    fn commit_over_replaces_only_the_file_that_passes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let is = |old: &'static str| move |at: &Path| fs::read(at).is_ok_and(|found| found == old.as_bytes());
+        created(&path, "first").commit_over(is("none")).unwrap();
+        created(&path, "second").commit_over(is("first")).unwrap();
+        assert_eq!((entries(&dir), fs::read(&path).unwrap().as_slice()), (1, &b"second"[..]));
+        let error = created(&path, "third").commit_over(is("first")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        assert_eq!((entries(&dir), fs::read(&path).unwrap().as_slice()), (1, &b"second"[..]));
+    }
+
+    #[test]
+    fn files_that_come_one_after_the_other_all_remain() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "one").unwrap();
+        let two = |_: &Path| {
+            // The new file is at the path now.
+            fs::rename(&path, dir.path().join("new")).unwrap();
+            fs::write(&path, "two").unwrap();
+            false
+        };
+        let error = created(&path, "new").commit_over(two).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        let files = fs::read_dir(dir.path()).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap());
+        let mut files: Vec<_> = files.collect();
+        files.sort();
+        assert_eq!(files, [b"new", b"one", b"two"]);
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        assert!(error.to_string().contains(".part"), "{error}");
+    }
+
+    #[test]
+    fn only_a_file_that_passes_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "mine").unwrap();
+        assert_eq!(remove_if(&path, |_| false).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!((entries(&dir), fs::read(&path).unwrap().as_slice()), (1, &b"mine"[..]));
+        remove_if(&path, |part| fs::read(part).unwrap() == b"mine").unwrap();
+        assert_eq!(remove_if(&path, |_| true).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(entries(&dir), 0);
     }
 
     #[test]

@@ -6,10 +6,9 @@
 
 use crate::directory::{Directory, PAGE, RESULT, SAMPLES, figure_file};
 use crate::{PageInput, Report, ReportError, Samples, page, svg};
-use flashlane_files::AtomicFile;
+use flashlane_files::{AtomicFile, remove_if};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -64,7 +63,7 @@ pub fn write_all(
     let stale = files.directory.stale(&names);
 
     // Even after an interruption each of our files is on a list.
-    files.put_result(report.json(), names.iter().chain(&stale))?;
+    files.put_result(report.json(), names.iter().chain(stale.iter().map(|(name, _)| name)))?;
     if let Some(samples) = samples {
         files.put(SAMPLES, |out| samples.write(out))?;
     }
@@ -73,9 +72,9 @@ pub fn write_all(
     }
     files.put(PAGE, |out| out.write_all(page(&[PageInput { report, samples }]).as_bytes()))?;
     if !stale.is_empty() {
-        for name in stale {
-            // A file that cannot be removed remains, and is no longer listed.
-            let _ = fs::remove_file(files.directory.path(&name));
+        for (name, old) in stale {
+            // A file that cannot be removed remains, and is no longer listed. So does one that came to its name meanwhile.
+            let _ = remove_if(&files.directory.path(&name), |part| old.is_at(part));
         }
         files.written.remove(0);
         files.put_result(report.json(), names.iter())?;
@@ -104,7 +103,7 @@ struct Files<'a> {
 impl<'a> Files<'a> {
     /// Creates the directory if missing, and reads its content.
     fn begin(dir: &'a Path, force: bool) -> Result<Self, ReportError> {
-        fs::create_dir_all(dir).map_err(|source| ReportError::Write {
+        std::fs::create_dir_all(dir).map_err(|source| ReportError::Write {
             path: dir.to_owned(),
             doing: "making the directory",
             written: Vec::new(),
@@ -144,8 +143,11 @@ impl<'a> Files<'a> {
             write(&mut out)?;
             let temporary = out.into_inner().map_err(io::IntoInnerError::into_error)?;
             doing = "putting the file in its place";
-            // A file that appeared meanwhile is the user's.
-            if replaces { temporary.commit() } else { temporary.commit_new() }
+            // A file that came to its name meanwhile is the user's.
+            match replaces {
+                Some(old) => temporary.commit_over(|part| old.is_at(part)),
+                None => temporary.commit_new(),
+            }
         });
         match outcome {
             Ok(()) => {

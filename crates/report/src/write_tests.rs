@@ -1,4 +1,5 @@
 use super::*;
+use std::fs;
 use std::os::unix::fs::symlink;
 
 fn figure_result(ids: &[&str]) -> Report {
@@ -198,6 +199,41 @@ fn file_that_appears_during_a_write_is_kept() {
     assert_eq!(source.kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(fs::read_to_string(&place).unwrap(), "precious");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn file_moved_over_an_earlier_one_during_a_write_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let mine = dir.path().join("mine");
+    for name in [PAGE, SAMPLES, RESULT] {
+        write_all(dir.path(), false, &figure_result(&["a"]), Some(&some_samples())).unwrap();
+        // It may even look as one of ours.
+        fs::copy(dir.path().join(name), &mine).unwrap();
+        let content = fs::read(&mine).unwrap();
+        let mut files = Files::begin(dir.path(), false).unwrap();
+        let error = files.put(name, |out| {
+            fs::rename(&mine, dir.path().join(name))?;
+            out.write_all(b"new")
+        });
+        let ReportError::Write { source, .. } = error.unwrap_err() else { panic!("no error of writing") };
+        assert_eq!(source.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(dir.path().join(name)).unwrap(), content);
+        assert_eq!(names(dir.path()).len(), 4, "no partial file remains");
+    }
+}
+
+#[test]
+fn file_moved_over_a_stale_one_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    write_all(dir.path(), false, &figure_result(&["a"]), None).unwrap();
+    let directory = Directory::open(dir.path(), false).unwrap();
+    let (stale, mine) = (directory.stale(&[]), dir.path().join("mine"));
+    let plot = stale.into_iter().find(|(name, _)| name == "a.svg").unwrap().1;
+    let path = dir.path().join("a.svg");
+    fs::copy(&path, &mine).unwrap();
+    assert!(plot.is_at(&path) && !plot.is_at(&mine));
+    fs::rename(&mine, &path).unwrap();
+    assert!(!plot.is_at(&path));
 }
 
 #[test]
