@@ -360,6 +360,12 @@ fn simulated_store_is_tried_by_an_import() {
     let stored = done(&["store", "import", "backed(sim:sdf)", text(&pairs)]);
     assert!(stored.starts_with("1000 lines stored, durability: device"), "{stored}");
     refused(2, &["store", "put", "sim:sdf", "key", "--value", "x"], &["keeps nothing", "store import"]);
+    let log = dir.path().join("log");
+    fs::write(&log, "mine").unwrap();
+    let onto = ["store", "import", "backed(sim:sdf)", text(&pairs), "--log", text(&log)];
+    let refusal = refused(2, &onto, &["exists already", "name a new file with --log"]);
+    assert!(!refusal.stderr.contains("NewStore"), "{}", refusal.stderr);
+    assert_eq!(fs::read(&log).unwrap(), b"mine");
 }
 
 #[test]

@@ -154,6 +154,10 @@ pub fn not_created(device: &Target, error: StoreSpecError) -> Failure {
             ))
         }
         StoreSpecError::Log(error) => of_log(error),
+        // A store on a simulated drive, which takes no consent.
+        StoreSpecError::LogNotAllowed { spec } => Failure::unusable(anyhow!(
+            "'{spec}' exists already, and its data is not overwritten by a log: name a new file with --log"
+        )),
         StoreSpecError::Device(BlocksError::Device(error)) => error.into(),
         StoreSpecError::Create(error @ (CreateError::Log { .. } | CreateError::Blocks(_)))
             if !matches!(error, CreateError::Blocks(flashlane_block::FormatError::Unsuitable(_))) =>
