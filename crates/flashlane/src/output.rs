@@ -30,13 +30,12 @@ pub fn prepare(options: &OutputOptions) -> Result<(), Failure> {
     })
 }
 
-/// Does the same as [`prepare`] for the result of a device, which must not be a file in that directory.
+/// Does the same as [`prepare`] for the result of a device, which must not be a file in that directory, nor keep its bytes
+/// in one.
 pub fn prepare_for_device(options: &OutputOptions, target: &Target) -> Result<(), Failure> {
-    if let (Some(dir), Some(device)) = (&options.out, target.path()) {
-        // `--create` will create a missing file in its parent directory.
-        let place = device.canonicalize().or_else(|_| std::path::absolute(device)).ok();
-        let folder = place.as_deref().and_then(Path::parent);
-        if folder.is_some_and(|folder| flashlane_host::is_same_file(folder, dir)) {
+    if let Some(dir) = &options.out {
+        let mut files = target.path().into_iter().chain(target.bytes_file());
+        if let Some(device) = files.find(|file| is_in(file, dir)) {
             return Err(Failure::unusable(anyhow!(
                 "'{}' is in the directory of --out, where result files could overwrite it; nothing was touched. Give \
                  another directory",
@@ -45,6 +44,12 @@ pub fn prepare_for_device(options: &OutputOptions, target: &Target) -> Result<()
         }
     }
     prepare(options)
+}
+
+/// Returns whether a file is in a directory, or will be where it does not exist.
+pub fn is_in(file: &Path, dir: &Path) -> bool {
+    let place = file.canonicalize().or_else(|_| std::path::absolute(file)).ok();
+    place.as_deref().and_then(Path::parent).is_some_and(|folder| flashlane_host::is_same_file(folder, dir))
 }
 
 pub fn make_directory(dir: &Path) -> Result<(), Failure> {

@@ -258,6 +258,10 @@ fn result_never_overwrites_the_device() {
         refused(2, &["sdf", action, &spec, "--out", out], &["is in the directory of --out"]);
     }
     assert!(fs::read(&file).unwrap() == bytes);
+    // Nor the file that keeps the bytes of a simulated drive.
+    let kept = format!("backed(sim:ssd-s,file={})", dir.path().join("report.html").display());
+    let run = ["run", &kept, "random-write,requests=1", "--out", out];
+    refused(2, &run, &["report.html' is in the directory of --out"]);
 }
 
 #[test]

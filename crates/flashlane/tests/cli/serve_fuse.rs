@@ -305,6 +305,8 @@ fn what_cannot_be_mounted_is_refused() {
     ] {
         refused(2, &["serve", "fuse", device, mount], &[expected]);
     }
+    let hidden = ["serve", "fuse", DRIVE, &path("empty"), "--record", &path("empty/trace.msr")];
+    refused(2, &hidden, &["--record", "is in the directory that is mounted on"]);
     assert!(path("empty").parse::<PathBuf>().unwrap().read_dir().unwrap().next().is_none());
 }
 

@@ -7,13 +7,14 @@ use super::{
 };
 use crate::device as devices;
 use crate::failure::{Failure, Status, notify};
-use crate::output::print;
+use crate::output::{is_in, print};
 use crate::preflight;
 use crate::suggest::quoted;
+use anyhow::anyhow;
 use flashlane_device::DataDevice;
 use flashlane_open::Target;
 use flashlane_serve::{Export, FuseServer, MountError, MountPoint, Options, RealTime, Unmounted, how_to_use};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub const HELP: &str = "\
 The file takes reads, writes, fsync and fallocate, which trims, past the page cache. With a loop
@@ -36,6 +37,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     check_paths(&target, options, None)?;
     let data_bytes = check(&target, options)?;
     let mount_point = MountPoint::check(&arguments.mount_point).map_err(Failure::unusable)?;
+    check_record(options, &arguments.mount_point)?;
     options.prepare_out(&target)?;
     let recording = options.recording()?;
     let device = preflight::creating(&target, &options.safety, || open(&target, options))?;
@@ -53,6 +55,18 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
             serve(FuseServer::mount(&mount_point, device, &serving), &target, arguments, watch)
         }
         None => serve(FuseServer::mount(&mount_point, device, &serving), &target, arguments, watch),
+    }
+}
+
+/// Refuses a trace in the directory that the mount hides.
+fn check_record(options: &DeviceOptions, mount_point: &Path) -> Result<(), Failure> {
+    match options.record.as_deref().filter(|record| is_in(record, mount_point)) {
+        None => Ok(()),
+        Some(record) => Err(Failure::unusable(anyhow!(
+            "--record {} is in the directory that is mounted on, where the trace could not be written: give a path \
+             elsewhere",
+            record.display()
+        ))),
     }
 }
 
