@@ -10,7 +10,7 @@
 use crate::{ReportError, page, svg};
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -216,7 +216,9 @@ fn exists(path: &Path) -> bool {
 fn head(file: File) -> Option<Head> {
     /// Limit above the size of any result.
     const BYTES: u64 = 1 << 30;
-    let head: Head = serde_json::from_reader(BufReader::new(file.take(BYTES))).ok()?;
+    let mut text = Vec::new();
+    file.take(BYTES).read_to_end(&mut text).ok()?;
+    let head: Head = serde_json::from_slice(&text).ok()?;
     head.schema.starts_with("flashlane.").then_some(head)
 }
 

@@ -8,7 +8,7 @@ use crate::ReportError;
 use parquet::basic::{Compression, Encoding};
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{DoubleType, Int64Type};
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
@@ -138,6 +138,8 @@ impl Samples {
         let mut properties = WriterProperties::builder()
             .set_created_by(concat!("flashlane ", env!("CARGO_PKG_VERSION")).into())
             .set_compression(Compression::SNAPPY)
+            // Readers skip groups of rows by them, and most files have one group.
+            .set_statistics_enabled(EnabledStatistics::None)
             .set_dictionary_enabled(false);
         for (name, values) in &self.columns {
             if matches!(values, Values::U64(_)) {
