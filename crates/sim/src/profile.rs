@@ -14,6 +14,7 @@ mod fields;
 mod inherited;
 mod load;
 mod message;
+mod missing;
 mod randomness;
 mod renamed;
 mod reserve;

@@ -4,7 +4,7 @@ use super::builtin::PROFILES;
 use super::error::ConfigError;
 use super::fields::{dotted, field_names, line_of, value_at};
 use super::message::in_words;
-use super::{checks, renamed, words};
+use super::{checks, missing, renamed, words};
 use crate::config::refusal::Refusal;
 use std::collections::BTreeSet;
 
@@ -62,8 +62,10 @@ impl<'a> Settings<'a> {
         table: &toml::Table,
         error: &toml::de::Error,
     ) -> ConfigError {
-        let lacks = error.message().starts_with("missing field");
-        let field = words::field(&error.to_string()).filter(|_| !lacks);
+        if let Some((field, reason)) = missing::field_of_section(error, file, file_table) {
+            return ConfigError { field: Some(field), ..ConfigError::new(file, reason) };
+        }
+        let field = words::field(&error.to_string());
         let mut reason = in_words(error.message(), field.as_deref(), table);
         if let Some(parts) = field.as_deref().and_then(|field| list_at(file_table, field)) {
             reason += &format!(", joined by '+', as in {}", parts.join("+"));
@@ -74,11 +76,6 @@ impl<'a> Settings<'a> {
         }
         if field.as_deref() == Some("over_provisioning") && reason.contains("over 100%") {
             reason += "; allowed: up to 100%, and for more than 100% give the capacity in its place";
-        }
-        let new = self.given.iter().find(|(path, _)| path.len() > 1 && !file_table.contains_key(&path[0]));
-        if let Some((path, _)) = new.filter(|_| lacks) {
-            let section = &path[0];
-            reason += &format!("; {file} has no [{section}], so that all of it must be given");
         }
         ConfigError { field, ..ConfigError::new(file, reason) }
     }

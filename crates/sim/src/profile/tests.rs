@@ -405,8 +405,12 @@ fn a_buffer_can_be_taken_away_by_its_policy() {
 
 #[test]
 fn section_missing_in_the_profile_must_be_given_whole() {
-    let reason = refusal("readahead.policy=streams").reason;
-    assert!(reason.contains("`window`") && reason.contains("msr-32g has no [readahead]"), "{reason}");
+    let error = refusal("readahead.policy=streams");
+    assert_eq!(error.field.as_deref(), Some("readahead.window"));
+    let example = "msr-32g has no [readahead], so that all of it must be given, as ssd-s has it: \
+                   readahead.cache=512KiB,readahead.window=64KiB";
+    assert!(error.reason.contains(example), "{error}");
+    assert!(drive("msr-32g", &[("readahead.window", "64KiB"), ("readahead.cache", "512KiB")]).is_ok());
     let error = refusal("buffer.policy=lru");
     assert_eq!(error.field.as_deref(), Some("buffer.size"));
     assert!(error.reason.contains("missing"), "{error}");
