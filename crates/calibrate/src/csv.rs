@@ -7,14 +7,21 @@
 //! ```
 
 use crate::measurement::{Measurement, Quantity, ReadError};
-use flashlane_base::units::{parse_count, parse_duration, parse_rate};
+use flashlane_base::units::{exact_bytes, parse_count, parse_duration, parse_rate};
 use flashlane_workload::Workload;
 
 /// The columns that are read; others are refused by name.
 const COLUMNS: [&str; 4] = ["workload", "quantity", "value", "source"];
 
+/// Longest line: refusals quote what they refuse.
+const LINE_BYTES: usize = 1024;
+
 /// Reads all lines but empty ones and those that begin with `#`.
 pub(crate) fn read(text: &str) -> Result<Vec<Measurement>, ReadError> {
+    if let Some(at) = text.lines().position(|line| line.len() > LINE_BYTES) {
+        let reason = format!("it is longer than {}", exact_bytes(LINE_BYTES as u64));
+        return Err(ReadError::new(format!("line {}", at + 1), None, reason));
+    }
     let lines = (1..).zip(text.lines());
     let mut lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let Some((number, header)) = lines.next() else { return Ok(Vec::new()) };

@@ -7,7 +7,7 @@ use crate::progress::Meter;
 use anyhow::anyhow;
 use flashlane_calibrate::{Options, Start, calibrate, read, result_of};
 use flashlane_report::Report;
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -69,6 +69,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     })?;
     let result = result_of(&path.display().to_string(), &start, &rows, &fit);
     output::print(&output::render(arguments.format, &Report::of(&result)))?;
-    notify(&format!("the twin is in {}", arguments.out.display()));
+    if io::stderr().is_terminal() {
+        notify(&format!("the twin is in {}", arguments.out.display()));
+    }
     Ok(Status::Done)
 }

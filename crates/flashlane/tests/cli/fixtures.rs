@@ -75,7 +75,7 @@ fn inputs() -> tempfile::TempDir {
         "drive.csv",
         b"workload,quantity,value,source\n\
           \"random-read,size=4KiB,depth=1\",p50,52us,a test\n\
-          \"random-read,size=4KiB,depth=1\",mean,70us,a test\n\
+          \"random-read,size=4KiB,depth=1\",mean,53us,a test\n\
           \"random-read,size=4KiB,depth=1\",rate,19k/s,a test\n\
           \"random-read,size=64KiB,depth=4\",bandwidth,300MB/s,a test\n",
     );
