@@ -1,6 +1,7 @@
 //! `flashlane calibrate MEASUREMENTS`: the simulated twin of a drive that was measured.
 
 use crate::failure::{Failure, Status, notify};
+use crate::input::{RESULT_BYTES, read_text};
 use crate::options::Format;
 use crate::output;
 use crate::progress::Meter;
@@ -46,7 +47,7 @@ docs/calibrate.md describes the measurements and what the search does.";
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let path = &arguments.measurements;
     let unusable = |reason: String| Failure::unusable(anyhow!("{}: {reason}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
+    let text = read_text(path, RESULT_BYTES).map_err(unusable)?;
     let rows = read(&text).map_err(|error| unusable(error.to_string()))?;
     let (_, text) = super::profile::checked_text(&arguments.start)?;
     let start = Start::new(&arguments.start, &text).map_err(Failure::unusable)?;
