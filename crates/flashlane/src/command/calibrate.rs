@@ -60,6 +60,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let meter = Meter::new(format!("fitting {} to {} measurements", arguments.start, rows.len()));
     let fit = calibrate(&start, &rows, &options).map_err(|error| unusable(error.to_string()))?;
     drop(meter);
+    let result = result_of(&path.display().to_string(), &start, &rows, &fit);
+    output::print(&output::render(arguments.format, &Report::of(&result)))?;
     let name = arguments.out.file_stem().and_then(|name| name.to_str()).unwrap_or("twin");
     let twin = start.twin(name, &fit.settings(&start, rows.len()));
     let (mut file, created) = output::create_new(&arguments.out)?;
@@ -68,8 +70,6 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         created.remove(&arguments.out);
         Failure::failed(error)
     })?;
-    let result = result_of(&path.display().to_string(), &start, &rows, &fit);
-    output::print(&output::render(arguments.format, &Report::of(&result)))?;
     if io::stderr().is_terminal() {
         notify(&format!("the twin is in {}", arguments.out.display()));
     }
