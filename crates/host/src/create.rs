@@ -99,8 +99,10 @@ impl Created {
 
     /// Removes the file at `path`, if it is still this one. A failed removal is not reported: the caller has an error to report.
     pub fn remove(&self, path: &Path) {
-        if path.symlink_metadata().is_ok_and(|data| Self::by(&data) == *self) {
-            let _ = std::fs::remove_file(path);
+        let is_this = |at: &Path| at.symlink_metadata().is_ok_and(|data| Self::by(&data) == *self);
+        // It is looked at again under another name, since a file may come to its path meanwhile.
+        if is_this(path) {
+            let _ = flashlane_files::remove_if(path, is_this);
         }
     }
 }

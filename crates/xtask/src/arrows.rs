@@ -18,7 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("policy", &["base"]),
     ("replication", &["base", "policy"]),
     ("sim", &["base", "device", "policy", "replication"]),
-    ("host", &["base", "result", "device"]),
+    ("host", &["base", "files", "result", "device"]),
     ("layer", &["base", "device", "policy", "replication"]),
     ("replicated-trial", &["base", "device", "sim", "layer"]),
     ("block", &["base", "device"]),
