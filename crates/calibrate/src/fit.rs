@@ -122,8 +122,7 @@ fn constants(search: &Search<'_>, place: &Place, jobs: usize) -> Result<Vec<Cons
     let slopes = search.slopes(place, DISTANCES[0], jobs)?;
     let information = search.information(&slopes);
     // Measurements that the twin misses by more than their tolerance say less.
-    let fitted = search.kept_back.iter().filter(|&&kept| !kept).count();
-    let misfit = (search.errors(&place.predicted) / fitted.max(1) as f64).max(1.0);
+    let misfit = search.misfit(search.errors(&place.predicted));
     let constant = |field: &&'static Field| {
         let value_at_start = field.value_in(search.start.config()).expect("only such fields are listed");
         let start = field.written(value_at_start);

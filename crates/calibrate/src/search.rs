@@ -184,6 +184,12 @@ impl Search<'_> {
         self.residuals(predicted).iter().map(|error| error * error).sum()
     }
 
+    /// How much a fitted measurement adds to a cost or sum of squared residuals; 1 where that is what chance adds, or less.
+    pub(crate) fn misfit(&self, sum: f64) -> f64 {
+        let fitted = self.kept_back.iter().filter(|&&kept| !kept).count();
+        (sum / fitted.max(1) as f64).max(1.0)
+    }
+
     /// Measures slopes at a place.
     pub(crate) fn slopes(&self, base: &Place, distance: f64, jobs: usize) -> Result<Slopes, StartError> {
         let slope = |index: usize| {
@@ -273,25 +279,33 @@ impl Search<'_> {
             let mut near = best.place.counts.near();
             near.retain(|counts| !known.contains(counts));
             known.extend(near.iter().cloned());
-            let begin = |counts: &Counts| coarse.predict(counts, &coarse.origin());
-            let begun: Vec<Place> = near.iter().filter_map(|counts| begin(counts).ok()).collect();
-            let mut found = coarse.descents(begun, FIRST_STEPS, &mut best.tried, jobs);
+            let from = near.into_iter().map(|counts| (counts, coarse.origin())).collect();
+            let mut found = coarse.descents(from, FIRST_STEPS, &mut best.tried, jobs);
             found.truncate(FINALISTS);
             let before = best.place.counts.clone();
-            best = self.better(best, found, jobs);
+            let from = found.into_iter().map(|place| (place.counts, place.at)).collect();
+            best = self.better(best, from, jobs);
             if best.place.counts == before {
                 break;
             }
         }
-        match coarse.predict(&best.place.counts.switched(), &coarse.origin()) {
-            Ok(switched) => self.better(best, vec![switched], jobs),
-            Err(_) => best,
-        }
+        let switched = (best.place.counts.switched(), self.origin());
+        self.better(best, vec![switched], jobs)
     }
 
-    /// Descends from each of these places, and returns the ends, the best first.
-    fn descents(&self, from: Vec<Place>, steps: usize, tried: &mut u64, jobs: usize) -> Vec<Place> {
-        let descend = |place| self.descend(Descent { place, tried: 1 }, steps, 1).ok();
+    /// Descends from each of these counts and constants, and returns the ends, the best first. Some counts make no drive, as
+    /// where a stripe does not fit.
+    fn descents(
+        &self,
+        from: Vec<(Counts, Vec<f64>)>,
+        steps: usize,
+        tried: &mut u64,
+        jobs: usize,
+    ) -> Vec<Place> {
+        let descend = |(counts, at): (Counts, Vec<f64>)| {
+            let place = self.predict(&counts, &at).ok()?;
+            self.descend(Descent { place, tried: 1 }, steps, 1).ok()
+        };
         let found: Vec<Descent> = in_parallel(jobs, from, descend).into_iter().flatten().collect();
         *tried += found.iter().map(|descent| descent.tried).sum::<u64>();
         let mut found: Vec<Place> = found.into_iter().map(|descent| descent.place).collect();
@@ -299,13 +313,11 @@ impl Search<'_> {
         found
     }
 
-    /// The best of the ends that are reached from `places`, if it is better by enough to change counts; otherwise `best`.
-    fn better(&self, mut best: Descent, places: Vec<Place>, jobs: usize) -> Descent {
-        let fitted = self.kept_back.iter().filter(|&&kept| !kept).count();
-        let gain = COUNTS_GAIN * (best.place.cost / fitted.max(1) as f64).max(1.0);
-        let enough = best.place.cost - gain.min(best.place.cost / 2.0);
-        let places = places.into_iter().filter_map(|place| self.predict(&place.counts, &place.at).ok());
-        let found = self.descents(places.collect(), STEPS, &mut best.tried, jobs);
+    /// The best of the ends that are reached from there, if it is better by enough to change counts; otherwise `best`.
+    fn better(&self, mut best: Descent, from: Vec<(Counts, Vec<f64>)>, jobs: usize) -> Descent {
+        let enough =
+            best.place.cost - (COUNTS_GAIN * self.misfit(best.place.cost)).min(best.place.cost / 2.0);
+        let found = self.descents(from, STEPS, &mut best.tried, jobs);
         match found.into_iter().next() {
             Some(place) if place.cost < enough => Descent { place, tried: best.tried },
             _ => best,
