@@ -105,8 +105,8 @@ impl<'a> Openers<'a> {
         })
     }
 
-    /// Returns whether a used file is the target. Where layers of its overlay, or of the target's, are unknown, a file of another file system with
-    /// the target's length counts as the target, as for loop devices.
+    /// Returns whether a used file is the target. Where layers of its overlay, or of the target's, are unknown, a file of
+    /// another file system with the target's length counts as the target, as for loop devices.
     fn is_target(&self, used: &Used) -> bool {
         if self.target.contains(&used.storage) {
             return true;
