@@ -55,7 +55,7 @@ pub(crate) fn split(offset: u64, length: u64, unit_bytes: u64) -> (Option<Piece>
     (head, first + u32::from(head.is_some())..last + 1 - u32::from(tail.is_some()), tail)
 }
 
-/// UnitParts of a mapping unit: its 64ths, one bit each.
+/// Parts of a mapping unit: its 64ths, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UnitParts(u64);
 
