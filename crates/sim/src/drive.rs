@@ -21,7 +21,7 @@ use crate::ftl::{StopCheck, never_stop};
 use crate::host::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLock, Transfer};
 use crate::ids::{DieId, Lpn, RequestSlot};
 use crate::kernel::{self, FrontEnd, Kernel};
-use crate::nand::{Geometry, Operation as FlashOperation, Owner, Work};
+use crate::nand::{FlashOperation, Geometry, Owner, Work};
 use counters::Counts;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{

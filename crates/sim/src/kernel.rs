@@ -17,7 +17,7 @@ use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Timer};
 use crate::host::{CompletionPath, HostIdle, Link, Submission, Transfer};
 use crate::ids::{BufferSlot, DieId, Lpn, PlaneId, RequestSlot};
-use crate::nand::{FlashArray, Geometry, Operation as FlashOperation, Owner, Program};
+use crate::nand::{FlashArray, FlashOperation, Geometry, Owner, Program};
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::{

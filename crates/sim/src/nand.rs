@@ -22,5 +22,5 @@ pub use array::FlashArray;
 pub(crate) use correction::Correction;
 pub use geometry::Geometry;
 pub(crate) use lifetime::{endurances, good_blocks};
-pub use operation::{Defer, Erase, Gc, Operation, Owner, Program, Read, Work};
+pub use operation::{Defer, Erase, FlashOperation, Gc, Owner, Program, Read, Work};
 pub use timing::Timing;

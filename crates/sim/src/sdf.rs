@@ -20,7 +20,7 @@ use crate::config::{DriveConfig, InitialState};
 use crate::host::Transfer;
 use crate::ids::{DieId, RequestSlot};
 use crate::kernel::{self, FrontEnd, Kernel};
-use crate::nand::{Correction, Geometry, Operation as FlashOperation};
+use crate::nand::{Correction, FlashOperation, Geometry};
 use engine::Engine;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{

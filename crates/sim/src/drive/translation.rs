@@ -21,7 +21,7 @@ use crate::event::Ticket;
 use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, StopCheck};
 use crate::ids::{DieId, FlashPage, Lpn, Mechanism, PlaneId, RequestSlot};
 use crate::kernel::Kernel;
-use crate::nand::{Correction, Defer, Gc, Geometry, Operation, Owner, Program, Read, Work};
+use crate::nand::{Correction, Defer, FlashOperation, Gc, Geometry, Owner, Program, Read, Work};
 use flashlane_base::{Instant, Seed};
 use flashlane_policy::scheduling::Class;
 use rebuild::{REBUILD, RebuildSlot, Rebuilder};
@@ -63,8 +63,8 @@ struct GcScheduling {
 }
 
 impl GcScheduling {
-    fn operation(self, plane: PlaneId, work: Work) -> Operation {
-        Operation { work, owner: self.owner, class: self.class, defer: self.defer, plane }
+    fn operation(self, plane: PlaneId, work: Work) -> FlashOperation {
+        FlashOperation { work, owner: self.owner, class: self.class, defer: self.defer, plane }
     }
 }
 
@@ -211,7 +211,7 @@ impl Translation {
         if let Some(rebuilder) = &mut self.rebuilder {
             return rebuilder.read(kernel, &self.ftl, &mut self.correction, owner, plane, read);
         }
-        kernel.enqueue(Operation::read(owner, class, plane, read));
+        kernel.enqueue(FlashOperation::read(owner, class, plane, read));
     }
 
     /// Reads `bytes` of a mapping unit that a write leaves out.
@@ -224,7 +224,7 @@ impl Translation {
         bytes: u64,
     ) {
         self.note_access(kernel, plane);
-        kernel.enqueue(Operation::read(owner, Class::Write, plane, self.read_of(lpn, bytes)));
+        kernel.enqueue(FlashOperation::read(owner, Class::Write, plane, self.read_of(lpn, bytes)));
     }
 
     /// Reads a mapping unit ahead of the host.
@@ -236,7 +236,12 @@ impl Translation {
         lpn: Lpn,
     ) {
         self.note_access(kernel, plane);
-        kernel.enqueue(Operation::read(Owner::Readahead, class, plane, self.read_of(lpn, self.unit_bytes)));
+        kernel.enqueue(FlashOperation::read(
+            Owner::Readahead,
+            class,
+            plane,
+            self.read_of(lpn, self.unit_bytes),
+        ));
     }
 
     /// Reports an access to replication that it does not serve.
@@ -283,7 +288,7 @@ impl Translation {
     fn enqueue_placed(
         &mut self,
         kernel: &mut Kernel<RequestState>,
-        program: Operation,
+        program: FlashOperation,
         place: Placed,
         may_wait: bool,
     ) {
@@ -354,7 +359,7 @@ impl Translation {
 
     /// Returns the flash operation that programs a mapping unit in its place.
     #[inline]
-    fn program_operation(&self, owner: Owner, lpn: Lpn, place: Placed, may_wait: bool) -> Operation {
+    fn program_operation(&self, owner: Owner, lpn: Lpn, place: Placed, may_wait: bool) -> FlashOperation {
         let program = Program {
             lpn,
             units: 1,
@@ -363,7 +368,7 @@ impl Translation {
             waits_for_group: place.waits_for_group && may_wait,
         };
         let (work, class) = (Work::Program(program), Class::Write);
-        Operation { work, owner, class, defer: Defer::No, plane: place.plane }
+        FlashOperation { work, owner, class, defer: Defer::No, plane: place.plane }
     }
 
     /// Programs the parity of the row that a mapping unit has completed, if it has.
@@ -379,7 +384,7 @@ impl Translation {
     /// block before was opened, then the program, then other GC. All have the class of a host write, so that no rank
     /// reorders them.
     #[cold]
-    fn enqueue_with_gc(&mut self, kernel: &mut Kernel<RequestState>, program: Option<Operation>) {
+    fn enqueue_with_gc(&mut self, kernel: &mut Kernel<RequestState>, program: Option<FlashOperation>) {
         let mut due = std::mem::take(&mut self.due_gc);
         if self.defer == Defer::BehindHost {
             due.iter().for_each(|gc| kernel.promote_gc(gc.plane));
@@ -439,8 +444,8 @@ impl Translation {
     pub(super) fn finished(
         &mut self,
         kernel: &mut Kernel<RequestState>,
-        operation: &Operation,
-    ) -> Option<Operation> {
+        operation: &FlashOperation,
+    ) -> Option<FlashOperation> {
         match operation.owner {
             Owner::Mechanism(REBUILD, slot) => {
                 let rebuilder = self.rebuilder.as_mut().expect("only it rebuilds");

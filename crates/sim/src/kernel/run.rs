@@ -6,7 +6,7 @@ use super::Kernel;
 use crate::event::{Event, Ticket};
 use crate::host::Transfer;
 use crate::ids::{DieId, RequestSlot};
-use crate::nand::Operation as FlashOperation;
+use crate::nand::FlashOperation;
 use flashlane_base::Instant;
 use flashlane_device::{Completion, Part};
 

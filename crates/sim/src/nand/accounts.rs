@@ -4,7 +4,7 @@
 //! is queued and when it begins, and the differences are its waits. So a wait costs the same however many operations it is
 //! for. Dies that serve in order need no clock, since the end of all that is queued is known.
 
-use super::operation::{Operation, Work};
+use super::operation::{FlashOperation, Work};
 use super::queue::OpSlot;
 use crate::account::TimeAccount;
 use crate::ids::DieId;
@@ -17,7 +17,7 @@ const BEHIND: [Part; 3] = [Part::BehindReads, Part::BehindPrograms, Part::Behind
 const GC: usize = 2;
 
 /// What occupies a die that performs `operation`, as an index of [`BEHIND`].
-fn occupant(operation: &Operation) -> usize {
+fn occupant(operation: &FlashOperation) -> usize {
     match operation.work {
         _ if operation.is_gc() => GC,
         Work::Read(_) => 0,
@@ -162,7 +162,7 @@ impl QueuedAccounts {
     }
 
     /// A die performs `operation` from now on, or nothing.
-    pub(super) fn occupies(&mut self, die: DieId, operation: Option<&Operation>, now: Instant) {
+    pub(super) fn occupies(&mut self, die: DieId, operation: Option<&FlashOperation>, now: Instant) {
         self.dies[die.index()].change(operation.map(occupant), now);
     }
 }
@@ -262,7 +262,7 @@ impl InOrderAccounts {
     pub(super) fn queued(
         &mut self,
         die: DieId,
-        operation: &Operation,
+        operation: &FlashOperation,
         own: OwnTimes,
         joined: bool,
         now: Instant,

@@ -7,7 +7,7 @@ use super::Geometry;
 use super::in_order::InOrder;
 use super::media::FlashCounters;
 use super::media::Media;
-use super::operation::{Operation, Owner, Program};
+use super::operation::{FlashOperation, Owner, Program};
 use super::queued::Queued;
 use super::scheduler::{Scheduler, ranks};
 use crate::account::TimeAccount;
@@ -84,7 +84,7 @@ impl FlashArray {
     }
 
     #[inline]
-    pub fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue) {
+    pub fn enqueue(&mut self, operation: FlashOperation, now: Instant, events: &mut EventQueue) {
         each!(mut self, scheduler => scheduler.enqueue(operation, now, events));
     }
 
@@ -117,7 +117,7 @@ impl FlashArray {
         ticket: Ticket,
         now: Instant,
         events: &mut EventQueue,
-        finished: &mut Vec<Operation>,
+        finished: &mut Vec<FlashOperation>,
     ) {
         each!(mut self, scheduler => scheduler.array_done(die, ticket, now, events, finished));
     }
@@ -128,7 +128,7 @@ impl FlashArray {
         channel: ChannelId,
         now: Instant,
         events: &mut EventQueue,
-        finished: &mut Vec<Operation>,
+        finished: &mut Vec<FlashOperation>,
     ) {
         each!(mut self, scheduler => scheduler.bus_done(channel, now, events, finished));
     }

@@ -7,7 +7,7 @@
 use super::Geometry;
 use super::accounts::{InOrderAccounts, OwnTimes};
 use super::media::Media;
-use super::operation::{Defer, Operation, Owner, Program, Read, Work};
+use super::operation::{Defer, FlashOperation, Owner, Program, Read, Work};
 use super::scheduler::Scheduler;
 use crate::account::TimeAccount;
 use crate::config::DriveConfig;
@@ -47,7 +47,7 @@ struct Line {
     free_at: Instant,
     /// Time of the deferred GC that goes before the next operation.
     deferred: Duration,
-    under_way: VecDeque<(Instant, Operation)>,
+    under_way: VecDeque<(Instant, FlashOperation)>,
 }
 
 impl InOrder {
@@ -103,8 +103,8 @@ impl InOrder {
         for die in sharing.drain(..) {
             let DieShare { plane, units, array } = std::mem::take(&mut self.shares[die.index()]);
             let all = Program { units, bus_bytes: unit.bus_bytes * u64::from(units), ..unit };
-            let program = Operation::program(owner, plane, unit.lpn, all.bus_bytes);
-            let program = Operation { work: Work::Program(all), ..program };
+            let program = FlashOperation::program(owner, plane, unit.lpn, all.bus_bytes);
+            let program = FlashOperation { work: Work::Program(all), ..program };
             let own = OwnTimes { deferred: Duration::ZERO, array, bus: bus * u64::from(units), retries: 0 };
             self.push(die, &program, own, now, events);
         }
@@ -116,7 +116,7 @@ impl InOrder {
     fn push(
         &mut self,
         die: DieId,
-        operation: &Operation,
+        operation: &FlashOperation,
         own: OwnTimes,
         now: Instant,
         events: &mut EventQueue,
@@ -167,7 +167,7 @@ impl InOrder {
     fn record_account(
         &mut self,
         die: DieId,
-        operation: &Operation,
+        operation: &FlashOperation,
         own: OwnTimes,
         joined: bool,
         now: Instant,
@@ -181,7 +181,7 @@ impl InOrder {
 
 impl Scheduler for InOrder {
     #[inline]
-    fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue) {
+    fn enqueue(&mut self, operation: FlashOperation, now: Instant, events: &mut EventQueue) {
         let timing = self.media.timing();
         let mut retries = 0;
         let (array, bus) = match operation.work {
@@ -212,7 +212,7 @@ impl Scheduler for InOrder {
         _ticket: Ticket,
         now: Instant,
         events: &mut EventQueue,
-        finished: &mut Vec<Operation>,
+        finished: &mut Vec<FlashOperation>,
     ) {
         let under_way = &mut self.lines[die.index()].under_way;
         if let Some((ends, operation)) = under_way.front()

@@ -1,6 +1,6 @@
 //! What both schedulers know of the flash: how long its operations take, where its planes are, and what was counted.
 
-use super::operation::{Operation, Owner, Work};
+use super::operation::{FlashOperation, Owner, Work};
 use super::{Geometry, Timing};
 use crate::config::DriveConfig;
 use crate::divisor::Divisor;
@@ -94,7 +94,7 @@ impl Media {
 
     /// An operation is finished: it is counted, and appended to `finished` where something waits for it.
     #[inline]
-    pub(super) fn finish(&mut self, operation: &Operation, finished: &mut Vec<Operation>) {
+    pub(super) fn finish(&mut self, operation: &FlashOperation, finished: &mut Vec<FlashOperation>) {
         match &operation.work {
             // Those of GC are counted by the translation layer.
             Work::Read(_) if matches!(operation.owner, Owner::None | Owner::Gc | Owner::IdleGc) => {}

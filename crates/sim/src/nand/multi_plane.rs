@@ -10,7 +10,7 @@
 //! Invariants: an operation is in the list of its kind and plane while it is in its queue, in the same order; only the
 //! first of a list is taken out, except for a readahead that is promoted.
 
-use super::operation::{Gc, Operation, Program, Read, Work};
+use super::operation::{FlashOperation, Gc, Program, Read, Work};
 use super::queue::{OpSlot, Operations, Queue};
 use crate::ids::{DieId, PlaneId};
 #[cfg(test)]
@@ -105,7 +105,7 @@ impl MultiPlaneIndex {
     }
 
     /// The list of an operation; `None` for one on all planes at once, which nothing can join.
-    fn of(&self, id: QueueId, operation: &Operation) -> Option<usize> {
+    fn of(&self, id: QueueId, operation: &FlashOperation) -> Option<usize> {
         debug_assert!(
             operation.planes() == 1 || operation.class != Class::HostRead,
             "host reads are on one plane"
@@ -226,7 +226,7 @@ impl MultiPlaneIndex {
     /// Joins to `op`, which was taken out, those in `queue` that can share its array time, in their order. Says how many
     /// of them are on other planes.
     pub(super) fn join(&mut self, ops: &mut Operations, queue: &mut Queue, id: QueueId, op: OpSlot) -> u64 {
-        let Operation { work, plane, .. } = ops[op].operation;
+        let FlashOperation { work, plane, .. } = ops[op].operation;
         let units = match work {
             Work::Read(Read { units, .. }) | Work::Program(Program { units, .. }) => units,
             Work::Gc(_) | Work::Erase(_) => return 0,
@@ -310,7 +310,7 @@ impl MultiPlaneIndex {
         id: QueueId,
         op: OpSlot,
     ) -> u64 {
-        let Operation { work: Work::Gc(mut gc), owner, plane, .. } = ops[op].operation else { return 0 };
+        let FlashOperation { work: Work::Gc(mut gc), owner, plane, .. } = ops[op].operation else { return 0 };
         debug_assert!(gc.is_paced_step, "other GC is joined to none");
         if gc.summaries != 0 || gc.planes != 1 || !self.multi_plane || queue.is_empty() {
             return 0;

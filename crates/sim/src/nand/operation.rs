@@ -147,7 +147,7 @@ pub enum Defer {
 
 /// One operation on one plane, or on several of a die from this one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operation {
+pub struct FlashOperation {
     /// Its kind.
     pub work: Work,
     /// Who waits for it.
@@ -160,7 +160,7 @@ pub struct Operation {
     pub plane: PlaneId,
 }
 
-impl Operation {
+impl FlashOperation {
     /// A read of one or several planes' units.
     pub fn read(owner: Owner, class: Class, plane: PlaneId, read: Read) -> Self {
         let work = Work::Read(read);

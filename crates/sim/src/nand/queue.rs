@@ -1,7 +1,7 @@
 //! Operations that wait at a die: a list through the operations themselves, so that queueing allocates nothing.
 
 use super::gc::GcStep;
-use super::operation::Operation;
+use super::operation::FlashOperation;
 use crate::ids::Slot;
 use crate::slab::Slab;
 
@@ -38,7 +38,7 @@ impl Slot for OpSlot {
 /// An operation with its place among the others of its die.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
-    pub(super) operation: Operation,
+    pub(super) operation: FlashOperation,
     /// The next in the queue it waits in.
     pub(super) next: OpSlot,
     /// The next of the operations that share its array time: on other planes of the die, or programs on its own plane
@@ -51,7 +51,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub(super) fn new(operation: Operation) -> Self {
+    pub(super) fn new(operation: FlashOperation) -> Self {
         Self {
             operation,
             next: OpSlot::NONE,

@@ -35,7 +35,7 @@ use super::gc::{GcStep, GcStepRules};
 use super::groups::PendingGroups;
 use super::media::Media;
 use super::multi_plane::{MultiPlaneIndex, QueueId};
-use super::operation::{Defer, Operation, Owner, Work};
+use super::operation::{Defer, FlashOperation, Owner, Work};
 use super::queue::{Node, OpSlot, Operations};
 use super::scheduler::{Scheduler, ranks};
 use crate::account::TimeAccount;
@@ -126,7 +126,7 @@ impl Queued {
         self.rules.ranks[class as usize]
     }
 
-    fn push(&mut self, die: DieId, operation: Operation, now: Instant) {
+    fn push(&mut self, die: DieId, operation: FlashOperation, now: Instant) {
         let rank = match operation.defer {
             Defer::BehindHost => DEFERRED,
             Defer::No | Defer::UntilNextOperation => self.rank(operation.class),
@@ -173,7 +173,7 @@ impl Queued {
         let queue = &mut self.dies[id.die.index()].queues[id.rank];
         let (mut previous, mut op) = (OpSlot::NONE, queue.first());
         while op.is_some() {
-            let Node { operation: Operation { work, owner, .. }, next, .. } = self.ops[op];
+            let Node { operation: FlashOperation { work, owner, .. }, next, .. } = self.ops[op];
             if owner == Owner::Readahead && matches!(work, Work::Read(read) if read.lpn == lpn) {
                 queue.remove(&mut self.ops, previous, op);
                 if let Some(index) = &mut self.index {
@@ -230,7 +230,7 @@ impl Queued {
 
     /// Joins to an operation that begins those that share its array time.
     fn join_partners(&mut self, die: DieId, op: OpSlot) {
-        let Operation { work, class, .. } = self.ops[op].operation;
+        let FlashOperation { work, class, .. } = self.ops[op].operation;
         let rank = self.rank(class);
         let Some(index) = &mut self.index else { return };
         let queue = &mut self.dies[die.index()].queues[rank];
@@ -346,7 +346,7 @@ impl Queued {
     }
 
     #[inline]
-    fn finish(&mut self, op: OpSlot, finished: &mut Vec<Operation>) {
+    fn finish(&mut self, op: OpSlot, finished: &mut Vec<FlashOperation>) {
         let operation = self.ops[op].operation;
         if let Some(accounts) = &mut self.accounts
             && operation.owner.waits()
@@ -359,7 +359,7 @@ impl Queued {
         self.media.finish(&operation, finished);
     }
 
-    fn finish_group(&mut self, first: OpSlot, finished: &mut Vec<Operation>) {
+    fn finish_group(&mut self, first: OpSlot, finished: &mut Vec<FlashOperation>) {
         let mut op = first;
         while op.is_some() {
             let next = self.ops[op].partner;
@@ -371,7 +371,7 @@ impl Queued {
 
 impl Scheduler for Queued {
     #[inline]
-    fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue) {
+    fn enqueue(&mut self, operation: FlashOperation, now: Instant, events: &mut EventQueue) {
         let die = self.media.die_of(operation.plane);
         if operation.is_read() && self.join_sense(die, &operation, now) {
             return;
@@ -401,7 +401,7 @@ impl Scheduler for Queued {
         ticket: Ticket,
         now: Instant,
         events: &mut EventQueue,
-        finished: &mut Vec<Operation>,
+        finished: &mut Vec<FlashOperation>,
     ) {
         let state = &mut self.dies[die.index()];
         if !state.array_timer.ends(ticket) {
@@ -441,7 +441,7 @@ impl Scheduler for Queued {
         channel: ChannelId,
         now: Instant,
         events: &mut EventQueue,
-        finished: &mut Vec<Operation>,
+        finished: &mut Vec<FlashOperation>,
     ) {
         let (die, next) = self.channels.release(channel);
         if let Some(next) = next {

@@ -1,6 +1,6 @@
 //! What a scheduler of flash operations does: it decides when the operations that wait at dies and channels begin.
 
-use super::operation::Operation;
+use super::operation::FlashOperation;
 use crate::account::TimeAccount;
 use crate::config::DriveConfig;
 use crate::event::{EventQueue, Ticket};
@@ -21,7 +21,7 @@ pub(super) fn ranks(config: &DriveConfig) -> [usize; 4] {
 pub(super) trait Scheduler {
     /// Queues an operation at its die, which begins it as soon as it can; a program that waits for its group with the first
     /// that does not.
-    fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue);
+    fn enqueue(&mut self, operation: FlashOperation, now: Instant, events: &mut EventQueue);
 
     /// The array of `die` is done. Operations that are finished are appended to `finished`.
     fn array_done(
@@ -30,7 +30,7 @@ pub(super) trait Scheduler {
         ticket: Ticket,
         now: Instant,
         events: &mut EventQueue,
-        finished: &mut Vec<Operation>,
+        finished: &mut Vec<FlashOperation>,
     );
 
     /// The bus of `channel` is done, as above. Only schedulers that schedule [`crate::event::Event::Bus`] are called.
@@ -39,7 +39,7 @@ pub(super) trait Scheduler {
         _channel: ChannelId,
         _now: Instant,
         _events: &mut EventQueue,
-        _finished: &mut Vec<Operation>,
+        _finished: &mut Vec<FlashOperation>,
     ) {
         unreachable!("this scheduler has no events of buses")
     }

@@ -9,7 +9,7 @@ use super::Sdf;
 use super::job::Job;
 use crate::host::{Direction, Transfer};
 use crate::ids::{Lpn, PlaneId, RequestSlot};
-use crate::nand::{Defer, Erase, Gc, Operation as FlashOperation, Owner, Program, Read, Work};
+use crate::nand::{Defer, Erase, FlashOperation, Gc, Owner, Program, Read, Work};
 use flashlane_device::{Failure, Operation, Request};
 use flashlane_policy::scheduling::Class;
 

@@ -21,7 +21,7 @@ use crate::config::{DriveConfig, Rebuilding};
 use crate::ftl::Ftl;
 use crate::ids::{Mechanism, PlaneId, ids};
 use crate::kernel::Kernel;
-use crate::nand::{Correction, Defer, Operation, Owner, Read, Work};
+use crate::nand::{Correction, Defer, FlashOperation, Owner, Read, Work};
 use crate::slab::Slab;
 use flashlane_policy::scheduling::Class;
 
@@ -160,8 +160,8 @@ impl Rebuilder {
         ftl: &Ftl,
         correction: &mut Option<Correction>,
         slot: RebuildSlot,
-        operation: &Operation,
-    ) -> Option<Operation> {
+        operation: &FlashOperation,
+    ) -> Option<FlashOperation> {
         let Work::Read(read) = operation.work else { unreachable!("{operation:?} is no read of a rebuild") };
         let rebuild = &mut self.rebuilds[slot];
         rebuild.under_way -= 1;
@@ -198,7 +198,7 @@ impl Rebuilder {
                 false => self.counts.blocked += 1,
             }
         }
-        Some(Operation { owner, work: Work::Read(Read { unreadable: failed, ..own }), ..*operation })
+        Some(FlashOperation { owner, work: Work::Read(Read { unreadable: failed, ..own }), ..*operation })
     }
 
     /// Power is cut: nothing is being rebuilt any more.
@@ -209,5 +209,5 @@ impl Rebuilder {
 
 fn enqueue(kernel: &mut DriveKernel, owner: Owner, plane: PlaneId, read: Read) {
     let (work, class, defer) = (Work::Read(read), Class::HostRead, Defer::No);
-    kernel.enqueue(Operation { work, owner, class, defer, plane });
+    kernel.enqueue(FlashOperation { work, owner, class, defer, plane });
 }

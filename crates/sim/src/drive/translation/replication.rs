@@ -42,7 +42,7 @@ use crate::event::{Event, Ticket, Timer};
 use crate::ftl::{Ftl, Placed, Released};
 use crate::ids::{DieId, Lpn, Mechanism, PlaneId};
 use crate::kernel::Kernel;
-use crate::nand::{Defer, Geometry, Operation, Owner, Program, Read, Timing, Work};
+use crate::nand::{Defer, FlashOperation, Geometry, Owner, Program, Read, Timing, Work};
 use crate::slab::Slab;
 use counts::ReplicationCounts;
 use dies::DieAccesses;
@@ -248,7 +248,7 @@ impl Replicator {
         let plane = source.slot.map_or(home, of_copy);
         self.access(kernel.flash().die_of(plane), kernel.now());
         let (work, class, defer) = (Work::Read(read), Class::HostRead, Defer::No);
-        kernel.enqueue(Operation { work, owner, class, defer, plane });
+        kernel.enqueue(FlashOperation { work, owner, class, defer, plane });
     }
 
     /// Adds a hedged access, whose first flash operation is about to be queued.
@@ -267,9 +267,9 @@ impl Replicator {
     pub(super) fn write(
         &mut self,
         kernel: &mut DriveKernel,
-        program: Operation,
+        program: FlashOperation,
         is_behind_gc: bool,
-    ) -> Operation {
+    ) -> FlashOperation {
         let Work::Program(Program { lpn, .. }) = program.work else { unreachable!("a write is a program") };
         self.forget(lpn);
         let die = kernel.flash().die_of(program.plane);
@@ -280,7 +280,7 @@ impl Replicator {
         if is_behind_gc || kernel.flash().is_collecting(die) {
             self.start_deadline(kernel, slot);
         }
-        Operation { owner: slot.owner(), ..program }
+        FlashOperation { owner: slot.owner(), ..program }
     }
 
     /// A mapping unit is trimmed, also where a copy completed its last write.
@@ -356,8 +356,8 @@ impl Replicator {
         &mut self,
         kernel: &DriveKernel,
         ftl: &mut Ftl,
-        operation: &Operation,
-    ) -> Option<Operation> {
+        operation: &FlashOperation,
+    ) -> Option<FlashOperation> {
         match (operation.owner, operation.work) {
             (Owner::Mechanism(COPY, _), Work::Program(program)) => {
                 self.copied(kernel, ftl, operation, program)
@@ -387,7 +387,7 @@ impl Replicator {
     }
 
     /// Completes a hedged access with this operation; `None` where an earlier one did.
-    fn complete(&mut self, slot: HedgeSlot, operation: &Operation) -> Option<Operation> {
+    fn complete(&mut self, slot: HedgeSlot, operation: &FlashOperation) -> Option<FlashOperation> {
         let access = &mut self.hedged[slot];
         if std::mem::replace(&mut access.is_complete, true) {
             return None;
@@ -405,7 +405,7 @@ impl Replicator {
         };
         debug_assert!(access.operations > 0, "an access completes by one of its operations");
         by_operations.count(access.operations);
-        Some(Operation { owner: access.owner, ..*operation })
+        Some(FlashOperation { owner: access.owner, ..*operation })
     }
 
     /// A read that was blocked is replicated, now that it is in the drive's memory.
@@ -441,9 +441,9 @@ impl Replicator {
         &mut self,
         kernel: &DriveKernel,
         ftl: &mut Ftl,
-        operation: &Operation,
+        operation: &FlashOperation,
         program: Program,
-    ) -> Option<Operation> {
+    ) -> Option<FlashOperation> {
         let slot = Slot(program.lpn.0 - self.first_copy);
         let die = kernel.flash().die_of(operation.plane);
         self.counts.interference += self.dies[die.index()].copy_ended(kernel.now());
@@ -457,7 +457,7 @@ impl Replicator {
         let copy = copies.iter_mut().find(|(copy, _)| *copy == slot);
         copy.expect("a write knows its copies").1 = true;
         let lpn = self.hedged[write].lpn;
-        let operation = Operation { work: Work::Program(Program { lpn, ..program }), ..*operation };
+        let operation = FlashOperation { work: Work::Program(Program { lpn, ..program }), ..*operation };
         self.complete(write, &operation)
     }
 

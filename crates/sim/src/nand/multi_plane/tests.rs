@@ -25,7 +25,7 @@ impl Waiting {
         Self { ops: Slab::new(), queue: Queue::EMPTY, index, all: Vec::new() }
     }
 
-    fn push(&mut self, operation: Operation, before_all: bool) {
+    fn push(&mut self, operation: FlashOperation, before_all: bool) {
         let op = self.ops.insert(Node::new(operation));
         if before_all {
             self.index.push_front(&self.ops, &self.queue, QUEUE, op);
@@ -93,7 +93,7 @@ impl Waiting {
     }
 }
 
-fn operation(random: &mut Random, cleaned_together: bool) -> Operation {
+fn operation(random: &mut Random, cleaned_together: bool) -> FlashOperation {
     let plane = QUEUE.die.0 * PLANES + random.below(u64::from(PLANES)) as u32;
     let mut operation = match random.below(10) {
         0 | 1 => read(plane, Class::HostRead),
@@ -110,18 +110,18 @@ fn operation(random: &mut Random, cleaned_together: bool) -> Operation {
     if random.chance(0.05) { gc(plane, cleaned_together) } else { operation }
 }
 
-fn gc(plane: u32, together: bool) -> Operation {
+fn gc(plane: u32, together: bool) -> FlashOperation {
     let (plane, planes) = if together { (plane - plane % PLANES, PLANES) } else { (plane, 1) };
     let work = Work::Gc(Gc { moves: 0, summaries: 0, erases: 1, planes, is_paced_step: false });
-    Operation { work, owner: Owner::None, class: Class::IdleGc, defer: Defer::No, plane: PlaneId(plane) }
+    FlashOperation { work, owner: Owner::None, class: Class::IdleGc, defer: Defer::No, plane: PlaneId(plane) }
 }
 
-fn read(plane: u32, class: Class) -> Operation {
-    Operation::read(Owner::None, class, PlaneId(plane), Read::of(Lpn(0), 0))
+fn read(plane: u32, class: Class) -> FlashOperation {
+    FlashOperation::read(Owner::None, class, PlaneId(plane), Read::of(Lpn(0), 0))
 }
 
-fn program(plane: u32) -> Operation {
-    Operation::program(Owner::None, PlaneId(plane), Lpn(0), 0)
+fn program(plane: u32) -> FlashOperation {
+    FlashOperation::program(Owner::None, PlaneId(plane), Lpn(0), 0)
 }
 
 #[test]

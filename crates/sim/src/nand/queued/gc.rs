@@ -6,7 +6,7 @@ use crate::ids::DieId;
 use crate::nand::die::DEFERRED;
 use crate::nand::gc::GcStep;
 use crate::nand::multi_plane::QueueId;
-use crate::nand::operation::{Defer, Gc, Operation, Work};
+use crate::nand::operation::{Defer, FlashOperation, Gc, Work};
 use crate::nand::queue::{Node, OpSlot};
 use flashlane_base::Instant;
 use flashlane_policy::scheduling::Class;
@@ -14,7 +14,7 @@ use flashlane_policy::scheduling::Class;
 impl Queued {
     /// Starts GC or an erase, or its next step.
     pub(super) fn begin_gc(&mut self, die: DieId, op: OpSlot, now: Instant, events: &mut EventQueue) {
-        let Operation { work, defer, .. } = self.ops[op].operation;
+        let FlashOperation { work, defer, .. } = self.ops[op].operation;
         let timing = self.media.timing();
         let (step, time) = match work {
             Work::Gc(gc) => self.rules.gc.next(&gc, defer == Defer::BehindHost, timing),
@@ -33,7 +33,7 @@ impl Queued {
         op: OpSlot,
         now: Instant,
         events: &mut EventQueue,
-        finished: &mut Vec<Operation>,
+        finished: &mut Vec<FlashOperation>,
     ) {
         let Node { operation, step, .. } = self.ops[op];
         let state = &mut self.dies[die.index()];

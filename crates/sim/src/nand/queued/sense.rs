@@ -7,7 +7,7 @@ use super::Queued;
 use crate::event::EventQueue;
 use crate::ids::DieId;
 use crate::nand::die::Die;
-use crate::nand::operation::{Operation, Work};
+use crate::nand::operation::{FlashOperation, Work};
 use crate::nand::queue::{Node, OpSlot};
 use flashlane_base::Instant;
 use flashlane_device::Part;
@@ -16,7 +16,7 @@ impl Queued {
     /// Joins a read to those of its flash page that are under way at its die. Returns false where there are none, or where
     /// it needs more array reads than they.
     #[inline]
-    pub(super) fn join_sense(&mut self, die: DieId, operation: &Operation, now: Instant) -> bool {
+    pub(super) fn join_sense(&mut self, die: DieId, operation: &FlashOperation, now: Instant) -> bool {
         let Work::Read(read) = operation.work else { return false };
         if self.rules.gc.units_per_page == 1 {
             return false;

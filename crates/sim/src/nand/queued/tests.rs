@@ -30,7 +30,7 @@ fn one_die_set(planes: &str, settings: &[(&str, &str)]) -> Queued {
 }
 
 /// Runs all events up to and including the next that finishes an operation.
-fn run_until_finished(flash: &mut Queued, now: &mut Instant, events: &mut EventQueue) -> Vec<Operation> {
+fn run_until_finished(flash: &mut Queued, now: &mut Instant, events: &mut EventQueue) -> Vec<FlashOperation> {
     let mut finished = Vec::new();
     while finished.is_empty() {
         let Some((time, ticket, event)) = events.pop() else { break };
@@ -52,12 +52,12 @@ fn every_interrupted_gc_of_an_idle_die_completes() {
     for plane in (0..planes).map(PlaneId) {
         let work = Work::Gc(Gc { moves: 3, summaries: 0, erases: 1, planes: 1, is_paced_step: false });
         let (owner, class) = (Owner::IdleGc, Class::IdleGc);
-        flash.enqueue(Operation { work, owner, class, defer: Defer::No, plane }, now, &mut events);
+        flash.enqueue(FlashOperation { work, owner, class, defer: Defer::No, plane }, now, &mut events);
     }
     // Each read interrupts the GC of one plane.
     for number in 0..planes {
         let owner = Owner::Request(RequestSlot(number));
-        let read = Operation::read(owner, Class::HostRead, PlaneId(3), Read::of(Lpn(number), 4096));
+        let read = FlashOperation::read(owner, Class::HostRead, PlaneId(3), Read::of(Lpn(number), 4096));
         flash.enqueue(read, now, &mut events);
         let finished = run_until_finished(&mut flash, &mut now, &mut events);
         assert_eq!(finished.iter().map(|operation| operation.owner).collect::<Vec<_>>(), [owner]);
@@ -75,12 +75,12 @@ fn every_interrupted_gc_of_an_idle_die_completes() {
 fn die_collects_while_gc_moves_units_one_by_one() {
     let mut flash = one_die("1");
     let (mut now, mut events, die) = (Instant::ZERO, EventQueue::default(), DieId(0));
-    let read = Operation::read(Owner::Gc, Class::Write, PlaneId(0), Read::of(Lpn(0), 4096));
-    let program = Operation::program(Owner::Gc, PlaneId(0), Lpn(0), 4096);
+    let read = FlashOperation::read(Owner::Gc, Class::Write, PlaneId(0), Read::of(Lpn(0), 4096));
+    let program = FlashOperation::program(Owner::Gc, PlaneId(0), Lpn(0), 4096);
     for operation in [read, program] {
         flash.enqueue(operation, now, &mut events);
     }
-    let host = Operation::program(Owner::Request(RequestSlot(0)), PlaneId(0), Lpn(1), 4096);
+    let host = FlashOperation::program(Owner::Request(RequestSlot(0)), PlaneId(0), Lpn(1), 4096);
     flash.enqueue(host, now, &mut events);
     assert!(flash.is_collecting(die), "two moves are queued");
     run_until_finished(&mut flash, &mut now, &mut events);
@@ -92,7 +92,7 @@ fn only_reads_of_others_than_gc_are_counted() {
     let mut flash = one_die("1");
     let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
     for (owner, reads) in [(Owner::None, 0), (Owner::IdleGc, 0), (Owner::Readahead, 1)] {
-        let read = Operation::read(owner, Class::IdleGc, PlaneId(0), Read::of(Lpn(0), 4096));
+        let read = FlashOperation::read(owner, Class::IdleGc, PlaneId(0), Read::of(Lpn(0), 4096));
         flash.enqueue(read, now, &mut events);
         run_until_finished(&mut flash, &mut now, &mut events);
         assert_eq!(flash.media.counters().reads, reads, "{owner:?}");
@@ -107,9 +107,9 @@ fn reads_of_one_flash_page_share_a_sense() {
     assert_eq!(flash.media.timing().read.as_ns(), read_ns);
     let read = |plane, page, retries| {
         let read = Read { page: FlashPage(page), retries, ..Read::of(Lpn(page), 1024) };
-        Operation::read(Owner::Readahead, Class::HostRead, PlaneId(plane), read)
+        FlashOperation::read(Owner::Readahead, Class::HostRead, PlaneId(plane), read)
     };
-    let mut senses_of = |later: &[Operation]| {
+    let mut senses_of = |later: &[FlashOperation]| {
         let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
         let before = flash.media.counters().array_busy_ns;
         flash.enqueue(read(0, 7, 0), now, &mut events);
@@ -139,7 +139,7 @@ fn multi_plane_operations_are_counted_once_whatever_their_planes() {
     let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
     let read = |plane, number| {
         let owner = Owner::Request(RequestSlot(number));
-        Operation::read(owner, Class::HostRead, PlaneId(plane), Read::of(Lpn(number), 4096))
+        FlashOperation::read(owner, Class::HostRead, PlaneId(plane), Read::of(Lpn(number), 4096))
     };
     // The first begins alone; the others share an array time.
     flash.enqueue(read(0, 0), now, &mut events);
@@ -155,7 +155,7 @@ fn multi_plane_operations_are_counted_once_whatever_their_planes() {
     {
         let (owner, class) = (Owner::IdleGc, Class::IdleGc);
         flash.enqueue(
-            Operation { work, owner, class, defer: Defer::No, plane: PlaneId(0) },
+            FlashOperation { work, owner, class, defer: Defer::No, plane: PlaneId(0) },
             now,
             &mut events,
         );
@@ -171,10 +171,10 @@ fn program_under_reads(has_begun: bool, settings: &[(&str, &str)]) -> Option<Dur
     let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
     let read = |number| {
         let owner = Owner::Request(RequestSlot(number));
-        Operation::read(owner, Class::HostRead, PlaneId(1), Read::of(Lpn(number), 4096))
+        FlashOperation::read(owner, Class::HostRead, PlaneId(1), Read::of(Lpn(number), 4096))
     };
     let writer = Owner::Request(RequestSlot(0));
-    let mut program = Some(Operation::program(writer, PlaneId(0), Lpn(0), 4096));
+    let mut program = Some(FlashOperation::program(writer, PlaneId(0), Lpn(0), 4096));
     if has_begun {
         flash.enqueue(program.take().unwrap(), now, &mut events);
         let (loaded, _, event) = events.pop().expect("the program is on the bus");
