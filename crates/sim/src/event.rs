@@ -14,10 +14,10 @@ use std::collections::BinaryHeap;
 pub enum Event {
     /// The host has spent the submission cost of this request.
     Submitted(RequestSlot),
-    /// The array of this die is done.
-    Array(DieId),
+    /// The cell array of this die is done: with a read, a program or an erase.
+    ArrayDone(DieId),
     /// The bus of this channel is done.
-    Bus(ChannelId),
+    BusDone(ChannelId),
     /// This die has been idle for the time after which garbage collection begins there.
     DieIdle(DieId),
     /// The host has been idle for the time after which the buffer is drained.
@@ -81,8 +81,8 @@ impl EventQueue {
     pub fn schedule(&mut self, time: Instant, event: Event) -> Ticket {
         let (kind, index) = match event {
             Event::Submitted(slot) => (0_u32, slot.0),
-            Event::Array(die) => (1, die.0),
-            Event::Bus(channel) => (2, channel.0),
+            Event::ArrayDone(die) => (1, die.0),
+            Event::BusDone(channel) => (2, channel.0),
             Event::DieIdle(die) => (3, die.0),
             Event::HostIdle => (4, 0),
             Event::BufferLatencyOver(slot) => (5, slot.0),
@@ -113,8 +113,8 @@ impl EventQueue {
         let index = key as u32 & 0x0fff_ffff;
         let event = match key as u32 >> 28 {
             0 => Event::Submitted(RequestSlot(index)),
-            1 => Event::Array(DieId(index)),
-            2 => Event::Bus(ChannelId(index)),
+            1 => Event::ArrayDone(DieId(index)),
+            2 => Event::BusDone(ChannelId(index)),
             3 => Event::DieIdle(DieId(index)),
             4 => Event::HostIdle,
             5 => Event::BufferLatencyOver(RequestSlot(index)),
@@ -132,13 +132,13 @@ mod tests {
     #[test]
     fn events_come_by_time_then_by_order_of_scheduling() {
         let mut queue = EventQueue::default();
-        queue.schedule(Instant::from_ns(5), Event::Bus(ChannelId(1)));
-        queue.schedule(Instant::from_ns(3), Event::Array(DieId(7)));
+        queue.schedule(Instant::from_ns(5), Event::BusDone(ChannelId(1)));
+        queue.schedule(Instant::from_ns(3), Event::ArrayDone(DieId(7)));
         queue.schedule(Instant::from_ns(3), Event::Submitted(RequestSlot(2)));
         let order: Vec<Event> = std::iter::from_fn(|| queue.pop().map(|(_, _, event)| event)).collect();
         assert_eq!(
             order,
-            [Event::Array(DieId(7)), Event::Submitted(RequestSlot(2)), Event::Bus(ChannelId(1))]
+            [Event::ArrayDone(DieId(7)), Event::Submitted(RequestSlot(2)), Event::BusDone(ChannelId(1))]
         );
         assert_eq!(queue.next_time(), Instant::FAR);
     }

@@ -103,13 +103,13 @@ fn step<F: FrontEnd>(front: &mut F) {
             kernel.charge(slot, Part::Host);
             front.submitted(slot);
         }
-        Event::Array(die) => {
+        Event::ArrayDone(die) => {
             kernel.advance(time, ARRAY | u64::from(die.0));
             let mut finished = std::mem::take(&mut kernel.finished);
             kernel.flash.array_done(die, ticket, time, &mut kernel.volatile.events, &mut finished);
             hand_over_finished(front, die, finished);
         }
-        Event::Bus(channel) => {
+        Event::BusDone(channel) => {
             kernel.advance(time, BUS | u64::from(channel.0));
             let mut finished = std::mem::take(&mut kernel.finished);
             kernel.flash.bus_done(channel, time, &mut kernel.volatile.events, &mut finished);

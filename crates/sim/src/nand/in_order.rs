@@ -156,7 +156,7 @@ impl InOrder {
             }
         }
         if line.under_way.is_empty() {
-            events.schedule(ends, Event::Array(die));
+            events.schedule(ends, Event::ArrayDone(die));
         }
         line.under_way.push_back((ends, *operation));
         self.record_account(die, operation, own, false, now);
@@ -225,7 +225,7 @@ impl Scheduler for InOrder {
             under_way.pop_front();
         }
         if let Some((ends, _)) = under_way.front() {
-            events.schedule(*ends, Event::Array(die));
+            events.schedule(*ends, Event::ArrayDone(die));
         }
     }
 

@@ -1,10 +1,10 @@
 //! Dies and channels with queues: each die does one thing at a time, the dies of a channel share its bus.
 //!
-//! A die has an array (which reads, programs, erases) and a register (which the bus fills and empties). A read
-//! takes array, then register and bus; a program register and bus, then array. Without cache mode one operation
-//! holds both from beginning to end; with it the next one of the same direction may use what is free. Suspended
-//! programs and erases let reads pass, for a bounded time where the profile says so (`passing`). Like operations on
-//! several planes may share one array time.
+//! A die has a cell array (which reads, programs, erases) and a register (which the bus fills and empties). *Array* alone is
+//! the cell array of a die; the *flash array* is all dies of the drive. A read takes array, then register and bus; a program
+//! register and bus, then array. Without cache mode one operation holds both from beginning to end; with it the next one of the
+//! same direction may use what is free. Suspended programs and erases let reads pass, for a bounded time where the profile says
+//! so (`passing`). Like operations on several planes may share one array time.
 //!
 //! ```text
 //! enqueue ─> push: into a queue of the die (multi-plane groups wait: `groups`)
@@ -304,7 +304,7 @@ impl Queued {
         }
         debug_assert!(state.array.is_some() && !state.array_timer.is_running(), "one array time runs");
         state.array_ends = ends;
-        state.array_timer = events.start_timer(ends, Event::Array(die));
+        state.array_timer = events.start_timer(ends, Event::ArrayDone(die));
     }
 
     /// Programs what is in the register, of which the first operation is `first`.
@@ -342,7 +342,7 @@ impl Queued {
         let Die { transferring, channel, .. } = self.dies[die.index()];
         let time = self.bus_time(transferring);
         self.media.count_bus(time);
-        events.schedule(now + time, Event::Bus(channel));
+        events.schedule(now + time, Event::BusDone(channel));
     }
 
     #[inline]

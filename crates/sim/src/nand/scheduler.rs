@@ -23,7 +23,7 @@ pub(super) trait Scheduler {
     /// that does not.
     fn enqueue(&mut self, operation: FlashOperation, now: Instant, events: &mut EventQueue);
 
-    /// The array of `die` is done. Operations that are finished are appended to `finished`.
+    /// The cell array of `die` is done. Operations that are finished are appended to `finished`.
     fn array_done(
         &mut self,
         die: DieId,
@@ -33,7 +33,7 @@ pub(super) trait Scheduler {
         finished: &mut Vec<FlashOperation>,
     );
 
-    /// The bus of `channel` is done, as above. Only schedulers that schedule [`crate::event::Event::Bus`] are called.
+    /// The bus of `channel` is done, as above. Only schedulers that schedule [`crate::event::Event::BusDone`] are called.
     fn bus_done(
         &mut self,
         _channel: ChannelId,

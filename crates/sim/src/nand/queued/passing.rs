@@ -64,7 +64,7 @@ impl Queued {
         if read.is_none() {
             (state.array, state.suspended) = (state.suspended, OpSlot::NONE);
             state.array_ends = now + state.suspended_left;
-            state.array_timer = events.start_timer(state.array_ends, Event::Array(die));
+            state.array_timer = events.start_timer(state.array_ends, Event::ArrayDone(die));
         }
         read
     }

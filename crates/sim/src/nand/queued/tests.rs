@@ -36,8 +36,8 @@ fn run_until_finished(flash: &mut Queued, now: &mut Instant, events: &mut EventQ
         let Some((time, ticket, event)) = events.pop() else { break };
         *now = time;
         match event {
-            Event::Array(die) => flash.array_done(die, ticket, time, events, &mut finished),
-            Event::Bus(channel) => flash.bus_done(channel, time, events, &mut finished),
+            Event::ArrayDone(die) => flash.array_done(die, ticket, time, events, &mut finished),
+            Event::BusDone(channel) => flash.bus_done(channel, time, events, &mut finished),
             other => unreachable!("{other:?} is not flash's"),
         }
     }
@@ -178,7 +178,7 @@ fn program_under_reads(has_begun: bool, settings: &[(&str, &str)]) -> Option<Dur
     if has_begun {
         flash.enqueue(program.take().unwrap(), now, &mut events);
         let (loaded, _, event) = events.pop().expect("the program is on the bus");
-        let Event::Bus(channel) = event else { unreachable!("the bus comes before the array") };
+        let Event::BusDone(channel) = event else { unreachable!("the bus comes before the array") };
         flash.bus_done(channel, loaded, &mut events, &mut Vec::new());
         now = loaded + Duration::from_us(1);
     }
