@@ -4,11 +4,11 @@
 //! exact, since the bus is free whenever its die needs it; all other arrays have queues.
 
 use super::Geometry;
-use super::in_order::InOrder;
+use super::in_order::InOrderScheduler;
 use super::media::FlashCounters;
 use super::media::Media;
 use super::operation::{FlashOperation, Owner, Program};
-use super::queued::Queued;
+use super::queued::QueuedScheduler;
 use super::scheduler::{Scheduler, ranks};
 use crate::account::TimeAccount;
 use crate::config::{DeferGc, DriveConfig};
@@ -25,8 +25,8 @@ pub struct FlashArray {
 #[derive(Clone)]
 #[expect(clippy::large_enum_variant, reason = "a drive has one, and asks it at every event")]
 enum AnyScheduler {
-    InOrder(InOrder),
-    Queued(Queued),
+    InOrder(InOrderScheduler),
+    Queued(QueuedScheduler),
 }
 
 /// Calls the same on whichever scheduler it is.
@@ -49,8 +49,8 @@ impl FlashArray {
     /// The array of a profile. Requires: `config` is validated.
     pub fn new(config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
         let scheduler = match serves_in_order(config, geometry) {
-            true => AnyScheduler::InOrder(InOrder::new(config, geometry, seed)),
-            false => AnyScheduler::Queued(Queued::new(config, geometry, seed)),
+            true => AnyScheduler::InOrder(InOrderScheduler::new(config, geometry, seed)),
+            false => AnyScheduler::Queued(QueuedScheduler::new(config, geometry, seed)),
         };
         Self { scheduler }
     }

@@ -11,7 +11,7 @@ use flashlane_policy::scheduling::RANKS;
 pub(super) const DEFERRED: usize = RANKS;
 
 #[derive(Clone, Debug)]
-pub(super) struct Die {
+pub(super) struct DieState {
     /// The operation whose array time runs, or that waits in the array for the register.
     pub(super) array: OpSlot,
     /// The operation that holds the register: on the bus, waiting for it, or (a program) waiting for the array.
@@ -40,7 +40,7 @@ pub(super) struct Die {
     pub(super) channel: ChannelId,
 }
 
-impl Die {
+impl DieState {
     pub(super) fn idle(channel: ChannelId) -> Self {
         Self {
             array: OpSlot::NONE,

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 
 /// All dies of a drive whose dies serve in order.
 #[derive(Clone)]
-pub(super) struct InOrder {
+pub(super) struct InOrderScheduler {
     pub(super) media: Media,
     lines: Vec<Line>,
     /// Whether programs of one request that follow each other on a die may be reported with the last of them, and
@@ -50,7 +50,7 @@ struct Line {
     under_way: VecDeque<(Instant, FlashOperation)>,
 }
 
-impl InOrder {
+impl InOrderScheduler {
     pub(super) fn new(config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
         let flash = &config.flash;
         let unbuffered = config.buffer.is_none();
@@ -179,7 +179,7 @@ impl InOrder {
     }
 }
 
-impl Scheduler for InOrder {
+impl Scheduler for InOrderScheduler {
     #[inline]
     fn enqueue(&mut self, operation: FlashOperation, now: Instant, events: &mut EventQueue) {
         let timing = self.media.timing();

@@ -30,7 +30,7 @@ mod sense;
 use super::Geometry;
 use super::accounts::QueuedAccounts;
 use super::channels::Channels;
-use super::die::{DEFERRED, Die};
+use super::die::{DEFERRED, DieState};
 use super::gc::{GcStep, GcStepRules};
 use super::groups::PendingGroups;
 use super::media::Media;
@@ -65,11 +65,11 @@ struct Rules {
 
 /// All dies and channels of a drive whose operations are queued.
 #[derive(Clone)]
-pub(super) struct Queued {
+pub(super) struct QueuedScheduler {
     rules: Rules,
     pub(super) media: Media,
     ops: Operations,
-    dies: Vec<Die>,
+    dies: Vec<DieState>,
     /// Kept where operations share array times or reads bypass suspended ones.
     index: Option<MultiPlaneIndex>,
     groups: PendingGroups,
@@ -78,7 +78,7 @@ pub(super) struct Queued {
     accounts: Option<Box<QueuedAccounts>>,
 }
 
-impl Queued {
+impl QueuedScheduler {
     /// Requires: `config` is validated.
     pub(super) fn new(config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
         let flash = &config.flash;
@@ -114,7 +114,9 @@ impl Queued {
             rules,
             media,
             ops: Slab::new(),
-            dies: (0..rules.dies).map(|die| Die::idle(ChannelId(die / rules.dies_per_channel))).collect(),
+            dies: (0..rules.dies)
+                .map(|die| DieState::idle(ChannelId(die / rules.dies_per_channel)))
+                .collect(),
             index,
             groups: PendingGroups::new(rules.dies),
             channels: Channels::new(rules.channels),
@@ -339,7 +341,7 @@ impl Queued {
 
     /// Begins the transfer of a die that has the bus.
     fn transfer(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
-        let Die { transferring, channel, .. } = self.dies[die.index()];
+        let DieState { transferring, channel, .. } = self.dies[die.index()];
         let time = self.bus_time(transferring);
         self.media.count_bus(time);
         events.schedule(now + time, Event::BusDone(channel));
@@ -369,7 +371,7 @@ impl Queued {
     }
 }
 
-impl Scheduler for Queued {
+impl Scheduler for QueuedScheduler {
     #[inline]
     fn enqueue(&mut self, operation: FlashOperation, now: Instant, events: &mut EventQueue) {
         let die = self.media.die_of(operation.plane);

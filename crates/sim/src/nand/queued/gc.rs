@@ -1,6 +1,6 @@
 //! GC and erases on the array of a die, a step at a time.
 
-use super::Queued;
+use super::QueuedScheduler;
 use crate::event::EventQueue;
 use crate::ids::DieId;
 use crate::nand::die::DEFERRED;
@@ -11,7 +11,7 @@ use crate::nand::queue::{Node, OpSlot};
 use flashlane_base::Instant;
 use flashlane_policy::scheduling::Class;
 
-impl Queued {
+impl QueuedScheduler {
     /// Starts GC or an erase, or its next step.
     pub(super) fn begin_gc(&mut self, die: DieId, op: OpSlot, now: Instant, events: &mut EventQueue) {
         let FlashOperation { work, defer, .. } = self.ops[op].operation;

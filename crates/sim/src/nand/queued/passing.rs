@@ -7,7 +7,7 @@
 //! read and that array time. GC goes on with the next step of its victim, which reads that wait already interrupt only
 //! where it is preemptible.
 
-use super::Queued;
+use super::QueuedScheduler;
 use crate::event::{Event, EventQueue, Timer};
 use crate::ids::DieId;
 use crate::nand::multi_plane::QueueId;
@@ -15,7 +15,7 @@ use crate::nand::queue::OpSlot;
 use flashlane_base::Instant;
 use flashlane_policy::scheduling::Class;
 
-impl Queued {
+impl QueuedScheduler {
     /// Returns the rank that is served next, where `first` is the best one with anything waiting: that of writes, where
     /// reads have passed these for as long as they may.
     pub(super) fn rank_in_turn(&mut self, die: DieId, first: usize, now: Instant) -> usize {

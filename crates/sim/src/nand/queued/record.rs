@@ -1,16 +1,16 @@
 //! Where the time of queued operations goes: what is charged to their accounts, where times are recorded.
 
-use super::Queued;
+use super::QueuedScheduler;
 use crate::account::TimeAccount;
 use crate::ids::DieId;
 use crate::nand::accounts::QueuedAccounts;
-use crate::nand::die::Die;
+use crate::nand::die::DieState;
 use crate::nand::operation::Work;
 use crate::nand::queue::OpSlot;
 use flashlane_base::Instant;
 use flashlane_device::Part;
 
-impl Queued {
+impl QueuedScheduler {
     /// Keeps the accounts of operations from now on.
     pub(super) fn keep_accounts(&mut self, now: Instant) {
         let mut accounts = QueuedAccounts::new(self.dies.len());
@@ -44,7 +44,7 @@ impl Queued {
     #[inline]
     pub(super) fn record_occupant(&mut self, die: DieId, now: Instant) {
         let Some(accounts) = &mut self.accounts else { return };
-        let Die { array, register, .. } = self.dies[die.index()];
+        let DieState { array, register, .. } = self.dies[die.index()];
         let op = if array.is_some() { array } else { register };
         accounts.occupies(die, op.is_some().then(|| &self.ops[op].operation), now);
     }

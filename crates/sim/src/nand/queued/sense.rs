@@ -3,16 +3,16 @@
 //! Reads of one flash page share a sense, whether they wait together or one comes while the page is sensed or in the
 //! register: a controller then asks for another column of the page (ONFI: change read column).
 
-use super::Queued;
+use super::QueuedScheduler;
 use crate::event::EventQueue;
 use crate::ids::DieId;
-use crate::nand::die::Die;
+use crate::nand::die::DieState;
 use crate::nand::operation::{FlashOperation, Work};
 use crate::nand::queue::{Node, OpSlot};
 use flashlane_base::Instant;
 use flashlane_device::Part;
 
-impl Queued {
+impl QueuedScheduler {
     /// Joins a read to those of its flash page that are under way at its die. Returns false where there are none, or where
     /// it needs more array reads than they.
     #[inline]
@@ -21,7 +21,7 @@ impl Queued {
         if self.rules.gc.units_per_page == 1 {
             return false;
         }
-        let Die { array, register, .. } = self.dies[die.index()];
+        let DieState { array, register, .. } = self.dies[die.index()];
         for first in [array, register] {
             let (mut op, mut last, mut is_under_way) = (first, first, false);
             while op.is_some() {

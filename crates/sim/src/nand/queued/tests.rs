@@ -7,15 +7,15 @@ use crate::nand::{Erase, Program, Read};
 use crate::profile::load;
 
 /// One die, whose array lets reads between the moves of GC.
-fn one_die(planes: &str) -> Queued {
+fn one_die(planes: &str) -> QueuedScheduler {
     one_die_with(planes, "false")
 }
 
-fn one_die_with(planes: &str, multi_plane: &str) -> Queued {
+fn one_die_with(planes: &str, multi_plane: &str) -> QueuedScheduler {
     one_die_set(planes, &[("flash.multi_plane", multi_plane)])
 }
 
-fn one_die_set(planes: &str, settings: &[(&str, &str)]) -> Queued {
+fn one_die_set(planes: &str, settings: &[(&str, &str)]) -> QueuedScheduler {
     let common = [
         ("capacity", "1MiB"),
         ("flash.channels", "1"),
@@ -26,11 +26,15 @@ fn one_die_set(planes: &str, settings: &[(&str, &str)]) -> Queued {
     ];
     let settings = common.iter().chain(settings).map(|&(key, value)| (key.to_owned(), value.to_owned()));
     let config = load("msr-32g", &settings.collect::<Vec<_>>()).unwrap_or_else(|error| panic!("{error}"));
-    Queued::new(&config, &Geometry::new(&config), Seed(1))
+    QueuedScheduler::new(&config, &Geometry::new(&config), Seed(1))
 }
 
 /// Runs all events up to and including the next that finishes an operation.
-fn run_until_finished(flash: &mut Queued, now: &mut Instant, events: &mut EventQueue) -> Vec<FlashOperation> {
+fn run_until_finished(
+    flash: &mut QueuedScheduler,
+    now: &mut Instant,
+    events: &mut EventQueue,
+) -> Vec<FlashOperation> {
     let mut finished = Vec::new();
     while finished.is_empty() {
         let Some((time, ticket, event)) = events.pop() else { break };
