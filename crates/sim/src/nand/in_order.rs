@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 #[derive(Clone)]
 pub(super) struct InOrderScheduler {
     pub(super) media: Media,
-    lines: Vec<Line>,
+    dies: Vec<InOrderDie>,
     /// Whether programs of one request that follow each other on a die may be reported with the last of them, and
     /// whether reads: where the drive does nothing with a single mapping unit of a write, of a read.
     joins_programs: bool,
@@ -43,7 +43,7 @@ struct DieShare {
 
 /// The operations of a die.
 #[derive(Clone, Default)]
-struct Line {
+struct InOrderDie {
     free_at: Instant,
     /// Time of the deferred GC that goes before the next operation.
     deferred: Duration,
@@ -58,7 +58,7 @@ impl InOrderScheduler {
         let dies = geometry.dies as usize;
         Self {
             media: Media::new(config, geometry, seed),
-            lines: vec![Line::default(); dies],
+            dies: vec![InOrderDie::default(); dies],
             joins_programs: unbuffered,
             joins_reads: unbuffered
                 && correct
@@ -121,19 +121,19 @@ impl InOrderScheduler {
         now: Instant,
         events: &mut EventQueue,
     ) {
-        let line = &mut self.lines[die.index()];
+        let state = &mut self.dies[die.index()];
         if operation.defer == Defer::UntilNextOperation {
-            line.deferred += own.total();
+            state.deferred += own.total();
             return;
         }
-        let own = OwnTimes { deferred: line.deferred, ..own };
-        let ends = line.free_at.max(now) + own.total();
-        (line.free_at, line.deferred) = (ends, Duration::ZERO);
+        let own = OwnTimes { deferred: state.deferred, ..own };
+        let ends = state.free_at.max(now) + own.total();
+        (state.free_at, state.deferred) = (ends, Duration::ZERO);
         debug_assert!(
-            line.under_way.back().is_none_or(|(last_ends, _)| *last_ends <= ends),
+            state.under_way.back().is_none_or(|(last_ends, _)| *last_ends <= ends),
             "a die serves in order"
         );
-        if let Some((last_ends, last)) = line.under_way.back_mut()
+        if let Some((last_ends, last)) = state.under_way.back_mut()
             && last.owner == operation.owner
             && matches!(operation.owner, Owner::Request(_))
         {
@@ -155,10 +155,10 @@ impl InOrderScheduler {
                 return self.record_account(die, operation, own, true, now);
             }
         }
-        if line.under_way.is_empty() {
+        if state.under_way.is_empty() {
             events.schedule(ends, Event::ArrayDone(die));
         }
-        line.under_way.push_back((ends, *operation));
+        state.under_way.push_back((ends, *operation));
         self.record_account(die, operation, own, false, now);
     }
 
@@ -174,7 +174,7 @@ impl InOrderScheduler {
     ) {
         if let Some(accounts) = &mut self.accounts {
             let ends = accounts.queued(die, operation, own, joined, now);
-            debug_assert_eq!(ends, self.lines[die.index()].free_at, "all time until the end is charged");
+            debug_assert_eq!(ends, self.dies[die.index()].free_at, "all time until the end is charged");
         }
     }
 }
@@ -214,7 +214,7 @@ impl Scheduler for InOrderScheduler {
         events: &mut EventQueue,
         finished: &mut Vec<FlashOperation>,
     ) {
-        let under_way = &mut self.lines[die.index()].under_way;
+        let under_way = &mut self.dies[die.index()].under_way;
         if let Some((ends, operation)) = under_way.front()
             && *ends <= now
         {
@@ -230,17 +230,17 @@ impl Scheduler for InOrderScheduler {
     }
 
     fn is_idle(&self, die: DieId, now: Instant) -> bool {
-        let line = &self.lines[die.index()];
-        line.free_at <= now && line.under_way.is_empty() && line.deferred.is_zero()
+        let state = &self.dies[die.index()];
+        state.free_at <= now && state.under_way.is_empty() && state.deferred.is_zero()
     }
 
     fn is_collecting(&self, die: DieId) -> bool {
-        let line = &self.lines[die.index()];
-        !line.deferred.is_zero() || line.under_way.iter().any(|(_, operation)| operation.is_gc())
+        let state = &self.dies[die.index()];
+        !state.deferred.is_zero() || state.under_way.iter().any(|(_, operation)| operation.is_gc())
     }
 
     fn record_times(&mut self, now: Instant) {
-        let dies = self.lines.iter().map(|line| (line.free_at, line.under_way.len()));
+        let dies = self.dies.iter().map(|state| (state.free_at, state.under_way.len()));
         self.accounts = Some(Box::new(InOrderAccounts::new(dies, now)));
     }
 
@@ -255,9 +255,9 @@ impl Scheduler for InOrderScheduler {
     }
 
     fn cut_power(&mut self) {
-        self.lines.fill(Line::default());
+        self.dies.fill(InOrderDie::default());
         if let Some(accounts) = &mut self.accounts {
-            let dies = self.lines.iter().map(|_| (Instant::ZERO, 0));
+            let dies = self.dies.iter().map(|_| (Instant::ZERO, 0));
             **accounts = InOrderAccounts::new(dies, Instant::ZERO);
         }
         debug_assert!(self.sharing.is_empty(), "shares are queued at once");
