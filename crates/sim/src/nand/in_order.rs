@@ -133,27 +133,12 @@ impl InOrderScheduler {
             state.under_way.back().is_none_or(|(last_ends, _)| *last_ends <= ends),
             "a die serves in order"
         );
+        let joins = (self.joins_programs, self.joins_reads);
         if let Some((last_ends, last)) = state.under_way.back_mut()
-            && last.owner == operation.owner
-            && matches!(operation.owner, Owner::Request(_))
+            && join(last, operation, joins)
         {
-            let joined = match (&mut last.work, operation.work) {
-                (Work::Program(Program { units, bus_bytes, .. }), Work::Program(next))
-                    if self.joins_programs =>
-                {
-                    (*units, *bus_bytes) = (*units + next.units, *bus_bytes + next.bus_bytes);
-                    true
-                }
-                (Work::Read(Read { units, bus_bytes, .. }), Work::Read(next)) if self.joins_reads => {
-                    (*units, *bus_bytes) = (*units + next.units, *bus_bytes + next.bus_bytes);
-                    true
-                }
-                _ => false,
-            };
-            if joined {
-                *last_ends = ends;
-                return self.record_account(die, operation, own, true, now);
-            }
+            *last_ends = ends;
+            return self.record_account(die, operation, own, true, now);
         }
         if state.under_way.is_empty() {
             events.schedule(ends, Event::ArrayDone(die));
@@ -176,6 +161,30 @@ impl InOrderScheduler {
             let ends = accounts.queued(die, operation, own, joined, now);
             debug_assert_eq!(ends, self.dies[die.index()].free_at, "all time until the end is charged");
         }
+    }
+}
+
+/// Joins an operation to the `last` of its die, where both are for one request and of a kind that the scheduler joins: programs,
+/// reads. Returns whether it did.
+#[inline]
+fn join(
+    last: &mut FlashOperation,
+    next: &FlashOperation,
+    (joins_programs, joins_reads): (bool, bool),
+) -> bool {
+    if last.owner != next.owner || !matches!(next.owner, Owner::Request(_)) {
+        return false;
+    }
+    match (&mut last.work, next.work) {
+        (Work::Program(Program { units, bus_bytes, .. }), Work::Program(next)) if joins_programs => {
+            (*units, *bus_bytes) = (*units + next.units, *bus_bytes + next.bus_bytes);
+            true
+        }
+        (Work::Read(Read { units, bus_bytes, .. }), Work::Read(next)) if joins_reads => {
+            (*units, *bus_bytes) = (*units + next.units, *bus_bytes + next.bus_bytes);
+            true
+        }
+        _ => false,
     }
 }
 
