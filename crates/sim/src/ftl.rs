@@ -5,12 +5,12 @@
 //! operations, which take the time.
 
 pub(crate) mod block;
-mod blocks;
+mod erase_blocks;
 mod map;
 pub(crate) mod page;
 mod placement;
 pub(crate) mod scheme;
-pub(crate) mod schemes;
+pub(crate) mod scheme_registry;
 mod table;
 
 pub(crate) use placement::UNITS_BETWEEN_STOP_CHECKS;
@@ -47,7 +47,7 @@ macro_rules! each {
 impl Ftl {
     /// The translation layer of a drive with nothing written. Requires: `config` is validated.
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
-        match schemes::of(config, &Geometry::new(config)) {
+        match scheme_registry::of(config, &Geometry::new(config)) {
             Scheme::Pages => Self::Page(PageMapped::new(config, seed)),
             Scheme::Blocks(stripes, scheme) => Self::Block(BlockMapped::new(config, stripes, scheme, seed)),
         }

@@ -14,7 +14,7 @@ mod steady;
 mod steps;
 mod superblocks;
 
-use super::blocks::{Blocks, Plane};
+use super::erase_blocks::{EraseBlocks, PlaneState};
 use super::map::Map;
 use super::scheme::Scheme;
 use super::table::Entry;
@@ -80,8 +80,8 @@ pub struct PageMapped {
     reverse: Reverse,
     /// Where mapping units lie on a drive that was prepared.
     layout: Option<Box<Layout>>,
-    blocks: Blocks,
-    planes: Vec<Plane>,
+    blocks: EraseBlocks,
+    planes: Vec<PlaneState>,
     /// Where each allocation pool looks first.
     searches: Vec<PoolSearch>,
     /// For each plane, the units that the host can write before it runs out of erased blocks.
@@ -131,7 +131,7 @@ impl PageMapped {
         );
         let wear =
             config.policies.wear.build(&config.wear.policy, &config.wear.options.options()).expect(known);
-        let (blocks, planes) = Blocks::new(&geometry, &config.flash, seed);
+        let (blocks, planes) = EraseBlocks::new(&geometry, &config.flash, seed);
         Self {
             superblocks,
             map: Map::new(geometry.logical_units + geometry.replica_units),

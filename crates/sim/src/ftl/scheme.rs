@@ -1,7 +1,7 @@
 //! A translation scheme before anything is written: what it maps, and the blocks that it needs.
 
 use super::block::{BlockScheme, Stripes};
-use super::blocks;
+use super::erase_blocks;
 use crate::nand::Geometry;
 
 /// A translation scheme, without anything written.
@@ -21,7 +21,7 @@ impl Scheme {
     /// Blocks that a plane needs beyond those of its data.
     pub(crate) fn spare_blocks(&self, geometry: &Geometry) -> u32 {
         match self {
-            Self::Pages => blocks::spare_blocks(geometry),
+            Self::Pages => erase_blocks::spare_blocks(geometry),
             Self::Blocks(_, scheme) => scheme.spare_blocks(),
         }
     }

@@ -1,7 +1,7 @@
 //! Whether a drive's behaviour depends on its seed.
 
 use crate::config::{DriveConfig, InitialState};
-use crate::ftl::schemes;
+use crate::ftl::scheme_registry;
 
 impl DriveConfig {
     /// Returns whether the drive's behaviour depends on its seed: if not, it is the same under every seed, and measuring
@@ -23,7 +23,7 @@ impl DriveConfig {
         let (policies, mapping, cleaning) = (&self.policies, &self.mapping, &self.cleaning);
         policies.mapping.is_random(&mapping.policy)
             || policies.allocation.is_random(&mapping.allocation)
-            || schemes::FAMILY.is_random(&mapping.translation)
+            || scheme_registry::FAMILY.is_random(&mapping.translation)
             || policies.cleaning.is_random(&cleaning.policy)
             || policies.pacing.is_random(&cleaning.pacing)
             || policies.wear.is_random(&self.wear.policy)

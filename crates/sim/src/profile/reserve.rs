@@ -2,7 +2,7 @@
 
 use crate::config::refusal::{Refusal, require};
 use crate::config::{Bytes, DriveConfig};
-use crate::ftl::schemes;
+use crate::ftl::scheme_registry;
 use crate::nand::Geometry;
 
 impl DriveConfig {
@@ -24,7 +24,7 @@ impl DriveConfig {
             return 0;
         }
         let geometry = Geometry::new(self).of_superblocks();
-        schemes::of(self, &geometry).spare_blocks(&geometry)
+        scheme_registry::of(self, &geometry).spare_blocks(&geometry)
     }
 }
 

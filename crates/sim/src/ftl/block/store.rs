@@ -5,7 +5,7 @@
 
 use super::stripes::Stripes;
 use crate::config::DriveConfig;
-use crate::ftl::blocks::{Blocks, Plane};
+use crate::ftl::erase_blocks::{EraseBlocks, PlaneState};
 use crate::ftl::map::Map;
 use crate::ftl::{FtlCounters, GcWork};
 use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
@@ -27,8 +27,8 @@ pub(crate) struct Spot {
 pub(crate) struct Store {
     pub(super) geometry: Geometry,
     map: Map,
-    pub(super) blocks: Blocks,
-    pub(super) planes: Vec<Plane>,
+    pub(super) blocks: EraseBlocks,
+    pub(super) planes: Vec<PlaneState>,
     /// By block, the first position that may still be programmed.
     next: Vec<u16>,
     /// By plane and erase unit, the data block.
@@ -57,7 +57,7 @@ impl Store {
         for (at, &plane) in plane_at.iter().enumerate() {
             position_of[plane.index()] = at as u32;
         }
-        let (blocks, planes) = Blocks::new(&geometry, &config.flash, seed);
+        let (blocks, planes) = EraseBlocks::new(&geometry, &config.flash, seed);
         let erase_units_per_plane = stripes.erase_units_per_plane(&geometry);
         Self {
             map: Map::new(geometry.logical_units),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ftl::scheme::Scheme;
-use crate::ftl::schemes;
+use crate::ftl::scheme_registry;
 use crate::ids::{BlockId, Lpn, PlaneId};
 use crate::nand::Geometry;
 use crate::profile::load;
@@ -43,7 +43,7 @@ fn config(scheme: &[(&str, &str)], overrides: &[(&str, &str)]) -> DriveConfig {
 }
 
 fn mapped(config: &DriveConfig) -> BlockMapped {
-    let Scheme::Blocks(stripes, scheme) = schemes::of(config, &Geometry::new(config)) else {
+    let Scheme::Blocks(stripes, scheme) = scheme_registry::of(config, &Geometry::new(config)) else {
         panic!("'{}' maps no blocks", config.mapping.translation)
     };
     BlockMapped::new(config, stripes, scheme, Seed(1))
@@ -171,7 +171,8 @@ fn the_fullest_drive_takes_every_write() {
         // As many blocks as it takes, and not one more.
         let mut config = config(scheme, &[("capacity", "2MiB")]);
         let geometry = Geometry::new(&config);
-        config.flash.blocks = schemes::of(&config, &geometry).least_blocks_per_plane(&geometry) as u32;
+        config.flash.blocks =
+            scheme_registry::of(&config, &geometry).least_blocks_per_plane(&geometry) as u32;
         let mut ftl = mapped(&config);
         assert!(ftl.fill(&mut crate::ftl::never_stop).is_continue());
         let mut model = (0..ftl.store.geometry.logical_units).collect();

@@ -12,7 +12,7 @@
 
 use super::pacing::{KEPT_BLOCKS, VictimProgress};
 use super::{GcWork, PageMapped, Superblocks};
-use crate::ftl::blocks::Open;
+use crate::ftl::erase_blocks::OpenBlock;
 use crate::ftl::map::Map;
 use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
 use flashlane_policy::cleaning::View;
@@ -189,10 +189,10 @@ impl PageMapped {
     pub(super) fn close(&mut self, plane: PlaneId, stream: usize) {
         let state = &mut self.planes[plane.index()];
         let block = state.open[stream].block;
-        if block == Open::NO_BLOCK {
+        if block == OpenBlock::NO_BLOCK {
             return;
         }
-        state.open[stream] = Open { block: Open::NO_BLOCK, written: self.geometry.data_units };
+        state.open[stream] = OpenBlock { block: OpenBlock::NO_BLOCK, written: self.geometry.data_units };
         state.closed += 1;
         let closed_at = state.closed;
         let number = self.index_of(plane, block);
@@ -209,7 +209,7 @@ impl PageMapped {
         }
         let position = self.wear.next_free(state.free.make_contiguous(), &self.blocks.erases[blocks]);
         let block = state.free.remove(position).expect("wear leveling chooses among the free blocks");
-        state.open[stream] = Open { block: BlockId(block), written: 0 };
+        state.open[stream] = OpenBlock { block: BlockId(block), written: 0 };
         // The host's units change from a free block to an open one; those of another stream are lost to it.
         if stream != HOST {
             self.free_units[plane.index()] -= self.geometry.data_units;

@@ -12,7 +12,7 @@ use super::gc::HOST;
 use super::layout::{Filled, Layout, Order, Permutation, Stripe};
 use super::steady::{self, Sample};
 use crate::config::{DriveConfig, InitialState};
-use crate::ftl::blocks::spare_blocks;
+use crate::ftl::erase_blocks::spare_blocks;
 use crate::ftl::{StopCheck, UNITS_BETWEEN_STOP_CHECKS};
 use crate::ids::PlaneId;
 use flashlane_base::{Random, Seed};

@@ -7,7 +7,7 @@
 
 use super::gc::HOST;
 use crate::config::DriveConfig;
-use crate::ftl::blocks::spare_blocks;
+use crate::ftl::erase_blocks::spare_blocks;
 use crate::ftl::{StopCheck, UNITS_BETWEEN_STOP_CHECKS};
 use crate::nand::Geometry;
 use flashlane_base::{Random, Seed};

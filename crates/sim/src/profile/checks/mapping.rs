@@ -4,7 +4,7 @@ use super::policy::check;
 use crate::config::refusal::{Refusal, require};
 use crate::config::{DriveConfig, LevelName};
 use crate::ftl::scheme::Scheme;
-use crate::ftl::schemes;
+use crate::ftl::scheme_registry;
 use crate::nand::Geometry;
 use flashlane_base::Seed;
 use flashlane_base::units::exact_bytes;
@@ -40,7 +40,7 @@ pub(super) fn translation(config: &DriveConfig) -> Result<Scheme, Refusal> {
     let (mapping, geometry) = (&config.mapping, Geometry::new(config));
     let fields = ("mapping.translation", "mapping.translation_options");
     let scheme = check(fields, &mapping.translation_options, |options| {
-        schemes::build(&mapping.translation, &geometry, options)
+        scheme_registry::build(&mapping.translation, &geometry, options)
     })?;
     if !scheme.maps_blocks() {
         return Ok(scheme);

@@ -14,7 +14,7 @@ pub(super) fn spare_blocks(geometry: &Geometry) -> u32 {
 }
 
 /// The state of every block of the drive, by plane and block.
-pub(super) struct Blocks {
+pub(super) struct EraseBlocks {
     /// Valid units; [`View::NOT_CLOSED`] is added while the block is free, open or bad.
     pub(super) valid: Vec<u16>,
     /// Erase counts.
@@ -27,16 +27,16 @@ pub(super) struct Blocks {
 
 /// A block being filled.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Open {
+pub(super) struct OpenBlock {
     pub(super) block: BlockId,
     /// Units written; the number of a block's data units where no block is open.
     pub(super) written: u32,
 }
 
-/// One plane.
-pub(super) struct Plane {
+/// The open and free blocks of a plane, and its valid units.
+pub(super) struct PlaneState {
     /// The host's open block, and the one for moved units where those are separate.
-    pub(super) open: [Open; 2],
+    pub(super) open: [OpenBlock; 2],
     /// Erased blocks, longest free first, by their numbers on the plane, which wear leveling chooses from.
     pub(super) free: VecDeque<u32>,
     /// Valid units on the plane.
@@ -47,11 +47,11 @@ pub(super) struct Plane {
     pub(super) good: u32,
 }
 
-impl Open {
+impl OpenBlock {
     pub(super) const NO_BLOCK: BlockId = BlockId(u32::MAX);
 }
 
-impl Plane {
+impl PlaneState {
     /// Whether the plane can take another valid unit and GC still gains: every block beyond the free and open ones must have
     /// one unit to gain.
     #[inline]
@@ -76,7 +76,7 @@ impl Plane {
     }
 }
 
-impl Blocks {
+impl EraseBlocks {
     /// Counts an erase of a block; whether it wears out by it.
     #[inline]
     pub(super) fn erase(&mut self, block: usize) -> bool {
@@ -98,14 +98,14 @@ impl Blocks {
     }
 
     /// All blocks free, but for the factory-bad ones, which are drawn at random.
-    pub(super) fn new(geometry: &Geometry, flash: &FlashConfig, seed: Seed) -> (Self, Vec<Plane>) {
+    pub(super) fn new(geometry: &Geometry, flash: &FlashConfig, seed: Seed) -> (Self, Vec<PlaneState>) {
         let count = geometry.planes as usize * geometry.blocks as usize;
-        let none = Open { block: Open::NO_BLOCK, written: geometry.data_units };
+        let none = OpenBlock { block: OpenBlock::NO_BLOCK, written: geometry.data_units };
         let planes = (0..geometry.planes)
             .map(|plane| {
                 let free = good_blocks(geometry, plane, seed);
                 let good = free.len() as u32;
-                Plane { open: [none; 2], free: free.into(), valid_units: 0, closed: 0, good }
+                PlaneState { open: [none; 2], free: free.into(), valid_units: 0, closed: 0, good }
             })
             .collect();
         let blocks = Self {
