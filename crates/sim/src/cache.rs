@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 /// A host request that waits for a mapping unit, and the bytes of it that it reads.
 pub(crate) type Waiter = (RequestSlot, u32);
 
-enum State {
+/// A mapping unit in the cache.
+enum CachedUnit {
     Pending(Vec<Waiter>),
     /// Being read ahead, but overwritten since: only for reads that already wait for it.
     Stale(Vec<Waiter>),
@@ -17,13 +18,13 @@ enum State {
 
 /// Mapping units read ahead; the oldest is evicted.
 pub(crate) struct ReadCache {
-    units: HashMap<Lpn, State, FxBuildHasher>,
+    units: HashMap<Lpn, CachedUnit, FxBuildHasher>,
     order: VecDeque<Lpn>,
     capacity: usize,
 }
 
 /// The outcome of a look-up.
-pub(crate) enum Hit {
+pub(crate) enum CacheLookup {
     /// The unit is not cached.
     Miss,
     /// It is being read; the waiter is added.
@@ -40,27 +41,27 @@ impl ReadCache {
 
     /// Whether `lpn` is cached or being read, so that a read need not go to flash.
     pub(crate) fn contains(&self, lpn: Lpn) -> bool {
-        matches!(self.units.get(&lpn), Some(State::Pending(_) | State::Ready))
+        matches!(self.units.get(&lpn), Some(CachedUnit::Pending(_) | CachedUnit::Ready))
     }
 
     /// Whether `lpn` is being read, even if it is stale.
     pub(crate) fn is_pending(&self, lpn: Lpn) -> bool {
-        matches!(self.units.get(&lpn), Some(State::Pending(_) | State::Stale(_)))
+        matches!(self.units.get(&lpn), Some(CachedUnit::Pending(_) | CachedUnit::Stale(_)))
     }
 
     /// Whether requests wait for `lpn`, which is being read.
     pub(crate) fn is_awaited(&self, lpn: Lpn) -> bool {
-        matches!(self.units.get(&lpn), Some(State::Pending(waiters) | State::Stale(waiters)) if !waiters.is_empty())
+        matches!(self.units.get(&lpn), Some(CachedUnit::Pending(waiters) | CachedUnit::Stale(waiters)) if !waiters.is_empty())
     }
 
     /// Looks `lpn` up for a request, which waits if the unit is being read.
-    pub(crate) fn look_up(&mut self, lpn: Lpn, waiter: Waiter) -> Hit {
+    pub(crate) fn look_up(&mut self, lpn: Lpn, waiter: Waiter) -> CacheLookup {
         match self.units.get_mut(&lpn) {
-            None | Some(State::Stale(_)) => Hit::Miss,
-            Some(State::Ready) => Hit::Ready,
-            Some(State::Pending(waiters)) => {
+            None | Some(CachedUnit::Stale(_)) => CacheLookup::Miss,
+            Some(CachedUnit::Ready) => CacheLookup::Ready,
+            Some(CachedUnit::Pending(waiters)) => {
                 waiters.push(waiter);
-                Hit::Pending
+                CacheLookup::Pending
             }
         }
     }
@@ -77,33 +78,35 @@ impl ReadCache {
             self.units.remove(&oldest);
         }
         self.order.push_back(lpn);
-        self.units.insert(lpn, State::Pending(Vec::new()));
+        self.units.insert(lpn, CachedUnit::Pending(Vec::new()));
         true
     }
 
     /// `lpn` has been read. Returns the reads that waited for it.
     pub(crate) fn fetched(&mut self, lpn: Lpn) -> Vec<Waiter> {
-        match self.units.insert(lpn, State::Ready) {
-            Some(State::Pending(waiters)) => waiters,
+        match self.units.insert(lpn, CachedUnit::Ready) {
+            Some(CachedUnit::Pending(waiters)) => waiters,
             // Overwritten meanwhile: no later read may get the stale content.
-            Some(State::Stale(waiters)) => {
+            Some(CachedUnit::Stale(waiters)) => {
                 self.drop_unit(lpn);
                 waiters
             }
-            Some(State::Ready) | None => unreachable!("{lpn:?} comes once for each fetch"),
+            Some(CachedUnit::Ready) | None => unreachable!("{lpn:?} comes once for each fetch"),
         }
     }
 
     /// `lpn` was overwritten or trimmed: what the cache holds of it is stale.
     pub(crate) fn forget(&mut self, lpn: Lpn) {
         match self.units.get_mut(&lpn) {
-            Some(State::Ready) => self.drop_unit(lpn),
+            Some(CachedUnit::Ready) => self.drop_unit(lpn),
             // Requests that already wait for it get the content of when they were submitted.
-            Some(state @ State::Pending(_)) => {
-                let State::Pending(waiters) = std::mem::replace(state, State::Ready) else { return };
-                *state = State::Stale(waiters);
+            Some(state @ CachedUnit::Pending(_)) => {
+                let CachedUnit::Pending(waiters) = std::mem::replace(state, CachedUnit::Ready) else {
+                    return;
+                };
+                *state = CachedUnit::Stale(waiters);
             }
-            Some(State::Stale(_)) | None => {}
+            Some(CachedUnit::Stale(_)) | None => {}
         }
     }
 
@@ -135,10 +138,10 @@ mod tests {
     fn unit_overwritten_while_pending_serves_earlier_readers_only() {
         let mut cache = ReadCache::new(4);
         assert!(cache.fetch(Lpn(7), |_| false));
-        assert!(matches!(cache.look_up(Lpn(7), (RequestSlot(1), 4096)), Hit::Pending));
+        assert!(matches!(cache.look_up(Lpn(7), (RequestSlot(1), 4096)), CacheLookup::Pending));
         cache.forget(Lpn(7));
         assert!(!cache.contains(Lpn(7)) && cache.is_pending(Lpn(7)));
-        assert!(matches!(cache.look_up(Lpn(7), (RequestSlot(2), 4096)), Hit::Miss));
+        assert!(matches!(cache.look_up(Lpn(7), (RequestSlot(2), 4096)), CacheLookup::Miss));
         assert_eq!(cache.fetched(Lpn(7)), [(RequestSlot(1), 4096)]);
         assert!(!cache.contains(Lpn(7)) && !cache.is_pending(Lpn(7)), "no later read gets it");
     }

@@ -14,7 +14,7 @@ use super::link_transfers::LinkTransfers;
 use super::request::{RequestState, pieces_of};
 use super::translation::Translation;
 use super::write::WritePath;
-use crate::cache::{Hit, ReadCache};
+use crate::cache::{CacheLookup, ReadCache};
 use crate::config::DriveConfig;
 use crate::ids::{Lpn, RequestSlot};
 use crate::kernel::Kernel;
@@ -128,16 +128,16 @@ impl ReadPath {
             }
             if let Some((_, cache)) = &mut self.readahead {
                 let hit = cache.look_up(piece.lpn, (slot, piece.bytes));
-                self.counts.cache_hits += u64::from(!matches!(hit, Hit::Miss));
+                self.counts.cache_hits += u64::from(!matches!(hit, CacheLookup::Miss));
                 match hit {
-                    Hit::Miss => {}
-                    Hit::Pending => {
+                    CacheLookup::Miss => {}
+                    CacheLookup::Pending => {
                         if let Some(plane) = translation.plane_of(piece.lpn) {
                             kernel.promote_readahead(plane, piece.lpn);
                         }
                         continue;
                     }
-                    Hit::Ready => {
+                    CacheLookup::Ready => {
                         ready += 1;
                         ready_bytes += u64::from(piece.bytes);
                         continue;
