@@ -16,10 +16,10 @@ use super::translation::Translation;
 use super::write::WritePath;
 use crate::cache::{CacheLookup, ReadCache};
 use crate::config::DriveConfig;
-use crate::ids::{Lpn, RequestSlot};
+use crate::ids::{Lpn, PlaneId, RequestSlot};
 use crate::kernel::Kernel;
 use crate::nand::{Geometry, Read};
-use crate::pieces::{UnitParts, piece};
+use crate::pieces::{Piece, UnitParts, piece};
 use flashlane_device::{Failure, Request};
 use flashlane_policy::readahead::Readahead;
 use flashlane_policy::scheduling::Class;
@@ -47,6 +47,16 @@ impl ReadCounts {
             ("readahead_page_hits", self.cache_hits),
         ]
     }
+}
+
+/// Where a mapping unit of a read comes from.
+enum UnitSource {
+    /// The buffer or the cache has it; or it was never written, and is zeros.
+    Memory,
+    /// It is being read ahead of the host: the read waits for that.
+    Readahead,
+    /// Flash, on this plane.
+    Flash(PlaneId),
 }
 
 /// The part of a drive that serves reads.
@@ -120,39 +130,18 @@ impl ReadPath {
         let (mut units, mut ready, mut ready_bytes, mut from_flash) = (0, 0, 0, 0);
         for piece in pieces_of(&request, unit_bytes) {
             units += 1;
-            if writes.read(piece.lpn, piece.touched(unit_bytes)) {
-                self.counts.buffer_hits += 1;
-                ready += 1;
-                ready_bytes += u64::from(piece.bytes);
-                continue;
-            }
-            if let Some((_, cache)) = &mut self.readahead {
-                let hit = cache.look_up(piece.lpn, (slot, piece.bytes));
-                self.counts.cache_hits += u64::from(!matches!(hit, CacheLookup::Miss));
-                match hit {
-                    CacheLookup::Miss => {}
-                    CacheLookup::Pending => {
-                        if let Some(plane) = translation.plane_of(piece.lpn) {
-                            kernel.promote_readahead(plane, piece.lpn);
-                        }
-                        continue;
-                    }
-                    CacheLookup::Ready => {
-                        ready += 1;
-                        ready_bytes += u64::from(piece.bytes);
-                        continue;
-                    }
+            match self.look_up(kernel, writes, translation, slot, piece) {
+                UnitSource::Memory => {
+                    ready += 1;
+                    ready_bytes += u64::from(piece.bytes);
+                }
+                UnitSource::Readahead => {}
+                UnitSource::Flash(plane) => {
+                    from_flash += 1;
+                    writes.reserve_clean(piece.lpn);
+                    translation.read_for_host(kernel, slot, plane, piece.lpn, u64::from(piece.bytes));
                 }
             }
-            let Some(plane) = translation.plane_of(piece.lpn) else {
-                // Never written: zeros, without asking the flash.
-                ready += 1;
-                ready_bytes += u64::from(piece.bytes);
-                continue;
-            };
-            from_flash += 1;
-            writes.reserve_clean(piece.lpn);
-            translation.read_for_host(kernel, slot, plane, piece.lpn, u64::from(piece.bytes));
         }
         self.counts.units += u64::from(units);
         kernel.in_flight_mut(slot).start_reading(units, from_flash);
@@ -160,6 +149,37 @@ impl ReadPath {
             self.transfers.transfer_out(kernel, slot, ready, ready_bytes);
         }
         from_flash == 0
+    }
+
+    /// Finds where a piece of a read comes from: the buffer first, then the cache, then flash.
+    #[inline]
+    fn look_up(
+        &mut self,
+        kernel: &mut Kernel<RequestState>,
+        writes: &mut WritePath,
+        translation: &Translation,
+        slot: RequestSlot,
+        piece: Piece,
+    ) -> UnitSource {
+        if writes.read(piece.lpn, piece.touched(self.transfers.unit_bytes)) {
+            self.counts.buffer_hits += 1;
+            return UnitSource::Memory;
+        }
+        if let Some((_, cache)) = &mut self.readahead {
+            let found = cache.look_up(piece.lpn, (slot, piece.bytes));
+            self.counts.cache_hits += u64::from(!matches!(found, CacheLookup::Miss));
+            match found {
+                CacheLookup::Miss => {}
+                CacheLookup::Pending => {
+                    if let Some(plane) = translation.plane_of(piece.lpn) {
+                        kernel.promote_readahead(plane, piece.lpn);
+                    }
+                    return UnitSource::Readahead;
+                }
+                CacheLookup::Ready => return UnitSource::Memory,
+            }
+        }
+        translation.plane_of(piece.lpn).map_or(UnitSource::Memory, UnitSource::Flash)
     }
 
     /// Flash has delivered mapping units of a read. Returns whether they were the last from there.
