@@ -20,7 +20,7 @@ use crate::event::{Event, Ticket};
 use crate::ftl::{StopCheck, never_stop};
 use crate::host::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLock, Transfer};
 use crate::ids::{DieId, Lpn, RequestSlot};
-use crate::kernel::{self, FrontEnd, Kernel};
+use crate::kernel::{self, FrontEnd};
 use crate::nand::{FlashOperation, Geometry, Owner, Work};
 use counters::Counts;
 use flashlane_base::{Instant, Seed};
@@ -31,7 +31,7 @@ use flashlane_device::{
 use idle::IdleDies;
 use link_transfers::LinkTransfers;
 use read::ReadPath;
-use request::{RequestState, pieces_of};
+use request::{DriveKernel, RequestState, pieces_of};
 use translation::Translation;
 use write::WritePath;
 
@@ -40,7 +40,7 @@ pub struct Drive {
     config: DriveConfig,
     geometry: Geometry,
     transfers: LinkTransfers,
-    kernel: Kernel<RequestState>,
+    kernel: DriveKernel,
     translation: Translation,
     volatile: Volatile,
 }
@@ -74,7 +74,7 @@ impl Volatile {
         }
     }
 
-    fn counts(&self, kernel: &Kernel<RequestState>) -> Counts {
+    fn counts(&self, kernel: &DriveKernel) -> Counts {
         Counts {
             reads: self.reads.counts(),
             writes: self.writes.counts(kernel),
@@ -112,7 +112,7 @@ impl Drive {
         Some(Self {
             config: config.clone(),
             transfers,
-            kernel: Kernel::new(profile(config), config, &geometry, seed),
+            kernel: DriveKernel::new(profile(config), config, &geometry, seed),
             volatile: Volatile::new(config, &geometry, transfers, idle_gc, Counts::default()),
             translation,
             geometry,
@@ -361,7 +361,7 @@ impl FrontEnd for Drive {
     type State = RequestState;
 
     #[inline]
-    fn kernel(&mut self) -> &mut Kernel<RequestState> {
+    fn kernel(&mut self) -> &mut DriveKernel {
         &mut self.kernel
     }
 

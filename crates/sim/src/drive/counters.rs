@@ -1,10 +1,9 @@
 //! What a conventional drive counts, under the names that results have.
 
 use super::read::ReadCounts;
-use super::request::RequestState;
+use super::request::DriveKernel;
 use super::translation::Translation;
 use super::write::WriteCounts;
-use crate::kernel::Kernel;
 use flashlane_device::Counters;
 
 /// What the volatile parts have counted, power cuts or not.
@@ -16,7 +15,7 @@ pub(super) struct Counts {
 }
 
 /// All counters of a drive: each part lists its own.
-pub(super) fn list(kernel: &Kernel<RequestState>, translation: &Translation, counts: &Counts) -> Counters {
+pub(super) fn list(kernel: &DriveKernel, translation: &Translation, counts: &Counts) -> Counters {
     let Counts { reads, writes, lock_waits } = counts;
     let (flash, ftl) = (kernel.flash().counters(), translation.ftl_counters());
     let mut list = vec![

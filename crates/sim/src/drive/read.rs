@@ -11,13 +11,12 @@
 //! its place in the cache is needed for another stream: those that a scan leaves behind would fill the cache for ever.
 
 use super::link_transfers::LinkTransfers;
-use super::request::{RequestState, pieces_of};
+use super::request::{DriveKernel, pieces_of};
 use super::translation::Translation;
 use super::write::WritePath;
 use crate::cache::{CacheLookup, ReadCache};
 use crate::config::DriveConfig;
 use crate::ids::{Lpn, PlaneId, RequestSlot};
-use crate::kernel::Kernel;
 use crate::nand::{Geometry, Read};
 use crate::pieces::{Piece, UnitParts, piece};
 use flashlane_device::{Failure, Request};
@@ -120,7 +119,7 @@ impl ReadPath {
     /// nothing has to come from flash.
     pub(super) fn start(
         &mut self,
-        kernel: &mut Kernel<RequestState>,
+        kernel: &mut DriveKernel,
         writes: &mut WritePath,
         translation: &mut Translation,
         slot: RequestSlot,
@@ -155,7 +154,7 @@ impl ReadPath {
     #[inline]
     fn look_up(
         &mut self,
-        kernel: &mut Kernel<RequestState>,
+        kernel: &mut DriveKernel,
         writes: &mut WritePath,
         translation: &Translation,
         slot: RequestSlot,
@@ -186,7 +185,7 @@ impl ReadPath {
     #[inline]
     pub(super) fn units_read(
         &mut self,
-        kernel: &mut Kernel<RequestState>,
+        kernel: &mut DriveKernel,
         writes: &mut WritePath,
         slot: RequestSlot,
         read: &Read,
@@ -209,7 +208,7 @@ impl ReadPath {
     /// cancelled for want of room in the cache.
     pub(super) fn units_to_read_ahead(
         &mut self,
-        kernel: &mut Kernel<RequestState>,
+        kernel: &mut DriveKernel,
         request: &Request,
         writes: &WritePath,
         translation: &Translation,
@@ -253,7 +252,7 @@ impl ReadPath {
     /// Reads a mapping unit ahead of the host. Returns false where it was trimmed since it was chosen.
     pub(super) fn start_readahead(
         &self,
-        kernel: &mut Kernel<RequestState>,
+        kernel: &mut DriveKernel,
         translation: &mut Translation,
         lpn: Lpn,
     ) -> bool {
@@ -265,7 +264,7 @@ impl ReadPath {
     }
 
     /// A mapping unit has been read ahead: the reads that wait for it get it.
-    pub(super) fn readahead_done(&mut self, kernel: &mut Kernel<RequestState>, lpn: Lpn) {
+    pub(super) fn readahead_done(&mut self, kernel: &mut DriveKernel, lpn: Lpn) {
         let Some((_, cache)) = &mut self.readahead else { return };
         for (slot, bytes) in cache.fetched(lpn) {
             kernel.charge_wait(slot);

@@ -11,7 +11,7 @@
 //! A *bypass* is a write that bypasses the buffer, or that of a drive without one. The mapping units of a buffered
 //! write have states of their own in the buffer (`crate::buffer`) until they are durable.
 
-use crate::kernel::InFlight;
+use crate::kernel::{InFlight, Kernel};
 use crate::pieces::{Piece, pieces};
 use flashlane_device::Request;
 
@@ -59,6 +59,9 @@ pub(crate) struct RequestState {
 
 /// A request of a conventional drive.
 pub(super) type DriveRequest = InFlight<RequestState>;
+
+/// The kernel of a conventional drive.
+pub(super) type DriveKernel = Kernel<RequestState>;
 
 impl Default for RequestState {
     #[inline]

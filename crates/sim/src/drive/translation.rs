@@ -15,12 +15,11 @@ mod rebuild;
 mod replication;
 mod rotation;
 
-use super::request::RequestState;
+use super::request::DriveKernel;
 use crate::config::{DeferGc, DriveConfig};
 use crate::event::Ticket;
 use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, StopCheck};
 use crate::ids::{DieId, FlashPage, Lpn, Mechanism, PlaneId, RequestSlot};
-use crate::kernel::Kernel;
 use crate::nand::{Correction, Defer, FlashOperation, Gc, Geometry, Owner, Program, Read, Work};
 use flashlane_base::{Instant, Seed};
 use flashlane_policy::scheduling::Class;
@@ -133,7 +132,7 @@ impl Translation {
     }
 
     /// Closes the flash pages that are programmed in part.
-    pub(super) fn close_open_pages(&mut self, kernel: &mut Kernel<RequestState>) {
+    pub(super) fn close_open_pages(&mut self, kernel: &mut DriveKernel) {
         debug_assert!(self.due_gc.is_empty(), "GC is queued in the call that makes it due");
         self.ftl.close_open_pages(&mut self.due_gc);
         if !self.due_gc.is_empty() {
@@ -193,7 +192,7 @@ impl Translation {
     #[inline]
     pub(super) fn read_for_host(
         &mut self,
-        kernel: &mut Kernel<RequestState>,
+        kernel: &mut DriveKernel,
         slot: RequestSlot,
         plane: PlaneId,
         lpn: Lpn,
@@ -217,7 +216,7 @@ impl Translation {
     /// Reads `bytes` of a mapping unit that a write leaves out.
     pub(super) fn read_rest(
         &mut self,
-        kernel: &mut Kernel<RequestState>,
+        kernel: &mut DriveKernel,
         owner: Owner,
         plane: PlaneId,
         lpn: Lpn,
@@ -228,13 +227,7 @@ impl Translation {
     }
 
     /// Reads a mapping unit ahead of the host.
-    pub(super) fn read_ahead(
-        &mut self,
-        kernel: &mut Kernel<RequestState>,
-        class: Class,
-        plane: PlaneId,
-        lpn: Lpn,
-    ) {
+    pub(super) fn read_ahead(&mut self, kernel: &mut DriveKernel, class: Class, plane: PlaneId, lpn: Lpn) {
         self.note_access(kernel, plane);
         kernel.enqueue(FlashOperation::read(
             Owner::Readahead,
@@ -245,7 +238,7 @@ impl Translation {
     }
 
     /// Reports an access to replication that it does not serve.
-    fn note_access(&mut self, kernel: &Kernel<RequestState>, plane: PlaneId) {
+    fn note_access(&mut self, kernel: &DriveKernel, plane: PlaneId) {
         if let Some(replicator) = &mut self.replicator {
             replicator.access(kernel.flash().die_of(plane), kernel.now());
         }
@@ -259,7 +252,7 @@ impl Translation {
     #[inline]
     pub(super) fn program(
         &mut self,
-        kernel: &mut Kernel<RequestState>,
+        kernel: &mut DriveKernel,
         owner: Owner,
         lpn: Lpn,
         assigned: Option<PlaneId>,
@@ -287,7 +280,7 @@ impl Translation {
     #[inline]
     fn enqueue_placed(
         &mut self,
-        kernel: &mut Kernel<RequestState>,
+        kernel: &mut DriveKernel,
         program: FlashOperation,
         place: Placed,
         may_wait: bool,
@@ -307,7 +300,7 @@ impl Translation {
     /// [`NoRoom`] where no block is left to write to.
     pub(super) fn program_run(
         &mut self,
-        kernel: &mut Kernel<RequestState>,
+        kernel: &mut DriveKernel,
         slot: RequestSlot,
         units: &mut Range<u32>,
     ) -> Result<(), NoRoom> {
@@ -343,7 +336,7 @@ impl Translation {
     }
 
     /// Programs mapping units from `first` on in these places.
-    fn enqueue_run(&self, kernel: &mut Kernel<RequestState>, owner: Owner, first: Lpn, places: &[Placed]) {
+    fn enqueue_run(&self, kernel: &mut DriveKernel, owner: Owner, first: Lpn, places: &[Placed]) {
         if kernel.flash().joins_programs() {
             let Some(&place) = places.first() else { return };
             debug_assert!(places.iter().all(|place| place.parity.is_none()), "parity refuses copyback");
@@ -373,7 +366,7 @@ impl Translation {
 
     /// Programs the parity of the row that a mapping unit has completed, if it has.
     #[inline]
-    fn enqueue_parity(&self, kernel: &mut Kernel<RequestState>, place: Placed, may_wait: bool) {
+    fn enqueue_parity(&self, kernel: &mut DriveKernel, place: Placed, may_wait: bool) {
         if let Some(plane) = place.parity {
             let parity = Placed { plane, fills_block: false, ..place };
             kernel.enqueue(self.program_operation(Owner::None, Lpn::NONE, parity, may_wait));
@@ -384,7 +377,7 @@ impl Translation {
     /// block before was opened, then the program, then other GC. All have the class of a host write, so that no rank
     /// reorders them.
     #[cold]
-    fn enqueue_with_gc(&mut self, kernel: &mut Kernel<RequestState>, program: Option<FlashOperation>) {
+    fn enqueue_with_gc(&mut self, kernel: &mut DriveKernel, program: Option<FlashOperation>) {
         let mut due = std::mem::take(&mut self.due_gc);
         if self.defer == Defer::BehindHost {
             due.iter().for_each(|gc| kernel.promote_gc(gc.plane));
@@ -422,7 +415,7 @@ impl Translation {
     /// Queues the GC that has its turn after a change of the rotation, where GC rotates.
     fn rotate(
         &mut self,
-        kernel: &mut Kernel<RequestState>,
+        kernel: &mut DriveKernel,
         change: impl FnOnce(&mut Rotation, &mut Vec<GcWork>) -> Option<TurnId>,
     ) {
         let Some(rotation) = &mut self.rotation else { return };
@@ -443,7 +436,7 @@ impl Translation {
     /// as the owner of that access knows it.
     pub(super) fn finished(
         &mut self,
-        kernel: &mut Kernel<RequestState>,
+        kernel: &mut DriveKernel,
         operation: &FlashOperation,
     ) -> Option<FlashOperation> {
         match operation.owner {
@@ -475,12 +468,7 @@ impl Translation {
     }
 
     /// The timer of a mechanism has ended.
-    pub(super) fn timer_ended(
-        &mut self,
-        kernel: &mut Kernel<RequestState>,
-        mechanism: Mechanism,
-        number: u32,
-    ) {
+    pub(super) fn timer_ended(&mut self, kernel: &mut DriveKernel, mechanism: Mechanism, number: u32) {
         match mechanism {
             HEDGE => self.hedge_deadline(kernel, HedgeSlot(number)),
             COPY => self.write_next_copy(kernel, DieId(number)),
@@ -489,7 +477,7 @@ impl Translation {
     }
 
     /// The deadline of a hedged access has passed.
-    fn hedge_deadline(&mut self, kernel: &mut Kernel<RequestState>, slot: HedgeSlot) {
+    fn hedge_deadline(&mut self, kernel: &mut DriveKernel, slot: HedgeSlot) {
         let replicator = self.replicator.as_mut().expect("only its accesses have deadlines");
         if let Some(die) = replicator.deadline_passed(kernel, &self.ftl, slot) {
             self.write_next_copy(kernel, die);
@@ -498,7 +486,7 @@ impl Translation {
 
     /// Operations of a die have ended: where it is idle it can take copies.
     #[inline]
-    pub(super) fn watch_for_copies(&mut self, kernel: &mut Kernel<RequestState>, die: DieId) {
+    pub(super) fn watch_for_copies(&mut self, kernel: &mut DriveKernel, die: DieId) {
         if let Some(replicator) = &mut self.replicator
             && kernel.flash().is_idle(die, kernel.now())
         {
@@ -508,7 +496,7 @@ impl Translation {
     }
 
     /// Writes the copy that is due on a die, if it was idle for long enough.
-    fn write_next_copy(&mut self, kernel: &mut Kernel<RequestState>, die: DieId) {
+    fn write_next_copy(&mut self, kernel: &mut DriveKernel, die: DieId) {
         debug_assert!(self.due_gc.is_empty(), "GC is queued in the call that makes it due");
         let Some(replicator) = &mut self.replicator else { return };
         if let Some(copy) = replicator.next_copy(kernel, &mut self.ftl, die, &mut self.due_gc) {
@@ -538,7 +526,7 @@ impl Translation {
     // GC to flash operations.
 
     /// Garbage-collects a block of each plane of an idle die that is short of free blocks.
-    pub(super) fn enqueue_idle_gc(&mut self, kernel: &mut Kernel<RequestState>, die: DieId) {
+    pub(super) fn enqueue_idle_gc(&mut self, kernel: &mut DriveKernel, die: DieId) {
         debug_assert!(self.due_gc.is_empty(), "GC is queued in the call that makes it due");
         let planes = self.planes_per_die;
         let mut due = std::mem::take(&mut self.due_gc);
@@ -551,7 +539,7 @@ impl Translation {
     }
 
     /// Turns GC that the translation layer did into flash operations.
-    fn enqueue_gc(&self, kernel: &mut Kernel<RequestState>, gc: &GcWork, scheduling: GcScheduling) {
+    fn enqueue_gc(&self, kernel: &mut DriveKernel, gc: &GcWork, scheduling: GcScheduling) {
         let GcWork { plane, planes, mut moves, summaries, erases, is_paced_step, .. } = *gc;
         if self.moves_in_runs {
             // The end of GC is that of what follows its moves.
@@ -574,7 +562,7 @@ impl Translation {
     /// Queues the moves of GC on a number of planes as reads, then programs, which overlap as the host's do.
     fn enqueue_moves(
         &self,
-        kernel: &mut Kernel<RequestState>,
+        kernel: &mut DriveKernel,
         plane: PlaneId,
         planes: u32,
         moves: u32,

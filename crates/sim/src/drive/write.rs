@@ -29,13 +29,12 @@
 //! - a mapping unit that a write has bypassed is at risk until that write is durable.
 
 use super::link_transfers::LinkTransfers;
-use super::request::{RequestState, pieces_of};
+use super::request::{DriveKernel, pieces_of};
 use super::translation::Translation;
 use crate::buffer::{Admission, DrainCause, DrainCounters, Unflushed, WriteBuffer};
 use crate::config::{Admit, DriveConfig};
 use crate::event::Event;
 use crate::ids::{BufferSlot, Lpn, RequestSlot};
-use crate::kernel::Kernel;
 use crate::nand::{Geometry, Owner, Program};
 use crate::pieces::{UnitParts, pieces_after, split};
 use flashlane_base::Duration;
@@ -104,8 +103,6 @@ struct Bypassed {
     /// The last write that bypassed it.
     by: RequestSlot,
 }
-
-type DriveKernel = Kernel<RequestState>;
 
 impl WritePath {
     /// A write path with an empty buffer whose counters start at `counts`. Requires: `config` is validated.

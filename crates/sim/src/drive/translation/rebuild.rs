@@ -16,11 +16,10 @@
 //!
 //! Invariant: a rebuild stays until all flash reads of its own have ended, and completes then, once.
 
-use super::super::request::RequestState;
+use super::super::request::DriveKernel;
 use crate::config::{DriveConfig, Rebuilding};
 use crate::ftl::Ftl;
 use crate::ids::{Mechanism, PlaneId, ids};
-use crate::kernel::Kernel;
 use crate::nand::{Correction, Defer, FlashOperation, Owner, Read, Work};
 use crate::slab::Slab;
 use flashlane_policy::scheduling::Class;
@@ -74,8 +73,6 @@ pub(super) struct Rebuilder {
     /// An empty list, kept to spare its allocation.
     row: Vec<PlaneId>,
 }
-
-type DriveKernel = Kernel<RequestState>;
 
 impl Rebuilder {
     /// `None` where reads are not rebuilt. Requires: `config` is validated.

@@ -36,12 +36,11 @@ mod dies;
 mod hedge;
 mod versions;
 
-use super::super::request::RequestState;
+use super::super::request::DriveKernel;
 use crate::config::DriveConfig;
 use crate::event::{Event, Ticket, Timer};
 use crate::ftl::{Ftl, Placed, Released};
 use crate::ids::{DieId, Lpn, Mechanism, PlaneId};
-use crate::kernel::Kernel;
 use crate::nand::{Defer, FlashOperation, Geometry, Owner, Program, Read, Timing, Work};
 use crate::slab::Slab;
 use counts::ReplicationCounts;
@@ -86,8 +85,6 @@ pub(in crate::drive) struct Replicator {
     others: Vec<u32>,
     freed: Vec<Slot>,
 }
-
-type DriveKernel = Kernel<RequestState>;
 
 impl Replicator {
     /// The manager of a drive without copies; `None` where it does not replicate. Requires: `config` is validated.
