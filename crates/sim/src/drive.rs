@@ -3,7 +3,7 @@
 //!
 //! [`Drive`] is the front end of the kernel ([`crate::kernel`]) and hands what happens to its parts, which own their
 //! state: `read`, `write` (begin there to follow a write), `translation`, the queue of commands, the
-//! read/write lock and the timers of idle dies. `request` has the states of a request.
+//! read/write lock and the timers of idle dies. `request` has the stages of a request.
 //!
 //! A power cut loses the volatile parts, which are created again; `translation` keeps its tables.
 

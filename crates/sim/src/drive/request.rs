@@ -1,4 +1,4 @@
-//! A host request on its way through the drive: its states, and which follows which.
+//! A host request on its way through the drive: its stages, and which follows which.
 //!
 //! ```text
 //! read          queued → reading                                                       → completion
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A *bypass* is a write that bypasses the buffer, or that of a drive without one. The mapping units of a buffered
-//! write have states of their own in the buffer (`crate::buffer`) until they are durable.
+//! write have stages of their own in the buffer (`crate::buffer`) until they are durable.
 
 use crate::kernel::{InFlight, Kernel};
 use crate::pieces::{Piece, pieces};
@@ -20,7 +20,7 @@ pub(super) const ACKNOWLEDGEMENT: u32 = 1;
 
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum RequestStage {
     /// It waits for the host, for the link or for the read/write lock.
     Queued,
     /// Its command crosses the link, with the data of a write.
@@ -52,7 +52,7 @@ pub(super) enum State {
 /// What the drive keeps of a request in flight: where it stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestState {
-    state: State,
+    stage: RequestStage,
     /// Whether it holds the read/write lock or waits for it.
     locks: bool,
 }
@@ -66,19 +66,19 @@ pub(super) type DriveKernel = Kernel<RequestState>;
 impl Default for RequestState {
     #[inline]
     fn default() -> Self {
-        Self { state: State::Queued, locks: false }
+        Self { stage: RequestStage::Queued, locks: false }
     }
 }
 
 impl DriveRequest {
     #[inline]
-    pub(super) fn state(&self) -> State {
-        self.state.state
+    pub(super) fn stage(&self) -> RequestStage {
+        self.state.stage
     }
 
     #[inline]
-    fn change(&mut self, to: State) {
-        self.state.state = to;
+    fn change(&mut self, to: RequestStage) {
+        self.state.stage = to;
     }
 
     /// The request enters the read/write lock, or waits for it.
@@ -96,28 +96,28 @@ impl DriveRequest {
     /// Queued → transferring.
     #[inline]
     pub(super) fn start_transfer(&mut self) {
-        debug_assert_eq!(self.state(), State::Queued);
-        self.change(State::Transferring);
+        debug_assert_eq!(self.stage(), RequestStage::Queued);
+        self.change(RequestStage::Transferring);
     }
 
     /// Queued → reading, of `units` of which flash delivers `from_flash`.
     #[inline]
     pub(super) fn start_reading(&mut self, units: u32, from_flash: u32) {
-        debug_assert_eq!(self.state(), State::Queued);
+        debug_assert_eq!(self.stage(), RequestStage::Queued);
         debug_assert!(from_flash <= units);
-        self.change(State::Reading { left: units, from_flash, unsent: 0, unsent_bytes: 0 });
+        self.change(RequestStage::Reading { left: units, from_flash, unsent: 0, unsent_bytes: 0 });
     }
 
     /// Transferring → admitting.
     pub(super) fn start_admission(&mut self) {
-        debug_assert_eq!(self.state(), State::Transferring);
-        self.change(State::Admitting { units: 0 });
+        debug_assert_eq!(self.stage(), RequestStage::Transferring);
+        self.change(RequestStage::Admitting { units: 0 });
     }
 
     /// Mapping units of the write that the buffer has.
     pub(super) fn admitted_units(&self) -> u32 {
-        let State::Admitting { units } = self.state() else {
-            unreachable!("{:?} is not being admitted", self.state())
+        let RequestStage::Admitting { units } = self.stage() else {
+            unreachable!("{:?} is not being admitted", self.stage())
         };
         units
     }
@@ -125,41 +125,43 @@ impl DriveRequest {
     /// The buffer has one more mapping unit.
     pub(super) fn unit_admitted(&mut self) {
         let units = self.admitted_units() + 1;
-        self.change(State::Admitting { units });
+        self.change(RequestStage::Admitting { units });
     }
 
     /// Admitting → buffered.
     pub(super) fn end_admission(&mut self) {
-        debug_assert!(matches!(self.state(), State::Admitting { .. }), "{:?}", self.state());
-        self.change(State::Buffered);
+        debug_assert!(matches!(self.stage(), RequestStage::Admitting { .. }), "{:?}", self.stage());
+        self.change(RequestStage::Buffered);
     }
 
     /// Transferring → programming, of `units`.
     pub(super) fn start_programming(&mut self, units: u32) {
-        debug_assert_eq!(self.state(), State::Transferring);
+        debug_assert_eq!(self.stage(), RequestStage::Transferring);
         debug_assert!(units > 0, "a write has data");
-        self.change(State::Programming { left: units });
+        self.change(RequestStage::Programming { left: units });
     }
 
     /// Transferring → flushing.
     pub(super) fn start_flushing(&mut self, epoch: u64) {
-        debug_assert_eq!(self.state(), State::Transferring);
-        self.change(State::Flushing { epoch });
+        debug_assert_eq!(self.stage(), RequestStage::Transferring);
+        self.change(RequestStage::Flushing { epoch });
     }
 
     /// The epoch that a flush waits for.
     pub(super) fn flush_epoch(&self) -> u64 {
-        let State::Flushing { epoch } = self.state() else { unreachable!("{:?} is no flush", self.state()) };
+        let RequestStage::Flushing { epoch } = self.stage() else {
+            unreachable!("{:?} is no flush", self.stage())
+        };
         epoch
     }
 
     /// Returns whether `units` are all that a write has left; a buffered one has its [`ACKNOWLEDGEMENT`] left.
     #[inline]
     pub(super) fn is_rest(&self, units: u32) -> bool {
-        match self.state() {
-            State::Programming { left } => left == units,
-            State::Buffered => units == ACKNOWLEDGEMENT,
-            state => unreachable!("{state:?} has nothing to complete"),
+        match self.stage() {
+            RequestStage::Programming { left } => left == units,
+            RequestStage::Buffered => units == ACKNOWLEDGEMENT,
+            stage => unreachable!("{stage:?} has nothing to complete"),
         }
     }
 
@@ -167,34 +169,34 @@ impl DriveRequest {
     /// acknowledged.
     #[inline]
     pub(super) fn end_units(&mut self, units: u32) -> bool {
-        match &mut self.state.state {
-            State::Reading { left, .. } => {
+        match &mut self.state.stage {
+            RequestStage::Reading { left, .. } => {
                 debug_assert!(*left >= units, "each unit is done once");
                 *left -= units;
                 *left == 0
             }
-            State::Programming { left } => {
+            RequestStage::Programming { left } => {
                 debug_assert!(*left >= units, "each unit is done once");
                 *left -= units;
                 let durable = *left == 0;
                 if durable {
-                    self.change(State::Durable);
+                    self.change(RequestStage::Durable);
                 }
                 durable
             }
-            State::Buffered => {
+            RequestStage::Buffered => {
                 debug_assert_eq!(units, ACKNOWLEDGEMENT, "its units are done when they are on flash");
-                self.change(State::Acknowledged);
+                self.change(RequestStage::Acknowledged);
                 true
             }
-            state => unreachable!("{state:?} has no units to do"),
+            stage => unreachable!("{stage:?} has no units to do"),
         }
     }
 
     /// Flash has delivered mapping units of a read. Returns whether they were the last from there.
     #[inline]
     pub(super) fn units_read(&mut self, units: u32) -> bool {
-        let State::Reading { from_flash, .. } = &mut self.state.state else {
+        let RequestStage::Reading { from_flash, .. } = &mut self.state.stage else {
             unreachable!("only reads wait for data from flash")
         };
         debug_assert!(*from_flash >= units, "each unit comes once");
@@ -205,7 +207,7 @@ impl DriveRequest {
     /// Keeps mapping units and bytes of a read back. Returns all of them once it has the whole read.
     #[inline]
     pub(super) fn gather(&mut self, units: u32, bytes: u64) -> Option<(u32, u64)> {
-        let State::Reading { left, unsent, unsent_bytes, .. } = &mut self.state.state else {
+        let RequestStage::Reading { left, unsent, unsent_bytes, .. } = &mut self.state.stage else {
             unreachable!("only reads are delivered")
         };
         *unsent += units;

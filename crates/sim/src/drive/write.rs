@@ -18,7 +18,7 @@
 //! write crosses the link with its data, that of a read with the first mapping units that it returns; a trim or flush sends it
 //! alone. So a read starts, and a write waits for the read/write lock, before the command has crossed the link. The functions
 //! of [`Drive`](super::Drive) are in `drive`, those of the kernel in `crate::kernel`, all others of the first two paths here.
-//! The states of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns the
+//! The stages of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns the
 //! buffer and the requests that wait for it; it uses the kernel for time, link and flash, and the translation for places. Calls
 //! of the kernel with *charge* or *account* in their name record where time goes, and change nothing else. Where the buffer's
 //! policy keeps units that were read, [`ReadPath`](super::read::ReadPath) fills the buffer, too.
