@@ -30,7 +30,7 @@ use flashlane_policy::mapping::Mapping;
 use flashlane_policy::wear::Wear;
 use flashlane_policy::{OptionError, Options};
 use gc::HOST;
-use layout::Layout;
+use layout::PreparedLayout;
 use pacing::Pacer;
 use reverse::Reverse;
 use std::ops::Range;
@@ -79,7 +79,7 @@ pub struct PageMapped {
     /// The mapping units on each block that was written or chosen for GC since; until then only its invalid places.
     reverse: Reverse,
     /// Where mapping units lie on a drive that was prepared.
-    layout: Option<Box<Layout>>,
+    layout: Option<Box<PreparedLayout>>,
     blocks: EraseBlocks,
     planes: Vec<PlaneState>,
     /// Where each allocation pool looks first.

@@ -9,7 +9,7 @@
 
 use super::PageMapped;
 use super::gc::HOST;
-use super::layout::{Filled, Layout, Order, Permutation, Stripe};
+use super::layout::{Filled, PreparedLayout, Order, Permutation, Stripe};
 use super::steady::{self, Sample};
 use crate::config::{DriveConfig, InitialState};
 use crate::ftl::erase_blocks::spare_blocks;
@@ -99,7 +99,7 @@ impl PageMapped {
         for (search, units) in self.searches.iter_mut().zip(stripe.units_of_pools(units)) {
             search.take_turns(units, &self.free_units, self.geometry.pool_planes);
         }
-        self.layout = Some(Box::new(Layout { units, order: Order::Addresses, stripe, filled }));
+        self.layout = Some(Box::new(PreparedLayout { units, order: Order::Addresses, stripe, filled }));
         ControlFlow::Continue(())
     }
 
@@ -139,7 +139,7 @@ impl PageMapped {
             state.valid_units = quota;
             self.free_units[plane] = state.free_units(&self.geometry);
         }
-        self.layout = Some(Box::new(Layout { units, order, stripe, filled }));
+        self.layout = Some(Box::new(PreparedLayout { units, order, stripe, filled }));
         ControlFlow::Continue(())
     }
 

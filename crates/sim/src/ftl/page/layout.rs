@@ -30,7 +30,7 @@ pub(super) enum Order {
 }
 
 /// The places of a prepared drive's mapping units.
-pub(super) struct Layout {
+pub(super) struct PreparedLayout {
     /// The first mapping units, which have a place.
     pub(super) units: u32,
     pub(super) order: Order,
@@ -38,7 +38,7 @@ pub(super) struct Layout {
     pub(super) filled: Filled,
 }
 
-impl Layout {
+impl PreparedLayout {
     /// The place of a mapping unit.
     #[inline]
     pub(super) fn ppn_of(&self, lpn: Lpn) -> Option<Ppn> {
@@ -68,7 +68,7 @@ impl Layout {
         self.filled.units_of(block).map(move |(index, ppn)| (ppn, self.lpn_of(plane, index)))
     }
 
-    /// Removes a block from those whose mapping units [`Layout::units_of`] knows.
+    /// Removes a block from those whose mapping units [`PreparedLayout::units_of`] knows.
     pub(super) fn take(&mut self, block: u32) {
         self.filled.take(block);
     }
