@@ -29,7 +29,7 @@ use flashlane_policy::cleaning::Cleaning;
 use flashlane_policy::mapping::Mapping;
 use flashlane_policy::wear::Wear;
 use flashlane_policy::{OptionError, Options};
-use gc::HOST;
+use gc::HOST_STREAM;
 use layout::PreparedLayout;
 use pacing::Pacer;
 use reverse::Reverse;
@@ -262,7 +262,7 @@ impl PageMapped {
         if opens_block {
             self.make_room(plane, due).ok_or(NoRoom)?;
         }
-        let ppn = self.next_unit(plane, HOST);
+        let ppn = self.next_unit(plane, HOST_STREAM);
         // The plane's turn comes again soon, with the next unit of the block.
         self.reverse.prefetch_next_line(ppn, plane);
         let fills_block = self.is_full(plane);
@@ -420,7 +420,7 @@ impl PageMapped {
             return;
         }
         for plane in (0..self.geometry.planes).map(PlaneId) {
-            let open = &mut self.planes[plane.index()].open[HOST];
+            let open = &mut self.planes[plane.index()].open[HOST_STREAM];
             let end = open.written.next_multiple_of(page_units).min(self.geometry.data_units);
             let rest = end - open.written;
             open.written = end;

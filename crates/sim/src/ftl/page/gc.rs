@@ -18,21 +18,22 @@ use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
 use flashlane_policy::cleaning::View;
 use std::ops::Range;
 
-/// The open block for the host's units.
-pub(super) const HOST: usize = 0;
+/// The number of the open block of a plane that takes units of the host; the next one, if any, takes units that GC moves.
+pub(super) const HOST_STREAM: usize = 0;
 
 impl PageMapped {
     /// Whether the host's open block on `plane` is full.
     #[inline]
     pub(super) fn is_full(&self, plane: PlaneId) -> bool {
-        self.planes[plane.index()].open[HOST].written >= self.geometry.data_units
+        self.planes[plane.index()].open[HOST_STREAM].written >= self.geometry.data_units
     }
 
     /// Opens the host's next block. GC goes first only where no free block would be left for units that it moves.
     #[cold]
     pub(super) fn make_room(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Option<()> {
-        self.close(plane, HOST);
-        let kept = if self.pacer.is_some() { KEPT_BLOCKS } else { usize::from(self.moved_stream != HOST) };
+        self.close(plane, HOST_STREAM);
+        let kept =
+            if self.pacer.is_some() { KEPT_BLOCKS } else { usize::from(self.moved_stream != HOST_STREAM) };
         if self.planes[plane.index()].free.len() <= kept {
             let before = due.len();
             self.restock(plane, due);
@@ -41,9 +42,9 @@ impl PageMapped {
             if !self.is_full(plane) {
                 return Some(());
             }
-            self.close(plane, HOST);
+            self.close(plane, HOST_STREAM);
         }
-        self.open(plane, HOST)
+        self.open(plane, HOST_STREAM)
     }
 
     /// Runs GC on the plane until it has more than the least number of free blocks, as far as there is anything to gain.
@@ -181,7 +182,7 @@ impl PageMapped {
         let block = plane.0 * self.geometry.blocks + open.block.0;
         let ppn = Ppn(block * self.geometry.block_units + open.written);
         open.written += 1;
-        self.free_units[plane.index()] -= u32::from(stream == HOST);
+        self.free_units[plane.index()] -= u32::from(stream == HOST_STREAM);
         ppn
     }
 
@@ -211,7 +212,7 @@ impl PageMapped {
         let block = state.free.remove(position).expect("wear leveling chooses among the free blocks");
         state.open[stream] = OpenBlock { block: BlockId(block), written: 0 };
         // The host's units change from a free block to an open one; those of another stream are lost to it.
-        if stream != HOST {
+        if stream != HOST_STREAM {
             self.free_units[plane.index()] -= self.geometry.data_units;
         }
         Some(())

@@ -8,8 +8,8 @@
 //! filled a block, and then all at once.
 
 use super::PageMapped;
-use super::gc::HOST;
-use super::layout::{Filled, PreparedLayout, Order, Permutation, Stripe};
+use super::gc::HOST_STREAM;
+use super::layout::{Filled, Order, Permutation, PreparedLayout, Stripe};
 use super::steady::{self, Sample};
 use crate::config::{DriveConfig, InitialState};
 use crate::ftl::erase_blocks::spare_blocks;
@@ -78,10 +78,10 @@ impl PageMapped {
             let plane = PlaneId(plane as u32);
             let mut left = of_plane;
             while left > 0 {
-                self.close(plane, HOST);
-                self.open(plane, HOST).expect("validation made sure that the capacity fits");
+                self.close(plane, HOST_STREAM);
+                self.open(plane, HOST_STREAM).expect("validation made sure that the capacity fits");
                 let written = left.min(data_units);
-                let open = &mut self.planes[plane.index()].open[HOST];
+                let open = &mut self.planes[plane.index()].open[HOST_STREAM];
                 open.written = written;
                 let block = plane.0 * self.geometry.blocks + open.block.0;
                 self.blocks.valid[block as usize] += written as u16;
@@ -225,7 +225,7 @@ impl PageMapped {
 
     /// Blocks of a plane that are written to at once.
     fn streams(&self) -> u32 {
-        1 + u32::from(self.moved_stream != HOST)
+        1 + u32::from(self.moved_stream != HOST_STREAM)
     }
 
     /// How far a plane that holds `quota` units is with its work at a random moment of random overwrites; `None` where it has
@@ -249,9 +249,9 @@ impl PageMapped {
             let units_into_cycle = random.below(u64::from(pages)) as u32 * page_units;
             moved_share = f64::from(units_into_cycle) / f64::from(data_units);
             let mut erased = pacer.target(plane).next_multiple_of(page_units) - units_into_cycle;
-            if self.moved_stream != HOST {
-                open_units[HOST] = random.below(u64::from(pages)) as u32 * page_units;
-                erased -= data_units - open_units[HOST];
+            if self.moved_stream != HOST_STREAM {
+                open_units[HOST_STREAM] = random.below(u64::from(pages)) as u32 * page_units;
+                erased -= data_units - open_units[HOST_STREAM];
             }
             free_blocks = (erased - 1) / data_units;
             open_units[self.moved_stream] = data_units - (erased - free_blocks * data_units);

@@ -5,7 +5,7 @@
 //! one drawn in proportion to the blocks' valid units. So the small plane keeps their numbers and no units, and GC moves all
 //! of a block in one step: the same random process at the cost of the host's writes alone, some 5 ns each.
 
-use super::gc::HOST;
+use super::gc::HOST_STREAM;
 use crate::config::DriveConfig;
 use crate::ftl::erase_blocks::spare_blocks;
 use crate::ftl::{StopCheck, UNITS_BETWEEN_STOP_CHECKS};
@@ -115,18 +115,18 @@ impl SmallPlane {
 
     /// Writes every unit once.
     fn fill(&mut self) {
-        self.write(HOST, self.units);
+        self.write(HOST_STREAM, self.units);
     }
 
     /// Overwrites a unit.
     #[inline]
     fn overwrite(&mut self, random: &mut Random) {
-        if self.is_full(HOST) {
+        if self.is_full(HOST_STREAM) {
             self.make_room();
         }
         let old = self.block_of_a_unit(random);
         self.valid[old] -= 1;
-        self.write(HOST, 1);
+        self.write(HOST_STREAM, 1);
     }
 
     /// A block drawn in proportion to the blocks' valid units.
@@ -147,12 +147,12 @@ impl SmallPlane {
     /// Opens the host's next block, in the order of [`super::PageMapped`]: GC goes first only where no block would be left
     /// for units that it moves.
     fn make_room(&mut self) {
-        self.close(HOST);
+        self.close(HOST_STREAM);
         if self.free.len() < self.open.len() {
             self.restock();
         }
-        if self.is_full(HOST) {
-            self.open(HOST);
+        if self.is_full(HOST_STREAM) {
+            self.open(HOST_STREAM);
         }
         self.restock();
     }
@@ -163,7 +163,7 @@ impl SmallPlane {
 
     /// Units written to the open block of the host and to that of moved units; 0 where those are not separate.
     fn open_units(&self) -> [u32; 2] {
-        [HOST, HOST + 1].map(|stream| self.open.get(stream).map_or(0, |open| open.written))
+        [HOST_STREAM, HOST_STREAM + 1].map(|stream| self.open.get(stream).map_or(0, |open| open.written))
     }
 
     fn is_full(&self, stream: usize) -> bool {

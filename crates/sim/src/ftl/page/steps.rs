@@ -3,7 +3,7 @@
 //! `pacing` has the state of each plane.
 
 use super::PageMapped;
-use super::gc::HOST;
+use super::gc::HOST_STREAM;
 use super::pacing::{KEPT_BLOCKS, Victim, VictimProgress};
 use crate::ftl::GcWork;
 use crate::ftl::map::Map;
@@ -132,7 +132,7 @@ impl PageMapped {
                         }
                         // The host would fill up a block that it shares before the victim is empty: the last block is used
                         // for all that is left of the victim, which fits.
-                        if self.moved_stream == HOST && state.free.len() <= KEPT_BLOCKS {
+                        if self.moved_stream == HOST_STREAM && state.free.len() <= KEPT_BLOCKS {
                             left = u32::MAX;
                         }
                     }
