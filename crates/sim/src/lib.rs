@@ -18,17 +18,17 @@ mod kernel;
 mod nand;
 mod pieces;
 pub mod profile;
-mod room;
 mod sdf;
 mod slab;
+mod table_memory;
 
 pub use config::DriveConfig;
 pub use drive::Drive;
 pub use ftl::StopCheck;
 pub use nand::Geometry;
 pub use profile::ConfigError;
-pub use room::MakeError;
 pub use sdf::Sdf;
+pub use table_memory::MakeError;
 
 use flashlane_base::Seed;
 use flashlane_device::Device;
@@ -50,7 +50,7 @@ pub fn device_watched(
     name: String,
     watch: StopCheck<'_>,
 ) -> Result<Box<dyn Device>, MakeError> {
-    room::check(config)?;
+    table_memory::check(config)?;
     made(config, seed, name, watch).ok_or(MakeError::Stopped)
 }
 
