@@ -113,7 +113,7 @@ impl DrainLoad {
             self.counters.drains += 1;
             self.all = false;
         }
-        self.account(now);
+        self.add_elapsed(now);
         self.busy += 1;
         if self.busy == self.units_to_package.len() && !self.all {
             self.all = true;
@@ -129,7 +129,7 @@ impl DrainLoad {
         if *units > 0 {
             return;
         }
-        self.account(now);
+        self.add_elapsed(now);
         self.busy -= 1;
     }
 
@@ -141,7 +141,7 @@ impl DrainLoad {
     }
 
     /// Adds the time since the busy packages last changed.
-    fn account(&mut self, now: Instant) {
+    fn add_elapsed(&mut self, now: Instant) {
         let ns = now.since(self.since).as_ns();
         self.since = now;
         self.counters.ns += if self.busy > 0 { ns } else { 0 };

@@ -78,7 +78,7 @@ pub(super) struct WritePath {
     transfers: LinkTransfers,
     buffer: Option<WriteBuffer>,
     /// Which writes go to the buffer.
-    admit: Admit,
+    admit_rule: Admit,
     /// How long the firmware takes to acknowledge a write that is in the buffer.
     latency: Duration,
     /// Writes that wait for room in the buffer, first come first.
@@ -115,7 +115,7 @@ impl WritePath {
         let buffer = config.buffer.as_ref();
         Self {
             transfers,
-            admit: buffer.map(|buffer| buffer.admit).unwrap_or_default(),
+            admit_rule: buffer.map(|buffer| buffer.admit).unwrap_or_default(),
             latency: buffer.map(|buffer| buffer.latency.0).unwrap_or_default(),
             buffer: WriteBuffer::new(config, geometry, counts.drains),
             stalled: VecDeque::new(),
@@ -212,7 +212,7 @@ impl WritePath {
     fn bypasses(&self, write: &Request) -> bool {
         let unit_bytes = self.transfers.unit_bytes;
         write.durable
-            || self.admit == Admit::PartialPageWrites
+            || self.admit_rule == Admit::PartialPageWrites
                 && pieces_of(write, unit_bytes).any(|piece| u64::from(piece.bytes) == unit_bytes)
     }
 
