@@ -66,7 +66,7 @@ const NO_WRITE: u64 = u64::MAX;
 
 /// A buffered mapping unit.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Entry {
+pub(crate) struct BufferedUnit {
     pub(crate) lpn: Lpn,
     /// The plane that it will be programmed on. `None` where that is found when it is programmed: the drive assigns none
     /// before, or no plane had room.
@@ -87,7 +87,7 @@ pub(crate) struct Entry {
     is_counted: bool,
 }
 
-impl Entry {
+impl BufferedUnit {
     fn of(lpn: Lpn) -> Self {
         Self { lpn, ..Self::default() }
     }
@@ -96,7 +96,7 @@ impl Entry {
 /// The version of a unit that was buffered and not on flash when a write bypassed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unflushed {
-    /// The number of the first write of it, as in [`Entry`].
+    /// The number of the first write of it, as in [`BufferedUnit`].
     pub(crate) first_write: u64,
     /// The flush epoch in which that was.
     pub(crate) epoch: u64,
@@ -115,7 +115,7 @@ pub(crate) enum Admission {
 
 pub(crate) struct WriteBuffer {
     /// The slots; behind those of its size, those of units that pad a batch.
-    entries: Vec<Entry>,
+    entries: Vec<BufferedUnit>,
     slots: u32,
     logical_units: u32,
     free: Vec<BufferSlot>,
@@ -187,7 +187,7 @@ impl WriteBuffer {
         let most_on_channel =
             config.read_wait.map_or(usize::MAX, |wait| (wait.0.as_ns() / longest.as_ns().max(1)) as usize);
         Some(Self {
-            entries: vec![Entry::default(); slots as usize],
+            entries: vec![BufferedUnit::default(); slots as usize],
             slots,
             logical_units: geometry.logical_units,
             free: (0..slots).rev().map(BufferSlot).collect(),
@@ -250,7 +250,7 @@ impl WriteBuffer {
         let before = older_version.map_or(UnitParts::NONE, |older| self.entries[older.index()].present);
         let plane = if self.assigns { assign() } else { None };
         self.entries[slot.index()] =
-            Entry { plane, present: present | before, older_version, ..Entry::of(lpn) };
+            BufferedUnit { plane, present: present | before, older_version, ..BufferedUnit::of(lpn) };
         self.policy.insert(slot.0, Page { number: lpn.0, package: self.package_of(plane), dirty: true });
         self.mark_dirty(slot, write_number);
         Admission::New
@@ -308,7 +308,7 @@ impl WriteBuffer {
         let Some(slot) = self.room() else { return };
         self.newest.insert(lpn, slot);
         self.entries[slot.index()] =
-            Entry { stage: Stage::Clean, first_unflushed_write: NO_WRITE, ..Entry::of(lpn) };
+            BufferedUnit { stage: Stage::Clean, first_unflushed_write: NO_WRITE, ..BufferedUnit::of(lpn) };
         self.policy.insert(slot.0, Page { number: lpn.0, package: 0, dirty: false });
     }
 
@@ -339,7 +339,7 @@ impl WriteBuffer {
         &mut self,
         forced: Option<DrainCause>,
         now: Instant,
-    ) -> Option<(BufferSlot, Entry)> {
+    ) -> Option<(BufferSlot, BufferedUnit)> {
         match self.batch {
             None => self.choose_ahead(forced),
             Some(most) => self.choose_batch(most, forced),
@@ -409,12 +409,12 @@ impl WriteBuffer {
                 continue;
             }
             let slot = self.free_pads.pop().unwrap_or_else(|| {
-                self.entries.push(Entry::default());
+                self.entries.push(BufferedUnit::default());
                 BufferSlot(self.entries.len() as u32 - 1)
             });
             let stage = Stage::Chosen(cause);
             self.entries[slot.index()] =
-                Entry { first_unflushed_write: NO_WRITE, stage, pad: true, ..Entry::of(lpn) };
+                BufferedUnit { first_unflushed_write: NO_WRITE, stage, pad: true, ..BufferedUnit::of(lpn) };
             self.newest.insert(lpn, slot);
             self.drain_queue.push(0, slot);
         }
@@ -549,13 +549,14 @@ impl WriteBuffer {
 
     /// Returns the number of units that the host wrote and that are not being programmed.
     pub(crate) fn waiting(&self) -> u64 {
-        let waits = |entry: &&Entry| matches!(entry.stage, Stage::Dirty | Stage::Chosen(_)) && !entry.pad;
+        let waits =
+            |entry: &&BufferedUnit| matches!(entry.stage, Stage::Dirty | Stage::Chosen(_)) && !entry.pad;
         self.entries.iter().filter(waits).count() as u64
     }
 
     /// Units that are buffered and not on flash, each with the first write that is not.
     pub(crate) fn at_risk(&self) -> impl Iterator<Item = (Lpn, u64)> {
-        let volatile = |entry: &&Entry| {
+        let volatile = |entry: &&BufferedUnit| {
             matches!(entry.stage, Stage::Dirty | Stage::Chosen(_) | Stage::Programming)
                 && entry.first_unflushed_write != NO_WRITE
         };
@@ -572,7 +573,7 @@ impl WriteBuffer {
     }
 
     /// Takes the version that was in `slot` out of the list of its unit's versions, if it is there.
-    fn unlink(&mut self, slot: BufferSlot, entry: &Entry) {
+    fn unlink(&mut self, slot: BufferSlot, entry: &BufferedUnit) {
         let Some(&newest) = self.newest.get(&entry.lpn) else { return };
         if newest == slot {
             match entry.older_version {
