@@ -11,7 +11,7 @@
 //!
 //! Invariant: an account's split adds up to the time from its begin until [`TimeAccount::until`].
 
-use crate::host::Direction;
+use crate::host_port::Direction;
 use crate::ids::{BufferSlot, RequestSlot};
 use crate::nand::Owner;
 use flashlane_base::{Duration, Instant};

@@ -18,7 +18,7 @@ mod write;
 use crate::config::{DriveConfig, InitialState};
 use crate::event::{Event, Ticket};
 use crate::ftl::{StopCheck, never_stop};
-use crate::host::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLock, Transfer};
+use crate::host_port::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLock, Transfer};
 use crate::ids::{DieId, Lpn, RequestSlot};
 use crate::kernel::{self, FrontEnd};
 use crate::nand::{FlashOperation, Geometry, Owner, Work};

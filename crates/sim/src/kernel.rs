@@ -15,7 +15,7 @@ pub(crate) use run::{FrontEnd, run};
 use crate::account::TimeAccounts;
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Timer};
-use crate::host::{CompletionPath, HostIdle, Link, Submission, Transfer};
+use crate::host_port::{CompletionPath, HostIdle, Link, Submission, Transfer};
 use crate::ids::{BufferSlot, DieId, Lpn, PlaneId, RequestSlot};
 use crate::nand::{FlashArray, FlashOperation, Geometry, Owner, Program};
 use crate::slab::Slab;

@@ -12,7 +12,7 @@ mod divisor;
 mod drive;
 mod event;
 mod ftl;
-mod host;
+mod host_port;
 mod ids;
 mod kernel;
 mod nand;

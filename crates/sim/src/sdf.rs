@@ -17,7 +17,7 @@ mod tests;
 mod work;
 
 use crate::config::{DriveConfig, InitialState};
-use crate::host::Transfer;
+use crate::host_port::Transfer;
 use crate::ids::{DieId, RequestSlot};
 use crate::kernel::{self, FrontEnd, Kernel};
 use crate::nand::{Correction, FlashOperation, Geometry};

@@ -2,7 +2,7 @@
 //! of a request completes it.
 
 use super::request::{ACKNOWLEDGEMENT, DriveKernel};
-use crate::host::{Direction, Transfer};
+use crate::host_port::{Direction, Transfer};
 use crate::ids::RequestSlot;
 
 /// How requests cross the link: their command and data, reads unit by unit or as a whole, and completions.

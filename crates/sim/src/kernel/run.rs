@@ -4,7 +4,7 @@
 
 use super::Kernel;
 use crate::event::{Event, Ticket};
-use crate::host::Transfer;
+use crate::host_port::Transfer;
 use crate::ids::{DieId, RequestSlot};
 use crate::nand::FlashOperation;
 use flashlane_base::Instant;

@@ -7,7 +7,7 @@
 
 use super::Sdf;
 use super::job::Job;
-use crate::host::{Direction, Transfer};
+use crate::host_port::{Direction, Transfer};
 use crate::ids::{Lpn, PlaneId, RequestSlot};
 use crate::nand::{Defer, Erase, FlashOperation, Gc, Owner, Program, Read, Work};
 use flashlane_device::{Failure, Operation, Request};
