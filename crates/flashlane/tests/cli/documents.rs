@@ -1,6 +1,7 @@
-//! The documents are complete: every key, field and setting of the program is explained.
+//! The documents are complete: every key, field and setting of the program is explained. `crates/sim` holds `docs/profiles.md`
+//! to the settings and counters of simulated drives.
 
-use crate::program::{done, flashlane, json, text};
+use crate::program::{json, text};
 use crate::transactions::recording;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -32,49 +33,6 @@ fn document_explains_workload_keys_and_patterns() {
 }
 
 #[test]
-fn document_explains_fields_of_built_in_drives() {
-    let text = document("profiles");
-    for profile in flashlane_sim::profile::PROFILES {
-        let csv = done(&["profile", "show", profile.name, "--format", "csv"]);
-        for line in csv.lines().skip(1) {
-            let field = line.split(',').next().unwrap();
-            let field = if field.contains("options.") { field.rsplit_once('.').unwrap().0 } else { field };
-            assert!(
-                explains(&text, field),
-                "docs/profiles.md does not explain '{field}' of {}",
-                profile.name
-            );
-        }
-    }
-}
-
-#[test]
-fn document_explains_every_profile_field() {
-    let text = document("profiles");
-    for section in [
-        "host",
-        "link",
-        "readahead",
-        "buffer",
-        "mapping",
-        "cleaning",
-        "wear",
-        "scheduling",
-        "lanes",
-        "flash",
-        "initial",
-    ] {
-        // The refusal of an unknown field lists the known ones.
-        let refusal =
-            flashlane(&["run", &format!("sim:ssd-s,{section}.no-such-field=1"), "random-read"]).stderr;
-        let (_, allowed) = refusal.split_once("allowed: ").expect(&refusal);
-        for field in allowed.trim().split(", ") {
-            assert!(explains(&text, &format!("{section}.{field}")), "{section}.{field}");
-        }
-    }
-}
-
-#[test]
 fn document_explains_every_result_field() {
     fn collect(value: &Value, names: &mut BTreeSet<String>) {
         match value {
@@ -83,7 +41,10 @@ fn document_explains_every_result_field() {
                 if !name.contains('.') {
                     names.insert(name.clone());
                 }
-                collect(value, names);
+                // The crate of the simulated drives holds `profiles.md` to their counters.
+                if name != "counters" {
+                    collect(value, names);
+                }
             }),
             Value::Array(members) => members.iter().for_each(|member| collect(member, names)),
             _ => {}

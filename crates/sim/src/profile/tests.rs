@@ -1,5 +1,6 @@
 //! Impossible drives are refused with the field to change, the value given and the values allowed.
 
+mod document;
 mod randomness;
 
 use super::*;
