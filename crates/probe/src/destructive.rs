@@ -205,9 +205,9 @@ fn find_reclaim_unit(session: &mut Session<'_, '_>, structure: &Structure) -> Re
         ),
         (Some(chunk), Some(page_bytes), Some(period)) => {
             let chunk_pages = chunk.size_bytes / page_bytes;
-            let layout =
-                reclaim::Layout { page_bytes, stripe_pages: period as u64 * chunk_pages, chunk_pages };
-            let (finding, figure) = reclaim::find(session.bench(), layout)?;
+            let stripe =
+                reclaim::PageStripe { page_bytes, stripe_pages: period as u64 * chunk_pages, chunk_pages };
+            let (finding, figure) = reclaim::find(session.bench(), stripe)?;
             session.set_filled();
             session.draw(figure);
             finding

@@ -75,7 +75,7 @@ pub(crate) fn one_at_a_time(
 }
 
 /// What experiments show of domains and sub-domains.
-pub(crate) struct Layout {
+pub(crate) struct ChunkLayout {
     pub(crate) stripe: Stripe,
     pub(crate) residues: Option<Residues>,
     busy: Seen,
@@ -83,7 +83,7 @@ pub(crate) struct Layout {
     sub_domains: Finding,
 }
 
-impl Layout {
+impl ChunkLayout {
     pub(crate) fn measure(
         session: &mut Session<'_, '_>,
         area: Area,

@@ -15,7 +15,7 @@ use flashlane_workload::Access;
 
 /// Distribution of consecutive pages over dies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct PageStripe {
     pub(crate) page_bytes: u64,
     /// Pages until the same die recurs.
     pub(crate) stripe_pages: u64,
@@ -39,7 +39,7 @@ const AGREE: f64 = 0.9;
 const IN_PERIOD_MAX: usize = 8;
 
 /// Overwrites the drive and looks for the period of each die's slow writes.
-pub(crate) fn find(bench: &mut Bench<'_>, layout: Layout) -> Result<(Finding, Figure), Interruption> {
+pub(crate) fn find(bench: &mut Bench<'_>, stripe: PageStripe) -> Result<(Finding, Figure), Interruption> {
     let capacity = bench.device().profile().capacity_bytes;
     let depth = bench.depth();
     for _ in 0..ROUNDS {
@@ -47,7 +47,7 @@ pub(crate) fn find(bench: &mut Bench<'_>, layout: Layout) -> Result<(Finding, Fi
         bench.stream((0..requests).map(|i| Access::write(i * FILL_BYTES, FILL_BYTES)), depth)?;
     }
     bench.flush_and_pause()?;
-    let Layout { page_bytes, stripe_pages, .. } = layout;
+    let PageStripe { page_bytes, stripe_pages, .. } = stripe;
     let most = (PAGES_MAX * stripe_pages).min(capacity / page_bytes).min(WRITES_MAX);
     let mut latencies: Vec<f64> = Vec::new();
     let mut wanted = (FIRST_PAGES * stripe_pages).min(most);
@@ -55,7 +55,7 @@ pub(crate) fn find(bench: &mut Bench<'_>, layout: Layout) -> Result<(Finding, Fi
         for page in latencies.len() as u64..wanted {
             latencies.push(bench.durable_write(page * page_bytes, page_bytes)?.as_us_f64());
         }
-        if let Some((pages, dies, agreeing)) = common_period(&latencies, layout) {
+        if let Some((pages, dies, agreeing)) = common_period(&latencies, stripe) {
             let evidence = format!(
                 "written from end to end over and over, {agreeing} of {dies} dies pause every {pages} pages of {}",
                 format_bytes(page_bytes)
@@ -63,21 +63,21 @@ pub(crate) fn find(bench: &mut Bench<'_>, layout: Layout) -> Result<(Finding, Fi
             let confidence = (90.0 * agreeing as f64 / dies as f64).round() / 100.0;
             return Ok((
                 Finding::found(pages * page_bytes, confidence, evidence),
-                figure(&latencies, layout),
+                figure(&latencies, stripe),
             ));
         }
         if wanted == most {
             let why = "written from end to end more than once, the dies show no steady rhythm of pauses";
-            return Ok((Finding::not_determined(why), figure(&latencies, layout)));
+            return Ok((Finding::not_determined(why), figure(&latencies, stripe)));
         }
         wanted = (wanted * 4).min(most);
     }
 }
 
 /// Returns the period in pages that nearly all dies share, the number of dies, and the number of those that agree.
-fn common_period(latencies: &[f64], layout: Layout) -> Option<(u64, usize, usize)> {
-    let dies = (layout.stripe_pages / layout.chunk_pages) as usize;
-    let periods: Vec<Option<usize>> = (0..dies).map(|die| period(&of_die(latencies, layout, die))).collect();
+fn common_period(latencies: &[f64], stripe: PageStripe) -> Option<(u64, usize, usize)> {
+    let dies = (stripe.stripe_pages / stripe.chunk_pages) as usize;
+    let periods: Vec<Option<usize>> = (0..dies).map(|die| period(&of_die(latencies, stripe, die))).collect();
     let mut found: Vec<usize> = periods.iter().flatten().copied().collect();
     found.sort_unstable();
     let middle = *found.get(found.len() / 2)?;
@@ -86,8 +86,8 @@ fn common_period(latencies: &[f64], layout: Layout) -> Option<(u64, usize, usize
 }
 
 /// Returns the latencies of the writes to one die, in order.
-fn of_die(latencies: &[f64], layout: Layout, die: usize) -> Vec<f64> {
-    let (stripe, chunk) = (layout.stripe_pages as usize, layout.chunk_pages as usize);
+fn of_die(latencies: &[f64], stripe: PageStripe, die: usize) -> Vec<f64> {
+    let (stripe, chunk) = (stripe.stripe_pages as usize, stripe.chunk_pages as usize);
     latencies.chunks(stripe).flat_map(|row| row.iter().skip(die * chunk).take(chunk)).copied().collect()
 }
 
@@ -106,8 +106,8 @@ fn period(latencies: &[f64]) -> Option<usize> {
     (period >= 8).then_some(period)
 }
 
-fn figure(latencies: &[f64], layout: Layout) -> Figure {
-    let points = of_die(latencies, layout, 0);
+fn figure(latencies: &[f64], stripe: PageStripe) -> Figure {
+    let points = of_die(latencies, stripe, 0);
     Figure {
         id: "reclaim".into(),
         title: "Writes to one die of a drive written full".into(),
@@ -127,7 +127,7 @@ fn figure(latencies: &[f64], layout: Layout) -> Figure {
 mod tests {
     use super::*;
 
-    const LAYOUT: Layout = Layout { page_bytes: 4096, stripe_pages: 12, chunk_pages: 2 };
+    const STRIPE: PageStripe = PageStripe { page_bytes: 4096, stripe_pages: 12, chunk_pages: 2 };
 
     /// Six dies in chunks of two pages; each erases when it has written 64 pages, out of step with the others.
     fn latencies(pages: usize, missing: usize) -> Vec<f64> {
@@ -142,13 +142,13 @@ mod tests {
 
     #[test]
     fn dies_out_of_step_show_their_block() {
-        assert_eq!(common_period(&latencies(12 * 200, usize::MAX), LAYOUT), Some((64, 6, 6)));
+        assert_eq!(common_period(&latencies(12 * 200, usize::MAX), STRIPE), Some((64, 6, 6)));
     }
 
     #[test]
     fn period_with_an_exception_is_rejected() {
         let pause = (0..2400).find(|&page| latencies(2400, usize::MAX)[page] > 1000.0 && page > 800).unwrap();
-        assert_eq!(common_period(&latencies(2400, pause), LAYOUT), None);
-        assert_eq!(common_period(&vec![300.0; 2400], LAYOUT), None);
+        assert_eq!(common_period(&latencies(2400, pause), STRIPE), None);
+        assert_eq!(common_period(&vec![300.0; 2400], STRIPE), None);
     }
 }

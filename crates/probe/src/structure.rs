@@ -4,7 +4,7 @@ use crate::area::Chunk;
 use crate::array_time::{SMALL_PAGE_BYTES, saves_array_time};
 use crate::chunk;
 use crate::error::Interruption;
-use crate::layout::{Layout, fill_larger_area, one_at_a_time};
+use crate::layout::{ChunkLayout, fill_larger_area, one_at_a_time};
 use crate::mapping::Policy;
 use crate::pattern::confidence;
 use crate::residues::Residues;
@@ -276,7 +276,7 @@ fn find_stripe(
         return Ok(None);
     }
     let area = session.area();
-    let mut layout = Layout::measure(session, area, chunk, page)?;
+    let mut layout = ChunkLayout::measure(session, area, chunk, page)?;
     if layout.is_open()
         && let Some(larger) = fill_larger_area(session, chunk)?
     {
@@ -286,7 +286,7 @@ fn find_stripe(
         }
     }
     layout.note(session);
-    let Layout { stripe, residues, .. } = layout;
+    let ChunkLayout { stripe, residues, .. } = layout;
     session.draw(figures::pair_distance(&stripe));
     if let Some(first) = stripe.first_level {
         let strides = (4 * first.period).clamp(16, 128);
