@@ -2,10 +2,10 @@
 
 use crate::area::MeasuredArea;
 use crate::choice::Choice;
+use crate::drive_state::DriveState;
 use crate::load::Load;
 use crate::measured::{is_stable, is_stable_latency};
 use crate::options::Medium;
-use crate::state::State;
 use flashlane_base::units::{format_bytes, format_rate};
 use flashlane_base::{Duration, requests_needed};
 use flashlane_result::feature::Feature;
@@ -56,7 +56,7 @@ pub(crate) fn reason(load: Load, choice: &Choice, bound: Option<Duration>) -> St
 }
 
 /// States how a point was measured, and where.
-pub(crate) fn conditions(choice: &Choice, measured_area: MeasuredArea, state: State) -> String {
+pub(crate) fn conditions(choice: &Choice, measured_area: MeasuredArea, state: DriveState) -> String {
     let mut text = format!("; confirmed by {} requests over ", choice.measured.requests);
     text += &match (measured_area.filled(), state.name()) {
         (Some(area), _) => {

@@ -85,7 +85,7 @@ fn read_again(
             _ => break measured,
         }
     };
-    let conditions = advice_text::conditions(&choice, measured_area, session.state());
+    let conditions = advice_text::conditions(&choice, measured_area, session.drive_state());
     choice.measured = measured;
     match bound_missed(load, &choice, bound, measured_area, &conditions) {
         Some(advice) => {
@@ -226,7 +226,7 @@ fn report(
 ) -> Option<Recommendation> {
     session.draw(grid.figure());
     let bound = bound(session, grid.load);
-    let mut conditions = advice_text::conditions(choice, measured_area, session.state());
+    let mut conditions = advice_text::conditions(choice, measured_area, session.drive_state());
     if let Some(writes) = &writes {
         conditions += &advice_text::of_writes(
             writes,
@@ -274,7 +274,7 @@ fn recommendation(
         range_bytes_per_s: measured.range_bytes_per_s,
         p99_bound_ns: bound.map(|bound| bound.as_ns() as f64),
         more_may_be_better: choice.deeper_may_be_better || choice.larger_may_be_better,
-        state: session.state().name().into(),
+        state: session.drive_state().name().into(),
         area_bytes: measured_area.filled().map(|area| area.length_bytes),
         command: None,
         writes,
@@ -285,7 +285,7 @@ fn recommendation(
 /// Returns the area for reads: the whole device where it was written before; else a part, which the probe fills.
 fn prepare_read_area(session: &mut Session<'_, '_>) -> Result<MeasuredArea, Interruption> {
     let setup = session.setup();
-    if !setup.may_write || session.state().is_written() {
+    if !setup.may_write || session.drive_state().is_written() {
         return Ok(whole(session));
     }
     let wanted = READ_AREA_BYTES.min(setup.capacity_bytes * 3 / 4) / FILL_BYTES * FILL_BYTES;

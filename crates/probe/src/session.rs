@@ -5,11 +5,11 @@
 
 use crate::area::{Area, PLACE_STEP_BYTES};
 use crate::bench::Bench;
+use crate::drive_state::DriveState;
 use crate::error::Interruption;
 use crate::options::{Budget, Effort, Medium, Progress};
 use crate::repetitions::Repetitions;
 use crate::stage::Stage;
-use crate::state::State;
 use flashlane_base::Duration;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Advice, Finding, Recommendation, Status};
@@ -54,7 +54,7 @@ pub(crate) struct Session<'a, 'p> {
     bench: Bench<'a>,
     setup: Setup,
     area: Area,
-    state: State,
+    drive_state: DriveState,
     repetitions: Repetitions,
     /// The probe has overwritten the whole drive in order.
     is_filled: bool,
@@ -67,17 +67,17 @@ impl<'a, 'p> Session<'a, 'p> {
         bench: Bench<'a>,
         setup: Setup,
         area: Area,
-        state: State,
+        drive_state: DriveState,
         progress: &'p Cell<Progress>,
     ) -> Self {
         let repetitions = Repetitions::new(setup.effort);
         let outcome = Outcome::default();
-        Self { bench, setup, area, state, repetitions, is_filled: false, progress, outcome }
+        Self { bench, setup, area, drive_state, repetitions, is_filled: false, progress, outcome }
     }
 
     /// Ends the session and returns its bench, the state of the drive before the probe, and the results.
-    pub(crate) fn finish(self) -> (Bench<'a>, State, Outcome) {
-        (self.bench, self.state, self.outcome)
+    pub(crate) fn finish(self) -> (Bench<'a>, DriveState, Outcome) {
+        (self.bench, self.drive_state, self.outcome)
     }
 
     pub(crate) fn bench(&mut self) -> &mut Bench<'a> {
@@ -100,12 +100,12 @@ impl<'a, 'p> Session<'a, 'p> {
     }
 
     /// State of the drive before the probe.
-    pub(crate) fn state(&self) -> State {
-        self.state
+    pub(crate) fn drive_state(&self) -> DriveState {
+        self.drive_state
     }
 
-    pub(crate) fn set_state(&mut self, state: State) {
-        self.state = state;
+    pub(crate) fn set_drive_state(&mut self, drive_state: DriveState) {
+        self.drive_state = drive_state;
     }
 
     pub(crate) fn repetitions(&self) -> &Repetitions {

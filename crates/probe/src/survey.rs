@@ -3,11 +3,11 @@
 use crate::advice_text::{self, Findings};
 use crate::area::Area;
 use crate::bench::Bench;
+use crate::drive_state::DriveState;
 use crate::error::Interruption;
 use crate::repetitions::Repetitions;
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Outcome, Session, Setup};
 use crate::stage::Stage;
-use crate::state::State;
 use crate::structure::Structure;
 use crate::{Medium, Options, ProbeError, Progress, destructive, readahead, recommend};
 use flashlane_base::Seed;
@@ -56,13 +56,13 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     };
     let bench = Bench::new(device, options.seed, &mut stop);
     let area = Area { offset_bytes: 0, length_bytes: area_bytes };
-    let state = State { never_written_share: options.never_written_share };
-    let mut session = Session::new(bench, setup, area, state, &progress);
+    let drive_state = DriveState { never_written_share: options.never_written_share };
+    let mut session = Session::new(bench, setup, area, drive_state, &progress);
     let partial = run(&mut session, options.seed).err().map(|interruption| match interruption {
         Interruption::Measuring(Measuring::Stopped) => interruption.to_string(),
         _ => format!("{}: {interruption}", row.name),
     });
-    let (mut bench, state, outcome) = session.finish();
+    let (mut bench, drive_state, outcome) = session.finish();
     let Outcome { stages, mut findings, recommendations, advice, figures, mut warnings } = outcome;
     let requests = bench.requests();
     let elapsed_s = bench.device().now().since(started).as_s_f64();
@@ -76,7 +76,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     let medium = if stages.contains(&Stage::Reads) { options.medium } else { Medium::Drive };
     Ok(ProbeResult {
         schema: PROBE_SCHEMA.into(),
-        device: DeviceRow { never_written_share: state.never_written_share, ..row },
+        device: DeviceRow { never_written_share: drive_state.never_written_share, ..row },
         headline: advice_text::headline(&findings, &recommendations),
         advice: advice_text::advice(&findings, &recommendations, advice, medium),
         findings,
@@ -116,9 +116,9 @@ fn note_early_end(reason: &str, findings: &mut Findings, warnings: &mut Vec<Warn
 fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
     let may_write = session.setup().may_write;
     session.begin_stage(Stage::State);
-    let known_share = session.state().never_written_share;
-    let state = State::measure(session.bench(), seed, known_share)?;
-    session.set_state(state);
+    let known_share = session.drive_state().never_written_share;
+    let state = DriveState::measure(session.bench(), seed, known_share)?;
+    session.set_drive_state(state);
     if !may_write && !can_be_read(session) {
         return Ok(());
     }
@@ -168,7 +168,7 @@ fn can_be_read(session: &mut Session<'_, '_>) -> bool {
         "nothing was written: the layout is whatever earlier writes made it, and mapping, write buffer, \
          interference and link were not looked for",
     );
-    let state = session.state();
+    let state = session.drive_state();
     let share = state.never_written_share;
     if state.is_empty() {
         let share = 100.0 * share.unwrap_or(1.0);

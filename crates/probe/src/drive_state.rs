@@ -15,12 +15,12 @@ const FEW: f64 = 0.01;
 
 /// How much of the device was written before.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct State {
+pub(crate) struct DriveState {
     /// Share that was not, where known.
     pub(crate) never_written_share: Option<f64>,
 }
 
-impl State {
+impl DriveState {
     /// Measures the state by reads at random places; `known_share` is the caller's knowledge.
     pub(crate) fn measure(
         bench: &mut Bench<'_>,
