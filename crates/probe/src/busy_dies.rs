@@ -10,7 +10,7 @@
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
-use crate::dies::{Dies, Fit, Sample};
+use crate::dies::{ChunkPair, Dies, Fit};
 use crate::error::Interruption;
 use crate::mapping::Policy;
 use crate::pattern;
@@ -161,9 +161,9 @@ impl Trial<'_> {
         &mut self,
         bench: &mut Bench<'_>,
         timing: &Timing,
-        samples: &[(Sample, f64)],
+        samples: &[(ChunkPair, f64)],
     ) -> Result<Option<(Dies, Policy)>, Interruption> {
-        let random: Vec<Sample> = samples.iter().map(|(sample, _)| *sample).collect();
+        let random: Vec<ChunkPair> = samples.iter().map(|(sample, _)| *sample).collect();
         let mut aimed = Vec::new();
         while let Some(Fit { dies, policy, rival, .. }) = Dies::fit(&random, &aimed) {
             let Some((other, other_policy)) = rival else {
@@ -245,12 +245,12 @@ impl Trial<'_> {
         bench: &mut Bench<'_>,
         timing: &Timing,
         other: usize,
-    ) -> Result<Option<(Sample, f64)>, Interruption> {
+    ) -> Result<Option<(ChunkPair, f64)>, Interruption> {
         let (by_address, by_turn) = (self.next_chunk(Policy::Lba), self.next_chunk(Policy::WriteOrder));
         let write = Access::write(self.next_page(), self.pages.page_bytes);
         let read = Access::read(self.page_in(bench, other), bench.sector_bytes());
         let took_us = bench.read_beside_write(write, timing.after, read)?.as_us_f64();
-        let sample = Sample { by_address, by_turn, other, is_shared: took_us > timing.late_us };
+        let sample = ChunkPair { by_address, by_turn, other, is_shared: took_us > timing.late_us };
         self.late += usize::from(sample.is_shared);
         Ok((took_us < timing.most_us).then_some((sample, took_us)))
     }

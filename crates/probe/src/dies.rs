@@ -11,14 +11,14 @@ use crate::mapping::Policy;
 /// Two chunks, and whether they share a die. The first is given by its number if places follow from addresses, and if
 /// they follow from the order of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sample {
+pub(crate) struct ChunkPair {
     pub(crate) by_address: usize,
     pub(crate) by_turn: usize,
     pub(crate) other: usize,
     pub(crate) is_shared: bool,
 }
 
-impl Sample {
+impl ChunkPair {
     fn first(&self, policy: Policy) -> usize {
         match policy {
             Policy::Lba => self.by_address,
@@ -96,7 +96,7 @@ impl Dies {
     }
 
     /// Returns the dies and the mapping that explain the samples best, of which those of `random` are of random chunks.
-    pub(crate) fn fit(random: &[Sample], aimed: &[Sample]) -> Option<Fit> {
+    pub(crate) fn fit(random: &[ChunkPair], aimed: &[ChunkPair]) -> Option<Fit> {
         let candidates = Self::candidates(random);
         let all = random.len() + aimed.len();
         let shared = random.iter().chain(aimed).filter(|sample| sample.is_shared).count();
@@ -137,7 +137,7 @@ impl Dies {
     }
 
     /// Returns the patterns that hold for most of the samples that share a die, and for how many, the most first.
-    fn candidates(random: &[Sample]) -> Vec<(Self, Policy, usize)> {
+    fn candidates(random: &[ChunkPair]) -> Vec<(Self, Policy, usize)> {
         let mut candidates = Vec::new();
         for policy in [Policy::Lba, Policy::WriteOrder] {
             let shared: Vec<(usize, usize)> = random
@@ -227,7 +227,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of<'a>(samples: impl Iterator<Item = &'a Sample>, predicts: impl Fn(&Sample) -> bool) -> Self {
+    fn of<'a>(samples: impl Iterator<Item = &'a ChunkPair>, predicts: impl Fn(&ChunkPair) -> bool) -> Self {
         let mut counts = Self::default();
         for sample in samples {
             let (all, shared) = match predicts(sample) {
@@ -262,21 +262,21 @@ mod tests {
     use flashlane_base::Seed;
 
     /// Samples of `chunks` chunks, of which `wrong` of 1000 are wrong.
-    fn samples(dies: Dies, chunks: u64, policy: Policy, wrong: u64) -> Vec<Sample> {
+    fn samples(dies: Dies, chunks: u64, policy: Policy, wrong: u64) -> Vec<ChunkPair> {
         let mut random = Seed(11).source();
         (0..4000)
             .map(|nth| {
                 let (by_address, other) = (random.below(chunks) as usize, random.below(chunks) as usize);
                 let by_turn = chunks as usize + 7 + nth / 3;
-                let sample = Sample { by_address, by_turn, other, is_shared: false };
+                let sample = ChunkPair { by_address, by_turn, other, is_shared: false };
                 let is_wrong = random.below(1000) < wrong;
-                Sample { is_shared: dies.shares(sample.first(policy), other) != is_wrong, ..sample }
+                ChunkPair { is_shared: dies.shares(sample.first(policy), other) != is_wrong, ..sample }
             })
             .collect()
     }
 
     /// Dies that no other number of dies rivals.
-    fn fit(samples: &[Sample]) -> Option<Dies> {
+    fn fit(samples: &[ChunkPair]) -> Option<Dies> {
         Dies::fit(samples, &[]).filter(|fit| fit.rival.is_none()).map(|fit| fit.dies)
     }
 
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(fit(&samples(dies, 1200, Policy::Lba, 500)), None);
         let all = samples(dies, 1200, Policy::Lba, 0)
             .into_iter()
-            .map(|sample| Sample { is_shared: true, ..sample });
+            .map(|sample| ChunkPair { is_shared: true, ..sample });
         assert_eq!(fit(&all.collect::<Vec<_>>()), None);
     }
 }

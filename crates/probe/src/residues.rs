@@ -87,21 +87,21 @@ pub(crate) fn find(
     if reach < 2 || chunk.size_bytes < 2 * sector {
         return Ok(None);
     }
-    let levels = Levels::measure(bench, area, chunk, REFERENCE * repetitions)?;
-    if levels.contrast_us() < ERRORS * levels.same.error.hypot(levels.fast.error) {
+    let pair_times = PairTimes::measure(bench, area, chunk, REFERENCE * repetitions)?;
+    if pair_times.contrast_us() < ERRORS * pair_times.same.error.hypot(pair_times.fast.error) {
         return Ok(None);
     }
     let search = Search { area, chunk, chunks, repetitions };
     let mut row =
         samples(bench, reach, repetitions, |bench, i| pair(bench, area, chunk, i + 1, [sector; 2]))?;
     // All pairs share a die where the period is 1, and none shows what two dies would be.
-    let Some(period) = search.period(bench, &levels, &mut row)?.filter(|&period| period > 1) else {
+    let Some(period) = search.period(bench, &pair_times, &mut row)?.filter(|&period| period > 1) else {
         return Ok(None);
     };
     let value = |i: &usize| row[*i].iter().sum::<f64>();
     let apart = (0..period - 1).min_by(|a, b| value(a).total_cmp(&value(b))).map_or(1, |i| i + 1);
     assert!(apart < period, "a distance of {apart} is told from the period, {period}");
-    let domains = search.domains_twice(bench, period, page.max(sector), &SharedDie::Seen(levels))?;
+    let domains = search.domains_twice(bench, period, page.max(sector), &SharedDie::Seen(pair_times))?;
     Ok(Some(Residues { period, apart, domains }))
 }
 
@@ -112,7 +112,7 @@ impl Domains {
 }
 
 /// Times of pairs of sectors inside a chunk, which share a die, and across its boundaries, which do not.
-struct Levels {
+struct PairTimes {
     same: Point,
     fast: Point,
     /// Halfway between the means of the lower half of the times, and of the lower quarter.
@@ -120,7 +120,7 @@ struct Levels {
     quarter_us: f64,
 }
 
-impl Levels {
+impl PairTimes {
     fn measure(bench: &mut Bench<'_>, area: Area, chunk: &Chunk, count: usize) -> Result<Self, Interruption> {
         let sector = bench.sector_bytes();
         let inside = chunk.size_bytes / sector - 1;
@@ -165,7 +165,7 @@ fn lower(sorted: &[f64], part: usize) -> f64 {
 /// How it is told which residues share a die.
 enum SharedDie {
     Known(Dies),
-    Seen(Levels),
+    Seen(PairTimes),
 }
 
 struct Search<'a> {
@@ -181,20 +181,20 @@ impl Search<'_> {
     fn period(
         &self,
         bench: &mut Bench<'_>,
-        levels: &Levels,
+        pair_times: &PairTimes,
         row: &mut [Vec<f64>],
     ) -> Result<Option<usize>, Interruption> {
         let mut tested = 0;
         for (i, times) in row.iter_mut().enumerate() {
             times.sort_unstable_by(f64::total_cmp);
-            if lower(times, 2) < levels.half_us {
+            if lower(times, 2) < pair_times.half_us {
                 continue;
             }
             tested += 1;
             if tested > CANDIDATES_MAX {
                 return Ok(None);
             }
-            if self.collides(bench, levels, i + 1)? && self.collides(bench, levels, 2 * (i + 1))? {
+            if self.collides(bench, pair_times, i + 1)? && self.collides(bench, pair_times, 2 * (i + 1))? {
                 return Ok(Some(i + 1));
             }
         }
@@ -204,7 +204,7 @@ impl Search<'_> {
     fn collides(
         &self,
         bench: &mut Bench<'_>,
-        levels: &Levels,
+        pair_times: &PairTimes,
         distance: usize,
     ) -> Result<bool, Interruption> {
         let sector = bench.sector_bytes();
@@ -213,7 +213,7 @@ impl Search<'_> {
             times.push(pair(bench, self.area, self.chunk, distance, [sector; 2])?);
         }
         let pairs = point(&mut times);
-        Ok(lower(&times, 4) > levels.quarter_us && levels.is_same(pairs))
+        Ok(lower(&times, 4) > pair_times.quarter_us && pair_times.is_same(pairs))
     }
 
     /// Returns the channels where they are the same seen from two bases.
@@ -245,7 +245,7 @@ impl Search<'_> {
         // Residues on the base's die, and the others.
         let (die, others): (Vec<usize>, Vec<usize>) = (1..period).partition(|&residue| match shared_die {
             SharedDie::Known(dies) => dies.shares(base, base + residue),
-            SharedDie::Seen(levels) => levels.is_same(small[residue - 1]),
+            SharedDie::Seen(pair_times) => pair_times.is_same(small[residue - 1]),
         });
         let planes = die.len() + 1;
         if !period.is_multiple_of(planes) {
@@ -258,10 +258,10 @@ impl Search<'_> {
             if let Some(pattern) = Pattern::fit(period, &points, &die) {
                 let is_told = match shared_die {
                     SharedDie::Known(_) => true,
-                    SharedDie::Seen(levels) => others
+                    SharedDie::Seen(pair_times) => others
                         .iter()
                         .filter(|residue| pattern.shares(**residue))
-                        .all(|residue| levels.is_apart(small[residue - 1])),
+                        .all(|residue| pair_times.is_apart(small[residue - 1])),
                 };
                 return Ok(Some(Domains {
                     degree: pattern.channels,

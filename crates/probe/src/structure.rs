@@ -11,7 +11,7 @@ use crate::residues::Residues;
 use crate::session::{FILL_BYTES, Session};
 use crate::stage::Stage;
 use crate::stripe::Stripe;
-use crate::write_rows::{self, Known};
+use crate::write_rows::{self, KnownFromReads};
 use crate::{figures, stride};
 use flashlane_base::units::format_bytes;
 use flashlane_result::feature::Feature;
@@ -201,7 +201,7 @@ fn find_by_writes(
         return Ok(ByWrites::NotTried);
     }
     let area = session.area();
-    let known = Known { page_bytes, chunk, keeps_chunk: certain.is_some(), fill_bytes: FILL_BYTES };
+    let known = KnownFromReads { page_bytes, chunk, keeps_chunk: certain.is_some(), fill_bytes: FILL_BYTES };
     let rows = write_rows::find(session.bench(), area, known)?;
     let page = rows.as_ref().map(|rows| rows.page_bytes);
     if let Some(certain) = certain {

@@ -62,7 +62,7 @@ pub(crate) struct WriteRows {
 
 /// What is known of the drive from reads, and the requests that fill the area.
 #[derive(Clone, Copy)]
-pub(crate) struct Known<'a> {
+pub(crate) struct KnownFromReads<'a> {
     pub(crate) page_bytes: Option<u64>,
     pub(crate) chunk: Option<&'a Chunk>,
     /// Whether that chunk is certain: the area is filled in its phase, whatever chunk the writes show.
@@ -75,7 +75,7 @@ pub(crate) struct Known<'a> {
 pub(crate) fn find(
     bench: &mut Bench<'_>,
     area: Area,
-    known: Known<'_>,
+    known: KnownFromReads<'_>,
 ) -> Result<Option<WriteRows>, Interruption> {
     let mut writer = Writer { area, page_bytes: 0, turn: 0 };
     let found = match known.page_bytes {
@@ -85,9 +85,9 @@ pub(crate) fn find(
     let mut rows = None;
     if let Some(page_bytes) = found {
         writer.page_bytes = page_bytes;
-        let levels = Levels::measure(bench, &mut writer)?;
-        let chunk = match levels {
-            Some(levels) => measure(bench, &mut writer, levels)?,
+        let write_times = WriteTimes::measure(bench, &mut writer)?;
+        let chunk = match write_times {
+            Some(write_times) => measure(bench, &mut writer, write_times)?,
             None => None,
         };
         writer.align(bench, known, chunk.as_ref())?;
@@ -211,12 +211,12 @@ impl Writer {
     fn align(
         &mut self,
         bench: &mut Bench<'_>,
-        known: Known<'_>,
-        found: Option<&Found>,
+        known: KnownFromReads<'_>,
+        found: Option<&FoundChunks>,
     ) -> Result<(), Interruption> {
         let pages = |bytes: u64| bytes / self.page_bytes;
         let (period, phase) = match (found, known.chunk) {
-            (Some(Found { ends, policy: Some(Policy::WriteOrder), .. }), _) if !known.keeps_chunk => {
+            (Some(FoundChunks { ends, policy: Some(Policy::WriteOrder), .. }), _) if !known.keeps_chunk => {
                 (ends.period, ends.phase)
             }
             (_, Some(chunk)) if chunk.size_bytes.is_multiple_of(self.page_bytes) => {
@@ -240,13 +240,13 @@ impl Writer {
 }
 
 /// Time of one write, and limits of the time on the bus of a page and of a program, in microseconds.
-struct Levels {
+struct WriteTimes {
     single: Spread,
     most_bus_us: f64,
     least_program_us: f64,
 }
 
-impl Levels {
+impl WriteTimes {
     fn measure(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<Self>, Interruption> {
         let mut times = Vec::new();
         for _ in 0..REFERENCE {
@@ -304,7 +304,7 @@ impl Spread {
 
 /// A request of two pages.
 #[derive(Clone, Copy)]
-struct Sample {
+struct TwoPageWrite {
     /// Number of its second page in the area.
     address: u64,
     /// Number of its second page in the order of writes.
@@ -313,7 +313,7 @@ struct Sample {
 }
 
 /// Ends of chunks and the mapping.
-struct Found {
+struct FoundChunks {
     ends: Ends,
     policy: Option<Policy>,
     contrast_us: f64,
@@ -324,8 +324,8 @@ struct Found {
 fn measure(
     bench: &mut Bench<'_>,
     writer: &mut Writer,
-    levels: Levels,
-) -> Result<Option<Found>, Interruption> {
+    write_times: WriteTimes,
+) -> Result<Option<FoundChunks>, Interruption> {
     let (pages, start) = (writer.row_pages(), writer.turn);
     // Turns less addresses are further by this number in the second row, and by twice this number and one in the third. The
     // two have no common divisor, so no period is shared by addresses and turns.
@@ -338,14 +338,14 @@ fn measure(
         for pair in 0..pages / 2 - 1 {
             let (address, turn) = (first + 2 * pair + 1, writer.turn + 1);
             let took_us = writer.write(bench, address - 1, 2)?;
-            samples.push(Sample { address, turn, took_us });
+            samples.push(TwoPageWrite { address, turn, took_us });
         }
     }
     assert!(samples.iter().all(|sample| sample.address <= pages), "rows end before the pages between them");
-    Ok(found(&samples, &levels))
+    Ok(found(&samples, &write_times))
 }
 
-impl Found {
+impl FoundChunks {
     /// Returns the boundaries of the area when it is filled again, and the mapping.
     fn boundaries(self, page_bytes: u64) -> (Chunk, Option<Policy>) {
         let phase_pages = match self.policy {
@@ -363,39 +363,44 @@ impl Found {
     }
 }
 
-fn found(samples: &[Sample], levels: &Levels) -> Option<Found> {
-    if all_are_parallel(samples, levels) {
+fn found(samples: &[TwoPageWrite], write_times: &WriteTimes) -> Option<FoundChunks> {
+    if all_are_parallel(samples, write_times) {
         let ends = Ends { period: 1, phase: 0, seen: samples.len() };
-        return Some(Found { ends, policy: None, contrast_us: levels.least_program_us, clarity: 1.0 });
+        return Some(FoundChunks {
+            ends,
+            policy: None,
+            contrast_us: write_times.least_program_us,
+            clarity: 1.0,
+        });
     }
-    classify(samples, levels)?.found()
+    classify(samples, write_times)?.found()
 }
 
 /// Returns whether no request waited for a second program, where that would have been seen.
-fn all_are_parallel(samples: &[Sample], levels: &Levels) -> bool {
-    let single = levels.single;
-    let most = levels.most_bus_us + single.least_difference();
+fn all_are_parallel(samples: &[TwoPageWrite], write_times: &WriteTimes) -> bool {
+    let single = write_times.single;
+    let most = write_times.most_bus_us + single.least_difference();
     let parallel = samples.iter().filter(|sample| sample.took_us < single.value + most).count();
-    most < PARALLEL * levels.least_program_us && parallel as f64 >= (1.0 - HIDDEN) * samples.len() as f64
+    most < PARALLEL * write_times.least_program_us && parallel as f64 >= (1.0 - HIDDEN) * samples.len() as f64
 }
 
 /// Requests that waited for one die, and those that did not.
 struct Rows {
-    slow: Vec<Sample>,
-    fast: Vec<Sample>,
+    slow: Vec<TwoPageWrite>,
+    fast: Vec<TwoPageWrite>,
     slow_us: f64,
 }
 
 /// Tells requests apart; `None` where ends of chunks between two dies of a channel would not be seen.
-fn classify(samples: &[Sample], levels: &Levels) -> Option<Rows> {
-    let single = levels.single;
+fn classify(samples: &[TwoPageWrite], write_times: &WriteTimes) -> Option<Rows> {
+    let single = write_times.single;
     let mut times: Vec<f64> = samples.iter().map(|sample| sample.took_us).collect();
     times.sort_unstable_by(f64::total_cmp);
     let slow_us = *times.get(times.len() * 3 / 4)?;
     let least = (DEVIATIONS * std::f64::consts::SQRT_2 * single.sigma).max(SHARE * slow_us);
     let is_serial = slow_us > RATIO_MIN * single.value && slow_us < RATIO_MAX * single.value;
     // On two dies of a channel only the program is saved, and no time on the bus.
-    if !is_serial || slow_us - single.value - levels.most_bus_us < least {
+    if !is_serial || slow_us - single.value - write_times.most_bus_us < least {
         return None;
     }
     let mut rows = Rows { slow: Vec::new(), fast: Vec::new(), slow_us };
@@ -410,7 +415,7 @@ fn classify(samples: &[Sample], levels: &Levels) -> Option<Rows> {
 }
 
 impl Rows {
-    fn found(&self) -> Option<Found> {
+    fn found(&self) -> Option<FoundChunks> {
         let by_address = self.ends(|sample| sample.address);
         let by_turn = self.ends(|sample| sample.turn);
         let (ends, policy) = match (by_address, by_turn) {
@@ -422,19 +427,19 @@ impl Rows {
         let contrast_us = self.slow_us - fast.iter().sum::<f64>() / fast.len() as f64;
         let slowest = fast.iter().copied().fold(0.0, f64::max);
         let clarity = ((self.slow_us - slowest) / contrast_us).clamp(0.0, 1.0);
-        Some(Found { ends, policy, contrast_us, clarity })
+        Some(FoundChunks { ends, policy, contrast_us, clarity })
     }
 
     /// Returns the distance of the fast requests by a key, if all lie a whole number of distances apart, and nearly no slow
     /// one does.
-    fn ends(&self, key: impl Fn(&Sample) -> u64) -> Option<Ends> {
+    fn ends(&self, key: impl Fn(&TwoPageWrite) -> u64) -> Option<Ends> {
         let fast: Vec<u64> = self.fast.iter().map(&key).collect();
         let first = *fast.first()?;
         let period = fast.iter().map(|other| other.abs_diff(first)).fold(0, gcd_u64);
         if period < 2 {
             return None;
         }
-        let of = |samples: &[Sample], period: u64| {
+        let of = |samples: &[TwoPageWrite], period: u64| {
             let mut keys: Vec<u64> =
                 samples.iter().map(&key).filter(|key| key % period == first % period).collect();
             keys.sort_unstable();
@@ -478,7 +483,7 @@ mod tests {
     use super::*;
 
     /// Three rows over chunks of `period` pages; a program takes 500 µs, a page 20 µs on the bus.
-    fn rows(period: u64, policy: Policy, varies: f64) -> Option<Found> {
+    fn rows(period: u64, policy: Policy, varies: f64) -> Option<FoundChunks> {
         let (pages, further) = (256, 258);
         let mut samples = Vec::new();
         for (first, begins) in [(0, 0), (1, further + 1), (0, 2 * further + 1)] {
@@ -487,11 +492,11 @@ mod tests {
                 let key = if policy == Policy::Lba { address } else { turn };
                 let wobble = varies * [0.4, -0.9, 0.1, 1.0, -0.6][(turn * turn % 5) as usize];
                 let took_us = 530.0 + wobble + if key % period == 1 % period { 20.0 } else { 520.0 };
-                samples.push(Sample { address, turn, took_us });
+                samples.push(TwoPageWrite { address, turn, took_us });
             }
         }
         let single = Spread { value: 530.0, sigma: 0.4 * varies };
-        found(&samples, &Levels { single, most_bus_us: 25.0, least_program_us: 450.0 })
+        found(&samples, &WriteTimes { single, most_bus_us: 25.0, least_program_us: 450.0 })
     }
 
     #[test]
@@ -521,15 +526,19 @@ mod tests {
     #[test]
     fn programs_that_noise_or_the_bus_hides_show_no_chunk() {
         assert!(rows(12, Policy::Lba, 300.0).is_none());
-        let samples: Vec<Sample> = (0..96)
-            .map(|turn| Sample { address: turn, turn, took_us: if turn % 12 == 0 { 530.0 } else { 780.0 } })
+        let samples: Vec<TwoPageWrite> = (0..96)
+            .map(|turn| TwoPageWrite {
+                address: turn,
+                turn,
+                took_us: if turn % 12 == 0 { 530.0 } else { 780.0 },
+            })
             .collect();
-        let levels = |most_bus_us| Levels {
+        let write_times = |most_bus_us| WriteTimes {
             single: Spread { value: 500.0, sigma: 1.0 },
             most_bus_us,
             least_program_us: 300.0,
         };
-        assert!(classify(&samples, &levels(25.0)).is_some());
-        assert!(classify(&samples, &levels(270.0)).is_none(), "with cache mode the bus hides programs");
+        assert!(classify(&samples, &write_times(25.0)).is_some());
+        assert!(classify(&samples, &write_times(270.0)).is_none(), "with cache mode the bus hides programs");
     }
 }

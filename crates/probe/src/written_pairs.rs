@@ -8,7 +8,7 @@
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::channels::{self, Channels, Pair};
-use crate::dies::{Dies, Sample};
+use crate::dies::{ChunkPair, Dies};
 use crate::error::Interruption;
 use crate::mapping::Neighbours;
 use crate::pattern;
@@ -50,12 +50,12 @@ pub(crate) fn find(
     let Some(rewritten) = Rewritten::new(bench, area, chunk, page_bytes).filter(|_| is_possible) else {
         return Ok(None);
     };
-    let Some(levels) = Levels::measure(bench, area, chunk, page_bytes)? else { return Ok(None) };
+    let Some(step) = PairStep::measure(bench, area, chunk, page_bytes)? else { return Ok(None) };
     let mut pages = Pages { rewritten, pairs: Vec::new() };
     let mut found = None;
     for least in PAGES_MIN {
         pages.overwrite(bench, least)?;
-        found = pages.find(bench, &levels)?;
+        found = pages.find(bench, &step)?;
         if found.is_some() {
             break;
         }
@@ -65,7 +65,7 @@ pub(crate) fn find(
 }
 
 /// How one read across two pages of a chunk differs from one across two chunks.
-struct Levels {
+struct PairStep {
     step_us: f64,
     /// Pairs on one die take longer than this: as long as those in a chunk, but for noise.
     slow_us: f64,
@@ -73,7 +73,7 @@ struct Levels {
     reads: usize,
 }
 
-impl Levels {
+impl PairStep {
     fn measure(
         bench: &mut Bench<'_>,
         area: Area,
@@ -135,16 +135,16 @@ impl Pages<'_> {
         Ok(())
     }
 
-    fn find(&self, bench: &mut Bench<'_>, levels: &Levels) -> Result<Option<WrittenPairs>, Interruption> {
+    fn find(&self, bench: &mut Bench<'_>, step: &PairStep) -> Result<Option<WrittenPairs>, Interruption> {
         let sector = bench.sector_bytes();
-        let small = self.read(bench, [sector; 2], levels.reads)?;
-        let sample = |pair: &Pair| Sample {
+        let small = self.read(bench, [sector; 2], step.reads)?;
+        let sample = |pair: &Pair| ChunkPair {
             by_address: pair.one,
             by_turn: pair.one,
             other: pair.other,
-            is_shared: pair.took_us > levels.slow_us,
+            is_shared: pair.took_us > step.slow_us,
         };
-        let samples: Vec<Sample> = small.iter().map(sample).collect();
+        let samples: Vec<ChunkPair> = small.iter().map(sample).collect();
         let Some(fit) = Dies::fit(&samples, &[]).filter(|fit| fit.rival.is_none() && fit.is_exact()) else {
             return Ok(None);
         };
@@ -163,7 +163,7 @@ impl Pages<'_> {
                 break;
             }
         }
-        Ok(Some(WrittenPairs { dies, step_us: levels.step_us, channels: found }))
+        Ok(Some(WrittenPairs { dies, step_us: step.step_us, channels: found }))
     }
 
     /// Reads the end of the first page of each pair and the start of the second in one request, several times.
