@@ -25,13 +25,13 @@ const FEATURES: [Feature; 7] = [
 ];
 
 /// Reports the features as not determined on a drive that must not be written.
-pub(crate) fn skip(session: &mut Session<'_, '_>) {
+pub(crate) fn skip_stages(session: &mut Session<'_, '_>) {
     let why = "it can only be seen by writing, and the drive was opened for reading";
     session.note_not_determined(&FEATURES, why);
 }
 
 /// Runs the stages and reports their findings and figures.
-pub(crate) fn find(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
+pub(crate) fn run_stages(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
     let page_or_usual = structure.page_or_usual(session.bench().sector_bytes());
     session.begin_stage(Stage::Mapping);
     session.in_time(&[Feature::MappingPolicy], |session| find_mapping(session, structure))?;
@@ -40,7 +40,7 @@ pub(crate) fn find(session: &mut Session<'_, '_>, structure: &Structure) -> Resu
     session.in_time(&features, find_link)?;
     session.begin_stage(Stage::WriteBuffer);
     let area = session.area();
-    let most = if session.setup().effort == Effort::Quick { 2048 } else { 32768 };
+    let most = if session.settings().effort == Effort::Quick { 2048 } else { 32768 };
     let most = most.min((area.length_bytes / page_or_usual) as usize);
     session.in_time(&[Feature::WriteBuffer], |session| {
         let (finding, figure) =
@@ -174,7 +174,7 @@ fn mapping_finding(
 
 /// Measures the link by reads of trimmed space, and fills that space again.
 fn find_link(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
-    let why = match session.setup().medium {
+    let why = match session.settings().medium {
         Medium::Drive => {
             let area = session.area();
             let length_bytes = area.length_bytes / 4 / FILL_BYTES * FILL_BYTES;
@@ -200,7 +200,7 @@ fn note_link(session: &mut Session<'_, '_>, link: Link) {
 
 fn find_reclaim_unit(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
     let finding = match (&structure.chunk, structure.page_bytes, structure.die_period()) {
-        _ if session.setup().effort != Effort::Full => Finding::not_determined(
+        _ if session.settings().effort != Effort::Full => Finding::not_determined(
             "the whole drive has to be written more than once for it: probe with --full",
         ),
         (Some(chunk), Some(page_bytes), Some(period)) => {

@@ -31,10 +31,10 @@ pub(crate) fn fill_larger_area(
     session: &mut Session<'_, '_>,
     chunk: &Chunk,
 ) -> Result<Option<Area>, Interruption> {
-    let (area, capacity_bytes) = (session.area(), session.setup().capacity_bytes);
+    let (area, capacity_bytes) = (session.area(), session.settings().capacity_bytes);
     let wanted = (capacity_bytes * 3 / 4).min(CHUNKS_MAX * chunk.size_bytes).min(AREA_BYTES_MAX);
     let length_bytes = wanted / AREA_UNIT_BYTES * AREA_UNIT_BYTES;
-    if !session.setup().may_write || length_bytes < 2 * area.length_bytes {
+    if !session.settings().may_write || length_bytes < 2 * area.length_bytes {
         return Ok(None);
     }
     let behind = area.offset_bytes + area.length_bytes;
@@ -49,7 +49,7 @@ pub(crate) fn one_at_a_time(
     page: Option<u64>,
 ) -> Result<(Finding, Finding), Interruption> {
     let area = session.area();
-    let found = match page.filter(|_| session.setup().may_write) {
+    let found = match page.filter(|_| session.settings().may_write) {
         Some(page) => written_pairs::find(session.bench(), area, chunk, page, FILL_BYTES)?,
         None => None,
     };
@@ -183,7 +183,7 @@ impl ChunkLayout {
         chunk: &Chunk,
         page: Option<u64>,
     ) -> Result<(), Interruption> {
-        let written_page = page.filter(|_| session.setup().may_write && self.busy != Seen::Nothing);
+        let written_page = page.filter(|_| session.settings().may_write && self.busy != Seen::Nothing);
         if let Some(page) = written_page {
             self.busy = busy_dies::find(session.bench(), area, chunk, page, FILL_BYTES)?;
         }

@@ -28,7 +28,7 @@ const READ_CHOICES_MAX: usize = 4;
 pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
     let measured_area = prepare_read_area(session)?;
     let area = measured_area.area();
-    let (bytes_each, budget) = (bytes_each(session), session.setup().budget);
+    let (bytes_each, budget) = (bytes_each(session), session.settings().budget);
     let mut random_read = None;
     for load in [Load::RandomRead, Load::Scan] {
         let lead_in_bytes = if load == Load::Scan { 4 << 20 } else { 0 };
@@ -42,7 +42,7 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
             Ok(first.repeated(&confirm::again(bench, load, area, budget, cell)?))
         };
         // The request size of a scan suits the drive, whatever that of random requests.
-        let request_bytes = session.setup().request_bytes.filter(|_| load != Load::Scan);
+        let request_bytes = session.settings().request_bytes.filter(|_| load != Load::Scan);
         let mut grid =
             measure_grid(session, load, TestArea { area, bytes_each, lead_in_bytes }, request_bytes)?;
         let choice = choose(session, &mut grid, &mut confirm)?;
@@ -66,7 +66,7 @@ fn read_again(
     mut choice: Choice,
     measured_area: MeasuredArea,
 ) -> Result<(), Interruption> {
-    let (load, budget) = (Load::RandomRead, session.setup().budget);
+    let (load, budget) = (Load::RandomRead, session.settings().budget);
     let area = measured_area.area();
     let bound = bound(session, load);
     let mut confirm =
@@ -109,11 +109,11 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
         Status::NotDetermined => None,
     });
     let stale_bytes = session.bench().changed().stale_bytes(page_bytes);
-    let setup = session.setup();
+    let settings = session.settings();
     let mut history = WriteHistory {
-        effort: setup.effort,
-        has_bound: setup.p99.is_some(),
-        budget: setup.budget,
+        effort: settings.effort,
+        has_bound: settings.p99.is_some(),
+        budget: settings.budget,
         page_bytes,
         buffer_bytes,
         stale_bytes,
@@ -167,7 +167,7 @@ fn is_late(measured: &Measured, bound: Option<Duration>) -> bool {
 /// Warns that random writes reach the whole drive, unless it maps by address.
 fn warn_of_random_writes(session: &mut Session<'_, '_>) {
     let mapping = session.finding(Feature::MappingPolicy).and_then(Finding::word);
-    if mapping == Some(Policy::Lba.name()) || session.setup().medium != Medium::Drive {
+    if mapping == Some(Policy::Lba.name()) || session.settings().medium != Medium::Drive {
         return;
     }
     session.warn_of_changed_layout(
@@ -182,7 +182,7 @@ fn choose_write(
     test_area: TestArea,
     history: &mut WriteHistory,
 ) -> Result<(Grid, Choice), Interruption> {
-    let request_bytes = session.setup().request_bytes;
+    let request_bytes = session.settings().request_bytes;
     let mut grid = measure_grid(session, Load::RandomWrite, test_area, request_bytes)?;
     grid.written.iter().for_each(|(&size, &bytes)| history.add(size, bytes));
     let mut confirm = |bench: &mut Bench<'_>, cell: &GridCell| writes::once(bench, history, cell);
@@ -196,13 +196,13 @@ fn measure_grid(
     test_area: TestArea,
     request_bytes: Option<u64>,
 ) -> Result<Grid, Interruption> {
-    let time = session.setup().budget.cell;
+    let time = session.settings().budget.cell;
     Grid::measure(session.bench(), load, test_area, request_bytes, time)
 }
 
 /// The bound on the 99th percentile of a load; scans have none.
 fn bound(session: &Session<'_, '_>, load: Load) -> Option<Duration> {
-    session.setup().p99.filter(|_| load != Load::Scan)
+    session.settings().p99.filter(|_| load != Load::Scan)
 }
 
 fn choose(
@@ -231,7 +231,7 @@ fn report(
         conditions += &advice_text::of_writes(
             writes,
             choice.measured.bandwidth_bytes_per_s,
-            session.setup().capacity_bytes,
+            session.settings().capacity_bytes,
         );
     }
     match bound_missed(grid.load, choice, bound, measured_area, &conditions) {
@@ -284,11 +284,11 @@ fn recommendation(
 
 /// Returns the area for reads: the whole device where it was written before; else a part, which the probe fills.
 fn prepare_read_area(session: &mut Session<'_, '_>) -> Result<MeasuredArea, Interruption> {
-    let setup = session.setup();
-    if !setup.may_write || session.drive_state().is_written() {
+    let settings = session.settings();
+    if !settings.may_write || session.drive_state().is_written() {
         return Ok(whole(session));
     }
-    let wanted = READ_AREA_BYTES.min(setup.capacity_bytes * 3 / 4) / FILL_BYTES * FILL_BYTES;
+    let wanted = READ_AREA_BYTES.min(settings.capacity_bytes * 3 / 4) / FILL_BYTES * FILL_BYTES;
     let length_bytes = wanted.max(session.area().length_bytes);
     // The part that was filled before is written again: a drive's cache holds what earlier experiments read there, which
     // random reads would find.
@@ -297,9 +297,9 @@ fn prepare_read_area(session: &mut Session<'_, '_>) -> Result<MeasuredArea, Inte
 }
 
 fn whole(session: &Session<'_, '_>) -> MeasuredArea {
-    MeasuredArea::Whole { capacity_bytes: session.setup().capacity_bytes }
+    MeasuredArea::Whole { capacity_bytes: session.settings().capacity_bytes }
 }
 
 fn bytes_each(session: &Session<'_, '_>) -> u64 {
-    if session.setup().effort == Effort::Quick { 4 << 20 } else { 16 << 20 }
+    if session.settings().effort == Effort::Quick { 4 << 20 } else { 16 << 20 }
 }

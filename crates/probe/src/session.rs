@@ -25,7 +25,7 @@ const _: () = assert!(AREA_UNIT_BYTES.is_multiple_of(FILL_BYTES), "fills cover t
 
 /// Settings of a probe, fixed from its start.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Setup {
+pub(crate) struct ProbeSettings {
     pub(crate) effort: Effort,
     pub(crate) budget: Budget,
     pub(crate) medium: Medium,
@@ -41,7 +41,7 @@ pub(crate) struct Setup {
 
 /// Results of a probe so far.
 #[derive(Default)]
-pub(crate) struct Outcome {
+pub(crate) struct SessionResults {
     pub(crate) stages: Vec<Stage>,
     pub(crate) findings: BTreeMap<Feature, Finding>,
     pub(crate) recommendations: BTreeMap<String, Recommendation>,
@@ -52,40 +52,40 @@ pub(crate) struct Outcome {
 
 pub(crate) struct Session<'a, 'p> {
     bench: Bench<'a>,
-    setup: Setup,
+    settings: ProbeSettings,
     area: Area,
     drive_state: DriveState,
     repetitions: Repetitions,
     /// The probe has overwritten the whole drive in order.
     is_filled: bool,
     progress: &'p Cell<Progress>,
-    outcome: Outcome,
+    results: SessionResults,
 }
 
 impl<'a, 'p> Session<'a, 'p> {
     pub(crate) fn new(
         bench: Bench<'a>,
-        setup: Setup,
+        settings: ProbeSettings,
         area: Area,
         drive_state: DriveState,
         progress: &'p Cell<Progress>,
     ) -> Self {
-        let repetitions = Repetitions::new(setup.effort);
-        let outcome = Outcome::default();
-        Self { bench, setup, area, drive_state, repetitions, is_filled: false, progress, outcome }
+        let repetitions = Repetitions::new(settings.effort);
+        let results = SessionResults::default();
+        Self { bench, settings, area, drive_state, repetitions, is_filled: false, progress, results }
     }
 
     /// Ends the session and returns its bench, the state of the drive before the probe, and the results.
-    pub(crate) fn finish(self) -> (Bench<'a>, DriveState, Outcome) {
-        (self.bench, self.drive_state, self.outcome)
+    pub(crate) fn finish(self) -> (Bench<'a>, DriveState, SessionResults) {
+        (self.bench, self.drive_state, self.results)
     }
 
     pub(crate) fn bench(&mut self) -> &mut Bench<'a> {
         &mut self.bench
     }
 
-    pub(crate) fn setup(&self) -> Setup {
-        self.setup
+    pub(crate) fn settings(&self) -> ProbeSettings {
+        self.settings
     }
 
     /// The area in which structure is looked for. A probe that may write fills it in order first, and again after experiments
@@ -127,9 +127,9 @@ impl<'a, 'p> Session<'a, 'p> {
 
     pub(crate) fn begin_stage(&mut self, stage: Stage) {
         self.progress.set(Progress { stage: stage.name(), share: stage.share() });
-        let time = stage.is_timed().then_some(self.setup.budget.stage);
-        self.bench.begin_stage(self.outcome.stages.len() as u32, time);
-        self.outcome.stages.push(stage);
+        let time = stage.is_timed().then_some(self.settings.budget.stage);
+        self.bench.begin_stage(self.results.stages.len() as u32, time);
+        self.results.stages.push(stage);
     }
 
     /// Runs an experiment. Where the stage's time ends first, reports its features as not determined and returns
@@ -142,8 +142,8 @@ impl<'a, 'p> Session<'a, 'p> {
         match experiment(self) {
             Err(Interruption::OutOfTime) => {
                 for feature in features {
-                    let time = self.setup.budget.stage;
-                    self.outcome.findings.entry(*feature).or_insert_with(|| {
+                    let time = self.settings.budget.stage;
+                    self.results.findings.entry(*feature).or_insert_with(|| {
                         Finding::not_determined(format!(
                             "not decided within the {time} of its stage, as it takes more samples: --full takes longer"
                         ))
@@ -157,7 +157,7 @@ impl<'a, 'p> Session<'a, 'p> {
 
     pub(crate) fn note(&mut self, feature: Feature, finding: Finding) {
         debug_assert!(finding.status != Status::Found || finding.value.is_some());
-        self.outcome.findings.insert(feature, finding);
+        self.results.findings.insert(feature, finding);
     }
 
     /// Reports features as not determined, all for the same reason.
@@ -168,33 +168,33 @@ impl<'a, 'p> Session<'a, 'p> {
     }
 
     pub(crate) fn finding(&self, feature: Feature) -> Option<&Finding> {
-        self.outcome.findings.get(&feature)
+        self.results.findings.get(&feature)
     }
 
     pub(crate) fn draw(&mut self, figure: Figure) {
-        self.outcome.figures.push(figure);
+        self.results.figures.push(figure);
     }
 
     pub(crate) fn advise(&mut self, advice: Advice) {
-        self.outcome.advice.push(advice);
+        self.results.advice.push(advice);
     }
 
     pub(crate) fn recommend(&mut self, load: &str, recommendation: Recommendation) {
-        self.outcome.recommendations.insert(load.into(), recommendation);
+        self.results.recommendations.insert(load.into(), recommendation);
     }
 
     /// Takes a recommendation back, of which further measurements do not hold.
     pub(crate) fn withdraw(&mut self, load: &str) {
-        self.outcome.recommendations.remove(load);
+        self.results.recommendations.remove(load);
     }
 
     pub(crate) fn warn(&mut self, code: impl Into<WarningCode>, message: &str) {
-        self.outcome.warnings.push(Warning::new(code, message));
+        self.results.warnings.push(Warning::new(code, message));
     }
 
     /// Warns that the probe changed the order of the drive's pages. Replaces an earlier warning of this kind.
     pub(crate) fn warn_of_changed_layout(&mut self, message: &str) {
-        self.outcome.warnings.retain(|warning| warning.code != WarningCode::LayoutChanged);
+        self.results.warnings.retain(|warning| warning.code != WarningCode::LayoutChanged);
         self.warn(WarningCode::LayoutChanged, message);
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Structure {
 
 impl Structure {
     /// Runs the stages and reports their findings and figures.
-    pub(crate) fn find(session: &mut Session<'_, '_>) -> Result<Self, Interruption> {
+    pub(crate) fn run_stages(session: &mut Session<'_, '_>) -> Result<Self, Interruption> {
         session.begin_stage(Stage::Chunk);
         let found = session.in_time(&[Feature::ChunkSize], find_chunk)?.flatten();
         let (chunk, page_bytes) = found.map_or((None, None), |(chunk, page)| (Some(chunk), page));
@@ -197,7 +197,7 @@ fn find_by_writes(
     page_bytes: Option<u64>,
 ) -> Result<ByWrites, Interruption> {
     let certain = chunk.filter(|_| session.bench().sector_bytes() < SMALL_PAGE_BYTES);
-    if !session.setup().may_write || (certain.is_some() && page_bytes.is_some()) {
+    if !session.settings().may_write || (certain.is_some() && page_bytes.is_some()) {
         return Ok(ByWrites::NotTried);
     }
     let area = session.area();

@@ -6,7 +6,7 @@ use crate::bench::Bench;
 use crate::drive_state::DriveState;
 use crate::error::Interruption;
 use crate::repetitions::Repetitions;
-use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Outcome, Session, Setup};
+use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, ProbeSettings, Session, SessionResults};
 use crate::stage::Stage;
 use crate::structure::Structure;
 use crate::{Medium, Options, ProbeError, Progress, destructive, readahead, recommend};
@@ -44,7 +44,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     let progress = std::cell::Cell::new(Progress { stage: "", share: 0.0 });
     let mut stop =
         || options.watch.as_mut().is_some_and(|watch| watch(&progress.get()) == ControlFlow::Break(()));
-    let setup = Setup {
+    let settings = ProbeSettings {
         effort: options.effort,
         budget: options.effort.budget(options.medium),
         medium: options.medium,
@@ -57,13 +57,13 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     let bench = Bench::new(device, options.seed, &mut stop);
     let area = Area { offset_bytes: 0, length_bytes: area_bytes };
     let drive_state = DriveState { never_written_share: options.never_written_share };
-    let mut session = Session::new(bench, setup, area, drive_state, &progress);
+    let mut session = Session::new(bench, settings, area, drive_state, &progress);
     let partial = run(&mut session, options.seed).err().map(|interruption| match interruption {
         Interruption::Measuring(Measuring::Stopped) => interruption.to_string(),
         _ => format!("{}: {interruption}", row.name),
     });
-    let (mut bench, drive_state, outcome) = session.finish();
-    let Outcome { stages, mut findings, recommendations, advice, figures, mut warnings } = outcome;
+    let (mut bench, drive_state, results) = session.finish();
+    let SessionResults { stages, mut findings, recommendations, advice, figures, mut warnings } = results;
     let requests = bench.requests();
     let elapsed_s = bench.device().now().since(started).as_s_f64();
     if let Some(measurements) = options.measurements {
@@ -114,7 +114,7 @@ fn note_early_end(reason: &str, findings: &mut Findings, warnings: &mut Vec<Warn
 }
 
 fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
-    let may_write = session.setup().may_write;
+    let may_write = session.settings().may_write;
     session.begin_stage(Stage::State);
     let known_share = session.drive_state().never_written_share;
     let state = DriveState::measure(session.bench(), seed, known_share)?;
@@ -129,12 +129,12 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
         session.limit_area((filled_bytes / AREA_UNIT_BYTES * AREA_UNIT_BYTES).max(AREA_BYTES_MIN));
     }
     session.begin_stage(Stage::Noise);
-    let effort = session.setup().effort;
+    let effort = session.settings().effort;
     let area = session.area();
     let measured = session.in_time(&[], |session| Repetitions::measure(effort, session.bench(), area))?;
     let repetitions = measured.unwrap_or_else(|| Repetitions::most(effort, session.bench()));
     session.set_repetitions(repetitions);
-    let structure = Structure::find(session)?;
+    let structure = Structure::run_stages(session)?;
     session.begin_stage(Stage::Readahead);
     let page_or_usual = structure.page_or_usual(session.bench().sector_bytes());
     session.in_time(&[Feature::ReadaheadStreams], |session| {
@@ -143,19 +143,19 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
         session.draw(figure);
         Ok(())
     })?;
-    let recommends = !session.setup().structure_only;
+    let recommends = !session.settings().structure_only;
     if recommends {
         session.begin_stage(Stage::Reads);
         recommend::reads(session)?;
     }
     if may_write {
-        destructive::find(session, &structure)?;
+        destructive::run_stages(session, &structure)?;
         if recommends {
             session.begin_stage(Stage::Writes);
             recommend::writes(session, page_or_usual)?;
         }
     } else {
-        destructive::skip(session);
+        destructive::skip_stages(session);
     }
     session.begin_stage(Stage::Done);
     Ok(())
