@@ -9,7 +9,7 @@ use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::grid::{DEPTH_STEP, Grid, GridCell, SIZE_STEP};
 use crate::load::Load;
-use crate::measured::Measured;
+use crate::point_measurement::PointMeasurement;
 
 /// Share of the best bandwidth that is good enough.
 const BEST_SHARE_MIN: f64 = 0.9;
@@ -27,7 +27,7 @@ const GROWTH_MIN: f64 = 1.03;
 /// A chosen point, or the nearest one where none meets the bound, and the best one.
 pub(crate) struct Choice {
     pub(crate) cell: GridCell,
-    pub(crate) measured: Measured,
+    pub(crate) measured: PointMeasurement,
     pub(crate) best_bytes_per_s: f64,
     /// The best point is the deepest of the grid, or the largest, and its neighbour is clearly slower.
     pub(crate) deeper_may_be_better: bool,
@@ -35,7 +35,8 @@ pub(crate) struct Choice {
 }
 
 /// Measures a point as `run` does.
-pub(crate) type Confirm<'a> = dyn FnMut(&mut Bench<'_>, &GridCell) -> Result<Measured, Interruption> + 'a;
+pub(crate) type Confirm<'a> =
+    dyn FnMut(&mut Bench<'_>, &GridCell) -> Result<PointMeasurement, Interruption> + 'a;
 
 /// Chooses the fewest bytes in flight that are good enough.
 pub(crate) fn cheapest(
@@ -55,7 +56,7 @@ pub(crate) fn cheapest(
 
 /// Chooses the greatest bandwidth, within 2%, whose 99th percentile is at most `bound_ns`; where there is none, the point
 /// with the shortest percentile.
-pub(crate) fn within(
+pub(crate) fn within_bound(
     bench: &mut Bench<'_>,
     grid: &mut Grid,
     bound_ns: f64,
@@ -68,13 +69,13 @@ pub(crate) fn within(
     Ok(choice(grid, at, at))
 }
 
-/// Chooses again after `late`, a choice of [`within`] whose further measurements, `measured`, miss the bound. Latencies vary
+/// Chooses again after `late`, a choice of [`within_bound`] whose further measurements, `measured`, miss the bound. Latencies vary
 /// where that is so: a point beside it would be as late, so that only points of the grid are chosen. The last choice is the
 /// point with the shortest percentile: where this one is late, too, no point keeps the bound.
-pub(crate) fn within_again(
+pub(crate) fn within_bound_again(
     bench: &mut Bench<'_>,
     grid: &mut Grid,
-    (late, measured): (&GridCell, Measured),
+    (late, measured): (&GridCell, PointMeasurement),
     bound_ns: f64,
     is_last: bool,
     confirm: &mut Confirm<'_>,
@@ -223,7 +224,7 @@ impl Grid {
 
 impl GridCell {
     /// Replaces the estimate by a measurement.
-    fn take(&mut self, measured: Measured) {
+    fn take(&mut self, measured: PointMeasurement) {
         (self.bytes_per_s, self.p99_ns) = (measured.bandwidth_bytes_per_s, measured.latencies.p99_ns);
         self.confirmed = Some(measured);
     }

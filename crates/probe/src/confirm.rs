@@ -6,8 +6,8 @@ use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::grid::GridCell;
 use crate::load::Load;
-use crate::measured::{Measured, line};
 use crate::options::Budget;
+use crate::point_measurement::{PointMeasurement, line};
 use flashlane_base::Seed;
 use flashlane_workload::{Job, Stop, Workload};
 
@@ -31,7 +31,7 @@ pub(crate) fn reads(
     measured_area: MeasuredArea,
     budget: Budget,
     cell: &GridCell,
-) -> Result<Measured, Interruption> {
+) -> Result<PointMeasurement, Interruption> {
     let mut job = load.job(cell.request_bytes, cell.depth);
     if let MeasuredArea::Filled(Area { offset_bytes, length_bytes }) = measured_area {
         job = job.area(offset_bytes, length_bytes / cell.request_bytes * cell.request_bytes);
@@ -52,7 +52,7 @@ pub(crate) fn again(
     area: Area,
     budget: Budget,
     cell: &GridCell,
-) -> Result<Vec<Measured>, Interruption> {
+) -> Result<Vec<PointMeasurement>, Interruption> {
     let count = (REPETITION_BYTES / cell.request_bytes).clamp(REPETITION_REQUESTS_MIN, REQUESTS_MIN);
     let one = |nth| {
         // From a source of its own, so that the experiments that follow draw what they would without these.
@@ -76,7 +76,7 @@ fn measure(
     budget: Budget,
     cell: &GridCell,
     seed: Seed,
-) -> Result<Measured, Interruption> {
+) -> Result<PointMeasurement, Interruption> {
     let mut stop = Stop::after(requests);
     let mut warmup_bytes = if load == Load::Scan { SCAN_WARMUP_BYTES } else { 0 };
     if bench.is_real() {
@@ -85,5 +85,5 @@ fn measure(
     }
     let workload = Workload::new(vec![job], stop).warmup(warmup_bytes / cell.request_bytes);
     let run = bench.run(&workload.clone().seed(seed))?;
-    Ok(Measured { workload: line(&workload), ..Measured::from(&run) })
+    Ok(PointMeasurement { workload: line(&workload), ..PointMeasurement::from(&run) })
 }

@@ -8,7 +8,7 @@ use crate::area::Area;
 use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::load::Load;
-use crate::measured::Measured;
+use crate::point_measurement::PointMeasurement;
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Histogram, Instant, Seed};
 use flashlane_result::{Axis, Figure, Series};
@@ -35,7 +35,7 @@ pub(crate) struct GridCell {
     /// Bytes per second: the estimate, or the confirming measurement.
     pub(crate) bytes_per_s: f64,
     pub(crate) p99_ns: f64,
-    pub(crate) confirmed: Option<Measured>,
+    pub(crate) confirmed: Option<PointMeasurement>,
 }
 
 /// The area of a load, and the bytes per cell.

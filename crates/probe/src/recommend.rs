@@ -9,8 +9,8 @@ use crate::error::Interruption;
 use crate::grid::{Grid, GridCell, TestArea};
 use crate::load::Load;
 use crate::mapping::Policy;
-use crate::measured::Measured;
 use crate::options::{Effort, Medium};
+use crate::point_measurement::PointMeasurement;
 use crate::session::{FILL_BYTES, Session};
 use crate::writes::{self, WriteHistory};
 use flashlane_base::Duration;
@@ -80,7 +80,7 @@ fn read_again(
                 choices += 1;
                 let (bench, late) = (session.bench(), (&choice.cell, measured));
                 let (bound_ns, is_last) = (bound.as_ns() as f64, choices == READ_CHOICES_MAX);
-                choice = choice::within_again(bench, &mut grid, late, bound_ns, is_last, &mut confirm)?;
+                choice = choice::within_bound_again(bench, &mut grid, late, bound_ns, is_last, &mut confirm)?;
             }
             _ => break measured,
         }
@@ -160,7 +160,7 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
 }
 
 /// Returns whether a measurement misses a bound on its 99th percentile.
-fn is_late(measured: &Measured, bound: Option<Duration>) -> bool {
+fn is_late(measured: &PointMeasurement, bound: Option<Duration>) -> bool {
     bound.is_some_and(|bound| measured.latencies.p99_ns > bound.as_ns() as f64)
 }
 
@@ -211,7 +211,7 @@ fn choose(
     confirm: &mut choice::Confirm<'_>,
 ) -> Result<Choice, Interruption> {
     match bound(session, grid.load) {
-        Some(bound) => choice::within(session.bench(), grid, bound.as_ns() as f64, confirm),
+        Some(bound) => choice::within_bound(session.bench(), grid, bound.as_ns() as f64, confirm),
         None => choice::cheapest(session.bench(), grid, confirm),
     }
 }

@@ -37,8 +37,8 @@ use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::grid::GridCell;
 use crate::load::Load;
-use crate::measured::{self, Latencies, Measured};
 use crate::options::{Budget, Effort};
+use crate::point_measurement::{self, Latencies, PointMeasurement};
 use flashlane_base::{Duration, Seed};
 use flashlane_measure::Run;
 use flashlane_measure::statistics::steady_state::{ROUNDS, ROUNDS_MAX, Window};
@@ -183,16 +183,16 @@ pub(crate) fn once(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
     cell: &GridCell,
-) -> Result<Measured, Interruption> {
+) -> Result<PointMeasurement, Interruption> {
     let requests = least_requests(cell);
     let lead_in = history.lead_in(cell);
     let run = measure(bench, history, cell, requests, lead_in)?;
     if !history.has_bound {
-        return Ok(Measured::from(&run));
+        return Ok(PointMeasurement::from(&run));
     }
     bench.flush()?;
     let from_idle = measure(bench, history, cell, requests, lead_in)?;
-    Ok(Measured::of_rounds(&[run, from_idle]))
+    Ok(PointMeasurement::of_rounds(&[run, from_idle]))
 }
 
 /// Measures a point until it is steady; adds its writes to `history`.
@@ -205,7 +205,7 @@ pub(crate) fn sustained(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
     cell: &GridCell,
-) -> Result<Measured, Interruption> {
+) -> Result<PointMeasurement, Interruption> {
     let capacity_bytes = bench.device().profile().capacity_bytes;
     let least = least_requests(cell);
     let since = bench.changed().stale_bytes(history.page_bytes) - history.steady_since_bytes;
@@ -227,13 +227,13 @@ pub(crate) fn sustained(
         }
         let rates: Vec<f64> = rounds.iter().map(Run::bandwidth_bytes_per_s).collect();
         let is_steady = Window::of(&rates).is_some_and(|window| window.is_steady());
-        let mut measured = Measured::of_rounds(&rounds);
+        let mut measured = PointMeasurement::of_rounds(&rounds);
         measured.steady = is_steady && history.is_used_up();
         let job = Load::RandomWrite.job(cell.request_bytes, cell.depth);
         // A repetition on a drive in its state before the probe has to write this volume first.
         let precondition = (mixed_bytes > 0).then_some(Precondition::Mixed { bytes: mixed_bytes });
         let line = Workload { precondition, ..Workload::single(job, measured.requests).warmup(warmup) };
-        measured.workload = measured::line(&line);
+        measured.workload = point_measurement::line(&line);
         let enough = measured.steady
             && (history.effort != Effort::Full || has_no_spare_space(&measured, history, capacity_bytes));
         if enough || doubled >= history.doublings() {
@@ -251,7 +251,7 @@ pub(crate) fn from_idle(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
     cell: &GridCell,
-    measured: &mut Measured,
+    measured: &mut PointMeasurement,
 ) -> Result<f64, Interruption> {
     let requests = least_requests(cell);
     let lead_in = history.lead_in(cell);
@@ -291,7 +291,7 @@ fn measure(
 }
 
 /// Returns whether the drive has no spare space left: GC runs, or the whole drive was overwritten at random.
-fn has_no_spare_space(measured: &Measured, history: &WriteHistory, capacity_bytes: u64) -> bool {
+fn has_no_spare_space(measured: &PointMeasurement, history: &WriteHistory, capacity_bytes: u64) -> bool {
     measured.cleaning.unwrap_or(history.written_bytes() >= 2 * capacity_bytes)
 }
 
@@ -314,7 +314,8 @@ pub(crate) fn burst(
     let workload = Workload::single(Load::RandomWrite.job(cell.request_bytes, cell.depth), requests);
     let seed = Seed(bench.random().bits());
     let run = bench.run(&workload.clone().seed(seed))?;
-    let measured = Measured { workload: measured::line(&workload), ..Measured::from(&run) };
+    let measured =
+        PointMeasurement { workload: point_measurement::line(&workload), ..PointMeasurement::from(&run) };
     history.add(cell.request_bytes, requests * cell.request_bytes);
     Ok(Some(Rate::from(&measured)))
 }
@@ -324,7 +325,7 @@ pub(crate) fn burst(
 /// A burst that is hardly faster than the sustained rate is not reported. Then either there is no buffer, or the rounds wrote
 /// to one that was not full: that they may have done so shows in the time to empty it.
 pub(crate) fn rates(
-    measured: &mut Measured,
+    measured: &mut PointMeasurement,
     history: &WriteHistory,
     burst: Option<Rate>,
     flush_share: f64,
@@ -352,8 +353,8 @@ mod tests {
     use crate::advice_text;
     use crate::options::Medium;
 
-    fn measured(bandwidth_bytes_per_s: f64) -> Measured {
-        Measured {
+    fn measured(bandwidth_bytes_per_s: f64) -> PointMeasurement {
+        PointMeasurement {
             bandwidth_bytes_per_s,
             iops: bandwidth_bytes_per_s / 16384.0,
             latencies: Latencies { p50_ns: 3e4, p99_ns: 4e4, ranges_ns: None },

@@ -17,7 +17,7 @@ pub(crate) fn is_stable([lowest, highest]: [f64; 2]) -> bool {
 
 /// Measurement of one point.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Measured {
+pub(crate) struct PointMeasurement {
     pub(crate) bandwidth_bytes_per_s: f64,
     pub(crate) iops: f64,
     pub(crate) latencies: Latencies,
@@ -34,9 +34,9 @@ pub(crate) struct Measured {
     pub(crate) workload: String,
 }
 
-impl From<&Measured> for Rate {
+impl From<&PointMeasurement> for Rate {
     /// States the middle of repeated measurements that agree, which is at most 5% off any of them.
-    fn from(measured: &Measured) -> Self {
+    fn from(measured: &PointMeasurement) -> Self {
         let factor = match measured.range_bytes_per_s {
             Some([lowest, highest]) if is_stable([lowest, highest]) => {
                 f64::midpoint(lowest, highest) / measured.bandwidth_bytes_per_s
@@ -57,7 +57,7 @@ impl From<&Measured> for Rate {
     }
 }
 
-impl From<&Run> for Measured {
+impl From<&Run> for PointMeasurement {
     fn from(run: &Run) -> Self {
         Self {
             steady: run.steadiness.as_ref().is_some_and(Window::is_steady),
@@ -66,7 +66,7 @@ impl From<&Run> for Measured {
     }
 }
 
-impl Measured {
+impl PointMeasurement {
     /// Adds repeated measurements of the same point, of which there MUST be at least one. Where they differ by more than a
     /// recommendation may be off, the slowest counts, which is what can be relied on.
     pub(crate) fn repeated(&self, again: &[Self]) -> Self {
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn stated_rate_is_the_middle_of_measurements_that_agree() {
-        let measured = |bandwidth_bytes_per_s| Measured {
+        let measured = |bandwidth_bytes_per_s| PointMeasurement {
             bandwidth_bytes_per_s,
             iops: bandwidth_bytes_per_s / 4096.0,
             latencies: Latencies { p50_ns: 1e5, p99_ns: 2e5, ranges_ns: None },
@@ -218,7 +218,7 @@ mod tests {
             range_bytes_per_s: None,
             workload: String::new(),
         };
-        let stated = |again: &[Measured]| {
+        let stated = |again: &[PointMeasurement]| {
             let repeated = measured(100e6).repeated(again);
             (Rate::from(&repeated).bandwidth_bytes_per_s, repeated.range_bytes_per_s)
         };
