@@ -103,24 +103,7 @@ fn read_again(
 
 /// Recommends a point for random writes to the whole device. `page_bytes` is the page size, or a usual one.
 pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(), Interruption> {
-    let buffer_bytes = session.finding(Feature::WriteBuffer).and_then(|buffer| match buffer.status {
-        Status::Found => buffer.number(),
-        Status::Absent => Some(0),
-        Status::NotDetermined => None,
-    });
-    let stale_bytes = session.bench().changed().stale_bytes(page_bytes);
-    let settings = session.settings();
-    let mut history = WriteHistory {
-        effort: settings.effort,
-        has_bound: settings.p99.is_some(),
-        budget: settings.budget,
-        page_bytes,
-        buffer_bytes,
-        stale_bytes,
-        mixed_bytes: 0,
-        written: BTreeMap::new(),
-        steady_since_bytes: 0,
-    };
+    let mut history = write_history(session, page_bytes);
     let test_area = TestArea {
         area: whole(session).area(),
         bytes_each: bytes_each(session),
@@ -130,12 +113,49 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
         if session.is_filled() { MeasuredArea::Filled(test_area.area) } else { whole(session) };
     warn_of_random_writes(session);
     writes::precondition(session.bench(), &mut history)?;
-    let (mut grid, mut choice) = choose_write(session, test_area, &mut history)?;
+    let (grid, mut choice, flush_share) = choose_sustained_write(session, test_area, &mut history)?;
+    let burst = writes::burst(session.bench(), &mut history, &choice.cell)?;
+    let rates = writes::rates(&mut choice.measured, &history, burst, flush_share);
+    if let Some(recommendation) = report(session, &grid, &choice, measured_area, Some(rates)) {
+        session.recommend(Load::RandomWrite.name(), recommendation);
+    }
+    Ok(())
+}
+
+/// Returns what was written before the random writes, and what is known of the drive by then.
+fn write_history(session: &mut Session<'_, '_>, page_bytes: u64) -> WriteHistory {
+    let buffer_bytes = session.finding(Feature::WriteBuffer).and_then(|buffer| match buffer.status {
+        Status::Found => buffer.number(),
+        Status::Absent => Some(0),
+        Status::NotDetermined => None,
+    });
+    let settings = session.settings();
+    WriteHistory {
+        effort: settings.effort,
+        has_bound: settings.p99.is_some(),
+        budget: settings.budget,
+        page_bytes,
+        buffer_bytes,
+        stale_bytes: session.bench().changed().stale_bytes(page_bytes),
+        mixed_bytes: 0,
+        written: BTreeMap::new(),
+        steady_since_bytes: 0,
+    }
+}
+
+/// Chooses a point of random writes until its rate is sustained. Returns its grid, the point with that rate, and the share of
+/// the time of its measurement that flushing the buffer took.
+fn choose_sustained_write(
+    session: &mut Session<'_, '_>,
+    test_area: TestArea,
+    history: &mut WriteHistory,
+) -> Result<(Grid, Choice, f64), Interruption> {
+    let (mut grid, mut choice) = choose_write(session, test_area, history)?;
     let bound = bound(session, Load::RandomWrite);
     let mut attempts = 0;
-    let flush_share = loop {
+    loop {
         let estimate = choice.measured;
-        choice.measured = writes::sustained(session.bench(), &mut history, &choice.cell)?;
+        choice.measured = writes::sustained(session.bench(), history, &choice.cell)?;
         attempts += 1;
         // A rate far below the estimate, or a bound that only the long measurement misses, shows that the spare
         // space is used up only now: choose again.
@@ -144,19 +164,13 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
         let is_last = attempts == writes::CHOICES_MAX;
         if keeps_up || is_last {
             let Choice { cell, measured, .. } = &mut choice;
-            let flush_share = writes::from_idle(session.bench(), &mut history, cell, measured)?;
+            let flush_share = writes::from_idle(session.bench(), history, cell, measured)?;
             if is_last || !is_late(measured, bound) || is_late(&estimate, bound) {
-                break flush_share;
+                return Ok((grid, choice, flush_share));
             }
         }
-        (grid, choice) = choose_write(session, test_area, &mut history)?;
-    };
-    let burst = writes::burst(session.bench(), &mut history, &choice.cell)?;
-    let rates = writes::rates(&mut choice.measured, &history, burst, flush_share);
-    if let Some(recommendation) = report(session, &grid, &choice, measured_area, Some(rates)) {
-        session.recommend(Load::RandomWrite.name(), recommendation);
+        (grid, choice) = choose_write(session, test_area, history)?;
     }
-    Ok(())
 }
 
 /// Returns whether a measurement misses a bound on its 99th percentile.

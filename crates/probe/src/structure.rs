@@ -98,34 +98,38 @@ fn find_chunk(session: &mut Session<'_, '_>) -> Result<Option<(Chunk, Option<u64
             (found, page_bytes) = (Some(chunk), Some(page));
         }
     }
-    let finding = match &found {
+    session.note(Feature::ChunkSize, chunk_finding(found.as_ref(), page_bytes.is_some()));
+    draw_curves(session, found.as_ref())?;
+    Ok(found.map(|found| (found, page_bytes)))
+}
+
+/// Finding on the chunk from reads: single ones, or pairs at once.
+fn chunk_finding(found: Option<&Chunk>, by_single_reads: bool) -> Finding {
+    match found {
         None => Finding::not_determined(
             "no boundary recurs at which two simultaneous reads of neighbouring sectors, or one read of both, are faster than elsewhere",
         ),
-        Some(b) if page_bytes.is_some() => Finding::found(
-            b.size_bytes,
-            confidence(b.clarity, b.seen),
+        Some(chunk) if by_single_reads => Finding::found(
+            chunk.size_bytes,
+            confidence(chunk.clarity, chunk.seen),
             format!(
                 "one read across two pages is {:.1} µs faster every {}; {} such boundaries seen, and no other",
-                b.contrast_us,
-                format_bytes(b.size_bytes),
-                b.seen
+                chunk.contrast_us,
+                format_bytes(chunk.size_bytes),
+                chunk.seen
             ),
         ),
-        Some(b) => Finding::found(
-            b.size_bytes,
-            confidence(b.clarity, b.seen),
+        Some(chunk) => Finding::found(
+            chunk.size_bytes,
+            confidence(chunk.clarity, chunk.seen),
             format!(
                 "two sectors read at once are {:.1} µs faster across every {}; {} such boundaries seen, and no other",
-                b.contrast_us,
-                format_bytes(b.size_bytes),
-                b.seen
+                chunk.contrast_us,
+                format_bytes(chunk.size_bytes),
+                chunk.seen
             ),
         ),
-    };
-    session.note(Feature::ChunkSize, finding);
-    draw_curves(session, found.as_ref())?;
-    Ok(found.map(|found| (found, page_bytes)))
+    }
 }
 
 /// Draws the curves of chen11 (figure 2), in which a reader sees the chunk.
@@ -222,7 +226,14 @@ fn find_by_writes(
             return Ok(ByWrites::Measured { chunk, page_bytes: Some(page), mapping: None });
         }
     }
-    let finding = match &found {
+    session.note(Feature::ChunkSize, chunk_finding_by_writes(found.as_ref()));
+    let (chunk, mapping) = found.map_or((None, None), |(chunk, mapping)| (Some(chunk), mapping));
+    Ok(ByWrites::Measured { chunk, page_bytes: page.or(page_bytes), mapping })
+}
+
+/// Finding on the chunk from writes of two pages, which show the mapping, too, where a chunk has several.
+fn chunk_finding_by_writes(found: Option<&(Chunk, Option<Policy>)>) -> Finding {
+    match found {
         Some((found, Some(_))) => Finding::found(
             found.size_bytes,
             BY_WRITES,
@@ -245,10 +256,7 @@ fn find_by_writes(
             "reads of neighbouring sectors show no boundary that saves an array time, and writes of two pages none that \
              saves a program",
         ),
-    };
-    session.note(Feature::ChunkSize, finding);
-    let (chunk, mapping) = found.map_or((None, None), |(chunk, mapping)| (Some(chunk), mapping));
-    Ok(ByWrites::Measured { chunk, page_bytes: page.or(page_bytes), mapping })
+    }
 }
 
 fn note_written_page(session: &mut Session<'_, '_>, page_bytes: Option<u64>) {
