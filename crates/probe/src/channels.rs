@@ -265,9 +265,8 @@ fn is_step((pairs, time): (f64, f64), apart_us: f64, step_us: f64) -> bool {
 /// Returns the pattern of those possible, by run and number of channels, that explains the times clearly better than any
 /// other.
 fn fit(pairs: &[Pair], chunks: usize, is_possible: &dyn Fn(usize, usize) -> bool) -> Option<Fit> {
-    let count = pairs.len() as f64;
-    let sum: f64 = pairs.iter().map(|pair| pair.took_us).sum();
-    let squares: f64 = pairs.iter().map(|pair| pair.took_us * pair.took_us).sum();
+    let all_pairs = PairSums::of(pairs);
+    let count = all_pairs.count;
     // Squared errors left, and the best pattern of each.
     let (mut best, mut next): (Option<(f64, Fit)>, f64) = (None, f64::INFINITY);
     for run in 1..=LONGEST_RUN.min(chunks / 4) {
@@ -277,25 +276,10 @@ fn fit(pairs: &[Pair], chunks: usize, is_possible: &dyn Fn(usize, usize) -> bool
             let by_difference = by_difference(pairs, chunks, run, offset);
             // With as many channels as runs no two runs share one.
             for &channels in &all {
-                let (mut shared, mut sharing) = (0.0, 0.0);
-                for (pairs, time) in by_difference.iter().step_by(channels) {
-                    shared += pairs;
-                    sharing += time;
-                }
-                if shared < 8.0 || shared > count - 8.0 {
+                let Some((left, tried)) = all_pairs.fit(&by_difference, run, channels) else { continue };
+                if left >= next {
                     continue;
                 }
-                let apart_us = (sum - sharing) / (count - shared);
-                let step_us = sharing / shared - apart_us;
-                let left = squares - sharing * sharing / shared - (sum - sharing) * apart_us;
-                if step_us <= 0.0 || left >= next {
-                    continue;
-                }
-                let error_us = (left / count * (1.0 / shared + 1.0 / (count - shared))).sqrt();
-                let same_run = by_difference[0];
-                let recurs = is_step(same_run, apart_us, step_us)
-                    && is_step((shared - same_run.0, sharing - same_run.1), apart_us, step_us);
-                let tried = Fit { run, channels, step_us, error_us, apart_us, recurs };
                 match &mut best {
                     Some((least, found)) if left < *least => {
                         // The same pattern at another offset is no other.
@@ -314,6 +298,48 @@ fn fit(pairs: &[Pair], chunks: usize, is_possible: &dyn Fn(usize, usize) -> bool
     let (left, fit) = best?;
     let is_seen = fit.recurs && 2 * fit.run * fit.channels <= chunks;
     (is_seen && fit.step_us > ERRORS * fit.error_us && next - left > WORSE * left / count).then_some(fit)
+}
+
+/// The number of pairs, the sum of their times and the sum of the squares of these.
+struct PairSums {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl PairSums {
+    fn of(pairs: &[Pair]) -> Self {
+        Self {
+            count: pairs.len() as f64,
+            sum: pairs.iter().map(|pair| pair.took_us).sum(),
+            squares: pairs.iter().map(|pair| pair.took_us * pair.took_us).sum(),
+        }
+    }
+
+    /// Fits a pattern: pairs whose runs differ by a multiple of `channels` share one. Returns it with the squared errors that
+    /// it leaves; `None` where few pairs share a channel, or few do not, or those that do are no slower.
+    fn fit(&self, by_difference: &[(f64, f64)], run: usize, channels: usize) -> Option<(f64, Fit)> {
+        let Self { count, sum, squares } = *self;
+        let (mut shared, mut sharing) = (0.0, 0.0);
+        for (pairs, time) in by_difference.iter().step_by(channels) {
+            shared += pairs;
+            sharing += time;
+        }
+        if shared < 8.0 || shared > count - 8.0 {
+            return None;
+        }
+        let apart_us = (sum - sharing) / (count - shared);
+        let step_us = sharing / shared - apart_us;
+        if step_us <= 0.0 {
+            return None;
+        }
+        let left = squares - sharing * sharing / shared - (sum - sharing) * apart_us;
+        let error_us = (left / count * (1.0 / shared + 1.0 / (count - shared))).sqrt();
+        let same_run = by_difference[0];
+        let recurs = is_step(same_run, apart_us, step_us)
+            && is_step((shared - same_run.0, sharing - same_run.1), apart_us, step_us);
+        Some((left, Fit { run, channels, step_us, error_us, apart_us, recurs }))
+    }
 }
 
 /// Returns the number of pairs and the sum of their times by the difference of the numbers of their runs.

@@ -1,6 +1,6 @@
 //! The stages that write: mapping, link, write buffer, interference and reclaim unit.
 
-use crate::area::Area;
+use crate::area::{Area, Chunk};
 use crate::error::Interruption;
 use crate::link::Link;
 use crate::mapping::{self, Collisions, Neighbours, Policy};
@@ -75,16 +75,37 @@ fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<
     let chunks = structure.chunk.as_ref().map_or(0, |chunk| session.area().chunks(chunk) as usize);
     let period = structure.die_period().filter(|period| 2 * period <= chunks);
     let distances = period.zip(structure.apart());
-    let inner_pages = structure.chunk.as_ref().zip(structure.page_bytes);
-    let inner_page = inner_pages.filter(|(chunk, page)| chunk.size_bytes > *page).map(|(_, page)| page);
-    let chunk = structure.chunk.as_ref().filter(|_| distances.is_some() || inner_page.is_some());
+    let has_inner_pages = inner_page(structure.chunk.as_ref(), structure.page_bytes).is_some();
+    let chunk = structure.chunk.as_ref().filter(|_| distances.is_some() || has_inner_pages);
     let Some(chunk) = chunk else {
         let why = "it shows in which pages collide, and none were found before that certainly do";
         session.note(Feature::MappingPolicy, Finding::not_determined(why));
         return Ok(());
     };
+    let (finding, overwritten) = measure_mapping(session, chunk, structure.page_bytes, distances)?;
+    if finding.word() == Some(Policy::WriteOrder.name()) {
+        session.warn_of_changed_layout(
+            "the probe overwrote the beginning of the drive in random order: its pages no longer lie in address order",
+        );
+    }
+    session.note(Feature::MappingPolicy, finding);
+    // Later experiments need the area in order.
+    let whole_fills = overwritten.length_bytes / FILL_BYTES * FILL_BYTES;
+    session.bench().fill(overwritten.offset_bytes, whole_fills, FILL_BYTES)
+}
+
+/// Overwrites the beginning of the area in random order, and measures which pages collide after it: those a stripe apart by
+/// address, or by turn of writing, where the `distances` of a shared die and of none are known; and those of one chunk, where it
+/// has several pages. Returns the finding, and the part that was overwritten.
+fn measure_mapping(
+    session: &mut Session<'_, '_>,
+    chunk: &Chunk,
+    page_bytes: Option<u64>,
+    distances: Option<(usize, usize)>,
+) -> Result<(Finding, Area), Interruption> {
+    let inner_page = inner_page(Some(chunk), page_bytes);
     // Where the page is not known, whole chunks are written, which keep their stripe as well.
-    let page = structure.page_bytes.unwrap_or(chunk.size_bytes);
+    let page = page_bytes.unwrap_or(chunk.size_bytes);
     let chunk_pages = chunk.size_bytes / page;
     let stripe_pages = distances.map_or(1, |(period, _)| period as u64) * chunk_pages;
     // Enough stripes for pairs several stripes apart, and few enough to be overwritten quickly.
@@ -107,18 +128,15 @@ fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<
         let distances = (stripe_pages, apart as u64 * chunk_pages);
         collisions = Some((mapping::collisions(bench, area, &written, distances, many)?, step));
     }
-    let finding = mapping_finding(collisions, neighbours);
-    if finding.word() == Some(Policy::WriteOrder.name()) {
-        session.warn_of_changed_layout(
-            "the probe overwrote the beginning of the drive in random order: its pages no longer lie in address order",
-        );
-    }
-    session.note(Feature::MappingPolicy, finding);
     if let Some((collisions, _)) = collisions {
         session.draw(figures::mapping(&collisions));
     }
-    // Later experiments need the area in order.
-    session.bench().fill(area.offset_bytes, area.length_bytes / FILL_BYTES * FILL_BYTES, FILL_BYTES)
+    Ok((mapping_finding(collisions, neighbours), area))
+}
+
+/// Returns the page size where a chunk has several pages.
+fn inner_page(chunk: Option<&Chunk>, page_bytes: Option<u64>) -> Option<u64> {
+    page_bytes.filter(|page| chunk.is_some_and(|chunk| chunk.size_bytes > *page))
 }
 
 /// Confidence where only neighbours name the policy.

@@ -96,6 +96,7 @@ impl Grid {
         Ok(grid)
     }
 
+    /// Measures a cell, after a lead-in.
     fn cell(
         &mut self,
         bench: &mut Bench<'_>,
@@ -110,20 +111,7 @@ impl Grid {
         let lead_in =
             (lead_in_bytes.div_ceil(request_bytes) as usize).max(if lead_in_bytes > 0 { round } else { 0 });
         let count = ((test_area.bytes_each / request_bytes).clamp(32, 400) as usize).max(ROUNDS_MIN * round);
-        let Area { offset_bytes, length_bytes } = test_area.area;
-        let slots = (length_bytes / request_bytes).max(1);
-        let accesses: Vec<Access> = if self.load == Load::Scan {
-            let first = cursor.div_ceil(request_bytes);
-            *cursor = (first + (lead_in + count) as u64) * request_bytes + GAP_BYTES;
-            (0..(lead_in + count) as u64)
-                .map(|i| Access::read(offset_bytes + (first + i) % slots * request_bytes, request_bytes))
-                .collect()
-        } else {
-            let job = self.load.job(request_bytes, depth).area(offset_bytes, slots * request_bytes);
-            let seed = Seed(bench.random().bits());
-            let mut generator = Generator::new(&job, offset_bytes + slots * request_bytes, seed);
-            (0..lead_in + count).map(|_| generator.access()).collect()
-        };
+        let accesses = self.accesses(bench, test_area.area, cursor, (request_bytes, depth), lead_in + count);
         let mut done: Vec<(Instant, Duration)> = Vec::with_capacity(accesses.len());
         let start = bench.device().now();
         bench.stream_until(accesses.into_iter(), depth, Some(time), &mut |_, completion| {
@@ -142,6 +130,31 @@ impl Grid {
         let bytes_per_s =
             (counted.len() as u64 * request_bytes) as f64 / last.since(first).as_s_f64().max(1e-9);
         Ok(GridCell { request_bytes, depth, bytes_per_s, p99_ns: latencies.latency().p99, confirmed: None })
+    }
+
+    /// Returns the accesses of a cell. Those of a scan begin behind the last one's, and move the cursor on.
+    fn accesses(
+        &self,
+        bench: &mut Bench<'_>,
+        area: Area,
+        cursor: &mut u64,
+        (request_bytes, depth): (u64, u32),
+        count: usize,
+    ) -> Vec<Access> {
+        let Area { offset_bytes, length_bytes } = area;
+        let slots = (length_bytes / request_bytes).max(1);
+        if self.load == Load::Scan {
+            let first = cursor.div_ceil(request_bytes);
+            *cursor = (first + count as u64) * request_bytes + GAP_BYTES;
+            (0..count as u64)
+                .map(|i| Access::read(offset_bytes + (first + i) % slots * request_bytes, request_bytes))
+                .collect()
+        } else {
+            let job = self.load.job(request_bytes, depth).area(offset_bytes, slots * request_bytes);
+            let seed = Seed(bench.random().bits());
+            let mut generator = Generator::new(&job, offset_bytes + slots * request_bytes, seed);
+            (0..count).map(|_| generator.access()).collect()
+        }
     }
 
     /// Draws the bandwidth of each size against depth.

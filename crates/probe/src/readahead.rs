@@ -31,74 +31,135 @@ const NOT_FETCHED: f64 = 0.95;
 pub(crate) fn find(bench: &mut Bench<'_>, area: Area, page: u64) -> Result<(Finding, Figure), Interruption> {
     let first = random_latency(bench, area, page, Duration::ZERO)?;
     let pause = Duration::from_ns((2e3 * first.value) as u64);
-    let mut turns = Vec::new();
-    for _ in 0..TURNS {
-        turns.push((
-            random_latency(bench, area, page, pause)?,
-            sequential_latency(bench, area, page, 1, pause)?,
-        ));
-    }
-    let mean = |of: &dyn Fn(&(Point, Point)) -> Point| Point {
-        value: turns.iter().map(|turn| of(turn).value).sum::<f64>() / TURNS as f64,
-        error: turns.iter().map(|turn| of(turn).error).fold(0.0, f64::max),
-    };
-    let (random, one) = (mean(&|turn| turn.0), mean(&|turn| turn.1).value);
-    let fastest_random = turns.iter().map(|turn| turn.0.value).fold(f64::INFINITY, f64::min);
-    let slowest_sequential = turns.iter().map(|turn| turn.1.value).fold(0.0, f64::max);
-    let mut curve: Vec<(f64, f64)> = vec![(1.0, one)];
-    let mut latency = |bench: &mut Bench<'_>, streams: u64| -> Result<f64, Interruption> {
-        // The median of three: a stream may hit data that an earlier one left in the drive's cache.
-        let mut times = Vec::new();
-        for _ in 0..3 {
-            times.push(sequential_latency(bench, area, page, streams, pause)?.value);
-        }
-        times.sort_unstable_by(f64::total_cmp);
-        let median = times[1];
-        curve.push((streams as f64, median));
-        Ok(median)
-    };
+    let reader = Reader { area, page, pause };
+    let compared = Compared::measure(bench, &reader)?;
+    let (random, one) = (compared.random, compared.sequential_us);
+    let mut curve = vec![(1.0, one)];
     let finding = if one > NOT_FETCHED * random.value {
         Finding::absent(
             0.95,
             format!("sequential reads take {one:.1} µs, random ones {:.1} µs", random.value),
         )
-    } else if one > FETCHED * random.value
-        || slowest_sequential > FETCHED * fastest_random
-        || random.value - one < 6.0 * random.error
-    {
+    } else if !compared.is_clear() {
         Finding::not_determined(format!(
             "sequential reads take {one:.1} µs, random ones {:.1} µs: too close to call",
             random.value
         ))
     } else {
-        let middle = (one + random.value) / 2.0;
-        let most = STREAMS_MAX.min(area.length_bytes / (2 * READS * page)).max(1);
-        let (mut follows, mut loses) = (1, most + 1);
-        while loses - follows > 1 {
-            // Doubling first, since few streams are usual.
-            let next = if loses > most { (follows * 2).min(most) } else { (follows + loses) / 2 };
-            if latency(bench, next)? < middle {
-                follows = next;
-                if next == most {
-                    break;
-                }
-            } else {
-                loses = next;
-            }
-        }
-        let beyond =
-            if loses > most { "more were not tried".to_owned() } else { format!("with {loses} they do not") };
+        let limit = compared.streams_followed(bench, &reader, &mut curve)?;
+        let (beyond, confidence) = match limit.lost {
+            None => ("more were not tried".to_owned(), 0.6),
+            Some(lost) => (format!("with {lost} they do not"), 0.95),
+        };
+        let StreamLimit { followed, .. } = limit;
         Finding::found(
-            follows,
-            if loses > most { 0.6 } else { 0.95 },
+            followed,
+            confidence,
             format!(
-                "sequential reads of {follows} interleaved streams come in {one:.1} µs where random ones take {:.1} µs; {beyond}",
+                "sequential reads of {followed} interleaved streams come in {one:.1} µs where random ones take {:.1} µs; {beyond}",
                 random.value
             ),
         )
     };
+    Ok((finding, figure(curve, random.value)))
+}
+
+/// Reads of pages of an area, each after a pause.
+struct Reader {
+    area: Area,
+    page: u64,
+    pause: Duration,
+}
+
+impl Reader {
+    fn random(&self, bench: &mut Bench<'_>) -> Result<Point, Interruption> {
+        random_latency(bench, self.area, self.page, self.pause)
+    }
+
+    fn sequential(&self, bench: &mut Bench<'_>, streams: u64) -> Result<Point, Interruption> {
+        sequential_latency(bench, self.area, self.page, streams, self.pause)
+    }
+}
+
+/// Latencies of random reads and of one sequential stream, measured in turns.
+struct Compared {
+    random: Point,
+    sequential_us: f64,
+    fastest_random_us: f64,
+    slowest_sequential_us: f64,
+}
+
+/// The most streams that a drive follows, and the fewest with which it no longer does, if any were tried.
+struct StreamLimit {
+    followed: u64,
+    lost: Option<u64>,
+}
+
+impl Compared {
+    fn measure(bench: &mut Bench<'_>, reader: &Reader) -> Result<Self, Interruption> {
+        let (mut random, mut sequential) = (Vec::new(), Vec::new());
+        for _ in 0..TURNS {
+            random.push(reader.random(bench)?);
+            sequential.push(reader.sequential(bench, 1)?.value);
+        }
+        let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / TURNS as f64;
+        Ok(Self {
+            random: Point {
+                value: mean(&mut random.iter().map(|turn| turn.value)),
+                error: random.iter().map(|turn| turn.error).fold(0.0, f64::max),
+            },
+            sequential_us: mean(&mut sequential.iter().copied()),
+            fastest_random_us: random.iter().map(|turn| turn.value).fold(f64::INFINITY, f64::min),
+            slowest_sequential_us: sequential.iter().copied().fold(0.0, f64::max),
+        })
+    }
+
+    /// Returns whether sequential reads are faster than random ones in every turn, and not by chance.
+    fn is_clear(&self) -> bool {
+        self.sequential_us <= FETCHED * self.random.value
+            && self.slowest_sequential_us <= FETCHED * self.fastest_random_us
+            && self.random.value - self.sequential_us >= 6.0 * self.random.error
+    }
+
+    /// Searches for the most interleaved streams whose reads are faster than halfway to random ones. Adds what it measures to the
+    /// curve.
+    fn streams_followed(
+        &self,
+        bench: &mut Bench<'_>,
+        reader: &Reader,
+        curve: &mut Vec<(f64, f64)>,
+    ) -> Result<StreamLimit, Interruption> {
+        let middle = (self.sequential_us + self.random.value) / 2.0;
+        let most = STREAMS_MAX.min(reader.area.length_bytes / (2 * READS * reader.page)).max(1);
+        let (mut followed, mut lost) = (1, most + 1);
+        while lost - followed > 1 {
+            // Doubling first, since few streams are usual.
+            let next = if lost > most { (followed * 2).min(most) } else { (followed + lost) / 2 };
+            // The median of three: a stream may hit data that an earlier one left in the drive's cache.
+            let mut times = Vec::new();
+            for _ in 0..3 {
+                times.push(reader.sequential(bench, next)?.value);
+            }
+            times.sort_unstable_by(f64::total_cmp);
+            let median = times[1];
+            curve.push((next as f64, median));
+            if median < middle {
+                followed = next;
+                if next == most {
+                    break;
+                }
+            } else {
+                lost = next;
+            }
+        }
+        Ok(StreamLimit { followed, lost: (lost <= most).then_some(lost) })
+    }
+}
+
+/// Draws latency against streams, beside that of random reads.
+fn figure(mut curve: Vec<(f64, f64)>, random_us: f64) -> Figure {
     curve.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let figure = Figure {
+    Figure {
         id: "readahead".into(),
         title: "Latency of interleaved sequential reads".into(),
         x: Axis::linear("interleaved streams", ""),
@@ -106,7 +167,7 @@ pub(crate) fn find(bench: &mut Bench<'_>, area: Area, page: u64) -> Result<(Find
         series: vec![
             Series {
                 name: "random reads".into(),
-                points: curve.iter().map(|&(x, _)| (x, random.value)).collect(),
+                points: curve.iter().map(|&(x, _)| (x, random_us)).collect(),
                 ..Series::default()
             },
             Series { name: "sequential streams".into(), points: curve, ..Series::default() },
@@ -114,8 +175,7 @@ pub(crate) fn find(bench: &mut Bench<'_>, area: Area, page: u64) -> Result<(Find
         caption: "Where the curve joins that of random reads, the drive no longer follows the streams."
             .into(),
         ..Figure::default()
-    };
-    Ok((finding, figure))
+    }
 }
 
 fn random_latency(

@@ -38,30 +38,18 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         return Err(ProbeError::TooSmall { capacity_bytes, needed_bytes });
     }
     let may_write = options.may_write && !device.profile().read_only;
+    let settings = settings(&options, may_write, capacity_bytes);
     let row = device_row(device.profile(), &options, may_write);
     let started = device.now();
     // The watch is called between stages and, by the bench, within them.
     let progress = std::cell::Cell::new(Progress { stage: "", share: 0.0 });
     let mut stop =
         || options.watch.as_mut().is_some_and(|watch| watch(&progress.get()) == ControlFlow::Break(()));
-    let settings = ProbeSettings {
-        effort: options.effort,
-        budget: options.effort.budget(options.medium),
-        medium: options.medium,
-        may_write,
-        capacity_bytes,
-        request_bytes: options.request_bytes,
-        p99: options.p99,
-        structure_only: options.structure_only,
-    };
     let bench = Bench::new(device, options.seed, &mut stop);
     let area = Area { offset_bytes: 0, length_bytes: area_bytes };
     let drive_state = DriveState { never_written_share: options.never_written_share };
     let mut session = Session::new(bench, settings, area, drive_state, &progress);
-    let partial = run(&mut session, options.seed).err().map(|interruption| match interruption {
-        Interruption::Measuring(Measuring::Stopped) => interruption.to_string(),
-        _ => format!("{}: {interruption}", row.name),
-    });
+    let partial = run(&mut session, options.seed).err().map(|interruption| reason(&interruption, &row.name));
     let (mut bench, drive_state, results) = session.finish();
     let SessionResults { stages, mut findings, recommendations, advice, figures, mut warnings } = results;
     let requests = bench.requests();
@@ -90,6 +78,27 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         figures,
         machine: None,
     })
+}
+
+fn settings(options: &Options<'_>, may_write: bool, capacity_bytes: u64) -> ProbeSettings {
+    ProbeSettings {
+        effort: options.effort,
+        budget: options.effort.budget(options.medium),
+        medium: options.medium,
+        may_write,
+        capacity_bytes,
+        request_bytes: options.request_bytes,
+        p99: options.p99,
+        structure_only: options.structure_only,
+    }
+}
+
+/// Returns why a probe of the drive `name` ended early.
+fn reason(interruption: &Interruption, name: &str) -> String {
+    match interruption {
+        Interruption::Measuring(Measuring::Stopped) => interruption.to_string(),
+        _ => format!("{name}: {interruption}"),
+    }
 }
 
 fn device_row(profile: &Profile, options: &Options<'_>, may_write: bool) -> DeviceRow {
@@ -137,12 +146,7 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
     let structure = Structure::run_stages(session)?;
     session.begin_stage(Stage::Readahead);
     let page_or_usual = structure.page_or_usual(session.bench().sector_bytes());
-    session.in_time(&[Feature::ReadaheadStreams], |session| {
-        let (finding, figure) = readahead::find(session.bench(), area, page_or_usual)?;
-        session.note(Feature::ReadaheadStreams, finding);
-        session.draw(figure);
-        Ok(())
-    })?;
+    session.in_time(&[Feature::ReadaheadStreams], |session| find_readahead(session, page_or_usual))?;
     let recommends = !session.settings().structure_only;
     if recommends {
         session.begin_stage(Stage::Reads);
@@ -158,6 +162,14 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
         destructive::skip_stages(session);
     }
     session.begin_stage(Stage::Done);
+    Ok(())
+}
+
+fn find_readahead(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(), Interruption> {
+    let area = session.area();
+    let (finding, figure) = readahead::find(session.bench(), area, page_bytes)?;
+    session.note(Feature::ReadaheadStreams, finding);
+    session.draw(figure);
     Ok(())
 }
 

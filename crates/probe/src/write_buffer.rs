@@ -54,6 +54,19 @@ pub(crate) fn find(
         );
         return Ok((Finding::not_determined(evidence), Some(figure(&curve, 0))));
     };
+    let (finding, figure) = find_size(bench, area, page, most_pages, durable, &present)?;
+    Ok((finding, Some(figure)))
+}
+
+/// Finds the size of a buffer by the bend in the times of writes of single pages, of up to `most_pages`.
+fn find_size(
+    bench: &mut Bench<'_>,
+    area: Area,
+    page: u64,
+    most_pages: usize,
+    durable: f64,
+    present: &str,
+) -> Result<(Finding, Figure), Interruption> {
     let mut pages = 2048.min(most_pages);
     loop {
         let curve = completions(bench, area, page, pages)?;
@@ -67,13 +80,13 @@ pub(crate) fn find(
                 "{present}; after {} small writes to distinct pages each takes {:.1} times as long",
                 a.at, a.steeper
             );
-            return Ok((Finding::found(bytes, 0.8, evidence), Some(figure(&curve, a.at))));
+            return Ok((Finding::found(bytes, 0.8, evidence), figure(&curve, a.at)));
         }
         if pages == most_pages {
             let evidence = format!(
                 "{present}: there is a buffer, but {pages} writes to distinct pages showed no clear bend from which to tell its size"
             );
-            return Ok((Finding::not_determined(evidence), Some(figure(&curve, 0))));
+            return Ok((Finding::not_determined(evidence), figure(&curve, 0)));
         }
         pages = (pages * 4).min(most_pages);
     }
