@@ -38,8 +38,8 @@ pub(crate) fn find(bench: &mut Bench<'_>, area: Area) -> Result<Link, Interrupti
     }
     let round_trip = find_round_trip(bench, area)?;
     let points = match time_by_size(bench, area)? {
-        Ok(points) => points,
-        Err(why) => return Ok(Link { round_trip, ..Link::unknown(why) }),
+        TimesBySize::OfLink(points) => points,
+        TimesBySize::NotOfLink(why) => return Ok(Link { round_trip, ..Link::unknown(why) }),
     };
     let (slope, command) = line(&points);
     let straight = points.iter().all(|&(x, y)| ((command + slope * x) / y - 1.0).abs() < STRAIGHT);
@@ -77,28 +77,31 @@ fn find_round_trip(bench: &mut Bench<'_>, area: Area) -> Result<Finding, Interru
     ))
 }
 
-/// Measures the microseconds per read of a trimmed area against its bytes, with many in flight. Returns why the link does not
-/// show in them, where it does not.
-fn time_by_size(
-    bench: &mut Bench<'_>,
-    area: Area,
-) -> Result<Result<Vec<(f64, f64)>, &'static str>, Interruption> {
+/// Microseconds per read against its bytes, if the link limits the reads; else why it does not, or may not.
+enum TimesBySize {
+    OfLink(Vec<(f64, f64)>),
+    NotOfLink(&'static str),
+}
+
+/// Measures reads of a trimmed area, with many in flight.
+fn time_by_size(bench: &mut Bench<'_>, area: Area) -> Result<TimesBySize, Interruption> {
     let sector = bench.sector_bytes();
     let mut points = Vec::new();
     for size in [sector, 16 * 1024, 64 * 1024, 128 * 1024] {
         let (first, again) = (us_per_read(bench, area, size, 1)?, us_per_read(bench, area, size, 1)?);
         let shallower = us_per_read(bench, area, size, 2)?;
         if (first / again - 1.0).abs() > STRAIGHT {
-            return Ok(Err("two measurements of the same reads do not agree"));
+            return Ok(TimesBySize::NotOfLink("two measurements of the same reads do not agree"));
         }
         if size != sector && shallower / first > 1.0 + STRAIGHT {
-            return Ok(Err("half as many reads in flight are served more slowly: the link is not the limit"));
+            let why = "half as many reads in flight are served more slowly: the link is not the limit";
+            return Ok(TimesBySize::NotOfLink(why));
         }
         points.push((size as f64, f64::midpoint(first, again)));
     }
     // Of single sectors it was not checked whether the link limits them.
     points.remove(0);
-    Ok(Ok(points))
+    Ok(TimesBySize::OfLink(points))
 }
 
 impl Link {
