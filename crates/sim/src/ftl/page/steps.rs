@@ -14,6 +14,19 @@ use flashlane_policy::pacing::View as PacingView;
 /// Units whose entry in the map is fetched into the processor's cache ahead of the one being moved.
 const AHEAD: u32 = 8;
 
+/// As many units as a victim holds.
+const WHOLE_VICTIM: u32 = u32::MAX;
+
+/// What one operation of GC moved off a victim.
+#[derive(Default)]
+struct Moved {
+    moves: u32,
+    /// Blocks that the moved units filled.
+    summaries: u32,
+    /// Whether no block was left to move units to.
+    is_stuck: bool,
+}
+
 impl PageMapped {
     /// Called after `units` of the host were placed on `plane`, or left empty: once a flash page is full, GC advances as far as
     /// the policy says.
@@ -48,7 +61,7 @@ impl PageMapped {
         let is_below_target = free <= target;
         let (moves, step_units) = (moves.next_multiple_of(pacer.step_units), pacer.step_units);
         let moved_before = self.counters.moved_units;
-        self.step(plane, moves, step_units, due);
+        self.advance_victim(plane, moves, step_units, due);
         if is_below_target {
             self.counters.units_below_target += self.counters.moved_units - moved_before;
         }
@@ -61,7 +74,7 @@ impl PageMapped {
         if pacer.planes[plane.index()].victim.is_none() && !self.choose_victim(plane) {
             return VictimProgress::Stuck;
         }
-        self.step(plane, u32::MAX, u32::MAX, due)
+        self.advance_victim(plane, WHOLE_VICTIM, WHOLE_VICTIM, due)
     }
 
     /// Moves a flash page off the victim of an idle plane that is short of free blocks.
@@ -72,7 +85,7 @@ impl PageMapped {
         if (self.planes[plane.index()].free.len() as u32) < self.high_blocks
             && (has_victim || self.choose_victim(plane))
         {
-            self.step(plane, step_units, step_units, due);
+            self.advance_victim(plane, step_units, step_units, due);
         }
     }
 
@@ -106,50 +119,33 @@ impl PageMapped {
     }
 
     /// Moves up to `most` units off the victim, `at_once` in one operation, and erases it once it holds none.
-    fn step(&mut self, plane: PlaneId, most: u32, at_once: u32, due: &mut Vec<GcWork>) -> VictimProgress {
+    fn advance_victim(
+        &mut self,
+        plane: PlaneId,
+        most: u32,
+        at_once: u32,
+        due: &mut Vec<GcWork>,
+    ) -> VictimProgress {
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");
-        let Some(victim) = pacer.planes[plane.index()].victim.take() else { return VictimProgress::Stuck };
+        let Some(mut victim) = pacer.planes[plane.index()].victim.take() else {
+            return VictimProgress::Stuck;
+        };
         if victim.next == 0 {
             self.enter_prepared(plane, victim.block);
         }
         let number = self.index_of(plane, victim.block);
-        let is_paced_step = at_once != u32::MAX;
-        let first = number as u32 * self.geometry.block_units;
-        let (mut offset, mut left) = (victim.next, most);
+        let is_paced_step = at_once != WHOLE_VICTIM;
+        let mut left = most;
         while left > 0 && self.blocks.valid[number] > CleaningView::NOT_CLOSED {
-            let (mut moves, mut summaries) = (0, 0);
-            let mut stuck = false;
-            while moves < at_once.min(left) && self.blocks.valid[number] > CleaningView::NOT_CLOSED {
-                let ppn = Ppn(first + offset);
-                let ahead = (ppn.0 + AHEAD).min(first + self.geometry.data_units - 1);
-                self.map.prefetch(self.reverse.get(Ppn(ahead), plane).unwrap_or(Map::NO_ENTRY));
-                if let Some(lpn) = self.reverse.get(ppn, plane) {
-                    let state = &self.planes[plane.index()];
-                    if state.open[self.moved_stream].written >= self.geometry.data_units {
-                        if state.free.is_empty() {
-                            stuck = true;
-                            break;
-                        }
-                        // The host would fill up a block that it shares before the victim is empty: the last block is used
-                        // for all that is left of the victim, which fits.
-                        if self.moved_stream == HOST_STREAM && state.free.len() <= KEPT_BLOCKS {
-                            left = u32::MAX;
-                        }
-                    }
-                    self.move_unit(plane, lpn, ppn);
-                    moves += 1;
-                    let open = self.planes[plane.index()].open[self.moved_stream];
-                    summaries += u32::from(open.written >= self.geometry.data_units);
-                }
-                offset += 1;
-            }
+            let Moved { moves, summaries, is_stuck } =
+                self.move_units(plane, &mut victim, at_once, &mut left);
             left -= moves.min(left);
             self.counters.moved_units += u64::from(moves);
             self.counters.units_below_target += if is_paced_step { 0 } else { u64::from(moves) };
             if moves > 0 {
                 self.report_gc(GcWork { moves, summaries, is_paced_step, ..GcWork::nothing(plane) }, due);
             }
-            if stuck {
+            if is_stuck {
                 // It may be chosen again once there is room.
                 self.blocks.valid[number] -= CleaningView::NOT_CLOSED;
                 return VictimProgress::Stuck;
@@ -157,7 +153,7 @@ impl PageMapped {
         }
         if self.blocks.valid[number] > CleaningView::NOT_CLOSED {
             let pacer = self.pacer.as_mut().expect("as above");
-            pacer.planes[plane.index()].victim = Some(Victim { next: offset, ..victim });
+            pacer.planes[plane.index()].victim = Some(victim);
             return VictimProgress::Going;
         }
         self.erase(plane, victim.block);
@@ -169,6 +165,39 @@ impl PageMapped {
             self.begin_victim(plane, cold, true);
         }
         VictimProgress::Erased
+    }
+
+    /// Moves units off the victim that one operation moves: up to `at_once`, and up to `left`, which becomes all that the victim
+    /// holds where that takes the last free block.
+    fn move_units(&mut self, plane: PlaneId, victim: &mut Victim, at_once: u32, left: &mut u32) -> Moved {
+        let number = self.index_of(plane, victim.block);
+        let first = number as u32 * self.geometry.block_units;
+        let mut moved = Moved::default();
+        while moved.moves < at_once.min(*left) && self.blocks.valid[number] > CleaningView::NOT_CLOSED {
+            let ppn = Ppn(first + victim.next);
+            let ahead = (ppn.0 + AHEAD).min(first + self.geometry.data_units - 1);
+            self.map.prefetch(self.reverse.get(Ppn(ahead), plane).unwrap_or(Map::NO_ENTRY));
+            if let Some(lpn) = self.reverse.get(ppn, plane) {
+                let state = &self.planes[plane.index()];
+                if state.open[self.moved_stream].written >= self.geometry.data_units {
+                    if state.free.is_empty() {
+                        moved.is_stuck = true;
+                        break;
+                    }
+                    // The host would fill up a block that it shares before the victim is empty: the last block is used
+                    // for all that is left of the victim, which fits.
+                    if self.moved_stream == HOST_STREAM && state.free.len() <= KEPT_BLOCKS {
+                        *left = u32::MAX;
+                    }
+                }
+                self.move_unit(plane, lpn, ppn);
+                moved.moves += 1;
+                let open = self.planes[plane.index()].open[self.moved_stream];
+                moved.summaries += u32::from(open.written >= self.geometry.data_units);
+            }
+            victim.next += 1;
+        }
+        moved
     }
 
     /// Whether a block is its plane's victim.
