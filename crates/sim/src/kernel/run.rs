@@ -81,6 +81,18 @@ pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Comp
     }
 }
 
+/// Ends the next transfer over the link.
+#[inline]
+fn end_transfer<F: FrontEnd>(front: &mut F) {
+    let kernel = front.kernel();
+    let (time, transfer) = kernel.link.pop().expect("it has a time");
+    kernel.advance(time, LINK | u64::from(transfer.request.0));
+    if let Some(accounts) = &mut kernel.accounts {
+        accounts.transfer_ended(transfer.request, transfer.direction);
+    }
+    front.transfer_ended(transfer);
+}
+
 /// Handles the next event, and all that follows from it at the same time.
 ///
 /// Stale events of idle dies and hosts leave clock and hash alone; those of mechanisms advance both, which is part of every
@@ -89,12 +101,7 @@ pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Comp
 fn step<F: FrontEnd>(front: &mut F) {
     let kernel = front.kernel();
     if kernel.link.next_time() <= kernel.volatile.events.next_time() {
-        let (time, transfer) = kernel.link.pop().expect("it has a time");
-        kernel.advance(time, LINK | u64::from(transfer.request.0));
-        if let Some(accounts) = &mut kernel.accounts {
-            accounts.transfer_ended(transfer.request, transfer.direction);
-        }
-        return front.transfer_ended(transfer);
+        return end_transfer(front);
     }
     let (time, ticket, event) = kernel.volatile.events.pop().expect("it has a time");
     match event {
