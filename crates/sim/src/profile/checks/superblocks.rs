@@ -11,34 +11,51 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
     require(flash.multi_plane || !cleaning.multi_plane, "cleaning.multi_plane", || {
         "it is true; allowed: only with flash.multi_plane".into()
     })?;
+    check_rows(config)?;
+    if mapping.parity.is_none() && !cleaning.multi_plane {
+        return Ok(());
+    }
+    if cleaning.rotate {
+        check_rotation(config)?;
+    }
+    check_joined_blocks(config, maps_blocks)
+}
+
+/// Checks the channels that a row protects, without which no dies take turns.
+fn check_rows(config: &DriveConfig) -> Result<(), Refusal> {
+    let (mapping, flash, cleaning) = (&config.mapping, &config.flash, &config.cleaning);
     if let Some(protected) = mapping.parity {
         require(flash.channels.is_multiple_of(protected + 1), "mapping.parity", || {
             let (channels, row) = (flash.channels, protected + 1);
             format!(
                 "it is {protected}, and {row} do not divide {channels} channels; allowed: a number that does with one more"
             )
-        })?;
+        })
     } else {
         require(!cleaning.rotate, "cleaning.rotate", || {
             "it is true; allowed without mapping.parity: only false, since it is the dies of a row that take turns".into()
-        })?;
-        if !cleaning.multi_plane {
-            return Ok(());
-        }
+        })
     }
-    if cleaning.rotate {
-        require(cleaning.defer == DeferGc::No, "cleaning.defer", || {
-            "it says when all GC that is due runs; allowed with cleaning.rotate: only 'no'".into()
-        })?;
-        let low = Geometry::new(config).low_blocks;
-        require(low >= 2, "cleaning.low", || {
-            format!(
-                "it keeps {low} of {} blocks of a plane free; allowed with cleaning.rotate: at least 2, half of which may wait \
-                 for their erase",
-                flash.blocks
-            )
-        })?;
-    }
+}
+
+/// Checks what dies need to garbage-collect in turns.
+fn check_rotation(config: &DriveConfig) -> Result<(), Refusal> {
+    require(config.cleaning.defer == DeferGc::No, "cleaning.defer", || {
+        "it says when all GC that is due runs; allowed with cleaning.rotate: only 'no'".into()
+    })?;
+    let low = Geometry::new(config).low_blocks;
+    require(low >= 2, "cleaning.low", || {
+        format!(
+            "it keeps {low} of {} blocks of a plane free; allowed with cleaning.rotate: at least 2, half of which may wait \
+             for their erase",
+            config.flash.blocks
+        )
+    })
+}
+
+/// Checks what blocks that are filled and emptied together need of all other sections.
+fn check_joined_blocks(config: &DriveConfig, maps_blocks: bool) -> Result<(), Refusal> {
+    let (mapping, flash, cleaning) = (&config.mapping, &config.flash, &config.cleaning);
     let with = if mapping.parity.is_some() { "mapping.parity" } else { "cleaning.multi_plane" };
     let only = |holds, field, given: &str, allowed: &str| {
         require(holds, field, || format!("it is {given}; allowed with {with}: {allowed}"))
