@@ -37,7 +37,12 @@ fn unit_of(name: &str) -> (&str, Unit) {
 }
 
 /// Names with an irregular spelling.
-const SPELLINGS: &[(&str, &str)] = &[("over_provisioning", "Over-provisioning"), ("cpu", "Processor time")];
+const SPELLINGS: &[(&str, &str)] = &[
+    ("over_provisioning", "Over-provisioning"),
+    ("cpu", "Processor time"),
+    // Drained for the cause "full", as others for a flush; not pages that were full.
+    ("buffer_pages_drained_full", "Buffer pages drained for room"),
+];
 
 /// Formats `chunk_size_bytes` as `Chunk size`; the unit is shown with the value.
 pub(crate) fn plain_name(name: &str) -> String {
