@@ -39,12 +39,12 @@ pub(crate) struct Document {
     /// Why the result is incomplete, if it is.
     pub partial: Option<String>,
     /// Structure of the samples, if a page can explore them.
-    pub requests: Requests,
+    pub sample_structure: SampleStructure,
 }
 
 /// Structure of the samples of a result.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Requests {
+pub(crate) enum SampleStructure {
     /// No samples, or none that a page explores.
     #[default]
     Other,
@@ -59,7 +59,7 @@ pub(crate) enum Requests {
     },
 }
 
-impl Requests {
+impl SampleStructure {
     /// Takes the requests from `samples`; `None` where these have another structure.
     pub fn of(&self, samples: &Samples) -> Option<SampleRuns> {
         let column = |name| samples.u64(name);

@@ -163,5 +163,8 @@ pub fn page(results: &[PageInput<'_>]) -> String {
 
 fn section<'a>(shown: &PageInput<'a>) -> page::Section<'a> {
     let document = &shown.report.document;
-    page::Section { document, samples: shown.samples.and_then(|samples| document.requests.of(samples)) }
+    page::Section {
+        document,
+        samples: shown.samples.and_then(|samples| document.sample_structure.of(samples)),
+    }
 }

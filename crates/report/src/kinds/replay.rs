@@ -5,7 +5,7 @@ use super::run::{counter_table, device_table, harness, latency_table, mean, mean
 use super::tail::{p99_fact, shown, with_reason};
 use super::time_split::time_split;
 use super::{Content, Reportable, caution, fact, field_table, fields, named, part_table, scalar, time_cell};
-use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
+use crate::document::{Cell, Column, Document, Fact, Row, SampleStructure, Table};
 use crate::format::{number, plain_value, time_ns};
 use flashlane_base::Latency;
 use flashlane_result::replay::{ReplayResult, SliceRow};
@@ -56,7 +56,7 @@ fn of(result: &ReplayResult) -> Document {
         caution,
         facts: facts.into_iter().flatten().collect(),
         tables: tables.into_iter().flatten().collect(),
-        requests: Requests::OverTime,
+        sample_structure: SampleStructure::OverTime,
         ..Document::default()
     }
 }

@@ -6,7 +6,7 @@ use super::{
     Content, Number, Reportable, caution, fact, field_table, fields, named, part_table, scalar, time_cell,
     verdict,
 };
-use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
+use crate::document::{Cell, Column, Document, Fact, Row, SampleStructure, Table};
 use crate::format::{capitalised, number, time_ns};
 use flashlane_base::Latency;
 use flashlane_result::run::{
@@ -69,7 +69,7 @@ fn of(result: &RunResult) -> Document {
         subtitle: result.workload.clone(),
         facts: facts.into_iter().flatten().collect(),
         tables: tables.into_iter().flatten().collect(),
-        requests: Requests::OverTime,
+        sample_structure: SampleStructure::OverTime,
         ..Document::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::run::{device_table, harness};
 use super::{Content, Reportable, cell, fact, field_table, fields, part_table, scalar};
-use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table, Tone};
+use crate::document::{Cell, Column, Document, Fact, Row, SampleStructure, Table, Tone};
 use crate::format::{capitalised, exact, number, percent, plain_value, time_ns};
 use crate::sample_runs::Run;
 use flashlane_base::units::format_bytes;
@@ -60,7 +60,7 @@ fn of(result: &UflipResult) -> Document {
         title: result.device.name.clone(),
         subtitle: "Nine micro-benchmarks, and what they say of the device".into(),
         summary: summary(&result.hints),
-        requests: Requests::ByRun {
+        sample_structure: SampleStructure::ByRun {
             levels: ["Micro-benchmark", "Baseline", "Value", "Repetition"],
             runs: result.runs.iter().map(run).collect(),
         },
@@ -328,12 +328,12 @@ mod tests {
             .and_then(|samples| samples.with_u64("latency_ns", vec![5, 6, 7]))
             .unwrap();
         let report = Report::read(result()).unwrap();
-        let samples = report.document.requests.of(&samples).unwrap();
+        let samples = report.document.sample_structure.of(&samples).unwrap();
         let runs: Vec<(&str, &[u64])> =
             samples.runs.iter().map(|run| (run.name[2].as_str(), &run.latency_ns[..])).collect();
         assert_eq!(runs, [("IOSize 512 B", &[6][..]), ("IOSize 1 KiB", &[5, 7][..])]);
         let stray =
             Samples::new().with_u64("run", vec![9]).and_then(|s| s.with_u64("latency_ns", vec![1])).unwrap();
-        assert!(report.document.requests.of(&stray).is_none());
+        assert!(report.document.sample_structure.of(&stray).is_none());
     }
 }

@@ -28,8 +28,8 @@ pub(super) fn render(section: &Section<'_>, packed: Option<&Packed>, at: usize) 
     }
     out += &paragraph("notice", &document.caution);
     out += &advice(document);
-    let layout = Layout::new(document, at);
-    let leading = layout.leading();
+    let placement = FigurePlacement::new(document, at);
+    let leading = placement.leading();
     if leading.is_empty() {
         out += &facts(&document.facts);
     }
@@ -39,24 +39,24 @@ pub(super) fn render(section: &Section<'_>, packed: Option<&Packed>, at: usize) 
     if !leading.is_empty() {
         out += &facts(&document.facts);
     }
-    let with_figures = document.tables.iter().rposition(|table| layout.has_figures(table));
+    let with_figures = document.tables.iter().rposition(|table| placement.has_figures(table));
     let (first, rest) = document.tables.split_at(with_figures.map_or(0, |last| last + 1));
-    out += &layout.tables(first);
+    out += &placement.tables(first);
     if let (Some(samples), Some(packed)) = (&section.samples, packed) {
         out += &samples::render(samples, packed, at);
     }
-    out += &layout.tables(rest);
-    out += &layout.unclaimed();
+    out += &placement.tables(rest);
+    out += &placement.unclaimed();
     out + "</article>\n"
 }
 
 /// Places the figures of a document.
-struct Layout<'a> {
+struct FigurePlacement<'a> {
     document: &'a Document,
     at: usize,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> FigurePlacement<'a> {
     fn new(document: &'a Document, at: usize) -> Self {
         Self { document, at }
     }
