@@ -11,7 +11,7 @@ use anyhow::anyhow;
 use flashlane_base::Duration;
 use flashlane_base::units::{exact_bytes, format_bytes};
 use flashlane_block::load::{self, Load, OperationStats};
-use flashlane_block::{BlockOptions, Layout, Outcome, Placement};
+use flashlane_block::{BlockOptions, Layout, Outcome, Placement, Status as BlockStatus};
 use flashlane_device::Profile;
 use flashlane_open::{AnyBlocks, Target};
 use flashlane_result::Warning;
@@ -44,7 +44,52 @@ pub fn call(
     let meter = Meter::new(format!("preparing {target}"));
     let (mut blocks, mut warnings) = open_or_format(target, safety, seed, options, &accept)?;
     let status = blocks.status();
-    let LoadPlan { puts, gets, get_bytes, in_flight } = LoadPlan::new(given, &status.layout, simulated);
+    let plan = LoadPlan::new(given, &status.layout, simulated);
+    let in_flight = plan.in_flight;
+    let loads = loads(given, plan, &status, simulated);
+    let Phases { phases, warnings: uneven, mut partial } =
+        measure(&mut blocks, loads, target, status.layout.lanes.into(), &meter);
+    warnings.extend(uneven);
+    drop(meter);
+    let mut removed = None;
+    if !simulated {
+        match remove(&mut blocks, status.next_id) {
+            Ok(count) => removed = Some(count),
+            Err(reason) => {
+                let reason = format!("blocks of the measurement were not removed: {reason}");
+                partial = Some(partial.map_or_else(|| reason.clone(), |first| format!("{first}; {reason}")));
+            }
+        }
+    }
+    let mut result = SdfBenchResult {
+        partial: partial.clone(),
+        warnings,
+        blocks_removed: removed,
+        seed: given.seed.0,
+        in_flight,
+        placement: placement_name(placement).into(),
+        phases,
+        ..state_after(&blocks)
+    };
+    output::add_machine(&mut result, target);
+    output::deliver(output, &result, None)?;
+    Ok(match partial {
+        None => Status::Done,
+        Some(reason) => {
+            notify(&format!("{reason}; the result is partial"));
+            Status::Failed
+        }
+    })
+}
+
+/// Returns the loads to measure, by name: puts, then gets of the blocks.
+fn loads(
+    given: &LoadOptions,
+    plan: LoadPlan,
+    status: &BlockStatus,
+    simulated: bool,
+) -> [(&'static str, Load); 2] {
+    let LoadPlan { puts, gets, get_bytes, in_flight } = plan;
     let filling = Load {
         // On a full device one put reports the reason.
         operations: puts.min(status.blocks_free.max(1)),
@@ -60,14 +105,29 @@ pub fn call(
         seed: given.seed,
     };
     let reading = Load { operations: gets, puts: 0.0, ..filling };
-    let loads = [("puts", filling), ("gets", reading)];
-    let mut partial = None;
-    let mut phases = Vec::new();
+    [("puts", filling), ("gets", reading)]
+}
+
+/// Measured phases, the warnings about them, and why they ended early, if they did.
+struct Phases {
+    phases: Vec<PhaseRow>,
+    warnings: Vec<Warning>,
+    partial: Option<String>,
+}
+
+fn measure(
+    blocks: &mut AnyBlocks,
+    loads: [(&'static str, Load); 2],
+    target: &Target,
+    lanes: u64,
+    meter: &Meter,
+) -> Phases {
+    let (mut phases, mut warnings, mut partial) = (Vec::new(), Vec::new(), None);
     for (nth, (name, load)) in loads.into_iter().enumerate().filter(|(_, (_, load))| load.operations > 0) {
         meter.say(format!("measuring {name} on {target}"));
         meter.set(Some(nth as f64 / 2.0));
         let mut watch = |share: f64| meter.watch(Some((nth as f64 + share) / 2.0));
-        let done = match load::run(&mut blocks, &load, &mut watch) {
+        let done = match load::run(blocks, &load, &mut watch) {
             Ok(done) => done,
             Err(error) => {
                 partial = Some(format!("the {name} ended early: {error}"));
@@ -76,25 +136,19 @@ pub fn call(
         };
         let stats = if name == "puts" { &done.puts } else { &done.gets };
         phases.push(phase_row(name, &load, stats, done.elapsed));
-        warnings.extend(uneven_lanes(name, &load, stats.count, status.layout.lanes.into()));
+        warnings.extend(uneven_lanes(name, &load, stats.count, lanes));
         if done.is_stopped {
             partial = Some("stopped".to_owned());
             break;
         }
     }
-    drop(meter);
-    let mut removed = None;
-    if !simulated {
-        match remove(&mut blocks, status.next_id) {
-            Ok(count) => removed = Some(count),
-            Err(reason) => {
-                let reason = format!("blocks of the measurement were not removed: {reason}");
-                partial = Some(partial.map_or_else(|| reason.clone(), |first| format!("{first}; {reason}")));
-            }
-        }
-    }
-    let left = status_result(&blocks);
-    let mut result = SdfBenchResult {
+    Phases { phases, warnings, partial }
+}
+
+/// Returns a result with the state of the blocks after the measurement, and nothing measured.
+fn state_after(blocks: &AnyBlocks) -> SdfBenchResult {
+    let left = status_result(blocks);
+    SdfBenchResult {
         schema: SDF_BENCH_SCHEMA.into(),
         device: left.device,
         format: left.format,
@@ -108,24 +162,15 @@ pub fn call(
         units_bad: left.units_bad,
         units_damaged: left.units_damaged,
         superblock_copies: left.superblock_copies,
-        partial: partial.clone(),
-        warnings,
-        blocks_removed: removed,
-        seed: given.seed.0,
-        in_flight,
-        placement: placement_name(placement).into(),
-        phases,
+        partial: None,
+        warnings: Vec::new(),
+        blocks_removed: None,
+        seed: 0,
+        in_flight: 0,
+        placement: String::new(),
+        phases: Vec::new(),
         machine: None,
-    };
-    output::add_machine(&mut result, target);
-    output::deliver(output, &result, None)?;
-    Ok(match partial {
-        None => Status::Done,
-        Some(reason) => {
-            notify(&format!("{reason}; the result is partial"));
-            Status::Failed
-        }
-    })
+    }
 }
 
 /// Deletes the blocks of the measurement, with ids from `first_id`, and waits until their units are erased.
