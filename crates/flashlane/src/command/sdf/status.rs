@@ -91,36 +91,7 @@ pub fn fsck(target: &Target, consent: Consent, output: &OutputOptions) -> Result
     let options = BlockOptions { verify_footers: true, without_superblock: true, ..BlockOptions::default() };
     let mut blocks = open_with(target, Access::ReadOnly, options)?;
     let meter = Meter::new(format!("reading the blocks of {target}"));
-    let all: Vec<_> = blocks.list().collect();
-    let most = GETS_PER_LANE * blocks.device().profile().lanes as usize;
-    let (mut waiting, mut reading) = (all.iter(), BTreeMap::new());
-    let mut failed = Vec::new();
-    let (mut checked, mut partial) = (0_u64, None);
-    let mut out = Vec::new();
-    loop {
-        while reading.len() < most
-            && partial.is_none()
-            && let Some(info) = waiting.next()
-        {
-            let ticket = blocks.get(info.id, 0, info.length_bytes).map_err(Failure::failed)?;
-            reading.insert(ticket, *info);
-        }
-        if reading.is_empty() {
-            break;
-        }
-        blocks.reap(flashlane_base::Instant::FAR, &mut out);
-        for finished in out.drain(..) {
-            let Some(info) = reading.remove(&finished.ticket) else { continue };
-            checked += 1;
-            if let Outcome::Get(Err(failure)) = finished.outcome {
-                failed.push((info, failure));
-            }
-        }
-        meter.set(Some(checked as f64 / all.len().max(1) as f64));
-        if flashlane_host::interrupted() {
-            partial = Some("stopped");
-        }
-    }
+    let ReadBlocks { checked, failed, partial } = read_all(&mut blocks, &meter)?;
     let (mut unreadable, mut damaged_blocks) = (Vec::new(), Vec::new());
     for (info, failure) in failed {
         meter.say(format!("reading what is left of block {} of {target}", info.id));
@@ -157,6 +128,48 @@ pub fn fsck(target: &Target, consent: Consent, output: &OutputOptions) -> Result
     output::add_machine(&mut result, target);
     output::deliver(output, &result, None)?;
     Ok(if verdict.is_sound { Status::Done } else { Status::Failed })
+}
+
+/// Blocks that were read, those of them that could not be, and why the reading ended early, if it did.
+struct ReadBlocks {
+    checked: u64,
+    failed: Vec<(BlockInfo, GetFailure)>,
+    partial: Option<&'static str>,
+}
+
+/// Reads every block, several on each lane at a time.
+fn read_all(blocks: &mut AnyBlocks, meter: &Meter) -> Result<ReadBlocks, Failure> {
+    let all: Vec<_> = blocks.list().collect();
+    let most = GETS_PER_LANE * blocks.device().profile().lanes as usize;
+    let (mut waiting, mut reading) = (all.iter(), BTreeMap::new());
+    let mut failed = Vec::new();
+    let (mut checked, mut partial) = (0_u64, None);
+    let mut out = Vec::new();
+    loop {
+        while reading.len() < most
+            && partial.is_none()
+            && let Some(info) = waiting.next()
+        {
+            let ticket = blocks.get(info.id, 0, info.length_bytes).map_err(Failure::failed)?;
+            reading.insert(ticket, *info);
+        }
+        if reading.is_empty() {
+            break;
+        }
+        blocks.reap(flashlane_base::Instant::FAR, &mut out);
+        for finished in out.drain(..) {
+            let Some(info) = reading.remove(&finished.ticket) else { continue };
+            checked += 1;
+            if let Outcome::Get(Err(failure)) = finished.outcome {
+                failed.push((info, failure));
+            }
+        }
+        meter.set(Some(checked as f64 / all.len().max(1) as f64));
+        if flashlane_host::interrupted() {
+            partial = Some("stopped");
+        }
+    }
+    Ok(ReadBlocks { checked, failed, partial })
 }
 
 /// Reads a block again, one read unit at a time, and returns the ranges that fail. Empty if all reads succeed or after
