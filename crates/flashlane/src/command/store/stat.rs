@@ -13,7 +13,7 @@ use flashlane_open::AnyKeyValueStore;
 use flashlane_report::csv_line;
 use flashlane_store::space::plain_range;
 use flashlane_store::text::escape;
-use flashlane_store::{SliceStatus, Slices, StoreOptions};
+use flashlane_store::{SliceStatus, Slices, Status as StoreStatus, StoreOptions};
 use serde_json::{Value, json};
 
 /// Creates a store and shows it.
@@ -80,58 +80,10 @@ fn show(
     let store = store.store();
     let blocks = store.blocks();
     let verdict = Verdict::new(&place.device, blocks, None);
-    let block_bytes = blocks.block_bytes();
-    let sum = |of: fn(&SliceStatus) -> u64| status.slices.iter().map(of).sum::<u64>();
-    let levels = status.slices.iter().map(|slice| slice.patches.len()).max().unwrap_or(0);
-    let of_level =
-        |level: usize| status.slices.iter().filter_map(|slice| slice.patches.get(level)).sum::<u64>();
-    let patches: Vec<u64> = (0..levels).map(of_level).collect();
-    // Field, label and value of each, the value for results and for people.
-    let mut facts: Vec<(&str, &str, Value, String)> = Vec::new();
-    let mut count = |name: &'static str, label: &'static str, value: u64| {
-        facts.push((name, label, value.into(), value.to_string()))
-    };
-    if let Some(counts) = &counts {
-        count("keys", "Keys", counts.keys);
-        count("key_bytes", "Bytes of keys", counts.key_bytes);
-        count("value_bytes", "Bytes of values", counts.value_bytes);
-    }
-    count("writes", "Writes so far", status.last_sequence);
-    count("entries", "Entries in patches", sum(|slice| slice.entries));
-    count("tombstones", "Of these, deletes", sum(|slice| slice.tombstones));
-    let mut bytes = |name: &'static str, label: &'static str, value: u64| {
-        facts.push((name, label, value.into(), format_bytes(value)));
-    };
-    bytes("entry_bytes", "Bytes in patches", sum(|slice| slice.entry_bytes));
-    bytes("container_bytes", "Bytes in the log only", sum(|slice| slice.container_bytes));
-    bytes("free_bytes", "Free, with the reserve for merging", status.blocks_free * block_bytes);
-    bytes("index_memory_bytes", "Memory of indexes and filters", status.index_memory_bytes);
-    bytes("container_memory_bytes", "Memory of containers", status.container_memory_bytes);
-    bytes("block_bytes", "Block", block_bytes);
-    bytes("log_bytes", "Log", store.log_device().profile().capacity_bytes);
-    let list = patches.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
-    let list = if list.is_empty() { "none".to_owned() } else { list };
-    facts.push(("patches", "Patches by level, from 0", patches.into(), list));
-    facts.push(("blocks_free", "Blocks free", status.blocks_free.into(), status.blocks_free.to_string()));
-    let log_used = format!("{:.0}%", 100.0 * status.log_used);
-    facts.push(("log_used", "Log in use", status.log_used.into(), log_used));
-    let id = format!("{:032x}", status.store);
-    facts.push(("store", "Store", id.clone().into(), id));
+    let log_bytes = store.log_device().profile().capacity_bytes;
+    let facts = facts(&status, counts.as_ref(), blocks.block_bytes(), log_bytes);
     let text = match format {
-        Format::Text => {
-            let lines = facts.iter().map(|(_, label, _, value)| format!("{label:<36}{value}\n"));
-            let slices = status.slices.iter().map(|slice| {
-                let patches: u64 = slice.patches.iter().sum();
-                let merging = if slice.is_merging { ", merging" } else { "" };
-                let first = format!("Slice from '{}'", escape(&slice.lower));
-                format!(
-                    "{first:<36}{}, {} entries{merging}\n",
-                    counted(patches, "patch", "patches"),
-                    slice.entries
-                )
-            });
-            format!("Verdict: {}\n{}{}", verdict.text, lines.collect::<String>(), slices.collect::<String>())
-        }
+        Format::Text => text(&status, &verdict, &facts),
         Format::Csv => facts.iter().fold(csv_line(["name", "value"]), |text, (name, _, value, _)| {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             text + &csv_line([*name, value.as_str()])
@@ -153,6 +105,59 @@ fn show(
     };
     print(&text)?;
     Ok(Status::Done)
+}
+
+/// Field, label and value of a fact, the value for results and for people.
+type Fact = (&'static str, &'static str, Value, String);
+
+fn facts(status: &StoreStatus, counts: Option<&Counts>, block_bytes: u64, log_bytes: u64) -> Vec<Fact> {
+    let sum = |of: fn(&SliceStatus) -> u64| status.slices.iter().map(of).sum::<u64>();
+    let levels = status.slices.iter().map(|slice| slice.patches.len()).max().unwrap_or(0);
+    let of_level =
+        |level: usize| status.slices.iter().filter_map(|slice| slice.patches.get(level)).sum::<u64>();
+    let patches: Vec<u64> = (0..levels).map(of_level).collect();
+    let mut facts: Vec<Fact> = Vec::new();
+    let mut count = |name: &'static str, label: &'static str, value: u64| {
+        facts.push((name, label, value.into(), value.to_string()))
+    };
+    if let Some(counts) = counts {
+        count("keys", "Keys", counts.keys);
+        count("key_bytes", "Bytes of keys", counts.key_bytes);
+        count("value_bytes", "Bytes of values", counts.value_bytes);
+    }
+    count("writes", "Writes so far", status.last_sequence);
+    count("entries", "Entries in patches", sum(|slice| slice.entries));
+    count("tombstones", "Of these, deletes", sum(|slice| slice.tombstones));
+    let mut bytes = |name: &'static str, label: &'static str, value: u64| {
+        facts.push((name, label, value.into(), format_bytes(value)));
+    };
+    bytes("entry_bytes", "Bytes in patches", sum(|slice| slice.entry_bytes));
+    bytes("container_bytes", "Bytes in the log only", sum(|slice| slice.container_bytes));
+    bytes("free_bytes", "Free, with the reserve for merging", status.blocks_free * block_bytes);
+    bytes("index_memory_bytes", "Memory of indexes and filters", status.index_memory_bytes);
+    bytes("container_memory_bytes", "Memory of containers", status.container_memory_bytes);
+    bytes("block_bytes", "Block", block_bytes);
+    bytes("log_bytes", "Log", log_bytes);
+    let list = patches.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let list = if list.is_empty() { "none".to_owned() } else { list };
+    facts.push(("patches", "Patches by level, from 0", patches.into(), list));
+    facts.push(("blocks_free", "Blocks free", status.blocks_free.into(), status.blocks_free.to_string()));
+    let log_used = format!("{:.0}%", 100.0 * status.log_used);
+    facts.push(("log_used", "Log in use", status.log_used.into(), log_used));
+    let id = format!("{:032x}", status.store);
+    facts.push(("store", "Store", id.clone().into(), id));
+    facts
+}
+
+fn text(status: &StoreStatus, verdict: &Verdict, facts: &[Fact]) -> String {
+    let lines = facts.iter().map(|(_, label, _, value)| format!("{label:<36}{value}\n"));
+    let slices = status.slices.iter().map(|slice| {
+        let patches: u64 = slice.patches.iter().sum();
+        let merging = if slice.is_merging { ", merging" } else { "" };
+        let first = format!("Slice from '{}'", escape(&slice.lower));
+        format!("{first:<36}{}, {} entries{merging}\n", counted(patches, "patch", "patches"), slice.entries)
+    });
+    format!("Verdict: {}\n{}{}", verdict.text, lines.collect::<String>(), slices.collect::<String>())
 }
 
 fn slice_row(slice: &SliceStatus) -> Value {
