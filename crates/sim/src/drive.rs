@@ -290,7 +290,7 @@ impl Drive {
     #[inline]
     fn flash_operation_finished(&mut self, die: DieId, operation: &FlashOperation) {
         if operation.owner.is_mechanism() {
-            if let Some(completing) = self.translation.finished(&mut self.kernel, operation) {
+            if let Some(completing) = self.translation.operation_finished(&mut self.kernel, operation) {
                 self.kernel.operation_completes(completing.owner);
                 self.flash_operation_finished(die, &completing);
             }

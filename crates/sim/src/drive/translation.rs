@@ -434,7 +434,7 @@ impl Translation {
 
     /// An operation of a mechanism has ended ([`Owner::is_mechanism`]). Returns the operation of the access that it completes,
     /// as the owner of that access knows it.
-    pub(super) fn finished(
+    pub(super) fn operation_finished(
         &mut self,
         kernel: &mut DriveKernel,
         operation: &FlashOperation,
@@ -442,7 +442,13 @@ impl Translation {
         match operation.owner {
             Owner::Mechanism(REBUILD, slot) => {
                 let rebuilder = self.rebuilder.as_mut().expect("only it rebuilds");
-                rebuilder.finished(kernel, &self.ftl, &mut self.correction, RebuildSlot(slot), operation)
+                rebuilder.operation_finished(
+                    kernel,
+                    &self.ftl,
+                    &mut self.correction,
+                    RebuildSlot(slot),
+                    operation,
+                )
             }
             Owner::Mechanism(TURN, id) => {
                 // The next die of the row has its turn.
@@ -451,7 +457,7 @@ impl Translation {
             }
             Owner::Mechanism(HEDGE | COPY, _) => {
                 let replicator = self.replicator.as_mut().expect("hedged accesses and copies are its own");
-                replicator.finished(kernel, &mut self.ftl, operation)
+                replicator.operation_finished(kernel, &mut self.ftl, operation)
             }
             owner => unreachable!("{owner:?} is no mechanism of translation"),
         }

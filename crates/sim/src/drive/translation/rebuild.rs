@@ -151,7 +151,7 @@ impl Rebuilder {
     }
 
     /// A flash read of a rebuild has ended. Returns the operation as its owner knows it, where it was the last.
-    pub(super) fn finished(
+    pub(super) fn operation_finished(
         &mut self,
         kernel: &mut DriveKernel,
         ftl: &Ftl,

@@ -349,7 +349,7 @@ impl Replicator {
 
     /// An operation of a hedged access or a copy has ended. Returns the operation as its owner knows it, where it completes
     /// the access.
-    pub(super) fn finished(
+    pub(super) fn operation_finished(
         &mut self,
         kernel: &DriveKernel,
         ftl: &mut Ftl,
