@@ -5,8 +5,17 @@ use crate::config::{DriveConfig, InitialState, LanesConfig};
 use flashlane_base::units::exact_bytes;
 
 /// Sections and fields of a drive that hides its flash: none of them has a meaning beside `[lanes]`.
-pub(in crate::profile) const CONVENTIONAL: &[&str] =
-    &["sector", "over_provisioning", "readahead", "buffer", "mapping", "cleaning", "compat"];
+pub(in crate::profile) const CONVENTIONAL: &[&str] = &[
+    "sector",
+    "over_provisioning",
+    "readahead",
+    "buffer",
+    "mapping",
+    "cleaning",
+    "replication",
+    "slc",
+    "compat",
+];
 
 /// Checks a drive with lanes. Requires: counts and sizes of the flash are in range.
 pub(super) fn validate(config: &DriveConfig, lanes: &LanesConfig) -> Result<(), Refusal> {
