@@ -21,6 +21,7 @@ mod readahead;
 pub(crate) mod refusal;
 mod replication;
 mod scheduling;
+mod slc;
 
 pub use buffer::*;
 pub use cleaning::*;
@@ -37,6 +38,7 @@ pub use quantity::*;
 pub use readahead::*;
 pub use replication::*;
 pub use scheduling::*;
+pub use slc::*;
 
 use flashlane_device::OverProvisioningChange;
 use flashlane_policy::Policies;
@@ -90,6 +92,8 @@ pub struct DriveConfig {
     /// Copies of mapping units on other dies; none if absent, or if its policy is [`NO_REPLICATION`].
     #[serde(default, deserialize_with = "replication::unless_none")]
     pub replication: Option<ReplicationConfig>,
+    /// Blocks written with one bit a cell, as a cache; none if absent.
+    pub slc: Option<SlcConfig>,
     /// Software-defined flash: every channel is a lane, and there is no translation layer; a conventional drive where
     /// absent.
     pub lanes: Option<LanesConfig>,

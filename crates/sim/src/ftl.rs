@@ -70,6 +70,15 @@ impl Ftl {
         each!(self, layer => layer.flash_page_of(lpn))
     }
 
+    /// Whether mapping unit `lpn` lies in the SLC cache.
+    #[inline]
+    pub fn in_slc(&self, lpn: Lpn) -> bool {
+        match self {
+            Self::Page(layer) => layer.in_slc(lpn),
+            Self::Block(_) => false,
+        }
+    }
+
     /// Appends the planes from which mapping unit `lpn` can be rebuilt: those of the other units of its row that are
     /// written, parity included. None where it is not written or has no row.
     pub fn rest_of_row(&self, lpn: Lpn, planes: &mut Vec<PlaneId>) {

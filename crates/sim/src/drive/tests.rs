@@ -7,6 +7,7 @@ mod link;
 mod parity;
 mod random_drives;
 mod replication;
+mod slc;
 mod time_split;
 mod uflip_profiles;
 

@@ -42,6 +42,8 @@ pub(super) struct Translation {
     read_retries: u64,
     unit_bytes: u64,
     units_per_page: u32,
+    /// Whether there is an SLC cache.
+    has_slc: bool,
     planes_per_die: u32,
     /// How long GC that a write made due lets others pass.
     defer: Defer,
@@ -89,6 +91,7 @@ impl Translation {
             read_retries: 0,
             unit_bytes: geometry.unit_bytes,
             units_per_page: geometry.units_per_page,
+            has_slc: config.slc.is_some(),
             planes_per_die: geometry.planes_per_die,
             defer: match config.cleaning.defer {
                 DeferGc::No => Defer::No,
@@ -157,6 +160,9 @@ impl Translation {
         list.push(("read_retries", self.read_retries));
         let ftl = self.ftl.counters();
         list.extend(ftl.list());
+        if self.has_slc {
+            list.extend([("slc_pages_written", ftl.slc_units), ("slc_pages_folded", ftl.folded_units)]);
+        }
         if self.units_per_page > 1 {
             list.push(("pages_left_empty", ftl.left_empty_units));
         }
@@ -185,7 +191,7 @@ impl Translation {
     fn read_of(&self, lpn: Lpn, bytes: u64) -> Read {
         let shares = self.units_per_page > 1 && self.replicator.is_none();
         let page = if shares { self.ftl.flash_page_of(lpn) } else { FlashPage::ALONE };
-        Read { page, ..Read::of(lpn, bytes) }
+        Read { page, slc: self.ftl.in_slc(lpn), ..Read::of(lpn, bytes) }
     }
 
     /// Reads a part of a mapping unit for a host read.
@@ -359,6 +365,7 @@ impl Translation {
             bus_bytes: self.unit_bytes,
             fills_block: place.fills_block,
             waits_for_group: place.waits_for_group && may_wait,
+            slc: place.in_slc,
         };
         let (work, class) = (Work::Program(program), Class::Write);
         FlashOperation { work, owner, class, defer: Defer::No, plane: place.plane }
@@ -546,7 +553,7 @@ impl Translation {
 
     /// Turns GC that the translation layer did into flash operations.
     fn enqueue_gc(&self, kernel: &mut DriveKernel, gc: &GcWork, scheduling: GcScheduling) {
-        let GcWork { plane, planes, mut moves, summaries, erases, is_paced_step, .. } = *gc;
+        let GcWork { plane, planes, mut moves, summaries, erases, from_slc, is_paced_step, .. } = *gc;
         if self.moves_in_runs {
             // The end of GC is that of what follows its moves.
             let owner = if scheduling.owner.is_mechanism() { Owner::Gc } else { scheduling.owner };
@@ -561,7 +568,7 @@ impl Translation {
                 return;
             }
         }
-        let gc = Gc { moves, summaries, erases, planes, is_paced_step };
+        let gc = Gc { moves, summaries, erases, from_slc, planes, is_paced_step };
         kernel.enqueue(scheduling.operation(plane, Work::Gc(gc)));
     }
 
@@ -583,8 +590,14 @@ impl Translation {
         }
         for at in (0..moves).step_by(together as usize) {
             let bus_bytes = on_all_bytes * u64::from(together.min(moves - at));
-            let program =
-                Program { lpn, units: planes, bus_bytes, fills_block: false, waits_for_group: false };
+            let program = Program {
+                lpn,
+                units: planes,
+                bus_bytes,
+                fills_block: false,
+                waits_for_group: false,
+                slc: false,
+            };
             kernel.enqueue(scheduling.operation(plane, Work::Program(program)));
         }
     }

@@ -8,9 +8,9 @@ use flashlane_policy::cleaning::View;
 use std::collections::VecDeque;
 
 /// Blocks that a plane needs beyond those of its data: the free ones at which GC is due, and an open one each for the
-/// host and for moved units.
+/// host and for moved units; and those that are kept for the SLC cache.
 pub(super) fn spare_blocks(geometry: &Geometry) -> u32 {
-    geometry.low_blocks + 2
+    geometry.low_blocks + 2 + geometry.kept_slc_blocks
 }
 
 /// The state of every block of the drive, by plane and block.

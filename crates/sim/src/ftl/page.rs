@@ -10,6 +10,7 @@ mod layout;
 mod pacing;
 mod reverse;
 mod run;
+mod slc;
 mod steady;
 mod steps;
 mod superblocks;
@@ -33,6 +34,7 @@ use gc::HOST_STREAM;
 use layout::PreparedLayout;
 use pacing::Pacer;
 use reverse::Reverse;
+use slc::SlcCache;
 use std::ops::Range;
 use superblocks::Superblocks;
 
@@ -92,6 +94,8 @@ pub struct PageMapped {
     wear: Box<dyn Wear>,
     /// Where GC is paced.
     pacer: Option<Pacer>,
+    /// Where blocks are written with one bit a cell at first.
+    slc: Option<Box<SlcCache>>,
     /// Idle planes are garbage-collected until they have this number of free blocks.
     high_blocks: u32,
     /// The index of the open block for moved units: the host's, or another.
@@ -149,6 +153,7 @@ impl PageMapped {
             gc_policy: gc_policy.expect(known),
             wear,
             pacer: Pacer::new(config, &geometry),
+            slc: SlcCache::new(config, &geometry).map(Box::new),
             per_block: Divisor::new(geometry.block_units),
             per_plane: Divisor::new(geometry.blocks * geometry.block_units),
             per_chunk: Divisor::new(geometry.chunk_units),
@@ -258,6 +263,11 @@ impl PageMapped {
     #[inline(always)]
     pub fn place_on(&mut self, plane: PlaneId, lpn: Lpn, due: &mut Vec<GcWork>) -> Result<Placed, NoRoom> {
         let plane = if self.geometry.pool_planes == 1 { plane } else { self.roomiest(plane, lpn)? };
+        if self.slc.is_some()
+            && let Some(placed) = self.place_in_cache(plane, lpn, due)
+        {
+            return Ok(placed);
+        }
         let opens_block = self.is_full(plane);
         if opens_block {
             self.make_room(plane, due).ok_or(NoRoom)?;
@@ -284,7 +294,7 @@ impl PageMapped {
             }
         };
         self.counters.parity_units += u64::from(parity.is_some());
-        Ok(Placed { plane, fills_block, parity, waits_for_group })
+        Ok(Placed { plane, fills_block, parity, waits_for_group, in_slc: false })
     }
 
     pub fn adopt(&mut self, lpn: Lpn, copy: Lpn) {
@@ -430,6 +440,7 @@ impl PageMapped {
                 self.pace(plane, rest, due);
             }
         }
+        self.close_open_cache_pages();
         self.mapping.skip_to_chunk(self.geometry.chunk_units.into());
     }
 

@@ -19,6 +19,8 @@ pub struct GcWork {
     pub erases: u32,
     /// Whether the unit being placed goes to a block that this GC freed or moved units to, and so has to wait for it.
     pub precedes_write: bool,
+    /// Whether the units are moved off a block of the SLC cache.
+    pub from_slc: bool,
     /// Whether it is a step of paced GC: no more than a flash page on each plane, or an erase.
     pub is_paced_step: bool,
 }
@@ -33,6 +35,7 @@ impl GcWork {
             summaries: 0,
             erases: 0,
             precedes_write: false,
+            from_slc: false,
             is_paced_step: false,
         }
     }
@@ -49,6 +52,8 @@ pub struct Placed {
     pub parity: Option<PlaneId>,
     /// Whether units that are placed later are programmed along with it.
     pub waits_for_group: bool,
+    /// Whether its block is in the SLC cache.
+    pub in_slc: bool,
 }
 
 /// Where a replica stays that GC need not move: until its block is erased.
@@ -76,6 +81,10 @@ pub struct FtlCounters {
     pub moved_units: u64,
     /// Units of these that paced GC moved while the plane had less free space than it keeps, whole victims included.
     pub units_below_target: u64,
+    /// Units of the host's that were placed in the SLC cache.
+    pub slc_units: u64,
+    /// Units of the moved ones that were moved off the SLC cache.
+    pub folded_units: u64,
     /// Parity units placed.
     pub parity_units: u64,
     /// Blocks erased.

@@ -185,6 +185,8 @@ fn serves_in_order(config: &DriveConfig, geometry: &Geometry) -> bool {
     let gc_is_one_time = flash.copyback && cleaning.defer != DeferGc::BehindHost;
     // Software-defined flash (`crate::Sdf`) always has queues.
     let has_no_lanes = config.lanes.is_none();
+    // Programs that are joined take one time each.
+    let has_one_program_time = config.slc.is_none();
     has_own_bus
         && nothing_bypasses
         && nothing_interrupts
@@ -192,4 +194,5 @@ fn serves_in_order(config: &DriveConfig, geometry: &Geometry) -> bool {
         && unit_is_page
         && gc_is_one_time
         && has_no_lanes
+        && has_one_program_time
 }

@@ -44,7 +44,7 @@ impl GcStepRules {
 
     /// The first or next step of GC and its array time. `deferrable`: the host's operations may go between steps.
     pub(super) fn next(&self, gc: &Gc, deferrable: bool, timing: &Timing) -> (GcStep, Duration) {
-        let (read, program) = (timing.read, timing.program);
+        let (read, program) = (timing.reading(gc.from_slc), timing.program);
         // When in GC the summaries are written is left open: with the erase, where steps are apart.
         let erase = timing.erase * u64::from(gc.erases) + timing.summary * u64::from(gc.summaries);
         if self.copyback && !self.preemptible && !deferrable {

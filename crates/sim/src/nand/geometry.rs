@@ -46,6 +46,10 @@ pub struct Geometry {
     pub parity: Option<u32>,
     /// Planes of a die whose blocks are filled and garbage-collected together.
     pub joined_planes: u32,
+    /// Mapping units of a block in the SLC cache; 0 where there is none.
+    pub slc_units: u32,
+    /// Blocks of each plane that are kept for the SLC cache.
+    pub kept_slc_blocks: u32,
     /// Blocks of each plane that are bad from the start.
     pub factory_bad_per_plane: u32,
 }
@@ -60,6 +64,7 @@ impl Geometry {
         let planes = dies * flash.planes;
         let logical_units = config.capacity.0.div_ceil(unit_bytes).min(u64::from(u32::MAX - 1)) as u32;
         let replica_space = config.replication.as_ref().map_or(0.0, |replication| replication.space.0);
+        let slc_units = config.slc.as_ref().map_or(0, |slc| flash.pages / slc.bits * units);
         let low_blocks = ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1);
         Self {
             channels: flash.channels,
@@ -85,6 +90,12 @@ impl Geometry {
             low_blocks,
             parity: config.mapping.parity,
             joined_planes: if config.cleaning.multi_plane { flash.planes } else { 1 },
+            slc_units,
+            kept_slc_blocks: config.slc.as_ref().map_or(0, |slc| {
+                let of_planes = u64::from(slc_units.max(1)) * unit_bytes * u64::from(planes);
+                // One at least: it is open for long, and not folded.
+                slc.size.0.div_ceil(of_planes).clamp(1, u64::from(flash.blocks)) as u32
+            }),
             factory_bad_per_plane: (flash.factory_bad.0 * f64::from(flash.blocks)).ceil() as u32,
         }
     }

@@ -321,9 +321,10 @@ impl MultiPlaneIndex {
             if !partner.is_some() || ops[partner].operation.owner != owner {
                 continue;
             }
-            if let Work::Gc(Gc { moves, summaries: 0, erases, planes: 1, is_paced_step: true }) =
+            if let Work::Gc(Gc { moves, summaries: 0, erases, from_slc, planes: 1, is_paced_step: true }) =
                 ops[partner].operation.work
                 && erases == gc.erases
+                && from_slc == gc.from_slc
                 && (moves == 0) == (gc.moves == 0)
             {
                 self.take(ops, queue, id, partner);

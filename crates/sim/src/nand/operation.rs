@@ -61,6 +61,8 @@ pub struct Read {
     pub units: u32,
     /// Bytes over the channel's bus.
     pub bus_bytes: u64,
+    /// Whether it lies on a block of the SLC cache.
+    pub slc: bool,
     /// The flash page that is sensed: reads of one page on one plane share a sense.
     pub page: FlashPage,
     /// Array reads that error correction needs beyond the first.
@@ -72,7 +74,7 @@ pub struct Read {
 impl Read {
     /// The read of a mapping unit that can be corrected at once, and shares a sense with none.
     pub fn of(lpn: Lpn, bus_bytes: u64) -> Self {
-        Self { lpn, units: 1, bus_bytes, page: FlashPage::ALONE, retries: 0, unreadable: false }
+        Self { lpn, units: 1, bus_bytes, slc: false, page: FlashPage::ALONE, retries: 0, unreadable: false }
     }
 
     /// Whether the two share a sense where they are on one plane.
@@ -95,6 +97,8 @@ pub struct Program {
     pub fills_block: bool,
     /// Whether it waits for others that are programmed along with it.
     pub waits_for_group: bool,
+    /// Whether it goes to a block of the SLC cache.
+    pub slc: bool,
 }
 
 /// Garbage collection: mapping units moved within a plane, then blocks erased.
@@ -106,6 +110,8 @@ pub struct Gc {
     pub summaries: u32,
     /// Blocks to be erased.
     pub erases: u32,
+    /// Whether the units are moved off a block of the SLC cache.
+    pub from_slc: bool,
     /// Planes of the die that do all of this at once.
     pub planes: u32,
     /// Whether it is one step of paced GC, which shares its array time with like ones on other planes of the die.
@@ -169,7 +175,8 @@ impl FlashOperation {
 
     /// The program of a mapping unit for the host.
     pub fn program(owner: Owner, plane: PlaneId, lpn: Lpn, bus_bytes: u64) -> Self {
-        let program = Program { lpn, units: 1, bus_bytes, fills_block: false, waits_for_group: false };
+        let program =
+            Program { lpn, units: 1, bus_bytes, fills_block: false, waits_for_group: false, slc: false };
         Self { work: Work::Program(program), owner, class: Class::Write, defer: Defer::No, plane }
     }
 

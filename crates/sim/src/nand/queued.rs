@@ -216,7 +216,7 @@ impl QueuedScheduler {
                 Work::Read(_) => {
                     debug_assert!(!state.array.is_some(), "the array is free");
                     state.array = op;
-                    let read = self.media.timing().read * u64::from(1 + self.retries(op));
+                    let read = self.read_time(op);
                     self.run_array(die, read, now, events);
                 }
                 Work::Program(_) => {
@@ -278,17 +278,30 @@ impl QueuedScheduler {
         if can { self.pop(QueueId { die, rank }) } else { None }
     }
 
-    /// The array time of a program and those that share it: with the summary, where one of them fills its block.
+    /// The array time of a read and those that share it: that of the slowest.
+    fn read_time(&self, op: OpSlot) -> Duration {
+        let (mut slc, mut next) = (true, op);
+        while next.is_some() {
+            let node = &self.ops[next];
+            slc &= matches!(node.operation.work, Work::Read(read) if read.slc);
+            next = node.partner;
+        }
+        self.media.timing().reading(slc) * u64::from(1 + self.retries(op))
+    }
+
+    /// The array time of a program and those that share it: that of the slowest, with the summary, where one of them fills its
+    /// block.
     fn program_time(&self, mut op: OpSlot) -> Duration {
-        let mut fills_block = false;
+        let (mut slc, mut fills_block) = (true, false);
         while op.is_some() {
             let node = &self.ops[op];
             if let Work::Program(program) = node.operation.work {
+                slc &= program.slc;
                 fills_block |= program.fills_block;
             }
             op = node.partner;
         }
-        self.media.timing().programming(fills_block)
+        self.media.timing().programming(slc, fills_block)
     }
 
     /// Starts the array for `nominal`, or what the flash's noise makes of it.

@@ -6,12 +6,15 @@ use flashlane_base::{Duration, Random, Seed};
 /// Array times and the bus, with the drive's timing noise.
 #[derive(Clone, Debug)]
 pub struct Timing {
-    /// Array to register.
+    /// Array to register, for a page that is not in the SLC cache.
     pub read: Duration,
-    /// Register to array.
+    /// Register to array, for a page that is not in the SLC cache.
     pub program: Duration,
     /// Erase of a block.
     pub erase: Duration,
+    /// Array to register and register to array, for a page of the SLC cache.
+    slc_read: Duration,
+    slc_program: Duration,
     /// Suspending and resuming a program or erase.
     pub suspend: Option<Duration>,
     /// Time that writing a block's summary pages takes beyond that of its last data page.
@@ -42,6 +45,8 @@ impl Timing {
             read: flash.read.0,
             program: flash.program.0,
             erase: flash.erase.0,
+            slc_read: config.slc.as_ref().map_or(flash.read.0, |slc| slc.read.0),
+            slc_program: config.slc.as_ref().map_or(flash.program.0, |slc| slc.program.0),
             suspend: flash.suspend.map(|time| time.0),
             bus_command: flash.bus_command.0,
             bus_ns_per_byte: ns_per_byte as u64,
@@ -68,10 +73,17 @@ impl Timing {
         self.bus_command + Duration::from_ns(ns)
     }
 
-    /// Register to array, and with a block's last data page its summary.
+    /// Array to register; `slc`: of a page of the SLC cache.
     #[inline]
-    pub fn programming(&self, fills_block: bool) -> Duration {
-        self.program + if fills_block { self.summary } else { Duration::ZERO }
+    pub fn reading(&self, slc: bool) -> Duration {
+        if slc { self.slc_read } else { self.read }
+    }
+
+    /// Register to array, and with a block's last data page its summary; `slc` as above.
+    #[inline]
+    pub fn programming(&self, slc: bool, fills_block: bool) -> Duration {
+        let program = if slc { self.slc_program } else { self.program };
+        program + if fills_block { self.summary } else { Duration::ZERO }
     }
 
     /// An array time as it turns out this time.

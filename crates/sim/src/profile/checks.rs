@@ -9,6 +9,7 @@ mod mapping;
 mod policy;
 mod readahead;
 mod replication;
+mod slc;
 mod superblocks;
 
 use super::reserve;
@@ -37,6 +38,8 @@ const SHARED_RULES: [(&str, &[&str]); 2] = [
             "mapping.unit",
             "mapping.translation_options.log_blocks",
             "replication.space",
+            "slc.size",
+            "slc.free_blocks",
         ],
     ),
 ];
@@ -73,6 +76,7 @@ fn ranges(config: &DriveConfig) -> Vec<Refusal> {
             .concat();
     found.extend(config.buffer.iter().flat_map(|buffer| buffer.ranges()));
     found.extend(config.replication.iter().flat_map(|replication| replication.ranges()));
+    found.extend(config.slc.iter().flat_map(|slc| slc.ranges()));
     found.extend([config.scheduling.ranges(), config.flash.ranges()].concat());
     found.extend(flash::page(config).err());
     found
@@ -103,6 +107,7 @@ fn structure(config: &mut DriveConfig) -> Result<Scheme, Refusal> {
     superblocks::validate(config, scheme.maps_blocks())?;
     reserve::set_capacity(config);
     replication::validate(config, scheme.maps_blocks())?;
+    slc::validate(config, scheme.maps_blocks())?;
     capacity(config, &scheme)?;
     Ok(scheme)
 }

@@ -160,7 +160,14 @@ impl Sdf {
             self.done(slot, shape.planes);
             return false;
         };
-        let moved = Work::Gc(Gc { moves: row, summaries: 0, erases, planes: 1, is_paced_step: false });
+        let moved = Work::Gc(Gc {
+            moves: row,
+            summaries: 0,
+            erases,
+            from_slc: false,
+            planes: 1,
+            is_paced_step: false,
+        });
         self.counts.pages_saved += u64::from(row);
         self.kernel.enqueue(operation(moved, Owner::Gc, Class::Write, at));
         true
@@ -230,5 +237,6 @@ fn program(row: u32, planes: u32, bus_bytes: u64) -> Work {
         bus_bytes,
         fills_block: false,
         waits_for_group: false,
+        slc: false,
     })
 }

@@ -58,6 +58,35 @@ fn every_drive_that_rebuilds_keeps_the_laws() {
     assert!(accepted > DRIVES / 10, "only {accepted} of {DRIVES} profiles were drives");
 }
 
+#[test]
+fn every_drive_with_an_slc_cache_keeps_the_laws() {
+    let accepted = (0..DRIVES).filter(|&seed| holds(seed, &cached(seed))).count() as u64;
+    assert!(accepted > DRIVES / 10, "only {accepted} of {DRIVES} profiles were drives");
+}
+
+/// What gives a random drive an SLC cache, half of them with paced GC.
+fn cached(seed: u64) -> Vec<(String, String)> {
+    let mut random = Seed(seed).derive("slc").source();
+    let mut all = if random.chance(0.5) { paced(seed) } else { Vec::new() };
+    let fold = pick(&mut random, &["idle", "at-once", "when-needed"]);
+    let kept = if fold == "when-needed" { "0" } else { pick(&mut random, &["0", "64KiB", "1MiB"]) };
+    let settings = [
+        ("mapping.translation", "page"),
+        ("cleaning.defer", "no"),
+        ("cleaning.multi_plane", "false"),
+        ("compat.disksim.pool", "plane"),
+        ("compat.disksim.summary_pages", "0"),
+        ("slc.bits", pick(&mut random, &["2", "3", "4"])),
+        ("slc.read", pick(&mut random, &["1us", "20us"])),
+        ("slc.program", pick(&mut random, &["10us", "100us", "3ms"])),
+        ("slc.size", kept),
+        ("slc.free_blocks", pick(&mut random, &["10%", "50%", "100%"])),
+        ("slc.fold", fold),
+    ];
+    all.extend(settings.map(|(key, value)| (key.into(), value.into())));
+    all
+}
+
 /// What gives a random drive of even seed parity, reads rebuilt from it, and mostly GC in turns.
 fn rebuilt(seed: u64) -> Vec<(String, String)> {
     let mut random = Seed(seed).derive("rebuild").source();
@@ -417,7 +446,8 @@ impl Load {
     /// of a bypassing write also a program.
     fn none_beats_its_parts(&self, config: &DriveConfig) {
         let submission = config.host.submission.0.as_ns() as f64 * (1.0 - config.host.jitter.0);
-        let program = config.flash.program.0.as_ns() as f64 * (1.0 - config.flash.noise.0);
+        let program = config.slc.iter().map(|slc| slc.program.0).fold(config.flash.program.0, Duration::min);
+        let program = program.as_ns() as f64 * (1.0 - config.flash.noise.0);
         for completion in self.completions.iter().filter(|completion| completion.outcome.is_ok()) {
             let request = &self.requests[completion.id.0 as usize];
             let data = Duration::of_transfer(request.length_bytes, config.link.bandwidth.0);
@@ -444,7 +474,9 @@ impl Load {
         let counters = self.drive.counters();
         let get = |name| counters.get(name).expect("the drive counts it");
         let elapsed = self.drive.now().as_ns();
-        let page = flash.read.0 + flash.program.0 + Duration::of_transfer(2 * flash.page.0, flash.bus.0);
+        let cached = config.slc.as_ref().map_or(Duration::ZERO, |slc| slc.read.0 + slc.program.0);
+        let page =
+            flash.read.0 + flash.program.0 + cached + Duration::of_transfer(2 * flash.page.0, flash.bus.0);
         let longest = (page + flash.bus_command.0) * (2 * u64::from(g.block_units)) + flash.erase.0 * 2;
         let (dies, channels) = (u64::from(g.dies), u64::from(g.channels));
         assert!(get("array_busy_ns") <= dies * (elapsed + 9 * longest.as_ns()));

@@ -162,6 +162,7 @@ mod tests {
             summaries: 0,
             erases: 1,
             precedes_write: false,
+            from_slc: false,
             is_paced_step: false,
         };
         (0..3).map(work).collect()

@@ -11,6 +11,7 @@
 //! result.
 
 use super::pacing::{KEPT_BLOCKS, VictimProgress};
+use super::slc::Source;
 use super::{GcWork, PageMapped, Superblocks};
 use crate::ftl::erase_blocks::OpenBlock;
 use crate::ftl::map::Map;
@@ -34,7 +35,7 @@ impl PageMapped {
         self.close(plane, HOST_STREAM);
         let kept =
             if self.pacer.is_some() { KEPT_BLOCKS } else { usize::from(self.moved_stream != HOST_STREAM) };
-        if self.planes[plane.index()].free.len() <= kept {
+        if self.free_blocks(plane) as usize <= kept {
             let before = due.len();
             self.restock(plane, due);
             due[before..].iter_mut().for_each(|gc| gc.precedes_write = true);
@@ -52,10 +53,10 @@ impl PageMapped {
     pub(super) fn restock(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
         let paced = self.pacer.is_some();
         let least = if paced { KEPT_BLOCKS as u32 } else { self.geometry.low_blocks };
-        while self.planes[plane.index()].free.len() as u32 <= least {
+        while self.free_blocks(plane) <= least {
             let gained = match paced {
                 true => self.finish_victim(plane, due) == VictimProgress::Erased,
-                false => self.collect(plane, due),
+                false => self.collect(plane, Source::Any, due),
             };
             if !gained {
                 break;
@@ -78,9 +79,10 @@ impl PageMapped {
     }
 
     /// Empties and erases one block of the plane. Returns false where none can be gained.
-    fn collect(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> bool {
-        let Some(victim) = self.choose(plane) else { return false };
+    pub(super) fn collect(&mut self, plane: PlaneId, source: Source, due: &mut Vec<GcWork>) -> bool {
+        let Some(victim) = self.next_victim(plane, source) else { return false };
         if !self.empty_and_erase(plane, victim, due) {
+            self.put_back(plane, victim);
             return false;
         }
         if let Some(cold) = self.cold_block(plane, victim)
@@ -102,15 +104,21 @@ impl PageMapped {
     }
 
     pub(crate) fn has_idle_gc(&self) -> bool {
-        self.high_blocks > self.geometry.low_blocks
+        self.high_blocks > self.geometry.low_blocks || self.has_idle_folding()
     }
 
-    /// Empties and erases one block of an idle plane that is short of free ones, if one can be gained.
+    /// Empties and erases one block of an idle plane that is short of free ones, if one can be gained, or folds one.
     pub(crate) fn collect_idle(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
+        let is_short = self.free_blocks(plane) < self.high_blocks;
+        let source = match () {
+            () if is_short => Source::Any,
+            () if self.has_idle_folding() => Source::Cache,
+            () => return,
+        };
         if self.pacer.is_some() {
-            self.pace_in_background(plane, due);
-        } else if (self.planes[plane.index()].free.len() as u32) < self.high_blocks {
-            self.collect(plane, due);
+            self.pace_in_background(plane, source, due);
+        } else {
+            self.collect(plane, source, due);
         }
     }
 
@@ -119,6 +127,7 @@ impl PageMapped {
     fn empty_and_erase(&mut self, plane: PlaneId, block: BlockId, due: &mut Vec<GcWork>) -> bool {
         let number = self.index_of(plane, block);
         let moves = u32::from(self.blocks.valid[number]);
+        let from_slc = self.is_cache_block(number);
         let open = self.planes[plane.index()].open[self.moved_stream];
         let left = self.geometry.data_units - open.written;
         if moves > left && self.planes[plane.index()].free.is_empty() {
@@ -140,7 +149,8 @@ impl PageMapped {
         debug_assert_eq!(self.blocks.valid[number], 0, "everything valid was moved");
         self.erase(plane, block);
         self.counters.moved_units += u64::from(moves);
-        self.report_gc(GcWork { moves, summaries, erases: 1, ..GcWork::nothing(plane) }, due);
+        self.counters.folded_units += if from_slc { u64::from(moves) } else { 0 };
+        self.report_gc(GcWork { moves, summaries, from_slc, erases: 1, ..GcWork::nothing(plane) }, due);
         true
     }
 
@@ -203,14 +213,8 @@ impl PageMapped {
 
     /// Opens the free block that wear leveling chooses.
     pub(super) fn open(&mut self, plane: PlaneId, stream: usize) -> Option<()> {
-        let blocks = self.blocks_of(plane);
-        let state = &mut self.planes[plane.index()];
-        if state.free.is_empty() {
-            return None;
-        }
-        let position = self.wear.next_free(state.free.make_contiguous(), &self.blocks.erases[blocks]);
-        let block = state.free.remove(position).expect("wear leveling chooses among the free blocks");
-        state.open[stream] = OpenBlock { block: BlockId(block), written: 0 };
+        let block = self.take_free(plane)?;
+        self.planes[plane.index()].open[stream] = OpenBlock { block, written: 0 };
         // The host's units change from a free block to an open one; those of another stream are lost to it.
         if stream != HOST_STREAM {
             self.free_units[plane.index()] -= self.geometry.data_units;
@@ -218,8 +222,20 @@ impl PageMapped {
         Some(())
     }
 
+    /// Takes the free block that wear leveling chooses.
+    pub(super) fn take_free(&mut self, plane: PlaneId) -> Option<BlockId> {
+        let blocks = self.blocks_of(plane);
+        let state = &mut self.planes[plane.index()];
+        if state.free.is_empty() {
+            return None;
+        }
+        let position = self.wear.next_free(state.free.make_contiguous(), &self.blocks.erases[blocks]);
+        Some(BlockId(state.free.remove(position).expect("wear leveling chooses among the free blocks")))
+    }
+
     pub(super) fn erase(&mut self, plane: PlaneId, block: BlockId) {
         let number = self.index_of(plane, block);
+        self.leave_cache(plane, number);
         self.counters.erases += u64::from(self.blocks_as_one());
         let (wears_out, blocks) = (self.blocks.erase(number), self.blocks_as_one());
         let state = &mut self.planes[plane.index()];

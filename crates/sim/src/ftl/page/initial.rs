@@ -21,6 +21,8 @@ use std::ops::ControlFlow;
 impl PageMapped {
     /// Puts a fresh drive into an initial state.
     pub fn prepare(&mut self, config: &DriveConfig, seed: Seed, watch: StopCheck<'_>) -> ControlFlow<()> {
+        // Data written long ago are not in the SLC cache.
+        let slc = self.slc.take();
         match config.initial.state {
             InitialState::Fresh => {}
             InitialState::Full => match self.stripe_of_full_drive() {
@@ -33,6 +35,7 @@ impl PageMapped {
                 self.scatter(&sample, page_units, seed, watch)?;
             }
         }
+        self.slc = slc;
         self.counters = Default::default();
         ControlFlow::Continue(())
     }
@@ -171,7 +174,7 @@ impl PageMapped {
         seed: Seed,
     ) -> impl Iterator<Item = (u32, u32)> + use<> {
         let data_units = self.geometry.data_units;
-        let good = self.planes[plane.index()].free.len() as u32;
+        let good = self.free_blocks(plane);
         let open_units = progress.map_or(0, |progress| progress.open_units.iter().sum());
         let closed = match progress {
             Some(Progress { free_blocks, .. }) => good - free_blocks - self.streams(),
@@ -256,7 +259,7 @@ impl PageMapped {
             free_blocks = (erased - 1) / data_units;
             open_units[self.moved_stream] = data_units - (erased - free_blocks * data_units);
         }
-        let good = self.planes[plane.index()].free.len() as u32;
+        let good = self.free_blocks(plane);
         let closed = good.checked_sub(free_blocks + self.streams())?;
         let left = quota.checked_sub(open_units.iter().sum())?;
         (left < closed.saturating_sub(1) * data_units).then_some(Progress {

@@ -5,6 +5,7 @@
 use super::PageMapped;
 use super::gc::HOST_STREAM;
 use super::pacing::{KEPT_BLOCKS, Victim, VictimProgress};
+use super::slc::Source;
 use crate::ftl::GcWork;
 use crate::ftl::map::Map;
 use crate::ids::{BlockId, PlaneId, Ppn};
@@ -46,15 +47,24 @@ impl PageMapped {
         let erased = self.erased_units(plane);
         let pacer = self.pacer.as_ref().expect("only called where GC is paced");
         let (target, floor) = (pacer.target(plane), pacer.floor);
-        if pacer.planes[plane.index()].victim.is_none() && (erased >= target || !self.choose_victim(plane)) {
-            return;
+        if pacer.planes[plane.index()].victim.is_none() {
+            let source = match () {
+                () if erased < target => Source::Any,
+                () if self.folds_at_once(plane) => Source::Cache,
+                () => return,
+            };
+            if !self.choose_victim(plane, source) {
+                return;
+            }
         }
         let to_move = self.victim_valid(plane);
         let free = erased + self.geometry.data_units - to_move;
+        let folded = if self.folds_at_once(plane) { written.min(to_move) } else { 0 };
         let pacer = self.pacer.as_ref().expect("as above");
         let moves = match to_move {
             0 => 0,
-            _ => pacer.policy.moves(PacingView { written, to_move, free, target, floor }),
+            // Folding at once keeps up with the host.
+            _ => pacer.policy.moves(PacingView { written, to_move, free, target, floor }).max(folded),
         };
         assert!(moves > 0 || to_move == 0, "the pacing policy moved nothing");
         // Then the policy makes up for a lack of free space, and has no room to spread the moves.
@@ -71,20 +81,18 @@ impl PageMapped {
     #[inline(never)]
     pub(super) fn finish_victim(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> VictimProgress {
         let pacer = self.pacer.as_ref().expect("only called where GC is paced");
-        if pacer.planes[plane.index()].victim.is_none() && !self.choose_victim(plane) {
+        if pacer.planes[plane.index()].victim.is_none() && !self.choose_victim(plane, Source::Any) {
             return VictimProgress::Stuck;
         }
         self.advance_victim(plane, WHOLE_VICTIM, WHOLE_VICTIM, due)
     }
 
-    /// Moves a flash page off the victim of an idle plane that is short of free blocks.
-    pub(super) fn pace_in_background(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
+    /// Moves a flash page off the victim of an idle plane, or of a new one from `source`.
+    pub(super) fn pace_in_background(&mut self, plane: PlaneId, source: Source, due: &mut Vec<GcWork>) {
         let pacer = self.pacer.as_ref().expect("only called where GC is paced");
         let step_units = pacer.step_units;
         let has_victim = pacer.planes[plane.index()].victim.is_some();
-        if (self.planes[plane.index()].free.len() as u32) < self.high_blocks
-            && (has_victim || self.choose_victim(plane))
-        {
+        if has_victim || self.choose_victim(plane, source) {
             self.advance_victim(plane, step_units, step_units, due);
         }
     }
@@ -93,7 +101,7 @@ impl PageMapped {
     fn erased_units(&self, plane: PlaneId) -> u32 {
         let state = &self.planes[plane.index()];
         let open: u32 = state.open.iter().map(|open| self.geometry.data_units - open.written).sum();
-        state.free.len() as u32 * self.geometry.data_units + open
+        self.free_blocks(plane) * self.geometry.data_units + open
     }
 
     /// The number of valid units of a plane's victim; 0 where there is no victim.
@@ -105,8 +113,8 @@ impl PageMapped {
         })
     }
 
-    fn choose_victim(&mut self, plane: PlaneId) -> bool {
-        let Some(block) = self.choose(plane) else { return false };
+    fn choose_victim(&mut self, plane: PlaneId, source: Source) -> bool {
+        let Some(block) = self.next_victim(plane, source) else { return false };
         self.begin_victim(plane, block, false);
         true
     }
@@ -134,6 +142,7 @@ impl PageMapped {
             self.enter_prepared(plane, victim.block);
         }
         let number = self.index_of(plane, victim.block);
+        let from_slc = self.is_cache_block(number);
         let is_paced_step = at_once != WHOLE_VICTIM;
         let mut left = most;
         while left > 0 && self.blocks.valid[number] > CleaningView::NOT_CLOSED {
@@ -141,13 +150,18 @@ impl PageMapped {
                 self.move_units(plane, &mut victim, at_once, &mut left);
             left -= moves.min(left);
             self.counters.moved_units += u64::from(moves);
+            self.counters.folded_units += if from_slc { u64::from(moves) } else { 0 };
             self.counters.units_below_target += if is_paced_step { 0 } else { u64::from(moves) };
             if moves > 0 {
-                self.report_gc(GcWork { moves, summaries, is_paced_step, ..GcWork::nothing(plane) }, due);
+                self.report_gc(
+                    GcWork { moves, summaries, from_slc, is_paced_step, ..GcWork::nothing(plane) },
+                    due,
+                );
             }
             if is_stuck {
                 // It may be chosen again once there is room.
                 self.blocks.valid[number] -= CleaningView::NOT_CLOSED;
+                self.put_back(plane, victim.block);
                 return VictimProgress::Stuck;
             }
         }

@@ -227,6 +227,7 @@ mod tests {
             summaries: 0,
             erases: 1,
             precedes_write: false,
+            from_slc: false,
             is_paced_step: false,
         };
         superblocks.spread(gc, &mut due);

@@ -13,7 +13,7 @@ fn config(overrides: &[(&str, &str)]) -> DriveConfig {
 }
 
 /// A small drive like one of the profiles.
-fn of_profile(profile: &str, overrides: &[(&str, &str)]) -> DriveConfig {
+pub(crate) fn of_profile(profile: &str, overrides: &[(&str, &str)]) -> DriveConfig {
     let mut all = vec![
         ("flash.channels", "2"),
         ("flash.planes", "2"),

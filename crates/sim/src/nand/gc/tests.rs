@@ -7,7 +7,7 @@ fn gc_moves_flash_pages_then_erases() {
     let config = load("msr-32g", &[]).expect("a shipped profile");
     let timing = Timing::new(&config, Seed(1));
     let steps = GcStepRules { copyback: true, preemptible: true, units_per_page: 4, unit_bytes: 4096 };
-    let mut gc = Gc { moves: 6, summaries: 0, erases: 1, planes: 1, is_paced_step: false };
+    let mut gc = Gc { moves: 6, summaries: 0, erases: 1, from_slc: false, planes: 1, is_paced_step: false };
     let mut seen = Vec::new();
     loop {
         let (step, time) = steps.next(&gc, false, &timing);
@@ -21,7 +21,7 @@ fn gc_moves_flash_pages_then_erases() {
     let pages = [(GcStep::Move, read * 4 + program), (GcStep::Move, read * 2 + program)];
     assert_eq!(seen, [pages[0], pages[1], (GcStep::Erase, erase)]);
     let whole = GcStepRules { preemptible: false, ..steps };
-    let gc = Gc { moves: 6, summaries: 0, erases: 1, planes: 1, is_paced_step: false };
+    let gc = Gc { moves: 6, summaries: 0, erases: 1, from_slc: false, planes: 1, is_paced_step: false };
     assert_eq!(whole.next(&gc, false, &timing), (GcStep::Whole, read * 6 + program * 2 + erase));
     let step = Gc { moves: 4, erases: 0, is_paced_step: true, ..gc };
     assert_eq!(steps.after_page(step), None);

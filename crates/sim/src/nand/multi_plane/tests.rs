@@ -112,7 +112,8 @@ fn operation(random: &mut Random, cleaned_together: bool) -> FlashOperation {
 
 fn gc(plane: u32, together: bool) -> FlashOperation {
     let (plane, planes) = if together { (plane - plane % PLANES, PLANES) } else { (plane, 1) };
-    let work = Work::Gc(Gc { moves: 0, summaries: 0, erases: 1, planes, is_paced_step: false });
+    let work =
+        Work::Gc(Gc { moves: 0, summaries: 0, erases: 1, from_slc: false, planes, is_paced_step: false });
     FlashOperation { work, owner: Owner::None, class: Class::IdleGc, defer: Defer::No, plane: PlaneId(plane) }
 }
 

@@ -54,7 +54,14 @@ fn every_interrupted_gc_of_an_idle_die_completes() {
     let mut flash = one_die("4");
     let (mut now, mut events, die) = (Instant::ZERO, EventQueue::default(), DieId(0));
     for plane in (0..planes).map(PlaneId) {
-        let work = Work::Gc(Gc { moves: 3, summaries: 0, erases: 1, planes: 1, is_paced_step: false });
+        let work = Work::Gc(Gc {
+            moves: 3,
+            summaries: 0,
+            erases: 1,
+            from_slc: false,
+            planes: 1,
+            is_paced_step: false,
+        });
         let (owner, class) = (Owner::IdleGc, Class::IdleGc);
         flash.enqueue(FlashOperation { work, owner, class, defer: Defer::No, plane }, now, &mut events);
     }
@@ -150,9 +157,15 @@ fn multi_plane_operations_are_counted_once_whatever_their_planes() {
     (0..4).for_each(|plane| flash.enqueue(read(plane, 1 + plane), now, &mut events));
     while !run_until_finished(&mut flash, &mut now, &mut events).is_empty() {}
     assert_eq!(flash.media.counters().multi_plane, 1);
-    let program =
-        Program { lpn: Lpn(0), units: 4, bus_bytes: 4 * 4096, fills_block: false, waits_for_group: false };
-    let gc = Gc { moves: 2, summaries: 0, erases: 1, planes: 4, is_paced_step: false };
+    let program = Program {
+        lpn: Lpn(0),
+        units: 4,
+        bus_bytes: 4 * 4096,
+        fills_block: false,
+        waits_for_group: false,
+        slc: false,
+    };
+    let gc = Gc { moves: 2, summaries: 0, erases: 1, from_slc: false, planes: 4, is_paced_step: false };
     // Two moves and an erase are three.
     for (work, count) in
         [(Work::Program(program), 2), (Work::Gc(gc), 5), (Work::Erase(Erase { times: 1, planes: 4 }), 6)]

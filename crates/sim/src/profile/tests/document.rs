@@ -34,6 +34,14 @@ const REQUIRED: [(&str, &str); 18] = [
 /// The required setting of software-defined flash.
 const OF_LANES: [(&str, &str); 1] = [("lanes.window", "'64KiB'")];
 
+/// The required settings of an SLC cache, which a drive with copies does not have.
+const OF_SLC: [(&str, &str); 4] = [
+    ("slc.read", "'20us'"),
+    ("slc.program", "'100us'"),
+    ("slc.size", "'64KiB'"),
+    ("slc.free_blocks", "'50%'"),
+];
+
 /// Sections that software-defined flash does not have.
 const NOT_OF_LANES: [&str; 3] = ["readahead.", "buffer.", "mapping."];
 
@@ -43,9 +51,11 @@ fn profile(field: &str, without: Option<&str>, added: Option<(&str, &str)>) -> S
     let is_lanes = field.starts_with("lanes.");
     let is_of_kind = |name: &str| !(is_lanes && NOT_OF_LANES.iter().any(|section| name.starts_with(section)));
     let of_kind = REQUIRED.into_iter().filter(|(name, _)| is_of_kind(name));
+    let is_slc = field.starts_with("slc.");
+    let of_kind = of_kind.chain(OF_SLC.into_iter().filter(|_| is_slc));
     let settings = of_kind.chain(OF_LANES.into_iter().filter(|_| is_lanes));
     let mut sections = BTreeMap::from([("", String::new())]);
-    sections.extend((!is_lanes).then(|| ("replication", String::new())));
+    sections.extend((!is_lanes && !is_slc).then(|| ("replication", String::new())));
     for (name, value) in settings.chain(added) {
         let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
         let text = sections.entry(section).or_default();
@@ -164,11 +174,13 @@ fn document_has_a_row_for_each_counter_and_no_other() {
         ("mapping.rebuild", "blocked"),
         ("over_provisioning", "70%"),
     ];
-    let drives: [(&str, &[(&str, &str)]); 5] = [
+    let slc = [("slc.read", "30us"), ("slc.program", "200us"), ("slc.size", "6GB")];
+    let drives: [(&str, &[(&str, &str)]); 6] = [
         ("ssd-s", &[]),
         ("ssd-s", &[("mapping.unit", "2KiB")]),
         ("he-4g", &[("replication.policy", "pblru"), ("over_provisioning", "40%")]),
         ("he-4g", &parity),
+        ("nvme-tlc", &slc),
         ("sdf", &[]),
     ];
     let counted: BTreeSet<&str> =

@@ -1,0 +1,62 @@
+//! `[slc]`: the SLC cache: blocks that are written with one bit a cell, which is fast, and folded into others later.
+
+use super::refusal::{Refusal, range, refusals, require};
+use super::{Bytes, Share, Time, limits};
+use serde::Deserialize;
+
+/// The SLC cache.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlcConfig {
+    /// The part of the cache that is always kept for it, in bytes that it holds.
+    #[serde(default)]
+    pub size: Bytes,
+    /// The share of the blocks that are erased or in the cache that it may take beyond `size`.
+    #[serde(default)]
+    pub free_blocks: Share,
+    /// Bits of a cell in all other blocks: a block of the cache holds one page of so many.
+    #[serde(default = "tlc")]
+    pub bits: u32,
+    /// Array to register, for a page of the cache.
+    pub read: Time,
+    /// Register to array, for a page of the cache.
+    pub program: Time,
+    /// When its blocks are folded.
+    #[serde(default)]
+    pub fold: Fold,
+}
+
+/// When blocks of the SLC cache are folded: their valid units moved to other blocks, and they erased.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fold {
+    /// While their die is idle.
+    #[default]
+    Idle,
+    /// Beside the host's writes, as much as it writes, and while their die is idle.
+    AtOnce,
+    /// Only where other data need the blocks.
+    WhenNeeded,
+}
+
+fn tlc() -> u32 {
+    3
+}
+
+impl SlcConfig {
+    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+        let (size, free_blocks) = (self.size.0, self.free_blocks.0);
+        refusals([
+            require(size > 0 || free_blocks > 0.0, "slc.size", || {
+                "it and slc.free_blocks are 0; allowed: one of them above 0, or no section".into()
+            }),
+            // Nothing would ever empty it: other data may not have what is kept for the cache.
+            require(size == 0 || self.fold != Fold::WhenNeeded, "slc.fold", || {
+                "it is 'when-needed', and slc.size is kept for the cache; allowed with a slc.size: 'idle' or 'at-once'".into()
+            }),
+            range("slc.bits", self.bits, 2, 5),
+            limits::time("slc.read", self.read),
+            limits::time("slc.program", self.program),
+        ])
+    }
+}

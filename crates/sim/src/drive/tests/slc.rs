@@ -1,0 +1,162 @@
+//! The SLC cache: its speed, what comes after it, and its folding.
+
+use super::*;
+
+/// A drive of eight planes on eight dies, of 64 MiB each, whose pages program in 600 us, and in 100 in the cache.
+fn drive(settings: &[(&str, &str)]) -> Drive {
+    let mut all = vec![
+        ("flash.dies", "1"),
+        ("flash.planes", "1"),
+        ("flash.blocks", "256"),
+        ("flash.pages", "16"),
+        ("flash.page", "16KiB"),
+        ("flash.bus", "0"),
+        ("flash.factory_bad", "0%"),
+        ("flash.suspend", "0us"),
+        ("link.bandwidth", "0"),
+        ("link.write_command", "0us"),
+        ("link.read_command", "0us"),
+        ("host.submission", "0us"),
+        ("mapping.unit", "16KiB"),
+        ("buffer.size", "1MiB"),
+        ("readahead.window", "16KiB"),
+        ("wear.policy", "dynamic"),
+        ("capacity", "420MiB"),
+        ("slc.read", "20us"),
+        ("slc.program", "100us"),
+    ];
+    all.extend(settings);
+    Drive::new(&config("nvme-tlc", &all), Seed(1))
+}
+
+const CHUNK: u64 = 1 << 20;
+
+/// Writes `count` MiB from the `first` on, in order. Returns the rate in MB/s.
+fn write(drive: &mut Drive, first: u64, count: u64) -> f64 {
+    let (begin, mut out) = (drive.now(), Vec::new());
+    for id in 0..count {
+        while drive.in_flight() >= 4 {
+            drive.reap(Instant::FAR, &mut out);
+        }
+        drive.submit(Request::write(id, (first + id) * CHUNK, CHUNK)).unwrap();
+    }
+    while drive.in_flight() > 0 {
+        drive.reap(Instant::FAR, &mut out);
+    }
+    (count * CHUNK) as f64 / drive.now().since(begin).as_ns() as f64 * 1000.0
+}
+
+fn wait(drive: &mut Drive, time: Duration) {
+    let until = drive.now() + time;
+    let mut out = Vec::new();
+    while drive.now() < until {
+        drive.reap(until, &mut out);
+    }
+}
+
+fn counter(drive: &Drive, name: &str) -> u64 {
+    drive.counters().get(name).unwrap_or_else(|| panic!("no counter {name}"))
+}
+
+/// The rate of eight planes that program a page of 16 KiB in so many microseconds, in MB/s.
+fn of_planes(us: f64) -> f64 {
+    8.0 * 16384.0 / us
+}
+
+fn assert_within(measured: f64, expected: f64, share: f64, what: &str) {
+    let off = measured / expected - 1.0;
+    assert!(off.abs() < share, "{what}: {measured:.0} MB/s, expected {expected:.0}");
+}
+
+#[test]
+fn writes_are_fast_until_the_cache_is_full() {
+    // A block of the cache holds 5 pages: 50 of them on each plane.
+    let mut drive = drive(&[("slc.size", "32000KiB"), ("cleaning.idle", "10ms"), ("capacity", "380MiB")]);
+    let cached = write(&mut drive, 0, 31);
+    let past = write(&mut drive, 40, 100);
+    // What the buffer holds at the end is not waited for.
+    assert_within(cached, of_planes(100.0), 0.05, "in the cache");
+    assert_within(past, of_planes(600.0), 0.05, "past it");
+    assert_eq!(counter(&drive, "slc_pages_written"), 2000);
+    assert_eq!(counter(&drive, "slc_pages_folded"), 0, "the drive was never idle");
+    // Once idle it folds all that is closed, and is fast again.
+    wait(&mut drive, Duration::from_s(3));
+    let folded = counter(&drive, "slc_pages_folded");
+    assert!((1900..=2000).contains(&folded), "{folded} pages folded");
+    assert_within(write(&mut drive, 200, 29), of_planes(100.0), 0.05, "after a rest");
+}
+
+#[test]
+fn cache_of_all_free_blocks_is_folded_when_they_are_needed() {
+    let mut drive = drive(&[("slc.free_blocks", "100%"), ("slc.fold", "when-needed"), ("slc.bits", "4")]);
+    // A quarter of the flash is 128 MiB, but for the blocks that GC needs.
+    let cached = write(&mut drive, 0, 120);
+    assert_eq!(counter(&drive, "slc_pages_folded"), 0);
+    assert_within(cached, of_planes(100.0), 0.05, "in the cache");
+    write(&mut drive, 120, 20);
+    let folding = write(&mut drive, 140, 200);
+    assert!(counter(&drive, "slc_pages_folded") > 1000);
+    // Each page written leads to a third of another to be moved, or more, with the erases.
+    assert!(folding < of_planes(600.0) * 0.8, "{folding:.0} MB/s while folding");
+    assert!(folding > of_planes(600.0) * 0.2, "{folding:.0} MB/s while folding");
+}
+
+#[test]
+fn folding_at_once_keeps_up_with_slow_writes() {
+    let mut drive = drive(&[("slc.size", "8MiB"), ("slc.fold", "at-once"), ("cleaning.idle", "1s")]);
+    let mut out = Vec::new();
+    for id in 0..200 {
+        drive.submit(Request::write(id, id * CHUNK, CHUNK)).unwrap();
+        let until = drive.now() + Duration::from_ms(40);
+        while drive.now() < until {
+            drive.reap(until, &mut out);
+        }
+    }
+    let (written, folded) = (counter(&drive, "slc_pages_written"), counter(&drive, "slc_pages_folded"));
+    assert!(written > 200 * 64 * 9 / 10, "{written} of 12,800 pages went to the cache");
+    assert!(folded > written * 8 / 10, "{folded} of {written} pages folded");
+}
+
+#[test]
+fn reads_of_the_cache_take_its_time() {
+    let mut drive =
+        drive(&[("slc.size", "8MiB"), ("buffer.policy", "none"), ("readahead.policy", "streams")]);
+    write(&mut drive, 0, 1);
+    write(&mut drive, 1, 20);
+    let mut read = |at: u64| {
+        let mut out = Vec::new();
+        drive.submit(Request::read(0, at * CHUNK, 16384)).unwrap();
+        while out.is_empty() {
+            drive.reap(Instant::FAR, &mut out);
+        }
+        out[0].latency()
+    };
+    assert_eq!([read(0), read(20)], [20, 60].map(Duration::from_us));
+}
+
+#[test]
+fn cache_is_refused_beside_what_it_cannot_work_with() {
+    let refused = |settings: &[(&str, &str)]| {
+        let all: Vec<_> = [("slc.read", "20us"), ("slc.program", "100us"), ("slc.size", "6GB")]
+            .iter()
+            .chain(settings)
+            .map(|&(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        load("nvme-tlc", &all).expect_err("it is refused").field.expect("a field is named")
+    };
+    assert_eq!(refused(&[("slc.size", "0")]), "slc.size");
+    assert_eq!(refused(&[("slc.size", "2TB")]), "slc.size");
+    // More than is free beside the data.
+    assert_eq!(refused(&[("slc.size", "100GB")]), "slc.size");
+    assert_eq!(refused(&[("slc.fold", "when-needed")]), "slc.fold");
+    assert_eq!(refused(&[("slc.bits", "1")]), "slc.bits");
+    assert_eq!(
+        refused(&[("cleaning.multi_plane", "true"), ("flash.copyback", "false")]),
+        "cleaning.multi_plane"
+    );
+    assert_eq!(refused(&[("replication.policy", "lru")]), "replication.policy");
+    assert_eq!(
+        refused(&[("cleaning.defer", "behind-host"), ("cleaning.pacing", "watermark")]),
+        "cleaning.defer"
+    );
+}

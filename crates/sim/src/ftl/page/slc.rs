@@ -1,0 +1,242 @@
+//! The SLC cache: blocks of each plane that are written with one bit a cell, so that they program fast and hold one page of
+//! several; what is still valid of them is *folded* into other blocks later.
+//!
+//! The way of a block through the cache:
+//!
+//! ```text
+//! free ─> open ─> closed, oldest first ─> folded: its valid units move to the block for moved units, it is erased ─> free
+//! ```
+//!
+//! A block of the cache is numbered like any other: its units are the first of the block's, and its erases count. The host
+//! writes to the cache of the unit's plane while that has room, and past it to the host's open block otherwise.
+//!
+//! Invariants: a block is marked from its opening to its erase; while open or closed it counts as not closed for cleaning
+//! policies, which never choose it; a plane's free blocks of which no more than `kept_blocks` less the marked ones are left
+//! are not used for other data, as far as GC can help it.
+
+use super::pacing::KEPT_BLOCKS;
+use super::{GcWork, PageMapped, Placed};
+use crate::config::{DriveConfig, Fold, SlcConfig};
+use crate::ftl::erase_blocks::OpenBlock;
+use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
+use crate::nand::Geometry;
+use flashlane_policy::cleaning::View;
+use std::collections::VecDeque;
+
+/// The cache of a drive.
+pub(super) struct SlcCache {
+    /// Mapping units of a block of the cache.
+    block_units: u32,
+    /// Blocks of a plane that are kept for the cache.
+    kept_blocks: u32,
+    /// The share of erased blocks that it may take beyond them, and those that it leaves.
+    share: f64,
+    left_blocks: u32,
+    fold: Fold,
+    /// By block, whether it is in the cache.
+    marked: Vec<bool>,
+    planes: Vec<PlaneCache>,
+}
+
+/// The cache of a plane.
+struct PlaneCache {
+    open: OpenBlock,
+    /// Oldest first, by their numbers on the plane.
+    closed: VecDeque<u32>,
+    marked: u32,
+}
+
+impl SlcCache {
+    pub(super) fn new(config: &DriveConfig, geometry: &Geometry) -> Option<Self> {
+        let slc: &SlcConfig = config.slc.as_ref()?;
+        let block_units = geometry.slc_units;
+        let none = || PlaneCache {
+            open: OpenBlock { block: OpenBlock::NO_BLOCK, written: block_units },
+            closed: VecDeque::new(),
+            marked: 0,
+        };
+        Some(Self {
+            block_units,
+            kept_blocks: geometry.kept_slc_blocks,
+            share: slc.free_blocks.0,
+            // More than those at which GC begins.
+            left_blocks: (geometry.low_blocks + 2).max(KEPT_BLOCKS as u32 + 4),
+            fold: slc.fold,
+            marked: vec![false; geometry.planes as usize * geometry.blocks as usize],
+            planes: (0..geometry.planes).map(|_| none()).collect(),
+        })
+    }
+
+    /// Whether a plane with this number of erased blocks may open another block of the cache.
+    fn may_open(&self, plane: PlaneId, free: u32) -> bool {
+        let marked = self.planes[plane.index()].marked;
+        if marked < self.kept_blocks {
+            return free > KEPT_BLOCKS as u32;
+        }
+        let beyond = marked - self.kept_blocks;
+        free > self.left_blocks && f64::from(beyond) < self.share * f64::from(free + beyond)
+    }
+
+    /// Erased blocks of a plane that are kept for the cache.
+    fn reserved(&self, plane: PlaneId) -> u32 {
+        self.kept_blocks.saturating_sub(self.planes[plane.index()].marked)
+    }
+}
+
+impl PageMapped {
+    /// Writes mapping unit `lpn` to the cache of `plane`; `None` where it has no room.
+    #[inline(never)]
+    pub(super) fn place_in_cache(
+        &mut self,
+        plane: PlaneId,
+        lpn: Lpn,
+        due: &mut Vec<GcWork>,
+    ) -> Option<Placed> {
+        let ppn = self.next_cache_unit(plane, due)?;
+        // GC may have changed the old place: look it up only now.
+        self.invalidate(lpn);
+        self.enter(lpn, ppn, plane);
+        self.counters.host_units += 1;
+        self.counters.slc_units += 1;
+        if self.pacer.is_some() {
+            self.pace(plane, 1, due);
+        }
+        Some(Placed { plane, fills_block: false, parity: None, waits_for_group: false, in_slc: true })
+    }
+
+    fn next_cache_unit(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Option<Ppn> {
+        let slc = self.slc.as_mut().expect("asked only where there is a cache");
+        if slc.planes[plane.index()].open.written >= slc.block_units {
+            self.close_cache_block(plane);
+            if self.pacer.is_none() && self.folds_at_once(plane) {
+                self.collect(plane, Source::Cache, due);
+            }
+            self.open_cache_block(plane)?;
+        }
+        let slc = self.slc.as_mut().expect("as above");
+        let open = &mut slc.planes[plane.index()].open;
+        let block = plane.0 * self.geometry.blocks + open.block.0;
+        let ppn = Ppn(block * self.geometry.block_units + open.written);
+        open.written += 1;
+        debug_assert!(slc.marked[block as usize], "the open block is in the cache");
+        Some(ppn)
+    }
+
+    fn close_cache_block(&mut self, plane: PlaneId) {
+        let slc = self.slc.as_mut().expect("only a cache has such blocks");
+        let units = slc.block_units;
+        let cache = &mut slc.planes[plane.index()];
+        if cache.open.block != OpenBlock::NO_BLOCK {
+            cache.closed.push_back(cache.open.block.0);
+            cache.open = OpenBlock { block: OpenBlock::NO_BLOCK, written: units };
+        }
+    }
+
+    fn open_cache_block(&mut self, plane: PlaneId) -> Option<()> {
+        let slc = self.slc.as_ref().expect("as above");
+        if !slc.may_open(plane, self.planes[plane.index()].free.len() as u32) {
+            return None;
+        }
+        let block = self.take_free(plane)?;
+        self.free_units[plane.index()] -= self.geometry.data_units;
+        let number = self.index_of(plane, block);
+        let slc = self.slc.as_mut().expect("as above");
+        debug_assert!(!slc.marked[number], "an erased block is not in the cache");
+        slc.marked[number] = true;
+        let cache = &mut slc.planes[plane.index()];
+        cache.marked += 1;
+        cache.open = OpenBlock { block, written: 0 };
+        Some(())
+    }
+
+    /// Leaves empty what is left of the flash page that the next unit of the cache on each plane would go to.
+    pub(super) fn close_open_cache_pages(&mut self) {
+        let Some(slc) = &mut self.slc else { return };
+        let page_units = self.geometry.units_per_page;
+        for cache in &mut slc.planes {
+            let end = cache.open.written.next_multiple_of(page_units).min(slc.block_units);
+            self.counters.left_empty_units += u64::from(end - cache.open.written);
+            cache.open.written = end;
+        }
+    }
+
+    /// Whether mapping unit `lpn` lies in the cache.
+    pub fn in_slc(&self, lpn: Lpn) -> bool {
+        self.slc.is_some() && self.place_of(lpn).is_some_and(|ppn| self.is_cache_block(self.block_index(ppn)))
+    }
+
+    /// Whether the block with this index is in the cache.
+    #[inline]
+    pub(super) fn is_cache_block(&self, block: usize) -> bool {
+        self.slc.as_ref().is_some_and(|slc| slc.marked[block])
+    }
+
+    /// After a block of a plane was erased.
+    #[inline]
+    pub(super) fn leave_cache(&mut self, plane: PlaneId, block: usize) {
+        if let Some(slc) = &mut self.slc
+            && std::mem::take(&mut slc.marked[block])
+        {
+            slc.planes[plane.index()].marked -= 1;
+        }
+    }
+
+    /// Erased blocks of a plane that other data may have.
+    #[inline]
+    pub(super) fn free_blocks(&self, plane: PlaneId) -> u32 {
+        let free = self.planes[plane.index()].free.len() as u32;
+        // While a drive is prepared it has no cache yet, but the room for it.
+        let reserved = self.slc.as_ref().map_or(self.geometry.kept_slc_blocks, |slc| slc.reserved(plane));
+        free.saturating_sub(reserved)
+    }
+
+    /// Whether the oldest block of a plane's cache is to be folded beside the host's writes.
+    pub(super) fn folds_at_once(&self, plane: PlaneId) -> bool {
+        self.slc
+            .as_ref()
+            .is_some_and(|slc| slc.fold == Fold::AtOnce && !slc.planes[plane.index()].closed.is_empty())
+    }
+
+    /// Whether idle planes fold their caches.
+    pub(super) fn has_idle_folding(&self) -> bool {
+        self.slc.as_ref().is_some_and(|slc| slc.fold != Fold::WhenNeeded)
+    }
+
+    /// The block of a plane that GC empties next, from `source`: from now on it counts as closed.
+    pub(super) fn next_victim(&mut self, plane: PlaneId, source: Source) -> Option<BlockId> {
+        let Some(slc) = &mut self.slc else { return self.choose(plane) };
+        let cache = &mut slc.planes[plane.index()];
+        // Folding what is kept for the cache gives other data no block.
+        let gives_room = cache.marked > slc.kept_blocks;
+        if (source == Source::Cache || gives_room)
+            && let Some(block) = cache.closed.pop_front()
+        {
+            let number = self.index_of(plane, BlockId(block));
+            self.blocks.valid[number] -= View::NOT_CLOSED;
+            return Some(BlockId(block));
+        }
+        (source != Source::Cache).then(|| self.choose(plane)).flatten()
+    }
+
+    /// Takes back [`PageMapped::next_victim`], where the plane lacks room to empty the block.
+    pub(super) fn put_back(&mut self, plane: PlaneId, block: BlockId) {
+        let number = self.index_of(plane, block);
+        if self.is_cache_block(number) {
+            self.blocks.valid[number] += View::NOT_CLOSED;
+            let slc = self.slc.as_mut().expect("the block is in it");
+            slc.planes[plane.index()].closed.push_front(block.0);
+        }
+    }
+}
+
+/// What GC of a plane is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Room for data: a block of the cache where that gives room, or the one that the policy chooses.
+    Any,
+    /// The cache: its oldest block.
+    Cache,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! The SLC cache: what it requires of the translation layer, and its size.
+
+use crate::config::refusal::{Refusal, require};
+use crate::config::{DeferGc, DriveConfig, LevelName};
+use crate::nand::Geometry;
+use flashlane_base::units::exact_bytes;
+
+/// Checks the section, where there is one. Requires: counts and sizes of the flash are in range.
+pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Refusal> {
+    let Some(slc) = &config.slc else { return Ok(()) };
+    let geometry = Geometry::new(config);
+    let only = |holds: bool, field: &'static str, allowed: &str| {
+        require(holds, field, || format!("there is an SLC cache ([slc]); allowed with it: {allowed}"))
+    };
+    only(!maps_blocks, "mapping.translation", "only 'page'")?;
+    only(geometry.parity.is_none(), "mapping.parity", "none")?;
+    only(geometry.joined_planes == 1, "cleaning.multi_plane", "only false")?;
+    only(config.replication.is_none(), "replication.policy", "only 'none'")?;
+    only(config.cleaning.defer == DeferGc::No, "cleaning.defer", "only 'no'")?;
+    only(config.compat.disksim.pool == LevelName::Plane, "compat.disksim.pool", "only 'plane'")?;
+    only(config.compat.disksim.summary_pages == 0, "compat.disksim.summary_pages", "only 0")?;
+    require(config.flash.pages >= slc.bits, "slc.bits", || {
+        format!("it is {}, but a block has {} pages; allowed: at most these", slc.bits, config.flash.pages)
+    })?;
+    require(geometry.kept_slc_blocks < geometry.blocks, "slc.size", || {
+        let block = u64::from(geometry.slc_units) * geometry.unit_bytes * u64::from(geometry.planes);
+        format!(
+            "it is {}, and a block of each plane holds {} in it; allowed: less than {}",
+            exact_bytes(slc.size.0),
+            exact_bytes(block),
+            exact_bytes(block * u64::from(geometry.blocks))
+        )
+    })
+}
