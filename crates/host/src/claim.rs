@@ -1,6 +1,10 @@
 //! Claims an open target for this process: by a lock that other Flashlanes respect, and of a file by asking the kernel
 //! whether it is open anywhere else.
 //!
+//! A target has the same bytes under other identities: a file of an overlay is a file of a layer too, and the file under a
+//! loop device holds the device's bytes. A writer locks the target in its layers exclusively, and what lies below it shared:
+//! two loop devices over disjoint parts of one file do not exclude each other, but a writer of the file excludes both.
+//!
 //! `/proc` shows neither programs outside the namespace of this one (a container's host), nor descriptors that are under way
 //! on a socket or registered with io_uring, nor users in the kernel. The kernel, however, grants a write lease (`fcntl(2)`)
 //! only on a file that is open once, so one is taken and given back at once.
@@ -46,7 +50,26 @@ pub(crate) fn lock(file: &File, writes: bool) -> Lock {
     }
 }
 
-/// Returns whether a regular file is and remains open elsewhere. `file` MUST be open for writing. Returns false where this
+/// Files that hold the bytes of a target under other identities, open for reading.
+#[derive(Debug, Default)]
+pub(crate) struct OtherFiles {
+    /// The target itself, in the layers of an overlay.
+    pub same: Vec<File>,
+    /// Files below the target.
+    pub below: Vec<File>,
+}
+
+impl OtherFiles {
+    /// Tries to lock them for a writer of the target. A file system without locks excludes nobody.
+    pub(crate) fn lock(&self) -> Lock {
+        let mut locks = self.same.iter().map(|file| lock(file, true));
+        let mut shared = self.below.iter().map(|file| lock(file, false));
+        let is_busy = locks.any(|lock| lock == Lock::Busy) || shared.any(|lock| lock == Lock::Busy);
+        if is_busy { Lock::Busy } else { Lock::Held }
+    }
+}
+
+/// Returns whether a regular file is and remains open elsewhere. Returns false where this
 /// cannot be known: of another user's file, and on a file system without leases.
 pub(crate) fn is_open_elsewhere(file: &File) -> bool {
     (0..LEASE_TRIES).all(|nth| {

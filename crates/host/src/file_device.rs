@@ -7,6 +7,7 @@
 //! a medium error) or shows that the device ends there. A transfer that ended within a unit cannot continue and fails
 //! as short.
 
+use crate::claim::OtherFiles;
 use crate::clock::Clock;
 use crate::doubt::{Doubt, Doubts};
 use crate::engine::{Done, Engine, EngineChoice, Job, THREADS_MAX, Threads, Uring, Work};
@@ -42,6 +43,8 @@ pub struct FileDevice {
     profile: Profile,
     clock: Clock,
     file: File,
+    /// Locked as long as `file` is open.
+    _others: OtherFiles,
     block: bool,
     /// As in [`Setup`], and known after the first trim.
     trims: Option<bool>,
@@ -70,6 +73,8 @@ struct Slot {
 /// Arguments of [`FileDevice::new`].
 pub(crate) struct Setup {
     pub file: File,
+    /// Files that are locked with it.
+    pub others: OtherFiles,
     pub profile: Profile,
     pub block: bool,
     /// Whether the device supports trims; `None` for a file, whose file system reports it for a punched hole only.
@@ -85,7 +90,7 @@ impl FileDevice {
     /// # Errors
     /// Neither engine can be set up.
     pub(crate) fn new(setup: Setup) -> io::Result<Self> {
-        let Setup { file, mut profile, block, trims, engine, mut doubts } = setup;
+        let Setup { file, others, mut profile, block, trims, engine, mut doubts } = setup;
         let clock = Clock::start();
         let discards = trims == Some(true) && !profile.read_only;
         let uring = match engine {
@@ -114,6 +119,7 @@ impl FileDevice {
             profile,
             clock,
             file,
+            _others: others,
             block,
             trims,
             doubts,

@@ -47,6 +47,13 @@ pub enum Finding {
         /// The loop device.
         by: String,
     },
+    /// The target, or a file below it, is in a layer of a mounted overlay, whose behaviour is undefined once a layer changes.
+    Layer {
+        /// The file.
+        file: PathBuf,
+        /// The mount point of the overlay.
+        overlay: PathBuf,
+    },
     /// Another process has it, or what lies below it, open; a device counts only if it is open for writing.
     Open {
         /// Name of the process.
@@ -58,6 +65,8 @@ pub enum Finding {
     OpenUnseen,
     /// The file system passes requests on to another one, and shows neither other users of the file nor its other names.
     HiddenUse {
+        /// The file; `it` for the target.
+        file: String,
         /// Type of the file system, as the kernel names it.
         file_system: String,
     },
@@ -88,14 +97,17 @@ impl fmt::Display for Finding {
             Self::HoldsBackingFile { device, file, by } => {
                 write!(f, "{device} holds a file system with the file {file}, which {by} presents as a drive")
             }
+            Self::Layer { file, overlay } => {
+                write!(f, "{} is in use by the overlay mounted at {}", file.display(), overlay.display())
+            }
             Self::Open { program, process } => write!(f, "it is open in {program} (process {process})"),
             Self::OpenUnseen => {
                 f.write_str("it is open in a program that cannot be seen from here, as outside a container, or in the kernel")
             }
-            Self::HiddenUse { file_system } => {
+            Self::HiddenUse { file, file_system } => {
                 write!(
                     f,
-                    "it is on a file system of type {file_system}, which hides other users and other names of the file"
+                    "{file} is on a file system of type {file_system}, which hides other users and other names of the file"
                 )
             }
             Self::Signature(signature) => write!(f, "it has a signature: {signature}"),

@@ -6,7 +6,7 @@
 //! opened for writing is claimed for this process: block devices by the kernel's exclusive open, both kinds by an advisory
 //! lock that a second Flashlane respects. What other programs may have changed before the claim is looked at again (`claim`).
 
-use crate::claim::{self, Lock};
+use crate::claim::{self, Lock, OtherFiles};
 use crate::consent::{Change, Consent};
 use crate::create::Created;
 use crate::depth::{DEPTH_DEFAULT, DEPTH_MAX};
@@ -117,7 +117,7 @@ impl OpenOptions {
             let (path, real) = (self.path.clone(), target.real);
             return Err(OpenError::NotStorage { path, real, found: "a block device" });
         }
-        Ok(self.claim(&target)?.0)
+        Ok(self.claim(&target)?.file)
     }
 
     /// Opens and checks the target, without the engine.
@@ -126,7 +126,7 @@ impl OpenOptions {
             return Err(OpenError::Depth { depth: self.depth });
         }
         let target = Target::resolve(&self.path)?;
-        let (file, mut doubts) = self.claim(&target)?;
+        let Claimed { file, others, mut doubts } = self.claim(&target)?;
         let (path, real) = (self.path.clone(), target.real.clone());
         let extent = target.extent(&file).map_err(|e| self.os("measure", e))?;
         let buffered = doubts.contains(&Doubt::PageCacheNotBypassed);
@@ -162,7 +162,7 @@ impl OpenOptions {
         };
         let block = target.block;
         let trims = block.then(|| takes_discards(&target));
-        Ok(Setup { file, profile, block, trims, engine: self.engine, doubts })
+        Ok(Setup { file, others, profile, block, trims, engine: self.engine, doubts })
     }
 
     pub(crate) fn os(&self, action: &'static str, source: io::Error) -> OpenError {
@@ -174,8 +174,8 @@ impl OpenOptions {
         self.consent.allows(Change::Write)
     }
 
-    /// Opens and locks the target, where its existing data may be overwritten. Also returns doubts about measurements.
-    fn claim(&self, target: &Target) -> Result<(File, Doubts), OpenError> {
+    /// Opens and locks the target, where its existing data may be overwritten.
+    fn claim(&self, target: &Target) -> Result<Claimed, OpenError> {
         let mut kept = None;
         let mut tries_left = claim::LOCK_TRIES;
         loop {
@@ -183,10 +183,20 @@ impl OpenOptions {
                 Some(opened) => opened,
                 None => {
                     self.check_consent(target, usage::survey)?;
+                    // Opening a file of an overlay opens that of its layer.
+                    let is_open = |layers: &[File]| layers.iter().any(claim::is_open_elsewhere);
+                    if self.checks_claim() && is_open(&usage::other_files(target).same) {
+                        return Err(self.open_elsewhere(target));
+                    }
                     self.open_checked(target)?
                 }
             };
-            let lock = if self.is_held { Lock::Held } else { claim::lock(&file, self.writes()) };
+            let mut lock = if self.is_held { Lock::Held } else { claim::lock(&file, self.writes()) };
+            let mut others = OtherFiles::default();
+            if lock == Lock::Held && self.writes() {
+                others = usage::other_files(target);
+                lock = others.lock();
+            }
             match lock {
                 Lock::Busy if tries_left == 0 => {
                     return Err(OpenError::Locked { path: self.path.clone(), real: target.real.clone() });
@@ -199,7 +209,7 @@ impl OpenOptions {
                         doubts.raise(Doubt::NotExclusive);
                     }
                     self.check_claimed(target, &file)?;
-                    return Ok((file, doubts));
+                    return Ok(Claimed { file, others, doubts });
                 }
             }
             tries_left -= 1;
@@ -209,15 +219,25 @@ impl OpenOptions {
 
     /// Checks what other programs may have done before the target was claimed: stored data, or opened the file.
     fn check_claimed(&self, target: &Target, file: &File) -> Result<(), OpenError> {
-        if matches!(self.consent, Consent::ReadOnly | Consent::DestroyUsed(_)) {
+        if !self.checks_claim() {
             return Ok(());
         }
         if !target.block && claim::is_open_elsewhere(file) {
-            // The survey names the program, if it can be seen.
-            self.check_consent(target, usage::survey)?;
-            return self.check_consent(target, |_| Ok(vec![Finding::OpenUnseen]));
+            return Err(self.open_elsewhere(target));
         }
         self.check_consent(target, usage::content)
+    }
+
+    /// Returns whether it matters who else uses the target.
+    fn checks_claim(&self) -> bool {
+        !matches!(self.consent, Consent::ReadOnly | Consent::DestroyUsed(_))
+    }
+
+    /// Returns the refusal of a file that another program has open. The survey names the program, if it can be seen.
+    fn open_elsewhere(&self, target: &Target) -> OpenError {
+        let unseen = |_: &Target| Ok(vec![Finding::OpenUnseen]);
+        let seen = self.check_consent(target, usage::survey);
+        seen.and_then(|()| self.check_consent(target, unseen)).expect_err("the program is a finding")
     }
 
     /// Checks that existing data, of which `look` reports the signs, may be overwritten.
@@ -339,6 +359,15 @@ impl OpenOptions {
             }
         }
     }
+}
+
+/// An open target that no other program uses.
+struct Claimed {
+    file: File,
+    /// Locked with it.
+    others: OtherFiles,
+    /// Doubts about measurements.
+    doubts: Doubts,
 }
 
 fn add_file_doubts(file: &File, capacity_bytes: u64, doubts: &mut Doubts) -> io::Result<()> {

@@ -18,6 +18,7 @@ mod read;
 pub(crate) use mounts::{Mount, mounts};
 
 use crate::blkid;
+use crate::claim::OtherFiles;
 use crate::finding::Finding;
 use crate::signature::{self, Signature};
 use crate::target::{self, Target};
@@ -27,7 +28,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Returns every reason not to write to `target`. Only reads.
@@ -37,12 +38,18 @@ use std::time::Duration;
 pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
     let machine = read::machine(sys, proc);
-    let (identities, is_partly_known) = identities(target, &machine, proc);
+    let own = own_file(target, &machine, proc);
+    let identities = match &own {
+        Some(file) => file.storage.clone(),
+        None => vec![Storage::Block(lookup::split(target.identity.2))],
+    };
     let mut findings = uses(&machine, &identities, sys);
-    let length_bytes = if target.block { None } else { target.real.metadata().ok().map(|data| data.len()) };
+    let below = graph::files_below(&machine, &identities);
+    findings.extend(hidden_use(target, &below, proc));
+    let files = [own.into_iter().collect(), below].concat();
+    findings.extend(in_layers(&files, proc));
     let used = graph::storage_below(&machine, &identities);
-    findings.extend(open_elsewhere(&Openers::new(proc, used, length_bytes, is_partly_known)));
-    findings.extend(hidden_use(target, proc));
+    findings.extend(open_elsewhere(&Openers::new(proc, used, files)));
     let content = content(target)?;
     let is_own = |finding: &Finding| matches!(finding, Finding::Signature(signature) if signature.is_own());
     let shows_own = content.iter().any(is_own);
@@ -73,17 +80,24 @@ fn signatures(file: &File, length_bytes: u64) -> io::Result<Vec<Signature>> {
     Ok(signature::merge(blkid::find(file).unwrap_or_default(), own))
 }
 
-/// Returns whether the file is on a FUSE file system, which may show a file that is in use by another name. One on a block
-/// device of its own (`fuseblk`) shows no file of another file system.
-fn hidden_use(target: &Target, proc: &Path) -> Option<Finding> {
+/// Returns whether the target, or a file below it, is on a FUSE file system, which may show a file that is in use by another
+/// name. One on a block device of its own (`fuseblk`) shows no file of another file system.
+fn hidden_use(target: &Target, below: &[Backing], proc: &Path) -> Option<Finding> {
     const FUSE: i64 = 0x6573_5546;
-    if target.block || target.file_system_magic().ok()? != FUSE {
-        return None;
-    }
-    let number = lookup::split(target.identity.0);
-    let mount = mounts(proc).into_iter().find(|mount| mount.number == number);
-    let file_system = mount.map_or_else(|| "fuse".to_owned(), |mount| mount.file_system);
-    (file_system != "fuseblk").then_some(Finding::HiddenUse { file_system })
+    let mounts = mounts::namespaces(proc);
+    let type_of = |number| {
+        let mount = mounts.iter().find(|mount| mount.number == number)?;
+        mount.file_system.starts_with("fuse").then(|| mount.file_system.clone())
+    };
+    let is_on_fuse = !target.block && target.file_system_magic().ok() == Some(FUSE);
+    let own = is_on_fuse.then(|| {
+        let file_system = type_of(lookup::split(target.identity.0)).unwrap_or_else(|| "fuse".to_owned());
+        ("it".to_owned(), file_system)
+    });
+    let below = below.iter().filter_map(|file| Some((file.name.clone(), type_of(file.file_system)?)));
+    let (file, file_system) =
+        own.into_iter().chain(below).find(|(_, file_system)| file_system != "fuseblk")?;
+    Some(Finding::HiddenUse { file, file_system })
 }
 
 /// Returns every use of the target's bytes that the kernel reports.
@@ -152,25 +166,70 @@ fn open_below(backing: &Backing) -> Option<(File, u64)> {
     Some((file, length_bytes))
 }
 
-/// Returns the identities of the target: itself, and the same file in the layers of an overlay. Where layers are unknown, a
-/// file counts as the one of the same length that a loop device presents: to ask once too often costs less than its data. Also
-/// returns whether layers are unknown.
-fn identities(target: &Target, machine: &Machine, proc: &Path) -> (Vec<Storage>, bool) {
-    let (file_system, inode, device) = target.identity;
+/// Returns the target with all its identities, unless it is a block device: itself, and the same file in the layers of an
+/// overlay.
+fn own_file(target: &Target, machine: &Machine, proc: &Path) -> Option<Backing> {
     if target.block {
-        return (vec![Storage::Block(lookup::split(device))], false);
+        return None;
     }
+    let (file_system, inode, _) = target.identity;
     let file_system = lookup::split(file_system);
-    let mut all = vec![Storage::File(machine::FileId { file_system, inode })];
     let layers = read::Mounts { all: mounts(proc), proc }.layers_of(&target.real, file_system);
-    all.extend(layers.files);
     let length_bytes = target.real.metadata().map_or(0, |metadata| metadata.len());
-    let backings = machine.devices.values().filter_map(|device| device.backing.as_ref());
-    let possible = backings
-        .filter(|backing| backing.is_partly_known || layers.is_incomplete)
-        .filter(|backing| backing.has_length(length_bytes));
-    all.extend(possible.flat_map(|backing| &backing.storage));
-    (all, layers.is_incomplete)
+    let own = Storage::File(machine::FileId { file_system, inode });
+    let mut file = Backing {
+        storage: std::iter::once(own).chain(layers.files.into_keys()).collect(),
+        file_system,
+        range: 0..length_bytes,
+        lengths: length_bytes..length_bytes.saturating_add(1),
+        is_partly_known: layers.is_incomplete,
+        name: target.real.display().to_string(),
+    };
+    file.storage.extend(machine.possible_identities(&file));
+    Some(file)
+}
+
+/// Opens the files that hold the target's bytes under other identities, as far as their paths lead to them.
+pub(crate) fn other_files(target: &Target) -> OtherFiles {
+    let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
+    if !target.block {
+        let file_system = lookup::split(target.identity.0);
+        let layers = read::Mounts { all: mounts(proc), proc }.layers_of(&target.real, file_system);
+        return OtherFiles { same: opened(layers.files), below: Vec::new() };
+    }
+    let machine = read::machine(sys, proc);
+    let mounts = read::Mounts { all: mounts::namespaces(proc), proc };
+    let below = graph::files_below(&machine, &[Storage::Block(lookup::split(target.identity.2))]);
+    let files = below.iter().flat_map(|file| {
+        let path = Path::new(&file.name);
+        let named = lookup::storage_at(path).filter(|on| file.storage.contains(on));
+        let layers = mounts.layers_of(path, file.file_system).files;
+        named.map(|on| (on, path.to_owned())).into_iter().chain(layers)
+    });
+    OtherFiles { same: Vec::new(), below: opened(files) }
+}
+
+/// Opens the files at these paths for reading, unless others have come there.
+fn opened(files: impl IntoIterator<Item = (Storage, PathBuf)>) -> Vec<File> {
+    let open = |(on, path): (Storage, PathBuf)| {
+        let target = Target::resolve(&path).ok()?;
+        let (file_system, inode, _) = target.identity;
+        let file = machine::FileId { file_system: lookup::split(file_system), inode };
+        (on == Storage::File(file)).then(|| target.open_to_read().ok()).flatten()
+    };
+    files.into_iter().filter_map(open).collect()
+}
+
+/// Returns the overlays of whose layers these files are part.
+fn in_layers(files: &[Backing], proc: &Path) -> Vec<Finding> {
+    let mounts = read::Mounts { all: mounts::namespaces(proc), proc };
+    let findings = files.iter().flat_map(|file| {
+        let path = Path::new(&file.name);
+        let leads_to_it = lookup::storage_at(path).is_some_and(|on| file.storage.contains(&on));
+        let overlays = if leads_to_it { mounts.overlays_over(path) } else { Vec::new() };
+        overlays.into_iter().map(move |overlay| Finding::Layer { file: path.into(), overlay })
+    });
+    findings.collect()
 }
 
 /// Returns whether a device is claimed by the kernel or a process.

@@ -102,19 +102,31 @@ pub(super) fn storage_below(machine: &Machine, target: &[Storage]) -> Vec<Storag
     all
 }
 
+/// Returns the files below the target, as the loop devices over them show.
+pub(super) fn files_below(machine: &Machine, target: &[Storage]) -> Vec<Backing> {
+    let is_file = |on: &Storage| matches!(on, Storage::File(_));
+    let backings = backings(machine, &below(machine, target));
+    backings.into_iter().filter(|backing| backing.storage.iter().any(is_file)).cloned().collect()
+}
+
 /// Returns the block devices below loop devices below the target. The loop driver does not claim them, so another user
 /// may.
 pub(super) fn devices_below(machine: &Machine, target: &[Storage]) -> Vec<Number> {
-    let parts = below(machine, target);
-    let blocks = parts.iter().filter_map(|part| match part.on {
-        Storage::Block(number) => machine.devices.get(&number)?.backing.as_ref(),
-        Storage::File(_) => None,
-    });
-    let under = blocks.flat_map(|backing| &backing.storage).filter_map(|&on| match on {
+    let backings = backings(machine, &below(machine, target));
+    let under = backings.into_iter().flat_map(|backing| &backing.storage).filter_map(|&on| match on {
         Storage::Block(number) => Some(number),
         Storage::File(_) => None,
     });
     under.collect()
+}
+
+/// Returns the backings of those parts that are loop devices.
+fn backings<'a>(machine: &'a Machine, parts: &[Part]) -> Vec<&'a Backing> {
+    let backings = parts.iter().filter_map(|part| match part.on {
+        Storage::Block(number) => machine.devices.get(&number)?.backing.as_ref(),
+        Storage::File(_) => None,
+    });
+    backings.collect()
 }
 
 /// Returns the backings of the loop devices at and below a device, its nearest one first, each with whether the device may begin

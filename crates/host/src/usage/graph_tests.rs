@@ -88,7 +88,7 @@ impl Model {
             storage: vec![of],
             file_system: (9, 9),
             range,
-            is_limited: false,
+            lengths: 0..1,
             is_partly_known: false,
             name: "file".into(),
         };
@@ -194,7 +194,7 @@ fn device_with_a_backing_file_is_in_use_without_a_mount() {
         storage: vec![file],
         file_system: (8, 0),
         range: 0..10,
-        is_limited: false,
+        lengths: 0..1,
         is_partly_known: false,
         name: "/old/image".into(),
     };

@@ -43,7 +43,7 @@ pub(crate) struct BlockDevice {
     pub holders: Vec<(String, Option<Number>)>,
 }
 
-/// The file or device that a loop device presents as a drive.
+/// A file or device: the one that a loop device presents as a drive, or a target that is a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Backing {
     /// The file or block device; several where a file has more than one identity (as in the layers of an overlay).
@@ -52,19 +52,25 @@ pub(crate) struct Backing {
     pub file_system: Number,
     /// The range presented.
     pub range: Range<u64>,
-    /// Whether the range ends at its own limit instead of the file's last sector.
-    pub is_limited: bool,
+    /// The lengths that the file can have, by what is presented of it.
+    pub lengths: Range<u64>,
     /// Whether the file has a further identity that is unknown: it is in an overlay with a layer that was not found.
     pub is_partly_known: bool,
-    /// The kernel's name, for messages.
+    /// The kernel's name.
     pub name: String,
 }
 
 impl Backing {
-    /// Returns whether a file of this length can be the one presented.
-    pub(crate) fn has_length(&self, length_bytes: u64) -> bool {
-        let beyond = length_bytes.checked_sub(self.range.end);
-        beyond.is_some_and(|beyond| self.is_limited || beyond < SECTOR_BYTES)
+    /// Returns the lengths of a file of which a loop device presents `range`: all to the last sector, unless it `is_limited`.
+    pub(crate) fn lengths(range: &Range<u64>, is_limited: bool) -> Range<u64> {
+        range.end..if is_limited { u64::MAX } else { range.end.saturating_add(SECTOR_BYTES) }
+    }
+
+    /// Returns whether a file of another file system and of one of these lengths may be this file, where layers of an overlay
+    /// are unknown.
+    pub(crate) fn may_be(&self, file_system: Number, lengths: &Range<u64>) -> bool {
+        let overlap = self.lengths.start.max(lengths.start) < self.lengths.end.min(lengths.end);
+        self.file_system != file_system && overlap
     }
 }
 
@@ -92,6 +98,17 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
+    /// Returns the identities that a file may also have: those of the files that loop devices present, where layers of an
+    /// overlay are unknown. To ask once too often costs less than its data.
+    pub(crate) fn possible_identities(&self, file: &Backing) -> Vec<Storage> {
+        let backings = self.devices.values().filter_map(|device| device.backing.as_ref());
+        let possible = backings
+            .filter(|other| other.is_partly_known || file.is_partly_known)
+            .filter(|other| file.may_be(other.file_system, &other.lengths));
+        let identities = possible.flat_map(|other| &other.storage);
+        identities.copied().filter(|on| matches!(on, Storage::File(_))).collect()
+    }
+
     /// Returns a device's name, or its number where it has none.
     pub(crate) fn name(&self, number: Number) -> String {
         self.devices.get(&number).map_or_else(|| format!("{}:{}", number.0, number.1), |d| d.name.clone())

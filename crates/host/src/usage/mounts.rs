@@ -44,6 +44,14 @@ impl Mount {
         })
     }
 
+    /// Returns the mount point, for messages.
+    pub(super) fn shown_at(&self) -> PathBuf {
+        match &self.process {
+            Some(process) => format!("{} (as process {process} sees it)", self.at.display()).into(),
+            None => self.at.clone(),
+        }
+    }
+
     /// Returns the directories of an overlay, as they were named to the kernel.
     pub(super) fn layers(&self) -> Vec<PathBuf> {
         let value = |option: &str| -> Option<String> {

@@ -8,7 +8,7 @@
 //! A file that is open through an overlay is the file in the layers too, and is looked for by all its identities.
 
 use super::lookup::{names, storage};
-use super::machine::{FileId, Number, Storage};
+use super::machine::{Backing, FileId, Number, Storage};
 use super::mounts::namespaces;
 use super::read::Mounts;
 use rustix::fs::Stat;
@@ -28,10 +28,8 @@ pub(super) struct Openers<'a> {
     mounts: Mounts<'a>,
     /// The identities of the target, and what lies below it.
     target: Vec<Storage>,
-    /// Length of a target that is a file.
-    length_bytes: Option<u64>,
-    /// Whether the target has a further identity that is unknown: it is in an overlay with a layer that was not found.
-    is_partly_known: bool,
+    /// The files among them, which programs may have open through an overlay.
+    files: Vec<Backing>,
 }
 
 /// A file that a process has open or mapped.
@@ -43,13 +41,8 @@ struct Used {
 }
 
 impl<'a> Openers<'a> {
-    pub(super) fn new(
-        proc: &'a Path,
-        target: Vec<Storage>,
-        length_bytes: Option<u64>,
-        is_partly_known: bool,
-    ) -> Self {
-        Self { mounts: Mounts { all: namespaces(proc), proc }, target, length_bytes, is_partly_known }
+    pub(super) fn new(proc: &'a Path, target: Vec<Storage>, files: Vec<Backing>) -> Self {
+        Self { mounts: Mounts { all: namespaces(proc), proc }, target, files }
     }
 
     /// Returns the processes that use the target now.
@@ -105,21 +98,24 @@ impl<'a> Openers<'a> {
         })
     }
 
-    /// Returns whether a used file is the target. Where layers of its overlay, or of the target's, are unknown, a file of
-    /// another file system with the target's length counts as the target, as for loop devices.
+    /// Returns whether a used file is the target, or below it. Where layers of its overlay, or of the target's, are unknown, a
+    /// file of another file system with the target's length counts as the target, as for loop devices.
     fn is_target(&self, used: &Used) -> bool {
         if self.target.contains(&used.storage) {
             return true;
         }
         let Storage::File(FileId { file_system, .. }) = used.storage else { return false };
-        let is_beside = |own: &Storage| matches!(own, Storage::File(id) if id.file_system == file_system);
-        if self.length_bytes.is_none() || self.target.first().is_some_and(is_beside) {
+        let mut others = self.files.iter().filter(|file| file.file_system != file_system).peekable();
+        if others.peek().is_none() {
             return false;
         }
         let layers = self.mounts.layers_of(&used.path, file_system);
-        let has_length = self.length_bytes == Some(used.length_bytes) && used.length_bytes > 0;
-        layers.files.iter().any(|layer| self.target.contains(layer))
-            || (layers.is_incomplete || self.is_partly_known) && has_length
+        let lengths = used.length_bytes..used.length_bytes + 1;
+        layers.files.keys().any(|layer| self.target.contains(layer))
+            || used.length_bytes > 0
+                && others.any(|file| {
+                    (layers.is_incomplete || file.is_partly_known) && file.may_be(file_system, &lengths)
+                })
     }
 }
 
@@ -179,8 +175,19 @@ mod tests {
     }
 
     fn openers_of(proc: &Path, file: &Path) -> Vec<Opener> {
-        let length_bytes = fs::metadata(file).unwrap().len();
-        Openers::new(proc, vec![storage_at(file).unwrap()], Some(length_bytes), false).find()
+        Openers::new(proc, vec![storage_at(file).unwrap()], Vec::new()).find()
+    }
+
+    /// A file of an overlay of which not all identities are known.
+    fn in_overlay(storage: &[Storage], length_bytes: u64, is_partly_known: bool) -> Backing {
+        Backing {
+            storage: storage.into(),
+            file_system: (7, 7),
+            range: 0..length_bytes,
+            lengths: length_bytes..length_bytes + 1,
+            is_partly_known,
+            name: String::new(),
+        }
     }
 
     fn other() -> Vec<Opener> {
@@ -246,7 +253,8 @@ mod tests {
             let target = Storage::File(FileId { file_system: (7, 7), inode: 1 });
             let all = vec![target, storage_at(&path(name)).unwrap()];
             let length_bytes = fs::metadata(path(name)).unwrap().len();
-            !Openers::new(proc.path(), all, Some(length_bytes), false).find().is_empty()
+            let files = vec![in_overlay(&all, length_bytes, false)];
+            !Openers::new(proc.path(), all, files).find().is_empty()
         };
         mount(&format!("lowerdir=/none,upperdir={}", path("upper").display()));
         opens("merged/file");
@@ -260,7 +268,8 @@ mod tests {
         let target = || vec![Storage::File(FileId { file_system: (7, 7), inode: 1 })];
         opens("upper/file");
         for (length_bytes, is_partly_known) in [(12, true), (12, false), (13, true)] {
-            let openers = Openers::new(proc.path(), target(), Some(length_bytes), is_partly_known);
+            let files = vec![in_overlay(&target(), length_bytes, is_partly_known)];
+            let openers = Openers::new(proc.path(), target(), files);
             assert_eq!(openers.find().len(), usize::from(length_bytes == 12 && is_partly_known));
         }
     }

@@ -6,11 +6,11 @@ use super::lookup::{names, number, number_in, split, storage, storage_at};
 use super::loops;
 use super::machine::{Backing, BlockDevice, Machine, MountUse, Number, SECTOR_BYTES, Storage, SwapUse};
 use super::mounts::{Mount, namespaces, unescape};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Returns the machine as `sys` and `proc` (`/sys` and `/proc`) describe it now.
 pub(super) fn machine(sys: &Path, proc: &Path) -> Machine {
@@ -20,6 +20,14 @@ pub(super) fn machine(sys: &Path, proc: &Path) -> Machine {
         let Some(number) = number(&entry) else { continue };
         let Ok(folder) = fs::canonicalize(sys.join("dev/block").join(&entry)) else { continue };
         machine.devices.insert(number, device(&folder, number, &mounts));
+    }
+    let identities = |device: &BlockDevice| match &device.backing {
+        Some(backing) => machine.possible_identities(backing),
+        None => Vec::new(),
+    };
+    let possible: Vec<_> = machine.devices.values().map(identities).collect();
+    for (device, identities) in machine.devices.values_mut().zip(possible) {
+        device.backing.iter_mut().for_each(|backing| backing.storage.extend(&identities));
     }
     machine.mounts = mounts.all.iter().map(|mount| in_use(mount, &machine)).collect();
     machine.mounts.extend(btrfs(sys));
@@ -69,11 +77,12 @@ fn backing(folder: &Path, number: Number, length_bytes: u64, mounts: &Mounts<'_>
         })
     })?;
     let layers = mounts.layers_of(path, status.file_system);
+    let range = status.offset_bytes..status.offset_bytes.saturating_add(length_bytes);
     Some(Backing {
-        storage: [vec![status.storage], layers.files].concat(),
+        storage: std::iter::once(status.storage).chain(layers.files.into_keys()).collect(),
         file_system: status.file_system,
-        range: status.offset_bytes..status.offset_bytes.saturating_add(length_bytes),
-        is_limited: status.is_limited,
+        lengths: Backing::lengths(&range, status.is_limited),
+        range,
         is_partly_known: layers.is_incomplete,
         name: path.display().to_string(),
     })
@@ -85,10 +94,11 @@ pub(super) struct Mounts<'a> {
     pub proc: &'a Path,
 }
 
-/// The same file in the layers of an overlay. Each has its own identity.
+/// The same file in the layers of an overlay, and in theirs. Each has its own identity.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Layers {
-    pub files: Vec<Storage>,
+    /// The files and their paths.
+    pub files: BTreeMap<Storage, PathBuf>,
     /// Whether a layer was not found: it was named by a relative path, renamed, or is out of this process's reach.
     pub is_incomplete: bool,
 }
@@ -96,6 +106,12 @@ pub(super) struct Layers {
 impl Mounts<'_> {
     /// Returns the file at `path` in the layers of its file system; nothing unless that is an overlay.
     pub(super) fn layers_of(&self, path: &Path, file_system: Number) -> Layers {
+        let mut layers = Layers::default();
+        self.add_layers(path, file_system, &mut layers);
+        layers
+    }
+
+    fn add_layers(&self, path: &Path, file_system: Number, all: &mut Layers) {
         // Where the layers of an overlay are on several file systems, its files have device numbers that no mount has.
         let is_mounted = self.all.iter().any(|mount| mount.number == file_system);
         let is_of_file = |mount: &Mount| match is_mounted {
@@ -105,19 +121,59 @@ impl Mounts<'_> {
         let is_overlay = |mount: &&Mount| mount.file_system == "overlay" && is_of_file(mount);
         let mut overlays = self.all.iter().filter(is_overlay).peekable();
         if overlays.peek().is_none() {
-            return Layers::default();
+            return;
         }
-        let (mut files, mut is_incomplete) = (BTreeSet::new(), false);
+        let mut is_found = false;
         for overlay in overlays {
             let layers = overlay.layers();
             let found: Vec<_> = layers.iter().filter_map(|layer| overlay.here(layer, self.proc)).collect();
-            is_incomplete |= found.len() < layers.len() || !found.iter().all(|layer| layer.is_dir());
+            all.is_incomplete |= found.len() < layers.len() || !found.iter().all(|layer| layer.is_dir());
             let Ok(inside) = path.strip_prefix(&overlay.at) else { continue };
             let inside = overlay.root.strip_prefix("/").unwrap_or(Path::new("")).join(inside);
-            files.extend(found.iter().filter_map(|layer| storage_at(&layer.join(&inside))));
+            for path in found.iter().map(|layer| layer.join(&inside)) {
+                let Some(on @ Storage::File(file)) = storage_at(&path) else { continue };
+                is_found = true;
+                if all.files.insert(on, path.clone()).is_none() {
+                    self.add_layers(&path, file.file_system, all);
+                }
+            }
         }
-        is_incomplete |= files.is_empty();
-        Layers { files: files.into_iter().collect(), is_incomplete }
+        all.is_incomplete |= !is_found;
+    }
+
+    /// Returns the mount points of the overlays of which the file at `path` is in a layer.
+    pub(super) fn overlays_over(&self, path: &Path) -> Vec<PathBuf> {
+        let Ok(path) = path.canonicalize() else { return Vec::new() };
+        let mut seen = BTreeSet::new();
+        let overlays = self.all.iter().filter(|mount| mount.file_system == "overlay");
+        let over =
+            overlays.filter(|overlay| self.has_in_layer(overlay, &path) && seen.insert(overlay.number));
+        over.map(Mount::shown_at).collect()
+    }
+
+    /// Returns whether a file is in a layer of an overlay. Where layers are unknown, it counts as in one of them if the overlay
+    /// has a file of its length by the end of its path.
+    fn has_in_layer(&self, overlay: &Mount, path: &Path) -> bool {
+        let identity = |path: &Path| rustix::fs::stat(path).ok().map(|stat| (stat.st_dev, stat.st_ino));
+        let folders: Vec<_> = path.ancestors().skip(1).collect();
+        let layers = overlay.layers();
+        let layers: Vec<_> = layers.iter().map(|layer| identity(&overlay.here(layer, self.proc)?)).collect();
+        if folders.iter().filter_map(|folder| identity(folder)).any(|folder| layers.contains(&Some(folder))) {
+            return true;
+        }
+        let Some(at) = overlay.here(&overlay.at, self.proc).filter(|_| layers.contains(&None)) else {
+            return false;
+        };
+        let length_bytes =
+            |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|data| data.len());
+        let shows = |inside: &Path| {
+            let shown = at.join(inside);
+            let is_shown = length_bytes(&shown).is_some_and(|length| Some(length) == length_bytes(path));
+            is_shown
+                && identity(&shown) != identity(path)
+                && self.is_innermost(overlay, &overlay.at.join(inside))
+        };
+        folders.iter().filter_map(|folder| path.strip_prefix(folder).ok()).any(shows)
     }
 
     /// Returns whether a path lies in a mount, and in none below it that the same processes see.
@@ -139,11 +195,7 @@ fn in_use(mount: &Mount, machine: &Machine) -> MountUse {
     if mount.source.is_absolute() {
         on.extend(storage_at(&mount.source));
     }
-    let at = match &mount.process {
-        Some(process) => format!("{} (as process {process} sees it)", mount.at.display()).into(),
-        None => mount.at.clone(),
-    };
-    MountUse { on: on.into_iter().collect(), at }
+    MountUse { on: on.into_iter().collect(), at: mount.shown_at() }
 }
 
 /// Returns all devices of every mounted Btrfs, which lists them.

@@ -126,7 +126,10 @@ fn file_in_an_overlay_layer_has_both_identities() {
         let other = Mount::parse("8 1 0:79 / /merged/other rw - tmpfs none rw").unwrap();
         Mounts { all: vec![mount, other], proc: root.path() }
     };
-    let whole = Layers { files: vec![storage_at(&lower.join("image")).unwrap()], is_incomplete: false };
+    let whole = Layers {
+        files: [(storage_at(&lower.join("image")).unwrap(), lower.join("image"))].into(),
+        is_incomplete: false,
+    };
     let path = Path::new("/merged/image");
     let absolute = format!("lowerdir={}", lower.display());
     assert_eq!(mounts(&absolute, None).layers_of(path, (0, 77)), whole);
@@ -143,7 +146,8 @@ fn file_in_an_overlay_layer_has_both_identities() {
     // In another namespace the layer has another path.
     fs::create_dir_all(root.path().join("12")).unwrap();
     symlink(root.path(), root.path().join("12/root")).unwrap();
-    assert_eq!(mounts("lowerdir=/lower", Some("12")).layers_of(path, (0, 77)), whole);
+    let there = mounts("lowerdir=/lower", Some("12")).layers_of(path, (0, 77));
+    assert!(there.files.keys().eq(whole.files.keys()) && !there.is_incomplete, "{there:?}");
     for lost in
         [&format!("{absolute},upperdir=up")[..], &format!("{absolute}:/renamed/{}", line!()), "lowerdir=l"]
     {
@@ -153,15 +157,17 @@ fn file_in_an_overlay_layer_has_both_identities() {
 
 #[test]
 fn file_has_the_length_that_a_loop_device_presents_of_it() {
-    let backing = |range, is_limited| Backing {
+    let file = |range: std::ops::Range<u64>, is_limited| Backing {
         storage: Vec::new(),
         file_system: (0, 77),
+        lengths: Backing::lengths(&range, is_limited),
         range,
-        is_limited,
         is_partly_known: true,
         name: String::new(),
     };
-    let whole = backing(4096..8192, false);
-    assert_eq!([8191, 8192, 8703, 8704].map(|length| whole.has_length(length)), [false, true, true, false]);
-    assert!(backing(0..4096, true).has_length(1 << 20));
+    let whole = file(4096..8192, false);
+    let may_be = |length: u64| whole.may_be((0, 78), &(length..length + 1));
+    assert_eq!([8191, 8192, 8703, 8704].map(may_be), [false, true, true, false]);
+    assert!(!whole.may_be((0, 77), &(8192..8193)), "another file of the same file system");
+    assert!(file(0..4096, true).may_be((0, 78), &((1 << 20)..(1 << 20) + 1)));
 }

@@ -5,19 +5,19 @@ use crate::blocks::{Loop, attach, findings, run, words};
 use crate::files::scratch;
 use flashlane_host::{Consent, Finding, OpenError, OpenOptions, PageCache};
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// A mount, removed on drop.
-struct Mounted {
-    at: PathBuf,
+pub struct Mounted {
+    pub at: PathBuf,
     _folder: tempfile::TempDir,
 }
 
 impl Mounted {
     /// Prints the reason where nothing can be mounted.
-    fn new(arguments: &[&str]) -> Option<Self> {
+    pub fn new(arguments: &[&str]) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().join("at");
         fs::create_dir(&at).unwrap();
@@ -41,12 +41,26 @@ fn is_mounted(found: &[Finding], device: &str) -> bool {
     found.iter().any(|finding| matches!(finding, Finding::Mounted { device: d, .. } if d == device))
 }
 
-fn presents(found: &[Finding], device: &str) -> bool {
+pub fn presents(found: &[Finding], device: &str) -> bool {
     found.iter().any(|finding| matches!(finding, Finding::LoopDevice { device: d, .. } if d == device))
 }
 
 /// A program, terminated on drop.
-struct Running(Child);
+pub struct Running(pub Child);
+
+impl Running {
+    /// Starts a shell and returns once it has a file open for writing.
+    pub fn with_open(path: &Path) -> Self {
+        let script = "exec 3<> \"$0\"; echo open; read end";
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", script, path.to_str().unwrap()]);
+        let mut running = Self(shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
+        let mut line = String::new();
+        BufReader::new(running.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "open\n");
+        running
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -207,23 +221,14 @@ fn file_below_a_loop_device_that_a_program_has_open_is_in_use() {
         Err(error) => error.to_string(),
     };
     let before = devices.each_ref().map(|device| refusal(device));
-    let opened = [
-        format!("exec 3<> {}; echo open; read end", image.display()),
-        format!("exec 3> {}; echo open; read end", devices[0]),
-    ];
-    let found = opened.map(|script| {
-        let mut shell = Command::new("bash");
-        let shell = shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut running = Running(shell.spawn().unwrap());
-        let mut line = String::new();
-        BufReader::new(running.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "open\n");
+    let found = [&image, Path::new(&devices[0])].map(|below| {
+        let _user = Running::with_open(below);
         refusal(&devices[1])
     });
     devices.iter().rev().for_each(|device| drop(run("losetup", &["-d", device]).unwrap()));
     assert!(before[1].is_empty(), "{before:?}");
     for found in found {
-        assert!(found.contains("bash"), "{found}");
+        assert!(found.contains("it is open in sh"), "{found}");
     }
 }
 
@@ -281,100 +286,22 @@ fn file_on_a_fuse_file_system_needs_consent() {
     let confirmed = destroy.really(&path).open().map(drop);
     let read =
         OpenOptions { page_cache: PageCache::Tolerate, ..OpenOptions::read_only(&path) }.open().map(drop);
-    run("umount", &[at.to_str().unwrap()]).unwrap();
+    let above = attach(&[path.to_str().unwrap()]).map(|device| {
+        let found = findings(Path::new(&device));
+        run("losetup", &["-d", &device]).unwrap();
+        words(&found)
+    });
+    run("umount", &["--lazy", at.to_str().unwrap()]).unwrap();
+    match above {
+        Ok(found) => assert!(found.contains("at/file is on a file system of type fuse"), "{found}"),
+        Err(e) => println!("skipped: cannot create a loop device here: {e}"),
+    }
     let Err(OpenError::Refused { findings, .. }) = refused else { panic!("{refused:?}") };
     assert!(findings.iter().all(|finding| matches!(finding, Finding::HiddenUse { .. })), "{findings:?}");
     assert_eq!(findings.len(), 1);
     for opened in [new, confirmed, read] {
         assert!(opened.is_ok(), "{opened:?}");
     }
-}
-
-#[test]
-fn file_in_an_overlay_layer_is_the_overlays_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let [lower, upper, work] = ["lower", "upper", "work"].map(|name| folder.path().join(name));
-    for path in [&lower, &upper, &work] {
-        fs::create_dir(path).unwrap();
-    }
-    fs::File::create(lower.join("image")).unwrap().set_len(4 << 20).unwrap();
-    let options =
-        format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper.display(), work.display());
-    let Some(merged) = Mounted::new(&["-t", "overlay", "overlay", "-o", &options]) else { return };
-    let image = merged.at.join("image");
-    let device = match attach(&["--read-only", image.to_str().unwrap()]) {
-        Ok(device) => device,
-        Err(e) => return println!("skipped: cannot create a loop device here: {e}"),
-    };
-    let found = findings(&lower.join("image"));
-    run("losetup", &["-d", &device]).unwrap();
-    assert!(presents(&found, device.trim_start_matches("/dev/")), "{found:?}");
-}
-
-#[test]
-fn file_used_through_an_overlay_is_that_of_its_layer() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    fs::create_dir(path("lower")).unwrap();
-    // Layers on two file systems: the files of the overlay have device numbers of their own.
-    let Some(upper) = Mounted::new(&["-t", "tmpfs", "none"]) else { return };
-    let (upper_dir, work) = (upper.at.join("upper"), upper.at.join("work"));
-    [&upper_dir, &work].iter().for_each(|path| fs::create_dir(path).unwrap());
-    for file in [upper_dir.join("new"), path("lower/old"), path("lower/copied")] {
-        fs::write(file, vec![7_u8; 7 * 4096]).unwrap();
-    }
-    let lower = path("lower");
-    let options =
-        format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper_dir.display(), work.display());
-    let Some(merged) = Mounted::new(&["-t", "overlay", "overlay", "-o", &options]) else { return };
-    fs::OpenOptions::new().append(true).open(merged.at.join("copied")).unwrap().write_all(b"more").unwrap();
-    let layers = [upper_dir.join("new"), lower.join("old"), upper_dir.join("copied")];
-    let is_open = |path: &Path| match OpenOptions::read_write(path).open() {
-        Err(OpenError::Refused { findings, .. }) => {
-            findings.iter().any(|found| matches!(found, Finding::Open { .. }))
-        }
-        Err(e) => panic!("{e}"),
-        Ok(_) => false,
-    };
-    assert!(!layers.iter().any(|path| is_open(path)), "nothing has them open");
-    for (name, layer) in ["new", "old", "copied"].iter().zip(&layers) {
-        let file = fs::File::open(merged.at.join(name)).unwrap();
-        let _user = Running(Command::new("sleep").arg("60").stdin(file).spawn().unwrap());
-        assert!(is_open(layer), "{name}");
-    }
-}
-
-#[test]
-fn file_in_an_overlay_layer_that_cannot_be_named_is_the_overlays_file() {
-    let folder = tempfile::tempdir().unwrap();
-    for name in ["lower", "upper", "work", "merged"] {
-        fs::create_dir(folder.path().join(name)).unwrap();
-    }
-    let [image, other] = ["image", "other"].map(|name| folder.path().join("upper").join(name));
-    // No other test has files of these lengths.
-    fs::File::create(&image).unwrap().set_len((5 << 20) + 100).unwrap();
-    fs::File::create(&other).unwrap().set_len(6 << 20).unwrap();
-    // The kernel keeps these names, and not the directory at which they begin.
-    let mount = "mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged";
-    let script = format!("cd {} && {mount}", folder.path().display());
-    if let Err(e) = run("sh", &["-c", &script]) {
-        return println!("skipped: cannot mount here: {e}");
-    }
-    let merged = folder.path().join("merged");
-    let device = attach(&["--offset", "1048576", merged.join("image").to_str().unwrap()]);
-    let refusal = |path| match OpenOptions::read_write(path).open() {
-        Err(OpenError::Refused { findings, .. }) => findings,
-        _ => Vec::new(),
-    };
-    let [image, other] = [&image, &other].map(refusal);
-    if let Ok(device) = &device {
-        run("losetup", &["-d", device]).unwrap();
-    }
-    run("umount", &[merged.to_str().unwrap()]).unwrap();
-    let Ok(device) = device else { return println!("skipped: cannot create a loop device here") };
-    let name = device.trim_start_matches("/dev/");
-    assert!(presents(&image, name), "{image:?}");
-    assert!(!presents(&other, name), "{other:?}");
 }
 
 #[test]
@@ -455,16 +382,7 @@ fn path_through_another_root_opens_that_processs_file() {
 fn file_open_in_another_process_is_in_use() {
     let file = scratch(1 << 16);
     let path = file.path().to_str().unwrap().to_owned();
-    let child = Command::new("sh")
-        .args(["-c", "exec 3<>\"$0\"; echo open; read wait", &path])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut child = Running(child);
-    let mut line = String::new();
-    BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "open\n");
+    let child = Running::with_open(Path::new(&path));
     let process = child.0.id();
     let error = OpenOptions::read_write(&path).open().err().unwrap();
     let OpenError::Refused { findings, .. } = &error else { panic!("{error}") };

@@ -1,0 +1,224 @@
+//! Files of overlays and of their layers, which require root to mount. Elsewhere each test prints that it was skipped, and why.
+
+use crate::blocks::{attach, findings, run};
+use crate::stacks::{Mounted, Running, presents};
+use flashlane_host::{Finding, OpenError, OpenOptions};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// An overlay `merged` of the directories `lower` and `upper`, unmounted on drop.
+struct Overlay(tempfile::TempDir);
+
+impl Overlay {
+    /// Mounts it, its layers named by relative paths or not: the kernel keeps the names, and not the directory at which they
+    /// begin. Prints the reason where nothing can be mounted.
+    fn new(is_relative: bool) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["lower", "upper", "work", "merged"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let dir = folder.path().display();
+        let base = if is_relative { String::new() } else { format!("{dir}/") };
+        let options = format!("lowerdir={base}lower,upperdir={base}upper,workdir={base}work");
+        match run("sh", &["-c", &format!("cd {dir} && mount -t overlay overlay -o {options} merged")]) {
+            Ok(_) => Some(Self(folder)),
+            Err(e) => {
+                println!("skipped: cannot mount here: {e}");
+                None
+            }
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+impl Drop for Overlay {
+    fn drop(&mut self) {
+        // A detached loop device keeps its file open until the last program that looks at it is done.
+        let unmount = || run("umount", &[self.path("merged").to_str().unwrap()]);
+        let pause = || std::thread::sleep(std::time::Duration::from_millis(25));
+        let is_done = (0..80).any(|_| {
+            unmount().is_ok() || {
+                pause();
+                false
+            }
+        });
+        assert!(is_done, "{:?}", unmount());
+    }
+}
+
+/// Loop devices, each over the one before, detached on drop.
+struct Loops(Vec<String>);
+
+impl Loops {
+    fn over(file: &Path) -> Option<Self> {
+        let mut loops = Self(Vec::new());
+        for _ in 0..2 {
+            let below = loops.0.last().map_or(file.to_str().unwrap(), String::as_str);
+            match attach(&[below]) {
+                Ok(device) => loops.0.push(device),
+                Err(e) => {
+                    println!("skipped: cannot create a loop device here: {e}");
+                    return None;
+                }
+            }
+        }
+        Some(loops)
+    }
+}
+
+impl Drop for Loops {
+    fn drop(&mut self) {
+        self.0.iter().rev().for_each(|device| drop(run("losetup", &["-d", device]).unwrap()));
+    }
+}
+
+/// Returns every reason not to overwrite a file or device; none where it opens.
+fn reasons(path: &Path) -> Vec<Finding> {
+    match OpenOptions::read_write(path).open() {
+        Err(OpenError::Refused { findings, .. }) => findings,
+        Err(e) => panic!("{e}"),
+        Ok(_) => Vec::new(),
+    }
+}
+
+fn is_open(found: &[Finding]) -> bool {
+    found.iter().any(|finding| matches!(finding, Finding::Open { .. }))
+}
+
+#[test]
+fn loop_devices_see_programs_through_an_overlay() {
+    for is_relative in [false, true] {
+        let Some(overlay) = Overlay::new(is_relative) else { return };
+        // No other test has files of this length.
+        fs::write(overlay.path("upper/image"), vec![0; 29 * 4096]).unwrap();
+        for (below, opened) in [("upper/image", "merged/image"), ("merged/image", "upper/image")] {
+            let Some(loops) = Loops::over(&overlay.path(below)) else { return };
+            let device = Path::new(&loops.0[1]);
+            assert!(!is_open(&reasons(device)), "{below}");
+            let _user = Running::with_open(&overlay.path(opened));
+            assert!(is_open(&reasons(device)), "{below}, relative: {is_relative}");
+        }
+    }
+}
+
+#[test]
+fn loop_devices_see_each_other_through_an_overlay() {
+    let Some(overlay) = Overlay::new(true) else { return };
+    fs::write(overlay.path("upper/image"), vec![0; 31 * 4096]).unwrap();
+    fs::write(overlay.path("upper/other"), vec![0; 37 * 4096]).unwrap();
+    let loops = ["upper/image", "merged/image", "merged/other"].map(|file| Loops::over(&overlay.path(file)));
+    let [Some(layer), Some(merged), Some(other)] = &loops else { return };
+    for (one, two) in [(layer, merged), (merged, layer)] {
+        let found = reasons(Path::new(&one.0[1]));
+        assert!(presents(&found, two.0[0].trim_start_matches("/dev/")), "{found:?}");
+        assert!(!presents(&found, other.0[0].trim_start_matches("/dev/")), "{found:?}");
+    }
+}
+
+#[test]
+fn layers_of_a_mounted_overlay_are_in_use() {
+    for is_relative in [false, true] {
+        let Some(overlay) = Overlay::new(is_relative) else { return };
+        for name in ["upper/image", "lower/old", "beside"] {
+            fs::write(overlay.path(name), vec![0; 41 * 4096]).unwrap();
+        }
+        let at = overlay.path("merged");
+        let is_layer = |path: &Path| {
+            let found = reasons(path);
+            found.iter().any(|finding| matches!(finding, Finding::Layer { overlay, .. } if *overlay == at))
+        };
+        for layer in ["upper/image", "lower/old"].map(|name| overlay.path(name)) {
+            assert!(is_layer(&layer), "{}", layer.display());
+            let Some(loops) = Loops::over(&layer) else { return };
+            for device in &loops.0 {
+                assert!(is_layer(Path::new(device)), "{}", layer.display());
+            }
+        }
+        for free in ["beside", "merged/image", "merged/old"].map(|name| overlay.path(name)) {
+            assert_eq!(reasons(&free), [], "{}", free.display());
+        }
+    }
+}
+
+#[test]
+fn file_of_an_overlay_is_claimed_in_its_layer_too() {
+    let Some(overlay) = Overlay::new(false) else { return };
+    let [merged, layer] = ["merged/image", "upper/image"].map(|name| overlay.path(name));
+    fs::write(&layer, vec![0; 43 * 4096]).unwrap();
+    let Some(loops) = Loops::over(&layer) else { return };
+    let held = OpenOptions::read_write(&merged).really(&merged).open().unwrap();
+    for path in [layer.as_path(), Path::new(&loops.0[0]), Path::new(&loops.0[1])] {
+        let refused = OpenOptions::read_write(path).really(path).open().map(drop);
+        assert!(matches!(refused, Err(OpenError::Locked { .. })), "{}: {refused:?}", path.display());
+    }
+    drop(held);
+    // The survey passes over the descriptors of this process.
+    let unseen = fs::File::open(&layer).unwrap();
+    drop(loops);
+    assert_eq!(reasons(&merged), [Finding::OpenUnseen]);
+    drop(unseen);
+    assert_eq!(reasons(&merged), []);
+}
+
+#[test]
+fn file_in_an_overlay_layer_is_the_overlays_file() {
+    let Some(overlay) = Overlay::new(false) else { return };
+    let image = overlay.path("lower/image");
+    fs::File::create(&image).unwrap().set_len(4 << 20).unwrap();
+    let device = match attach(&["--read-only", overlay.path("merged/image").to_str().unwrap()]) {
+        Ok(device) => device,
+        Err(e) => return println!("skipped: cannot create a loop device here: {e}"),
+    };
+    let found = findings(&image);
+    run("losetup", &["-d", &device]).unwrap();
+    assert!(presents(&found, device.trim_start_matches("/dev/")), "{found:?}");
+}
+
+#[test]
+fn file_used_through_an_overlay_is_that_of_its_layer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("lower")).unwrap();
+    // Layers on two file systems: the files of the overlay have device numbers of their own.
+    let Some(upper) = Mounted::new(&["-t", "tmpfs", "none"]) else { return };
+    let (upper_dir, work) = (upper.at.join("upper"), upper.at.join("work"));
+    [&upper_dir, &work].iter().for_each(|path| fs::create_dir(path).unwrap());
+    for file in [upper_dir.join("new"), path("lower/old"), path("lower/copied")] {
+        fs::write(file, vec![7_u8; 7 * 4096]).unwrap();
+    }
+    let lower = path("lower");
+    let options =
+        format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper_dir.display(), work.display());
+    let Some(merged) = Mounted::new(&["-t", "overlay", "overlay", "-o", &options]) else { return };
+    fs::OpenOptions::new().append(true).open(merged.at.join("copied")).unwrap().write_all(b"more").unwrap();
+    let layers = [upper_dir.join("new"), lower.join("old"), upper_dir.join("copied")];
+    assert!(!layers.iter().any(|path| is_open(&reasons(path))), "nothing has them open");
+    for (name, layer) in ["new", "old", "copied"].iter().zip(&layers) {
+        let file = fs::File::open(merged.at.join(name)).unwrap();
+        let _user = Running(Command::new("sleep").arg("60").stdin(file).spawn().unwrap());
+        assert!(is_open(&reasons(layer)), "{name}");
+    }
+}
+
+#[test]
+fn file_in_an_overlay_layer_that_cannot_be_named_is_the_overlays_file() {
+    let Some(overlay) = Overlay::new(true) else { return };
+    let [image, other] = ["upper/image", "upper/other"].map(|name| overlay.path(name));
+    // No other test has files of these lengths.
+    fs::File::create(&image).unwrap().set_len((5 << 20) + 100).unwrap();
+    fs::File::create(&other).unwrap().set_len(6 << 20).unwrap();
+    let device = match attach(&["--offset", "1048576", overlay.path("merged/image").to_str().unwrap()]) {
+        Ok(device) => device,
+        Err(e) => return println!("skipped: cannot create a loop device here: {e}"),
+    };
+    let [image, other] = [&image, &other].map(|path| reasons(path));
+    run("losetup", &["-d", &device]).unwrap();
+    let name = device.trim_start_matches("/dev/");
+    assert!(presents(&image, name), "{image:?}");
+    assert!(!presents(&other, name), "{other:?}");
+}
