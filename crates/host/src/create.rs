@@ -5,6 +5,7 @@ use crate::memory;
 use crate::usage::{Mount, mounts};
 use flashlane_base::units::{exact_bytes, format_bytes};
 use flashlane_device::Buffer;
+use rustix::fs::OFlags;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -128,20 +129,7 @@ pub fn create(
     if let Some(free_bytes) = free_bytes(path).filter(|&free| free < length_bytes) {
         return Err(CreateError::NoRoom { path: path.into(), length_bytes, free_bytes });
     }
-    let open = |flags| {
-        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)
-    };
-    // Some file systems create the file before they refuse direct I/O, so remove it before the retry.
-    let file = match open(libc::O_DIRECT) {
-        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
-            // Only the empty file of that attempt: another one may have come to its name.
-            if path.symlink_metadata().is_ok_and(|data| data.is_file() && data.len() == 0) {
-                let _ = std::fs::remove_file(path);
-            }
-            open(0)
-        }
-        other => other,
-    };
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let file = match file {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
@@ -151,6 +139,10 @@ pub fn create(
             return Err(CreateError::Os { path: path.into(), action: "make", done_bytes: 0, source });
         }
     };
+    // Asked for once the file is made: some file systems make it before they refuse direct I/O, and it would have no descriptor.
+    if let Ok(flags) = rustix::fs::fcntl_getfl(&file) {
+        let _ = rustix::fs::fcntl_setfl(&file, flags | OFlags::DIRECT);
+    }
     // A signal must not prevent the removal of an unfinished file.
     let _whole = Uninterruptible::begin();
     let os = |source| CreateError::Os { path: path.into(), action: "look at", done_bytes: 0, source };

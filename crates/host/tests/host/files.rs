@@ -1,5 +1,6 @@
 //! Tests on files: data, units, order and doubts.
 
+use crate::stacks::Mounted;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{Buffer, Completion, DataDevice, Device, Request, RequestId, SubmitError};
 use flashlane_host::{
@@ -256,6 +257,21 @@ fn create_fills_a_new_file_and_never_replaces_one() {
     let node = Path::new("/dev/flashlane-no-such-device");
     assert!(matches!(create(node, 4096, |_| true), Err(CreateError::AmongDevices { .. })) && !node.exists());
     assert!(matches!(create(Path::new("/dev/null"), 4096, |_| true), Err(CreateError::Exists { .. })));
+}
+
+/// Some file systems without direct I/O make the file before they refuse. What is at the path then may be another's by now.
+#[test]
+fn create_removes_nothing_on_a_file_system_without_direct_io() {
+    use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
+    let Some(folder) = Mounted::new(&["-t", "ramfs", "none"]) else { return };
+    let watch = init(CreateFlags::NONBLOCK).unwrap();
+    add_watch(&watch, &folder.at, WatchFlags::CREATE | WatchFlags::DELETE).unwrap();
+    create(&folder.at.join("new"), 1 << 20, |_| true).unwrap();
+    let mut memory = [std::mem::MaybeUninit::uninit(); 4096];
+    let mut events = Reader::new(watch, &mut memory);
+    let seen: Vec<ReadFlags> = std::iter::from_fn(|| Some(events.next().ok()?.events())).collect();
+    assert_eq!(seen, [ReadFlags::CREATE]);
+    assert_eq!(std::fs::read(folder.at.join("new")).unwrap().len(), 1 << 20);
 }
 
 #[test]
