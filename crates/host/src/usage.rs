@@ -22,6 +22,7 @@ use crate::claim::OtherFiles;
 use crate::finding::Finding;
 use crate::signature::{self, Signature};
 use crate::target::{self, Target};
+use graph::Whole;
 use machine::{Backing, Machine, Number, Storage};
 use openers::Openers;
 use std::collections::BTreeSet;
@@ -119,31 +120,32 @@ fn uses(machine: &Machine, identities: &[Storage], sys: &Path) -> Vec<Finding> {
     findings
 }
 
-/// Returns the signatures of all files and devices of which the loop devices at and below a device present a part, where the part
-/// may show none itself: it may begin inside a block of ours, or inside a file system. Of a part that begins with the file, only
-/// our own marks count, and partition tables never do: what they describe lies behind them. Our own marks count once, and
-/// not at all if the device `shows_own`.
+/// Returns the signatures of everything of which a device is a part, where the part may show none itself: it may begin inside a
+/// block of ours, or inside a file system. Of a whole that begins with the part, only our own marks count, and partition tables
+/// never do: what they describe lies behind them. Our own marks count once, and not at all if the device `shows_own`, or in
+/// a partition. A drive that cannot be read is passed over: a user may have one of its partitions only.
 fn data_below(machine: &Machine, number: Number, mut shows_own: bool) -> Vec<Finding> {
     let (mut findings, mut seen) = (Vec::new(), BTreeSet::new());
-    for (backing, is_inside) in graph::loops_below(machine, number) {
-        let found = match open_below(backing).map(|(file, length_bytes)| signatures(&file, length_bytes)) {
+    for whole in graph::wholes_below(machine, number) {
+        let path = whole.path.display();
+        let found = match open_below(&whole).map(|(file, length_bytes)| signatures(&file, length_bytes)) {
             Some(Ok(found)) => found,
-            _ if is_inside => {
-                let reason =
-                    format!("what is in '{}', of which it presents a part, cannot be read", backing.name);
+            _ if whole.is_inside && !whole.is_drive => {
+                let reason = format!("what is in '{path}', of which it presents a part, cannot be read");
                 findings.push(Finding::Unreadable { reason });
                 continue;
             }
             _ => continue,
         };
         for mut signature in found {
+            let is_in_partition =
+                whole.partitions.iter().any(|range| range.contains(&signature.offset_bytes));
             let counts = match signature.is_own() {
-                true => !std::mem::replace(&mut shows_own, true),
-                false => is_inside && !signature.is_table() && seen.insert(signature.what.clone()),
+                true => !is_in_partition && !std::mem::replace(&mut shows_own, true),
+                false => whole.is_inside && !signature.is_table() && seen.insert(signature.what.clone()),
             };
             if counts && !signature.is_own() {
-                signature.what =
-                    format!("{} in '{}', of which it presents a part", signature.what, backing.name);
+                signature.what = format!("{} in '{path}', of which it presents a part", signature.what);
             }
             findings.extend(counts.then_some(Finding::Signature(signature)));
         }
@@ -151,14 +153,13 @@ fn data_below(machine: &Machine, number: Number, mut shows_own: bool) -> Vec<Fin
     findings
 }
 
-/// Opens the backing of a loop device, if its name still leads to it. Returns its length too.
-fn open_below(backing: &Backing) -> Option<(File, u64)> {
-    let path = Path::new(&backing.name);
-    let on = lookup::storage_at(path)?;
-    if !backing.storage.contains(&on) {
+/// Opens what a device is a part of, if its path still leads to it. Returns its length too.
+fn open_below(whole: &Whole) -> Option<(File, u64)> {
+    let on = lookup::storage_at(&whole.path)?;
+    if !whole.storage.contains(&on) {
         return None;
     }
-    let file = File::open(path).ok()?;
+    let file = File::open(&whole.path).ok()?;
     let length_bytes = match on {
         Storage::Block(_) => target::block_device_length(&file).ok()?,
         Storage::File(_) => file.metadata().ok()?.len(),

@@ -12,6 +12,7 @@ use super::machine::{Backing, BlockDevice, Machine, Number, Storage};
 use crate::finding::Finding;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 /// Part of a device or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,19 +130,51 @@ fn backings<'a>(machine: &'a Machine, parts: &[Part]) -> Vec<&'a Backing> {
     backings.collect()
 }
 
-/// Returns the backings of the loop devices at and below a device, its nearest one first, each with whether the device may begin
-/// inside it. Mapped devices are not followed: the signature of a slave is that of their driver.
-pub(super) fn loops_below(machine: &Machine, number: Number) -> Vec<(&Backing, bool)> {
+/// What a device is a part of: the drive of a partition, or the file or device under a loop device.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Whole {
+    pub storage: Vec<Storage>,
+    pub path: PathBuf,
+    /// Whether the device may begin inside it.
+    pub is_inside: bool,
+    pub is_drive: bool,
+    /// Partitions in it.
+    pub partitions: Vec<Range<u64>>,
+}
+
+/// Returns what a device is a part of, its nearest one first. Mapped devices are not followed: the signature of a slave is that
+/// of their driver.
+pub(super) fn wholes_below(machine: &Machine, number: Number) -> Vec<Whole> {
     let mut found = Vec::new();
     let mut devices = vec![(number, false)];
     let mut next = 0;
     while let Some(&(number, is_inside)) = devices.get(next) {
         next += 1;
         let Some(device) = machine.devices.get(&number) else { continue };
-        let mut under: Vec<_> = device.partition_of.iter().map(|&(drive, _)| (drive, true)).collect();
+        let partitions = |drive, start| -> Vec<Range<u64>> {
+            partitions_of(machine, drive).map(|(_, _, range)| shift(range, start)).collect()
+        };
+        let mut under = Vec::new();
+        if let Some((drive, _)) = device.partition_of {
+            let name = machine.name(drive);
+            found.push(Whole {
+                storage: vec![Storage::Block(drive)],
+                path: Path::new("/dev").join(name.replace('!', "/")),
+                is_inside: true,
+                is_drive: true,
+                partitions: partitions(drive, 0),
+            });
+            under.push((drive, true));
+        }
         if let Some(backing) = &device.backing {
             let is_inside = is_inside || backing.range.start > 0;
-            found.push((backing, is_inside));
+            found.push(Whole {
+                storage: backing.storage.clone(),
+                path: backing.name.clone().into(),
+                is_inside,
+                is_drive: false,
+                partitions: partitions(number, backing.range.start),
+            });
             under.extend(backing.storage.iter().filter_map(|&on| match on {
                 Storage::Block(number) => Some((number, is_inside)),
                 Storage::File(_) => None,

@@ -207,3 +207,30 @@ fn device_with_a_backing_file_is_in_use_without_a_mount() {
         "sda holds a file system with the file /old/image, which loop0 presents as a drive"
     );
 }
+
+#[test]
+fn partition_is_a_part_of_its_drive_and_of_the_file_below() {
+    let file = Storage::File(FileId { file_system: (9, 9), inode: 0 });
+    let mut model = Model { machine: Machine::default(), bytes: BTreeMap::new(), mapped: false };
+    model.bytes.insert(file, (0..DRIVE_BYTES).map(|at| (file, at)).collect());
+    model.add_loop(0, file, 4..24);
+    for (minor, range) in [(0, 2..10), (1, 10..12)] {
+        model.add_partition(minor, Storage::Block((7, 0)), range);
+    }
+    let whole = |on, path: &str, is_drive, partitions| Whole {
+        storage: vec![on],
+        path: path.into(),
+        is_inside: true,
+        is_drive,
+        partitions,
+    };
+    let expected = [
+        whole(Storage::Block((7, 0)), "/dev/loop0", true, vec![2..10, 10..12]),
+        whole(file, "file", false, vec![6..14, 14..16]),
+    ];
+    assert_eq!(wholes_below(&model.machine, (10, 1)), expected);
+    // A mapped device uses the file too, whoever has it open.
+    model.add_mapped(0, Storage::Block((10, 1)), 0..2);
+    let below = files_below(&model.machine, &[Storage::Block((253, 0))]);
+    assert_eq!(below.iter().map(|backing| &backing.storage[..]).collect::<Vec<_>>(), [[file]]);
+}

@@ -270,6 +270,50 @@ fn file_system_far_below_a_loop_device_needs_consent() {
     assert!(fs::read(&kept).unwrap() == bytes);
 }
 
+/// The kernel is told of the partitions, since it may know no table of partitions.
+#[test]
+fn partition_inside_a_file_system_of_the_drive_needs_consent() {
+    let Some(drive) =
+        Loop::new(16 << 20, |file| fs::write(file, vec![0; 16 << 20]).map_err(|e| e.to_string()))
+    else {
+        return;
+    };
+    let device = drive.device.to_str().unwrap();
+    for (number, start) in [("1", "2048"), ("2", "18432")] {
+        if let Err(e) = run("addpart", &[device, number, start, "8192"]) {
+            return println!("skipped: cannot add a partition here: {e}");
+        }
+    }
+    let partition = |number| PathBuf::from(format!("{device}p{number}"));
+    let refusal = |number| match OpenOptions::read_write(partition(number)).open() {
+        Ok(_) => String::new(),
+        Err(error) => error.to_string(),
+    };
+    let at = |offset, bytes: &[u8]| {
+        let file = fs::File::options().write(true).open(&drive.device).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, bytes, offset).unwrap();
+        file.sync_all().unwrap();
+    };
+    let free = refusal(1);
+    // Blocks on the first partition are none of the drive, and not on the second one.
+    at(1 << 20, b"flashlane lanes\0");
+    let beside_blocks = [refusal(1), refusal(2)];
+    at(1 << 20, &[0; 16]);
+    at(0, b"XFSB");
+    // The drive is read itself, not only the file that this one is made of.
+    fs::remove_file(&drive.file).unwrap();
+    let inside = refusal(1);
+    let found = findings(&drive.device);
+    for number in ["1", "2"] {
+        run("delpart", &[device, number]).unwrap();
+    }
+    assert_eq!(free, "");
+    assert!(beside_blocks[0].contains("Flashlane lanes") && beside_blocks[1].is_empty(), "{beside_blocks:?}");
+    let expected = format!("XFS file system in '{device}', of which it presents a part");
+    assert!(inside.contains(&expected), "{inside}");
+    assert!(words(&found).contains("it is partitioned: loop"), "{found:?}");
+}
+
 #[test]
 fn file_on_a_fuse_file_system_needs_consent() {
     let folder = tempfile::tempdir().unwrap();
