@@ -53,10 +53,12 @@ pub enum CreateError {
         free_bytes: u64,
     },
     /// The caller asked to stop.
-    #[error("'{}' was not finished, as asked, and was removed", path.display())]
+    #[error("'{}' was not finished, as asked, and {}", path.display(), removal(removed))]
     Stopped {
         /// As given.
         path: PathBuf,
+        /// Whether the unfinished file was removed.
+        removed: io::Result<()>,
     },
     /// The operating system reports an error, such as a full disk.
     #[error("cannot {action} '{}' after {}: {source}", path.display(), exact_bytes(*done_bytes))]
@@ -98,13 +100,25 @@ impl Created {
         Self { file_system: data.dev(), inode: data.ino(), made: data.created().ok() }
     }
 
-    /// Removes the file at `path`, if it is still this one. A failed removal is not reported: the caller has an error to report.
-    pub fn remove(&self, path: &Path) {
-        let is_this = |at: &Path| at.symlink_metadata().is_ok_and(|data| Self::by(&data) == *self);
-        // It is looked at again under another name, since a file may come to its path meanwhile.
-        if is_this(path) {
-            let _ = flashlane_files::remove_if(path, is_this);
+    /// Removes the file at `path`, if it is still this one.
+    ///
+    /// # Errors
+    /// Those of the operating system; [`io::ErrorKind::AlreadyExists`] where another file is at the path, which remains.
+    pub fn remove(&self, path: &Path) -> io::Result<()> {
+        let is_this = |data: &Metadata| Self::by(data) == *self;
+        if !is_this(&path.symlink_metadata()?) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "another file has its name by now"));
         }
+        // It is looked at again under another name, since a file may come to its path meanwhile.
+        flashlane_files::remove_if(path, |at| at.symlink_metadata().is_ok_and(|data| is_this(&data)))
+    }
+}
+
+/// Says in a clause whether an unfinished file was removed.
+pub fn removal(removed: &io::Result<()>) -> String {
+    match removed {
+        Ok(()) => "is removed".to_owned(),
+        Err(error) => format!("is not removed: {error}"),
     }
 }
 
@@ -147,7 +161,10 @@ pub fn create(
     let _whole = Uninterruptible::begin();
     let os = |source| CreateError::Os { path: path.into(), action: "look at", done_bytes: 0, source };
     let created = Created::of(&file).map_err(os)?;
-    fill(&file, path, length_bytes, go_on).inspect_err(|_| created.remove(path))?;
+    fill(&file, path, length_bytes, go_on).map_err(|error| match (error, created.remove(path)) {
+        (CreateError::Stopped { path, .. }, removed) => CreateError::Stopped { path, removed },
+        (error, _) => error,
+    })?;
     Ok(created)
 }
 
@@ -185,7 +202,7 @@ fn fill(
     let mut done_bytes = 0;
     while done_bytes < length_bytes {
         if !go_on(done_bytes) {
-            return Err(CreateError::Stopped { path: path.into() });
+            return Err(CreateError::Stopped { path: path.into(), removed: Ok(()) });
         }
         let count = (chunk.len() as u64).min(length_bytes - done_bytes) as usize;
         memory::fill(&mut chunk.as_mut_slice()[..count], done_bytes ^ length_bytes.rotate_left(32));

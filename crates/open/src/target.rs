@@ -154,7 +154,8 @@ impl Target {
     /// Removes the file that [`create`](crate::create) made for this target, unless another one has its path by now.
     pub fn remove_created(&self) {
         if let Some((real, created)) = self.real().and_then(|real| Some((real, real.created()?))) {
-            created.remove(real.path());
+            // The caller has an error to report.
+            let _ = created.remove(real.path());
         }
     }
 

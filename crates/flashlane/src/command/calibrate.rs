@@ -53,7 +53,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let start = Start::new(&arguments.start, &text).map_err(Failure::unusable)?;
     // The search takes long: an unusable file is refused before it, and an interruption leaves none.
     let (_, tried) = output::create_new(&arguments.out)?;
-    tried.remove(&arguments.out);
+    let _ = tried.remove(&arguments.out);
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = arguments.jobs.map_or_else(cores, usize::from);
     let options = Options { jobs, counts: !arguments.keep_counts, ..Options::default() };
@@ -67,7 +67,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let (mut file, created) = output::create_new(&arguments.out)?;
     file.write_all(twin.as_bytes()).map_err(|error| {
         // A part of a profile must not be mistaken for a twin.
-        created.remove(&arguments.out);
+        let _ = created.remove(&arguments.out);
         Failure::failed(error)
     })?;
     if io::stderr().is_terminal() {

@@ -1,5 +1,6 @@
 //! Files of a store, on the command line.
 
+use crate::endings::interrupt_by;
 use crate::program::{command, json, text};
 use crate::store::Kept;
 use std::fs;
@@ -87,6 +88,43 @@ fn tree_keeps_files_for_its_whole_life() {
     file(&kept, "rm", &["/c/new"]);
     file(&kept, "rm", &["/c", "--recursive"]);
     assert_eq!(paths(&kept), Vec::<String>::new());
+}
+
+/// The program is stopped while it writes, so that the file comes to the name before the program ends.
+#[test]
+fn interrupted_get_keeps_a_file_that_came_to_its_name() {
+    let kept = Kept::new("32MiB");
+    let long = kept.file("long", vec![7; 12 << 20]);
+    file(&kept, "put", &["/long", text(&long)]);
+    let [out, theirs] = ["out", "theirs"].map(|name| kept.dir.path().join(name));
+    for _ in 0..20 {
+        let get = command(&["store", "file", "get", &kept.spec, "/long", "--output", text(&out)])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let length = || fs::metadata(&out).map_or(0, |data| data.len());
+        while length() == 0 {
+            std::thread::yield_now();
+        }
+        interrupt_by(&get, libc::SIGSTOP);
+        let is_partial = length() < 12 << 20;
+        fs::write(&theirs, "thesis").unwrap();
+        fs::rename(&theirs, &out).unwrap();
+        [libc::SIGINT, libc::SIGCONT].iter().for_each(|&signal| interrupt_by(&get, signal));
+        let ended = get.wait_with_output().unwrap();
+        assert_eq!(fs::read(&out).unwrap(), b"thesis");
+        if is_partial {
+            let said = String::from_utf8(ended.stderr).unwrap();
+            let expected = format!(
+                "flashlane: stopped; '{}' is not removed: another file has its name by now\n",
+                out.display()
+            );
+            assert_eq!((ended.status.code(), said), (Some(1), expected));
+            return;
+        }
+        fs::remove_file(&out).unwrap();
+    }
+    panic!("the program was never stopped in time");
 }
 
 #[test]

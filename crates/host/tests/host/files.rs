@@ -259,6 +259,20 @@ fn create_fills_a_new_file_and_never_replaces_one() {
     assert!(matches!(create(Path::new("/dev/null"), 4096, |_| true), Err(CreateError::Exists { .. })));
 }
 
+#[test]
+fn stopped_create_keeps_a_file_that_came_to_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, theirs] = ["new", "theirs"].map(|name| folder.path().join(name));
+    std::fs::write(&theirs, "thesis").unwrap();
+    let stopped = create(&path, 1 << 20, |_| {
+        std::fs::rename(&theirs, &path).unwrap();
+        false
+    });
+    let words = stopped.unwrap_err().to_string();
+    assert!(words.ends_with("and is not removed: another file has its name by now"), "{words}");
+    assert_eq!(std::fs::read(&path).unwrap(), b"thesis");
+}
+
 /// Some file systems without direct I/O make the file before they refuse. What is at the path then may be another's by now.
 #[test]
 fn create_removes_nothing_on_a_file_system_without_direct_io() {

@@ -165,7 +165,7 @@ pub fn get(
     let result = write_out(&mut blocks, id, offset, length, &mut file);
     if result.is_err() {
         // A partial block must not be mistaken for a whole one. A failed removal changes nothing about the error.
-        created.remove(path);
+        let _ = created.remove(path);
     }
     result
 }

@@ -65,7 +65,7 @@ pub fn get(place: &Place, key: &[u8], output: Option<&Path>) -> Result<Status, F
     let (mut file, created) = create_new(path)?;
     file.write_all(&value).map_err(|error| {
         // A partial value must not be mistaken for a whole one. A failed removal changes nothing about the error.
-        created.remove(path);
+        let _ = created.remove(path);
         Failure::failed(anyhow!("cannot write the value: {error}"))
     })?;
     Ok(Status::Done)

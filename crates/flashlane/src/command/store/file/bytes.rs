@@ -145,14 +145,17 @@ pub fn get(
     let (file, created) = create_new(output)?;
     let copied = copy(&mut files, inode, range, &mut BufWriter::new(file));
     copied.map(|()| Status::Done).map_err(|reason| {
-        // A partial file must not be mistaken for a whole one. A failed removal changes nothing about the error.
-        created.remove(output);
+        // A partial file must not be mistaken for a whole one.
+        let removed = created.remove(output);
         match reason {
             NotCopied::Files(error) => failed(error),
             NotCopied::Output(error) => {
                 Failure::failed(anyhow!("cannot write '{}': {error}", output.display()))
             }
-            NotCopied::Stopped => Failure::failed(anyhow!("stopped; '{}' is removed", output.display())),
+            NotCopied::Stopped => {
+                let removal = flashlane_host::removal(&removed);
+                Failure::failed(anyhow!("stopped; '{}' {removal}", output.display()))
+            }
         }
     })
 }
