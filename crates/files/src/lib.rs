@@ -40,16 +40,6 @@ impl AtomicFile {
         &self.path
     }
 
-    /// Syncs the file and renames it to its path, replacing a file there.
-    ///
-    /// # Errors
-    /// Errors of the system; the old file is then unchanged.
-    pub fn commit(self) -> io::Result<()> {
-        self.file.as_file().sync_all()?;
-        self.file.persist(&self.path)?;
-        Ok(())
-    }
-
     /// Syncs the file and renames it to its path, which must not exist.
     ///
     /// # Errors
@@ -123,6 +113,37 @@ fn keep(part: NamedTempFile) -> io::Error {
             format!("other files came to its name meanwhile, and one of them is now '{}'", kept.display()),
         ),
         Err(error) => error.error,
+    }
+}
+
+/// A regular file as it was when it was looked at.
+#[derive(Debug)]
+pub struct Seen {
+    /// File system, inode, length and time of the last change of the content.
+    state: (u64, u64, u64, i64, i64),
+    /// While it is open, no new file has its inode.
+    _open: Option<File>,
+}
+
+impl Seen {
+    /// Looks at what is at `path`; `None` where there is nothing, or something else than a regular file.
+    pub fn at(path: &Path) -> Option<Self> {
+        let found = path.symlink_metadata().ok().filter(Metadata::is_file)?;
+        Some(Self::new(path, &found))
+    }
+
+    /// The file at `path` that was `found` there.
+    pub fn new(path: &Path, found: &Metadata) -> Self {
+        Self { state: Self::state(found), _open: File::open(path).ok() }
+    }
+
+    fn state(found: &Metadata) -> (u64, u64, u64, i64, i64) {
+        (found.dev(), found.ino(), found.len(), found.mtime(), found.mtime_nsec())
+    }
+
+    /// Returns whether this file, unchanged, is at `path`.
+    pub fn is_at(&self, path: &Path) -> bool {
+        path.symlink_metadata().is_ok_and(|found| Self::state(&found) == self.state)
     }
 }
 
@@ -200,7 +221,7 @@ mod tests {
         first.commit_new().unwrap();
         assert_eq!(second.commit_new().unwrap_err().kind(), ErrorKind::AlreadyExists);
         assert_eq!((entries(&dir), fs::read(&path).unwrap().as_slice()), (1, &b"first"[..]));
-        created(&path, "third").commit().unwrap();
+        created(&path, "third").commit_over(|_| true).unwrap();
         assert_eq!((entries(&dir), fs::read(&path).unwrap().as_slice()), (1, &b"third"[..]));
     }
 
@@ -239,6 +260,22 @@ mod tests {
     }
 
     #[test]
+    fn changed_or_other_file_is_not_the_one_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let [path, moved] = ["file", "moved"].map(|name| dir.path().join(name));
+        assert!(Seen::at(&path).is_none() && Seen::at(dir.path()).is_none());
+        fs::write(&path, "one").unwrap();
+        let seen = Seen::at(&path).unwrap();
+        fs::rename(&path, &moved).unwrap();
+        fs::write(&path, "one").unwrap();
+        assert!(seen.is_at(&moved) && !seen.is_at(&path));
+        symlink(&moved, dir.path().join("link")).unwrap();
+        assert!(!seen.is_at(&dir.path().join("link")));
+        fs::write(&moved, "longer").unwrap();
+        assert!(!seen.is_at(&moved));
+    }
+
+    #[test]
     fn only_a_file_that_passes_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
@@ -259,18 +296,18 @@ mod tests {
         created(&path, "new").commit_new().unwrap();
         assert_eq!(mode(&path), mode(&plain));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        created(&path, "newer").commit().unwrap();
+        created(&path, "newer").commit_over(|_| true).unwrap();
         assert_eq!(mode(&path), 0o640);
     }
 
     #[test]
-    fn commit_replaces_the_target_of_a_link() {
+    fn commit_over_replaces_the_target_of_a_link() {
         let dir = tempfile::tempdir().unwrap();
         let (link, target) = (dir.path().join("link"), dir.path().join("target"));
         symlink(&target, &link).unwrap();
         assert_eq!(AtomicFile::create(&link).unwrap_err().kind(), ErrorKind::NotFound);
         fs::write(&target, "old").unwrap();
-        created(&link, "new").commit().unwrap();
+        created(&link, "new").commit_over(|_| true).unwrap();
         assert!(link.is_symlink());
         assert_eq!((entries(&dir), fs::read(&target).unwrap().as_slice()), (2, &b"new"[..]));
     }

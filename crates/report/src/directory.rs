@@ -8,10 +8,10 @@
 //! With `force`, any regular file with the name of a result's file may be replaced.
 
 use crate::{ReportError, page, svg};
+use flashlane_files::Seen;
 use std::collections::BTreeSet;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub(crate) const RESULT: &str = "result.json";
@@ -22,30 +22,6 @@ pub(crate) const SAMPLES: &str = "samples.parquet";
 const JOURNAL: &str = "uflip.journal";
 const JOURNAL_BEGINS: &[u8] = b"{\"uflip\":";
 const POINTS: &str = "points";
-
-/// A file that may be replaced or removed: as it was when its content was checked.
-#[derive(Debug)]
-pub(crate) struct Replaced {
-    /// File system, inode, length and time of the last change of the content.
-    seen: (u64, u64, u64, i64, i64),
-    /// While it is open, no new file has its inode.
-    _open: Option<File>,
-}
-
-impl Replaced {
-    fn new(meta: &Metadata, path: &Path) -> Self {
-        Self { seen: Self::seen(meta), _open: File::open(path).ok() }
-    }
-
-    fn seen(meta: &Metadata) -> (u64, u64, u64, i64, i64) {
-        (meta.dev(), meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec())
-    }
-
-    /// Returns whether this file, unchanged, is at `path`.
-    pub(crate) fn is_at(&self, path: &Path) -> bool {
-        path.symlink_metadata().is_ok_and(|meta| Self::seen(&meta) == self.seen)
-    }
-}
 
 /// A directory that a result is written to.
 pub(crate) struct Directory<'a> {
@@ -120,14 +96,14 @@ impl<'a> Directory<'a> {
     }
 
     /// Checks that a file of this name may be written. Returns the file that it replaces.
-    pub(crate) fn check_name(&self, name: &str) -> Result<Option<Replaced>, ReportError> {
+    pub(crate) fn check_name(&self, name: &str) -> Result<Option<Seen>, ReportError> {
         let path = self.dir.join(name);
         match path.symlink_metadata() {
             Err(_) => Ok(None),
             Ok(meta) if !meta.is_file() => Err(ReportError::NotRegular { path }),
             // Its identity is looked at first, and its content then.
             Ok(meta) if self.force || self.listed.contains(name) && looks_ours(name, &path) => {
-                Ok(Some(Replaced::new(&meta, &path)))
+                Ok(Some(Seen::new(&path, &meta)))
             }
             Ok(_) if self.holds == Holds::OldResult => Err(ReportError::OldResult { path }),
             Ok(_) => Err(ReportError::Foreign { path }),
@@ -135,7 +111,7 @@ impl<'a> Directory<'a> {
     }
 
     /// Returns the files of the earlier result that are not among the new ones, with their names.
-    pub(crate) fn stale(&self, new: &[String]) -> Vec<(String, Replaced)> {
+    pub(crate) fn stale(&self, new: &[String]) -> Vec<(String, Seen)> {
         let old = self.listed.iter().filter(|name| !new.contains(name));
         old.filter_map(|name| Some((name.clone(), self.check_name(name).ok()??))).collect()
     }

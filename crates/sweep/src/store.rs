@@ -4,7 +4,7 @@
 //! identical, so the definition MUST include everything that may change the result. Files are written atomically, and
 //! the checksum detects later damage.
 
-use flashlane_files::AtomicFile;
+use flashlane_files::{AtomicFile, Seen};
 use serde_json::Value;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -89,16 +89,23 @@ impl Store {
         let mut kept = result.clone();
         kept[DEFINITION] = definition.into();
         kept[CHECKSUM] = checksum(result).into();
+        let link = || {
+            Err(io::Error::other(format!("'{}' is a symbolic link, which is not followed", file.display())))
+        };
         if file.is_symlink() {
-            return Err(io::Error::other(format!(
-                "'{}' is a symbolic link, which is not followed",
-                file.display()
-            )));
+            return link();
         }
+        let old = Seen::at(&file);
         let mut temporary = AtomicFile::create(&file)?;
+        if temporary.path() != file {
+            return link(); // by now
+        }
         // One write, since the file is not buffered.
         temporary.write_all(format!("{kept:#}\n").as_bytes())?;
-        temporary.commit()
+        match old {
+            Some(old) => temporary.commit_over(|at| old.is_at(at)),
+            None => temporary.commit_new(),
+        }
     }
 }
 

@@ -92,22 +92,21 @@ impl Output {
             Compressor::Xz(encoder) => encoder.finish(),
             Compressor::Zstd(encoder) => encoder.finish(),
         };
-        if let Ok(Place::File(file)) = &ended
-            && force
-        {
-            check_replaced(file.path(), &name)?;
-        }
+        let mut refusal = None;
+        let may_replace = |old: &Path| {
+            refusal = check_replaced(old, &name).err();
+            refusal.is_none()
+        };
         let committed = ended.and_then(|place| match place {
-            Place::File(file) if force => file.commit(),
+            Place::File(file) if force => file.commit_over(may_replace),
             Place::File(file) => file.commit_new(),
             Place::Standard(mut stdout) => stdout.flush(),
         });
-        committed.map_err(|source| {
-            if source.kind() == io::ErrorKind::AlreadyExists {
-                WriteError::Exists { name }
-            } else {
-                WriteError::File { name, source }
-            }
+        committed.map_err(|source| match refusal {
+            Some(refusal) if source.get_ref().is_none() => refusal,
+            None if source.kind() == io::ErrorKind::AlreadyExists => WriteError::Exists { name },
+            // Says where the other file is, if it could not be returned to its path.
+            _ => WriteError::File { name, source },
         })
     }
 
