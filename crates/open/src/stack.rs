@@ -114,25 +114,38 @@ fn simulated(drive: &Simulated, options: &OpenOptions) -> Result<Built, OpenErro
 /// How often a device is opened whose blocks differ each time.
 const LOOKS_MAX: u32 = 10;
 
-fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
-    let consent = options.consent_to_access();
-    let looks_for_blocks = consent == Consent::Destroy;
-    let mut own = match &consent {
-        Consent::KeepBlocks => OwnData::Preserved(Vec::new()),
-        Consent::Destroy => own_data(device, None),
-        Consent::ReadOnly | Consent::NewFile | Consent::DestroyUsed(_) => OwnData::Unknown,
-    };
+/// Opens a device of which `own` is known, until it holds that once it is open. `open` also returns what it holds then. Returns
+/// `None` where that differs each time.
+fn settled<T>(
+    mut own: OwnData,
+    mut open: impl FnMut(&OwnData) -> Result<(T, OwnData), OpenError>,
+) -> Result<Option<T>, OpenError> {
     for _ in 0..LOOKS_MAX {
-        let (opened, path) = open_real(device, options, own.clone())?;
-        // Another Flashlane may have stored blocks before this one held the device, and another device may have its path.
-        let held = if looks_for_blocks { own_data(device, Some(path)) } else { own.clone() };
+        let (opened, held) = open(&own)?;
         if held == own {
-            return Ok(opened);
+            return Ok(Some(opened));
         }
         // Nothing is lost by looking again, but for a name that leads elsewhere each time it would not end.
         own = held;
     }
-    Err(OpenError::Changing { path: device.path().into(), looks: LOOKS_MAX })
+    Ok(None)
+}
+
+fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
+    let consent = options.consent_to_access();
+    let looks_for_blocks = consent == Consent::Destroy;
+    let own = match &consent {
+        Consent::KeepBlocks => OwnData::Preserved(Vec::new()),
+        Consent::Destroy => own_data(device, None),
+        Consent::ReadOnly | Consent::NewFile | Consent::DestroyUsed(_) => OwnData::Unknown,
+    };
+    let opened = settled(own, |own| {
+        let (opened, path) = open_real(device, options, own.clone())?;
+        // Another Flashlane may have stored blocks before this one held the device, and another device may have its path.
+        let held = if looks_for_blocks { own_data(device, Some(path)) } else { own.clone() };
+        Ok((opened, held))
+    })?;
+    opened.ok_or_else(|| OpenError::Changing { path: device.path().into(), looks: LOOKS_MAX })
 }
 
 /// Opens a real device, on which the caller knows of `own_data`. Also returns the path to the open device.
@@ -173,4 +186,23 @@ fn open_real(device: &Real, options: &OpenOptions, own_data: OwnData) -> Result<
         }
     };
     Ok((Built { stack, doubts, change: StateChange::None }, held))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_that_changes_is_opened_ten_times() {
+        let blocks = |nth: u32| OwnData::Found(format!("Flashlane lanes with {nth} blocks"));
+        for (changes, expected) in [(0, Some(1)), (3, Some(4)), (9, Some(10)), (10, None)] {
+            let mut looks = 0;
+            let opened = settled(blocks(0), |own| {
+                assert_eq!(own, &blocks(looks.min(changes)), "what was found last is known");
+                looks += 1;
+                Ok((looks, blocks(looks.min(changes))))
+            });
+            assert_eq!((opened.unwrap(), looks), (expected, expected.unwrap_or(10)), "{changes} changes");
+        }
+    }
 }

@@ -439,20 +439,40 @@ pub(crate) mod tests {
         assert!(stable.text.contains("p99 482 µs") && stable.evidence.is_empty(), "{}", stable.text);
     }
 
+    fn writes() -> Writes {
+        Writes {
+            steady: true,
+            cleaning: Some(false),
+            write_amplification: None,
+            written_bytes: 1 << 30,
+            stale_bytes: 0,
+            buffer_bytes: None,
+            filling_share: None,
+            burst: None,
+            fragmented: None,
+        }
+    }
+
+    #[test]
+    fn bytes_written_are_set_against_the_buffer() {
+        let of = |buffer_bytes| {
+            of_writes(&Writes { written_bytes: 2_823_929_856, buffer_bytes, ..writes() }, 1e8, 1 << 30)
+        };
+        let known = of(Some(256 << 10));
+        let expected =
+            "; 2.63 GiB were written at random in several sizes by then, against a write buffer of 256 KiB; ";
+        assert!(known.starts_with(expected), "{known}");
+        let unknown = of(None);
+        assert!(
+            unknown.starts_with("; 2.63 GiB were written at random in several sizes by then; "),
+            "{unknown}"
+        );
+    }
+
     #[test]
     fn bound_that_a_fragmented_drive_misses_is_named() {
         let text = |fragmented_p99_ns: f64| {
-            let writes = Writes {
-                steady: true,
-                cleaning: Some(false),
-                write_amplification: None,
-                written_bytes: 1 << 30,
-                stale_bytes: 0,
-                buffer_bytes: None,
-                filling_share: None,
-                burst: None,
-                fragmented: Some(rate(fragmented_p99_ns)),
-            };
+            let writes = Writes { fragmented: Some(rate(fragmented_p99_ns)), ..writes() };
             let point =
                 Recommendation { p99_bound_ns: Some(1e6), writes: Some(writes), ..recommendation(rate(3e5)) };
             of_load("random_write", WRITES, &point).text

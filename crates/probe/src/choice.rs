@@ -229,3 +229,58 @@ impl GridCell {
         self.confirmed = Some(measured);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advice_text::reason;
+    use crate::point_measurement::Latencies;
+    use std::collections::BTreeMap;
+
+    /// Cells of one size, each with its depth and bytes per second.
+    fn grid(cells: &[(u32, f64)]) -> Grid {
+        let measured = |bandwidth_bytes_per_s| PointMeasurement {
+            bandwidth_bytes_per_s,
+            iops: bandwidth_bytes_per_s / 4096.0,
+            latencies: Latencies { p50_ns: 1e5, p99_ns: 2e5, ranges_ns: None },
+            requests: 1000,
+            steady: true,
+            write_amplification: None,
+            cleaning: None,
+            range_bytes_per_s: None,
+            workload: String::new(),
+        };
+        let cell = |&(depth, bytes_per_s): &(u32, f64)| GridCell {
+            request_bytes: 4096,
+            depth,
+            bytes_per_s,
+            p99_ns: 2e5,
+            confirmed: Some(measured(bytes_per_s)),
+        };
+        let cells = cells.iter().map(cell).collect();
+        Grid { load: Load::RandomRead, cells, largest_bytes: 16384, deepest: 64, written: BTreeMap::new() }
+    }
+
+    #[test]
+    fn more_may_be_better_where_the_greatest_depth_is_faster() {
+        // The chosen depth has 90% of the best: the edge counts for the best, not for the choice.
+        for (cells, is_open) in [
+            (&[(16, 0.6e8), (32, 0.95e8), (64, 1e8)], true),
+            (&[(16, 0.6e8), (32, 0.98e8), (64, 1e8)], false),
+            (&[(8, 0.6e8), (16, 0.95e8), (32, 1e8)], false),
+        ] {
+            let grid = grid(cells);
+            let (chosen, best) = grid.cheapest(|_| true).unwrap();
+            assert_eq!((chosen, best), (1, 2));
+            let choice = choice(&grid, chosen, best);
+            assert_eq!(
+                (choice.deeper_may_be_better, choice.larger_may_be_better),
+                (is_open, false),
+                "{cells:?}"
+            );
+            let said = reason(Load::RandomRead, &choice, None)
+                .contains("in flight that were tried: more may be better");
+            assert_eq!(said, is_open, "{cells:?}");
+        }
+    }
+}
