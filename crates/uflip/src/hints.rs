@@ -279,3 +279,43 @@ fn concurrent_or_delayed(curves: &Curves, throughput: impl Fn(Baseline, i64) -> 
     }
     (!words.is_empty()).then(|| (Some(kept), words.join("; ")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{row, row_of_methodology};
+    use crate::{Experiment, curve::PHASES};
+
+    fn at(benchmark: Benchmark, value: i64, ns: u64) -> flashlane_result::uflip::RunRow {
+        let first = if benchmark == Benchmark::Locality { Baseline::Rw } else { Baseline::Sw };
+        row(&Experiment { benchmark, first, second: None, value }, 1, 0, &[ns; 8], 8 * ns)
+    }
+
+    /// The worst value lies between the others, and takes one time and a half of what a sequential write takes.
+    #[test]
+    fn hints_quote_the_worst_case() {
+        let mut rows = vec![
+            row_of_methodology(PHASES, Baseline::Sw, 0, &[100_000; 8], 800_000),
+            row_of_methodology(PHASES, Baseline::Rr, 0, &[200_000; 8], 1_600_000),
+        ];
+        for (partitions, ns) in [(1, 100_000), (16, 150_000), (256, 120_000)] {
+            rows.push(at(Benchmark::Partitioning, partitions, ns));
+        }
+        for (bytes, ns) in [(1 << 23, 110_000), (1 << 27, 930_000), (1 << 30, 840_000)] {
+            rows.push(at(Benchmark::Locality, bytes, ns));
+        }
+        for (ratio, ns) in [(1, 160_000), (4, 300_000), (16, 130_000)] {
+            let (first, second) = (Baseline::Sw, Some(Baseline::Rr));
+            let mixed = Experiment { benchmark: Benchmark::Mix, first, second, value: ratio };
+            rows.push(row(&mixed, 1, 0, &[ns; 8], 8 * ns));
+        }
+        let hints = hints(&Curves::of(&rows), |_, _| None);
+        let because = |number: usize| hints[number - 1].because.as_str();
+        let partitions = "at worst, with 16 partitions, a write costs x1.5 of a sequential write";
+        assert!(because(5).contains(partitions), "{}", because(5));
+        let area = "at worst, over 128 MiB, a random write takes 930 µs, a sequential one 100 µs";
+        assert!(because(4).contains(area), "{}", because(4));
+        let mix = "the dearest mix is 4 SW to one RR: 300 µs an I/O, where its parts alone would give 120 µs";
+        assert_eq!(because(6), mix);
+    }
+}
