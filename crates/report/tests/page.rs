@@ -60,8 +60,9 @@ fn every_plot_renders_without_network_requests() {
     let Some(program) = browser::find() else { return };
     let mut browser = Browser::start(&program);
     let (made_up, made_up_samples) = uflip::synthetic("sim:made-up", 20_000, 1);
-    let results = [fixture("probe"), fixture("run"), fixture("study"), made_up];
-    for (report, samples) in results.iter().zip([None, Some(&requests()), None, Some(&made_up_samples)]) {
+    let results = [fixture("probe"), fixture("run"), fixture("study"), fixture("sweep"), made_up];
+    for (report, samples) in results.iter().zip([None, Some(&requests()), None, None, Some(&made_up_samples)])
+    {
         for (width, mobile) in [(1280, false), (390, true)] {
             browser.resize(width, 800, mobile);
             let page = page(&[PageInput { report, samples }]);
