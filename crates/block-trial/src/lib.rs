@@ -97,6 +97,7 @@ fn options(random: &mut Random) -> BlockOptions {
         writes_per_lane: NonZeroU32::MIN.saturating_add(random.below(2) as u32),
         verify_footers: random.chance(0.5),
         without_superblock: false,
+        replaces_other_data: false,
     }
 }
 

@@ -22,6 +22,7 @@ mod layout;
 pub mod load;
 mod operation;
 mod options;
+mod overwritten;
 mod parts;
 mod payload;
 mod placement;

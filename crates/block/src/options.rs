@@ -17,6 +17,8 @@ pub struct BlockOptions {
     pub verify_footers: bool,
     /// Whether opening goes on without a readable copy of the superblock, using the headers of blocks.
     pub without_superblock: bool,
+    /// Whether copies of the superblock may be replaced that hold other data, which is lost then.
+    pub replaces_other_data: bool,
 }
 
 impl Default for BlockOptions {
@@ -27,6 +29,7 @@ impl Default for BlockOptions {
             writes_per_lane: NonZeroU32::MIN,
             verify_footers: false,
             without_superblock: false,
+            replaces_other_data: false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Recovery: finds the newest superblock and the content of every unit, from one header of each written unit.
 //!
-//! It takes time in proportion to the number of units, not to their bytes, and writes nothing. Where a header is not valid
+//! It takes time in proportion to the number of units, not to their bytes, but for copies of the superblock on real devices
+//! (`overwritten`), and writes nothing. Where a header is not valid
 //! the footer is read. No interrupted put or delete has to be undone: the device distinguishes a unit that was not written
 //! to its end from one that was, and a unit that is neither erased nor wholly written only has to be erased.
 
@@ -8,10 +9,11 @@ use crate::error::OpenError;
 use crate::header::{Content, Header, Superblock, VERSION};
 use crate::layout::{Geometry, Layout, UnitAddress};
 use crate::options::BlockOptions;
-use crate::scan::{HeaderRead, read_headers};
+use crate::overwritten::is_as_written;
+use crate::scan::{HeaderRead, read_headers, read_unit};
 use crate::status::{DamagedEnd, End};
 use flashlane_device::{DataDevice, UnitState};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Content of a unit as found.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +28,7 @@ pub(crate) enum Found {
     /// Written, with this valid header.
     Written(Header),
     /// Written by this layer, with unknown content: damaged at both ends, or holding what was written elsewhere or before
-    /// the last erase. With the id of the block whose header stands there, which was given out by this formatting.
+    /// the last erase, or a superblock with other data in it. With the id of the block whose header stands there, which was given out by this formatting.
     Damaged {
         given_out: Option<u64>,
     },
@@ -72,7 +74,7 @@ pub(crate) fn survey<D: DataDevice>(
     let ReportedUnits { mut units, written } = reported_units(device, layout);
     let failed = |reason| OpenError::Device { device: name.clone(), reason };
     let ends = read_ends(device, layout, written, options.verify_footers).map_err(failed)?;
-    let newest = match ends.superblock_in_force(layout.geometry(), options.without_superblock) {
+    let mut newest = match ends.superblock_in_force(layout.geometry(), options.without_superblock) {
         Some(newest) => newest,
         None => return Err(ends.missing_superblock(name, layout.geometry())),
     };
@@ -80,8 +82,12 @@ pub(crate) fn survey<D: DataDevice>(
     if formatted != given {
         return Err(OpenError::OtherGeometry { device: name, formatted, given });
     }
+    let is_checked = !device.profile().simulated && !options.replaces_other_data;
+    let overwritten =
+        if is_checked { ends.overwritten(device, layout).map_err(failed)? } else { BTreeSet::new() };
+    newest.copies.retain(|address| !overwritten.contains(address));
     let unreadable = ends.unreadable().collect();
-    let damaged_ends = ends.classify(newest.format_id, &mut units);
+    let damaged_ends = ends.classify(newest.format_id, &overwritten, &mut units);
     assert_eq!(units.len() as u64, layout.all_units(), "every unit is found as something");
     units.sort_by_key(|(address, _)| *address);
     Ok(Survey { units, newest, damaged_ends, unreadable })
@@ -222,8 +228,34 @@ impl Ends {
         OpenError::NotFormatted { device, written }
     }
 
-    /// Adds the written units to `units`. Returns those with a damaged header or footer whose other copy is valid.
-    fn classify(mut self, format_id: u128, units: &mut Vec<(UnitAddress, Found)>) -> Vec<DamagedEnd> {
+    /// Returns the units with copies of the superblock, in force or earlier ones, that hold other data.
+    ///
+    /// # Errors
+    /// As [`read_headers`].
+    fn overwritten<D: DataDevice>(
+        &self,
+        device: &mut D,
+        layout: &Layout,
+    ) -> Result<BTreeSet<UnitAddress>, String> {
+        let is_copy = |header: &&Header| matches!(header.content, Content::Superblock(_));
+        let mut overwritten = BTreeSet::new();
+        for header in self.in_place(true).filter(is_copy) {
+            let unit = read_unit(device, layout, header.address)?;
+            if unit.is_some_and(|unit| !is_as_written(unit.as_slice(), header, layout)) {
+                overwritten.insert(header.address);
+            }
+        }
+        Ok(overwritten)
+    }
+
+    /// Adds the written units to `units`, those that are `overwritten` as damaged ones. Returns those with a damaged header or
+    /// footer whose other copy is valid.
+    fn classify(
+        mut self,
+        format_id: u128,
+        overwritten: &BTreeSet<UnitAddress>,
+        units: &mut Vec<(UnitAddress, Found)>,
+    ) -> Vec<DamagedEnd> {
         let mut damaged_ends = Vec::new();
         for (address, erases) in std::mem::take(&mut self.written) {
             let (header, footer) = (self.headers.remove(&address), self.footers.remove(&address));
@@ -232,7 +264,7 @@ impl Ends {
                 HeaderRead::Valid(header) => Some(header),
                 _ => None,
             });
-            let Some(header) = valid else {
+            let Some(header) = valid.filter(|_| !overwritten.contains(&address)) else {
                 units.push((address, Found::Damaged { given_out: None }));
                 continue;
             };

@@ -88,6 +88,34 @@ pub(crate) fn read_headers<D: DataDevice>(
     Ok(found)
 }
 
+/// Returns the content of a unit; `None` where the device cannot read it.
+///
+/// # Errors
+/// As [`read_headers`].
+pub(crate) fn read_unit<D: DataDevice>(
+    device: &mut D,
+    layout: &Layout,
+    address: UnitAddress,
+) -> Result<Option<Buffer>, String> {
+    let at = layout.unit_offset(address.unit);
+    let request = Request::read(0, at, layout.unit_bytes).on(address.device_lane());
+    let buffer = Buffer::zeroed(layout.unit_bytes as usize);
+    device.submit_with(request, buffer).map_err(|(error, _)| error.to_string())?;
+    let mut completions = Vec::new();
+    loop {
+        device.reap(Instant::FAR, &mut completions);
+        let Some(completion) = completions.drain(..).find(|completion| completion.id == request.id) else {
+            continue;
+        };
+        let buffer = device.take_buffer(request.id);
+        return match completion.outcome {
+            Err(Failure::DeviceLost) => Err(Failure::DeviceLost.to_string()),
+            Err(_) => Ok(None),
+            Ok(()) => Ok(buffer),
+        };
+    }
+}
+
 fn decoded(bytes: &[u8], layout: &Layout) -> HeaderRead {
     match Header::decode(bytes, layout) {
         Ok(header) => HeaderRead::Valid(header),

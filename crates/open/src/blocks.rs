@@ -100,8 +100,12 @@ impl OpenOptions {
     pub fn open_blocks_repaired(&self, device: impl IntoTarget) -> Result<AnyBlocks, BlocksError> {
         let target = device.into_target(&self.policies)?;
         let overwrite = self.consent.allows(Change::Destroy);
-        let options =
-            BlockOptions { verify_footers: true, without_superblock: overwrite, ..BlockOptions::default() };
+        let options = BlockOptions {
+            verify_footers: true,
+            without_superblock: overwrite,
+            replaces_other_data: overwrite,
+            ..BlockOptions::default()
+        };
         drop(self.open_blocks_with(&target, Access::ReadOnly, options)?);
         let repair = if overwrite { Repair::Overwrite } else { Repair::Ours };
         self.open_blocks_requested(&target, Access::ReadWrite, options, Some(repair))

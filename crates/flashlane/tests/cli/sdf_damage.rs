@@ -8,7 +8,7 @@ use std::process::Command;
 
 impl Stored {
     /// Offsets in the file of the units with a copy of the superblock.
-    fn superblocks(&self) -> Vec<usize> {
+    pub fn superblocks(&self) -> Vec<usize> {
         let bytes = self.bytes();
         let is_superblock = |at: &usize| bytes[*at..].starts_with(b"FLBLOCKS\x01\0\0\0\x02");
         (DATA..bytes.len() - UNIT).step_by(UNIT).filter(is_superblock).collect()

@@ -263,6 +263,39 @@ fn put_keeps_foreign_data_in_erased_units() {
     }
 }
 
+/// A copy of the superblock is erased once it is replaced, which discards no other data.
+#[test]
+fn put_keeps_foreign_data_in_superblocks() {
+    let device = Stored::new(2);
+    let bytes = device.bytes();
+    let superblocks = device.superblocks();
+    for place in [0, UNIT / 2, UNIT - 5] {
+        let mut changed = bytes.clone();
+        let places: Vec<usize> = superblocks.iter().map(|at| at + place).collect();
+        // In one copy, and in both.
+        for (nth, &at) in places.iter().enumerate() {
+            changed[at..at + 5].copy_from_slice(b"hello");
+            fs::write(&device.path, &changed).unwrap();
+            let report = flashlane(&["sdf", "status", &device.spec]).stdout;
+            assert!(report.starts_with(&format!("Verdict: {} damaged unit", nth + 1)), "{report}");
+            // The superblock is written anew twice.
+            for _ in 0..2 {
+                let id = done(&["sdf", "put", &device.spec, text(&device.small)]);
+                done(&["sdf", "rm", &device.spec, id.trim()]);
+            }
+            flashlane(&["sdf", "fsck", &device.spec, "--repair"]);
+            flashlane(&["sdf", "bench", &device.spec, "--destroy-data", "--blocks", "8"]);
+            let after = device.bytes();
+            for at in &places[..=nth] {
+                assert!(&after[*at..at + 5] == b"hello", "byte {place} of {} copies", nth + 1);
+            }
+            let discarded = flashlane(&["sdf", "rm", &device.spec, "--damaged", "--destroy-data"]);
+            assert_eq!(discarded.status, 0, "{}", discarded.stderr);
+            assert_eq!(flashlane(&["sdf", "fsck", &device.spec]).status, 0);
+        }
+    }
+}
+
 /// Behind its first bytes a unit is compared before its first write.
 #[test]
 fn put_keeps_foreign_data_behind_the_beginning_of_erased_units() {
