@@ -10,10 +10,15 @@
 //!   after another D, and the first one that is written completes the write. Copies of the version before are no longer used;
 //! - a read that was blocked is replicated afterwards, where the policy says so.
 //!
-//! D is twice the median of the device's own writes (`delays`). A write that takes longer is blocked by its own partition if
-//! a later one was written before it, or copies have completed all others that are being written. Otherwise all wait for the
-//! same, such as room in the device's write buffer, and a copy would wait behind them. A copy is written at once where its
-//! partition has nothing to do, otherwise once that was idle for a while (`flashlane_replication::ExtraWrites`).
+//! D is twice the median of the device's own writes, or of its reads if that is larger (`delays`). A write that takes longer
+//! is blocked by its own partition if a later one was written before it, or copies have completed all others that are being
+//! written. Otherwise all wait for the same, such as room in the device's write buffer, and a copy would wait behind them. A
+//! copy is written at once where its partition has nothing to do, otherwise once that was idle for a while
+//! (`flashlane_replication::ExtraWrites`).
+//!
+//! Whether all this makes accesses faster depends on what is inside the device. So it is measured: in some rounds of accesses
+//! no page is copied and no copy read, unless its home is not written, and the faster kind has most rounds
+//! (`flashlane_replication::Worth`).
 //!
 //! # Durability
 //! The map of copies is in memory only, and opening begins without copies. So the homes alone must tell the truth:
@@ -63,7 +68,7 @@ use counts::Counts;
 use delays::Delays;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Buffer, Completion, Device, Failure, Profile, Request, RequestId, SubmitError};
-use flashlane_replication::{Access, ExtraWrites, Groups, History, Shape, Slot};
+use flashlane_replication::{Access, ExtraWrites, Groups, History, Shape, Slot, Worth};
 use layout::Layout;
 use pending::{Part, Pending, Span};
 use risk::RiskLog;
@@ -115,6 +120,7 @@ pub struct Replicated<B> {
     groups: Groups,
     history: History,
     delays: Delays,
+    worth: Worth,
     /// `None` until D is known.
     extra_writes: Option<ExtraWrites>,
     chips: Vec<Chip>,
@@ -205,6 +211,7 @@ impl<B: Below> Replicated<B> {
             groups: groups(&layout, &settings)?,
             history: History::new(layout.pages(), layout.partitions),
             delays,
+            worth: Worth::new(settings.round),
             extra_writes: None,
             chips: vec![Chip::default(); layout.partitions as usize],
             readers: vec![0; slots],
@@ -346,11 +353,14 @@ impl<B: Below> Replicated<B> {
 
     /// Records an access in the history.
     fn record(&mut self, page: u32, partition: u32, access: Access, blocked: bool) {
+        let has_copies = self.has_copies();
         let Self { groups, history, counts, .. } = self;
         let replicates = |blocking| groups.replicates_read(blocking);
-        counts.extra_expected -= history.expected_extra_writes_of(page, replicates);
+        let before = history.expected_extra_writes_of(page, replicates);
         history.record(page, partition, access, blocked);
-        counts.extra_expected += history.expected_extra_writes_of(page, replicates);
+        if has_copies {
+            counts.extra_expected += history.expected_extra_writes_of(page, replicates) - before;
+        }
         counts.blocked += u64::from(blocked);
     }
 
@@ -359,11 +369,11 @@ impl<B: Below> Replicated<B> {
         if self.extra_writes.is_some() {
             return;
         }
-        let (Some(write), Some(read)) = (self.delays.of_write(), self.delays.of_read()) else { return };
+        let Some(delay) = self.delays.get() else { return };
         // D is twice the time of an operation.
-        let half = |delay: Duration| (delay / 2).max(Duration::from_ns(1));
+        let time = (delay / 2).max(Duration::from_ns(1));
         let (count, epoch) = (self.layout.partitions, self.settings.epoch);
-        let mut extra_writes = ExtraWrites::new(count, MOST_QUEUED, epoch, half(read), half(write));
+        let mut extra_writes = ExtraWrites::new(count, MOST_QUEUED, epoch, time, time);
         let now = self.now();
         for partition in 0..count {
             extra_writes.access(partition, now);
@@ -374,9 +384,14 @@ impl<B: Below> Replicated<B> {
         self.extra_writes = Some(extra_writes);
     }
 
-    /// Looks for another place after `delay`.
-    fn set_timer(&mut self, part: Key, delay: Option<Duration>) {
-        let Some(delay) = delay else { return };
+    /// Whether pages are copied at present, and copies used: always, or while they are worth it.
+    fn has_copies(&self) -> bool {
+        self.settings.always || self.worth.has_copies()
+    }
+
+    /// Looks for another place after D.
+    fn set_timer(&mut self, part: Key) {
+        let Some(delay) = self.delays.get() else { return };
         let deadline = self.now() + delay;
         if let Some(entry) = self.parts.get_mut(part) {
             entry.deadline = deadline;

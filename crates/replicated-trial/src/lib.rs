@@ -45,6 +45,9 @@ pub fn trial_of_seed(seed: u64) -> Tally {
         policy: policy.into(),
         threshold: (policy == "pblru").then(|| 0.3 * random.unit()),
         delay: random.chance(0.8).then(|| Duration::from_us(5 + random.below(60))),
+        // Even seeds change between rounds with copies and without.
+        round: 1 + (seed % 20) as u32,
+        always: !seed.is_multiple_of(2),
         ..Settings::default()
     };
     let depth = 1 + random.below(40) as u32;

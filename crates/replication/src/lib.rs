@@ -11,18 +11,21 @@
 //! | `groups` | the replica groups, and the space for copies |
 //! | `idle` | the lengths of a chip's idle periods, and how long one must last before an extra write |
 //! | `extra` | the extra writes that wait for an idle chip |
+//! | `worth` | whether copies are worth their writes, measured |
 
 mod by_ios;
 mod extra;
 mod groups;
 mod history;
 mod idle;
+mod worth;
 
 pub use by_ios::ByIos;
 pub use extra::ExtraWrites;
 pub use groups::{Groups, MOST_COPIES, Shape, Slot};
 pub use history::{Access, History};
 pub use idle::{EPOCH, IdlePeriods};
+pub use worth::{ROUND, Worth};
 
 /// Difference of two blocking probabilities below which they count as equal (he14, section 4.1).
 const SIMILAR: f64 = 0.05;

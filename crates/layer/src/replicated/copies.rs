@@ -71,7 +71,7 @@ impl<B: Below> Replicated<B> {
                 let copy = self.queued.remove(&slot).expect("it was queued");
                 // A write that its home completed needs no copy any more.
                 let is_late = copy.part.is_some_and(|part| self.parts.get(part).is_none());
-                if !is_late && self.groups.is_wanted(slot) {
+                if !is_late && self.has_copies() && self.groups.is_wanted(slot) {
                     self.send_copy(slot, copy);
                 } else {
                     self.groups.abandon(slot);

@@ -1,7 +1,8 @@
 //! The time after which an access counts as blocked: `D`, twice the median of the device's own writes (he14, table 1).
 //!
-//! A drive with a write cache acknowledges writes sooner than it reads. So a read is blocked after twice the larger of the
-//! two medians: otherwise every read of such a drive would be. Until [`LEAST`] writes were seen, nothing is blocked.
+//! A drive with a write cache acknowledges writes sooner than it reads, and no flash is programmed sooner than it is read. So
+//! D is twice the larger of the two medians: otherwise every read of such a drive would be blocked, and every write that met
+//! the slightest delay. Until [`LEAST`] writes were seen, nothing is blocked.
 
 use flashlane_base::Duration;
 
@@ -38,7 +39,7 @@ impl RunningMedian {
     }
 }
 
-/// The delays of reads and writes.
+/// The times of reads and writes, and the D that follows.
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
     /// As given in the settings.
@@ -64,13 +65,8 @@ impl Delays {
         }
     }
 
-    /// Returns the time after which a write is blocked; `None` while unknown.
-    pub fn of_write(&self) -> Option<Duration> {
-        self.fixed.or_else(|| self.writes.median.map(|median| median * 2))
-    }
-
-    /// Returns the time after which a read is blocked; `None` while unknown.
-    pub fn of_read(&self) -> Option<Duration> {
+    /// Returns D; `None` while unknown.
+    pub fn get(&self) -> Option<Duration> {
         let larger = |write: Duration| self.reads.median.map_or(write, |read| write.max(read));
         self.fixed.or_else(|| self.writes.median.map(|write| larger(write) * 2))
     }
@@ -86,24 +82,20 @@ mod tests {
         for nth in 0..LEAST - 1 {
             delays.record_write(Duration::from_us(u64::from(nth) + 1));
         }
-        assert_eq!((delays.of_write(), delays.of_read()), (None, None));
+        assert_eq!(delays.get(), None);
         delays.record_write(Duration::from_ms(64));
-        assert_eq!(delays.of_write(), Some(Duration::from_us(66)));
+        assert_eq!(delays.get(), Some(Duration::from_us(66)));
         // The drive becomes slower; the reads of a drive with a cache are slower than its writes.
         (0..WINDOW).for_each(|_| delays.record_write(Duration::from_us(200)));
-        assert_eq!(delays.of_write(), Some(Duration::from_us(400)));
+        assert_eq!(delays.get(), Some(Duration::from_us(400)));
         (0..WINDOW).for_each(|_| delays.record_read(Duration::from_us(300)));
-        assert_eq!(delays.of_read(), Some(Duration::from_us(600)));
-        assert_eq!(delays.of_write(), Some(Duration::from_us(400)));
+        assert_eq!(delays.get(), Some(Duration::from_us(600)));
     }
 
     #[test]
     fn given_delay_is_kept() {
         let mut delays = Delays::new(Some(Duration::from_us(5)));
         (0..WINDOW).for_each(|_| delays.record_write(Duration::from_us(200)));
-        assert_eq!(
-            (delays.of_write(), delays.of_read()),
-            (Some(Duration::from_us(5)), Some(Duration::from_us(5)))
-        );
+        assert_eq!(delays.get(), Some(Duration::from_us(5)));
     }
 }

@@ -3,7 +3,7 @@
 use super::chips::Chip;
 use super::pending::Pending;
 use super::slab::Key;
-use super::{Below, Bytes, Replicated, groups};
+use super::{Below, Bytes, Replicated, Worth, groups};
 use flashlane_base::Instant;
 use flashlane_device::{
     AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request,
@@ -117,6 +117,7 @@ impl<B: Below> Device for Replicated<B> {
         if let Some(log) = &mut self.log {
             log.clear();
         }
+        self.worth = Worth::new(self.settings.round);
         self.lost_home = None;
         self.groups = groups(&self.layout, &self.settings).expect("the settings were checked");
         Some(lost)

@@ -282,8 +282,10 @@ impl<B: Below> Replicated<B> {
     /// Completes a part.
     pub(super) fn finish(&mut self, part: Key, outcome: Result<(), Failure>) {
         let part = self.parts.remove(part).expect("it has not completed");
-        let by_ios = if part.is_read { &mut self.counts.reads } else { &mut self.counts.writes };
-        by_ios.count(part.ios);
+        if self.has_copies() {
+            let by_ios = if part.is_read { &mut self.counts.reads } else { &mut self.counts.writes };
+            by_ios.count(part.ios);
+        }
         if let Err(failure) = outcome {
             let pending = self.pending.get_mut(part.pending).expect("its request is pending");
             pending.failure.get_or_insert(failure);
@@ -320,6 +322,9 @@ impl<B: Below> Replicated<B> {
         }
         let completed = self.latest.max(submitted);
         self.latest = completed;
+        if matches!(request.operation, Operation::Read | Operation::Write) && !self.settings.always {
+            self.worth.record(completed.since(submitted));
+        }
         let outcome = failure.map_or(Ok(()), Err);
         self.ready.push(Completion { id: request.id, submitted, completed, outcome });
         if let Some(buffer) = buffer {

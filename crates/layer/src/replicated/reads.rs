@@ -11,7 +11,8 @@ impl<B: Below> Replicated<B> {
     pub(super) fn start_read(&mut self, key: Key) {
         let Some(part) = self.parts.get(key) else { return };
         let (page, is_first) = (part.page, part.ios == 0);
-        if !self.groups.is_replicated(page) && !self.homes.contains_key(&page) {
+        let is_copied = self.groups.is_replicated(page) && self.has_copies();
+        if !is_copied && !self.homes.contains_key(&page) {
             return self.read_from(key, None);
         }
         let mut candidates = Vec::new();
@@ -26,7 +27,7 @@ impl<B: Below> Replicated<B> {
         }
         candidates
             .extend(self.groups.readable(page).map(|slot| candidate(self.groups.chip_of(slot), Some(slot))));
-        if is_first && self.groups.is_replicated(page) {
+        if is_first && is_copied {
             self.counts.hits += 1;
             self.groups.touch(page, self.history.blocking_of_page(page).probability());
         }
@@ -70,7 +71,7 @@ impl<B: Below> Replicated<B> {
         let io = Io { kind, partition, extra, recorded: false, numbered: false, nth_write: 0 };
         let io = self.send(io, Request::read(0, place + from, length), buffer);
         self.parts.get_mut(key).expect("it has not completed").last_io = Some(io);
-        self.set_timer(key, self.delays.of_read());
+        self.set_timer(key);
     }
 
     /// A read was not done within D.
@@ -106,7 +107,7 @@ impl<B: Below> Replicated<B> {
         part.reading -= 1;
         let (page, pending, from, length, at) = (part.page, part.pending, part.from, part.length, part.at);
         if !io.recorded {
-            let blocked = self.delays.of_read().is_some_and(|delay| latency > delay);
+            let blocked = self.delays.get().is_some_and(|delay| latency > delay);
             self.record(page, io.partition, Access::Read, blocked);
         }
         if let Err(failure) = completion.outcome {
@@ -161,7 +162,8 @@ impl<B: Below> Replicated<B> {
     /// Queues a copy of a page whose read was blocked, where the policy says so.
     fn replicate_read(&mut self, page: u32, buffer: Option<Buffer>) {
         let blocking = self.history.blocking_of_page(page);
-        let is_new = !self.groups.is_replicated(page) && self.groups.replicates_read(blocking);
+        let is_new =
+            self.has_copies() && !self.groups.is_replicated(page) && self.groups.replicates_read(blocking);
         let slot = if is_new && !self.profile.read_only { self.reserve(page) } else { None };
         match slot {
             Some(slot) => {

@@ -13,7 +13,7 @@ use flashlane_base::units::{
 use flashlane_device::Profile;
 use flashlane_policy::OptionError;
 use flashlane_policy::replication::{FAMILY, Replication};
-use flashlane_replication::{EPOCH, MOST_COPIES};
+use flashlane_replication::{EPOCH, MOST_COPIES, ROUND};
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,6 +29,8 @@ pub(crate) const ENTRY: Entry = Entry {
 
 /// Partitions at most.
 const MOST_PARTITIONS: u64 = 256;
+/// Requests of a round at most.
+const MOST_IN_ROUND: u64 = 1 << 20;
 /// Copies of a page, itself included, where there are enough partitions (he14, table 2).
 const COPIES: u32 = 4;
 
@@ -53,6 +55,10 @@ pub struct Settings {
     pub delay: Option<Duration>,
     /// Time between two estimates of the thresholds of extra writes.
     pub epoch: Duration,
+    /// Requests of a round, which is with copies or without.
+    pub round: u32,
+    /// Whether pages are copied where that makes accesses slower, too.
+    pub always: bool,
 }
 
 impl Default for Settings {
@@ -67,6 +73,8 @@ impl Default for Settings {
             threshold: None,
             delay: None,
             epoch: EPOCH,
+            round: ROUND,
+            always: false,
         }
     }
 }
@@ -81,8 +89,10 @@ fn options() -> Vec<OptionHelp> {
         option("policy", "NAME", "which group gives way: pblru or lru (pblru)"),
         option("recency", "SHARE", "groups that pblru keeps because they were used last (50%)"),
         option("threshold", "SHARE", "blocking probability above which pblru copies a blocked read (5%)"),
-        option("delay", "TIME", "time after which an access is blocked (twice the median write)"),
+        option("delay", "TIME", "time after which an access is blocked (twice the median write, or read)"),
         option("epoch", "TIME", "time between two estimates of how long a partition stays idle (60s)"),
+        option("round", "COUNT", "requests served with copies, or without, at a time (2048)"),
+        option("always", "yes|no", "whether pages are copied where that makes accesses slower, too (no)"),
     ]
 }
 
@@ -136,6 +146,10 @@ impl Settings {
         if let Some(epoch) = options.read("epoch", positive)? {
             settings.epoch = epoch;
         }
+        if let Some(round) = options.read("round", count(1, MOST_IN_ROUND))? {
+            settings.round = round;
+        }
+        settings.always = options.read("always", yes_or_no)?.unwrap_or(false);
         settings.build_policy(1)?;
         Ok(settings)
     }
@@ -244,6 +258,14 @@ fn open_share(example: &'static str) -> impl Fn(&str) -> Result<f64, String> {
     }
 }
 
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("it is yes or no".into()),
+    }
+}
+
 fn positive(text: &str) -> Result<Duration, String> {
     match parse_duration(text) {
         Ok(time) if time.is_zero() => Err("it is more than nothing; write it like '1ms'".into()),
@@ -273,6 +295,12 @@ impl fmt::Display for Settings {
         self.delay.map_or(Ok(()), |delay| write!(f, ",delay={}", typed_duration(delay)))?;
         if self.epoch != default.epoch {
             write!(f, ",epoch={}", typed_duration(self.epoch))?;
+        }
+        if self.round != default.round {
+            write!(f, ",round={}", self.round)?;
+        }
+        if self.always {
+            f.write_str(",always=yes")?;
         }
         Ok(())
     }

@@ -150,6 +150,34 @@ fn write_is_blocked_only_where_others_are_not() {
     assert_eq!(copies_of_writes(&[SOON, Duration::ZERO, SOON]), 1, "the second overtakes the first");
 }
 
+/// Writes pages, each tenth late, where accesses take `after` for a while after a copy is written; returns the share of late
+/// writes that are copied.
+fn copied_share(after: Duration) -> f64 {
+    const WRITES: u32 = 1000;
+    let (mut nth, mut slow) = (0, 0);
+    let settings = Settings { round: 50, ..Bench::settings() };
+    let mut bench = Bench::with(settings, move |request| {
+        if is_slot(request) {
+            slow = 10;
+            return (Duration::ZERO, None);
+        }
+        nth += 1;
+        slow = (slow - 1).max(0);
+        let time = if slow > 0 { after } else { Duration::ZERO };
+        (if nth % 10 == 0 { D * 3 } else { time }, None)
+    });
+    for nth in 0..WRITES {
+        bench.write(u64::from(nth % 100), nth as u8).expect("nothing fails");
+    }
+    bench.count("copies_written") as f64 / f64::from(WRITES / 10)
+}
+
+#[test]
+fn pages_are_copied_only_where_that_is_worth_it() {
+    let shares = [Duration::ZERO, D / 2].map(copied_share);
+    assert!(shares[0] > 0.6 && shares[1] < 0.45, "{shares:?}");
+}
+
 #[test]
 fn durable_write_waits_for_its_home() {
     let mut bench = Bench::new(late_once(is_write));

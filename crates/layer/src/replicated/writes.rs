@@ -93,7 +93,7 @@ impl<B: Below> Replicated<B> {
         }
         let is_whole = from == 0 && length == self.layout.page_bytes;
         if is_whole && !durable {
-            self.set_timer(key, self.delays.of_write());
+            self.set_timer(key);
         }
     }
 
@@ -136,7 +136,7 @@ impl<B: Below> Replicated<B> {
     ) {
         let latency = completion.latency();
         self.delays.record_write(latency);
-        let is_late = self.delays.of_write().is_some_and(|delay| latency > delay);
+        let is_late = self.delays.get().is_some_and(|delay| latency > delay);
         let home = &mut self.homes.get_mut(&page).expect("its home is being written").current;
         let (was_recorded, nth_write) = (std::mem::replace(&mut home.recorded, true), home.nth_write);
         if !was_recorded {
@@ -219,12 +219,15 @@ impl<B: Below> Replicated<B> {
         let home = self.homes.get_mut(&page).and_then(|homes| homes.find(key));
         let nth_write = home.map_or(0, |home| home.nth_write);
         if !self.is_blocked(nth_write) {
-            return self.set_timer(key, self.delays.of_write());
+            return self.set_timer(key);
         }
         self.parts.get_mut(key).expect("it has not completed").blocked = true;
         let home = self.homes.get_mut(&page).and_then(|homes| homes.find(key));
         if !home.is_none_or(|home| std::mem::replace(&mut home.recorded, true)) {
             self.record(page, self.layout.partition_of(page), Access::Write, true);
+        }
+        if !self.has_copies() {
+            return;
         }
         let Some(slot) = self.reserve(page) else { return };
         let bytes = self.bytes_of(pending, at, self.layout.page_bytes as usize);
@@ -236,7 +239,7 @@ impl<B: Below> Replicated<B> {
             self.queue_copy(slot, copy)
         };
         self.parts.get_mut(key).expect("it has not completed").ios += u32::from(is_issued);
-        self.set_timer(key, self.delays.of_write());
+        self.set_timer(key);
     }
 
     /// A copy of a write's page can be read: completes the write.

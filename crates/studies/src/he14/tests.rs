@@ -21,6 +21,12 @@ fn fragmentation_costs_more_than_half_the_throughput() {
 }
 
 #[test]
+fn extra_writes_disturb_others_little() {
+    let result = quick("interference");
+    assert!(result.is_reproduced() && result.rows.len() == 3, "{:#?}", result.rows);
+}
+
+#[test]
 fn layer_is_tried_on_drives_with_and_without_a_write_cache() {
     let result = quick("fig7");
     assert_eq!((result.rows.len(), result.figures.len()), (20, 2));

@@ -83,15 +83,18 @@ pub(super) fn is_slot(request: &Request) -> bool {
 
 impl Bench {
     pub fn new(script: impl FnMut(&Request) -> (Duration, Option<Failure>) + 'static) -> Self {
-        let settings = Settings {
+        Self::with(Self::settings(), script)
+    }
+
+    pub fn settings() -> Settings {
+        Settings {
             partitions: 8,
             page_bytes: PAGE,
             space: 0.25,
             delay: Some(D),
             threshold: Some(0.3),
             ..Settings::default()
-        };
-        Self::with(settings, script)
+        }
     }
 
     pub fn with(
