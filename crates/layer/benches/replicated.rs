@@ -23,7 +23,7 @@ fn main() {
         ("mixed", 70, None),
         ("blocked", 70, Some(Duration::from_ns(16))),
     ] {
-        let settings = Settings { delay, ..Settings::default() };
+        let settings = Settings { delay, always: true, ..Settings::default() };
         let below = Timing(NullDevice::new(CAPACITY_BYTES));
         let mut device = Replicated::new(below, settings, Seed(1)).unwrap_or_else(|error| panic!("{error}"));
         let best = (0..rounds).map(|_| time(&mut device, requests, reads)).min().unwrap_or_default();

@@ -90,7 +90,7 @@ fn explain(all: &[Changes]) -> String {
         )
     };
     format!(
-        "a partition of these drives is no chip: the mapping spreads each over all chips, and where writes wait for room in the write cache, a copy waits behind the write that it is to overtake. Changes of mean response time: {}",
+        "a partition of these drives is no chip: the mapping spreads each over all chips. Where writes wait for room in the write cache, or behind reads that wait for GC, a copy waits behind the write that it is to overtake, and most reads that wait for GC are of pages without a copy. Where copies cost more than they save, the layer gives them up and gains nothing. Changes of mean response time: {}",
         all.iter().map(of).collect::<Vec<_>>().join("; ")
     )
 }
