@@ -7,6 +7,7 @@
 //!   Tables 3 to 5 and the interference are with it off.
 //! - Rounds. The layer copies pages while that makes accesses faster, which it measures from the warm-up on. Tables 3 and 4
 //!   count what the paper's algorithm does, which never stops: for them the layer always copies.
+//! - Copies. A page has three places at most, its own included, as on all of the paper's real drives.
 //! - Load. The recorded transactions, with ten clients without think time, and with the processor time of a present machine.
 
 use super::method::{Measured, TM_1, TPC_B, TPC_C, WORKLOADS, Workload};
@@ -64,6 +65,9 @@ pub(super) const VECTOR: Ssd = Ssd {
 pub(super) const I335: Ssd = ssd("335", "runs-335", "intel-335-like", ["206", "23040MiB"], 16);
 /// In the paper's order.
 pub(super) const SSDS: [&Ssd; 5] = [&MTRON, &X25_M, &X25_E, &VECTOR, &I335];
+
+/// Places of a page at most (section 5.3).
+const PLACES: u32 = 3;
 
 /// The write cache, as in the profiles, and without.
 pub(super) const ON: &str = "on";
@@ -194,6 +198,7 @@ fn one(
     };
     let layer = policy.map(|policy| Settings {
         partitions: ssd.partitions,
+        copies: Some(PLACES),
         policy: policy.into(),
         always: [ALWAYS, ALWAYS_LRU].contains(&name),
         ..Settings::default()
