@@ -128,15 +128,17 @@ fn layers_of_a_mounted_overlay_are_in_use() {
             fs::write(overlay.path(name), vec![0; 41 * 4096]).unwrap();
         }
         let at = overlay.path("merged");
-        let is_layer = |path: &Path| {
+        let assert_is_layer = |path: &Path| {
             let found = reasons(path);
-            found.iter().any(|finding| matches!(finding, Finding::Layer { overlay, .. } if *overlay == at))
+            let is_over =
+                |finding: &Finding| matches!(finding, Finding::Layer { overlay, .. } if *overlay == at);
+            assert!(found.iter().any(is_over), "{}, relative: {is_relative}: {found:?}", path.display());
         };
         for layer in ["upper/image", "lower/old"].map(|name| overlay.path(name)) {
-            assert!(is_layer(&layer), "{}", layer.display());
+            assert_is_layer(&layer);
             let Some(loops) = Loops::over(&layer) else { return };
             for device in &loops.0 {
-                assert!(is_layer(Path::new(device)), "{}", layer.display());
+                assert_is_layer(Path::new(device));
             }
         }
         for free in ["beside", "merged/image", "merged/old"].map(|name| overlay.path(name)) {
