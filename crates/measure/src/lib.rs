@@ -22,7 +22,9 @@ mod terms;
 mod verify;
 
 pub use closed_loop::closed_loop;
-pub use doubt::{Doubt, Throughput, about_flash, about_over_provisioning, never_written_share};
+pub use doubt::{
+    Doubt, Throughput, about_flash, about_over_provisioning, is_filling_buffer, never_written_share,
+};
 pub use error::{Interruption, MeasureError};
 pub use options::{Progress, RunOptions, Watch};
 pub use precondition::Preconditioned;

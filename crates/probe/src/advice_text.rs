@@ -169,11 +169,12 @@ pub(crate) fn advice(
     advice
 }
 
-/// Adds the rate of writes of another drive of this kind, filled and overwritten at random.
-pub(crate) fn add_fragmented(result: &mut ProbeResult, rate: Rate) {
+/// Adds the rate of writes of another drive of this kind, filled and overwritten at random. `filling_share` is as
+/// [`Writes::fragmented_filling_share`].
+pub(crate) fn add_fragmented(result: &mut ProbeResult, rate: Rate, filling_share: Option<f64>) {
     let Some(point) = result.recommendation.get_mut("random_write") else { return };
     let Some(writes) = point.writes.as_mut() else { return };
-    writes.fragmented = Some(rate);
+    (writes.fragmented, writes.fragmented_filling_share) = (Some(rate), filling_share);
     let updated = of_load("random_write", WRITES, point);
     if let Some(advice) = result.advice.iter_mut().find(|advice| advice.about == updated.about) {
         *advice = updated;
@@ -242,13 +243,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
                 (_, false) => format!("{rate} ({latencies}), not steady yet"),
             };
             if let Some(fragmented) = &writes.fragmented {
-                let missed = bound_exceeded(point, fragmented);
-                text += &format!(
-                    "; {} ({}{missed}) {} once the drive is fragmented",
-                    format_rate(fragmented.bandwidth_bytes_per_s),
-                    percentiles(fragmented),
-                    if fragmented.steady { "sustained" } else { "and not steady" },
-                );
+                text += &of_fragmented(point, fragmented, writes.fragmented_filling_share);
             }
         }
     }
@@ -262,6 +257,21 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     let fragmented = point.writes.as_ref().and_then(|writes| writes.fragmented.as_ref());
     repeat.extend(fragmented.map(|rate| of_rate(rate, Some("fragmented".into()))));
     Advice { about: load.into(), text, evidence, repeat }
+}
+
+/// States the rate of writes to a fragmented drive, and what it is not where they filled the write buffer to the end.
+fn of_fragmented(point: &Recommendation, rate: &Rate, filling_share: Option<f64>) -> String {
+    let bytes_per_s = rate.bandwidth_bytes_per_s;
+    let stated =
+        format!("; {} ({}{})", format_rate(bytes_per_s), percentiles(rate), bound_exceeded(point, rate));
+    match filling_share {
+        Some(share) => format!(
+            "{stated} once the drive is fragmented, while a large buffer was filling: flash may sustain only {}",
+            format_rate(bytes_per_s / (1.0 + share))
+        ),
+        None if rate.steady => format!("{stated} sustained once the drive is fragmented"),
+        None => format!("{stated} and not steady once the drive is fragmented"),
+    }
 }
 
 /// Explains latencies that differ between measurements, if they do.
@@ -450,6 +460,7 @@ pub(crate) mod tests {
             filling_share: None,
             burst: None,
             fragmented: None,
+            fragmented_filling_share: None,
         }
     }
 
@@ -471,17 +482,20 @@ pub(crate) mod tests {
 
     #[test]
     fn bound_that_a_fragmented_drive_misses_is_named() {
-        let text = |fragmented_p99_ns: f64| {
-            let writes = Writes { fragmented: Some(rate(fragmented_p99_ns)), ..writes() };
+        let text = |fragmented_p99_ns: f64, fragmented_filling_share| {
+            let fragmented = Some(rate(fragmented_p99_ns));
+            let writes = Writes { fragmented, fragmented_filling_share, ..writes() };
             let point =
                 Recommendation { p99_bound_ns: Some(1e6), writes: Some(writes), ..recommendation(rate(3e5)) };
             of_load("random_write", WRITES, &point).text
         };
+        let late = text(1.31e6, None);
+        assert!(late.contains("p99 1.31 ms, above the 1 ms asked for) sustained once"), "{late}");
+        assert!(!text(0.9e6, None).contains("asked for"));
+        let filling = text(0.9e6, Some(3.0));
         assert!(
-            text(1.31e6).contains("p99 1.31 ms, above the 1 ms asked for) sustained once"),
-            "{}",
-            text(1.31e6)
+            filling.contains("flash may sustain only 25.0 MB/s") && !filling.contains("sustained"),
+            "{filling}"
         );
-        assert!(!text(0.9e6).contains("asked for"));
     }
 }

@@ -247,6 +247,7 @@ mod tests {
             steady: true,
             write_amplification: None,
             cleaning: None,
+            filling: None,
             range_bytes_per_s: None,
             workload: String::new(),
         };

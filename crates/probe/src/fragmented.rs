@@ -10,7 +10,7 @@ use crate::error::Interruption;
 use crate::grid::GridCell;
 use crate::options::{Effort, Medium, Options, Progress};
 use crate::structure::page_or_usual;
-use crate::writes::{WriteHistory, from_idle, precondition, sustained};
+use crate::writes::{WriteHistory, filling_share, from_idle, precondition, sustained};
 use flashlane_device::Device;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Finding, ProbeResult, Rate, Recommendation};
@@ -34,8 +34,10 @@ pub fn add_fragmented<E>(
         return Ok(());
     }
     let Some(mut device) = open()? else { return Ok(()) };
-    if let Ok(rate) = measure(&mut *device, result.finding(Feature::PageSize), point, options) {
-        advice_text::add_fragmented(result, rate);
+    if let Ok((rate, filling_share)) =
+        measure(&mut *device, result.finding(Feature::PageSize), point, options)
+    {
+        advice_text::add_fragmented(result, rate, filling_share);
     }
     Ok(())
 }
@@ -45,13 +47,14 @@ fn had_space(point: &Recommendation) -> bool {
     point.writes.as_ref().is_some_and(|writes| writes.cleaning == Some(false))
 }
 
-/// Measures the sustained rate at the point of a recommendation, on another drive than the one that it is for.
+/// Measures the sustained rate at the point of a recommendation, on another drive than the one that it is for. Where the
+/// write buffer filled to the end, also returns the time to flush it as a share of the measurement's.
 fn measure(
     device: &mut dyn Device,
     page: Option<&Finding>,
     point: &Recommendation,
     options: Options<'_>,
-) -> Result<Rate, Interruption> {
+) -> Result<(Rate, Option<f64>), Interruption> {
     let Options { effort, seed, mut watch, .. } = options;
     let progress = Progress { stage: "writes on a fragmented drive", share: 1.0 };
     let mut stop = || watch.as_mut().is_some_and(|watch| watch(&progress).is_break());
@@ -61,8 +64,9 @@ fn measure(
     let cell = GridCell { request_bytes, depth, bytes_per_s: 0.0, p99_ns: 0.0, confirmed: None };
     precondition(&mut bench, &mut history)?;
     let mut measured = sustained(&mut bench, &mut history, &cell)?;
-    from_idle(&mut bench, &mut history, &cell, &mut measured)?;
-    Ok(Rate::from(&measured))
+    let flush_share = from_idle(&mut bench, &mut history, &cell, &mut measured)?;
+    let filling_share = filling_share(&mut measured, false, flush_share);
+    Ok((Rate::from(&measured), filling_share))
 }
 
 /// Returns the history of a drive that nothing was written to, with the page and the buffer that were found on the probed one.
@@ -89,6 +93,44 @@ fn history_of_new_drive(
 mod tests {
     use super::*;
     use crate::advice_text::tests::{rate, recommendation};
+    use flashlane_base::Seed;
+    use flashlane_measure::RunOptions;
+    use flashlane_sim::{Drive, profile};
+    use flashlane_workload::Workload;
+
+    /// Returns a fragmented drive whose buffer takes more than five rounds write.
+    fn drive_with_large_buffer() -> Drive {
+        let settings = [
+            ("flash.channels", "2"),
+            ("flash.blocks", "128"),
+            ("flash.pages", "192"),
+            ("capacity", "4GiB"),
+            ("buffer.size", "1GiB"),
+            ("initial.state", "fragmented"),
+        ];
+        let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        Drive::new(&profile::load("nvme-tlc", &settings).unwrap(), Seed(1))
+    }
+
+    /// Returns the bandwidth of a workload line on [`drive_with_large_buffer`].
+    fn bandwidth_of(line: &str) -> f64 {
+        let workload = Workload::parse(line).unwrap();
+        let run = flashlane_measure::run(&mut drive_with_large_buffer(), &workload, RunOptions::default());
+        run.unwrap().bandwidth_bytes_per_s()
+    }
+
+    #[test]
+    fn sustained_rate_is_measured_beyond_a_large_buffer() {
+        let point = Recommendation { request_bytes: 1 << 16, queue_depth: 8, ..recommendation(rate(3e5)) };
+        let (measured, filling_share) =
+            measure(&mut drive_with_large_buffer(), None, &point, Options::default()).unwrap();
+        assert!(filling_share.is_none() && measured.steady, "{measured:?}");
+        let lines = [&measured.workload, "random-write,size=64k,depth=8,warmup=20k,requests=4k"];
+        for line in lines {
+            let ratio = measured.bandwidth_bytes_per_s / bandwidth_of(line);
+            assert!((ratio - 1.0).abs() < 0.1, "{ratio} of {line}: {measured:?}");
+        }
+    }
 
     #[test]
     fn found_page_bounds_the_stale_data() {

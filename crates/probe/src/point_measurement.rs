@@ -2,8 +2,8 @@
 
 use flashlane_base::{Histogram, Seed};
 use flashlane_device::Counters;
-use flashlane_measure::Run;
 use flashlane_measure::statistics::steady_state::Window;
+use flashlane_measure::{Run, is_filling_buffer};
 use flashlane_result::probe::Rate;
 use flashlane_workload::Workload;
 
@@ -28,6 +28,8 @@ pub(crate) struct PointMeasurement {
     pub(crate) write_amplification: Option<f64>,
     /// Whether GC ran meanwhile, where the device counts it.
     pub(crate) cleaning: Option<bool>,
+    /// Whether the write buffer was filling meanwhile, where the device counts it.
+    pub(crate) filling: Option<bool>,
     /// Lowest and highest bytes per second, where the point was measured several times.
     pub(crate) range_bytes_per_s: Option<[f64; 2]>,
     /// The workload line that repeats it.
@@ -108,6 +110,7 @@ impl PointMeasurement {
             steady: false,
             write_amplification: counters.write_amplification(),
             cleaning: is_cleaning(&counters),
+            filling: is_filling_buffer(&counters),
             range_bytes_per_s: None,
             workload: line(&rounds[0].workload),
         }
@@ -215,6 +218,7 @@ mod tests {
             steady: true,
             write_amplification: None,
             cleaning: None,
+            filling: None,
             range_bytes_per_s: None,
             workload: String::new(),
         };

@@ -26,9 +26,10 @@
 //! leave the planes in other steps, and an emptied buffer takes a part of what is written next.
 //!
 //! The size of a large buffer is often unknown. Flushes therefore come only after the rounds, which begin with a buffer that
-//! earlier writes filled, unless flash takes these nearly as fast as the link. The first flush shows how much the buffer may
-//! have taken meanwhile: where that matters and a burst is no faster, it may have been filling all along
-//! ([`Writes::filling_share`]).
+//! earlier writes filled, unless it is larger than these, or flash takes them nearly as fast as the link. Where the device
+//! counts the pages that left its buffer, the rounds are doubled until the buffer no longer fills. Otherwise the first flush
+//! shows how much the buffer may have taken meanwhile: where that matters and a burst is no faster, it may have been filling
+//! all along. Either way, rounds that filled it are not called sustained ([`Writes::filling_share`]).
 //!
 //! This does not show the rate of a drive with much spare space after that is used up: whether GC ran is reported
 //! separately, where the drive counts it.
@@ -40,8 +41,8 @@ use crate::load::Load;
 use crate::options::{Budget, Effort};
 use crate::point_measurement::{self, Latencies, PointMeasurement};
 use flashlane_base::{Duration, Seed};
-use flashlane_measure::Run;
 use flashlane_measure::statistics::steady_state::{ROUNDS, ROUNDS_MAX, Window};
+use flashlane_measure::{Run, is_filling_buffer};
 use flashlane_result::probe::{Rate, Writes};
 use flashlane_workload::{Precondition, Stop, Workload};
 use std::collections::BTreeMap;
@@ -137,6 +138,15 @@ impl WriteHistory {
             Effort::Full => 6,
         }
     }
+
+    /// Returns how often a measurement may be doubled until the write buffer no longer fills.
+    fn doublings_while_filling(&self) -> usize {
+        match self.effort {
+            Effort::Quick => 2,
+            Effort::Normal => 4,
+            Effort::Full => 6,
+        }
+    }
 }
 
 /// Writes mixed requests at random to the whole device until the stale data of the probe's experiments is used up and
@@ -199,8 +209,8 @@ pub(crate) fn once(
 ///
 /// Earlier writes at other sizes still determine where stale pages lie, and a drive that reclaims many blocks at a time
 /// is fast and slow in turns. So the five rounds together write as much as was written and trimmed since the last call,
-/// or since the start (with [`Effort::Quick`] at most the bound of stale data). Where they do not meet the rule, the
-/// next rounds are twice as long.
+/// or since the start (with [`Effort::Quick`] at most the bound of stale data). Where they do not meet the rule, or filled
+/// the write buffer, the next rounds are twice as long.
 pub(crate) fn sustained(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
@@ -228,7 +238,8 @@ pub(crate) fn sustained(
         let rates: Vec<f64> = rounds.iter().map(Run::bandwidth_bytes_per_s).collect();
         let is_steady = Window::of(&rates).is_some_and(|window| window.is_steady());
         let mut measured = PointMeasurement::of_rounds(&rounds);
-        measured.steady = is_steady && history.is_used_up();
+        let is_filling = measured.filling == Some(true);
+        measured.steady = is_steady && history.is_used_up() && !is_filling;
         let job = Load::RandomWrite.job(cell.request_bytes, cell.depth);
         // A repetition on a drive in its state before the probe has to write this volume first.
         let precondition = (mixed_bytes > 0).then_some(Precondition::Mixed { bytes: mixed_bytes });
@@ -236,7 +247,8 @@ pub(crate) fn sustained(
         measured.workload = point_measurement::line(&line);
         let enough = measured.steady
             && (history.effort != Effort::Full || has_no_spare_space(&measured, history, capacity_bytes));
-        if enough || doubled >= history.doublings() {
+        let doublings = if is_filling { history.doublings_while_filling() } else { history.doublings() };
+        if enough || doubled >= doublings {
             history.steady_since_bytes = bench.changed().stale_bytes(history.page_bytes);
             return Ok(measured);
         }
@@ -261,10 +273,35 @@ pub(crate) fn from_idle(
         bench.flush()?;
         flushes.push(bench.device().now().since(start).as_s_f64());
         write_mixed(bench, history, history.lead_in_bytes())?;
-        let run = measure(bench, history, cell, requests, lead_in)?;
-        measured.latencies = measured.latencies.joined(Latencies::from(&run.latencies()));
+        let run = measure_full(bench, history, cell, requests, lead_in)?;
+        // Where this filled the buffer and the rounds did not, it has other latencies.
+        if measured.filling == Some(true)
+            || is_filling_buffer(&run.counters) != Some(true)
+            || history.buffer_bytes.is_some()
+        {
+            measured.latencies = measured.latencies.joined(Latencies::from(&run.latencies()));
+        }
     }
     Ok(flushes[0] * measured.iops / measured.requests as f64)
+}
+
+/// Runs a point until a buffer of unknown size no longer fills, each time twice as long. Of a known one the lead-in fills it.
+fn measure_full(
+    bench: &mut Bench<'_>,
+    history: &mut WriteHistory,
+    cell: &GridCell,
+    mut requests: u64,
+    lead_in: u64,
+) -> Result<Run, Interruption> {
+    let mut run = measure(bench, history, cell, requests, lead_in)?;
+    for _ in 0..history.doublings_while_filling() {
+        if history.buffer_bytes.is_some() || is_filling_buffer(&run.counters) != Some(true) {
+            break;
+        }
+        requests *= 2;
+        run = measure(bench, history, cell, requests, 0)?;
+    }
+    Ok(run)
 }
 
 /// Least number of requests of a measurement.
@@ -332,8 +369,7 @@ pub(crate) fn rates(
 ) -> Writes {
     let least_burst = BURST_GAIN_MIN * measured.bandwidth_bytes_per_s;
     let burst = burst.filter(|burst| burst.bandwidth_bytes_per_s > least_burst);
-    let filling_share = (burst.is_none() && flush_share >= FLUSH_SHARE_MIN).then_some(flush_share);
-    measured.steady &= filling_share.is_none();
+    let filling_share = filling_share(measured, burst.is_some(), flush_share);
     Writes {
         steady: measured.steady,
         cleaning: measured.cleaning,
@@ -344,7 +380,20 @@ pub(crate) fn rates(
         filling_share,
         burst,
         fragmented: None,
+        fragmented_filling_share: None,
     }
+}
+
+/// Returns `flush_share` where the rounds may have filled the write buffer; then they are not steady. Where the device does not
+/// count what leaves its buffer, a burst that is faster than the rounds shows that it was full.
+pub(crate) fn filling_share(
+    measured: &mut PointMeasurement,
+    is_burst_faster: bool,
+    flush_share: f64,
+) -> Option<f64> {
+    let is_filling = measured.filling.unwrap_or(!is_burst_faster && flush_share >= FLUSH_SHARE_MIN);
+    measured.steady &= !is_filling;
+    is_filling.then_some(flush_share)
 }
 
 #[cfg(test)]
@@ -362,6 +411,7 @@ mod tests {
             steady: true,
             write_amplification: None,
             cleaning: None,
+            filling: None,
             range_bytes_per_s: None,
             workload: String::new(),
         }

@@ -163,6 +163,9 @@ pub struct Writes {
     /// For a simulated drive without GC during the measurement: rate of a drive of the same kind, filled and
     /// overwritten at random.
     pub fragmented: Option<Rate>,
+    /// As `filling_share`, of the measurement of `fragmented`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fragmented_filling_share: Option<f64>,
 }
 
 /// Result of one measurement.

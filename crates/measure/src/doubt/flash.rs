@@ -156,13 +156,20 @@ pub(super) fn why_left_in_buffer(left_pages: u64, written_pages: u64) -> String 
     }
 }
 
+/// Returns whether a write buffer took a notable share of what the host wrote; `None` where the device does not count it.
+pub fn is_filling_buffer(counters: &Counters) -> Option<bool> {
+    let written_pages = counters.get(Counters::HOST_PAGES_WRITTEN)?;
+    counters.get(Counters::HOST_PAGES_SETTLED)?;
+    Some(counters.pages_left_in_buffer() as f64 > LEFT_MATTERS * written_pages as f64)
+}
+
 /// Reports that much of what was written never reached flash.
 fn left_in_buffer(counters: &Counters) -> Option<Doubt> {
     let written_pages = counters.get(Counters::HOST_PAGES_WRITTEN)?;
     let left_pages = counters.pages_left_in_buffer();
     let read = counters.get("host_pages_read").unwrap_or(0);
     let matters = written_pages as f64 >= WRITES_MATTER * (read + written_pages) as f64;
-    (matters && left_pages as f64 > LEFT_MATTERS * written_pages as f64)
+    (matters && is_filling_buffer(counters) == Some(true))
         .then_some(Doubt::LeftInBuffer { left_pages, written_pages })
 }
 

@@ -198,6 +198,7 @@ mod tests {
             buffer_bytes: None,
             burst: Some(rate(132.6e6)),
             fragmented: Some(rate(4.1e6)),
+            fragmented_filling_share: None,
         };
         let point = Recommendation {
             request_bytes: 4096,
