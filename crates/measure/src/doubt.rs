@@ -6,7 +6,9 @@ mod verify;
 
 use crate::statistics::steady_state::Window;
 use crate::{Interruption, JobRun, Misread, Preconditioned, Refusal, Run};
-pub use flash::{about_flash, about_over_provisioning, is_filling_buffer, never_written_share};
+pub use flash::{
+    about_flash, about_over_provisioning, about_settings, is_filling_buffer, never_written_share,
+};
 use flashlane_base::units::exact_bytes;
 use flashlane_base::{BEYOND, Duration, requests_needed};
 use flashlane_device::OverProvisioningChange;

@@ -12,7 +12,7 @@ use crate::structure::Structure;
 use crate::{Medium, Options, ProbeError, Progress, destructive, readahead, recommend};
 use flashlane_base::Seed;
 use flashlane_device::{Device, Profile};
-use flashlane_measure::Interruption as Measuring;
+use flashlane_measure::{Interruption as Measuring, about_settings};
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{DeviceRow, Finding, PROBE_SCHEMA, ProbeResult};
 use flashlane_result::{Warning, WarningCode};
@@ -40,6 +40,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     let may_write = options.may_write && !device.profile().read_only;
     let settings = settings(&options, may_write, capacity_bytes);
     let row = device_row(device.profile(), &options, may_write);
+    let changed_settings = about_settings(device.profile());
     let started = device.now();
     // The watch is called between stages and, by the bench, within them.
     let progress = std::cell::Cell::new(Progress { stage: "", share: 0.0 });
@@ -57,6 +58,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     if let Some(measurements) = options.measurements {
         *measurements = bench.take_measurements();
     }
+    warnings.extend(changed_settings.iter().map(Warning::from));
     if let Some(reason) = &partial {
         note_early_end(reason, &mut findings, &mut warnings);
     }

@@ -175,6 +175,7 @@ impl MeasuringOptions {
         let opened = devices::open_rewritable(&target, &opening, "advice")?;
         let mut warnings = opened.warnings;
         warnings.extend(target.path().and_then(flashlane_host::never_written_share).and_then(never_written));
+        warnings.extend(flashlane_measure::about_settings(opened.device.profile()).iter().map(Warning::from));
         Ok(Subject { target, device: opened.device, warnings })
     }
 

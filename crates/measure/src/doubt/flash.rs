@@ -8,7 +8,7 @@ use flashlane_device::{Counters, OverProvisioning, OverProvisioningChange, Profi
 pub fn about_flash(profile: &Profile, counters: &Counters, was_written: bool) -> Vec<Doubt> {
     let cleaned = nothing_cleaned(counters, was_written || profile.begins_written);
     [
-        over_provisioning(profile),
+        about_settings(profile),
         not_written(counters),
         cleaned,
         not_paced(counters),
@@ -24,7 +24,7 @@ pub fn about_flash(profile: &Profile, counters: &Counters, was_written: bool) ->
 const OVER_PROVISIONING_MATTERS: f64 = 0.03;
 
 /// Reports settings that changed one of the flash and the capacity.
-fn over_provisioning(profile: &Profile) -> Option<Doubt> {
+pub fn about_settings(profile: &Profile) -> Option<Doubt> {
     about_over_provisioning(profile.capacity_bytes, profile.over_provisioning?)
 }
 
