@@ -5,7 +5,7 @@ use crate::choice::Choice;
 use crate::drive_state::DriveState;
 use crate::load::Load;
 use crate::options::Medium;
-use crate::point_measurement::{is_stable, is_stable_latency};
+use crate::point_measurement::{is_stable, is_stable_latency, is_timed};
 use flashlane_base::units::{format_bytes, format_rate};
 use flashlane_base::{Duration, requests_needed};
 use flashlane_result::feature::Feature;
@@ -31,20 +31,29 @@ fn latency(ns: f64) -> String {
     Duration::from_ns(ns.round() as u64).to_string()
 }
 
+/// Formats a rate of requests of a size.
+fn speed(bytes_per_s: f64, request_bytes: u64) -> String {
+    match is_timed(bytes_per_s, request_bytes) {
+        true => format_rate(bytes_per_s),
+        false => "faster than can be timed".into(),
+    }
+}
+
 /// States why a point was chosen.
 pub(crate) fn reason(load: Load, choice: &Choice, bound: Option<Duration>) -> String {
+    let [rate, best] = [choice.cell.bytes_per_s, choice.best_bytes_per_s]
+        .map(|bytes_per_s| speed(bytes_per_s, choice.cell.request_bytes));
     let mut text = match (bound, load) {
+        (Some(bound), _) if choice.measured.requests < requests_needed(0.99) => format!(
+            "the greatest bandwidth, within 2%, whose slowest requests seem to be within {bound}, of too few to tell their p99 \
+             (--full takes longer)"
+        ),
         (Some(bound), _) => format!("the greatest bandwidth, within 2%, whose p99 is within {bound}"),
         // The sustained rate is measured later than those compared, on a drive with less spare space.
         (None, Load::RandomWrite) => format!(
-            "the fewest bytes in flight that gave 90% or more of the best in short measurements, {} of {}",
-            format_rate(choice.cell.bytes_per_s),
-            format_rate(choice.best_bytes_per_s)
+            "the fewest bytes in flight that gave 90% or more of the best in short measurements, {rate} of {best}"
         ),
-        (None, _) => format!(
-            "the fewest bytes in flight that give 90% or more of the best measured, {}",
-            format_rate(choice.best_bytes_per_s)
-        ),
+        (None, _) => format!("the fewest bytes in flight that give 90% or more of the best measured, {best}"),
     };
     match (choice.deeper_may_be_better, choice.larger_may_be_better) {
         (true, true) => text += ", at the most and largest requests that were tried: more may be better",
@@ -134,15 +143,38 @@ pub(crate) fn bound_missed(
         ),
         evidence: format!(
             "the shortest p99 is {}, with {} in flight at {}{conditions}",
-            latency(measured.latencies.p99_ns),
+            latency(measured.latencies.longest_p99_ns()),
             cell.depth,
-            format_rate(measured.bandwidth_bytes_per_s)
+            speed(measured.bandwidth_bytes_per_s, cell.request_bytes)
         ),
-        repeat: vec![Repeat {
-            state: filled_state(measured_area.filled().is_some()),
-            workload: measured.workload.clone(),
-            command: None,
-        }],
+        repeat: vec![repeat(choice, measured_area)],
+    }
+}
+
+/// States that requests took no time that could be measured: a rate of them would mean nothing.
+pub(crate) fn untimed(load: Load, choice: &Choice, measured_area: MeasuredArea) -> Advice {
+    let Choice { cell, measured, .. } = choice;
+    Advice {
+        about: load.name().into(),
+        text: format!(
+            "{} of {}: faster than can be timed, so that no number in flight is better than another",
+            load.title(),
+            format_bytes(cell.request_bytes)
+        ),
+        evidence: format!(
+            "{} requests took less than {} in all",
+            measured.requests,
+            Duration::from_ns(measured.requests)
+        ),
+        repeat: vec![repeat(choice, measured_area)],
+    }
+}
+
+fn repeat(choice: &Choice, measured_area: MeasuredArea) -> Repeat {
+    Repeat {
+        state: filled_state(measured_area.filled().is_some()),
+        workload: choice.measured.workload.clone(),
+        command: None,
     }
 }
 
@@ -211,10 +243,12 @@ pub(crate) fn headline(findings: &Findings, recommendations: &Recommendations) -
         .map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
 }
 
+/// Returns the number of requests in flight, and whether more serve as well, where the drive takes more.
 fn at_least(point: &Recommendation) -> String {
+    let takes_more = point.queue_depth_max.is_none_or(|most| most > point.queue_depth);
     match point.p99_bound_ns {
-        Some(_) => point.queue_depth.to_string(),
-        None => format!("{} or more", point.queue_depth),
+        None if takes_more => format!("{} or more", point.queue_depth),
+        _ => point.queue_depth.to_string(),
     }
 }
 
@@ -227,12 +261,14 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
         None => text += &format!("{rate}, {latencies}{}", bound_exceeded(point, &point.rate)),
         Some(writes) => {
             if let Some(burst) = &writes.burst {
-                let bytes = burst.requests * point.request_bytes;
-                text += &format!(
-                    "{} for a burst of {}, then ",
-                    format_rate(burst.bandwidth_bytes_per_s),
-                    format_bytes(bytes)
-                );
+                let bytes = format_bytes(burst.requests * point.request_bytes);
+                let rate = format_rate(burst.bandwidth_bytes_per_s);
+                text += &match writes.buffer_bytes {
+                    Some(_) => format!("{rate} for a burst of {bytes}, then "),
+                    None => {
+                        format!("{rate} for a burst of at least {bytes}, whose end was not reached, then ")
+                    }
+                };
             }
             text += &match (writes.cleaning, writes.steady) {
                 _ if writes.filling_share.is_some() => {
@@ -247,6 +283,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
             }
         }
     }
+    text += &too_few_for_bound(point);
     text += &point.range_bytes_per_s.map_or_else(String::new, spread);
     if point.more_may_be_better {
         text += "; more may be better";
@@ -283,9 +320,22 @@ fn unstable_latency(rate: &Rate) -> &'static str {
     "; latencies differ between the measurements of this point, and depend on what the drive did before"
 }
 
+/// States that too few requests were measured to tell whether the bound holds for which a point was chosen, if that is so.
+fn too_few_for_bound(point: &Recommendation) -> String {
+    let bound = point.p99_bound_ns.filter(|_| point.rate.requests < requests_needed(0.99));
+    bound.map_or_else(String::new, |bound| {
+        let requests = point.rate.requests;
+        format!(
+            "; {requests} requests are too few to tell whether p99 is within the {} asked for",
+            latency(bound)
+        )
+    })
+}
+
 /// States that the 99th percentile of a measurement exceeds the bound for which its point was chosen, if it does.
 fn bound_exceeded(point: &Recommendation, rate: &Rate) -> String {
-    let bound = point.p99_bound_ns.filter(|&bound| rate.p99_ns > bound);
+    let longest = rate.p99_range_ns.map_or(rate.p99_ns, |[_, longest]| longest);
+    let bound = point.p99_bound_ns.filter(|&bound| longest > bound);
     bound.map_or_else(String::new, |bound| format!(", above the {} asked for", latency(bound)))
 }
 
@@ -411,6 +461,7 @@ pub(crate) mod tests {
         Recommendation {
             request_bytes: 8192,
             queue_depth: 4,
+            queue_depth_max: None,
             rate,
             range_bytes_per_s: None,
             p99_bound_ns: None,
@@ -434,6 +485,61 @@ pub(crate) mod tests {
         );
         assert!(!text(Some([0.95e8, 1e8])).contains("stable"));
         assert!(!text(None).contains("stable"));
+    }
+
+    #[test]
+    fn more_in_flight_are_advised_where_the_drive_takes_more() {
+        let text = |queue_depth_max| {
+            let point = Recommendation { queue_depth_max, ..recommendation(rate(3e5)) };
+            of_load("random_read", "Random reads", &point).text
+        };
+        assert!([None, Some(5)].map(text).iter().all(|text| text.contains("4 or more in flight")));
+        assert!(text(Some(4)).contains(", 4 in flight"), "{}", text(Some(4)));
+    }
+
+    #[test]
+    fn bound_is_not_claimed_of_too_few_requests() {
+        let text = |requests| {
+            let rate = Rate { requests, ..rate(3e5) };
+            let point = Recommendation { p99_bound_ns: Some(1e6), ..recommendation(rate) };
+            of_load("random_read", "Random reads", &point).text
+        };
+        assert!(
+            text(236).contains("236 requests are too few to tell whether p99 is within the 1 ms"),
+            "{}",
+            text(236)
+        );
+        assert!(!text(1000).contains("too few"), "{}", text(1000));
+    }
+
+    #[test]
+    fn burst_of_unknown_end_is_called_so() {
+        let text = |buffer_bytes| {
+            let writes = Writes {
+                steady: true,
+                cleaning: Some(true),
+                write_amplification: None,
+                written_bytes: 1 << 30,
+                stale_bytes: 0,
+                buffer_bytes,
+                filling_share: None,
+                burst: Some(Rate { requests: 128, ..rate(2e5) }),
+                fragmented: None,
+                fragmented_filling_share: None,
+            };
+            of_load(
+                "random_write",
+                WRITES,
+                &Recommendation { writes: Some(writes), ..recommendation(rate(3e5)) },
+            )
+            .text
+        };
+        assert!(text(Some(1 << 20)).contains("for a burst of 1 MiB, then"), "{}", text(Some(1 << 20)));
+        assert!(
+            text(None).contains("for a burst of at least 1 MiB, whose end was not reached, then"),
+            "{}",
+            text(None)
+        );
     }
 
     #[test]

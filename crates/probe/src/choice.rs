@@ -70,8 +70,9 @@ pub(crate) fn within_bound(
 }
 
 /// Chooses again after `late`, a choice of [`within_bound`] whose further measurements, `measured`, miss the bound. Latencies vary
-/// where that is so: a point beside it would be as late, so that only points of the grid are chosen. The last choice is the
-/// point with the shortest percentile: where this one is late, too, no point keeps the bound.
+/// where that is so: a point beside it would be as late, so that only points of the grid are chosen, which need not be the one
+/// that `late` was chosen from. The last choice is the point with the shortest percentile: where this one is late, too, no
+/// point keeps the bound.
 pub(crate) fn within_bound_again(
     bench: &mut Bench<'_>,
     grid: &mut Grid,
@@ -81,7 +82,9 @@ pub(crate) fn within_bound_again(
     confirm: &mut Confirm<'_>,
 ) -> Result<Choice, Interruption> {
     let same = |cell: &&mut GridCell| (cell.request_bytes, cell.depth) == (late.request_bytes, late.depth);
-    grid.cells.iter_mut().find(same).expect("a choice is a cell of the grid").take(measured);
+    if let Some(cell) = grid.cells.iter_mut().find(same) {
+        cell.take(measured);
+    }
     let found = if is_last { None } else { confirmed_within(bench, grid, bound_ns, confirm)? };
     let at = match found {
         Some(at) => at,
@@ -225,7 +228,8 @@ impl Grid {
 impl GridCell {
     /// Replaces the estimate by a measurement.
     fn take(&mut self, measured: PointMeasurement) {
-        (self.bytes_per_s, self.p99_ns) = (measured.bandwidth_bytes_per_s, measured.latencies.p99_ns);
+        (self.bytes_per_s, self.p99_ns) =
+            (measured.bandwidth_bytes_per_s, measured.latencies.longest_p99_ns());
         self.confirmed = Some(measured);
     }
 }

@@ -16,6 +16,10 @@ use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Finding, ProbeResult, Rate, Recommendation};
 use std::collections::BTreeMap;
 
+/// A buffer of unknown size may have taken all that was written so far. So the rounds together write several times as much:
+/// a buffer of that size fills in the first of them, which shows.
+const UNKNOWN_BUFFER_FACTOR: u64 = 8;
+
 /// Adds the rate of the recommended writes on a fragmented drive, where the probed one had spare space left. `open` opens
 /// such a drive of the same kind, or returns `None` where there is none; it is called only where the rate is missing. The probe is
 /// complete without this: where the measurement fails or is stopped, nothing is added.
@@ -76,16 +80,18 @@ fn history_of_new_drive(
     effort: Effort,
     sector_bytes: u64,
 ) -> WriteHistory {
+    let buffer_bytes = point.writes.as_ref().and_then(|writes| writes.buffer_bytes);
     WriteHistory {
         effort,
         has_bound: false,
         budget: effort.budget(Medium::Drive),
         page_bytes: page_or_usual(page.and_then(Finding::number), sector_bytes),
-        buffer_bytes: point.writes.as_ref().and_then(|writes| writes.buffer_bytes),
+        buffer_bytes,
         stale_bytes: 0,
         mixed_bytes: 0,
         written: BTreeMap::new(),
         steady_since_bytes: 0,
+        rounds_factor: if buffer_bytes.is_some() { 1 } else { UNKNOWN_BUFFER_FACTOR },
     }
 }
 

@@ -8,7 +8,7 @@ use crate::area::Area;
 use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::load::Load;
-use crate::point_measurement::PointMeasurement;
+use crate::point_measurement::{PointMeasurement, is_timed};
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Histogram, Instant, Seed};
 use flashlane_result::{Axis, Figure, Series};
@@ -166,7 +166,7 @@ impl Grid {
             points: self
                 .cells
                 .iter()
-                .filter(|cell| cell.request_bytes == size)
+                .filter(|cell| cell.request_bytes == size && is_timed(cell.bytes_per_s, size))
                 .map(|cell| (f64::from(cell.depth), cell.bytes_per_s / 1e6))
                 .collect(),
             ..Series::default()

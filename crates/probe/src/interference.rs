@@ -26,12 +26,15 @@ pub(crate) fn find(
     let half = area.length_bytes / 2 / page * page;
     let reader = Job::new("reader", Pattern::Random, Mix::READ, page).area(area.offset_bytes, half);
     let writer = Job::new("writer", Pattern::Random, Mix::WRITE, page).area(area.offset_bytes + half, half);
+    let mut is_timed = true;
     let mut rates = |jobs: Vec<Job>| -> Result<Vec<f64>, Interruption> {
         let mut stop = Stop::after(requests);
         stop.time = (!bench.device().profile().simulated).then_some(LONGEST);
         let workload = Workload::new(jobs, stop).seed(Seed(bench.random().bits()));
         let run = bench.run(&workload)?;
         bench.flush_and_pause()?;
+        // Time has a resolution of 1 ns: with less for each request, no rate can be told.
+        is_timed &= run.elapsed.as_ns() >= run.requests;
         let seconds = run.elapsed.as_s_f64().max(1e-9);
         Ok(run.jobs.iter().map(|job| job.latencies().len() as f64 / seconds).collect())
     };
@@ -41,6 +44,9 @@ pub(crate) fn find(
         let (read_alone, write_alone) = (rates(vec![reader.clone()])?[0], rates(vec![writer.clone()])?[0]);
         let together = rates(vec![reader.clone(), writer.clone()])?;
         turns.push([(read_alone, together[0]), (write_alone, together[1])]);
+    }
+    if !is_timed {
+        return Ok(Finding::not_determined("reads or writes are done faster than can be timed"));
     }
     let [reads, writes] = [0, 1].map(|job| Slowdown::new(turns.iter().map(|turn| turn[job]).collect()));
     let evidence = format!(

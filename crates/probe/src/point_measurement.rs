@@ -15,6 +15,15 @@ pub(crate) fn is_stable([lowest, highest]: [f64; 2]) -> bool {
     highest <= STABLE * lowest
 }
 
+/// Most requests a second of a rate: one in a nanosecond, the resolution of time. Faster ones took no time that could be
+/// measured.
+const TIMED_PER_S_MAX: f64 = 1e9;
+
+/// Returns whether requests of this size took a measurable time at this rate.
+pub(crate) fn is_timed(bytes_per_s: f64, request_bytes: u64) -> bool {
+    bytes_per_s <= TIMED_PER_S_MAX * request_bytes as f64
+}
+
 /// Measurement of one point.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PointMeasurement {
@@ -142,6 +151,11 @@ impl From<&Histogram> for Latencies {
 }
 
 impl Latencies {
+    /// The longest 99th percentile of the measurements: a bound on it has to hold for this one.
+    pub(crate) fn longest_p99_ns(&self) -> f64 {
+        self.ranges_ns.map_or(self.p99_ns, |[_, [_, longest]]| longest)
+    }
+
     /// Adds another measurement to the ranges. Where it does not agree with these, returns the latencies of the one with the
     /// longer 99th percentile.
     pub(crate) fn joined(self, other: Self) -> Self {

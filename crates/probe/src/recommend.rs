@@ -10,7 +10,7 @@ use crate::grid::{Grid, GridCell, TestArea};
 use crate::load::Load;
 use crate::mapping::Policy;
 use crate::options::{Effort, Medium};
-use crate::point_measurement::PointMeasurement;
+use crate::point_measurement::{PointMeasurement, is_timed};
 use crate::session::{FILL_BYTES, Session};
 use crate::writes::{self, WriteHistory};
 use flashlane_base::Duration;
@@ -94,8 +94,8 @@ fn read_again(
         }
         None => {
             let reason = advice_text::reason(load, &choice, bound) + &conditions;
-            session
-                .recommend(load.name(), recommendation(session, &choice, bound, measured_area, None, reason));
+            let recommendation = recommendation(session, &choice, bound, measured_area, None, reason);
+            session.recommend(load.name(), recommendation);
         }
     }
     Ok(())
@@ -115,7 +115,8 @@ pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(
     writes::precondition(session.bench(), &mut history)?;
     let (grid, mut choice, flush_share) = choose_sustained_write(session, test_area, &mut history)?;
     let burst = writes::burst(session.bench(), &mut history, &choice.cell)?;
-    let rates = writes::rates(&mut choice.measured, &history, burst, flush_share);
+    let size = choice.cell.request_bytes;
+    let rates = writes::rates(size, &mut choice.measured, &history, burst, flush_share);
     if let Some(recommendation) = report(session, &grid, &choice, measured_area, Some(rates)) {
         session.recommend(Load::RandomWrite.name(), recommendation);
     }
@@ -140,6 +141,7 @@ fn write_history(session: &mut Session<'_, '_>, page_bytes: u64) -> WriteHistory
         mixed_bytes: 0,
         written: BTreeMap::new(),
         steady_since_bytes: 0,
+        rounds_factor: 1,
     }
 }
 
@@ -150,7 +152,7 @@ fn choose_sustained_write(
     test_area: TestArea,
     history: &mut WriteHistory,
 ) -> Result<(Grid, Choice, f64), Interruption> {
-    let (mut grid, mut choice) = choose_write(session, test_area, history)?;
+    let (mut grid, mut choice) = choose_write(session, test_area, history, None)?;
     let bound = bound(session, Load::RandomWrite);
     let mut attempts = 0;
     loop {
@@ -169,13 +171,22 @@ fn choose_sustained_write(
                 return Ok((grid, choice, flush_share));
             }
         }
-        (grid, choice) = choose_write(session, test_area, history)?;
+        let late =
+            keeps_up.then_some(LateChoice { choice: &choice, is_last: attempts + 1 == writes::CHOICES_MAX });
+        (grid, choice) = choose_write(session, test_area, history, late)?;
     }
 }
 
-/// Returns whether a measurement misses a bound on its 99th percentile.
+/// A point whose further measurements miss the bound.
+struct LateChoice<'a> {
+    choice: &'a Choice,
+    /// Whether no further choice follows the next one.
+    is_last: bool,
+}
+
+/// Returns whether one of the measurements of a point misses a bound on its 99th percentile.
 fn is_late(measured: &PointMeasurement, bound: Option<Duration>) -> bool {
-    bound.is_some_and(|bound| measured.latencies.p99_ns > bound.as_ns() as f64)
+    bound.is_some_and(|bound| measured.latencies.longest_p99_ns() > bound.as_ns() as f64)
 }
 
 /// Warns that random writes reach the whole drive, unless it maps by address.
@@ -190,17 +201,25 @@ fn warn_of_random_writes(session: &mut Session<'_, '_>) {
     );
 }
 
-/// Chooses a point of random writes by short measurements of the drive in its present state.
+/// Chooses a point of random writes by short measurements of the drive in its present state, or another one than `late`.
 fn choose_write(
     session: &mut Session<'_, '_>,
     test_area: TestArea,
     history: &mut WriteHistory,
+    late: Option<LateChoice<'_>>,
 ) -> Result<(Grid, Choice), Interruption> {
     let request_bytes = session.settings().request_bytes;
     let mut grid = measure_grid(session, Load::RandomWrite, test_area, request_bytes)?;
     grid.written.iter().for_each(|(&size, &bytes)| history.add(size, bytes));
     let mut confirm = |bench: &mut Bench<'_>, cell: &GridCell| writes::once(bench, history, cell);
-    let choice = choose(session, &mut grid, &mut confirm)?;
+    let choice = match (bound(session, Load::RandomWrite), late) {
+        (Some(bound), Some(LateChoice { choice, is_last })) => {
+            let late = (&choice.cell, choice.measured.clone());
+            let bound_ns = bound.as_ns() as f64;
+            choice::within_bound_again(session.bench(), &mut grid, late, bound_ns, is_last, &mut confirm)?
+        }
+        _ => choose(session, &mut grid, &mut confirm)?,
+    };
     Ok((grid, choice))
 }
 
@@ -239,14 +258,15 @@ fn report(
     writes: Option<Writes>,
 ) -> Option<Recommendation> {
     session.draw(grid.figure());
+    let rate = choice.measured.bandwidth_bytes_per_s;
+    if !is_timed(rate, choice.cell.request_bytes) {
+        session.advise(advice_text::untimed(grid.load, choice, measured_area));
+        return None;
+    }
     let bound = bound(session, grid.load);
     let mut conditions = advice_text::conditions(choice, measured_area, session.drive_state());
     if let Some(writes) = &writes {
-        conditions += &advice_text::of_writes(
-            writes,
-            choice.measured.bandwidth_bytes_per_s,
-            session.settings().capacity_bytes,
-        );
+        conditions += &advice_text::of_writes(writes, rate, session.settings().capacity_bytes);
     }
     match bound_missed(grid.load, choice, bound, measured_area, &conditions) {
         Some(advice) => {
@@ -273,7 +293,7 @@ fn bound_missed(
 }
 
 fn recommendation(
-    session: &Session<'_, '_>,
+    session: &mut Session<'_, '_>,
     choice: &Choice,
     bound: Option<Duration>,
     measured_area: MeasuredArea,
@@ -284,6 +304,7 @@ fn recommendation(
     Recommendation {
         request_bytes: cell.request_bytes,
         queue_depth: cell.depth,
+        queue_depth_max: Some(session.bench().device().profile().depth),
         rate: Rate::from(measured),
         range_bytes_per_s: measured.range_bytes_per_s,
         p99_bound_ns: bound.map(|bound| bound.as_ns() as f64),

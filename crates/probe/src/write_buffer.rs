@@ -76,10 +76,16 @@ fn find_size(
             first.zip(bend(&again, durable)).filter(|(a, b)| (a.pages / b.pages - 1.0).abs() < AGREE);
         if let Some((a, b)) = agreed {
             let bytes = ((a.pages + b.pages) / 2.0).round() as u64 * page;
-            let evidence = format!(
-                "{present}; after {} small writes to distinct pages each takes {:.1} times as long",
-                a.at, a.steeper
-            );
+            let evidence = match a.steeper.is_finite() {
+                true => format!(
+                    "{present}; after {} small writes to distinct pages each takes {:.1} times as long",
+                    a.at, a.steeper
+                ),
+                false => format!(
+                    "{present}; {} small writes to distinct pages are done faster than can be timed, and later ones are not",
+                    a.at
+                ),
+            };
             return Ok((Finding::found(bytes, 0.8, evidence), figure(&curve, a.at)));
         }
         if pages == most_pages {
@@ -149,7 +155,8 @@ fn stall(times: &[f64], durable_us: f64) -> Option<Bend> {
     (times[at - 1] < durable_us && gap > 8.0 * usual).then_some(Bend {
         pages: at as f64,
         at,
-        steeper: gap / usual.max(1e-3),
+        // Without a time between writes, later ones are slower by no factor.
+        steeper: if *usual >= 1e-3 { gap / usual } else { f64::INFINITY },
     })
 }
 

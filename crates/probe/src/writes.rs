@@ -39,7 +39,7 @@ use crate::error::Interruption;
 use crate::grid::GridCell;
 use crate::load::Load;
 use crate::options::{Budget, Effort};
-use crate::point_measurement::{self, Latencies, PointMeasurement};
+use crate::point_measurement::{self, Latencies, PointMeasurement, is_timed};
 use flashlane_base::{Duration, Seed};
 use flashlane_measure::statistics::steady_state::{ROUNDS, ROUNDS_MAX, Window};
 use flashlane_measure::{Run, is_filling_buffer};
@@ -94,6 +94,8 @@ pub(crate) struct WriteHistory {
     pub(crate) written: BTreeMap<u64, u64>,
     /// Bytes that the probe had written and trimmed in total when [`sustained`] last ended.
     pub(crate) steady_since_bytes: u64,
+    /// Bytes that the rounds of [`sustained`] write together, as a multiple of those written since then.
+    pub(crate) rounds_factor: u64,
 }
 
 impl WriteHistory {
@@ -221,7 +223,7 @@ pub(crate) fn sustained(
     let since = bench.changed().stale_bytes(history.page_bytes) - history.steady_since_bytes;
     let bytes = match history.effort {
         Effort::Quick => since.min(history.stale_bytes),
-        _ => since,
+        _ => history.rounds_factor * since,
     };
     let mut requests = match bench.is_real() {
         true => least,
@@ -360,8 +362,9 @@ pub(crate) fn burst(
 /// Combines burst and sustained rates. `flush_share` is the time of a flush after the rounds, as a share of theirs.
 ///
 /// A burst that is hardly faster than the sustained rate is not reported. Then either there is no buffer, or the rounds wrote
-/// to one that was not full: that they may have done so shows in the time to empty it.
+/// to one that was not full: that they may have done so shows in the time to empty it. Nor is a burst that took no time.
 pub(crate) fn rates(
+    request_bytes: u64,
     measured: &mut PointMeasurement,
     history: &WriteHistory,
     burst: Option<Rate>,
@@ -370,6 +373,7 @@ pub(crate) fn rates(
     let least_burst = BURST_GAIN_MIN * measured.bandwidth_bytes_per_s;
     let burst = burst.filter(|burst| burst.bandwidth_bytes_per_s > least_burst);
     let filling_share = filling_share(measured, burst.is_some(), flush_share);
+    let burst = burst.filter(|burst| is_timed(burst.bandwidth_bytes_per_s, request_bytes));
     Writes {
         steady: measured.steady,
         cleaning: measured.cleaning,
@@ -429,10 +433,12 @@ mod tests {
             mixed_bytes: 1 << 30,
             written: BTreeMap::new(),
             steady_since_bytes: 0,
+            rounds_factor: 1,
         };
         let filling = |burst: f64, flush_share: f64| {
             let mut sustained = measured(1.1e9);
-            let writes = rates(&mut sustained, &history, Some(Rate::from(&measured(burst))), flush_share);
+            let burst = Some(Rate::from(&measured(burst)));
+            let writes = rates(16384, &mut sustained, &history, burst, flush_share);
             assert_eq!((sustained.steady, writes.steady), (writes.filling_share.is_none(), sustained.steady));
             let text = advice_text::of_writes(&writes, 1.1e9, 1 << 40);
             assert_eq!(text.contains("flash may sustain only 880.0 MB/s"), !writes.steady, "{text}");
@@ -442,5 +448,11 @@ mod tests {
         assert_eq!(filling(1.15e9, 0.05), None);
         // The buffer was full: writes to an empty one are faster.
         assert_eq!(filling(1.4e9, 0.25), None);
+        let burst = |bandwidth| {
+            let burst = Some(Rate::from(&measured(bandwidth)));
+            rates(16384, &mut measured(1.1e9), &history, burst, 0.25).burst.is_some()
+        };
+        // Eight MiB in the nanosecond that stands for no time.
+        assert_eq!([1.4e9, 8.4e15].map(burst), [true, false]);
     }
 }

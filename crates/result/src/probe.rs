@@ -110,6 +110,9 @@ pub struct Recommendation {
     pub request_bytes: u64,
     /// Requests in flight.
     pub queue_depth: u32,
+    /// Most requests that the drive takes in flight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_depth_max: Option<u32>,
     /// The measurement of this setting; for writes with a full buffer, and steady if five rounds met SNIA's rule.
     #[serde(flatten)]
     pub rate: Rate,

@@ -245,6 +245,41 @@ fn latency_bound_gives_the_fastest_point_within_it() {
     }
 }
 
+/// Nothing in this model limits a write that its buffer takes.
+#[test]
+fn no_rate_is_stated_of_writes_that_take_no_time() {
+    let settings = [("buffer.size", "8MiB"), ("initial.state", "full")];
+    let result = probe(&mut drive("he-4g", &settings), options(Effort::Quick, 0)).unwrap();
+    let point = &result.recommendation["random_write"];
+    let rates = [Some(&point.rate), point.writes.as_ref().unwrap().burst.as_ref()];
+    assert!(rates.into_iter().flatten().all(|rate| rate.iops <= 1e9), "{point:?}");
+    let stated: Vec<&str> = result
+        .advice
+        .iter()
+        .flat_map(|advice| [&advice.text, &advice.evidence])
+        .chain(result.findings.values().map(|finding| &finding.evidence))
+        .map(String::as_str)
+        .collect();
+    let is_long = |word: &str| word.split('.').next().unwrap().len() >= 7;
+    let numbers = stated.iter().flat_map(|text| text.split(' ')).filter(|word| word.parse::<f64>().is_ok());
+    assert_eq!(numbers.filter(|word| is_long(word)).collect::<Vec<_>>(), [""; 0], "{stated:#?}");
+}
+
+/// At depth 32 the reads of zn540-like have a p99 of 423 to 522 µs.
+#[test]
+fn latency_bound_holds_in_all_measurements() {
+    let options = Options {
+        request_bytes: Some(16384),
+        p99: Some(Duration::from_us(500)),
+        ..options(Effort::Quick, 0)
+    };
+    let result = probed("zn540-like", "full", options);
+    for point in ["random_read", "random_write"].map(|load| &result.recommendation[load]) {
+        let [_, longest] = point.rate.p99_range_ns.unwrap_or([point.rate.p99_ns; 2]);
+        assert!(longest <= 5e5, "{point:?}");
+    }
+}
+
 #[test]
 fn default_seed_of_a_line_is_zero() {
     assert_eq!(Workload::parse("random-read").unwrap().seed, Seed(0));

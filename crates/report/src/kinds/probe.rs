@@ -203,6 +203,7 @@ mod tests {
         let point = Recommendation {
             request_bytes: 4096,
             queue_depth: 2,
+            queue_depth_max: None,
             rate: rate(80.8e6),
             range_bytes_per_s: None,
             p99_bound_ns: None,
