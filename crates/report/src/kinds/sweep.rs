@@ -94,7 +94,8 @@ fn table(result: &SweepResult) -> Table {
     columns.extend(with_status.then(|| Column::left("Status", "status")));
     columns.extend(with_comparison.then(|| Column::left("To the best", "standing")));
     columns.extend(measures.iter().map(|measure| Column {
-        is_detail: measure.is_detail,
+        // What the points are compared by is shown on the narrowest terminal.
+        is_detail: measure.is_detail && measure.field != compared_by,
         ..Column::right(measure.title, measure.field)
     }));
 
@@ -187,5 +188,13 @@ mod tests {
         assert!(text(result(), 80).contains("p50"));
         let narrow = text(result(), 36);
         assert!(!narrow.contains("p50") && narrow.contains("Mean"), "{narrow}");
+        // But not what the points are compared by.
+        let mut by_median = result();
+        by_median["comparison"] = json!({
+            "metric": "p50", "title": "median latency", "field": "p50_ns", "larger_is_better": false,
+            "verdict": "several-best",
+        });
+        let narrow = text(by_median, 36);
+        assert!(narrow.contains("p50"), "{narrow}");
     }
 }
