@@ -1,6 +1,6 @@
 //! Runs that end early: the partial result is printed and saved, and one paragraph gives the reason.
 
-use crate::program::{Ended, command, flashlane, refused, text};
+use crate::program::{Ended, command, flashlane, refused, text, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -223,9 +223,7 @@ pub fn interrupt(child: &Child) {
 
 /// Sends this signal once the child has installed its handler.
 pub fn interrupt_by(child: &Child, signal: i32) {
-    while !catches_interrupts(child.id()) {
-        std::thread::yield_now();
-    }
+    wait_until(|| catches_interrupts(child.id()));
     // SAFETY: a signal to a process of our own that has not been waited for.
     unsafe { libc::kill(child.id() as i32, signal) };
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 /// Status and output of a call.
 pub struct Ended {
@@ -51,6 +52,17 @@ pub fn refused(status: i32, arguments: &[&str], parts: &[&str]) -> Ended {
         assert!(!stderr.contains(ugly), "{arguments:?} shows '{ugly}':\n{stderr}");
     }
     ended
+}
+
+/// Gives the processor to the program until something has happened that it brings about.
+pub fn wait_until(mut happened: impl FnMut() -> bool) {
+    while !happened() {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "no device has a clock here, and a loop would slow the program down"
+        )]
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// A path as an argument.

@@ -1,7 +1,7 @@
 //! `sdf bench` on a device in use keeps its lanes and blocks.
 
 use crate::endings::interrupt_by;
-use crate::program::{command, done, json, refused, text};
+use crate::program::{command, done, json, refused, text, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -103,9 +103,7 @@ fn interrupted_bench_removes_its_blocks() {
             })
         };
         let child = bench.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        while fs::read(&path).unwrap() == before {
-            std::thread::yield_now();
-        }
+        wait_until(|| fs::read(&path).unwrap() != before);
         interrupt_by(&child, signal);
         let ended = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&ended.stderr);

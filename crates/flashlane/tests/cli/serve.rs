@@ -108,7 +108,7 @@ fn redis_cli_and_benchmark_run_on_it() {
             "-t",
             "get,set,incr,mset,hset",
             "-n",
-            "2000",
+            "400",
             "-P",
             "16",
             "-r",

@@ -1,7 +1,7 @@
 //! `--sweep`: a command at every point of a grid.
 
 use crate::endings::interrupt;
-use crate::program::{command, done, flashlane, json, refused, text};
+use crate::program::{command, done, flashlane, json, refused, text, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
@@ -295,9 +295,7 @@ fn interrupted_sweep_resumes() {
         let mut files = fs::read_dir(&points).into_iter().flatten().flatten();
         files.any(|entry| entry.path().extension().is_some_and(|extension| extension == "json"))
     };
-    while !is_kept() {
-        std::thread::yield_now();
-    }
+    wait_until(is_kept);
     // SAFETY: a signal to a process of our own that has not been waited for.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     let output = child.wait_with_output().unwrap();

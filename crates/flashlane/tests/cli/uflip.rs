@@ -1,6 +1,6 @@
 //! `flashlane uflip`.
 
-use crate::program::{command, done, flashlane, json, refused, text};
+use crate::program::{command, done, flashlane, json, refused, text, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::process::Stdio;
@@ -73,10 +73,10 @@ fn killed_uflip_of_a_file_resumes() {
     ];
     let steps = || fs::read_to_string(out.join("uflip.journal")).map_or(0, |journal| journal.lines().count());
     let mut child = command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while steps() < 12 {
+    wait_until(|| {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it could be killed");
-        std::thread::yield_now();
-    }
+        steps() >= 12
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     // The last line may be truncated; the first is not a step.
