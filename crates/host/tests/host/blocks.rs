@@ -26,6 +26,19 @@ pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
+/// Unmounts what is mounted here, once nothing uses it: the survey of another test may look at its files, and a detached loop
+/// device keeps its file open until the last program that looks at it is done.
+pub fn unmount(at: &Path) {
+    let umount = || run("umount", &[at.to_str().unwrap()]);
+    let is_done = (0..80).any(|_| {
+        umount().is_ok() || {
+            std::thread::sleep(std::time::Duration::from_millis(25));
+            false
+        }
+    });
+    assert!(is_done, "{:?}", umount());
+}
+
 /// Creates a loop device and returns its path. `losetup --find` reports the one it found as busy where another test took it
 /// meanwhile, and so it is tried again.
 pub fn attach(arguments: &[&str]) -> Result<String, String> {
@@ -159,7 +172,7 @@ fn mounted_block_device_is_refused_with_its_mount_point() {
     drop(reader);
     let forced = OpenOptions::read_write(&drive.device).really(&drive.device).open();
     let forced = forced.map(|device| device.doubts().clone());
-    run("umount", &[at.to_str().unwrap()]).unwrap();
+    unmount(&at);
     assert!(found.contains(&Finding::Mounted { device: drive.name(), at }), "{found:?}");
     // Some kernels refuse any writer to a mounted device.
     match forced {
@@ -307,7 +320,7 @@ fn missing_direct_io_is_refused_unless_allowed() {
             conformance::check(&mut || Box::new(open(&options)));
         }));
     }
-    run("umount", &[at]).unwrap();
+    unmount(Path::new(at));
     assert!(strict.is_some_and(|words| words.contains("without direct I/O")));
     assert!(laws.iter().all(Result::is_ok));
 }
@@ -331,7 +344,7 @@ fn new_file_is_removed_when_the_disk_is_full() {
     };
     let error = create(&path, 3 << 20, take).err().map(|e| e.to_string());
     let left = path.exists();
-    run("umount", &[at]).unwrap();
+    unmount(Path::new(at));
     assert!(refused.is_some_and(|words| words.contains("its file system has 4 MiB left")));
     assert!(!is_there);
     assert!(error.is_some_and(|words| words.contains("cannot fill") && words.contains("No space left")));

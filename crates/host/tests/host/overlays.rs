@@ -1,6 +1,6 @@
 //! Files of overlays and of their layers, which require root to mount. Elsewhere each test prints that it was skipped, and why.
 
-use crate::blocks::{attach, findings, run};
+use crate::blocks::{attach, findings, run, unmount};
 use crate::stacks::{Mounted, Running, presents};
 use flashlane_host::{Finding, OpenError, OpenOptions};
 use std::fs;
@@ -38,16 +38,7 @@ impl Overlay {
 
 impl Drop for Overlay {
     fn drop(&mut self) {
-        // A detached loop device keeps its file open until the last program that looks at it is done.
-        let unmount = || run("umount", &[self.path("merged").to_str().unwrap()]);
-        let pause = || std::thread::sleep(std::time::Duration::from_millis(25));
-        let is_done = (0..80).any(|_| {
-            unmount().is_ok() || {
-                pause();
-                false
-            }
-        });
-        assert!(is_done, "{:?}", unmount());
+        unmount(&self.path("merged"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Records a loop device's known requests through the kernel's tracing. Requires root and no other user of tracing;
 //! elsewhere the test prints that it was skipped, and why.
 
-use crate::blocks::{Loop, run};
+use crate::blocks::{Loop, run, unmount};
 use flashlane_base::Duration;
 use flashlane_host::{Ended, RecordError, Recorded, Recorder, Until};
 use std::ffi::OsString;
@@ -45,7 +45,7 @@ impl Tracefs {
 impl Drop for Tracefs {
     fn drop(&mut self) {
         if let Some(folder) = &self.0 {
-            run("umount", &[folder.path().to_str().unwrap()]).unwrap();
+            unmount(folder.path());
         }
     }
 }

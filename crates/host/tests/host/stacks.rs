@@ -1,7 +1,7 @@
 //! Devices and files that hold data under another name, or through several layers, using loop devices and mounts, which
 //! require root. Elsewhere each test prints that it was skipped, and why.
 
-use crate::blocks::{Loop, attach, findings, run, words};
+use crate::blocks::{Loop, attach, findings, run, unmount, words};
 use crate::files::scratch;
 use flashlane_host::{Consent, Finding, OpenError, OpenOptions, PageCache};
 use std::fs;
@@ -33,7 +33,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        run("umount", &[self.at.to_str().unwrap()]).unwrap();
+        unmount(&self.at);
     }
 }
 
