@@ -25,9 +25,9 @@ fn machine_in_a_folder() -> tempfile::TempDir {
     write("sys/devices/nvme0n1/queue/scheduler", "none\n");
     write("disk image.img", "x");
     let image = root.path().join("disk image.img");
-    write("sys/devices/loop3/dev", "7:3\n");
-    write("sys/devices/loop3/size", "8\n");
-    write("sys/devices/loop3/loop/backing_file", &format!("{}\n", image.display()));
+    write("sys/devices/loop4000/dev", "7:4000\n");
+    write("sys/devices/loop4000/size", "8\n");
+    write("sys/devices/loop4000/loop/backing_file", &format!("{}\n", image.display()));
     write(
         "proc/self/mountinfo",
         "22 1 259:1 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p1 rw\n\
@@ -40,7 +40,7 @@ fn machine_in_a_folder() -> tempfile::TempDir {
         ("259:0", "nvme0n1"),
         ("259:1", "nvme0n1/nvme0n1p1"),
         ("259:2", "nvme0n1/nvme0n1p2"),
-        ("7:3", "loop3"),
+        ("7:4000", "loop4000"),
     ] {
         let link = root.path().join("sys/dev/block").join(number);
         symlink(root.path().join("sys/devices").join(folder), link).unwrap();
@@ -84,7 +84,7 @@ fn file_behind_a_loop_device_is_found_under_any_name() {
     let image = root.path().join("disk image.img");
     let name = root.path().join("another name");
     fs::hard_link(&image, &name).unwrap();
-    let expected = format!("{} is presented as a drive by loop3", image.display());
+    let expected = format!("{} is presented as a drive by loop4000", image.display());
     assert_eq!(words(root.path(), storage_at(&name).unwrap()), [expected]);
     let other = root.path().join("other");
     fs::write(&other, "x").unwrap();
