@@ -15,7 +15,7 @@ mod mounts;
 mod openers;
 mod read;
 
-pub(crate) use mounts::{Mount, mounts};
+pub(crate) use mounts::{Mount, mounts, read_escaped};
 
 use crate::blkid;
 use crate::claim::OtherFiles;

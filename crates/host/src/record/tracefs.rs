@@ -8,7 +8,7 @@ use super::error::RecordError;
 use super::settings::{Settings, read, write};
 use super::traced::Traced;
 use super::undo::Undo;
-use crate::usage::Mount;
+use crate::usage::{Mount, read_escaped};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ impl Tracefs {
     /// Finds the tracing folder of this machine.
     pub(super) fn mounted() -> Result<Self, RecordError> {
         let mounts = Path::new("/proc/self/mountinfo");
-        let mounts = fs::read_to_string(mounts).map_err(|e| RecordError::os(mounts, "read", e))?;
+        let mounts = read_escaped(mounts).map_err(|e| RecordError::os(mounts, "read", e))?;
         Self::find(&mounts)
     }
 

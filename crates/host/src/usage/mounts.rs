@@ -66,7 +66,7 @@ impl Mount {
 
 /// Returns the mounts of this process.
 pub(crate) fn mounts(proc: &Path) -> Vec<Mount> {
-    let text = fs::read_to_string(proc.join("self/mountinfo")).unwrap_or_default();
+    let text = read_escaped(&proc.join("self/mountinfo")).unwrap_or_default();
     text.lines().filter_map(Mount::parse).collect()
 }
 
@@ -80,7 +80,7 @@ pub(super) fn namespaces(proc: &Path) -> Vec<Mount> {
         if !seen.insert(other) {
             continue;
         }
-        let text = fs::read_to_string(proc.join(process).join("mountinfo")).unwrap_or_default();
+        let text = read_escaped(&proc.join(process).join("mountinfo")).unwrap_or_default();
         for mount in text.lines().filter_map(Mount::parse) {
             // Skip copies of known mounts.
             if !all.iter().any(|known| known.number == mount.number && known.source == mount.source) {
@@ -89,6 +89,19 @@ pub(super) fn namespaces(proc: &Path) -> Vec<Mount> {
         }
     }
     all
+}
+
+/// Reads a list of `/proc`, with bytes beyond ASCII written as `\\377` and the like, for [`unescape`]: the kernel leaves them as
+/// they are, and one path that is no UTF-8 must not hide all others.
+pub(crate) fn read_escaped(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    for byte in fs::read(path)? {
+        match byte.is_ascii() {
+            true => text.push(char::from(byte)),
+            false => text.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    Ok(text)
 }
 
 /// Decodes a path: the kernel writes blanks and backslashes as `\040` and the like.
@@ -117,6 +130,19 @@ mod tests {
             assert_eq!(Mount::parse(line), None, "{line}");
         }
         assert_eq!(unescape("a\\0b\\"), PathBuf::from("a\\0b\\"));
+    }
+
+    #[test]
+    fn path_that_is_no_utf8_hides_no_mount() {
+        use std::os::unix::ffi::OsStrExt;
+        let proc = tempfile::tempdir().unwrap();
+        fs::create_dir(proc.path().join("self")).unwrap();
+        let list =
+            b"22 1 0:5 / /a\xff\\040b rw - tmpfs none rw\n23 1 7:0 / /caf\xc3\xa9 rw - ext4 /dev/loop0 rw\n";
+        fs::write(proc.path().join("self/mountinfo"), list).unwrap();
+        let found = mounts(proc.path());
+        let at: Vec<_> = found.iter().map(|mount| mount.at.as_os_str().as_bytes()).collect();
+        assert_eq!(at, [&b"/a\xff b"[..], "/caf\u{e9}".as_bytes()]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use super::lookup::{names, number, number_in, split, storage, storage_at};
 use super::loops;
 use super::machine::{Backing, BlockDevice, Machine, MountUse, Number, SECTOR_BYTES, Storage, SwapUse};
-use super::mounts::{Mount, namespaces, unescape};
+use super::mounts::{Mount, namespaces, read_escaped, unescape};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
@@ -31,7 +31,7 @@ pub(super) fn machine(sys: &Path, proc: &Path) -> Machine {
     }
     machine.mounts = mounts.all.iter().map(|mount| in_use(mount, &machine)).collect();
     machine.mounts.extend(btrfs(sys));
-    let swaps = fs::read_to_string(proc.join("swaps")).unwrap_or_default();
+    let swaps = read_escaped(&proc.join("swaps")).unwrap_or_default();
     let paths = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(unescape);
     machine.swaps = paths
         .filter_map(|path| Some(SwapUse { on: storage_at(&path)?, name: path.display().to_string() }))
