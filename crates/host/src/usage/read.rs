@@ -156,9 +156,19 @@ impl Mounts<'_> {
     fn has_in_layer(&self, overlay: &Mount, path: &Path) -> bool {
         let identity = |path: &Path| rustix::fs::stat(path).ok().map(|stat| (stat.st_dev, stat.st_ino));
         let folders: Vec<_> = path.ancestors().skip(1).collect();
-        let layers = overlay.layers();
-        let layers: Vec<_> = layers.iter().map(|layer| identity(&overlay.here(layer, self.proc)?)).collect();
+        let named = overlay.layers();
+        let layers: Vec<_> = named.iter().map(|layer| identity(&overlay.here(layer, self.proc)?)).collect();
         if folders.iter().filter_map(|folder| identity(folder)).any(|folder| layers.contains(&Some(folder))) {
+            return true;
+        }
+        // A part of a layer that is mounted elsewhere has no folder of that layer above it.
+        let place = self.place(path);
+        let is_below = |layer: &PathBuf| -> Option<bool> {
+            let layer = self.place(&overlay.here(layer, self.proc)?.canonicalize().ok()?)?;
+            let place = place.as_ref()?;
+            Some(place.0 == layer.0 && place.1.starts_with(&layer.1))
+        };
+        if named.iter().any(|layer| is_below(layer) == Some(true)) {
             return true;
         }
         let Some(at) = overlay.here(&overlay.at, self.proc).filter(|_| layers.contains(&None)) else {
@@ -174,6 +184,14 @@ impl Mounts<'_> {
                 && self.is_innermost(overlay, &overlay.at.join(inside))
         };
         folders.iter().filter_map(|folder| path.strip_prefix(folder).ok()).any(shows)
+    }
+
+    /// Returns the file system of a path as this process sees it, and the path within it, whichever part of it is mounted.
+    fn place(&self, path: &Path) -> Option<(Number, PathBuf)> {
+        let covers = |mount: &&Mount| mount.process.is_none() && path.starts_with(&mount.at);
+        // Of mounts at one place the last one is seen.
+        let mount = self.all.iter().filter(covers).max_by_key(|mount| mount.at.as_os_str().len())?;
+        Some((mount.number, mount.root.join(path.strip_prefix(&mount.at).ok()?)))
     }
 
     /// Returns whether a path lies in a mount, and in none below it that the same processes see.

@@ -139,6 +139,24 @@ fn layers_of_a_mounted_overlay_are_in_use() {
 }
 
 #[test]
+fn part_of_a_layer_that_is_mounted_elsewhere_is_in_use() {
+    let Some(overlay) = Overlay::new(false) else { return };
+    fs::create_dir(overlay.path("upper/part")).unwrap();
+    let layer = overlay.path("upper/part/image");
+    fs::write(&layer, vec![0; 47 * 4096]).unwrap();
+    let Some(part) = Mounted::new(&["--bind", overlay.path("upper/part").to_str().unwrap()]) else { return };
+    fs::write(overlay.path("file"), "").unwrap();
+    let file = overlay.path("file");
+    run("mount", &["--bind", layer.to_str().unwrap(), file.to_str().unwrap()]).unwrap();
+    let found = [part.at.join("image"), file.clone()].map(|path| reasons(&path));
+    unmount(&file);
+    for found in found {
+        let is_over = |finding: &Finding| matches!(finding, Finding::Layer { .. });
+        assert!(found.iter().any(is_over), "{found:?}");
+    }
+}
+
+#[test]
 fn file_of_an_overlay_is_claimed_in_its_layer_too() {
     let Some(overlay) = Overlay::new(false) else { return };
     let [merged, layer] = ["merged/image", "upper/image"].map(|name| overlay.path(name));
