@@ -238,23 +238,11 @@ impl GridCell {
 mod tests {
     use super::*;
     use crate::advice_text::reason;
-    use crate::point_measurement::Latencies;
+    use crate::point_measurement::tests::measured;
     use std::collections::BTreeMap;
 
     /// Cells of one size, each with its depth and bytes per second.
     fn grid(cells: &[(u32, f64)]) -> Grid {
-        let measured = |bandwidth_bytes_per_s| PointMeasurement {
-            bandwidth_bytes_per_s,
-            iops: bandwidth_bytes_per_s / 4096.0,
-            latencies: Latencies { p50_ns: 1e5, p99_ns: 2e5, ranges_ns: None },
-            requests: 1000,
-            steady: true,
-            write_amplification: None,
-            cleaning: None,
-            filling: None,
-            range_bytes_per_s: None,
-            workload: String::new(),
-        };
         let cell = |&(depth, bytes_per_s): &(u32, f64)| GridCell {
             request_bytes: 4096,
             depth,

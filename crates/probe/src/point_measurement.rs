@@ -194,8 +194,24 @@ pub(crate) fn is_cleaning(counters: &Counters) -> Option<bool> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A steady point with this rate.
+    pub(crate) fn measured(bandwidth_bytes_per_s: f64) -> PointMeasurement {
+        PointMeasurement {
+            bandwidth_bytes_per_s,
+            iops: bandwidth_bytes_per_s / 4096.0,
+            latencies: Latencies { p50_ns: 1e5, p99_ns: 2e5, ranges_ns: None },
+            requests: 1000,
+            steady: true,
+            write_amplification: None,
+            cleaning: None,
+            filling: None,
+            range_bytes_per_s: None,
+            workload: String::new(),
+        }
+    }
 
     #[test]
     fn latencies_that_differ_are_those_of_the_slowest_measurement() {
@@ -224,18 +240,6 @@ mod tests {
 
     #[test]
     fn stated_rate_is_the_middle_of_measurements_that_agree() {
-        let measured = |bandwidth_bytes_per_s| PointMeasurement {
-            bandwidth_bytes_per_s,
-            iops: bandwidth_bytes_per_s / 4096.0,
-            latencies: Latencies { p50_ns: 1e5, p99_ns: 2e5, ranges_ns: None },
-            requests: 1000,
-            steady: true,
-            write_amplification: None,
-            cleaning: None,
-            filling: None,
-            range_bytes_per_s: None,
-            workload: String::new(),
-        };
         let stated = |again: &[PointMeasurement]| {
             let repeated = measured(100e6).repeated(again);
             (Rate::from(&repeated).bandwidth_bytes_per_s, repeated.range_bytes_per_s)

@@ -405,21 +405,7 @@ mod tests {
     use super::*;
     use crate::advice_text;
     use crate::options::Medium;
-
-    fn measured(bandwidth_bytes_per_s: f64) -> PointMeasurement {
-        PointMeasurement {
-            bandwidth_bytes_per_s,
-            iops: bandwidth_bytes_per_s / 16384.0,
-            latencies: Latencies { p50_ns: 3e4, p99_ns: 4e4, ranges_ns: None },
-            requests: 10_000,
-            steady: true,
-            write_amplification: None,
-            cleaning: None,
-            filling: None,
-            range_bytes_per_s: None,
-            workload: String::new(),
-        }
-    }
+    use crate::point_measurement::tests::measured;
 
     #[test]
     fn rounds_as_fast_as_a_burst_may_have_filled_the_buffer() {
