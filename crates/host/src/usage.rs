@@ -25,6 +25,7 @@ use crate::target::{self, Target};
 use graph::Whole;
 use machine::{Backing, Machine, Number, Storage};
 use openers::Openers;
+use read::Mounts;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -38,7 +39,8 @@ use std::time::Duration;
 /// The operating system's error where the target cannot be opened for reading.
 pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
-    let machine = read::machine(sys, proc);
+    let mounts = Mounts::of_all(proc);
+    let machine = read::machine(sys, &mounts);
     let own = own_file(target, &machine, proc);
     let identities = match &own {
         Some(file) => file.storage.clone(),
@@ -46,11 +48,11 @@ pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     };
     let mut findings = uses(&machine, &identities, sys);
     let below = graph::files_below(&machine, &identities);
-    findings.extend(hidden_use(target, &below, proc));
+    findings.extend(hidden_use(target, &below, &mounts));
     let files = [own.into_iter().collect(), below].concat();
-    findings.extend(in_layers(&files, proc));
+    findings.extend(in_layers(&files, &mounts));
     let used = graph::storage_below(&machine, &identities);
-    findings.extend(open_elsewhere(&Openers::new(proc, used, files)));
+    findings.extend(open_elsewhere(&Openers::new(&mounts, used, files)));
     let content = content(target)?;
     let is_own = |finding: &Finding| matches!(finding, Finding::Signature(signature) if signature.is_own());
     let shows_own = content.iter().any(is_own);
@@ -83,11 +85,10 @@ fn signatures(file: &File, length_bytes: u64) -> io::Result<Vec<Signature>> {
 
 /// Returns whether the target, or a file below it, is on a FUSE file system, which may show a file that is in use by another
 /// name. One on a block device of its own (`fuseblk`) shows no file of another file system.
-fn hidden_use(target: &Target, below: &[Backing], proc: &Path) -> Option<Finding> {
+fn hidden_use(target: &Target, below: &[Backing], mounts: &Mounts<'_>) -> Option<Finding> {
     const FUSE: i64 = 0x6573_5546;
-    let mounts = mounts::namespaces(proc);
     let type_of = |number| {
-        let mount = mounts.iter().find(|mount| mount.number == number)?;
+        let mount = mounts.all.iter().find(|mount| mount.number == number)?;
         mount.file_system.starts_with("fuse").then(|| mount.file_system.clone())
     };
     let is_on_fuse = !target.block && target.file_system_magic().ok() == Some(FUSE);
@@ -175,7 +176,7 @@ fn own_file(target: &Target, machine: &Machine, proc: &Path) -> Option<Backing> 
     }
     let (file_system, inode, _) = target.identity;
     let file_system = lookup::split(file_system);
-    let layers = read::Mounts { all: mounts(proc), proc }.layers_of(&target.real, file_system);
+    let layers = Mounts { all: mounts(proc), proc }.layers_of(&target.real, file_system);
     let length_bytes = target.real.metadata().map_or(0, |metadata| metadata.len());
     let own = Storage::File(machine::FileId { file_system, inode });
     let mut file = Backing {
@@ -195,11 +196,11 @@ pub(crate) fn other_files(target: &Target) -> OtherFiles {
     let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
     if !target.block {
         let file_system = lookup::split(target.identity.0);
-        let layers = read::Mounts { all: mounts(proc), proc }.layers_of(&target.real, file_system);
+        let layers = Mounts { all: mounts(proc), proc }.layers_of(&target.real, file_system);
         return OtherFiles { same: opened(layers.files), below: Vec::new() };
     }
-    let machine = read::machine(sys, proc);
-    let mounts = read::Mounts { all: mounts::namespaces(proc), proc };
+    let mounts = Mounts::of_all(proc);
+    let machine = read::machine(sys, &mounts);
     let below = graph::files_below(&machine, &[Storage::Block(lookup::split(target.identity.2))]);
     let files = below.iter().flat_map(|file| {
         let path = Path::new(&file.name);
@@ -222,8 +223,7 @@ fn opened(files: impl IntoIterator<Item = (Storage, PathBuf)>) -> Vec<File> {
 }
 
 /// Returns the overlays of whose layers these files are part.
-fn in_layers(files: &[Backing], proc: &Path) -> Vec<Finding> {
-    let mounts = read::Mounts { all: mounts::namespaces(proc), proc };
+fn in_layers(files: &[Backing], mounts: &Mounts<'_>) -> Vec<Finding> {
     let findings = files.iter().flat_map(|file| {
         let path = Path::new(&file.name);
         let leads_to_it = lookup::storage_at(path).is_some_and(|on| file.storage.contains(&on));

@@ -9,7 +9,6 @@
 
 use super::lookup::{names, storage};
 use super::machine::{Backing, FileId, Number, Storage};
-use super::mounts::namespaces;
 use super::read::Mounts;
 use rustix::fs::Stat;
 use std::collections::BTreeSet;
@@ -25,7 +24,7 @@ pub(super) struct Opener {
 
 /// Looks for the processes that use a target.
 pub(super) struct Openers<'a> {
-    mounts: Mounts<'a>,
+    mounts: &'a Mounts<'a>,
     /// The identities of the target, and what lies below it.
     target: Vec<Storage>,
     /// The files among them, which programs may have open through an overlay.
@@ -41,8 +40,8 @@ struct Used {
 }
 
 impl<'a> Openers<'a> {
-    pub(super) fn new(proc: &'a Path, target: Vec<Storage>, files: Vec<Backing>) -> Self {
-        Self { mounts: Mounts { all: namespaces(proc), proc }, target, files }
+    pub(super) fn new(mounts: &'a Mounts<'a>, target: Vec<Storage>, files: Vec<Backing>) -> Self {
+        Self { mounts, target, files }
     }
 
     /// Returns the processes that use the target now.
@@ -175,7 +174,7 @@ mod tests {
     }
 
     fn openers_of(proc: &Path, file: &Path) -> Vec<Opener> {
-        Openers::new(proc, vec![storage_at(file).unwrap()], Vec::new()).find()
+        Openers::new(&Mounts::of_all(proc), vec![storage_at(file).unwrap()], Vec::new()).find()
     }
 
     /// A file of an overlay of which not all identities are known.
@@ -254,7 +253,7 @@ mod tests {
             let all = vec![target, storage_at(&path(name)).unwrap()];
             let length_bytes = fs::metadata(path(name)).unwrap().len();
             let files = vec![in_overlay(&all, length_bytes, false)];
-            !Openers::new(proc.path(), all, files).find().is_empty()
+            !Openers::new(&Mounts::of_all(proc.path()), all, files).find().is_empty()
         };
         mount(&format!("lowerdir=/none,upperdir={}", path("upper").display()));
         opens("merged/file");
@@ -269,7 +268,8 @@ mod tests {
         opens("upper/file");
         for (length_bytes, is_partly_known) in [(12, true), (12, false), (13, true)] {
             let files = vec![in_overlay(&target(), length_bytes, is_partly_known)];
-            let openers = Openers::new(proc.path(), target(), files);
+            let mounts = Mounts::of_all(proc.path());
+            let openers = Openers::new(&mounts, target(), files);
             assert_eq!(openers.find().len(), usize::from(length_bytes == 12 && is_partly_known));
         }
     }

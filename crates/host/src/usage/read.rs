@@ -12,14 +12,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Returns the machine as `sys` and `proc` (`/sys` and `/proc`) describe it now.
-pub(super) fn machine(sys: &Path, proc: &Path) -> Machine {
+/// Returns the machine as `sys` (`/sys`) and the folder of processes with these mounts describe it now.
+pub(super) fn machine(sys: &Path, mounts: &Mounts<'_>) -> Machine {
     let mut machine = Machine::default();
-    let mounts = Mounts { all: namespaces(proc), proc };
     for entry in names(&sys.join("dev/block")) {
         let Some(number) = number(&entry) else { continue };
         let Ok(folder) = fs::canonicalize(sys.join("dev/block").join(&entry)) else { continue };
-        machine.devices.insert(number, device(&folder, number, &mounts));
+        machine.devices.insert(number, device(&folder, number, mounts));
     }
     let identities = |device: &BlockDevice| match &device.backing {
         Some(backing) => machine.possible_identities(backing),
@@ -31,7 +30,7 @@ pub(super) fn machine(sys: &Path, proc: &Path) -> Machine {
     }
     machine.mounts = mounts.all.iter().map(|mount| in_use(mount, &machine)).collect();
     machine.mounts.extend(btrfs(sys));
-    let swaps = read_escaped(&proc.join("swaps")).unwrap_or_default();
+    let swaps = read_escaped(&mounts.proc.join("swaps")).unwrap_or_default();
     let paths = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(unescape);
     machine.swaps = paths
         .filter_map(|path| Some(SwapUse { on: storage_at(&path)?, name: path.display().to_string() }))
@@ -103,7 +102,12 @@ pub(super) struct Layers {
     pub is_incomplete: bool,
 }
 
-impl Mounts<'_> {
+impl<'a> Mounts<'a> {
+    /// The mounts of all namespaces, as `proc` (`/proc`) shows them now.
+    pub(super) fn of_all(proc: &'a Path) -> Self {
+        Self { all: namespaces(proc), proc }
+    }
+
     /// Returns the file at `path` in the layers of its file system; nothing unless that is an overlay.
     pub(super) fn layers_of(&self, path: &Path, file_system: Number) -> Layers {
         let mut layers = Layers::default();
@@ -144,31 +148,33 @@ impl Mounts<'_> {
     /// Returns the mount points of the overlays of which the file at `path` is in a layer.
     pub(super) fn overlays_over(&self, path: &Path) -> Vec<PathBuf> {
         let Ok(path) = path.canonicalize() else { return Vec::new() };
+        let file = LayerFile {
+            folders: path.ancestors().skip(1).filter_map(identity).collect(),
+            place: self.place(&path),
+            path,
+        };
         let mut seen = BTreeSet::new();
         let overlays = self.all.iter().filter(|mount| mount.file_system == "overlay");
         let over =
-            overlays.filter(|overlay| self.has_in_layer(overlay, &path) && seen.insert(overlay.number));
+            overlays.filter(|overlay| self.has_in_layer(overlay, &file) && seen.insert(overlay.number));
         over.map(Mount::shown_at).collect()
     }
 
     /// Returns whether a file is in a layer of an overlay. Where layers are unknown, it counts as in one of them if the overlay
     /// has a file of its length by the end of its path.
-    fn has_in_layer(&self, overlay: &Mount, path: &Path) -> bool {
-        let identity = |path: &Path| rustix::fs::stat(path).ok().map(|stat| (stat.st_dev, stat.st_ino));
-        let folders: Vec<_> = path.ancestors().skip(1).collect();
+    fn has_in_layer(&self, overlay: &Mount, file: &LayerFile) -> bool {
         let named = overlay.layers();
-        let layers: Vec<_> = named.iter().map(|layer| identity(&overlay.here(layer, self.proc)?)).collect();
-        if folders.iter().filter_map(|folder| identity(folder)).any(|folder| layers.contains(&Some(folder))) {
+        let here: Vec<_> = named.iter().map(|layer| overlay.here(layer, self.proc)).collect();
+        let layers: Vec<_> = here.iter().map(|layer| identity(layer.as_ref()?)).collect();
+        if file.folders.iter().any(|&folder| layers.contains(&Some(folder))) {
             return true;
         }
         // A part of a layer that is mounted elsewhere has no folder of that layer above it.
-        let place = self.place(path);
-        let is_below = |layer: &PathBuf| -> Option<bool> {
-            let layer = self.place(&overlay.here(layer, self.proc)?.canonicalize().ok()?)?;
-            let place = place.as_ref()?;
-            Some(place.0 == layer.0 && place.1.starts_with(&layer.1))
+        let holds = |(file_system, inside): &(Number, PathBuf)| {
+            file.place.as_ref().is_some_and(|place| place.0 == *file_system && place.1.starts_with(inside))
         };
-        if named.iter().any(|layer| is_below(layer) == Some(true)) {
+        let place = |layer: &PathBuf| self.place(&layer.canonicalize().ok()?);
+        if here.iter().flatten().filter_map(place).any(|layer| holds(&layer)) {
             return true;
         }
         let Some(at) = overlay.here(&overlay.at, self.proc).filter(|_| layers.contains(&None)) else {
@@ -176,6 +182,7 @@ impl Mounts<'_> {
         };
         let length_bytes =
             |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|data| data.len());
+        let path = file.path.as_path();
         let shows = |inside: &Path| {
             let shown = at.join(inside);
             let is_shown = length_bytes(&shown).is_some_and(|length| Some(length) == length_bytes(path));
@@ -183,7 +190,7 @@ impl Mounts<'_> {
                 && identity(&shown) != identity(path)
                 && self.is_innermost(overlay, &overlay.at.join(inside))
         };
-        folders.iter().filter_map(|folder| path.strip_prefix(folder).ok()).any(shows)
+        path.ancestors().skip(1).filter_map(|folder| path.strip_prefix(folder).ok()).any(shows)
     }
 
     /// Returns the file system of a path as this process sees it, and the path within it, whichever part of it is mounted.
@@ -200,6 +207,22 @@ impl Mounts<'_> {
         let innermost = self.all.iter().filter(covers).map(|other| other.at.as_os_str().len()).max();
         path.starts_with(&mount.at) && innermost == Some(mount.at.as_os_str().len())
     }
+}
+
+/// A file that may be in a layer of an overlay, looked up once for all overlays.
+struct LayerFile {
+    path: PathBuf,
+    /// The folders above it.
+    folders: Vec<Identity>,
+    /// Its file system, and its path within it.
+    place: Option<(Number, PathBuf)>,
+}
+
+/// Device and inode.
+type Identity = (u64, u64);
+
+fn identity(path: &Path) -> Option<Identity> {
+    rustix::fs::stat(path).ok().map(|stat| (stat.st_dev, stat.st_ino))
 }
 
 /// Returns the devices that hold a mounted file system.

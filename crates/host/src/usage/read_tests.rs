@@ -49,7 +49,8 @@ fn machine_in_a_folder() -> tempfile::TempDir {
 }
 
 fn words(root: &Path, target: Storage) -> Vec<String> {
-    let machine = machine(&root.join("sys"), &root.join("proc"));
+    let proc = root.join("proc");
+    let machine = machine(&root.join("sys"), &Mounts::of_all(&proc));
     graph::uses(&machine, &[target]).iter().map(ToString::to_string).collect()
 }
 
