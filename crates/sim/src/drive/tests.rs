@@ -22,6 +22,10 @@ pub(super) fn config(name: &str, overrides: &[(&str, &str)]) -> DriveConfig {
     load(name, &overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
+fn counter(drive: &Drive, name: &str) -> u64 {
+    drive.counters().get(name).unwrap_or_else(|| panic!("no counter {name}"))
+}
+
 /// A small drive with every mechanism that can be on at once, paced so.
 fn everything(pacing: &str) -> DriveConfig {
     config(

@@ -54,10 +54,6 @@ fn load(drive: &mut Drive, count: u64, pause: Duration) -> (Vec<Duration>, u64) 
     (reads, failed)
 }
 
-fn counter(drive: &Drive, name: &str) -> u64 {
-    drive.counters().get(name).unwrap_or_else(|| panic!("no counter {name}"))
-}
-
 /// The latency that a hundredth of the reads exceed.
 fn p99(mut latencies: Vec<Duration>) -> Duration {
     latencies.sort_unstable();

@@ -52,10 +52,6 @@ fn mean(latencies: &[Duration]) -> f64 {
     total.as_us_f64() / latencies.len() as f64
 }
 
-fn counter(drive: &Drive, name: &str) -> u64 {
-    drive.counters().get(name).unwrap_or_else(|| panic!("no counter {name}"))
-}
-
 #[test]
 fn copies_shorten_reads_and_writes() {
     let measured = |policy| {

@@ -4,6 +4,10 @@ use super::*;
 
 /// A drive of eight planes on eight dies, of 64 MiB each, whose pages program in 600 us, and in 100 in the cache.
 fn drive(settings: &[(&str, &str)]) -> Drive {
+    Drive::new(&small(settings), Seed(1))
+}
+
+fn small(settings: &[(&str, &str)]) -> DriveConfig {
     let mut all = vec![
         ("flash.dies", "1"),
         ("flash.planes", "1"),
@@ -26,7 +30,7 @@ fn drive(settings: &[(&str, &str)]) -> Drive {
         ("slc.program", "100us"),
     ];
     all.extend(settings);
-    Drive::new(&config("nvme-tlc", &all), Seed(1))
+    config("nvme-tlc", &all)
 }
 
 const CHUNK: u64 = 1 << 20;
@@ -54,10 +58,6 @@ fn wait(drive: &mut Drive, time: Duration) {
     }
 }
 
-fn counter(drive: &Drive, name: &str) -> u64 {
-    drive.counters().get(name).unwrap_or_else(|| panic!("no counter {name}"))
-}
-
 /// The rate of eight planes that program a page of 16 KiB in so many microseconds, in MB/s.
 fn of_planes(us: f64) -> f64 {
     8.0 * 16384.0 / us
@@ -66,6 +66,14 @@ fn of_planes(us: f64) -> f64 {
 fn assert_within(measured: f64, expected: f64, share: f64, what: &str) {
     let off = measured / expected - 1.0;
     assert!(off.abs() < share, "{what}: {measured:.0} MB/s, expected {expected:.0}");
+}
+
+#[test]
+fn drive_with_an_slc_cache_conforms() {
+    for fold in ["idle", "at-once"] {
+        let config = small(&[("slc.size", "1MiB"), ("slc.free_blocks", "50%"), ("slc.fold", fold)]);
+        conformance::check(&mut || Box::new(Drive::new(&config, Seed(1))));
+    }
 }
 
 #[test]
