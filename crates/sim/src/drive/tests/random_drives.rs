@@ -61,7 +61,7 @@ fn every_drive_that_rebuilds_keeps_the_laws() {
 #[test]
 fn every_drive_with_an_slc_cache_keeps_the_laws() {
     let accepted = (0..DRIVES).filter(|&seed| holds(seed, &cached(seed))).count() as u64;
-    assert!(accepted > DRIVES / 10, "only {accepted} of {DRIVES} profiles were drives");
+    assert!(accepted > DRIVES / 4, "only {accepted} of {DRIVES} profiles were drives");
 }
 
 /// What gives a random drive an SLC cache, half of them with paced GC.
@@ -69,7 +69,7 @@ fn cached(seed: u64) -> Vec<(String, String)> {
     let mut random = Seed(seed).derive("slc").source();
     let mut all = if random.chance(0.5) { paced(seed) } else { Vec::new() };
     let fold = pick(&mut random, &["idle", "at-once", "when-needed"]);
-    let kept = if fold == "when-needed" { "0" } else { pick(&mut random, &["0", "64KiB", "1MiB"]) };
+    let kept = if fold == "when-needed" { "0B" } else { pick(&mut random, &["0B", "64KiB", "1MiB"]) };
     let settings = [
         ("mapping.translation", "page"),
         ("cleaning.defer", "no"),

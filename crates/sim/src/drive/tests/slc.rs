@@ -152,7 +152,7 @@ fn cache_is_refused_beside_what_it_cannot_work_with() {
             .collect();
         load("nvme-tlc", &all).expect_err("it is refused").field.expect("a field is named")
     };
-    assert_eq!(refused(&[("slc.size", "0")]), "slc.size");
+    assert_eq!(refused(&[("slc.size", "0B")]), "slc.size");
     assert_eq!(refused(&[("slc.size", "2TB")]), "slc.size");
     // More than is free beside the data.
     assert_eq!(refused(&[("slc.size", "100GB")]), "slc.size");
