@@ -6,6 +6,7 @@
 //! options and tests inside, and one line in the family's `REGISTRY`. A program adds its own policies to [`Policies`].
 
 pub mod allocation;
+pub mod arbitration;
 pub mod buffer;
 pub mod cleaning;
 pub mod mapping;

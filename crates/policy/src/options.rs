@@ -1,6 +1,6 @@
 //! Options of a policy, from a profile's `options` table.
 
-use flashlane_base::units::parse_share;
+use flashlane_base::units::{parse_bytes, parse_share};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -15,6 +15,18 @@ impl FromStr for Share {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         parse_share(text).map(Self).map_err(drop)
+    }
+}
+
+/// A size as the value of an option: `64KiB`.
+#[derive(Clone, Copy)]
+pub(crate) struct Bytes(pub u64);
+
+impl FromStr for Bytes {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        parse_bytes(text).map(Self).map_err(drop)
     }
 }
 
@@ -116,6 +128,12 @@ impl Options {
     ) -> Result<T, OptionError> {
         let found = self.find(name, &allowed, valid)?;
         found.ok_or_else(|| OptionError::Missing { name, allowed: allowed.to_string() })
+    }
+
+    /// Returns the text of `name`, where it is set, for values of a form of their own.
+    pub(crate) fn text(&self, name: &'static str) -> Option<&str> {
+        self.taken.borrow_mut().insert(name);
+        self.values.get(name).map(String::as_str)
     }
 
     fn find<T: FromStr + Copy>(

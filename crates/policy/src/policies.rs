@@ -1,7 +1,9 @@
 //! All families together.
 
 use crate::registry::Family;
-use crate::{allocation, buffer, cleaning, mapping, pacing, readahead, replication, scheduling, wear};
+use crate::{
+    allocation, arbitration, buffer, cleaning, mapping, pacing, readahead, replication, scheduling, wear,
+};
 
 /// The policies that a profile can choose by name: the built-in ones, and those that a program adds to a family.
 ///
@@ -30,6 +32,8 @@ use crate::{allocation, buffer, cleaning, mapping, pacing, readahead, replicatio
 pub struct Policies {
     /// Which plane a stripe position lies on.
     pub allocation: Family<allocation::Build>,
+    /// From which submission queue a drive takes its next command.
+    pub arbitration: Family<arbitration::Build>,
     /// Which buffered pages go to flash next.
     pub buffer: Family<buffer::Build>,
     /// Which block to empty and erase next.
@@ -52,6 +56,7 @@ impl Default for Policies {
     fn default() -> Self {
         Self {
             allocation: allocation::FAMILY,
+            arbitration: arbitration::FAMILY,
             buffer: buffer::FAMILY,
             cleaning: cleaning::FAMILY,
             mapping: mapping::FAMILY,
