@@ -44,6 +44,7 @@ impl MemoryDisk {
             write_unit_bytes: sector_bytes,
             erase_unit_bytes: 0,
             depth: 64,
+            queues: 1,
             simulated: true,
             read_only: false,
             over_provisioning: None,

@@ -51,6 +51,7 @@ impl MemoryLanes {
             write_unit_bytes: unit_bytes,
             erase_unit_bytes: unit_bytes,
             depth: 64,
+            queues: 1,
             simulated: true,
             read_only: false,
             over_provisioning: None,

@@ -23,6 +23,7 @@ impl NullDevice {
             write_unit_bytes: 512,
             erase_unit_bytes: 0,
             depth: 1 << 16,
+            queues: 1,
             simulated: true,
             read_only: false,
             over_provisioning: None,

@@ -3,7 +3,7 @@
 //! [`Profile`] is what any device reports of itself. The *profile of a drive* in specs and in `profiles/` is another thing: the
 //! file of settings from which a simulated drive is built (`flashlane_sim::profile`, `DriveConfig`).
 
-use crate::request::{Request, SubmitError};
+use crate::request::{QueueId, Request, SubmitError};
 use flashlane_base::Operation;
 
 /// Properties of a device, fixed for its lifetime.
@@ -21,8 +21,10 @@ pub struct Profile {
     pub write_unit_bytes: u64,
     /// Erases cover whole units of this; 0 where the device has no erase.
     pub erase_unit_bytes: u64,
-    /// Maximum number of requests in flight.
+    /// Maximum number of requests in flight, over all queues.
     pub depth: u32,
+    /// Submission queues, from which the device takes commands by its rule; most devices have one.
+    pub queues: u32,
     /// Whether time is virtual, so that waiting costs nothing.
     pub simulated: bool,
     /// Whether writes, trims and erases are refused.
@@ -59,7 +61,7 @@ impl Profile {
     #[inline]
     pub fn check(&self, request: &Request) -> Result<(), SubmitError> {
         let unit = match request.operation {
-            Operation::Flush => return Ok(()),
+            Operation::Flush => return self.check_queue(request.queue),
             Operation::Read | Operation::Trim => self.read_unit_bytes,
             Operation::Write => self.write_unit_bytes,
             Operation::Erase if self.erase_unit_bytes == 0 => {
@@ -70,6 +72,7 @@ impl Profile {
         if self.read_only && request.operation != Operation::Read {
             return Err(SubmitError::ReadOnly { operation: request.operation });
         }
+        self.check_queue(request.queue)?;
         if request.lane.0 >= self.lanes {
             return Err(SubmitError::NoSuchLane { lane: request.lane, lanes: self.lanes });
         }
@@ -95,5 +98,13 @@ impl Profile {
             });
         }
         Ok(())
+    }
+
+    #[inline]
+    fn check_queue(&self, queue: QueueId) -> Result<(), SubmitError> {
+        match u32::from(queue.0) < self.queues {
+            true => Ok(()),
+            false => Err(SubmitError::NoSuchQueue { queue, queues: self.queues }),
+        }
     }
 }

@@ -13,6 +13,10 @@ pub struct RequestId(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane(pub u32);
 
+/// A submission queue of the host, from which a device takes commands. Devices with one queue have queue 0 only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueId(pub u16);
+
 /// A request to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -22,6 +26,8 @@ pub struct Request {
     pub operation: Operation,
     /// Lane of the range.
     pub lane: Lane,
+    /// Submission queue in which it waits.
+    pub queue: QueueId,
     /// First byte of the range on its lane.
     pub offset_bytes: u64,
     /// Length of the range.
@@ -149,6 +155,14 @@ pub enum SubmitError {
         /// Number of lanes of the device.
         lanes: u32,
     },
+    /// The device has no such submission queue.
+    #[error("queue {} does not exist: the device has {}", .queue.0, queue_numbers(*queues))]
+    NoSuchQueue {
+        /// Queue of the request.
+        queue: QueueId,
+        /// Number of queues of the device.
+        queues: u32,
+    },
     /// The device does not support the operation.
     #[error("the device has no {operation}")]
     Unsupported {
@@ -197,6 +211,14 @@ pub enum SubmitError {
     DeviceLost,
 }
 
+/// The numbers of a device's queues in words.
+fn queue_numbers(queues: u32) -> String {
+    match queues {
+        1 => "queue 0 only".into(),
+        _ => format!("queues 0 to {}", queues - 1),
+    }
+}
+
 impl Request {
     /// Returns the error that refuses this request by `rule`.
     pub fn refused_by(&self, rule: Rule) -> SubmitError {
@@ -205,7 +227,15 @@ impl Request {
     }
 
     fn new(id: u64, operation: Operation, offset_bytes: u64, length_bytes: u64) -> Self {
-        Self { id: RequestId(id), operation, lane: Lane(0), offset_bytes, length_bytes, durable: false }
+        Self {
+            id: RequestId(id),
+            operation,
+            lane: Lane(0),
+            queue: QueueId(0),
+            offset_bytes,
+            length_bytes,
+            durable: false,
+        }
     }
 
     /// A read on lane 0.
@@ -236,6 +266,11 @@ impl Request {
     /// Returns the request on another lane.
     pub fn on(self, lane: Lane) -> Self {
         Self { lane, ..self }
+    }
+
+    /// Returns the request in another submission queue.
+    pub fn in_queue(self, queue: QueueId) -> Self {
+        Self { queue, ..self }
     }
 
     /// Returns the write as a durable one, which completes only when its bytes are on flash.

@@ -256,6 +256,7 @@ mod tests {
             write_unit_bytes: 256,
             erase_unit_bytes: 1024,
             depth: 8,
+            queues: 1,
             simulated: true,
             read_only: false,
             over_provisioning: None,

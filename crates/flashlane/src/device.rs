@@ -145,6 +145,7 @@ fn file_profile(length_bytes: u64) -> Profile {
         write_unit_bytes: 512,
         erase_unit_bytes: 0,
         depth: DEPTH_MAX,
+        queues: 1,
         simulated: false,
         read_only: false,
         over_provisioning: None,

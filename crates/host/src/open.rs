@@ -155,6 +155,7 @@ impl OpenOptions {
             write_unit_bytes: unit_bytes,
             erase_unit_bytes: 0,
             depth: self.depth,
+            queues: 1,
             simulated: false,
             read_only: !self.writes(),
             over_provisioning: None,

@@ -10,7 +10,7 @@
 
 use crate::Interruption;
 use flashlane_base::{Duration, Instant};
-use flashlane_device::{Completion, Device, Lane, Request, RequestId, SubmitError};
+use flashlane_device::{Completion, Device, Lane, QueueId, Request, RequestId, SubmitError};
 use flashlane_workload::Access;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -22,6 +22,8 @@ pub struct Task {
     pub access: Access,
     /// Writes only: complete when the data is on flash.
     pub durable: bool,
+    /// The submission queue in which it waits.
+    pub queue: QueueId,
     /// When its latency begins; `Instant::FAR` for the time of issue.
     pub due: Instant,
 }
@@ -29,7 +31,7 @@ pub struct Task {
 impl From<Access> for Task {
     #[inline]
     fn from(access: Access) -> Self {
-        Self { access, durable: false, due: Instant::FAR }
+        Self { access, durable: false, queue: QueueId(0), due: Instant::FAR }
     }
 }
 
@@ -255,11 +257,12 @@ impl<'a, C: Client> Engine<'a, C> {
     /// Hands the request of `slot` to the device.
     #[inline]
     fn submit(&mut self, slot: u32) -> Submitted {
-        let Task { access, durable, .. } = self.tasks[slot as usize];
+        let Task { access, durable, queue, .. } = self.tasks[slot as usize];
         let request = Request {
             id: RequestId(u64::from(slot)),
             operation: access.operation,
             lane: Lane(0),
+            queue,
             offset_bytes: access.offset_bytes,
             length_bytes: access.length_bytes,
             durable,

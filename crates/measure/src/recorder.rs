@@ -163,7 +163,8 @@ impl<'a> Recorder<'a> {
     fn next_special(&mut self, slot: u32, device: &dyn Device) -> Option<Task> {
         let job = self.slots[slot as usize].job;
         if self.terms[job as usize].takes_flush() {
-            return Some(Access { operation: Operation::Flush, offset_bytes: 0, length_bytes: 0 }.into());
+            let flush = Access { operation: Operation::Flush, offset_bytes: 0, length_bytes: 0 };
+            return Some(Task { queue: self.terms[job as usize].queue(), ..flush.into() });
         }
         if self.left == 0 || self.ended || !self.terms[job as usize].takes_access() {
             return None;
@@ -177,7 +178,7 @@ impl<'a> Recorder<'a> {
         let access = self.jobs[job as usize].next(device);
         let terms = &mut self.terms[job as usize];
         let (durable, due) = terms.issued(&access, &self.claims[slot as usize], device.now());
-        Some(Task { access, durable, due })
+        Some(Task { access, durable, queue: terms.queue(), due })
     }
 
     /// Handles the completion of a special slot.
@@ -319,8 +320,8 @@ impl Client for Recorder<'_> {
         let Slot { job, special } = self.slots[slot as usize];
         if special {
             // Copied by field, so that tasks of the other path stay in registers: the function called writes to memory.
-            let Task { access, durable, due } = self.next_special(slot, device)?;
-            return Some(Task { access: by_field(access), durable, due });
+            let Task { access, durable, queue, due } = self.next_special(slot, device)?;
+            return Some(Task { access: by_field(access), durable, queue, due });
         }
         if self.left == 0 || self.ended {
             return None;

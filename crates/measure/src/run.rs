@@ -85,6 +85,7 @@ pub fn limits(profile: &Profile) -> Limits {
         read_only: profile.read_only,
         erase_units: profile.erase_unit_bytes > 0,
         keeps_bytes: false,
+        queues: profile.queues,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Timing and limits of a job: pauses, a rate, flushes, durable writes, its own number of accesses.
+//! Timing and limits of a job: pauses, a rate, flushes, durable writes, its own number of accesses, its submission queue.
 //!
 //! A rate needs no queue. Each free slot *claims* the next arrival and sleeps until then; a slot that becomes free late
 //! claims an arrival in the past and issues at once. So arrivals are served in order, each as soon as a slot is free,
@@ -6,6 +6,7 @@
 
 use crate::rate::per_second;
 use flashlane_base::{Duration, Instant, Operation, Random, Seed};
+use flashlane_device::QueueId;
 use flashlane_workload::{Access, Arrivals, Job, Rate};
 
 /// Timing and limits of a job.
@@ -13,6 +14,7 @@ pub(crate) struct Terms {
     think: Duration,
     burst: u32,
     durable: bool,
+    queue: QueueId,
     /// Writes from one flush to the next; zero for none.
     flush_every: u32,
     since_flush: u32,
@@ -77,6 +79,7 @@ impl Terms {
             || job.flush_every.is_some()
             || job.durable
             || job.accesses.is_some()
+            || job.queue > 0
     }
 
     /// Creates the terms of `job`, with arrivals from `started` on.
@@ -88,6 +91,7 @@ impl Terms {
             think: job.think,
             burst: job.burst,
             durable: job.durable,
+            queue: QueueId(job.queue),
             flush_every: job.flush_every.unwrap_or(0),
             since_flush: 0,
             left: job.accesses.unwrap_or(u64::MAX),
@@ -95,6 +99,11 @@ impl Terms {
             lag: Duration::ZERO,
             completed: 0,
         }
+    }
+
+    /// Returns the submission queue of the job's requests.
+    pub(crate) fn queue(&self) -> QueueId {
+        self.queue
     }
 
     /// Returns the initial state of a slot.

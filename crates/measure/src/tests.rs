@@ -46,6 +46,7 @@ impl Scripted {
             write_unit_bytes: 512,
             erase_unit_bytes: 0,
             depth,
+            queues: 1,
             simulated: true,
             read_only: false,
             over_provisioning: None,

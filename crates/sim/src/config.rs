@@ -17,6 +17,7 @@ mod link;
 mod mapping;
 mod policy_options;
 mod quantity;
+mod queues;
 mod readahead;
 pub(crate) mod refusal;
 mod replication;
@@ -35,6 +36,7 @@ pub use link::*;
 pub use mapping::*;
 pub use policy_options::*;
 pub use quantity::*;
+pub use queues::*;
 pub use readahead::*;
 pub use replication::*;
 pub use scheduling::*;
@@ -72,6 +74,8 @@ pub struct DriveConfig {
     pub host: HostConfig,
     /// The cable and its protocol.
     pub link: LinkConfig,
+    /// Submission queues; one, from which the drive takes every command at once, if absent.
+    pub queues: Option<QueuesConfig>,
     /// Readahead; no readahead if absent.
     pub readahead: Option<ReadaheadConfig>,
     /// Write-back buffer; no buffer if absent, or if its policy is [`NO_BUFFER`].
@@ -117,5 +121,10 @@ impl DriveConfig {
     /// Returns the number of lanes that the device has: 1 where it has a translation layer.
     pub fn lane_count(&self) -> u32 {
         if self.lanes.is_some() { self.flash.channels } else { 1 }
+    }
+
+    /// Returns the number of submission queues.
+    pub fn queue_count(&self) -> u32 {
+        self.queues.as_ref().map_or(1, |queues| queues.count)
     }
 }

@@ -348,6 +348,7 @@ fn profile(config: &DriveConfig) -> Profile {
         write_unit_bytes: config.sector.0,
         erase_unit_bytes: 0,
         depth: config.link.depth,
+        queues: config.queue_count(),
         simulated: true,
         read_only: false,
         over_provisioning: config

@@ -26,12 +26,15 @@ pub enum Event {
     BufferLatencyOver(RequestSlot),
     /// The host has handled the completion of this request.
     CompletionDelivered(RequestSlot),
+    /// The drive fetches this command, which had to wait in its submission queue.
+    Fetched(RequestSlot),
     /// The timer of a mechanism has ended, which knows by this number what it was for.
     Mechanism(Mechanism, u32),
 }
 
-/// The kind of the first mechanism's timers in a key.
+/// The kind of the first mechanism's timers in a key; those of other mechanisms follow, up to that of [`Event::Fetched`].
 const MECHANISMS: u32 = 7;
+const FETCHED: u32 = 15;
 
 /// The identity of a scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +90,7 @@ impl EventQueue {
             Event::HostIdle => (4, 0),
             Event::BufferLatencyOver(slot) => (5, slot.0),
             Event::CompletionDelivered(slot) => (6, slot.0),
+            Event::Fetched(slot) => (FETCHED, slot.0),
             Event::Mechanism(mechanism, number) => (MECHANISMS + u32::from(mechanism.0), number),
         };
         debug_assert!(kind < 1 << 4 && index < 1 << 28, "kinds have 4 bits, indices 28");
@@ -119,6 +123,7 @@ impl EventQueue {
             4 => Event::HostIdle,
             5 => Event::BufferLatencyOver(RequestSlot(index)),
             6 => Event::CompletionDelivered(RequestSlot(index)),
+            FETCHED => Event::Fetched(RequestSlot(index)),
             kind => Event::Mechanism(Mechanism((kind - MECHANISMS) as u8), index),
         };
         Some((Instant::from_ns((key >> 64) as u64), Ticket((key >> 32) as u32), event))

@@ -1,6 +1,7 @@
-//! The side of the drive that faces the host: the link, what a request costs before and behind it, commands that wait
-//! for the link, and the read/write lock.
+//! The side of the drive that faces the host: submission queues, the link, what a request costs before and behind it,
+//! commands that wait for the link, and the read/write lock.
 
+mod arbiter;
 mod commands;
 mod completion_path;
 mod idle;
@@ -8,6 +9,7 @@ mod link;
 mod lock;
 mod submission;
 
+pub(crate) use arbiter::Arbiter;
 pub(crate) use commands::CommandQueue;
 pub(crate) use completion_path::CompletionPath;
 pub(crate) use idle::HostIdle;

@@ -1,7 +1,7 @@
 //! The controller kernel: what every simulated drive has, whatever its front end makes of it.
 //!
-//! It owns the clock with the hash over all events, the event queue, the link to the host, the flash array, and the
-//! table of requests in flight. What a front end adds, and the loop over the events of both, is in [`mod@run`].
+//! It owns the clock with the hash over all events, the event queue, the host's submission queues, the link to the host, the
+//! flash array, and the table of requests in flight. What a front end adds, and the loop over the events of both, is in [`mod@run`].
 //!
 //! Invariants:
 //! - time never goes back, and of events at one time those of the link go first;
@@ -15,13 +15,13 @@ pub(crate) use run::{FrontEnd, run};
 use crate::account::TimeAccounts;
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Timer};
-use crate::host_port::{CompletionPath, HostIdle, Link, Submission, Transfer};
+use crate::host_port::{Arbiter, CompletionPath, HostIdle, Link, Submission, Transfer};
 use crate::ids::{BufferSlot, DieId, Lpn, PlaneId, RequestSlot};
 use crate::nand::{FlashArray, FlashOperation, Geometry, Owner, Program};
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::{
-    Completion, Failure, Lane, Operation, Part, Profile, Request, RequestId, SubmitError, TimeSplit,
+    Completion, Failure, Lane, Operation, Part, Profile, QueueId, Request, RequestId, SubmitError, TimeSplit,
 };
 
 /// A request in flight, with the state that the front end keeps of it.
@@ -34,6 +34,7 @@ pub(crate) struct InFlight<S> {
     offset_bytes: u64,
     length_bytes: u64,
     lane: Lane,
+    queue: QueueId,
     operation: Operation,
     durable: bool,
     submitted: Instant,
@@ -53,6 +54,7 @@ impl<S: Default> InFlight<S> {
             offset_bytes: request.offset_bytes,
             length_bytes: request.length_bytes,
             lane: request.lane,
+            queue: request.queue,
             operation: request.operation,
             durable: request.durable,
             submitted,
@@ -71,6 +73,7 @@ impl<S> InFlight<S> {
             id: self.id,
             operation: self.operation,
             lane: self.lane,
+            queue: self.queue,
             offset_bytes: self.offset_bytes,
             length_bytes: self.length_bytes,
             durable: self.durable,
@@ -100,6 +103,7 @@ struct Volatile<S> {
     requests: Slab<RequestSlot, InFlight<S>>,
     in_flight: u32,
     host_idle: HostIdle,
+    arbiter: Option<Box<Arbiter>>,
 }
 
 /// The kernel; `S` is the state that the front end keeps of a request.
@@ -116,6 +120,8 @@ pub(crate) struct Kernel<S> {
     completed: Vec<Completion>,
     /// The number of volatile writes: [`Kernel::volatile_writes`].
     volatile_writes: u64,
+    /// Commands that had to wait in their submission queue.
+    queued_commands: u64,
     /// An empty list, kept to spare its allocation.
     finished: Vec<FlashOperation>,
     /// The accounts of requests, where their times are recorded.
@@ -139,9 +145,11 @@ impl<S> Kernel<S> {
                 requests: Slab::new(),
                 in_flight: 0,
                 host_idle: HostIdle::new(idle_drain.map(|time| time.0)),
+                arbiter: Arbiter::new(config).map(Box::new),
             },
             completed: Vec::new(),
             volatile_writes: 0,
+            queued_commands: 0,
             finished: Vec::new(),
             accounts: None,
         }
@@ -207,7 +215,7 @@ impl<S> Kernel<S> {
     }
 
     /// Accepts a request that [`Kernel::check`] has passed, in the default state. Returns its slot where its submission costs
-    /// no time.
+    /// no time and the drive fetches it at once.
     #[inline]
     pub(crate) fn accept(&mut self, request: &Request) -> Option<RequestSlot>
     where
@@ -223,10 +231,26 @@ impl<S> Kernel<S> {
         }
         let cost = self.submission.next();
         if cost.is_zero() {
-            return Some(slot);
+            return self.arrive(slot).then_some(slot);
         }
         self.volatile.events.schedule(self.now + cost, Event::Submitted(slot));
         None
+    }
+
+    /// A request comes into its submission queue. Returns whether the drive fetches it at once; otherwise it waits for the event
+    /// [`Event::Fetched`].
+    #[inline]
+    fn arrive(&mut self, slot: RequestSlot) -> bool {
+        let Some(arbiter) = &mut self.volatile.arbiter else { return true };
+        let request = &self.volatile.requests[slot];
+        let fetched = arbiter.arrive(slot, request.queue, request.length_bytes);
+        self.queued_commands += u64::from(!fetched);
+        fetched
+    }
+
+    /// Commands that had to wait in their submission queue; `None` where the drive takes every command at once.
+    pub(crate) fn queued_commands(&self) -> Option<u64> {
+        self.volatile.arbiter.as_ref().map(|_| self.queued_commands)
     }
 
     /// Schedules `event` after `time`.
@@ -387,6 +411,9 @@ impl<S> Kernel<S> {
             self.accounts.as_mut().is_none_or(|accounts| accounts.is_charged(slot, self.now)),
             "all time of a completed request is charged"
         );
+        if let Some(next) = self.volatile.arbiter.as_mut().and_then(|arbiter| arbiter.done()) {
+            self.volatile.events.schedule(self.now, Event::Fetched(next));
+        }
         match self.completion_path.next(self.now) {
             None => self.deliver_completion(slot),
             Some(time) => {
@@ -440,6 +467,7 @@ impl<S> Kernel<S> {
             requests: Slab::new(),
             in_flight: 0,
             host_idle: self.volatile.host_idle.restarted(),
+            arbiter: self.volatile.arbiter.as_ref().map(|arbiter| Box::new(arbiter.restarted())),
         };
     }
 

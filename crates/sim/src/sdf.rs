@@ -74,6 +74,7 @@ impl Sdf {
             write_unit_bytes: shape.unit_bytes,
             erase_unit_bytes: shape.unit_bytes,
             depth: config.link.depth,
+            queues: config.queue_count(),
             simulated: true,
             read_only: false,
             over_provisioning: None,
@@ -214,6 +215,7 @@ impl Device for Sdf {
             ("pages_unreadable", counts.pages_unreadable),
             ("link_busy_ns", self.kernel.link().busy_ns()),
         ];
+        list.extend(self.kernel.queued_commands().map(|count| ("commands_queued", count)));
         list.extend(flash.list());
         Counters(list)
     }

@@ -27,6 +27,7 @@ impl Fixed {
             write_unit_bytes: 4096,
             erase_unit_bytes: 0,
             depth: 1024,
+            queues: 1,
             simulated: true,
             read_only: false,
             over_provisioning: None,

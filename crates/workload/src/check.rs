@@ -20,6 +20,8 @@ pub struct Limits {
     pub erase_units: bool,
     /// Whether written data can be read back.
     pub keeps_bytes: bool,
+    /// Submission queues, at least 1.
+    pub queues: u32,
 }
 
 impl Limits {
@@ -32,6 +34,7 @@ impl Limits {
             read_only: false,
             erase_units: false,
             keeps_bytes: false,
+            queues: 1,
         }
     }
 }
@@ -196,6 +199,13 @@ impl Job {
             if !self.think.is_zero() {
                 return Err(unfit("think", self.think.to_string(), "none for a job with a rate".into()));
             }
+        }
+        if u32::from(self.queue) >= limits.queues {
+            let allowed = match limits.queues {
+                1 => "0: the device has one queue".into(),
+                queues => format!("0 to {}, the device's queues", queues - 1),
+            };
+            return Err(unfit("queue", self.queue.to_string(), allowed));
         }
         if self.size_bytes == 0 {
             return Err(unfit("size", "0 B".into(), "at least one unit of the device".into()));

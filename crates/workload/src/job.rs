@@ -136,6 +136,8 @@ pub struct Job {
     /// Accesses arrive at this rate, with at most `depth` in flight, and latency counts from the arrival. `None` to
     /// start the next one when one completes.
     pub rate: Option<Rate>,
+    /// Number of the device's submission queue in which its requests wait; 0 on devices with one.
+    pub queue: u16,
 }
 
 /// A mix of two operations.
@@ -186,6 +188,7 @@ impl Job {
             durable: false,
             flush_every: None,
             rate: None,
+            queue: 0,
         }
     }
 
@@ -242,6 +245,11 @@ impl Job {
     /// The same job with accesses that arrive `per_second`.
     pub fn rate(self, per_second: f64, arrivals: Arrivals) -> Self {
         Self { rate: Some(Rate { per_second, arrivals }), ..self }
+    }
+
+    /// The same job in another submission queue.
+    pub fn queue(self, queue: u16) -> Self {
+        Self { queue, ..self }
     }
 
     /// Returns the length of the part of a device of `capacity_bytes` that the job accesses, before its shift.

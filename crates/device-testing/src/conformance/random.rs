@@ -4,7 +4,9 @@ use super::law::{Law, Make};
 use super::refusals::unlawful;
 use super::watched::{Health, Watched};
 use flashlane_base::{Duration, Instant, Random, Seed};
-use flashlane_device::{Completion, Counters, Device, Lane, Operation, Profile, Request, SubmitError};
+use flashlane_device::{
+    Completion, Counters, Device, Lane, Operation, Profile, QueueId, Request, SubmitError,
+};
 
 pub(super) const LAWS: &[(&str, Law)] = &[
     ("any mix of requests is answered lawfully", Law::Alone(any_mix_is_lawful)),
@@ -129,6 +131,10 @@ impl Mix {
             _ => self.0.below(last + 1),
         };
         let durable = operation == Operation::Write && self.0.chance(0.1);
-        Request { operation, durable, ..Request::read(0, first * unit, count * unit) }.on(lane)
+        let queue = match p.queues {
+            1 => QueueId(0),
+            queues => QueueId(self.0.below(u64::from(queues)) as u16),
+        };
+        Request { operation, durable, queue, ..Request::read(0, first * unit, count * unit) }.on(lane)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::law::{Law, Make};
 use super::watched::{Health, Watched};
-use flashlane_device::{Device, Lane, Operation, Profile, Request, SubmitError};
+use flashlane_device::{Device, Lane, Operation, Profile, QueueId, Request, SubmitError};
 
 pub(super) const LAWS: &[(&str, Law)] = &[
     ("a refusal names what was given and what is allowed", Law::Alone(refusals_name_what_was_given)),
@@ -35,6 +35,14 @@ pub(super) fn unlawful(p: &Profile) -> Vec<(Request, SubmitError)> {
         (
             Request::read(0, 0, unit).on(Lane(u32::MAX)),
             SubmitError::NoSuchLane { lane: Lane(u32::MAX), lanes: p.lanes },
+        ),
+        (
+            Request::read(0, 0, unit).in_queue(QueueId(u16::MAX)),
+            SubmitError::NoSuchQueue { queue: QueueId(u16::MAX), queues: p.queues },
+        ),
+        (
+            Request::flush(0).in_queue(QueueId(p.queues as u16)),
+            SubmitError::NoSuchQueue { queue: QueueId(p.queues as u16), queues: p.queues },
         ),
     ];
     if unit > 1 {

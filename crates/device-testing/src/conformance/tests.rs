@@ -58,6 +58,7 @@ fn profile() -> Profile {
         write_unit_bytes: 4096,
         erase_unit_bytes: 0,
         depth: 8,
+        queues: 1,
         simulated: true,
         read_only: false,
         over_provisioning: None,

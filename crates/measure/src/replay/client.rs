@@ -178,7 +178,7 @@ impl Client for Replayer<'_, '_> {
         self.ahead.pop_front();
         self.read_ahead(device);
         self.set_next();
-        Some(Task { access, durable, due })
+        Some(Task { durable, due, ..access.into() })
     }
 
     #[inline]

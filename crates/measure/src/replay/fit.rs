@@ -3,7 +3,7 @@
 use super::options::{Beyond, ReplayOptions, Unaligned};
 use crate::error::access_words;
 use flashlane_base::{Duration, Operation};
-use flashlane_device::{Lane, Profile, Request, RequestId, SubmitError};
+use flashlane_device::{Lane, Profile, QueueId, Request, RequestId, SubmitError};
 use flashlane_trace::Record;
 use flashlane_workload::Access;
 
@@ -145,6 +145,7 @@ fn request(access: Access) -> Request {
         id: RequestId(0),
         operation: access.operation,
         lane: Lane(0),
+        queue: QueueId(0),
         offset_bytes: access.offset_bytes,
         length_bytes: access.length_bytes,
         durable: false,

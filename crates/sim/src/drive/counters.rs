@@ -24,6 +24,7 @@ pub(super) fn list(kernel: &DriveKernel, translation: &Translation, counts: &Cou
         ("read_write_exclusion_waits", *lock_waits),
         ("link_busy_ns", kernel.link().busy_ns()),
     ];
+    list.extend(kernel.queued_commands().map(|count| ("commands_queued", count)));
     list.extend(reads.list());
     list.extend(writes.list());
     list.extend(flash.list());

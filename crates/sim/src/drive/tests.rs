@@ -5,6 +5,7 @@ mod cleaning;
 mod lifetime;
 mod link;
 mod parity;
+mod queues;
 mod random_drives;
 mod replication;
 mod slc;

@@ -17,7 +17,7 @@ pub(crate) trait FrontEnd {
 
     fn kernel(&mut self) -> &mut Kernel<Self::State>;
 
-    /// The host has spent the submission cost of a request.
+    /// The host has spent the submission cost of a request, and the drive has fetched it from its queue.
     fn submitted(&mut self, slot: RequestSlot);
 
     /// A transfer over the link ended.
@@ -56,6 +56,7 @@ const BUFFER_LATENCY_OVER: u64 = 6 << 60;
 const COMPLETION_DELIVERED: u64 = 7 << 60;
 /// Of the first mechanism's timers; the others follow.
 const MECHANISM: u64 = 8;
+const FETCHED: u64 = 15 << 60;
 
 /// Advances time until requests complete, which are appended to `out`, but not beyond `until`.
 pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Completion>) {
@@ -108,7 +109,9 @@ fn step<F: FrontEnd>(front: &mut F) {
         Event::Submitted(slot) => {
             kernel.advance(time, u64::from(slot.0));
             kernel.charge(slot, Part::Host);
-            front.submitted(slot);
+            if kernel.arrive(slot) {
+                front.submitted(slot);
+            }
         }
         Event::ArrayDone(die) => {
             kernel.advance(time, ARRAY | u64::from(die.0));
@@ -144,6 +147,11 @@ fn step<F: FrontEnd>(front: &mut F) {
         Event::CompletionDelivered(slot) => {
             kernel.advance(time, COMPLETION_DELIVERED | u64::from(slot.0));
             kernel.deliver_completion(slot);
+        }
+        Event::Fetched(slot) => {
+            kernel.advance(time, FETCHED | u64::from(slot.0));
+            kernel.charge(slot, Part::Queue);
+            front.submitted(slot);
         }
         Event::Mechanism(mechanism, number) => {
             kernel.advance(time, (MECHANISM + u64::from(mechanism.0)) << 60 | u64::from(number));

@@ -65,7 +65,7 @@ pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Vec<Refusal>> {
     } else if in_range {
         found.extend(conventional(config));
     }
-    found.extend(refusals([cleaning::wear(config), policy::scheduling(config)]));
+    found.extend(refusals([cleaning::wear(config), policy::scheduling(config), policy::arbitration(config)]));
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
 
@@ -74,6 +74,7 @@ fn ranges(config: &DriveConfig) -> Vec<Refusal> {
     let mut found =
         [config.host.ranges(), config.link.ranges(), config.mapping.ranges(), config.cleaning.ranges()]
             .concat();
+    found.extend(config.queues.iter().flat_map(|queues| queues.ranges()));
     found.extend(config.buffer.iter().flat_map(|buffer| buffer.ranges()));
     found.extend(config.replication.iter().flat_map(|replication| replication.ranges()));
     found.extend(config.slc.iter().flat_map(|slc| slc.ranges()));

@@ -20,6 +20,7 @@ fn options_of<'a>(config: &'a mut DriveConfig, policy: &str) -> Option<&'a mut P
         "mapping.allocation" => &mut config.mapping.allocation_options,
         "mapping.policy" => &mut config.mapping.options,
         "mapping.translation" => &mut config.mapping.translation_options,
+        "queues.policy" => &mut config.queues.as_mut()?.options,
         "readahead.policy" => &mut config.readahead.as_mut()?.options,
         "replication.policy" => &mut config.replication.as_mut()?.options,
         "scheduling.policy" => &mut config.scheduling.options,

@@ -14,6 +14,7 @@ impl DriveConfig {
             || self.readahead.as_ref().is_some_and(|it| policies.readahead.is_random(&it.policy))
             || self.buffer.as_ref().is_some_and(|it| policies.buffer.is_random(&it.policy))
             || self.replication.is_some()
+            || self.queues.as_ref().is_some_and(|it| policies.arbitration.is_random(&it.policy))
             || policies.scheduling.is_random(&self.scheduling.policy)
             // Software-defined flash has no translation layer.
             || (self.lanes.is_none() && self.translates_at_random())

@@ -32,6 +32,7 @@ pub(super) struct Draft {
     pub(super) fsync: Option<u64>,
     pub(super) fua: Option<bool>,
     pub(super) accesses: Option<u64>,
+    pub(super) queue: Option<Queue>,
     pub(super) requests: Option<u64>,
     pub(super) time: Option<Duration>,
     pub(super) confidence: Option<f64>,
@@ -39,6 +40,15 @@ pub(super) struct Draft {
     pub(super) seed: Option<Seed>,
     pub(super) precondition: Option<Option<Precondition>>,
     pub(super) verify: Option<bool>,
+}
+
+/// The submission queue of a job.
+#[derive(Clone, Copy)]
+pub(super) enum Queue {
+    /// This one.
+    Number(u16),
+    /// Of equal jobs the i-th has the i-th queue.
+    Each,
 }
 
 /// A pattern and an operation by their joint name: `random-read`, `mixed`.
@@ -106,6 +116,12 @@ impl Draft {
                 "'shared' says that several jobs use one area; it needs jobs=N",
             ));
         }
+        if matches!(self.queue, Some(Queue::Each)) && jobs == 1 {
+            return Err(Fault::new(
+                "queue",
+                "'queue=each' gives each of several jobs its own; it needs jobs=N",
+            ));
+        }
         if jobs > 1 && !shared && self.area_bytes.is_none() {
             let reason = format!(
                 "{jobs} jobs need area=SIZE, the i-th job keeping to the i-th area, or the word 'shared'"
@@ -152,6 +168,12 @@ impl Draft {
             rate: self
                 .rate
                 .map(|per_second| Rate { per_second, arrivals: self.arrivals.unwrap_or_default() }),
+            queue: match self.queue {
+                // There are at most 1024 equal jobs.
+                Some(Queue::Each) => index as u16,
+                Some(Queue::Number(queue)) => queue,
+                None => 0,
+            },
         })
     }
 

@@ -1,6 +1,6 @@
 //! The keys of a workload, each with its meaning and the parser of its value.
 
-use super::draft::Draft;
+use super::draft::{Draft, Queue};
 use crate::{Arrivals, Distribution, Precondition};
 use flashlane_base::units::{Quantity, UnitError, parse_bytes, parse_count, parse_duration, parse_share};
 use flashlane_base::{Duration, Seed};
@@ -191,6 +191,14 @@ pub const KEYS: &[Key] = &[
         "the job ends after this number of accesses; with the run unless given",
         |d, v| set(&mut d.accesses, count(v, u64::MAX)),
     ),
+    Key::job(
+        "queue",
+        None,
+        "1",
+        "submission queue of a device with several, from 0; 'each' gives each of equal jobs its own, in their order; 0 \
+         unless given",
+        |d, v| set(&mut d.queue, queue(v)),
+    ),
     Key::run("requests", COUNT, "1M", "stop after this many; 100k unless another stop is given", |d, v| {
         set(&mut d.requests, count(v, u64::MAX))
     }),
@@ -256,6 +264,18 @@ fn count(value: &str, most: u64) -> Result<u64, String> {
         0 => Err(format!("'{value}' is too few: at least 1")),
         n if n > most => Err(format!("'{value}' is too many: at most {most}")),
         n => Ok(n),
+    }
+}
+
+/// Parses the number of a submission queue, or `each`.
+fn queue(value: &str) -> Result<Queue, String> {
+    match value {
+        "each" => Ok(Queue::Each),
+        _ => value.parse().map(Queue::Number).map_err(|_| {
+            format!(
+                "'{value}' is no queue: the number of one, from 0, or 'each' for as many queues as equal jobs"
+            )
+        }),
     }
 }
 

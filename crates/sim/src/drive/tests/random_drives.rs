@@ -7,7 +7,7 @@ use super::*;
 use crate::config::DriveConfig;
 use crate::profile::parse;
 use flashlane_base::Random;
-use flashlane_device::Failure;
+use flashlane_device::{Failure, QueueId};
 use flashlane_policy::buffer;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -62,6 +62,30 @@ fn every_drive_that_rebuilds_keeps_the_laws() {
 fn every_drive_with_an_slc_cache_keeps_the_laws() {
     let accepted = (0..DRIVES).filter(|&seed| holds(seed, &cached(seed))).count() as u64;
     assert!(accepted > DRIVES / 4, "only {accepted} of {DRIVES} profiles were drives");
+}
+
+#[test]
+fn every_drive_with_several_queues_keeps_the_laws() {
+    let accepted = (0..DRIVES / 3).filter(|&seed| holds(seed, &queued(seed))).count() as u64;
+    assert!(accepted > DRIVES / 8, "only {accepted} of {} profiles were drives", DRIVES / 3);
+}
+
+/// What gives a random drive several submission queues.
+fn queued(seed: u64) -> Vec<(String, String)> {
+    let mut random = Seed(seed).derive("queues").source();
+    let policy = pick(&mut random, &["arrival", "round-robin", "weighted", "deficit"]);
+    let mut all = vec![("queues.count", "3"), ("queues.slots", "1"), ("queues.policy", policy)];
+    match policy {
+        "round-robin" => all.push(("queues.options.burst", pick(&mut random, &["1", "7"]))),
+        "weighted" => all.push(("queues.options.weights", pick(&mut random, &["1:1:9", "urgent:2:1"]))),
+        "deficit" => all.push(("queues.options.quantum", pick(&mut random, &["512B", "1MiB"]))),
+        _ => {}
+    }
+    if random.chance(0.3) {
+        // As many slots as requests: nothing waits.
+        all.remove(1);
+    }
+    all.into_iter().map(|(key, value)| (key.into(), value.into())).collect()
 }
 
 /// What gives a random drive an SLC cache, half of them with paced GC.
@@ -378,6 +402,8 @@ impl Load {
                 _ => Request::write(id, offset, length),
             };
             let request = if r.chance(0.1) { request.durable() } else { request };
+            let queues = u64::from(config.queue_count());
+            let request = request.in_queue(QueueId((id * 7 % queues) as u16));
             load.drive.submit(request).unwrap();
             load.requests.push(request);
             load.wait(depth - 1);

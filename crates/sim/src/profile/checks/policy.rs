@@ -1,6 +1,6 @@
 //! The name and the settings of a policy.
 
-use crate::config::refusal::Refusal;
+use crate::config::refusal::{Refusal, require};
 use crate::config::{DriveConfig, PolicyOptions};
 use crate::profile::words;
 use flashlane_policy::{OptionError, Options};
@@ -31,6 +31,19 @@ pub(super) fn scheduling(config: &DriveConfig) -> Result<(), Refusal> {
     let scheduling = &config.scheduling;
     check(("scheduling.policy", "scheduling.options"), &scheduling.options, |options| {
         config.policies.scheduling.build(&scheduling.policy, options)
+    })
+    .map(drop)
+}
+
+/// Checks the policy of the submission queues, and their slots.
+pub(super) fn arbitration(config: &DriveConfig) -> Result<(), Refusal> {
+    let Some(queues) = &config.queues else { return Ok(()) };
+    let depth = config.link.depth;
+    require(queues.slots.is_none_or(|slots| slots <= depth), "queues.slots", || {
+        format!("it is {}; allowed: at most link.depth, {depth}", queues.slots.unwrap_or(depth))
+    })?;
+    check(("queues.policy", "queues.options"), &queues.options, |options| {
+        config.policies.arbitration.build(&queues.policy, queues.count.clamp(1, 256), options)
     })
     .map(drop)
 }

@@ -10,11 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 const DOCUMENT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/profiles.md"));
 
 /// The settings that every conventional drive must have, and those of its optional sections.
-const REQUIRED: [(&str, &str); 18] = [
+const REQUIRED: [(&str, &str); 19] = [
     ("name", "'tiny'"),
     ("capacity", "'8MiB'"),
     ("link.bandwidth", "'100MB/s'"),
     ("link.depth", "8"),
+    ("queues.count", "2"),
     ("readahead.window", "'64KiB'"),
     ("readahead.cache", "'64KiB'"),
     ("buffer.size", "'64KiB'"),
@@ -177,7 +178,7 @@ fn document_has_a_row_for_each_counter_and_no_other() {
     let slc = [("slc.read", "30us"), ("slc.program", "200us"), ("slc.size", "6GB")];
     let drives: [(&str, &[(&str, &str)]); 6] = [
         ("ssd-s", &[]),
-        ("ssd-s", &[("mapping.unit", "2KiB")]),
+        ("ssd-s", &[("mapping.unit", "2KiB"), ("queues.count", "2")]),
         ("he-4g", &[("replication.policy", "pblru"), ("over_provisioning", "40%")]),
         ("he-4g", &parity),
         ("nvme-tlc", &slc),
