@@ -93,6 +93,7 @@ impl From<&Run> for RunResult {
                 .zip(&run.workload.jobs)
                 .map(|(job, workload)| job_row(run, job, workload))
                 .collect(),
+            fairness: None,
             offered_iops: run.jobs.iter().map(|job| Some(job.lag?.offered_per_s)).sum(),
             precondition: run.precondition.as_ref().map(PreconditionRow::from),
             verified: run.verified.as_ref().map(VerifiedRow::from),
@@ -151,5 +152,6 @@ fn job_row(run: &Run, job: &JobRun, workload: &flashlane_workload::Job) -> JobRo
         latency_ns: job.latencies().latency(),
         offered_iops: job.lag.map(|lag| lag.offered_per_s),
         lag_ns: job.lag.map(|lag| lag.last.as_ns()),
+        alone: None,
     }
 }

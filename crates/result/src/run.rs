@@ -40,6 +40,9 @@ pub struct RunResult {
     pub time_split: Vec<TimeSplitRow>,
     /// Results by job.
     pub jobs: Vec<JobRow>,
+    /// The least slowdown of a job beside the others, over the greatest: 1 where all are slowed down alike. With `--alone` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<f64>,
     /// Arrivals per second, if every job has a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<f64>,
@@ -187,6 +190,22 @@ pub struct JobRow {
     /// How long the last issued access had waited for a slot, if the job has a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_ns: Option<u64>,
+    /// The job by itself, on a drive of its own. With `--alone` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<AloneRow>,
+}
+
+/// A job by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AloneRow {
+    /// Requests per second.
+    pub iops: f64,
+    /// Mean latency, in nanoseconds.
+    pub mean_ns: f64,
+    /// The 99th percentile, in nanoseconds.
+    pub p99_ns: f64,
+    /// Mean latency beside the other jobs over that alone.
+    pub slowdown: f64,
 }
 
 /// Result of preconditioning.

@@ -1,5 +1,7 @@
 //! `flashlane run DEVICE WORKLOAD`: one workload on one device.
 
+mod alone;
+
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
@@ -35,6 +37,9 @@ pub struct Arguments {
     /// Seed of all randomness; default: the workload's seed
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
     seed: Option<Seed>,
+    /// Also measure each job alone, on a drive of its own: how much slower it is beside the others, and how fair that is
+    #[arg(long, conflicts_with = "sweep")]
+    alone: bool,
     #[command(flatten)]
     effort: EffortOptions,
     #[command(flatten)]
@@ -51,6 +56,7 @@ Examples:
   flashlane run sim:nvme-tlc,initial.state=fragmented random-write,depth=32 --out steady
   flashlane run /dev/nvme0n1 sequential-read,size=128k,depth=8,time=30s
   flashlane run sim:ssd-s 'sequential-read,turns=4 + random-write,turns=1'
+  flashlane run sim:ssd-s 'random-read + random-write,depth=32' --alone
   flashlane run sim:ssd-m random-write,zipf=0.99,rate=500/s,arrivals=poisson,fsync=8,precondition=steady
   flashlane run ./scratch random-write,confidence=1% --create 4GiB
   flashlane run 'faulty(sim:ssd-s,vanish-after=1000)' job.toml --format json
@@ -94,6 +100,9 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let stages: Vec<Workload> =
         source.stages()?.into_iter().map(|workload| arguments.changed(workload)).collect();
     devices::check_workloads(target, safety, &stages)?;
+    if arguments.alone {
+        alone::check(target, &stages)?;
+    }
     let writes = stages.iter().find(|workload| workload.changes());
     let writes = writes.map(|workload| (described(workload), "use a workload that only reads"));
     preflight(target, safety, &arguments.output, writes)?;
@@ -106,9 +115,14 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         }
         meter.watch(progress.share())
     };
-    let measured = measure(target, &stages, safety, RunOptions::default().samples, &mut watch);
+    let mut measured = measure(target, &stages, safety, RunOptions::default().samples, &mut watch)?;
+    if arguments.alone
+        && let [(run, result)] = &mut measured[..]
+        && run.partial.is_none()
+    {
+        alone::add(target, &stages[0], safety, result, &mut watch)?;
+    }
     drop(meter);
-    let mut measured = measured?;
     let unmeasured = measured.pop_if(|(run, _)| run.requests == 0 && run.partial.is_some());
     let unmeasured = unmeasured.map(|(run, _)| nothing_measured(target, &run));
     if measured.is_empty() {

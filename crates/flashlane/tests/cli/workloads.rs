@@ -171,3 +171,26 @@ fn preconditioned_file_is_measured() {
     let bytes = fs::read(&file).unwrap();
     assert!(bytes.chunks(4096).all(|piece| piece != [1; 4096]), "the file is filled first");
 }
+
+/// One read at a time beside many large ones: in order of arrival it waits for all of them.
+#[test]
+fn queues_separate_jobs_and_alone_shows_their_slowdown() {
+    let slowdowns = |policy: &str| {
+        let device =
+            format!("sim:nvme-tlc,initial.state=full,queues.count=2,queues.slots=8,queues.policy={policy}");
+        let workload = "random-read,requests=2k + random-read,size=128KiB,depth=64,queue=1";
+        let result = json(&["run", &device, workload, "--alone"]);
+        let of = |at: usize| result["jobs"][at]["alone"]["slowdown"].as_f64().unwrap();
+        assert!((result["fairness"].as_f64().unwrap() - of(1).min(of(0)) / of(1).max(of(0))).abs() < 1e-12);
+        [of(0), of(1)]
+    };
+    let (arrival, turns) = (slowdowns("arrival"), slowdowns("round-robin"));
+    assert!(arrival[0] > 5.0 * turns[0], "{arrival:?} {turns:?}");
+    assert!(turns[1] < 1.2 && arrival[1] < 1.2, "the other job hardly notices: {arrival:?} {turns:?}");
+    let queued = "sim:ssd-s,queues.count=2";
+    refused(2, &["run", SMALL, "random-read,queue=1"], &["queue is 1", "the device has one queue"]);
+    refused(2, &["run", queued, "random-read,queue=2"], &["queue is 2", "0 to 1"]);
+    refused(2, &["run", queued, "random-read,queue=each"], &["needs jobs=N"]);
+    refused(2, &["run", queued, "random-read", "--alone"], &["two or more"]);
+    refused(2, &["run", queued, "random-read,turns=1 + random-write,turns=1", "--alone"], &["'turns'"]);
+}

@@ -44,11 +44,17 @@ fn of(result: &RunResult) -> Document {
         Some(mean(latency, result.confidence)),
         mean_flush(&result.operations),
         Some(p99_fact("p99", latency, result.requests)),
+        fact("fairness", "Fairness", result.fairness),
         fact("requests", "Requests", result.requests),
         fact("elapsed_s", "Elapsed", result.elapsed_s),
         harness(result.harness_ns_per_request, "a request"),
     ];
+    let jobs = part_table("Jobs", Column::left("Job", "job"), result.jobs.iter().map(job))
+        .map(|table| with_reason(table, result.jobs.iter().map(|job| job.requests)));
+    // Of one job it repeats the run.
+    let (of_several, of_one) = if result.jobs.len() > 1 { (jobs, None) } else { (None, jobs) };
     let tables = [
+        of_several,
         Some(
             latency_table(latency, result.requests, &result.operations)
                 .beside(["latency-distribution", "latency-over-time"]),
@@ -58,8 +64,7 @@ fn of(result: &RunResult) -> Document {
         device_table(&result.device),
         result.precondition.as_ref().and_then(preconditioned),
         result.verified.as_ref().and_then(verified),
-        part_table("Jobs", Column::left("Job", "job"), result.jobs.iter().map(job))
-            .map(|table| with_reason(table, result.jobs.iter().map(|job| job.requests))),
+        of_one,
     ];
     Document {
         kind: "Run",
@@ -96,6 +101,9 @@ fn job(job: &JobRow) -> (String, Map<String, Value>) {
         ("lag_ns", scalar(job.lag_ns)),
         ("mean_ns", scalar(job.latency_ns.mean)),
         ("p99_ns", scalar(shown("p99", job.latency_ns.p99, job.requests))),
+        ("mean_alone_ns", scalar(job.alone.map(|alone| alone.mean_ns))),
+        ("p99_alone_ns", scalar(job.alone.and_then(|alone| shown("p99", alone.p99_ns, job.requests)))),
+        ("slowdown", scalar(job.alone.map(|alone| alone.slowdown))),
     ]);
     fields.retain(|name, value| !value.is_null() || name == "p99_ns");
     (job.name.clone(), fields)

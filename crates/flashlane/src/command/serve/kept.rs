@@ -79,6 +79,7 @@ pub fn result<D: DataDevice>(served: &Served<D>, ended: Ended<'_>) -> RunResult 
         operations: operations(latencies().chain(flushes), ended.elapsed),
         time_split: Vec::new(),
         jobs: Vec::new(),
+        fairness: None,
         offered_iops: None,
         precondition: None,
         verified: None,
