@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | `machine` | block devices, mounts and swap spaces as plain data |
 //! | `read`, `mounts`, `loops`, `lookup` | the sources of that data |
+//! | `layers` | overlays, and the files of their layers |
 //! | `graph` | all users of a target's bytes |
 //! | `openers` | other processes that have it open |
 
 mod graph;
+mod layers;
 mod lookup;
 mod loops;
 mod machine;
@@ -23,9 +25,9 @@ use crate::finding::Finding;
 use crate::signature::{self, Signature};
 use crate::target::{self, Target};
 use graph::Whole;
+use layers::Mounts;
 use machine::{Backing, Machine, Number, Storage};
 use openers::Openers;
-use read::Mounts;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;

@@ -7,9 +7,9 @@
 //!
 //! A file that is open through an overlay is the file in the layers too, and is looked for by all its identities.
 
+use super::layers::Mounts;
 use super::lookup::{names, storage};
 use super::machine::{Backing, FileId, Number, Storage};
-use super::read::Mounts;
 use rustix::fs::Stat;
 use std::collections::BTreeSet;
 use std::fs;

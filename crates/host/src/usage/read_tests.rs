@@ -116,47 +116,6 @@ fn every_btrfs_member_is_mounted() {
 }
 
 #[test]
-fn file_in_an_overlay_layer_has_both_identities() {
-    let root = tempfile::tempdir().unwrap();
-    let lower = root.path().join("lower");
-    fs::create_dir(&lower).unwrap();
-    fs::write(lower.join("image"), "x").unwrap();
-    let mounts = |layers: &str, process: Option<&str>| {
-        let line = format!("9 1 0:77 / /merged rw - overlay none rw,{layers}");
-        let mount = Mount { process: process.map(str::to_owned), ..Mount::parse(&line).unwrap() };
-        let other = Mount::parse("8 1 0:79 / /merged/other rw - tmpfs none rw").unwrap();
-        Mounts { all: vec![mount, other], proc: root.path() }
-    };
-    let whole = Layers {
-        files: [(storage_at(&lower.join("image")).unwrap(), lower.join("image"))].into(),
-        is_incomplete: false,
-    };
-    let path = Path::new("/merged/image");
-    let absolute = format!("lowerdir={}", lower.display());
-    assert_eq!(mounts(&absolute, None).layers_of(path, (0, 77)), whole);
-    assert_eq!(mounts(&absolute, None).layers_of(path, (0, 79)), Layers::default());
-    // A file of an overlay over several file systems has a number that no mount has: its path decides.
-    assert_eq!(mounts(&absolute, None).layers_of(path, (0, 78)), whole);
-    for elsewhere in ["/merged/other/image", "/mergedimage"] {
-        assert_eq!(
-            mounts(&absolute, None).layers_of(Path::new(elsewhere), (0, 78)),
-            Layers::default(),
-            "{elsewhere}"
-        );
-    }
-    // In another namespace the layer has another path.
-    fs::create_dir_all(root.path().join("12")).unwrap();
-    symlink(root.path(), root.path().join("12/root")).unwrap();
-    let there = mounts("lowerdir=/lower", Some("12")).layers_of(path, (0, 77));
-    assert!(there.files.keys().eq(whole.files.keys()) && !there.is_incomplete, "{there:?}");
-    for lost in
-        [&format!("{absolute},upperdir=up")[..], &format!("{absolute}:/renamed/{}", line!()), "lowerdir=l"]
-    {
-        assert!(mounts(lost, None).layers_of(path, (0, 77)).is_incomplete, "{lost}");
-    }
-}
-
-#[test]
 fn file_has_the_length_that_a_loop_device_presents_of_it() {
     let file = |range: std::ops::Range<u64>, is_limited| Backing {
         storage: Vec::new(),

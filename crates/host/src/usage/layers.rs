@@ -1,0 +1,150 @@
+//! Overlays and their layers: which files of both are the same, and which layers a file is in.
+
+use super::lookup::storage_at;
+use super::machine::{Number, Storage};
+use super::mounts::{Mount, namespaces};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Mounts, and the folder of the kernel that lists processes.
+pub(super) struct Mounts<'a> {
+    pub all: Vec<Mount>,
+    pub proc: &'a Path,
+}
+
+/// The same file in the layers of an overlay, and in theirs. Each has its own identity.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Layers {
+    /// The files and their paths.
+    pub files: BTreeMap<Storage, PathBuf>,
+    /// Whether a layer was not found: it was named by a relative path, renamed, or is out of this process's reach.
+    pub is_incomplete: bool,
+}
+
+impl<'a> Mounts<'a> {
+    /// The mounts of all namespaces, as `proc` (`/proc`) shows them now.
+    pub(super) fn of_all(proc: &'a Path) -> Self {
+        Self { all: namespaces(proc), proc }
+    }
+
+    /// Returns the file at `path` in the layers of its file system; nothing unless that is an overlay.
+    pub(super) fn layers_of(&self, path: &Path, file_system: Number) -> Layers {
+        let mut layers = Layers::default();
+        self.add_layers(path, file_system, &mut layers);
+        layers
+    }
+
+    fn add_layers(&self, path: &Path, file_system: Number, all: &mut Layers) {
+        // Where the layers of an overlay are on several file systems, its files have device numbers that no mount has.
+        let is_mounted = self.all.iter().any(|mount| mount.number == file_system);
+        let is_of_file = |mount: &Mount| match is_mounted {
+            true => mount.number == file_system,
+            false => self.is_innermost(mount, path),
+        };
+        let is_overlay = |mount: &&Mount| mount.file_system == "overlay" && is_of_file(mount);
+        let mut overlays = self.all.iter().filter(is_overlay).peekable();
+        if overlays.peek().is_none() {
+            return;
+        }
+        let mut is_found = false;
+        for overlay in overlays {
+            let layers = overlay.layers();
+            let found: Vec<_> = layers.iter().filter_map(|layer| overlay.here(layer, self.proc)).collect();
+            all.is_incomplete |= found.len() < layers.len() || !found.iter().all(|layer| layer.is_dir());
+            let Ok(inside) = path.strip_prefix(&overlay.at) else { continue };
+            let inside = overlay.root.strip_prefix("/").unwrap_or(Path::new("")).join(inside);
+            for path in found.iter().map(|layer| layer.join(&inside)) {
+                let Some(on @ Storage::File(file)) = storage_at(&path) else { continue };
+                is_found = true;
+                if all.files.insert(on, path.clone()).is_none() {
+                    self.add_layers(&path, file.file_system, all);
+                }
+            }
+        }
+        all.is_incomplete |= !is_found;
+    }
+
+    /// Returns the mount points of the overlays of which the file at `path` is in a layer.
+    pub(super) fn overlays_over(&self, path: &Path) -> Vec<PathBuf> {
+        let Ok(path) = path.canonicalize() else { return Vec::new() };
+        let file = LayerFile {
+            folders: path.ancestors().skip(1).filter_map(identity).collect(),
+            place: self.place(&path),
+            path,
+        };
+        let mut seen = BTreeSet::new();
+        let overlays = self.all.iter().filter(|mount| mount.file_system == "overlay");
+        let over =
+            overlays.filter(|overlay| self.has_in_layer(overlay, &file) && seen.insert(overlay.number));
+        over.map(Mount::shown_at).collect()
+    }
+
+    /// Returns whether a file is in a layer of an overlay. Where layers are unknown, it counts as in one of them if the overlay
+    /// has a file of its length by the end of its path.
+    fn has_in_layer(&self, overlay: &Mount, file: &LayerFile) -> bool {
+        let named = overlay.layers();
+        let here: Vec<_> = named.iter().map(|layer| overlay.here(layer, self.proc)).collect();
+        let layers: Vec<_> = here.iter().map(|layer| identity(layer.as_ref()?)).collect();
+        if file.folders.iter().any(|&folder| layers.contains(&Some(folder))) {
+            return true;
+        }
+        // A part of a layer that is mounted elsewhere has no folder of that layer above it.
+        let holds = |(file_system, inside): &(Number, PathBuf)| {
+            file.place.as_ref().is_some_and(|place| place.0 == *file_system && place.1.starts_with(inside))
+        };
+        let place = |layer: &PathBuf| self.place(&layer.canonicalize().ok()?);
+        if here.iter().flatten().filter_map(place).any(|layer| holds(&layer)) {
+            return true;
+        }
+        let Some(at) = overlay.here(&overlay.at, self.proc).filter(|_| layers.contains(&None)) else {
+            return false;
+        };
+        let length_bytes =
+            |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|data| data.len());
+        let path = file.path.as_path();
+        let shows = |inside: &Path| {
+            let shown = at.join(inside);
+            let is_shown = length_bytes(&shown).is_some_and(|length| Some(length) == length_bytes(path));
+            is_shown
+                && identity(&shown) != identity(path)
+                && self.is_innermost(overlay, &overlay.at.join(inside))
+        };
+        path.ancestors().skip(1).filter_map(|folder| path.strip_prefix(folder).ok()).any(shows)
+    }
+
+    /// Returns the file system of a path as this process sees it, and the path within it, whichever part of it is mounted.
+    fn place(&self, path: &Path) -> Option<(Number, PathBuf)> {
+        let covers = |mount: &&Mount| mount.process.is_none() && path.starts_with(&mount.at);
+        // Of mounts at one place the last one is seen.
+        let mount = self.all.iter().filter(covers).max_by_key(|mount| mount.at.as_os_str().len())?;
+        Some((mount.number, mount.root.join(path.strip_prefix(&mount.at).ok()?)))
+    }
+
+    /// Returns whether a path lies in a mount, and in none below it that the same processes see.
+    fn is_innermost(&self, mount: &Mount, path: &Path) -> bool {
+        let covers = |other: &&Mount| other.process == mount.process && path.starts_with(&other.at);
+        let innermost = self.all.iter().filter(covers).map(|other| other.at.as_os_str().len()).max();
+        path.starts_with(&mount.at) && innermost == Some(mount.at.as_os_str().len())
+    }
+}
+
+/// A file that may be in a layer of an overlay, looked up once for all overlays.
+struct LayerFile {
+    path: PathBuf,
+    /// The folders above it.
+    folders: Vec<Identity>,
+    /// Its file system, and its path within it.
+    place: Option<(Number, PathBuf)>,
+}
+
+/// Device and inode.
+type Identity = (u64, u64);
+
+fn identity(path: &Path) -> Option<Identity> {
+    rustix::fs::stat(path).ok().map(|stat| (stat.st_dev, stat.st_ino))
+}
+
+#[cfg(test)]
+#[path = "layers_tests.rs"]
+mod tests;
