@@ -25,8 +25,8 @@ use crate::finding::Finding;
 use crate::signature::{self, Signature};
 use crate::target::{self, Target};
 use graph::Whole;
-use layers::Mounts;
-use machine::{Backing, Machine, Number, Storage};
+use layers::{Layers, Mounts, OpenFile};
+use machine::{Backing, FileId, Machine, Number, Storage};
 use openers::Openers;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -176,29 +176,32 @@ fn own_file(target: &Target, machine: &Machine, proc: &Path) -> Option<Backing> 
     if target.block {
         return None;
     }
-    let (file_system, inode, _) = target.identity;
-    let file_system = lookup::split(file_system);
-    let layers = Mounts { all: mounts(proc), proc }.layers_of(&target.real, file_system);
     let length_bytes = target.real.metadata().map_or(0, |metadata| metadata.len());
-    let own = Storage::File(machine::FileId { file_system, inode });
-    let mut file = Backing {
-        storage: std::iter::once(own).chain(layers.files.into_keys()).collect(),
-        file_system,
+    let mounts = Mounts { all: mounts(proc), proc };
+    let (layers, facts) = mounts.look_up(as_file(target), length_bytes..length_bytes.saturating_add(1));
+    let own = std::iter::once(Storage::File(facts.id));
+    let possible = machine.possible_identities(&facts);
+    Some(Backing {
+        storage: own.chain(layers.files.into_keys()).chain(possible).collect(),
+        file_system: facts.id.file_system,
         range: 0..length_bytes,
-        lengths: length_bytes..length_bytes.saturating_add(1),
-        is_partly_known: layers.is_incomplete,
+        file: Some(facts),
         name: target.real.display().to_string(),
-    };
-    file.storage.extend(machine.possible_identities(&file));
-    Some(file)
+    })
+}
+
+/// Returns a target that is a file.
+fn as_file(target: &Target) -> OpenFile<'_> {
+    let (file_system, inode, _) = target.identity;
+    let id = FileId { file_system: lookup::split(file_system), inode };
+    OpenFile { id, path: &target.real, link: &target.real }
 }
 
 /// Opens the files that hold the target's bytes under other identities, as far as their paths lead to them.
 pub(crate) fn other_files(target: &Target) -> OtherFiles {
     let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
     if !target.block {
-        let file_system = lookup::split(target.identity.0);
-        let layers = Mounts { all: mounts(proc), proc }.layers_of(&target.real, file_system);
+        let layers = Mounts { all: mounts(proc), proc }.layers_of(as_file(target));
         return OtherFiles { same: opened(layers.files), below: Vec::new() };
     }
     let mounts = Mounts::of_all(proc);
@@ -207,8 +210,11 @@ pub(crate) fn other_files(target: &Target) -> OtherFiles {
     let files = below.iter().flat_map(|file| {
         let path = Path::new(&file.name);
         let named = lookup::storage_at(path).filter(|on| file.storage.contains(on));
-        let layers = mounts.layers_of(path, file.file_system).files;
-        named.map(|on| (on, path.to_owned())).into_iter().chain(layers)
+        let layers = match &file.file {
+            Some(facts) => mounts.layers_of(OpenFile { id: facts.id, path, link: path }),
+            None => Layers::default(),
+        };
+        named.map(|on| (on, path.to_owned())).into_iter().chain(layers.files)
     });
     OtherFiles { same: Vec::new(), below: opened(files) }
 }
@@ -217,9 +223,7 @@ pub(crate) fn other_files(target: &Target) -> OtherFiles {
 fn opened(files: impl IntoIterator<Item = (Storage, PathBuf)>) -> Vec<File> {
     let open = |(on, path): (Storage, PathBuf)| {
         let target = Target::resolve(&path).ok()?;
-        let (file_system, inode, _) = target.identity;
-        let file = machine::FileId { file_system: lookup::split(file_system), inode };
-        (on == Storage::File(file)).then(|| target.open_to_read().ok()).flatten()
+        (on == Storage::File(as_file(&target).id)).then(|| target.open_to_read().ok()).flatten()
     };
     files.into_iter().filter_map(open).collect()
 }

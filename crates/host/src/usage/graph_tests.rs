@@ -84,14 +84,8 @@ impl Model {
 
     fn add_loop(&mut self, minor: u32, of: Storage, range: Range<u64>) {
         let bytes = self.part(of, &range);
-        let backing = Backing {
-            storage: vec![of],
-            file_system: (9, 9),
-            range,
-            lengths: 0..1,
-            is_partly_known: false,
-            name: "file".into(),
-        };
+        let backing =
+            Backing { storage: vec![of], file_system: (9, 9), range, file: None, name: "file".into() };
         let device =
             BlockDevice { name: format!("loop{minor}"), backing: Some(backing), ..Default::default() };
         self.add((7, minor), device, bytes);
@@ -194,8 +188,7 @@ fn device_with_a_backing_file_is_in_use_without_a_mount() {
         storage: vec![file],
         file_system: (8, 0),
         range: 0..10,
-        lengths: 0..1,
-        is_partly_known: false,
+        file: None,
         name: "/old/image".into(),
     };
     let device = BlockDevice { name: "loop0".into(), backing: Some(backing), ..Default::default() };

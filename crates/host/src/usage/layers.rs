@@ -1,10 +1,13 @@
 //! Overlays and their layers: which files of both are the same, and which layers a file is in.
+//!
+//! The kernel lists layers by the names that they had once, and lists no overlay that is mounted nowhere any more. What is found
+//! by such a name counts only if it has the inode number of the overlay's file (`FileFacts`).
 
-use super::lookup::storage_at;
-use super::machine::{Number, Storage};
+use super::lookup::{is_on_overlay, may_be_copied_up, storage, storage_at};
+use super::machine::{FileFacts, FileId, InOverlay, Number, Storage};
 use super::mounts::{Mount, namespaces};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Mounts, and the folder of the kernel that lists processes.
@@ -13,13 +16,34 @@ pub(super) struct Mounts<'a> {
     pub proc: &'a Path,
 }
 
+/// A file that a program or a loop device has open.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenFile<'a> {
+    pub id: FileId,
+    /// The kernel's name, which may lead elsewhere.
+    pub path: &'a Path,
+    /// Leads to the file, if any path does.
+    pub link: &'a Path,
+}
+
 /// The same file in the layers of an overlay, and in theirs. Each has its own identity.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Layers {
     /// The files and their paths.
     pub files: BTreeMap<Storage, PathBuf>,
-    /// Whether a layer was not found: it was named by a relative path, renamed, or is out of this process's reach.
+    /// Whether a layer was not found: it was named by a relative path, renamed, or is out of this process's reach, or the
+    /// overlay is mounted nowhere.
     pub is_incomplete: bool,
+}
+
+impl Layers {
+    pub(super) fn overlay(&self) -> InOverlay {
+        match self.is_incomplete {
+            true => InOverlay::Unknown,
+            false if self.files.is_empty() => InOverlay::No,
+            false => InOverlay::Known,
+        }
+    }
 }
 
 impl<'a> Mounts<'a> {
@@ -28,23 +52,33 @@ impl<'a> Mounts<'a> {
         Self { all: namespaces(proc), proc }
     }
 
-    /// Returns the file at `path` in the layers of its file system; nothing unless that is an overlay.
-    pub(super) fn layers_of(&self, path: &Path, file_system: Number) -> Layers {
+    /// Returns a file in the layers of its file system; nothing unless that is an overlay.
+    pub(super) fn layers_of(&self, file: OpenFile<'_>) -> Layers {
         let mut layers = Layers::default();
-        self.add_layers(path, file_system, &mut layers);
+        self.add_layers(file, &mut layers);
         layers
     }
 
-    fn add_layers(&self, path: &Path, file_system: Number, all: &mut Layers) {
+    /// Returns a file of these lengths in its layers, and what is known of it.
+    pub(super) fn look_up(&self, file: OpenFile<'_>, lengths: Range<u64>) -> (Layers, FileFacts) {
+        let layers = self.layers_of(file);
+        let may_be_copied_up = may_be_copied_up(file.id, file.link);
+        let facts = FileFacts { id: file.id, lengths, overlay: layers.overlay(), may_be_copied_up };
+        (layers, facts)
+    }
+
+    fn add_layers(&self, file: OpenFile<'_>, all: &mut Layers) {
+        let OpenFile { id, path, .. } = file;
         // Where the layers of an overlay are on several file systems, its files have device numbers that no mount has.
-        let is_mounted = self.all.iter().any(|mount| mount.number == file_system);
+        let is_mounted = self.all.iter().any(|mount| mount.number == id.file_system);
         let is_of_file = |mount: &Mount| match is_mounted {
-            true => mount.number == file_system,
+            true => mount.number == id.file_system,
             false => self.is_innermost(mount, path),
         };
         let is_overlay = |mount: &&Mount| mount.file_system == "overlay" && is_of_file(mount);
         let mut overlays = self.all.iter().filter(is_overlay).peekable();
         if overlays.peek().is_none() {
+            all.is_incomplete |= !is_mounted && is_of_unmounted_overlay(file);
             return;
         }
         let mut is_found = false;
@@ -55,10 +89,10 @@ impl<'a> Mounts<'a> {
             let Ok(inside) = path.strip_prefix(&overlay.at) else { continue };
             let inside = overlay.root.strip_prefix("/").unwrap_or(Path::new("")).join(inside);
             for path in found.iter().map(|layer| layer.join(&inside)) {
-                let Some(on @ Storage::File(file)) = storage_at(&path) else { continue };
-                is_found = true;
+                let Some(on @ Storage::File(layer)) = storage_at(&path) else { continue };
+                is_found |= id.has_inode_of(layer);
                 if all.files.insert(on, path.clone()).is_none() {
-                    self.add_layers(&path, file.file_system, all);
+                    self.add_layers(OpenFile { id: layer, path: &path, link: &path }, all);
                 }
             }
         }
@@ -71,6 +105,7 @@ impl<'a> Mounts<'a> {
         let file = LayerFile {
             folders: path.ancestors().skip(1).filter_map(identity).collect(),
             place: self.place(&path),
+            facts: Self::facts_at(&path, InOverlay::No),
             path,
         };
         let mut seen = BTreeSet::new();
@@ -80,8 +115,8 @@ impl<'a> Mounts<'a> {
         over.map(Mount::shown_at).collect()
     }
 
-    /// Returns whether a file is in a layer of an overlay. Where layers are unknown, it counts as in one of them if the overlay
-    /// has a file of its length by the end of its path.
+    /// Returns whether a file is in a layer of an overlay. A layer that the kernel names by another path has it if the overlay
+    /// shows it by the end of its path.
     fn has_in_layer(&self, overlay: &Mount, file: &LayerFile) -> bool {
         let named = overlay.layers();
         let here: Vec<_> = named.iter().map(|layer| overlay.here(layer, self.proc)).collect();
@@ -97,20 +132,23 @@ impl<'a> Mounts<'a> {
         if here.iter().flatten().filter_map(place).any(|layer| holds(&layer)) {
             return true;
         }
-        let Some(at) = overlay.here(&overlay.at, self.proc).filter(|_| layers.contains(&None)) else {
-            return false;
-        };
-        let length_bytes =
-            |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|data| data.len());
-        let path = file.path.as_path();
+        let Some(at) = overlay.here(&overlay.at, self.proc) else { return false };
         let shows = |inside: &Path| {
-            let shown = at.join(inside);
-            let is_shown = length_bytes(&shown).is_some_and(|length| Some(length) == length_bytes(path));
-            is_shown
-                && identity(&shown) != identity(path)
-                && self.is_innermost(overlay, &overlay.at.join(inside))
+            let shown = Self::facts_at(&at.join(inside), InOverlay::Unknown);
+            let is_it = shown.zip(file.facts.as_ref()).is_some_and(|(shown, file)| shown.may_be(file));
+            is_it && self.is_innermost(overlay, &overlay.at.join(inside))
         };
+        let path = file.path.as_path();
         path.ancestors().skip(1).filter_map(|folder| path.strip_prefix(folder).ok()).any(shows)
+    }
+
+    /// Returns what is known of a file at a path, if there is one.
+    fn facts_at(path: &Path, overlay: InOverlay) -> Option<FileFacts> {
+        let stat = rustix::fs::stat(path).ok()?;
+        let Some(Storage::File(id)) = storage(&stat) else { return None };
+        let length_bytes = stat.st_size as u64;
+        let lengths = length_bytes..length_bytes.saturating_add(1);
+        Some(FileFacts { id, lengths, overlay, may_be_copied_up: may_be_copied_up(id, path) })
     }
 
     /// Returns the file system of a path as this process sees it, and the path within it, whichever part of it is mounted.
@@ -129,6 +167,15 @@ impl<'a> Mounts<'a> {
     }
 }
 
+/// Returns whether a file whose file system is mounted nowhere may be in an overlay. Where no path leads to it, its device
+/// number shows only that its file system has no drive.
+fn is_of_unmounted_overlay(file: OpenFile<'_>) -> bool {
+    match storage_at(file.link) == Some(Storage::File(file.id)) {
+        true => is_on_overlay(file.link),
+        false => file.id.file_system.0 == 0,
+    }
+}
+
 /// A file that may be in a layer of an overlay, looked up once for all overlays.
 struct LayerFile {
     path: PathBuf,
@@ -136,6 +183,7 @@ struct LayerFile {
     folders: Vec<Identity>,
     /// Its file system, and its path within it.
     place: Option<(Number, PathBuf)>,
+    facts: Option<FileFacts>,
 }
 
 /// Device and inode.

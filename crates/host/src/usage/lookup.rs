@@ -20,6 +20,20 @@ pub(super) fn storage(stat: &rustix::fs::Stat) -> Option<Storage> {
     }
 }
 
+/// Returns whether what is at a path belongs to an overlay.
+pub(super) fn is_on_overlay(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|about| about.f_type == libc::OVERLAYFS_SUPER_MAGIC)
+}
+
+/// Returns whether an overlay has copied a file from a lower layer, as it notes in an attribute of the copy, or whether this
+/// cannot be found out since `path` does not lead to the file.
+pub(super) fn may_be_copied_up(file: FileId, path: &Path) -> bool {
+    let has = |name| rustix::fs::getxattr(path, name, &mut [0_u8; 0][..]).is_ok();
+    storage_at(path) != Some(Storage::File(file))
+        || has("trusted.overlay.origin")
+        || has("user.overlay.origin")
+}
+
 /// Splits a device number into major and minor.
 pub(super) fn split(device: u64) -> Number {
     (rustix::fs::major(device), rustix::fs::minor(device))

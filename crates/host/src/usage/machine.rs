@@ -21,6 +21,15 @@ pub(crate) struct FileId {
     pub inode: u64,
 }
 
+impl FileId {
+    /// Returns whether a file of an overlay and one of another file system have the same inode number, below the bits by which
+    /// an overlay may tell its layers' file systems apart.
+    pub(crate) fn has_inode_of(self, layer: Self) -> bool {
+        const DISTINGUISHED: u64 = u32::MAX as u64;
+        self.inode & DISTINGUISHED == layer.inode & DISTINGUISHED
+    }
+}
+
 /// A block device or file that holds data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Storage {
@@ -52,10 +61,8 @@ pub(crate) struct Backing {
     pub file_system: Number,
     /// The range presented.
     pub range: Range<u64>,
-    /// The lengths that the file can have, by what is presented of it.
-    pub lengths: Range<u64>,
-    /// Whether the file has a further identity that is unknown: it is in an overlay with a layer that was not found.
-    pub is_partly_known: bool,
+    /// The same of a file, to compare it with others; `None` for a block device.
+    pub file: Option<FileFacts>,
     /// The kernel's name.
     pub name: String,
 }
@@ -65,12 +72,48 @@ impl Backing {
     pub(crate) fn lengths(range: &Range<u64>, is_limited: bool) -> Range<u64> {
         range.end..if is_limited { u64::MAX } else { range.end.saturating_add(SECTOR_BYTES) }
     }
+}
 
-    /// Returns whether a file of another file system and of one of these lengths may be this file, where layers of an overlay
-    /// are unknown.
-    pub(crate) fn may_be(&self, file_system: Number, lengths: &Range<u64>) -> bool {
-        let overlap = self.lengths.start.max(lengths.start) < self.lengths.end.min(lengths.end);
-        self.file_system != file_system && overlap
+/// Whether a file is in an overlay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InOverlay {
+    No,
+    /// All its layers were found.
+    Known,
+    /// It may be in a layer that was not found.
+    Unknown,
+}
+
+/// What is known of a file, to compare it with files of other file systems: one of an overlay is one of a layer too.
+///
+/// By "Inode properties" of the kernel's `overlayfs.rst` it has the inode number of that one, below bits that tell file systems
+/// apart. A file that an overlay has copied up keeps the number of the lower layer's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileFacts {
+    pub id: FileId,
+    /// The lengths that it can have.
+    pub lengths: Range<u64>,
+    pub overlay: InOverlay,
+    /// Whether an overlay has copied it up, or that could not be found out.
+    pub may_be_copied_up: bool,
+}
+
+impl FileFacts {
+    /// Returns whether this and a file of another file system may be one, by what is not known of their layers. To ask once too
+    /// often costs less than data.
+    pub(crate) fn may_be(&self, other: &Self) -> bool {
+        let overlap = self.lengths.start.max(other.lengths.start) < self.lengths.end.min(other.lengths.end);
+        let is_other_file_system = self.id.file_system != other.id.file_system;
+        is_other_file_system && overlap && (self.may_show(other) || other.may_show(self))
+    }
+
+    /// Returns whether this file, of an overlay, may have its bytes in a file of a layer.
+    fn may_show(&self, layer: &Self) -> bool {
+        match self.overlay {
+            InOverlay::No => false,
+            InOverlay::Known => layer.may_be_copied_up,
+            InOverlay::Unknown => layer.may_be_copied_up || self.id.has_inode_of(layer.id),
+        }
     }
 }
 
@@ -99,12 +142,10 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Returns the identities that a file may also have: those of the files that loop devices present, where layers of an
-    /// overlay are unknown. To ask once too often costs less than its data.
-    pub(crate) fn possible_identities(&self, file: &Backing) -> Vec<Storage> {
+    /// overlay are unknown.
+    pub(crate) fn possible_identities(&self, file: &FileFacts) -> Vec<Storage> {
         let backings = self.devices.values().filter_map(|device| device.backing.as_ref());
-        let possible = backings
-            .filter(|other| other.is_partly_known || file.is_partly_known)
-            .filter(|other| file.may_be(other.file_system, &other.lengths));
+        let possible = backings.filter(|other| other.file.as_ref().is_some_and(|other| file.may_be(other)));
         let identities = possible.flat_map(|other| &other.storage);
         identities.copied().filter(|on| matches!(on, Storage::File(_))).collect()
     }
@@ -112,5 +153,46 @@ impl Machine {
     /// Returns a device's name, or its number where it has none.
     pub(crate) fn name(&self, number: Number) -> String {
         self.devices.get(&number).map_or_else(|| format!("{}:{}", number.0, number.1), |d| d.name.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(file_system: u32, inode: u64, lengths: Range<u64>, overlay: InOverlay) -> FileFacts {
+        let id = FileId { file_system: (0, file_system), inode };
+        FileFacts { id, lengths, overlay, may_be_copied_up: false }
+    }
+
+    #[test]
+    fn file_has_the_length_that_a_loop_device_presents_of_it() {
+        let merged =
+            |range, is_limited| file(77, 5, Backing::lengths(&range, is_limited), InOverlay::Unknown);
+        let layer = |file_system, length| file(file_system, 5, length..length + 1, InOverlay::No);
+        let may_be = |length| merged(4096..8192, false).may_be(&layer(78, length));
+        assert_eq!([8191, 8192, 8703, 8704].map(may_be), [false, true, true, false]);
+        assert!(!merged(4096..8192, false).may_be(&layer(77, 8192)), "another file of the same file system");
+        assert!(merged(0..4096, true).may_be(&layer(78, 1 << 20)));
+    }
+
+    #[test]
+    fn file_of_an_overlay_has_its_layers_inode_unless_copied_up() {
+        let merged = |inode, overlay| file(77, inode, 9..10, overlay);
+        let layer = |may_be_copied_up| FileFacts { may_be_copied_up, ..file(78, 5, 9..10, InOverlay::No) };
+        // The bits above tell the file systems of layers apart.
+        for inode in [5, 5 | 1 << 62] {
+            for (overlay, is_it) in
+                [(InOverlay::No, false), (InOverlay::Known, false), (InOverlay::Unknown, true)]
+            {
+                assert_eq!(merged(inode, overlay).may_be(&layer(false)), is_it, "{inode} {overlay:?}");
+                assert_eq!(layer(false).may_be(&merged(inode, overlay)), is_it, "{inode} {overlay:?}");
+            }
+        }
+        for (overlay, is_it) in [(InOverlay::No, false), (InOverlay::Known, true), (InOverlay::Unknown, true)]
+        {
+            assert!(!merged(6, overlay).may_be(&layer(false)), "{overlay:?}");
+            assert_eq!(merged(6, overlay).may_be(&layer(true)), is_it, "{overlay:?}");
+        }
     }
 }

@@ -7,9 +7,9 @@
 //!
 //! A file that is open through an overlay is the file in the layers too, and is looked for by all its identities.
 
-use super::layers::Mounts;
+use super::layers::{Mounts, OpenFile};
 use super::lookup::{names, storage};
-use super::machine::{Backing, FileId, Number, Storage};
+use super::machine::{Backing, FileFacts, FileId, Number, Storage};
 use rustix::fs::Stat;
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,6 +36,8 @@ struct Used {
     storage: Storage,
     /// Its path, as the process sees it.
     path: PathBuf,
+    /// The link of `/proc` that leads to it.
+    link: PathBuf,
     length_bytes: u64,
 }
 
@@ -90,31 +92,29 @@ impl<'a> Openers<'a> {
                 let (file_system, inode) = (mapping.device, mapping.inode);
                 let length_bytes = fs::metadata(mapping.path).map_or(0, |data| data.len());
                 let storage = Storage::File(FileId { file_system, inode });
-                Used { storage, path: mapping.path.into(), length_bytes }
+                Used { storage, path: mapping.path.into(), link: link.clone(), length_bytes }
             };
             let used = used(&link).unwrap_or_else(listed);
             self.is_target(&used) && (mapping.is_written || matches!(used.storage, Storage::File(_)))
         })
     }
 
-    /// Returns whether a used file is the target, or below it. Where layers of its overlay, or of the target's, are unknown, a
-    /// file of another file system with the target's length counts as the target, as for loop devices.
+    /// Returns whether a used file is the target, or below it, or may be as far as the layers of overlays are known.
     fn is_target(&self, used: &Used) -> bool {
         if self.target.contains(&used.storage) {
             return true;
         }
-        let Storage::File(FileId { file_system, .. }) = used.storage else { return false };
-        let mut others = self.files.iter().filter(|file| file.file_system != file_system).peekable();
+        let Storage::File(id) = used.storage else { return false };
+        let is_elsewhere = |file: &&FileFacts| file.id.file_system != id.file_system;
+        let facts = self.files.iter().filter_map(|file| file.file.as_ref());
+        let mut others = facts.filter(is_elsewhere).peekable();
         if others.peek().is_none() {
             return false;
         }
-        let layers = self.mounts.layers_of(&used.path, file_system);
-        let lengths = used.length_bytes..used.length_bytes + 1;
+        let file = OpenFile { id, path: &used.path, link: &used.link };
+        let (layers, facts) = self.mounts.look_up(file, used.length_bytes..used.length_bytes + 1);
         layers.files.keys().any(|layer| self.target.contains(layer))
-            || used.length_bytes > 0
-                && others.any(|file| {
-                    (layers.is_incomplete || file.is_partly_known) && file.may_be(file_system, &lengths)
-                })
+            || used.length_bytes > 0 && others.any(|file| facts.may_be(file))
     }
 }
 
@@ -122,7 +122,8 @@ impl<'a> Openers<'a> {
 fn used(link: &Path) -> Option<Used> {
     let stat: Stat = rustix::fs::stat(link).ok()?;
     let storage = storage(&stat)?;
-    Some(Used { storage, path: fs::read_link(link).ok()?, length_bytes: stat.st_size as u64 })
+    let (path, length_bytes) = (fs::read_link(link).ok()?, stat.st_size as u64);
+    Some(Used { storage, path, link: link.to_owned(), length_bytes })
 }
 
 /// A line of `/proc/PID/maps` with a file.
@@ -158,6 +159,7 @@ fn flags(process: &Path, file: &str) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::super::lookup::storage_at;
+    use super::super::machine::InOverlay;
     use super::*;
     use rustix::fs::{major, minor};
     use std::os::unix::fs::{MetadataExt, symlink};
@@ -177,14 +179,14 @@ mod tests {
         Openers::new(&Mounts::of_all(proc), vec![storage_at(file).unwrap()], Vec::new()).find()
     }
 
-    /// A file of an overlay of which not all identities are known.
-    fn in_overlay(storage: &[Storage], length_bytes: u64, is_partly_known: bool) -> Backing {
+    /// A file of another file system than all others here, with an identity there and these.
+    fn file(id: FileId, others: &[Storage], length_bytes: u64, overlay: InOverlay) -> Backing {
+        let lengths = length_bytes..length_bytes + 1;
         Backing {
-            storage: storage.into(),
-            file_system: (7, 7),
+            storage: [&[Storage::File(id)], others].concat(),
+            file_system: id.file_system,
             range: 0..length_bytes,
-            lengths: length_bytes..length_bytes + 1,
-            is_partly_known,
+            file: Some(FileFacts { id, lengths, overlay, may_be_copied_up: false }),
             name: String::new(),
         }
     }
@@ -248,29 +250,32 @@ mod tests {
             symlink(path(name), process.join("fd/3")).unwrap();
             fs::write(process.join("fdinfo/3"), "flags:\t0100002\n").unwrap();
         };
-        let is_used = |name: &str| {
-            let target = Storage::File(FileId { file_system: (7, 7), inode: 1 });
-            let all = vec![target, storage_at(&path(name)).unwrap()];
+        let inode = |name: &str| fs::metadata(path(name)).unwrap().ino();
+        let is_open = |file: Backing| {
+            !Openers::new(&Mounts::of_all(proc.path()), file.storage.clone(), vec![file]).find().is_empty()
+        };
+        // A file of a layer has the number of the overlay's.
+        let is_used = |name: &str, shown: &str| {
+            let id = FileId { file_system: (7, 7), inode: inode(shown) };
             let length_bytes = fs::metadata(path(name)).unwrap().len();
-            let files = vec![in_overlay(&all, length_bytes, false)];
-            !Openers::new(&Mounts::of_all(proc.path()), all, files).find().is_empty()
+            is_open(file(id, &[storage_at(&path(name)).unwrap()], length_bytes, InOverlay::No))
         };
         mount(&format!("lowerdir=/none,upperdir={}", path("upper").display()));
         opens("merged/file");
-        assert!(is_used("upper/file") && !is_used("upper/free"));
-        // Where a layer cannot be found, one of the same length may be the file.
+        assert!(is_used("upper/file", "upper/file") && !is_used("upper/free", "upper/free"));
+        // Where a layer cannot be found, one of the same length and number may be the file.
         mount("lowerdir=lower,upperdir=upper");
-        assert!(is_used("upper/file") && !is_used("upper/free"));
+        assert!(is_used("upper/file", "merged/file") && !is_used("upper/file", "merged/long"));
         opens("merged/long");
-        assert!(!is_used("upper/file"));
+        assert!(!is_used("upper/file", "merged/long"));
         // The same for the target's layers.
-        let target = || vec![Storage::File(FileId { file_system: (7, 7), inode: 1 })];
         opens("upper/file");
-        for (length_bytes, is_partly_known) in [(12, true), (12, false), (13, true)] {
-            let files = vec![in_overlay(&target(), length_bytes, is_partly_known)];
-            let mounts = Mounts::of_all(proc.path());
-            let openers = Openers::new(&mounts, target(), files);
-            assert_eq!(openers.find().len(), usize::from(length_bytes == 12 && is_partly_known));
+        for (length_bytes, overlay) in
+            [(12, InOverlay::Unknown), (12, InOverlay::Known), (13, InOverlay::Unknown)]
+        {
+            let id = FileId { file_system: (7, 7), inode: inode("upper/file") };
+            let is_it = length_bytes == 12 && overlay == InOverlay::Unknown;
+            assert_eq!(is_open(file(id, &[], length_bytes, overlay)), is_it, "{length_bytes}, {overlay:?}");
         }
     }
 }

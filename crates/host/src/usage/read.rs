@@ -2,7 +2,7 @@
 //!
 //! Unreadable entries are left out. Mounts come from every mount namespace that the process may read.
 
-use super::layers::Mounts;
+use super::layers::{Layers, Mounts, OpenFile};
 use super::lookup::{names, number, number_in, split, storage, storage_at};
 use super::loops;
 use super::machine::{Backing, BlockDevice, Machine, MountUse, Number, SECTOR_BYTES, Storage, SwapUse};
@@ -21,9 +21,9 @@ pub(super) fn machine(sys: &Path, mounts: &Mounts<'_>) -> Machine {
         let Ok(folder) = fs::canonicalize(sys.join("dev/block").join(&entry)) else { continue };
         machine.devices.insert(number, device(&folder, number, mounts));
     }
-    let identities = |device: &BlockDevice| match &device.backing {
-        Some(backing) => machine.possible_identities(backing),
-        None => Vec::new(),
+    let identities = |device: &BlockDevice| {
+        let file = device.backing.as_ref().and_then(|backing| backing.file.as_ref());
+        file.map_or_else(Vec::new, |file| machine.possible_identities(file))
     };
     let possible: Vec<_> = machine.devices.values().map(identities).collect();
     for (device, identities) in machine.devices.values_mut().zip(possible) {
@@ -76,14 +76,20 @@ fn backing(folder: &Path, number: Number, length_bytes: u64, mounts: &Mounts<'_>
             is_limited: value("loop/sizelimit") != 0,
         })
     })?;
-    let layers = mounts.layers_of(path, status.file_system);
     let range = status.offset_bytes..status.offset_bytes.saturating_add(length_bytes);
+    let lengths = Backing::lengths(&range, status.is_limited);
+    let (layers, file) = match status.storage {
+        Storage::File(id) => {
+            let (layers, file) = mounts.look_up(OpenFile { id, path, link: path }, lengths);
+            (layers, Some(file))
+        }
+        Storage::Block(_) => (Layers::default(), None),
+    };
     Some(Backing {
         storage: std::iter::once(status.storage).chain(layers.files.into_keys()).collect(),
         file_system: status.file_system,
-        lengths: Backing::lengths(&range, status.is_limited),
         range,
-        is_partly_known: layers.is_incomplete,
+        file,
         name: path.display().to_string(),
     })
 }

@@ -114,20 +114,3 @@ fn every_btrfs_member_is_mounted() {
     let expected = "nvme0n1p2 is mounted at a place of the Btrfs file system 7c1f";
     assert!(found.iter().any(|words| words == expected), "{found:?}");
 }
-
-#[test]
-fn file_has_the_length_that_a_loop_device_presents_of_it() {
-    let file = |range: std::ops::Range<u64>, is_limited| Backing {
-        storage: Vec::new(),
-        file_system: (0, 77),
-        lengths: Backing::lengths(&range, is_limited),
-        range,
-        is_partly_known: true,
-        name: String::new(),
-    };
-    let whole = file(4096..8192, false);
-    let may_be = |length: u64| whole.may_be((0, 78), &(length..length + 1));
-    assert_eq!([8191, 8192, 8703, 8704].map(may_be), [false, true, true, false]);
-    assert!(!whole.may_be((0, 77), &(8192..8193)), "another file of the same file system");
-    assert!(file(0..4096, true).may_be((0, 78), &((1 << 20)..(1 << 20) + 1)));
-}

@@ -34,11 +34,25 @@ impl Overlay {
     fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
+
+    fn is_mounted(&self) -> bool {
+        run("mountpoint", &["-q", self.path("merged").to_str().unwrap()]).is_ok()
+    }
+
+    /// Takes the upper layer's name from it, and gives it to a folder with a file of the same name and length.
+    fn rename_layer(&self) {
+        fs::rename(self.path("upper"), self.path("renamed")).unwrap();
+        fs::create_dir(self.path("upper")).unwrap();
+        let length_bytes = fs::metadata(self.path("renamed/image")).unwrap().len();
+        fs::File::create(self.path("upper/image")).unwrap().set_len(length_bytes).unwrap();
+    }
 }
 
 impl Drop for Overlay {
     fn drop(&mut self) {
-        unmount(&self.path("merged"));
+        if self.is_mounted() {
+            unmount(&self.path("merged"));
+        }
     }
 }
 
@@ -94,6 +108,55 @@ fn loop_devices_see_programs_through_an_overlay() {
             let _user = Running::with_open(&overlay.path(opened));
             assert!(is_open(&reasons(device)), "{below}, relative: {is_relative}");
         }
+    }
+}
+
+#[test]
+fn loop_devices_see_programs_through_an_overlay_that_is_hidden() {
+    for hides in ["unmount", "rename", "rename a copied file"] {
+        let Some(overlay) = Overlay::new(false) else { return };
+        let [merged, upper] = ["merged/image", "upper/image"].map(|name| overlay.path(name));
+        fs::write(
+            if hides.ends_with("file") { overlay.path("lower/image") } else { upper },
+            vec![1; 53 * 4096],
+        )
+        .unwrap();
+        // Written through the overlay, a file of the lower layer is copied to the upper one, and keeps its inode number.
+        fs::File::options().write(true).open(&merged).unwrap().write_all(b"mine").unwrap();
+        let _user = Running::with_open(&merged);
+        let layer = match hides {
+            "unmount" => run("umount", &["--lazy", overlay.path("merged").to_str().unwrap()])
+                .map(|_| overlay.path("upper/image"))
+                .unwrap(),
+            _ => {
+                overlay.rename_layer();
+                overlay.path("renamed/image")
+            }
+        };
+        let Some(loops) = Loops::over(&layer) else { return };
+        let found = reasons(Path::new(&loops.0[1]));
+        assert!(is_open(&found), "{hides}: {found:?}");
+        // A file of another length is none of the overlay's.
+        fs::write(overlay.path("beside"), vec![0; 54 * 4096]).unwrap();
+        assert!(!is_open(&reasons(&overlay.path("beside"))), "{hides}");
+    }
+}
+
+#[test]
+fn files_see_loop_devices_through_an_overlay_that_is_hidden() {
+    for is_renamed in [false, true] {
+        let Some(overlay) = Overlay::new(false) else { return };
+        fs::write(overlay.path("upper/image"), vec![0; 59 * 4096]).unwrap();
+        let Some(loops) = Loops::over(&overlay.path("merged/image")) else { return };
+        let layer = if is_renamed {
+            overlay.rename_layer();
+            overlay.path("renamed/image")
+        } else {
+            run("umount", &["--lazy", overlay.path("merged").to_str().unwrap()]).unwrap();
+            overlay.path("upper/image")
+        };
+        let found = reasons(&layer);
+        assert!(presents(&found, loops.0[0].trim_start_matches("/dev/")), "{is_renamed}: {found:?}");
     }
 }
 
