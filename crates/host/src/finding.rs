@@ -54,6 +54,16 @@ pub enum Finding {
         /// The mount point of the overlay.
         overlay: PathBuf,
     },
+    /// The target, or a file below it, has several names, and one of them may be in a layer of a mounted overlay, which has too
+    /// many files to look for it.
+    Link {
+        /// The file.
+        file: PathBuf,
+        /// The number of its names.
+        names: u64,
+        /// The mount point of the overlay.
+        overlay: PathBuf,
+    },
     /// Another process has it, or what lies below it, open; a device counts only if it is open for writing.
     Open {
         /// Name of the process.
@@ -99,6 +109,14 @@ impl fmt::Display for Finding {
             }
             Self::Layer { file, overlay } => {
                 write!(f, "{} is in use by the overlay mounted at {}", file.display(), overlay.display())
+            }
+            Self::Link { file, names, overlay } => {
+                let (file, overlay) = (file.display(), overlay.display());
+                write!(
+                    f,
+                    "{file} has {names} names, and one may be in the overlay mounted at {overlay}, which has too many \
+                     files to look for it; a copy of {file} has one name"
+                )
             }
             Self::Open { program, process } => write!(f, "it is open in {program} (process {process})"),
             Self::OpenUnseen => {

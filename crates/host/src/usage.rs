@@ -4,12 +4,13 @@
 //! | --- | --- |
 //! | `machine` | block devices, mounts and swap spaces as plain data |
 //! | `read`, `mounts`, `loops`, `lookup` | the sources of that data |
-//! | `layers` | overlays, and the files of their layers |
+//! | `layers`, `links` | overlays, and the files of their layers |
 //! | `graph` | all users of a target's bytes |
 //! | `openers` | other processes that have it open |
 
 mod graph;
 mod layers;
+mod links;
 mod lookup;
 mod loops;
 mod machine;
@@ -233,8 +234,7 @@ fn in_layers(files: &[Backing], mounts: &Mounts<'_>) -> Vec<Finding> {
     let findings = files.iter().flat_map(|file| {
         let path = Path::new(&file.name);
         let leads_to_it = lookup::storage_at(path).is_some_and(|on| file.storage.contains(&on));
-        let overlays = if leads_to_it { mounts.overlays_over(path) } else { Vec::new() };
-        overlays.into_iter().map(move |overlay| Finding::Layer { file: path.into(), overlay })
+        if leads_to_it { mounts.overlays_over(path) } else { Vec::new() }
     });
     findings.collect()
 }

@@ -3,11 +3,15 @@
 //! The kernel lists layers by the names that they had once, and lists no overlay that is mounted nowhere any more. What is found
 //! by such a name counts only if it has the inode number of the overlay's file (`FileFacts`).
 
-use super::lookup::{is_on_overlay, may_be_copied_up, storage, storage_at};
+use super::links::{ENTRIES_MAX, HasName, Links};
+use super::lookup::{facts_at, is_on_overlay, may_be_copied_up, storage_at};
 use super::machine::{FileFacts, FileId, InOverlay, Number, Storage};
 use super::mounts::{Mount, namespaces};
+use crate::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Mounts, and the folder of the kernel that lists processes.
@@ -99,25 +103,58 @@ impl<'a> Mounts<'a> {
         all.is_incomplete |= !is_found;
     }
 
-    /// Returns the mount points of the overlays of which the file at `path` is in a layer.
-    pub(super) fn overlays_over(&self, path: &Path) -> Vec<PathBuf> {
+    /// Returns the overlays of which the file at `path` is in a layer.
+    pub(super) fn overlays_over(&self, path: &Path) -> Vec<Finding> {
         let Ok(path) = path.canonicalize() else { return Vec::new() };
+        let Some(facts) = facts_at(&path, InOverlay::No) else { return Vec::new() };
         let file = LayerFile {
             folders: path.ancestors().skip(1).filter_map(identity).collect(),
             place: self.place(&path),
-            facts: Self::facts_at(&path, InOverlay::No),
-            path,
+            facts: &facts,
+            path: &path,
         };
+        let names = fs::metadata(&path).map_or(1, |data| data.nlink());
+        let mut links = Links::new(&facts, ENTRIES_MAX);
         let mut seen = BTreeSet::new();
         let overlays = self.all.iter().filter(|mount| mount.file_system == "overlay");
-        let over =
-            overlays.filter(|overlay| self.has_in_layer(overlay, &file) && seen.insert(overlay.number));
-        over.map(Mount::shown_at).collect()
+        let finding = |mount: &Mount| {
+            let has = match self.has_in_layer(mount, &file) {
+                true => HasName::Yes,
+                false if names > 1 => self.has_link_in_layer(mount, &mut links),
+                false => HasName::No,
+            };
+            let (file, overlay) = (path.clone(), mount.shown_at());
+            let finding = match has {
+                HasName::No => return None,
+                HasName::Yes => Finding::Layer { file, overlay },
+                HasName::Unknown => Finding::Link { file, names, overlay },
+            };
+            seen.insert(mount.number).then_some(finding)
+        };
+        overlays.filter_map(finding).collect()
+    }
+
+    /// Returns whether a layer of an overlay has a further name of a file. Where a layer is not found, the overlay shows it.
+    fn has_link_in_layer(&self, overlay: &Mount, links: &mut Links<'_>) -> HasName {
+        let here = |path: &Path| overlay.here(path, self.proc);
+        let layers = overlay.layers();
+        let found: Vec<_> = layers.iter().filter_map(|layer| here(layer)).filter(|at| at.is_dir()).collect();
+        let merged = if found.len() < layers.len() { here(&overlay.at) } else { None };
+        let mut has = HasName::No;
+        let layers = found.iter().map(|layer| (layer, InOverlay::No));
+        for (folder, kind) in layers.chain(merged.iter().map(|at| (at, InOverlay::Unknown))) {
+            match links.find(folder, kind) {
+                HasName::Yes => return HasName::Yes,
+                HasName::Unknown => has = HasName::Unknown,
+                HasName::No => {}
+            }
+        }
+        has
     }
 
     /// Returns whether a file is in a layer of an overlay. A layer that the kernel names by another path has it if the overlay
     /// shows it by the end of its path.
-    fn has_in_layer(&self, overlay: &Mount, file: &LayerFile) -> bool {
+    fn has_in_layer(&self, overlay: &Mount, file: &LayerFile<'_>) -> bool {
         let named = overlay.layers();
         let here: Vec<_> = named.iter().map(|layer| overlay.here(layer, self.proc)).collect();
         let layers: Vec<_> = here.iter().map(|layer| identity(layer.as_ref()?)).collect();
@@ -134,21 +171,12 @@ impl<'a> Mounts<'a> {
         }
         let Some(at) = overlay.here(&overlay.at, self.proc) else { return false };
         let shows = |inside: &Path| {
-            let shown = Self::facts_at(&at.join(inside), InOverlay::Unknown);
-            let is_it = shown.zip(file.facts.as_ref()).is_some_and(|(shown, file)| shown.may_be(file));
-            is_it && self.is_innermost(overlay, &overlay.at.join(inside))
+            let shown = facts_at(&at.join(inside), InOverlay::Unknown);
+            shown.is_some_and(|shown| shown.may_be(file.facts))
+                && self.is_innermost(overlay, &overlay.at.join(inside))
         };
-        let path = file.path.as_path();
+        let path = file.path;
         path.ancestors().skip(1).filter_map(|folder| path.strip_prefix(folder).ok()).any(shows)
-    }
-
-    /// Returns what is known of a file at a path, if there is one.
-    fn facts_at(path: &Path, overlay: InOverlay) -> Option<FileFacts> {
-        let stat = rustix::fs::stat(path).ok()?;
-        let Some(Storage::File(id)) = storage(&stat) else { return None };
-        let length_bytes = stat.st_size as u64;
-        let lengths = length_bytes..length_bytes.saturating_add(1);
-        Some(FileFacts { id, lengths, overlay, may_be_copied_up: may_be_copied_up(id, path) })
     }
 
     /// Returns the file system of a path as this process sees it, and the path within it, whichever part of it is mounted.
@@ -177,13 +205,13 @@ fn is_of_unmounted_overlay(file: OpenFile<'_>) -> bool {
 }
 
 /// A file that may be in a layer of an overlay, looked up once for all overlays.
-struct LayerFile {
-    path: PathBuf,
+struct LayerFile<'a> {
+    path: &'a Path,
     /// The folders above it.
     folders: Vec<Identity>,
     /// Its file system, and its path within it.
     place: Option<(Number, PathBuf)>,
-    facts: Option<FileFacts>,
+    facts: &'a FileFacts,
 }
 
 /// Device and inode.

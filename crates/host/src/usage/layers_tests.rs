@@ -1,5 +1,4 @@
 use super::*;
-use std::fs;
 use std::os::unix::fs::symlink;
 
 #[test]

@@ -1,6 +1,6 @@
 //! Looks up block devices and files by number, name and path.
 
-use super::machine::{FileId, Number, Storage};
+use super::machine::{FileFacts, FileId, InOverlay, Number, Storage};
 use rustix::fs::FileType;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,15 @@ pub(super) fn may_be_copied_up(file: FileId, path: &Path) -> bool {
     storage_at(path) != Some(Storage::File(file))
         || has("trusted.overlay.origin")
         || has("user.overlay.origin")
+}
+
+/// Returns what is known of the file at a path, if there is one.
+pub(super) fn facts_at(path: &Path, overlay: InOverlay) -> Option<FileFacts> {
+    let stat = rustix::fs::stat(path).ok()?;
+    let Some(Storage::File(id)) = storage(&stat) else { return None };
+    let length_bytes = stat.st_size as u64;
+    let lengths = length_bytes..length_bytes.saturating_add(1);
+    Some(FileFacts { id, lengths, overlay, may_be_copied_up: may_be_copied_up(id, path) })
 }
 
 /// Splits a device number into major and minor.

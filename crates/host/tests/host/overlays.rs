@@ -202,6 +202,27 @@ fn layers_of_a_mounted_overlay_are_in_use() {
 }
 
 #[test]
+fn link_to_a_file_of_a_layer_is_in_use() {
+    for is_relative in [false, true] {
+        let Some(overlay) = Overlay::new(is_relative) else { return };
+        fs::create_dir(overlay.path("upper/folder")).unwrap();
+        let link = overlay.path("link");
+        fs::write(overlay.path("upper/folder/image"), vec![0; 61 * 4096]).unwrap();
+        fs::hard_link(overlay.path("upper/folder/image"), &link).unwrap();
+        let Some(loops) = Loops::over(&link) else { return };
+        for path in [link.as_path(), Path::new(&loops.0[0]), Path::new(&loops.0[1])] {
+            let found = reasons(path);
+            let is_over = |finding: &Finding| matches!(finding, Finding::Layer { file, overlay: at } if *file == link && *at == overlay.path("merged"));
+            assert!(found.iter().any(is_over), "{}, relative: {is_relative}: {found:?}", path.display());
+        }
+        drop(loops);
+        fs::write(overlay.path("free"), vec![0; 61 * 4096]).unwrap();
+        fs::hard_link(overlay.path("free"), overlay.path("free too")).unwrap();
+        assert_eq!(reasons(&overlay.path("free")), [], "relative: {is_relative}");
+    }
+}
+
+#[test]
 fn part_of_a_layer_that_is_mounted_elsewhere_is_in_use() {
     let Some(overlay) = Overlay::new(false) else { return };
     fs::create_dir(overlay.path("upper/part")).unwrap();
