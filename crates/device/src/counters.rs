@@ -39,14 +39,17 @@ impl Counters {
     pub fn pages_left_in_buffer(&self) -> u64 {
         let [written, settled] =
             [Self::HOST_PAGES_WRITTEN, Self::HOST_PAGES_SETTLED].map(|name| self.get(name));
-        written.zip(settled).map_or(0, |(written, settled)| written.saturating_sub(settled))
+        let lost = self.get(Self::PAGES_LOST).unwrap_or(0);
+        written.zip(settled).map_or(0, |(written, settled)| written.saturating_sub(settled + lost))
     }
 
-    /// Pages that the host wrote; a partly written page counts as one.
+    /// Pages that the host wrote; a partly written page counts as one, and one whose write failed as none.
     pub const HOST_PAGES_WRITTEN: &'static str = "host_pages_written";
-    /// Of the pages that the host wrote, those that no longer wait in a write buffer: they were programmed, or replaced,
-    /// trimmed or lost before. Only devices with a buffer count them.
+    /// Of the pages that the host wrote, those that no longer wait in a write buffer: they were programmed, or replaced or
+    /// trimmed before. Only devices with a buffer count them.
     pub const HOST_PAGES_SETTLED: &'static str = "host_pages_settled";
+    /// Of the pages that the host wrote, those that a write buffer lost, since no block was left to program them.
+    pub const PAGES_LOST: &'static str = "pages_lost";
     /// Pages programmed into flash for the host, GC and wear leveling.
     pub const FLASH_PAGES_PROGRAMMED: &'static str = "flash_pages_programmed";
 }
@@ -69,6 +72,10 @@ mod tests {
         // Sixty pages left the buffer that were written before.
         let emptied = counted(100, Some(160), 160);
         assert_eq!((emptied.write_amplification(), emptied.pages_left_in_buffer()), (Some(1.0), 0));
+        // What could not be programmed does not wait.
+        let mut worn = counted(100, Some(60), 66);
+        worn.0.push((Counters::PAGES_LOST, 30));
+        assert_eq!((worn.write_amplification(), worn.pages_left_in_buffer()), (Some(1.1), 10));
         assert_eq!(counted(40, Some(0), 0).write_amplification(), None);
         assert_eq!(Counters::default().write_amplification(), None);
     }

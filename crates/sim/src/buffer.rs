@@ -332,6 +332,11 @@ impl WriteBuffer {
         self.entries[slot.index()].plane
     }
 
+    /// Whether the unit in `slot` is read and programmed again, and the host has not written it.
+    pub(crate) fn is_pad(&self, slot: BufferSlot) -> bool {
+        self.entries[slot.index()].pad
+    }
+
     /// Chooses units to drain, if some should now: because of the watermark or a full buffer, or because a drain is `forced`
     /// for this cause. Then starts the drain of the next chosen unit that its channel and package have room for, which may no
     /// longer be [wanted](Self::is_wanted).

@@ -375,25 +375,53 @@ fn errors_cost_another_array_read_or_the_data() {
     assert_eq!(reads(&[shares[0], shares[1], ("flash.endurance", "100")]), (0, 0));
 }
 
+/// A drive of 4 MiB whose blocks can be erased five times.
+fn short_lived(settings: &[(&str, &str)]) -> Drive {
+    let mut all = vec![
+        ("capacity", "4MiB"),
+        ("flash.channels", "1"),
+        ("flash.planes", "1"),
+        ("flash.blocks", "24"),
+        ("flash.endurance", "5"),
+    ];
+    all.extend_from_slice(settings);
+    Drive::new(&config("msr-32g", &all), Seed(1))
+}
+
 #[test]
 fn a_worn_out_drive_fails_writes_and_goes_on_reading() {
-    let config = config(
-        "msr-32g",
-        &[
-            ("capacity", "4MiB"),
-            ("flash.channels", "1"),
-            ("flash.planes", "1"),
-            ("flash.blocks", "24"),
-            ("flash.endurance", "5"),
-            ("buffer.size", "64KiB"),
-        ],
-    );
-    let mut drive = Drive::new(&config, Seed(1));
+    let mut drive = short_lived(&[("buffer.size", "64KiB")]);
     let (all, _) = run(&mut drive, 20_000, 5);
     assert_eq!(all.len(), 20_000, "every request completes");
     assert!(all.iter().any(|c| c.outcome.is_err()));
     assert!(drive.counters().get("blocks_worn_out").unwrap() > 0);
     assert!(latency_ns(&mut drive, Request::read(0, 0, 4096)) > 0);
+}
+
+#[test]
+fn pages_that_a_worn_out_drive_cannot_program_are_not_settled() {
+    for buffer in [Some("64KiB"), None] {
+        let size = buffer.map(|size| ("buffer.size", size));
+        let mut drive = short_lived(size.as_slice());
+        let mut out = Vec::new();
+        // In order, so that no page is replaced in the buffer.
+        for id in 0..40_000 {
+            drive.submit(Request::write(id, id % 1024 * 4096, 4096)).unwrap();
+            drive.reap(Instant::FAR, &mut out);
+        }
+        drive.submit(Request::flush(40_000)).unwrap();
+        drive.reap(Instant::FAR, &mut out);
+        let counters = drive.counters();
+        let refused = out.iter().filter(|completion| completion.outcome.is_err()).count() as u64;
+        let [written, settled, lost, programmed] =
+            ["host_pages_written", "host_pages_settled", "pages_lost", "flash_pages_programmed"]
+                .map(|name| counters.get(name).unwrap());
+        assert!(refused + lost > 10_000, "{buffer:?}: {refused} refused, {lost} lost");
+        assert_eq!(counters.pages_left_in_buffer(), 0, "{buffer:?}");
+        assert_eq!(settled, written - lost, "{buffer:?}");
+        assert!(settled <= programmed, "{buffer:?}: {settled} settled, {programmed} programmed");
+        assert!(counters.write_amplification().unwrap() >= 1.0, "{buffer:?}");
+    }
 }
 
 #[test]

@@ -52,20 +52,24 @@ pub(super) struct WriteCounts {
     waiting_units: u64,
     absorbed: u64,
     stalls: u64,
+    /// Units of the buffer that no block was left for.
     lost: u64,
+    /// Units of writes that failed, since no block was left for them.
+    refused: u64,
     drains: DrainCounters,
 }
 
 impl WriteCounts {
     /// The counters, under the names that results have.
     pub(super) fn list(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let written = self.units - self.refused;
         let own = [
             ("host_writes", self.writes),
             ("host_trims", self.trims),
             ("host_flushes", self.flushes),
-            (Counters::HOST_PAGES_WRITTEN, self.units),
-            (Counters::HOST_PAGES_SETTLED, self.units - self.waiting_units),
-            ("pages_lost", self.lost),
+            (Counters::HOST_PAGES_WRITTEN, written),
+            (Counters::HOST_PAGES_SETTLED, written - self.waiting_units - self.lost),
+            (Counters::PAGES_LOST, self.lost),
             ("buffer_writes_absorbed", self.absorbed),
             ("buffer_stalls", self.stalls),
         ];
@@ -136,6 +140,7 @@ impl WritePath {
             units as u64 - u64::from(write.admitted_units())
         });
         let waiting_units = self.counts.waiting_units + stalled.sum::<u64>() + buffer.waiting();
+        debug_assert!(self.lost_slots.is_empty(), "lost units leave the buffer at once");
         debug_assert!(waiting_units <= self.counts.units, "only what was written waits");
         WriteCounts { drains: buffer.drain_counters(), waiting_units, ..self.counts }
     }
@@ -456,10 +461,13 @@ impl WritePath {
             Owner::Request(slot) => {
                 self.bypass_completed(kernel, lpn, slot);
                 kernel.in_flight_mut(slot).fail(Failure::WornOut);
+                self.counts.refused += 1;
                 self.transfers.complete_units(kernel, slot, 1);
             }
             Owner::Drain(slot) => {
-                self.counts.lost += 1;
+                // A unit that is only programmed again stays where it was.
+                let is_pad = self.buffer.as_ref().is_some_and(|buffer| buffer.is_pad(slot));
+                self.counts.lost += u64::from(!is_pad);
                 for &request in self.flushing.iter().chain(&self.stalled) {
                     kernel.in_flight_mut(request).fail(Failure::WornOut);
                 }

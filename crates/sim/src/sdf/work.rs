@@ -37,7 +37,6 @@ impl Sdf {
                 state.left = shape.rows * shape.planes;
                 state.fails = self.engines[lane.0 as usize].failing_program(unit, shape.rows);
                 self.counts.writes += 1;
-                self.counts.pages_written += u64::from(self.kernel.in_flight(slot).state.left);
                 self.write_on(slot);
             }
             Operation::Erase => {
@@ -139,6 +138,7 @@ impl Sdf {
             let work = program(row, shape.planes_at_once, bytes);
             self.kernel.enqueue(operation(work, Owner::Request(slot), Class::Write, PlaneId(plane)));
         }
+        self.counts.pages_written += u64::from(shape.planes);
         self.write_on(slot);
     }
 
