@@ -4,10 +4,11 @@ mod flash;
 mod load;
 mod verify;
 
+use crate::replay::Backlog;
 use crate::statistics::steady_state::Window;
 use crate::{Interruption, JobRun, Misread, Preconditioned, Refusal, Run};
 pub use flash::{
-    about_flash, about_over_provisioning, about_settings, is_filling_buffer, never_written_share,
+    Load, about_flash, about_over_provisioning, about_settings, is_filling_buffer, never_written_share,
 };
 use flashlane_base::units::exact_bytes;
 use flashlane_base::{BEYOND, Duration, requests_needed};
@@ -152,10 +153,12 @@ pub enum Doubt {
         share: f64,
     },
     /// The drive wrote and erased no block.
-    #[error("no GC ran: {}", flash::why_nothing_cleaned(*written_pages, *was_written))]
+    #[error("no GC ran: {}", flash::why_nothing_cleaned(*written_pages, *was_written, *is_recorded))]
     NothingCleaned {
         /// Whether the drive was full, had been preconditioned, or had erased blocks, before measuring began.
         was_written: bool,
+        /// Whether the requests were recorded, so that there are no more of them.
+        is_recorded: bool,
         /// Pages that the host wrote.
         written_pages: u64,
     },
@@ -187,6 +190,20 @@ pub enum Doubt {
         asked: Throughput,
         /// Throughput of the drive.
         sustained: Throughput,
+        /// Multiple of the recorded speed that the drive would have sustained.
+        speed: f64,
+    },
+    /// A drive did not keep up with a part of a trace.
+    #[error("{}", load::fell_behind(backlog, *asked_iops, *sustained_iops, *share, *speed))]
+    FellBehind {
+        /// The requests that waited.
+        backlog: Backlog,
+        /// Requests per second that the trace requires while the backlog grows.
+        asked_iops: f64,
+        /// Those that the drive completed.
+        sustained_iops: f64,
+        /// Share of all requests that waited.
+        share: f64,
         /// Multiple of the recorded speed that the drive would have sustained.
         speed: f64,
     },
@@ -315,7 +332,7 @@ impl Doubt {
             Self::NotPaced { .. } => "not-paced",
             Self::LeftInBuffer { .. } => "left-in-buffer",
             Self::FlushesDrainedBuffer { .. } => "flushes-drained-buffer",
-            Self::Overloaded { .. } => "overloaded",
+            Self::Overloaded { .. } | Self::FellBehind { .. } => "overloaded",
             Self::LeftOut { .. } => "left-out",
             Self::Folded { .. } => "folded",
             Self::Widened { .. } => "widened",
@@ -374,7 +391,11 @@ impl Run {
         if self.waited > 0 {
             doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.profile.depth });
         }
-        doubts.extend(about_flash(&self.profile, &self.counters, self.was_written));
+        doubts.extend(about_flash(
+            &self.profile,
+            &self.counters,
+            Load::Made { after_writes: self.was_written },
+        ));
         let flushes: u64 = self.jobs.iter().filter_map(|job| Some(job.flushes.as_ref()?.len())).sum();
         doubts.extend(about_samples(self.samples.len(), self.requests + flushes));
         doubts

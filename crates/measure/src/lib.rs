@@ -23,7 +23,7 @@ mod verify;
 
 pub use closed_loop::closed_loop;
 pub use doubt::{
-    Doubt, Throughput, about_flash, about_over_provisioning, about_settings, is_filling_buffer,
+    Doubt, Load, Throughput, about_flash, about_over_provisioning, about_settings, is_filling_buffer,
     never_written_share,
 };
 pub use error::{Interruption, MeasureError};

@@ -5,6 +5,7 @@
 //! precedes the device: requests that arrive while the device is full wait there, and the wait is part of their
 //! latency. The device's own latency is recorded too.
 
+mod backlog;
 mod client;
 mod doubts;
 mod figures;
@@ -14,6 +15,7 @@ mod recording;
 pub(crate) mod schema;
 mod timing;
 
+pub use backlog::Backlog;
 pub use fit::{Fitted, Refusal, Unfitting};
 pub use options::{Beyond, MOST_IN_FLIGHT, Pace, PaceError, ReplayOptions, Unaligned};
 pub use recording::{ByOperation, Slow};
@@ -91,6 +93,8 @@ pub struct Replay {
     pub time_split: Vec<(&'static str, Vec<Band>)>,
     /// Requests that waited because the device was full; the wait is in their latency.
     pub waited: u64,
+    /// The backlog that grew longest, where requests have time stamps.
+    pub backlog: Option<Backlog>,
     /// Requests that failed or never completed.
     pub failed: u64,
     /// Why the replay ended early, if it did.
@@ -132,7 +136,7 @@ fn replay_all(
     };
     let mut replayer = Replayer::new(device, records, how, slots, options);
     let ending = drive(device, slots, &mut replayer);
-    let Replayer { fit, clock, recording, waited, .. } = replayer;
+    let Replayer { fit, clock, recording, waited, backlogs, .. } = replayer;
     let fitted = Fitted {
         backwards: if matches!(how.pace, Pace::Closed { .. }) { 0 } else { clock.backwards },
         ..fit.fitted
@@ -159,6 +163,7 @@ fn replay_all(
         samples: recording.samples.into_samples(),
         time_split: bands(&recording.time_parts[..]),
         waited: waited + ending.waited,
+        backlog: backlogs.longest(),
         failed: ending.failed,
         partial: ending.interruption,
         fitted,

@@ -2,7 +2,7 @@
 
 use crate::{Partial, Run};
 use flashlane_base::{BEYOND, Duration, requests_needed};
-use flashlane_measure::{Doubt as Measured, about_flash};
+use flashlane_measure::{Doubt as Measured, Load, about_flash};
 use flashlane_result::Warning;
 
 /// A warning about a result.
@@ -129,7 +129,9 @@ impl Run {
         if self.waited > 0 {
             doubts.push(Measured::DeviceFull { waited: self.waited, depth: self.profile.depth }.into());
         }
-        doubts.extend(about_flash(&self.profile, &self.counters, false).into_iter().map(Doubt::Measured));
+        doubts.extend(
+            about_flash(&self.profile, &self.counters, Load::Recorded).into_iter().map(Doubt::Measured),
+        );
         doubts
     }
 }

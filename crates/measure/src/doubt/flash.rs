@@ -4,9 +4,21 @@ use super::Doubt;
 use flashlane_base::units::format_bytes;
 use flashlane_device::{Counters, OverProvisioning, OverProvisioningChange, Profile};
 
-/// Returns the doubts about a drive's flash; `was_written` is whether the drive had been written before measuring.
-pub fn about_flash(profile: &Profile, counters: &Counters, was_written: bool) -> Vec<Doubt> {
-    let cleaned = nothing_cleaned(counters, was_written || profile.begins_written);
+/// Where the requests of a measurement come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// A workload, which can go on.
+    Made {
+        /// Whether the drive had been written before measuring.
+        after_writes: bool,
+    },
+    /// A recording, which has an end.
+    Recorded,
+}
+
+/// Returns the doubts about a drive's flash.
+pub fn about_flash(profile: &Profile, counters: &Counters, load: Load) -> Vec<Doubt> {
+    let cleaned = nothing_cleaned(counters, load, profile.begins_written);
     [
         about_settings(profile),
         not_written(counters),
@@ -91,29 +103,33 @@ fn not_written(counters: &Counters) -> Option<Doubt> {
 const WRITES_MATTER: f64 = 0.01;
 
 /// Reports that the drive wrote and erased no block.
-fn nothing_cleaned(counters: &Counters, was_written: bool) -> Option<Doubt> {
+fn nothing_cleaned(counters: &Counters, load: Load, begins_written: bool) -> Option<Doubt> {
     let written = counters.get(Counters::HOST_PAGES_WRITTEN).filter(|&pages| pages > 0)?;
     let read = counters.get("host_pages_read").unwrap_or(0);
     // Only drives with GC have the first counter.
     let nothing = counters.get("pages_moved_by_cleaning")? == 0 && counters.get("blocks_erased")? == 0;
     let matters = written as f64 >= WRITES_MATTER * (read + written) as f64;
-    (nothing && matters).then_some(Doubt::NothingCleaned { was_written, written_pages: written })
+    let is_recorded = load == Load::Recorded;
+    let was_written = begins_written || load == Load::Made { after_writes: true };
+    (nothing && matters).then_some(Doubt::NothingCleaned { was_written, is_recorded, written_pages: written })
 }
 
 /// Formats the consequence of a run without GC, and what to do.
-pub(super) fn why_nothing_cleaned(pages: u64, was_written: bool) -> String {
-    let what = format!(
-        "{pages} pages were written and no block was erased, so that these are the times of a drive with"
-    );
-    if was_written {
-        format!(
-            "{what} free blocks left: the writes measured were too few to use them up; measure more requests"
-        )
-    } else {
-        format!(
-            "{what} free blocks left; write more, on a drive that begins with initial.state=full or fragmented"
-        )
-    }
+pub(super) fn why_nothing_cleaned(pages: u64, was_written: bool, is_recorded: bool) -> String {
+    let what_to_do = match (was_written, is_recorded) {
+        (true, false) => "the writes measured were too few to use them up; measure more requests",
+        (false, false) => "write more, on a drive that begins with initial.state=full or fragmented",
+        (true, true) => {
+            "the writes recorded are too few to use them up; begin with initial.state=fragmented, which leaves the fewest, \
+             or take a recording that writes more"
+        }
+        (false, true) => "begin with initial.state=fragmented, or take a recording that writes more",
+    };
+    format!(
+        "{pages} pages were written and no block was erased, so that these are the times of a drive with free blocks left{} \
+         {what_to_do}",
+        if was_written { ":" } else { ";" }
+    )
 }
 
 /// Reports that flushes, not its policy, drained the write buffer.

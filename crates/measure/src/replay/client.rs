@@ -1,5 +1,6 @@
 //! The client of a replay: issues the trace's requests and records completions.
 
+use super::backlog::{BUSY, Backlogs};
 use super::fit::{Fit, LONGEST};
 use super::options::{Pace, ReplayOptions};
 use super::recording::{Finished, Recording};
@@ -30,6 +31,8 @@ pub(super) struct Replayer<'r, 'a> {
     full_until: Instant,
     /// Requests that arrived while all slots were in use.
     pub(super) waited: u64,
+    /// Of requests with time stamps.
+    pub(super) backlogs: Backlogs,
     /// Whether the replay's own lateness is measured: on real devices, where requests have arrival times.
     lateness: bool,
     /// Whether the device records where the time of requests goes.
@@ -67,6 +70,8 @@ struct Slot {
     eligible: Instant,
     turn: Turn,
     took: Option<Duration>,
+    /// Its position in the backlog, from 1.
+    behind: u64,
 }
 
 impl<'r, 'a> Replayer<'r, 'a> {
@@ -94,6 +99,7 @@ impl<'r, 'a> Replayer<'r, 'a> {
             in_flight: 0,
             full_until: Instant::ZERO,
             waited: 0,
+            backlogs: Backlogs::default(),
             recording: Recording::new(started, options.samples, how.seed.derive("samples").source()),
             watch: options.watch,
             time_splits: options.time_splits,
@@ -172,8 +178,15 @@ impl Client for Replayer<'_, '_> {
             thinking.issued(turn);
             self.fit.fitted.untimed += u64::from(took.is_none());
         }
-        self.slots[slot as usize] = Slot { eligible: due.max(self.full_until), turn, took };
-        self.waited += u64::from(due < self.full_until);
+        let must_wait = due < self.full_until;
+        let behind = match self.timing {
+            Timing::Open { started } => {
+                self.backlogs.submitted(due.since(started), must_wait || self.in_flight > BUSY as usize)
+            }
+            _ => 0,
+        };
+        self.slots[slot as usize] = Slot { eligible: due.max(self.full_until), turn, took, behind };
+        self.waited += u64::from(must_wait);
         self.in_flight += 1;
         self.ahead.pop_front();
         self.read_ahead(device);
@@ -191,7 +204,11 @@ impl Client for Replayer<'_, '_> {
         device: &dyn Device,
     ) -> Option<Duration> {
         self.free_slot(slot, completion.completed);
-        let Slot { eligible, took, .. } = self.slots[slot as usize];
+        let Slot { eligible, took, behind, .. } = self.slots[slot as usize];
+        if behind > 0 {
+            let arrived = due.since(self.recording.started);
+            self.backlogs.completed(behind, arrived, completion.completed.since(due));
+        }
         let eligible = self.lateness.then_some(eligible);
         let split = if self.time_splits { time_split(device, completion, due) } else { None };
         self.recording.record(&Finished { access, due, completion, eligible, took, split });

@@ -1,7 +1,8 @@
 //! Doubts about a replay.
 
+use super::backlog::BUSY;
 use super::{Fitted, Pace, Replay};
-use crate::doubt::{Doubt, Throughput, about_flash, about_samples, about_the_end};
+use crate::doubt::{Doubt, Load, Throughput, about_flash, about_samples, about_the_end};
 use crate::statistics::Slice;
 use flashlane_base::Duration;
 
@@ -16,7 +17,7 @@ const LATER: f64 = 0.05;
 /// … if at the trace's end this share of all requests is still waiting, …
 const SHARE_BEHIND: f64 = 0.05;
 /// … and more requests than drives usually have in flight.
-const BEHIND_LEAST: f64 = 33.0;
+const BEHIND_LEAST: f64 = BUSY as f64 + 1.0;
 
 impl Replay {
     /// Returns the doubts, gravest first. A trace is not a sample of a steady state: a wide interval or a drifting
@@ -29,14 +30,15 @@ impl Replay {
         let mostly = fitted.refused as f64 >= LEFT_OUT_MATTERS * fitted.records as f64;
         let left_out = self.doubt_about_left_out();
         let grave = left_out.clone().filter(|_| mostly);
-        doubts.splice(first..first, grave.into_iter().chain(self.doubt_about_load()));
+        let load = self.doubt_about_load().or_else(|| self.doubt_about_backlog());
+        doubts.splice(first..first, grave.into_iter().chain(load));
         doubts.extend(left_out.filter(|_| !mostly));
         doubts.extend(self.doubts_about_fit());
         doubts.extend(self.doubt_about_lateness());
         if self.waited > 0 {
             doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.profile.depth });
         }
-        doubts.extend(about_flash(&self.profile, &self.counters, false));
+        doubts.extend(about_flash(&self.profile, &self.counters, Load::Recorded));
         doubts.extend(about_samples(self.samples.len(), self.requests + self.flushes));
         doubts
     }
@@ -79,6 +81,27 @@ impl Replay {
         let Pace::Open { speed } = self.options.pace else { return None };
         let sustained = Throughput { iops: self.iops(), bandwidth_bytes_per_s: self.bandwidth_bytes_per_s() };
         Some(Doubt::Overloaded { asked: self.asked()?, sustained, speed: speed / (1.0 + late) })
+    }
+
+    /// Reports that the drive fell behind for a part of the trace that is not short, and caught up again: the backlog grew for
+    /// 5% of its time, to a delay of 5% of that.
+    fn doubt_about_backlog(&self) -> Option<Doubt> {
+        let (backlog, arrival_span) = (self.backlog?, self.arrival_span()?);
+        let Pace::Open { speed } = self.options.pace else { return None };
+        let [growth_s, longest_s] = [backlog.growth, backlog.longest].map(Duration::as_s_f64);
+        let many = (SHARE_BEHIND * self.requests as f64).max(BEHIND_LEAST);
+        let is_burst = growth_s < LATER * arrival_span.as_s_f64() || (backlog.requests as f64) < many;
+        if is_burst || longest_s < LATER * growth_s {
+            return None;
+        }
+        let growing = backlog.growth_requests as f64;
+        Some(Doubt::FellBehind {
+            backlog,
+            asked_iops: growing / growth_s,
+            sustained_iops: growing / (growth_s + longest_s),
+            share: backlog.requests as f64 / (self.requests + self.flushes) as f64,
+            speed: speed / (1.0 + longest_s / growth_s),
+        })
     }
 
     /// Returns the number of requests that completed later than `time` after the first arrival; a slice of time that

@@ -393,7 +393,8 @@ fn result_is_complete_and_survives_json() {
     }
     assert_eq!((slices[130].requests, slices[130].mean_ns), (0, None), "nothing between the last two reads");
     let codes: Vec<&str> = result.warnings.iter().map(|warning| warning.code.name()).collect();
-    assert_eq!(codes, ["left-out", "zero-length", "time-runs-backwards", "device-full"]);
+    // The queue grows for three quarters of the time and drains in the last one.
+    assert_eq!(codes, ["overloaded", "left-out", "zero-length", "time-runs-backwards", "device-full"]);
     let ids: Vec<&str> = result.figures.iter().map(|figure| figure.id.as_str()).collect();
     assert_eq!(ids, ["latency-over-time", "throughput-over-time", "latency-distribution"]);
     let json = serde_json::to_string(&result).unwrap();
@@ -558,4 +559,50 @@ fn burst_the_drive_recovers_from_is_not_overload() {
     let at_once = replayed(&mut Scripted::new(4, 1, 100), vec![read(5, 0); 500], &ReplayOptions::default());
     assert!(!codes(&at_once).contains(&"overloaded"));
     assert_eq!(at_once.asked(), None);
+}
+
+#[test]
+fn backlog_that_drains_by_the_end_is_overload_of_a_part() {
+    // One server of 100 us gets a request every 50 us for the second tenth of the time, and few otherwise.
+    let few = |from_us: u64, n: u64| (0..n).map(move |i| read(from_us + i * 500, i));
+    let many = (0..400).map(|i| read(20_000 + i * 50, i));
+    let records: Vec<Record> = few(0, 40).chain(many).chain(few(40_000, 320)).collect();
+    for depth in [4, 4096] {
+        let drive = || Scripted::new(depth, 1, 100);
+        let behind = replayed(&mut drive(), records.clone(), &ReplayOptions::default());
+        assert_eq!(codes(&behind)[0], "overloaded", "depth {depth}");
+        let Doubt::FellBehind { backlog, asked_iops, sustained_iops, share, speed } =
+            behind.doubts()[0].clone()
+        else {
+            panic!("{:?}", behind.doubts());
+        };
+        assert!((backlog.from.as_s_f64() - 0.02).abs() < 0.01, "{backlog:?}");
+        assert!((backlog.longest.as_s_f64() - 0.02).abs() < 0.004, "{backlog:?}");
+        assert!((asked_iops / 20e3 - 1.0).abs() < 0.1 && (sustained_iops / 10e3 - 1.0).abs() < 0.2);
+        assert!((0.4..0.7).contains(&share) && (0.4..0.6).contains(&speed), "{share} {speed}");
+        let slow = replayed(&mut drive(), records.clone(), &paced(Pace::Open { speed: 0.5 * speed }));
+        assert!(!codes(&slow).contains(&"overloaded"), "{:?}", slow.doubts());
+    }
+    // A drive that keeps up with many requests in flight has a long queue, and none that grows.
+    let steady: Vec<Record> = (0..2000).map(|i| read(i * 50, i)).collect();
+    let deep = replayed(&mut Scripted::new(4096, 50, 2_400), steady, &ReplayOptions::default());
+    assert!(deep.backlog.is_some_and(|backlog| backlog.requests > 1_500), "{:?}", deep.backlog);
+    assert!(!codes(&deep).contains(&"overloaded"), "{:?}", deep.doubts());
+}
+
+#[test]
+fn replay_that_cleans_nothing_does_not_ask_for_more_requests() {
+    for (was_written, hint) in
+        [(true, "begin with initial.state=fragmented, which"), (false, "left; begin with")]
+    {
+        let said = Doubt::NothingCleaned { was_written, is_recorded: true, written_pages: 9 }.to_string();
+        assert!(said.contains(hint) && !said.contains("measure more requests"), "{said}");
+    }
+    use flashlane_device::Counters;
+    let names = ["host_pages_written", "pages_moved_by_cleaning", "blocks_erased"];
+    let counters = Counters(names.into_iter().zip([9, 0, 0]).collect());
+    let mut replay = replayed(&mut Scripted::new(4, 1, 100), vec![read(0, 0)], &ReplayOptions::default());
+    replay.counters = counters;
+    let said = replay.doubts().iter().map(ToString::to_string).collect::<String>();
+    assert!(said.contains("or take a recording that writes more"), "{said}");
 }

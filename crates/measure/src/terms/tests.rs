@@ -1,6 +1,6 @@
 //! Rates, flushes, durable writes and access limits of jobs, against the log of a scripted device.
 
-use crate::doubt::about_flash;
+use crate::doubt::{Load, about_flash};
 use crate::tests::Scripted;
 use crate::{Doubt, Run, RunOptions, run};
 use flashlane_base::{Duration, Instant, Operation};
@@ -68,7 +68,8 @@ fn rate_comparison_includes_the_warm_up() {
 
 #[test]
 fn nothing_cleaned_suggests_a_remedy() {
-    let said = |was_written| Doubt::NothingCleaned { was_written, written_pages: 9 }.to_string();
+    let said =
+        |was_written| Doubt::NothingCleaned { was_written, is_recorded: false, written_pages: 9 }.to_string();
     assert!(said(false).contains("initial.state=full"), "{}", said(false));
     assert!(!said(true).contains("initial.state") && said(true).contains("too few"), "{}", said(true));
     let counters = Counters(
@@ -78,8 +79,9 @@ fn nothing_cleaned_suggests_a_remedy() {
     );
     for begins_written in [false, true] {
         let profile = Profile { begins_written, ..Scripted::new(1, 1, 1).profile().clone() };
-        let expected = Doubt::NothingCleaned { was_written: begins_written, written_pages: 1 };
-        assert_eq!(about_flash(&profile, &counters, false), [expected]);
+        let expected =
+            Doubt::NothingCleaned { was_written: begins_written, is_recorded: false, written_pages: 1 };
+        assert_eq!(about_flash(&profile, &counters, Load::Made { after_writes: false }), [expected]);
     }
 }
 
