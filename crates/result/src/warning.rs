@@ -77,6 +77,10 @@ codes! {
     Stretched: "stretched";
     /// The time stamps of a trace run backwards.
     TimeBackwards: "time-runs-backwards";
+    /// The drive was written and no block was erased.
+    NothingCleaned: "nothing-cleaned";
+    /// Latencies changed during the run.
+    Unsteady: "unsteady";
     /// Pages were read that were never written.
     NotWritten: "not-written";
     /// Whether all of the device was ever written is not known.

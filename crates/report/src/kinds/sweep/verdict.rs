@@ -1,11 +1,13 @@
 //! The result of a sweep in a sentence: which points differ, and the knee of a depth. `docs/sweeps.md` has the rules.
 
+use super::super::sentence_of;
 use super::{MEASURES, scalar};
 use crate::document::{Cell, Tone};
 use crate::format::{capitalised, exact, plain_value, time_ns};
 use flashlane_result::sweep::{
     Compared, Comparison, Knee, PointRow, PointStatus, Standing, SweepResult, Verdict,
 };
+use flashlane_result::{Warning, WarningCode};
 use serde_json::json;
 
 /// Most points named one by one; beyond that, some and the number of the others.
@@ -23,13 +25,22 @@ pub(super) fn summary(result: &SweepResult) -> String {
         .as_ref()
         .and_then(|comparison| compared(comparison, &result.rows))
         .unwrap_or_default();
-    if knees.is_empty() {
-        return differences;
-    }
     // A knee among points that do not differ is random.
-    let none = verdict(result) == Some(Verdict::NoDifference);
-    let first = none.then_some(differences).filter(|text| !text.is_empty());
-    first.into_iter().chain(knees).collect::<Vec<_>>().join(" ")
+    let shows_differences = knees.is_empty() || verdict(result) == Some(Verdict::NoDifference);
+    let differences = Some(differences).filter(|text| shows_differences && !text.is_empty());
+    [cautions(result), differences.into_iter().collect(), knees].concat().join(" ")
+}
+
+/// Returns the warnings about points which say that the comparison shows little: GC that never ran has no best policy, and
+/// points that are alike before they are steady may differ later.
+fn cautions(result: &SweepResult) -> Vec<String> {
+    let Some(verdict) = verdict(result) else { return Vec::new() };
+    let matters = |warning: &&Warning| match warning.code {
+        WarningCode::NothingCleaned => true,
+        WarningCode::Unsteady => verdict == Verdict::NoDifference,
+        _ => false,
+    };
+    result.warnings.iter().filter(matters).map(sentence_of).collect()
 }
 
 fn verdict(result: &SweepResult) -> Option<Verdict> {
@@ -286,6 +297,28 @@ mod tests {
         assert_eq!(by(0.12, 1_250_056.08), "12% worse to x 1,250,057");
         let text = said("unknown", &[("best", 0.0), ("unknown", 0.01)]);
         assert!(text.contains("may be chance (--repeat 5"), "{text}");
+    }
+
+    #[test]
+    fn comparison_without_gc_is_cautioned_first() {
+        let rows = json!([
+            { "point": { "cleaning.policy": "greedy" }, "status": "measured", "reason": null, "mean_ns": 125e3,
+              "compared": { "standing": "best", "difference": 0.0, "half_width": null } },
+            { "point": { "cleaning.policy": "fifo" }, "status": "measured", "reason": null, "mean_ns": 125e3,
+              "compared": { "standing": "no-difference", "difference": 0.0, "half_width": null } },
+        ]);
+        let said = |verdict: &str, codes: &[&'static str]| {
+            let mut result = sweep(&rows, &json!([]), &compared_by("mean latency", "mean_ns", verdict));
+            result.warnings =
+                codes.iter().map(|&code| Warning::new(code, format!("at 2 of 2 points: {code}"))).collect();
+            summary(&result)
+        };
+        let text = said("no-difference", &["too-few-requests", "nothing-cleaned", "unsteady"]);
+        let expected = "At 2 of 2 points: nothing-cleaned. At 2 of 2 points: unsteady. No difference between the two points";
+        assert!(text.starts_with(expected), "{text}");
+        let text = said("one-best", &["nothing-cleaned", "unsteady"]);
+        assert!(text.starts_with("At 2 of 2 points: nothing-cleaned. Mean latency is best with"), "{text}");
+        assert!(said("no-difference", &[]).starts_with("No difference"));
     }
 
     #[test]
