@@ -9,6 +9,7 @@ pub mod allocation;
 pub mod arbitration;
 pub mod buffer;
 pub mod cleaning;
+pub mod map_cache;
 pub mod mapping;
 pub mod merge;
 mod options;

@@ -2,7 +2,8 @@
 
 use crate::registry::Family;
 use crate::{
-    allocation, arbitration, buffer, cleaning, mapping, pacing, readahead, replication, scheduling, wear,
+    allocation, arbitration, buffer, cleaning, map_cache, mapping, pacing, readahead, replication,
+    scheduling, wear,
 };
 
 /// The policies that a profile can choose by name: the built-in ones, and those that a program adds to a family.
@@ -38,6 +39,8 @@ pub struct Policies {
     pub buffer: Family<buffer::Build>,
     /// Which block to empty and erase next.
     pub cleaning: Family<cleaning::Build>,
+    /// Which cached part of the map gives up its room.
+    pub map_cache: Family<map_cache::Build>,
     /// Which number a written page has in the order that is striped over the flash.
     pub mapping: Family<mapping::Build>,
     /// How the moves of cleaning are spread over the host's writes.
@@ -59,6 +62,7 @@ impl Default for Policies {
             arbitration: arbitration::FAMILY,
             buffer: buffer::FAMILY,
             cleaning: cleaning::FAMILY,
+            map_cache: map_cache::FAMILY,
             mapping: mapping::FAMILY,
             pacing: pacing::FAMILY,
             readahead: readahead::FAMILY,
