@@ -64,12 +64,15 @@ pub(crate) struct TimeAccounts {
     requests: Vec<TimeAccount>,
     /// Of the transfers under way in each direction, which end in order.
     transfers: [VecDeque<TimeAccount>; 2],
-    /// Of buffered units of which the missing parts were read and the program has yet to be queued, by slot.
+    /// Of buffered units on their way to flash whose next operation has yet to be queued, by slot: the missing parts were read,
+    /// or the map was.
     drains: Vec<Option<TimeAccount>>,
     /// Of flash operations that ended and were not handled yet.
     ended: VecDeque<TimeAccount>,
     /// The account of the flash operation whose end is being handled.
     current: Option<TimeAccount>,
+    /// Of the readahead that goes on after it waited for the map.
+    resumed_readahead: Option<TimeAccount>,
     completed: Vec<(RequestId, TimeSplit)>,
     reaped: Vec<(RequestId, TimeSplit)>,
 }
@@ -113,7 +116,13 @@ impl TimeAccounts {
                 debug_assert_eq!(self.request(slot).until, now, "all time until an operation is charged");
                 *self.request(slot)
             }
-            Owner::Drain(slot) => self.take_drain(slot).unwrap_or(TimeAccount::new(now)),
+            Owner::Drain(slot) | Owner::DrainFill(slot) => {
+                self.take_drain(slot).unwrap_or(TimeAccount::new(now))
+            }
+            Owner::Readahead => {
+                let resumed = self.resumed_readahead.take().filter(|account| account.until == now);
+                resumed.unwrap_or(TimeAccount::new(now))
+            }
             _ => TimeAccount::new(now),
         }
     }
@@ -134,13 +143,26 @@ impl TimeAccounts {
         self.current = Some(account);
         match owner {
             Owner::Request(slot) | Owner::RequestFill(slot) => *self.request(slot) = account,
-            Owner::DrainFill(slot) => {
-                if self.drains.len() <= slot.index() {
-                    self.drains.resize(slot.index() + 1, None);
-                }
-                self.drains[slot.index()] = Some(account);
-            }
+            Owner::DrainFill(slot) => self.keep_drain(slot, account),
             _ => {}
+        }
+    }
+
+    fn keep_drain(&mut self, slot: BufferSlot, account: TimeAccount) {
+        if self.drains.len() <= slot.index() {
+            self.drains.resize(slot.index() + 1, None);
+        }
+        self.drains[slot.index()] = Some(account);
+    }
+
+    /// What waited for `part` with this account goes on: its next flash operation begins with it, or its request ends.
+    pub(crate) fn resumed(&mut self, owner: Owner, mut account: TimeAccount, part: Part, now: Instant) {
+        account.charge_until(part, now);
+        match owner {
+            Owner::Request(slot) | Owner::RequestFill(slot) => *self.request(slot) = account,
+            Owner::Drain(slot) | Owner::DrainFill(slot) => self.keep_drain(slot, account),
+            Owner::Readahead => self.resumed_readahead = Some(account),
+            owner => unreachable!("{owner:?} waits for nothing but flash"),
         }
     }
 

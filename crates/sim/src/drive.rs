@@ -32,7 +32,7 @@ use idle::IdleDies;
 use link_transfers::LinkTransfers;
 use read::ReadPath;
 use request::{DriveKernel, RequestState, pieces_of};
-use translation::Translation;
+use translation::{Resumed, Translation};
 use write::WritePath;
 
 /// A simulated conventional drive.
@@ -239,8 +239,14 @@ impl Drive {
         self.volatile.reads.recycle(to_fetch);
     }
 
-    /// Reads a mapping unit ahead of the host.
+    /// Reads a mapping unit ahead of the host, once its place is known.
     fn start_readahead(&mut self, lpn: Lpn) {
+        if self.translation.look_up_ahead(&mut self.kernel, lpn) {
+            self.start_known_readahead(lpn);
+        }
+    }
+
+    fn start_known_readahead(&mut self, lpn: Lpn) {
         if !self.volatile.reads.start_readahead(&mut self.kernel, &mut self.translation, lpn) {
             self.readahead_done(lpn);
         }
@@ -294,7 +300,7 @@ impl Drive {
                 self.kernel.operation_completes(completing.owner);
                 self.flash_operation_finished(die, &completing);
             }
-            return;
+            return self.go_on_after_map();
         }
         let (kernel, translation) = (&mut self.kernel, &mut self.translation);
         let Volatile { reads, writes, .. } = &mut self.volatile;
@@ -316,6 +322,19 @@ impl Drive {
             (Owner::IdleGc, _) => self.collect_idle(die),
             (Owner::None | Owner::Gc, _) => {}
             (owner, work) => unreachable!("{work:?} is not done for {owner:?}"),
+        }
+    }
+
+    /// Goes on with what waited for the map, where a part of it is on flash.
+    fn go_on_after_map(&mut self) {
+        while let Some(resumed) = self.translation.next_resumed(&mut self.kernel) {
+            match resumed {
+                Resumed::Write { owner, lpn } => {
+                    self.volatile.writes.program_known(&mut self.kernel, &mut self.translation, lpn, owner);
+                }
+                Resumed::Readahead(lpn) => self.start_known_readahead(lpn),
+                Resumed::Ended(read) => self.flash_operation_finished(DieId::default(), &read),
+            }
         }
     }
 
@@ -410,6 +429,7 @@ impl FrontEnd for Drive {
             Event::DieIdle(die) => self.collect_idle(die),
             Event::Mechanism(mechanism, number) => {
                 self.translation.timer_ended(&mut self.kernel, mechanism, number);
+                self.go_on_after_map();
             }
             _ => unreachable!("{event:?} ends no timer of the drive"),
         }
@@ -475,6 +495,7 @@ impl Device for Drive {
         self.translation.cut_power(self.kernel.now());
         self.kernel.cut_power();
         self.volatile = Volatile::new(&self.config, &self.geometry, self.transfers, idle_gc, counts);
+        self.translation.power_returned(&mut self.kernel);
         Some(lost)
     }
 }

@@ -195,6 +195,24 @@ impl Ftl {
         }
     }
 
+    /// Finds a new place for a translation page, by its number, as [`Ftl::place`] does for a mapping unit of the host.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
+    pub fn place_translation_page(&mut self, page: u32, due: &mut Vec<GcWork>) -> Result<Placed, NoRoom> {
+        match self {
+            Self::Page(layer) => layer.place_translation_page(page, due),
+            Self::Block(_) => unreachable!("validation refuses a map on flash where blocks are mapped"),
+        }
+    }
+
+    /// Appends the mapping units of the host that GC has moved since the last call, where the map lies on flash.
+    pub fn take_moved(&mut self, moved: &mut Vec<Lpn>) {
+        if let Self::Page(layer) = self {
+            layer.take_moved(moved);
+        }
+    }
+
     /// Forgets mapping unit `lpn`.
     pub fn trim(&mut self, lpn: Lpn) {
         each!(self, layer => layer.trim(lpn))
@@ -237,6 +255,14 @@ impl Ftl {
 
 #[cfg(test)]
 impl Ftl {
+    /// The place of mapping unit `lpn`, if it was ever written.
+    pub(crate) fn place_of(&self, lpn: Lpn) -> Option<crate::ids::Ppn> {
+        match self {
+            Self::Page(layer) => layer.place_of(lpn),
+            Self::Block(_) => unreachable!("only page mapping numbers places"),
+        }
+    }
+
     /// Every table agrees with every other.
     pub(crate) fn check(&self) {
         match self {

@@ -12,7 +12,7 @@ mod run;
 
 pub(crate) use run::{FrontEnd, run};
 
-use crate::account::TimeAccounts;
+use crate::account::{TimeAccount, TimeAccounts};
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Timer};
 use crate::host_port::{Arbiter, CompletionPath, HostIdle, Link, Submission, Transfer};
@@ -391,6 +391,19 @@ impl<S> Kernel<S> {
     pub(crate) fn operation_completes(&mut self, owner: Owner) {
         if let Some(accounts) = &mut self.accounts {
             accounts.operation_completes(owner, self.now);
+        }
+    }
+
+    /// The account with which something waits that will go on as `owner`, where accounts are kept.
+    pub(crate) fn park_account(&mut self, owner: Owner) -> Option<TimeAccount> {
+        let now = self.now;
+        self.accounts.as_mut().map(|accounts| accounts.of_operation(owner, now))
+    }
+
+    /// What waited for `part` since [`Kernel::park_account`] goes on.
+    pub(crate) fn resume_account(&mut self, owner: Owner, account: Option<TimeAccount>, part: Part) {
+        if let (Some(accounts), Some(account)) = (&mut self.accounts, account) {
+            accounts.resumed(owner, account, part, self.now);
         }
     }
 

@@ -42,7 +42,7 @@ pub(crate) fn check(config: &DriveConfig) -> Result<(), MakeError> {
     let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
     let units = if config.lanes.is_some() { 0 } else { blocks * u64::from(geometry.block_units) };
     let tables = [
-        u64::from(geometry.logical_units + geometry.replica_units) * LOGICAL_UNIT_BYTES,
+        u64::from(geometry.stored_units() + geometry.replica_units) * LOGICAL_UNIT_BYTES,
         units * UNIT_BYTES,
         blocks * BLOCK_BYTES + OTHER_BYTES,
     ];

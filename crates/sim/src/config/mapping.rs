@@ -1,7 +1,7 @@
 //! `[mapping]`: what the translation layer maps, and how mapping units are spread over the flash array.
 
 use super::refusal::{Refusal, range, refusals, require};
-use super::{Bytes, LevelName, PolicyOptions};
+use super::{Bytes, LevelName, MapCacheConfig, PolicyOptions};
 use serde::Deserialize;
 
 /// Mapping and allocation.
@@ -26,6 +26,8 @@ pub struct MappingConfig {
     /// Which level of the array changes first from chunk to chunk.
     #[serde(default = "channels_first")]
     pub order: [LevelName; 4],
+    /// The part of the map that is in memory; all of it where absent.
+    pub cache: Option<MapCacheConfig>,
     /// Channels that one more protects: pages on this number of channels, and a parity page on another, make a row, and
     /// their erase blocks are garbage-collected together. No parity where absent.
     pub parity: Option<u32>,

@@ -56,6 +56,8 @@ enum UnitSource {
     Readahead,
     /// Flash, on this plane.
     Flash(PlaneId),
+    /// None, as the map on flash will tell.
+    MapOnFlash,
 }
 
 /// The part of a drive that serves reads.
@@ -111,7 +113,9 @@ impl ReadPath {
             let touched = piece.touched(unit_bytes);
             let buffered = writes.present(piece.lpn).contains(touched);
             let cached = self.readahead.as_ref().is_some_and(|(_, cache)| cache.contains(piece.lpn));
-            !buffered && !cached && translation.plane_of(piece.lpn).is_some()
+            !buffered
+                && !cached
+                && (translation.plane_of(piece.lpn).is_some() || translation.is_place_unknown(piece.lpn))
         })
     }
 
@@ -139,6 +143,10 @@ impl ReadPath {
                     from_flash += 1;
                     writes.reserve_clean(piece.lpn);
                     translation.read_for_host(kernel, slot, plane, piece.lpn, u64::from(piece.bytes));
+                }
+                UnitSource::MapOnFlash => {
+                    from_flash += 1;
+                    translation.look_up_for_host(kernel, slot, piece.lpn, u64::from(piece.bytes));
                 }
             }
         }
@@ -178,7 +186,11 @@ impl ReadPath {
                 CacheLookup::Ready => return UnitSource::Memory,
             }
         }
-        translation.plane_of(piece.lpn).map_or(UnitSource::Memory, UnitSource::Flash)
+        match translation.plane_of(piece.lpn) {
+            Some(plane) => UnitSource::Flash(plane),
+            None if translation.is_place_unknown(piece.lpn) => UnitSource::MapOnFlash,
+            None => UnitSource::Memory,
+        }
     }
 
     /// Flash has delivered mapping units of a read. Returns whether they were the last from there.
@@ -249,7 +261,7 @@ impl ReadPath {
         self.to_fetch = to_fetch;
     }
 
-    /// Reads a mapping unit ahead of the host. Returns false where it was trimmed since it was chosen.
+    /// Reads a mapping unit ahead of the host, whose place is known. Returns false where it was trimmed since it was chosen.
     pub(super) fn start_readahead(
         &self,
         kernel: &mut DriveKernel,

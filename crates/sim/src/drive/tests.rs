@@ -4,6 +4,7 @@ mod buffered;
 mod cleaning;
 mod lifetime;
 mod link;
+mod map_cache;
 mod parity;
 mod queues;
 mod random_drives;

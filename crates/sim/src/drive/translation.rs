@@ -11,6 +11,8 @@
 //!
 //! Invariant: between two calls no garbage collection is left to be queued.
 
+mod map_access;
+mod map_cache;
 mod rebuild;
 mod replication;
 mod rotation;
@@ -23,6 +25,8 @@ use crate::ids::{DieId, FlashPage, Lpn, Mechanism, PlaneId, RequestSlot};
 use crate::nand::{Correction, Defer, FlashOperation, Gc, Geometry, Owner, Program, Read, Work};
 use flashlane_base::{Instant, Seed};
 use flashlane_policy::scheduling::Class;
+pub(super) use map_access::Resumed;
+use map_cache::{LOAD, MapCache, PAGE_WRITE};
 use rebuild::{REBUILD, RebuildSlot, Rebuilder};
 use replication::{COPY, CopyPlaced, HEDGE, HedgeSlot, Replicator};
 use rotation::{Rotation, TURN, TurnId};
@@ -34,6 +38,8 @@ pub(super) struct Translation {
     correction: Option<Correction>,
     /// Where mapping units have copies.
     replicator: Option<Replicator>,
+    /// Where a part of the map is on flash.
+    map_cache: Option<Box<MapCache>>,
     /// Where reads are rebuilt from parity.
     rebuilder: Option<Rebuilder>,
     /// Where the dies of a row take turns to garbage-collect.
@@ -53,6 +59,7 @@ pub(super) struct Translation {
     due_gc: Vec<GcWork>,
     turn: Vec<GcWork>,
     placed: Vec<Placed>,
+    moved: Vec<Lpn>,
 }
 
 /// For whom GC is done, and how it is scheduled.
@@ -82,10 +89,17 @@ impl Translation {
         if ftl.prepare(config, seed, watch).is_break() {
             return None;
         }
+        let map_cache = MapCache::new(config, geometry).map(Box::new);
+        #[cfg(test)]
+        let map_cache = map_cache.map(|mut cache| {
+            cache.begin_shadow(&ftl);
+            cache
+        });
         Some(Self {
             ftl,
             correction: Correction::new(config, seed),
             replicator: Replicator::new(config, geometry, seed),
+            map_cache,
             rebuilder: Rebuilder::new(config),
             rotation: Rotation::new(config, geometry),
             read_retries: 0,
@@ -102,6 +116,7 @@ impl Translation {
             due_gc: Vec::new(),
             turn: Vec::new(),
             placed: Vec::new(),
+            moved: Vec::new(),
         })
     }
 
@@ -140,10 +155,11 @@ impl Translation {
         self.ftl.close_open_pages(&mut self.due_gc);
         if !self.due_gc.is_empty() {
             self.enqueue_with_gc(kernel, None);
+            self.settle_map(kernel);
         }
     }
 
-    /// Forgets a mapping unit.
+    /// Forgets a mapping unit. The map on flash is told of all units of a trim by [`Translation::trimmed`].
     pub(super) fn trim(&mut self, lpn: Lpn) {
         if let Some(replicator) = &mut self.replicator {
             replicator.trim(lpn);
@@ -166,6 +182,13 @@ impl Translation {
         if self.units_per_page > 1 {
             list.push(("pages_left_empty", ftl.left_empty_units));
         }
+        if let Some(cache) = &self.map_cache {
+            list.extend(cache.counters());
+            list.extend([
+                ("translation_pages_written", ftl.translation_pages),
+                ("translation_pages_moved", ftl.moved_translation_pages),
+            ]);
+        }
         list.extend(self.rebuilder.iter().flat_map(Rebuilder::counters));
         list.extend(self.replicator.iter().flat_map(Replicator::counters));
     }
@@ -183,6 +206,7 @@ impl Translation {
     #[cfg(test)]
     pub(super) fn check(&self) {
         self.ftl.check();
+        self.check_map(false);
     }
 
     /// The read of `bytes` of a mapping unit where it lies. Copies lie elsewhere, so that where there are some, no read is known
@@ -197,6 +221,22 @@ impl Translation {
     /// Reads a part of a mapping unit for a host read.
     #[inline]
     pub(super) fn read_for_host(
+        &mut self,
+        kernel: &mut DriveKernel,
+        slot: RequestSlot,
+        plane: PlaneId,
+        lpn: Lpn,
+        bytes: u64,
+    ) {
+        let (owner, class) = (Owner::Request(slot), Class::HostRead);
+        if self.map_cache.is_none() || self.look_up_for_read(kernel, owner, class, lpn, bytes) {
+            self.read_known(kernel, slot, plane, lpn, bytes);
+        }
+    }
+
+    /// [`Translation::read_for_host`] where the place of the mapping unit is known.
+    #[inline]
+    fn read_known(
         &mut self,
         kernel: &mut DriveKernel,
         slot: RequestSlot,
@@ -229,7 +269,17 @@ impl Translation {
         bytes: u64,
     ) {
         self.note_access(kernel, plane);
-        kernel.enqueue(FlashOperation::read(owner, Class::Write, plane, self.read_of(lpn, bytes)));
+        let class = Class::Write;
+        if self.map_cache.is_none() || self.look_up_for_read(kernel, owner, class, lpn, bytes) {
+            kernel.enqueue(FlashOperation::read(owner, class, plane, self.read_of(lpn, bytes)));
+        }
+    }
+
+    /// Returns whether the place of a mapping unit is known that is to be read ahead; otherwise it is resumed later.
+    #[inline]
+    pub(super) fn look_up_ahead(&mut self, kernel: &mut DriveKernel, lpn: Lpn) -> bool {
+        let (owner, class) = (Owner::Readahead, Class::Readahead);
+        self.map_cache.is_none() || self.look_up_for_read(kernel, owner, class, lpn, self.unit_bytes)
     }
 
     /// Reads a mapping unit ahead of the host.
@@ -271,6 +321,7 @@ impl Translation {
         };
         let Ok(place) = placed else {
             self.enqueue_with_gc(kernel, None);
+            self.settle_map(kernel);
             return Err(NoRoom);
         };
         let mut program = self.program_operation(owner, lpn, place, may_wait);
@@ -279,6 +330,7 @@ impl Translation {
             program = replicator.write(kernel, program, is_behind_gc);
         }
         self.enqueue_placed(kernel, program, place, may_wait);
+        self.placed(kernel, lpn);
         Ok(place.plane)
     }
 
@@ -462,6 +514,10 @@ impl Translation {
                 self.rotate(kernel, |rotation, turn| rotation.next(TurnId(id), turn));
                 None
             }
+            Owner::Mechanism(LOAD | PAGE_WRITE, _) => {
+                self.map_operation_finished(kernel, operation);
+                None
+            }
             Owner::Mechanism(HEDGE | COPY, _) => {
                 let replicator = self.replicator.as_mut().expect("hedged accesses and copies are its own");
                 replicator.operation_finished(kernel, &mut self.ftl, operation)
@@ -472,7 +528,10 @@ impl Translation {
 
     /// Whether an event of a mechanism ends its timer; otherwise it is stale.
     pub(super) fn claims_timer(&mut self, mechanism: Mechanism, number: u32, ticket: Ticket) -> bool {
-        let replicator = self.replicator.as_mut().expect("only replication has timers");
+        if mechanism == PAGE_WRITE {
+            return true;
+        }
+        let replicator = self.replicator.as_mut().expect("only replication has others");
         match mechanism {
             HEDGE => replicator.claims_deadline(HedgeSlot(number), ticket),
             COPY => replicator.claims_copy_timer(DieId(number), ticket),
@@ -485,6 +544,7 @@ impl Translation {
         match mechanism {
             HEDGE => self.hedge_deadline(kernel, HedgeSlot(number)),
             COPY => self.write_next_copy(kernel, DieId(number)),
+            PAGE_WRITE => self.page_write_ended(kernel, number),
             _ => unreachable!("{mechanism:?} has no timers"),
         }
     }
@@ -531,6 +591,9 @@ impl Translation {
         if let Some(rotation) = &mut self.rotation {
             rotation.cut_power();
         }
+        if let Some(cache) = &mut self.map_cache {
+            cache.cut_power();
+        }
         if let Some(replicator) = &mut self.replicator {
             replicator.cut_power(&mut self.ftl, now);
         }
@@ -549,6 +612,7 @@ impl Translation {
         let idle = GcScheduling { owner: Owner::IdleGc, class: Class::IdleGc, defer: Defer::No };
         due.drain(..).for_each(|gc| self.enqueue_gc(kernel, &gc, idle));
         self.due_gc = due;
+        self.settle_map(kernel);
     }
 
     /// Turns GC that the translation layer did into flash operations.

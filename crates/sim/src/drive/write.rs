@@ -356,7 +356,11 @@ impl WritePath {
             if let Some(part) = head {
                 self.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), owner);
             }
-            self.program_run(kernel, translation, slot, &mut whole);
+            if translation.has_map_cache() {
+                whole.map(Lpn).for_each(|lpn| self.program(kernel, translation, lpn, owner));
+            } else {
+                self.program_run(kernel, translation, slot, &mut whole);
+            }
             if let Some(part) = tail {
                 self.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), owner);
             }
@@ -429,9 +433,41 @@ impl WritePath {
         }
     }
 
-    /// Finds a place for a mapping unit and programs it there.
+    /// Finds a place for a mapping unit and programs it there, once it is known where it is now.
     #[inline]
     pub(super) fn program(
+        &mut self,
+        kernel: &mut DriveKernel,
+        translation: &mut Translation,
+        lpn: Lpn,
+        owner: Owner,
+    ) {
+        if translation.look_up_for_write(kernel, owner, lpn) {
+            self.place_and_program(kernel, translation, lpn, owner);
+        }
+    }
+
+    /// Programs a mapping unit that waited for the map.
+    pub(super) fn program_known(
+        &mut self,
+        kernel: &mut DriveKernel,
+        translation: &mut Translation,
+        lpn: Lpn,
+        owner: Owner,
+    ) {
+        let Owner::Drain(slot) = owner else {
+            return self.place_and_program(kernel, translation, lpn, owner);
+        };
+        if self.buffer.as_ref().is_some_and(|buffer| buffer.is_wanted(slot)) {
+            self.place_and_program(kernel, translation, lpn, owner);
+        } else {
+            self.release(kernel, translation, slot);
+        }
+        self.drain(kernel, translation);
+    }
+
+    #[inline]
+    fn place_and_program(
         &mut self,
         kernel: &mut DriveKernel,
         translation: &mut Translation,
@@ -491,12 +527,13 @@ impl WritePath {
             let Request { offset_bytes, length_bytes, .. } = kernel.in_flight(slot).request();
             split(offset_bytes, length_bytes, self.transfers.unit_bytes)
         };
-        for lpn in units.map(Lpn) {
+        for lpn in units.clone().map(Lpn) {
             if let Some(buffer) = &mut self.buffer {
                 buffer.forget(lpn);
             }
             translation.trim(lpn);
         }
+        translation.trimmed(kernel, units);
         self.end_flushes(kernel);
         kernel.complete(slot);
     }

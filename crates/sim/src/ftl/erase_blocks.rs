@@ -8,9 +8,9 @@ use flashlane_policy::cleaning::View;
 use std::collections::VecDeque;
 
 /// Blocks that a plane needs beyond those of its data: the free ones at which GC is due, and an open one each for the
-/// host and for moved units; and those that are kept for the SLC cache.
+/// host and for moved units; one for translation pages, if there are any; and those that are kept for the SLC cache.
 pub(super) fn spare_blocks(geometry: &Geometry) -> u32 {
-    geometry.low_blocks + 2 + geometry.kept_slc_blocks
+    geometry.low_blocks + 2 + geometry.kept_slc_blocks + geometry.translation_streams()
 }
 
 /// The state of every block of the drive, by plane and block.
@@ -25,6 +25,9 @@ pub(super) struct EraseBlocks {
     pub(super) limits: Vec<u32>,
 }
 
+/// Kinds of units that go to blocks of their own.
+pub(super) const STREAMS: usize = 3;
+
 /// A block being filled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenBlock {
@@ -35,8 +38,8 @@ pub(super) struct OpenBlock {
 
 /// The open and free blocks of a plane, and its valid units.
 pub(super) struct PlaneState {
-    /// The host's open block, and the one for moved units where those are separate.
-    pub(super) open: [OpenBlock; 2],
+    /// The host's open block, the one for moved units where those are separate, and the one for translation pages.
+    pub(super) open: [OpenBlock; STREAMS],
     /// Erased blocks, longest free first, by their numbers on the plane, which wear leveling chooses from.
     pub(super) free: VecDeque<u32>,
     /// Valid units on the plane.
@@ -66,7 +69,7 @@ impl PlaneState {
 
     /// Units that the host can write before the plane runs out of erased blocks.
     pub(super) fn free_units(&self, geometry: &Geometry) -> u32 {
-        let [open, _] = self.open;
+        let [open, ..] = self.open;
         self.free.len() as u32 * geometry.data_units + geometry.data_units - open.written
     }
 
@@ -105,7 +108,7 @@ impl EraseBlocks {
             .map(|plane| {
                 let free = good_blocks(geometry, plane, seed);
                 let good = free.len() as u32;
-                PlaneState { open: [none; 2], free: free.into(), valid_units: 0, closed: 0, good }
+                PlaneState { open: [none; STREAMS], free: free.into(), valid_units: 0, closed: 0, good }
             })
             .collect();
         let blocks = Self {

@@ -14,6 +14,7 @@ mod slc;
 mod steady;
 mod steps;
 mod superblocks;
+mod translation_pages;
 
 use super::erase_blocks::{EraseBlocks, PlaneState};
 use super::map::Map;
@@ -37,6 +38,7 @@ use reverse::Reverse;
 use slc::SlcCache;
 use std::ops::Range;
 use superblocks::Superblocks;
+use translation_pages::TranslationPages;
 
 /// Where an allocation pool looks for room: mostly one look is enough, because planes with as much room take searches and
 /// one whose block was just erased leads for a while.
@@ -94,6 +96,8 @@ pub struct PageMapped {
     wear: Box<dyn Wear>,
     /// Where GC is paced.
     pacer: Option<Pacer>,
+    /// Where the map lies on flash.
+    translation: Option<Box<TranslationPages>>,
     /// Where blocks are written with one bit a cell at first.
     slc: Option<Box<SlcCache>>,
     /// Idle planes are garbage-collected until they have this number of free blocks.
@@ -138,7 +142,7 @@ impl PageMapped {
         let (blocks, planes) = EraseBlocks::new(&geometry, &config.flash, seed);
         Self {
             superblocks,
-            map: Map::new(geometry.logical_units + geometry.replica_units),
+            map: Map::new(geometry.stored_units() + geometry.replica_units),
             reverse: Reverse::new(&geometry),
             layout: None,
             free_units: planes.iter().map(|plane| plane.free_units(&geometry)).collect(),
@@ -153,6 +157,7 @@ impl PageMapped {
             gc_policy: gc_policy.expect(known),
             wear,
             pacer: Pacer::new(config, &geometry),
+            translation: TranslationPages::new(&geometry).map(Box::new),
             slc: SlcCache::new(config, &geometry).map(Box::new),
             per_block: Divisor::new(geometry.block_units),
             per_plane: Divisor::new(geometry.blocks * geometry.block_units),
@@ -196,7 +201,7 @@ impl PageMapped {
 
     /// The place of mapping unit `lpn`, if it was ever written.
     #[inline]
-    fn place_of(&self, lpn: Lpn) -> Option<Ppn> {
+    pub(super) fn place_of(&self, lpn: Lpn) -> Option<Ppn> {
         match self.map.entry(lpn) {
             Entry::Number(number) => Some(Ppn(number)),
             Entry::Untouched => self.prepared_place(lpn),
@@ -270,7 +275,7 @@ impl PageMapped {
         }
         let opens_block = self.is_full(plane);
         if opens_block {
-            self.make_room(plane, due).ok_or(NoRoom)?;
+            self.make_room(plane, HOST_STREAM, due).ok_or(NoRoom)?;
         }
         let ppn = self.next_unit(plane, HOST_STREAM);
         // The plane's turn comes again soon, with the next unit of the block.

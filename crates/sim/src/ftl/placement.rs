@@ -87,6 +87,10 @@ pub struct FtlCounters {
     pub folded_units: u64,
     /// Parity units placed.
     pub parity_units: u64,
+    /// Translation pages placed.
+    pub translation_pages: u64,
+    /// Units of the moved ones that are translation pages.
+    pub moved_translation_pages: u64,
     /// Blocks erased.
     pub erases: u64,
     /// Blocks that wore out.
@@ -104,7 +108,11 @@ pub struct FtlCounters {
 impl FtlCounters {
     /// Mapping units that programs have written, or left empty.
     pub(crate) fn programmed_units(&self) -> u64 {
-        self.host_units + self.moved_units + self.parity_units + self.left_empty_units
+        self.host_units
+            + self.moved_units
+            + self.parity_units
+            + self.left_empty_units
+            + self.translation_pages
     }
 
     /// The counters that every drive has, under the names that results have.

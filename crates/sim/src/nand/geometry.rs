@@ -3,7 +3,7 @@
 //! Planes count with the channel first, then package, die and plane; a physical number is
 //! `(plane * blocks + block) * block_units + unit`, 32 bits.
 
-use crate::config::{DriveConfig, LevelName};
+use crate::config::{DriveConfig, LevelName, entries_of_translation_page};
 use flashlane_base::Seed;
 use flashlane_policy::allocation::{Array, Level};
 
@@ -38,6 +38,8 @@ pub struct Geometry {
     pub logical_units: u32,
     /// Mapping units for copies on other dies, the same number on each die.
     pub replica_units: u32,
+    /// Translation pages, each a mapping unit, where the map lies on flash; 0 where it does not.
+    pub translation_pages: u32,
     /// Mapping units of a chunk.
     pub chunk_units: u32,
     /// A plane with no more free blocks than this garbage-collects before it is written.
@@ -86,6 +88,10 @@ impl Geometry {
             units_per_page: units,
             logical_units,
             replica_units: (f64::from(logical_units) * replica_space / f64::from(dies)) as u32 * dies,
+            translation_pages: match config.mapping.cache {
+                Some(_) => logical_units.div_ceil(entries_of_translation_page(unit_bytes)),
+                None => 0,
+            },
             chunk_units: (config.mapping.chunk.0 / unit_bytes) as u32,
             low_blocks,
             parity: config.mapping.parity,
@@ -124,10 +130,21 @@ impl Geometry {
         u64::from(self.planes) * u64::from(self.blocks) * u64::from(self.block_units)
     }
 
+    /// Mapping units that flash holds once the host has written all of its own: those and the translation pages.
+    pub fn stored_units(&self) -> u32 {
+        self.logical_units.saturating_add(self.translation_pages)
+    }
+
+    /// Blocks of a plane that are written with translation pages at once.
+    pub fn translation_streams(&self) -> u32 {
+        u32::from(self.translation_pages > 0)
+    }
+
     /// Mapping units that a plane has to hold at most when addresses are striped over the planes, with copies of others.
     pub fn stored_units_per_plane(&self) -> u32 {
-        let chunks = self.logical_units.div_ceil(self.chunk_units);
-        let own = chunks.div_ceil(self.planes).saturating_mul(self.chunk_units).min(self.logical_units);
+        let stored = self.stored_units();
+        let chunks = stored.div_ceil(self.chunk_units);
+        let own = chunks.div_ceil(self.planes).saturating_mul(self.chunk_units).min(stored);
         own.saturating_add(self.replica_units.div_ceil(self.planes))
     }
 

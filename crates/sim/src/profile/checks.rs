@@ -5,6 +5,7 @@ mod cleaning;
 mod compat;
 mod flash;
 pub(super) mod lanes;
+mod map_cache;
 mod mapping;
 mod policy;
 mod readahead;
@@ -40,6 +41,7 @@ const SHARED_RULES: [(&str, &[&str]); 2] = [
             "replication.space",
             "slc.size",
             "slc.free_blocks",
+            "mapping.cache.size",
         ],
     ),
 ];
@@ -78,6 +80,7 @@ fn ranges(config: &DriveConfig) -> Vec<Refusal> {
     found.extend(config.buffer.iter().flat_map(|buffer| buffer.ranges()));
     found.extend(config.replication.iter().flat_map(|replication| replication.ranges()));
     found.extend(config.slc.iter().flat_map(|slc| slc.ranges()));
+    found.extend(config.mapping.cache.iter().flat_map(|cache| cache.ranges()));
     found.extend([config.scheduling.ranges(), config.flash.ranges()].concat());
     found.extend(flash::page(config).err());
     found
@@ -109,6 +112,7 @@ fn structure(config: &mut DriveConfig) -> Result<Scheme, Refusal> {
     reserve::set_capacity(config);
     replication::validate(config, scheme.maps_blocks())?;
     slc::validate(config, scheme.maps_blocks())?;
+    map_cache::validate(config, scheme.maps_blocks())?;
     capacity(config, &scheme)?;
     Ok(scheme)
 }

@@ -17,6 +17,7 @@ fn options_of<'a>(config: &'a mut DriveConfig, policy: &str) -> Option<&'a mut P
         "buffer.policy" => &mut config.buffer.as_mut()?.options,
         "cleaning.pacing" => &mut config.cleaning.pacing_options,
         "cleaning.policy" => &mut config.cleaning.options,
+        "mapping.cache.policy" => &mut config.mapping.cache.as_mut()?.options,
         "mapping.allocation" => &mut config.mapping.allocation_options,
         "mapping.policy" => &mut config.mapping.options,
         "mapping.translation" => &mut config.mapping.translation_options,

@@ -27,6 +27,7 @@ impl DriveConfig {
             || scheme_registry::FAMILY.is_random(&mapping.translation)
             || policies.cleaning.is_random(&cleaning.policy)
             || policies.pacing.is_random(&cleaning.pacing)
+            || mapping.cache.as_ref().is_some_and(|it| policies.map_cache.is_random(&it.policy))
             || policies.wear.is_random(&self.wear.policy)
     }
 }

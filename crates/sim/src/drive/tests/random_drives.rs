@@ -88,6 +88,42 @@ fn queued(seed: u64) -> Vec<(String, String)> {
     all.into_iter().map(|(key, value)| (key.into(), value.into())).collect()
 }
 
+#[test]
+fn every_drive_with_a_map_on_flash_keeps_the_laws() {
+    let accepted = (0..DRIVES).filter(|&seed| holds(seed, &mapped_on_flash(seed))).count() as u64;
+    assert!(accepted > DRIVES / 4, "only {accepted} of {DRIVES} profiles were drives");
+}
+
+/// What leaves a random drive with little memory for its map, a third of them with paced GC, a third with an SLC cache.
+fn mapped_on_flash(seed: u64) -> Vec<(String, String)> {
+    let mut random = Seed(seed).derive("map cache").source();
+    let mut all = match random.below(3) {
+        0 => paced(seed),
+        1 => cached(seed),
+        _ => Vec::new(),
+    };
+    all.retain(|(key, _)| key != "mapping.parity");
+    let text = profile(&mut Seed(seed).derive("profile").source());
+    let unit = text.lines().find_map(|line| line.strip_prefix("unit = ")).expect("every drive has a unit");
+    let unit: u64 = unit.trim_matches(['"', 'B']).parse().expect("in bytes");
+    let granularity = pick(&mut random, &["entry", "page"]);
+    let settings = [
+        ("mapping.translation", "page"),
+        ("cleaning.multi_plane", "false"),
+        ("compat.disksim.pool", "plane"),
+        ("mapping.cache.policy", pick(&mut random, &["lru", "segmented", "clock"])),
+        ("mapping.cache.granularity", granularity),
+        ("mapping.cache.batch", pick(&mut random, &["true", "false"])),
+        (
+            "mapping.cache.prefetch",
+            if granularity == "page" { "0" } else { pick(&mut random, &["0", "3", "20"]) },
+        ),
+    ];
+    all.extend(settings.map(|(key, value)| (key.into(), value.into())));
+    all.push(("mapping.cache.size".into(), format!("{}B", unit * (1 + random.below(3)))));
+    all
+}
+
 /// What gives a random drive an SLC cache, half of them with paced GC.
 fn cached(seed: u64) -> Vec<(String, String)> {
     let mut random = Seed(seed).derive("slc").source();
@@ -519,6 +555,7 @@ impl Load {
                     + get("parity_pages_programmed")
                     + counters.get("pages_left_empty").unwrap_or(0)
                     + counters.get("copies_written").unwrap_or(0)
+                    + counters.get("translation_pages_written").unwrap_or(0)
         );
     }
 

@@ -21,6 +21,8 @@ use std::ops::Range;
 
 /// The number of the open block of a plane that takes units of the host; the next one, if any, takes units that GC moves.
 pub(super) const HOST_STREAM: usize = 0;
+/// The number of the one that takes translation pages.
+pub(super) const TRANSLATION_STREAM: usize = 2;
 
 impl PageMapped {
     /// Whether the host's open block on `plane` is full.
@@ -29,23 +31,27 @@ impl PageMapped {
         self.planes[plane.index()].open[HOST_STREAM].written >= self.geometry.data_units
     }
 
-    /// Opens the host's next block. GC goes first only where no free block would be left for units that it moves.
+    /// Opens the next block of a stream. GC goes first only where no free block would be left for units that it moves.
     #[cold]
-    pub(super) fn make_room(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Option<()> {
-        self.close(plane, HOST_STREAM);
-        let kept =
-            if self.pacer.is_some() { KEPT_BLOCKS } else { usize::from(self.moved_stream != HOST_STREAM) };
+    pub(super) fn make_room(&mut self, plane: PlaneId, stream: usize, due: &mut Vec<GcWork>) -> Option<()> {
+        self.close(plane, stream);
+        // The host shares its last block with moved units, where those have none of their own.
+        let shares_block = stream == HOST_STREAM && self.moved_stream == HOST_STREAM;
+        let kept = if self.pacer.is_some() { KEPT_BLOCKS } else { usize::from(!shares_block) };
         if self.free_blocks(plane) as usize <= kept {
             let before = due.len();
             self.restock(plane, due);
             due[before..].iter_mut().for_each(|gc| gc.precedes_write = true);
             // Units moved by GC may have opened a block that the host shares and that still has room.
-            if !self.is_full(plane) {
+            if self.planes[plane.index()].open[stream].written < self.geometry.data_units {
                 return Some(());
             }
-            self.close(plane, HOST_STREAM);
+            self.close(plane, stream);
+            if stream == TRANSLATION_STREAM && self.free_blocks(plane) as usize <= kept {
+                return None;
+            }
         }
-        self.open(plane, HOST_STREAM)
+        self.open(plane, stream)
     }
 
     /// Runs GC on the plane until it has more than the least number of free blocks, as far as there is anything to gain.
@@ -179,6 +185,9 @@ impl PageMapped {
         let number = self.number_in_block(to);
         if let Some(superblocks) = &mut self.superblocks {
             self.counters.parity_units += u64::from(superblocks.moved_to(number));
+        }
+        if let Some(translation) = &mut self.translation {
+            self.counters.moved_translation_pages += u64::from(translation.note_move(lpn));
         }
         self.leave(from, plane);
         self.enter(lpn, to, plane);

@@ -2,7 +2,8 @@
 //!
 //! *Full* places every unit once, in order. *Fragmented* is the state in which random overwrites leave a drive in the long
 //! run: `steady` has how many valid units a block then has, by its age; the drive's blocks are filled to this
-//! distribution with units in random order. Either takes time and memory in proportion to the drive's blocks. (Tests compare
+//! distribution with units in random order. Translation pages lie behind the units of the host, or among
+//! them at random. Either takes time and memory in proportion to the drive's blocks. (Tests compare
 //! the outcome with writing the whole drive.) Every plane is in the middle of its work, at a moment of its own: its open blocks
 //! are written in part, and with paced GC its victim is moved in part. Otherwise no plane would run GC before it had
 //! filled a block, and then all at once.
@@ -55,6 +56,12 @@ impl PageMapped {
             placed.clear();
             due.clear();
         }
+        for page in 0..self.geometry.translation_pages {
+            self.place_translation_page(page, &mut due).expect("validation made sure that they fit");
+            due.clear();
+        }
+        // What is on flash is the map as it is now.
+        self.take_moved(&mut Vec::new());
         ControlFlow::Continue(())
     }
 
@@ -62,7 +69,7 @@ impl PageMapped {
     /// has then advanced past them.
     fn stripe_of_full_drive(&mut self) -> Option<Stripe> {
         let stripe = Stripe::new(self.allocation.stripe()?, &self.geometry);
-        let units = self.geometry.logical_units;
+        let units = self.geometry.stored_units();
         let room = |plane: usize| {
             (self.planes[plane].good.saturating_sub(spare_blocks(&self.geometry))) * self.geometry.data_units
         };
@@ -73,7 +80,7 @@ impl PageMapped {
 
     /// Does what [`PageMapped::fill`] does, without touching the units.
     fn fill_by_formula(&mut self, stripe: Stripe, watch: StopCheck<'_>) -> ControlFlow<()> {
-        let (units, data_units) = (self.geometry.logical_units, self.geometry.data_units);
+        let (units, data_units) = (self.geometry.stored_units(), self.geometry.data_units);
         let mut filled = Filled::full(&self.geometry);
         let mut blocks = Vec::new();
         for (plane, of_plane) in stripe.units_of_planes(units).into_iter().enumerate() {
@@ -115,7 +122,7 @@ impl PageMapped {
         seed: Seed,
         watch: StopCheck<'_>,
     ) -> ControlFlow<()> {
-        let units = self.geometry.logical_units;
+        let units = self.geometry.stored_units();
         // Overwrites leave each plane its share, whichever plane takes which of them.
         let in_turn: Vec<u32> = (0..self.geometry.planes).collect();
         let stripe = Stripe::new(self.allocation.stripe().unwrap_or(&in_turn), &self.geometry);
@@ -174,7 +181,7 @@ impl PageMapped {
         seed: Seed,
     ) -> impl Iterator<Item = (u32, u32)> + use<> {
         let data_units = self.geometry.data_units;
-        let good = self.free_blocks(plane);
+        let good = self.free_blocks(plane) - self.geometry.translation_streams();
         let open_units = progress.map_or(0, |progress| progress.open_units.iter().sum());
         let closed = match progress {
             Some(Progress { free_blocks, .. }) => good - free_blocks - self.streams(),
@@ -259,7 +266,7 @@ impl PageMapped {
             free_blocks = (erased - 1) / data_units;
             open_units[self.moved_stream] = data_units - (erased - free_blocks * data_units);
         }
-        let good = self.free_blocks(plane);
+        let good = self.free_blocks(plane) - self.geometry.translation_streams();
         let closed = good.checked_sub(free_blocks + self.streams())?;
         let left = quota.checked_sub(open_units.iter().sum())?;
         (left < closed.saturating_sub(1) * data_units).then_some(Progress {

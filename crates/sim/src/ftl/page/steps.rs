@@ -3,7 +3,7 @@
 //! `pacing` has the state of each plane.
 
 use super::PageMapped;
-use super::gc::HOST_STREAM;
+use super::gc::{HOST_STREAM, TRANSLATION_STREAM};
 use super::pacing::{KEPT_BLOCKS, Victim, VictimProgress};
 use super::slc::Source;
 use crate::ftl::GcWork;
@@ -97,10 +97,11 @@ impl PageMapped {
         }
     }
 
-    /// Erased units of a plane, those of its open blocks included.
+    /// Erased units of a plane, those of its open blocks for data included.
     fn erased_units(&self, plane: PlaneId) -> u32 {
         let state = &self.planes[plane.index()];
-        let open: u32 = state.open.iter().map(|open| self.geometry.data_units - open.written).sum();
+        let open: u32 =
+            state.open[..TRANSLATION_STREAM].iter().map(|open| self.geometry.data_units - open.written).sum();
         self.free_blocks(plane) * self.geometry.data_units + open
     }
 

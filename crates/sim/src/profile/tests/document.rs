@@ -43,6 +43,9 @@ const OF_SLC: [(&str, &str); 4] = [
     ("slc.free_blocks", "'50%'"),
 ];
 
+/// The required setting of a map on flash, which a drive with copies does not have, either.
+const OF_MAP_CACHE: [(&str, &str); 1] = [("mapping.cache.size", "'4KiB'")];
+
 /// Sections that software-defined flash does not have.
 const NOT_OF_LANES: [&str; 3] = ["readahead.", "buffer.", "mapping."];
 
@@ -53,10 +56,12 @@ fn profile(field: &str, without: Option<&str>, added: Option<(&str, &str)>) -> S
     let is_of_kind = |name: &str| !(is_lanes && NOT_OF_LANES.iter().any(|section| name.starts_with(section)));
     let of_kind = REQUIRED.into_iter().filter(|(name, _)| is_of_kind(name));
     let is_slc = field.starts_with("slc.");
+    let is_map_cache = field.starts_with("mapping.cache.");
     let of_kind = of_kind.chain(OF_SLC.into_iter().filter(|_| is_slc));
+    let of_kind = of_kind.chain(OF_MAP_CACHE.into_iter().filter(|_| is_map_cache));
     let settings = of_kind.chain(OF_LANES.into_iter().filter(|_| is_lanes));
     let mut sections = BTreeMap::from([("", String::new())]);
-    sections.extend((!is_lanes && !is_slc).then(|| ("replication", String::new())));
+    sections.extend((!is_lanes && !is_slc && !is_map_cache).then(|| ("replication", String::new())));
     for (name, value) in settings.chain(added) {
         let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
         let text = sections.entry(section).or_default();
@@ -176,12 +181,13 @@ fn document_has_a_row_for_each_counter_and_no_other() {
         ("over_provisioning", "70%"),
     ];
     let slc = [("slc.read", "30us"), ("slc.program", "200us"), ("slc.size", "6GB")];
-    let drives: [(&str, &[(&str, &str)]); 6] = [
+    let drives: [(&str, &[(&str, &str)]); 7] = [
         ("ssd-s", &[]),
         ("ssd-s", &[("mapping.unit", "2KiB"), ("queues.count", "2")]),
         ("he-4g", &[("replication.policy", "pblru"), ("over_provisioning", "40%")]),
         ("he-4g", &parity),
         ("nvme-tlc", &slc),
+        ("nvme-tlc", &[("mapping.cache.size", "1MiB")]),
         ("sdf", &[]),
     ];
     let counted: BTreeSet<&str> =
