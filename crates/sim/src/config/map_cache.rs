@@ -1,7 +1,7 @@
 //! `[mapping.cache]`: the part of the map that the drive keeps in memory, where it has too little for all of it.
 
 use super::refusal::{Refusal, range, refusals, require};
-use super::{Bytes, PolicyOptions};
+use super::{Bytes, PolicyOptions, Time, limits};
 use serde::Deserialize;
 
 /// A cache of the map, which lies on flash.
@@ -10,6 +10,12 @@ use serde::Deserialize;
 pub struct MapCacheConfig {
     /// Memory for the cached part.
     pub size: Bytes,
+    /// Memory of the host for what gave up its room there.
+    #[serde(default)]
+    pub host_memory: Bytes,
+    /// How long it takes to get a line from it.
+    #[serde(default)]
+    pub host_access: Time,
     /// The replacement policy's name.
     #[serde(default = "lru")]
     pub policy: String,
@@ -66,9 +72,10 @@ impl MapCacheConfig {
         }
     }
 
-    /// Lines that the cache has room for.
-    pub(crate) fn lines(&self, unit_bytes: u64) -> u32 {
-        u32::try_from(self.size.0 / self.line_bytes(unit_bytes)).unwrap_or(u32::MAX)
+    /// Lines that the cache has room for in the drive's memory, and in the host's.
+    pub(crate) fn lines(&self, unit_bytes: u64) -> [u32; 2] {
+        let lines = |bytes: u64| u32::try_from(bytes / self.line_bytes(unit_bytes)).unwrap_or(u32::MAX);
+        [self.size, self.host_memory].map(|size| lines(size.0))
     }
 
     pub(crate) fn ranges(&self) -> Vec<Refusal> {
@@ -84,6 +91,16 @@ impl MapCacheConfig {
                 },
             ),
             range("mapping.cache.prefetch", self.prefetch, 0, 1 << 16),
+            limits::time("mapping.cache.host_access", self.host_access),
+            require(
+                (self.host_memory.0 > 0) == !self.host_access.0.is_zero(),
+                "mapping.cache.host_access",
+                || match self.host_memory.0 {
+                    0 => "no memory of the host is used; allowed without mapping.cache.host_memory: only 0us"
+                        .into(),
+                    _ => "it is 0us; allowed with mapping.cache.host_memory: more than that".into(),
+                },
+            ),
         ])
     }
 }

@@ -26,7 +26,7 @@ use crate::nand::{Correction, Defer, FlashOperation, Gc, Geometry, Owner, Progra
 use flashlane_base::{Instant, Seed};
 use flashlane_policy::scheduling::Class;
 pub(super) use map_access::Resumed;
-use map_cache::{LOAD, MapCache, PAGE_WRITE};
+use map_cache::{HOST_MEMORY, LOAD, MapCache, PAGE_WRITE};
 use rebuild::{REBUILD, RebuildSlot, Rebuilder};
 use replication::{COPY, CopyPlaced, HEDGE, HedgeSlot, Replicator};
 use rotation::{Rotation, TURN, TurnId};
@@ -528,7 +528,7 @@ impl Translation {
 
     /// Whether an event of a mechanism ends its timer; otherwise it is stale.
     pub(super) fn claims_timer(&mut self, mechanism: Mechanism, number: u32, ticket: Ticket) -> bool {
-        if mechanism == PAGE_WRITE {
+        if matches!(mechanism, PAGE_WRITE | HOST_MEMORY) {
             return true;
         }
         let replicator = self.replicator.as_mut().expect("only replication has others");
@@ -544,7 +544,7 @@ impl Translation {
         match mechanism {
             HEDGE => self.hedge_deadline(kernel, HedgeSlot(number)),
             COPY => self.write_next_copy(kernel, DieId(number)),
-            PAGE_WRITE => self.page_write_ended(kernel, number),
+            PAGE_WRITE | HOST_MEMORY => self.map_timer_ended(kernel, mechanism, number),
             _ => unreachable!("{mechanism:?} has no timers"),
         }
     }

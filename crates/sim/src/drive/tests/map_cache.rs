@@ -252,6 +252,30 @@ fn uniform_reads_hit_as_much_as_the_cache_holds_of_their_range() {
 }
 
 #[test]
+fn what_leaves_the_drives_memory_is_found_in_the_hosts() {
+    let host = [("mapping.cache.host_memory", "64KiB"), ("mapping.cache.host_access", "2us")];
+    let settings = [&host[..], &[("mapping.cache.size", "32KiB"), ("initial.state", "full")]].concat();
+    let mut drive = Drive::new(&small(&settings), Seed(1));
+    assert!(drive.record_time_splits());
+    for lpn in 0..4097 {
+        complete(&mut drive, Request::read(lpn, lpn * UNIT, UNIT));
+    }
+    // The first gave up its room in the drive, and comes back with the next read.
+    for (id, latency_us) in [(5000, 62), (5001, 60)] {
+        let done = complete(&mut drive, Request::read(id, 0, UNIT));
+        let split = drive.time_split(done.id).unwrap();
+        assert_eq!(done.latency(), Duration::from_us(latency_us));
+        assert_eq!(split.of(Part::Mapping), Duration::from_us(latency_us - 60));
+    }
+    // Uniform reads over the range of both hit in each as much as it holds.
+    let names = ["mapping_cache_hits", "mapping_cache_host_hits"];
+    let counts = counted(&mut drive, &names, |drive| uniform(drive, false, 16384, 20_000, 4));
+    assert_within(counts[0] / 20_000.0, 12288.0 / 16384.0, 0.02, "hits");
+    assert_within(counts[1] / 20_000.0, 8192.0 / 16384.0, 0.02, "hits in the host's memory");
+    drive.check_tables();
+}
+
+#[test]
 fn random_writes_write_translation_pages_as_the_closed_forms_say() {
     let names = ["translation_pages_written", "translation_pages_read", "mapping_cache_misses"];
     let run = |settings: &[(&str, &str)], writes| {
@@ -290,13 +314,17 @@ fn random_writes_write_translation_pages_as_the_closed_forms_say() {
 
 #[test]
 fn power_cut_loses_no_entry_of_the_map() {
-    for (granularity, buffer) in [("entry", "none"), ("page", "lru"), ("entry", "lru")] {
+    for (granularity, buffer, host_memory) in
+        [("entry", "none", "0B"), ("page", "lru", "0B"), ("entry", "lru", "16KiB")]
+    {
         let settings = [
             ("mapping.cache.size", "8KiB"),
             ("mapping.cache.granularity", granularity),
             ("buffer.policy", buffer),
             ("buffer.size", "64KiB"),
             ("initial.state", "fragmented"),
+            ("mapping.cache.host_memory", host_memory),
+            ("mapping.cache.host_access", if host_memory == "0B" { "0us" } else { "3us" }),
         ];
         let mut drive = Drive::new(&small(&settings), Seed(1));
         let (mut random, mut out) = (Seed(5).source(), Vec::new());
@@ -369,6 +397,10 @@ fn cache_is_refused_beside_what_it_cannot_work_with() {
     };
     assert_eq!(refused(&[("mapping.cache.size", "1KiB")]), "mapping.cache.size");
     assert_eq!(refused(&[("mapping.cache.size", "2GB")]), "mapping.cache.size");
+    assert_eq!(refused(&[("mapping.cache.host_memory", "64MiB")]), "mapping.cache.host_access");
+    assert_eq!(refused(&[("mapping.cache.host_access", "1us")]), "mapping.cache.host_access");
+    let host = [("mapping.cache.host_access", "1us"), ("mapping.cache.host_memory", "2GB")];
+    assert_eq!(refused(&host), "mapping.cache.host_memory");
     let page = ("mapping.cache.granularity", "page");
     assert_eq!(refused(&[page, ("mapping.cache.size", "1GB")]), "mapping.cache.size");
     assert_eq!(refused(&[page, ("mapping.cache.prefetch", "1")]), "mapping.cache.prefetch");

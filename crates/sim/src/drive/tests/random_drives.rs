@@ -121,6 +121,11 @@ fn mapped_on_flash(seed: u64) -> Vec<(String, String)> {
     ];
     all.extend(settings.map(|(key, value)| (key.into(), value.into())));
     all.push(("mapping.cache.size".into(), format!("{}B", unit * (1 + random.below(3)))));
+    if random.chance(0.3) {
+        let host =
+            [("host_memory", format!("{}B", unit * (1 + random.below(3)))), ("host_access", "2us".into())];
+        all.extend(host.map(|(key, value)| (format!("mapping.cache.{key}"), value)));
+    }
     all
 }
 

@@ -3,9 +3,11 @@
 
 use super::super::request::DriveKernel;
 use super::Translation;
-use super::map_cache::{Access, AccessKind, LOAD, LoadSlot, PAGE_WRITE, PageWriteSlot, Waiting};
+use super::map_cache::{
+    Access, AccessKind, FetchSlot, HOST_MEMORY, LOAD, LoadSlot, PAGE_WRITE, PageWriteSlot, Waiting,
+};
 use crate::event::Event;
-use crate::ids::{Lpn, RequestSlot};
+use crate::ids::{Lpn, Mechanism, RequestSlot};
 use crate::nand::{FlashOperation, Owner, Read, Work};
 use flashlane_base::Duration;
 use flashlane_device::Part;
@@ -160,9 +162,12 @@ impl Translation {
         self.settle_map(kernel);
     }
 
-    /// A page write ends without a program.
-    pub(super) fn page_write_ended(&mut self, kernel: &mut DriveKernel, slot: u32) {
-        let cache = self.map_cache.as_mut().expect("the page write is its own");
+    /// A timer of the cache has ended: a line has come from the host's memory, or a page write ends without a program.
+    pub(super) fn map_timer_ended(&mut self, kernel: &mut DriveKernel, mechanism: Mechanism, slot: u32) {
+        let cache = self.map_cache.as_mut().expect("the timer is its own");
+        if mechanism == HOST_MEMORY {
+            return cache.fetched(FetchSlot(slot));
+        }
         cache.page_written(kernel, &self.ftl, PageWriteSlot(slot));
         cache.retry_without_room(kernel, &self.ftl);
         self.settle_map(kernel);

@@ -5,7 +5,7 @@
 //! host reads or writes needs the line of its mapping unit:
 //!
 //! ```text
-//! look_up ─┬─ in memory: goes on at once
+//! look_up ─┬─ in memory: goes on at once, or in that of the host: … the time to get it from there … goes on
 //!          └─ missing: a line gives up its room; if it is dirty, its translation page is written first
 //!             … load: the translation page is read … the access goes on
 //! update (a unit has a new place, or none) ─┬─ in memory: the line is dirty
@@ -35,12 +35,14 @@ mod shadow;
 use super::super::request::DriveKernel;
 use crate::account::TimeAccount;
 use crate::config::{DriveConfig, Granularity, entries_of_translation_page};
+use crate::event::Event;
 use crate::ftl::Ftl;
 use crate::ids::{Lpn, Mechanism, ids};
 use crate::nand::{FlashOperation, Geometry, Owner, Read};
 use crate::slab::Slab;
+use flashlane_base::Duration;
 use flashlane_policy::scheduling::Class;
-use lines::{Evicted, Lines};
+use lines::{Evicted, Holder, Lines};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
@@ -48,12 +50,16 @@ use std::ops::Range;
 pub(super) const LOAD: Mechanism = Mechanism(4);
 /// Reads and programs of translation pages that have changed.
 pub(super) const PAGE_WRITE: Mechanism = Mechanism(5);
+/// Lines that are on their way from the host's memory.
+pub(super) const HOST_MEMORY: Mechanism = Mechanism(6);
 
 ids! {
     /// A translation page that is being read for accesses.
     LoadSlot;
     /// A translation page that is being written.
     PageWriteSlot;
+    /// An access that waits for the host's memory.
+    FetchSlot;
 }
 
 impl LoadSlot {
@@ -144,6 +150,7 @@ enum PageWriteStage {
 #[derive(Clone, Copy, Debug, Default)]
 struct MapCacheCounts {
     hits: u64,
+    host_hits: u64,
     misses: u64,
     reads: u64,
 }
@@ -167,6 +174,9 @@ pub(super) struct MapCache {
     page_write_of: BTreeMap<u32, PageWriteSlot>,
     /// Page writes to be programmed now.
     ready: VecDeque<PageWriteSlot>,
+    /// How long it takes to get a line from the host's memory, and accesses that wait for one.
+    host_access: Duration,
+    fetches: Slab<FetchSlot, Option<Waiting>>,
     /// Accesses for whose lines there is no room, first come first.
     without_room: VecDeque<Waiting>,
     /// Accesses that go on now.
@@ -196,6 +206,8 @@ impl MapCache {
             page_writes: Slab::new(),
             page_write_of: BTreeMap::new(),
             ready: VecDeque::new(),
+            host_access: cache.host_access.0,
+            fetches: Slab::new(),
             without_room: VecDeque::new(),
             resumed: VecDeque::new(),
             interrupted: Vec::new(),
@@ -206,9 +218,14 @@ impl MapCache {
     }
 
     /// The counters, under the names that results have.
-    pub(super) fn counters(&self) -> [(&'static str, u64); 3] {
-        let MapCacheCounts { hits, misses, reads } = self.counts;
-        [("mapping_cache_hits", hits), ("mapping_cache_misses", misses), ("translation_pages_read", reads)]
+    pub(super) fn counters(&self) -> [(&'static str, u64); 4] {
+        let MapCacheCounts { hits, host_hits, misses, reads } = self.counts;
+        [
+            ("mapping_cache_hits", hits),
+            ("mapping_cache_host_hits", host_hits),
+            ("mapping_cache_misses", misses),
+            ("translation_pages_read", reads),
+        ]
     }
 
     fn page_of(&self, lpn: Lpn) -> u32 {
@@ -246,9 +263,12 @@ impl MapCache {
     /// Looks up the entry that `access` needs. Returns whether it is in memory; otherwise the access waits, and is among the
     /// resumed ones later. Page writes may have become ready.
     pub(super) fn look_up(&mut self, kernel: &mut DriveKernel, ftl: &Ftl, access: Access) -> bool {
-        if self.lines.touch(self.line_of(access.lpn)) {
+        if let Some(holder) = self.lines.touch(self.line_of(access.lpn)) {
             self.counts.hits += 1;
-            return true;
+            return match holder {
+                Holder::Drive => true,
+                Holder::Host => self.fetch(kernel, access),
+            };
         }
         self.counts.misses += 1;
         let begun = self.begin_load(kernel, ftl, access.lpn);
@@ -265,6 +285,22 @@ impl MapCache {
         }
         debug_assert!(self.resumed.is_empty(), "a load takes time");
         false
+    }
+
+    /// Gets a line from the host's memory, which takes time.
+    fn fetch(&mut self, kernel: &mut DriveKernel, access: Access) -> bool {
+        self.counts.host_hits += 1;
+        let waiting = Waiting { access, account: kernel.park_account(access.owner) };
+        let slot = self.fetches.insert(Some(waiting));
+        kernel.start_timer(self.host_access, Event::Mechanism(HOST_MEMORY, slot.0));
+        false
+    }
+
+    /// A line has come from the host's memory.
+    pub(super) fn fetched(&mut self, slot: FetchSlot) {
+        let waiting = self.fetches[slot].take().expect("a line comes once");
+        self.fetches.remove(slot);
+        self.resumed.push_back(waiting);
     }
 
     /// Loads the line of a mapping unit, and those behind it that are prefetched. Requires: it is missing.
@@ -361,8 +397,8 @@ impl MapCache {
         while let Some(waiting) = self.without_room.pop_front() {
             let Access { lpn, .. } = waiting.access;
             let begun = match self.lines.touch(self.line_of(lpn)) {
-                true => BegunLoad::InMemory,
-                false => self.begin_load(kernel, ftl, lpn),
+                Some(_) => BegunLoad::InMemory,
+                None => self.begin_load(kernel, ftl, lpn),
             };
             match begun {
                 BegunLoad::InMemory => self.resumed.push_back(waiting),
@@ -504,6 +540,7 @@ impl MapCache {
         self.ready.clear();
         self.without_room.clear();
         self.resumed.clear();
+        self.fetches = Slab::new();
     }
 
     /// Power is back.

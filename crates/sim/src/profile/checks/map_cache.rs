@@ -29,15 +29,17 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
         )
     })?;
     let all = line * u64::from(geometry.logical_units.div_ceil(cache.line_units(unit)));
-    require(cache.size.0 <= all, "mapping.cache.size", || {
+    let sizes = cache.size.0.saturating_add(cache.host_memory.0);
+    let field = if cache.size.0 > all { "mapping.cache.size" } else { "mapping.cache.host_memory" };
+    require(sizes <= all, field, || {
         format!(
-            "it is {}, and all of the map takes {} there; allowed: at most that, or no [mapping.cache], which keeps all of \
-             the map in memory",
-            exact_bytes(cache.size.0),
+            "the cache has {}, and all of the map takes {} there; allowed: at most that, or no [mapping.cache], which keeps \
+             all of the map in memory",
+            exact_bytes(sizes),
             exact_bytes(all)
         )
     })?;
-    let lines = cache.lines(unit);
+    let [lines, of_host] = cache.lines(unit);
     let most = (entries_of_translation_page(unit) - 1).min(lines / 2);
     require(cache.prefetch <= most, "mapping.cache.prefetch", || {
         format!(
@@ -45,8 +47,6 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
             cache.prefetch
         )
     })?;
-    check(("mapping.cache.policy", "mapping.cache.options"), &cache.options, |options| {
-        config.policies.map_cache.build(&cache.policy, lines, options)
-    })
-    .map(drop)
+    let build = |options: &_| config.policies.map_cache.build(&cache.policy, lines.max(of_host), options);
+    check(("mapping.cache.policy", "mapping.cache.options"), &cache.options, build).map(drop)
 }

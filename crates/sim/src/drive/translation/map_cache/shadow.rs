@@ -72,7 +72,8 @@ impl MapCache {
 
     /// Panics where anything waits.
     pub(in crate::drive::translation) fn check_idle(&self) {
-        let waiting = (self.load_of.len(), self.page_write_of.len(), self.without_room.len());
-        assert_eq!(waiting, (0, 0, 0), "loads, page writes and accesses without room");
+        let waiting = [self.load_of.len(), self.page_write_of.len(), self.without_room.len()];
+        assert_eq!(waiting, [0; 3], "loads, page writes and accesses without room");
+        assert_eq!(self.fetches.slots_in_use().len(), 0, "lines on their way from the host");
     }
 }
