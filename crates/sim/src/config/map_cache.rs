@@ -93,7 +93,7 @@ impl MapCacheConfig {
             range("mapping.cache.prefetch", self.prefetch, 0, 1 << 16),
             limits::time("mapping.cache.host_access", self.host_access),
             require(
-                (self.host_memory.0 > 0) == !self.host_access.0.is_zero(),
+                (self.host_memory.0 > 0) != self.host_access.0.is_zero(),
                 "mapping.cache.host_access",
                 || match self.host_memory.0 {
                     0 => "no memory of the host is used; allowed without mapping.cache.host_memory: only 0us"
