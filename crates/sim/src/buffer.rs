@@ -167,7 +167,7 @@ pub(crate) fn shape(config: &DriveConfig, geometry: &Geometry) -> Option<Shape> 
 pub(crate) fn longest_unit_time(config: &DriveConfig, geometry: &Geometry) -> Duration {
     // The seed is that of the noise, which is taken at its most.
     let timing = Timing::new(config, Seed(0));
-    let array = timing.read + timing.program + timing.summary;
+    let array = timing.slowest();
     let noise = Duration::from_ns((array.as_ns() as f64 * config.flash.noise.0).ceil() as u64);
     array + noise + timing.bus(geometry.unit_bytes) * 2
 }
@@ -361,6 +361,11 @@ impl WriteBuffer {
         self.draining += 1;
         self.count_drain(slot, now);
         Some((slot, self.entries[slot.index()]))
+    }
+
+    /// Whether the drains of all dirty units have started.
+    pub(crate) fn is_draining_all(&self) -> bool {
+        self.dirty == 0 && self.drain_queue.is_empty()
     }
 
     /// Returns the number of units that are chosen or draining.

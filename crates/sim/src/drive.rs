@@ -316,7 +316,7 @@ impl Drive {
                 writes.drain_filled(kernel, translation, read.lpn, slot);
             }
             (Owner::RequestFill(slot), Work::Read(read)) => {
-                writes.program(kernel, translation, read.lpn, Owner::Request(slot));
+                writes.bypass_filled(kernel, translation, read.lpn, slot);
             }
             (Owner::Readahead, Work::Read(read)) => self.readahead_done(read.lpn),
             (Owner::IdleGc, _) => self.collect_idle(die),

@@ -18,7 +18,7 @@ pub use placement::{FtlCounters, GcWork, NoRoom, Placed, Released, StopCheck, ne
 
 use crate::config::DriveConfig;
 use crate::ids::{FlashPage, Lpn, PlaneId};
-use crate::nand::Geometry;
+use crate::nand::{Geometry, PageType};
 use block::BlockMapped;
 use flashlane_base::Seed;
 use page::PageMapped;
@@ -70,12 +70,12 @@ impl Ftl {
         each!(self, layer => layer.flash_page_of(lpn))
     }
 
-    /// Whether mapping unit `lpn` lies in the SLC cache.
+    /// The type of the page in which mapping unit `lpn` lies.
     #[inline]
-    pub fn in_slc(&self, lpn: Lpn) -> bool {
+    pub fn page_type_of(&self, lpn: Lpn) -> PageType {
         match self {
-            Self::Page(layer) => layer.in_slc(lpn),
-            Self::Block(_) => false,
+            Self::Page(layer) => layer.page_type_of(lpn),
+            Self::Block(_) => PageType::MEAN,
         }
     }
 

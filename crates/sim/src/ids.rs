@@ -52,6 +52,8 @@ ids! {
     Ppn;
     /// A flash page of the array, as translation numbers it: [`Ppn`] divided by the mapping units of a flash page.
     FlashPage;
+    /// A word line of the array, as translation numbers it: [`Ppn`] divided by the mapping units that are programmed at once.
+    WordLine;
     /// An erase block, counted on its plane.
     BlockId;
     /// A host request in flight.
@@ -70,6 +72,11 @@ pub struct Mechanism(pub u8);
 impl Lpn {
     /// Of an operation without a mapping unit of its own: the program of a row's parity, and the moves of GC, for which
     /// translation has already updated its tables.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+impl WordLine {
+    /// Of a program that no other completes.
     pub const NONE: Self = Self(u32::MAX);
 }
 

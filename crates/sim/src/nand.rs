@@ -2,6 +2,7 @@
 
 mod accounts;
 mod array;
+mod cells;
 mod channels;
 mod correction;
 mod die;
@@ -19,6 +20,7 @@ mod scheduler;
 mod timing;
 
 pub use array::FlashArray;
+pub use cells::{PageType, of_block as page_types};
 pub(crate) use correction::Correction;
 pub use geometry::Geometry;
 pub(crate) use lifetime::{endurances, good_blocks};

@@ -27,10 +27,21 @@ pub struct FlashConfig {
     /// Bytes that a page stores beside its data (checksums, firmware records): they cross the bus with it.
     #[serde(default)]
     pub spare: Bytes,
-    /// Array to register.
+    /// Array to register; of page types, where `read_by_type` does not have the time of each.
     pub read: Time,
-    /// Register to array.
+    /// Register to array, of a page, or of all pages of a word line where those are programmed at once.
     pub program: Time,
+    /// Bits of a cell; where absent all pages take the same times, whatever their cells are.
+    pub cell: Option<Cell>,
+    /// `read` of each page type: lower, middle, upper and top.
+    #[serde(default)]
+    pub read_by_type: Vec<Time>,
+    /// `program` of each page type, where pages are programmed one by one.
+    #[serde(default)]
+    pub program_by_type: Vec<Time>,
+    /// What is programmed at once.
+    #[serde(default)]
+    pub programming: Programming,
     /// Erase of a block.
     pub erase: Time,
     /// Payload rate of a channel's bus.
@@ -69,13 +80,48 @@ pub struct FlashConfig {
     pub noise: Share,
 }
 
+/// Bits of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cell {
+    /// One.
+    Slc,
+    /// Two.
+    Mlc,
+    /// Three.
+    Tlc,
+    /// Four.
+    Qlc,
+}
+
+impl Cell {
+    /// Their number.
+    pub fn bits(self) -> u32 {
+        self as u32 + 1
+    }
+}
+
+/// What is programmed at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Programming {
+    /// A page.
+    #[default]
+    Page,
+    /// All pages of a word line, one for each bit of its cells.
+    OneShot,
+}
+
 fn one() -> u32 {
     1
 }
 
 impl FlashConfig {
     pub(crate) fn ranges(&self) -> Vec<Refusal> {
+        let longest = |times: &[Time]| times.iter().copied().max().unwrap_or_default();
         refusals([
+            limits::time("flash.read_by_type", longest(&self.read_by_type)),
+            limits::time("flash.program_by_type", longest(&self.program_by_type)),
             limits::time("flash.read", self.read),
             limits::time("flash.program", self.program),
             limits::time("flash.erase", self.erase),
@@ -89,6 +135,14 @@ impl FlashConfig {
             range("flash.blocks", self.blocks, 4, 1 << 20),
             range("flash.pages", self.pages, 1, 8192),
         ])
+    }
+
+    /// Pages of a block that are programmed at once.
+    pub(crate) fn pages_per_program(&self) -> u32 {
+        match (self.programming, self.cell) {
+            (Programming::OneShot, Some(cell)) => cell.bits(),
+            _ => 1,
+        }
     }
 
     /// The planes of a channel.

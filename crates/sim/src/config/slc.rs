@@ -1,7 +1,7 @@
 //! `[slc]`: the SLC cache: blocks that are written with one bit a cell, which is fast, and folded into others later.
 
 use super::refusal::{Refusal, range, refusals, require};
-use super::{Bytes, Share, Time, limits};
+use super::{Bytes, Cell, Share, Time, limits};
 use serde::Deserialize;
 
 /// The SLC cache.
@@ -14,9 +14,9 @@ pub struct SlcConfig {
     /// The share of the blocks that are erased or in the cache that it may take beyond `size`.
     #[serde(default)]
     pub free_blocks: Share,
-    /// Bits of a cell in all other blocks: a block of the cache holds one page of so many.
-    #[serde(default = "tlc")]
-    pub bits: u32,
+    /// Bits of a cell in all other blocks: a block of the cache holds one page of so many. Those of `flash.cell`, or three,
+    /// where absent.
+    pub bits: Option<u32>,
     /// Array to register, for a page of the cache.
     pub read: Time,
     /// Register to array, for a page of the cache.
@@ -39,11 +39,12 @@ pub enum Fold {
     WhenNeeded,
 }
 
-fn tlc() -> u32 {
-    3
-}
-
 impl SlcConfig {
+    /// Bits of a cell in all other blocks of a drive with these cells.
+    pub(crate) fn bits(&self, cell: Option<Cell>) -> u32 {
+        self.bits.unwrap_or(cell.map_or(3, Cell::bits))
+    }
+
     pub(crate) fn ranges(&self) -> Vec<Refusal> {
         let (size, free_blocks) = (self.size.0, self.free_blocks.0);
         refusals([
@@ -54,7 +55,7 @@ impl SlcConfig {
             require(size == 0 || self.fold != Fold::WhenNeeded, "slc.fold", || {
                 "it is 'when-needed', and slc.size is kept for the cache; allowed with a slc.size: 'idle' or 'at-once'".into()
             }),
-            range("slc.bits", self.bits, 2, 5),
+            range("slc.bits", self.bits.unwrap_or(2), 2, 5),
             limits::time("slc.read", self.read),
             limits::time("slc.program", self.program),
         ])

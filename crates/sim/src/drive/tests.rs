@@ -1,6 +1,7 @@
 //! The drive against the conformance body, its own determinism, and arithmetic done by hand.
 
 mod buffered;
+mod cells;
 mod cleaning;
 mod lifetime;
 mod link;

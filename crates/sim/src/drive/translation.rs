@@ -48,6 +48,7 @@ pub(super) struct Translation {
     read_retries: u64,
     unit_bytes: u64,
     units_per_page: u32,
+    units_per_program: u32,
     /// Whether there is an SLC cache.
     has_slc: bool,
     planes_per_die: u32,
@@ -105,6 +106,7 @@ impl Translation {
             read_retries: 0,
             unit_bytes: geometry.unit_bytes,
             units_per_page: geometry.units_per_page,
+            units_per_program: geometry.units_per_program,
             has_slc: config.slc.is_some(),
             planes_per_die: geometry.planes_per_die,
             defer: match config.cleaning.defer {
@@ -159,6 +161,22 @@ impl Translation {
         }
     }
 
+    /// Whether a drive programs all pages of a word line at once, so that each program waits until its word line is complete.
+    #[inline]
+    pub(super) fn completes_word_lines(&self) -> bool {
+        self.units_per_program > self.units_per_page
+    }
+
+    /// Programs the word lines for which programs wait: what is missing of them stays empty.
+    #[cold]
+    pub(super) fn program_word_lines(&mut self, kernel: &mut DriveKernel) {
+        debug_assert!(self.completes_word_lines(), "other programs wait for nothing that may not come");
+        if kernel.flash().has_waiting_groups() {
+            self.close_open_pages(kernel);
+            kernel.release_groups();
+        }
+    }
+
     /// Forgets a mapping unit. The map on flash is told of all units of a trim by [`Translation::trimmed`].
     pub(super) fn trim(&mut self, lpn: Lpn) {
         if let Some(replicator) = &mut self.replicator {
@@ -179,7 +197,7 @@ impl Translation {
         if self.has_slc {
             list.extend([("slc_pages_written", ftl.slc_units), ("slc_pages_folded", ftl.folded_units)]);
         }
-        if self.units_per_page > 1 {
+        if self.units_per_program > 1 {
             list.push(("pages_left_empty", ftl.left_empty_units));
         }
         if let Some(cache) = &self.map_cache {
@@ -215,7 +233,7 @@ impl Translation {
     fn read_of(&self, lpn: Lpn, bytes: u64) -> Read {
         let shares = self.units_per_page > 1 && self.replicator.is_none();
         let page = if shares { self.ftl.flash_page_of(lpn) } else { FlashPage::ALONE };
-        Read { page, slc: self.ftl.in_slc(lpn), ..Read::of(lpn, bytes) }
+        Read { page, page_type: self.ftl.page_type_of(lpn), ..Read::of(lpn, bytes) }
     }
 
     /// Reads a part of a mapping unit for a host read.
@@ -417,7 +435,8 @@ impl Translation {
             bus_bytes: self.unit_bytes,
             fills_block: place.fills_block,
             waits_for_group: place.waits_for_group && may_wait,
-            slc: place.in_slc,
+            page_type: place.page_type,
+            word_line: place.word_line,
         };
         let (work, class) = (Work::Program(program), Class::Write);
         FlashOperation { work, owner, class, defer: Defer::No, plane: place.plane }
@@ -583,8 +602,13 @@ impl Translation {
 
     // Power cut.
 
-    /// Power is cut: hedged accesses, rebuilds and GC that waits are lost; the tables stay.
+    /// Power is cut: hedged accesses, rebuilds and GC that waits are lost; the tables stay. A word line that is not complete
+    /// is never completed.
     pub(super) fn cut_power(&mut self, now: Instant) {
+        if self.completes_word_lines() {
+            self.ftl.close_open_pages(&mut self.due_gc);
+            self.due_gc.clear();
+        }
         if let Some(rebuilder) = &mut self.rebuilder {
             rebuilder.cut_power();
         }
@@ -646,7 +670,7 @@ impl Translation {
         scheduling: GcScheduling,
     ) {
         let on_all_bytes = self.unit_bytes * u64::from(planes);
-        let together = self.units_per_page;
+        let together = self.units_per_program;
         let lpn = Lpn::NONE;
         let read = Read { units: planes, ..Read::of(lpn, on_all_bytes) };
         for _ in 0..moves {
@@ -654,14 +678,7 @@ impl Translation {
         }
         for at in (0..moves).step_by(together as usize) {
             let bus_bytes = on_all_bytes * u64::from(together.min(moves - at));
-            let program = Program {
-                lpn,
-                units: planes,
-                bus_bytes,
-                fills_block: false,
-                waits_for_group: false,
-                slc: false,
-            };
+            let program = Program { units: planes, ..Program::of(lpn, bus_bytes) };
             kernel.enqueue(scheduling.operation(plane, Work::Program(program)));
         }
     }

@@ -261,7 +261,8 @@ impl WritePath {
 
     /// Sends mapping units from the buffer to flash, as many as should be on their way.
     pub(super) fn drain(&mut self, kernel: &mut DriveKernel, translation: &mut Translation) {
-        if std::mem::take(&mut self.close_pages_due) {
+        let completes_word_lines = translation.completes_word_lines();
+        if std::mem::take(&mut self.close_pages_due) && !completes_word_lines {
             translation.close_open_pages(kernel);
         }
         loop {
@@ -270,12 +271,19 @@ impl WritePath {
                 self.release(kernel, translation, slot);
             }
             let forced = self.forced_drain(kernel);
-            if forced.is_some() {
+            if forced.is_some() && !completes_word_lines {
                 // Programs that wait for others on the planes of their die begin as they are.
                 kernel.release_groups();
             }
             let Some(buffer) = &mut self.buffer else { return };
-            let Some((slot, entry)) = buffer.start_next_drain(forced, kernel.now()) else { return };
+            let Some((slot, entry)) = buffer.start_next_drain(forced, kernel.now()) else {
+                // A write that waits for room gets it from those that complete word lines.
+                let is_awaited = forced.is_some_and(|cause| cause != DrainCause::Room);
+                if completes_word_lines && is_awaited && buffer.is_draining_all() {
+                    translation.program_word_lines(kernel);
+                }
+                return;
+            };
             let nothing_to_pad = entry.pad && translation.plane_of(entry.lpn).is_none();
             if nothing_to_pad || !buffer.is_wanted(slot) {
                 self.release(kernel, translation, slot);
@@ -380,6 +388,26 @@ impl WritePath {
             }
             self.write_unit(kernel, translation, piece.lpn, present, owner);
         }
+        self.end_bypass(kernel, translation);
+    }
+
+    /// The rest of a mapping unit that bypasses the buffer has been read from flash.
+    pub(super) fn bypass_filled(
+        &mut self,
+        kernel: &mut DriveKernel,
+        translation: &mut Translation,
+        lpn: Lpn,
+        slot: RequestSlot,
+    ) {
+        self.program(kernel, translation, lpn, Owner::Request(slot));
+        self.end_bypass(kernel, translation);
+    }
+
+    /// A request waits for its programs: none of them waits for a word line that others may complete.
+    fn end_bypass(&self, kernel: &mut DriveKernel, translation: &mut Translation) {
+        if translation.completes_word_lines() {
+            translation.program_word_lines(kernel);
+        }
     }
 
     /// Programs mapping units of a request that follow each other.
@@ -474,12 +502,14 @@ impl WritePath {
         lpn: Lpn,
         owner: Owner,
     ) {
-        // Only drains may wait for others that are programmed along with them, and only where nothing waits for them.
+        // Only drains may wait for others that are programmed along with them, and only where nothing waits for them; but a
+        // word line is programmed as a whole.
+        let completes_word_lines = translation.completes_word_lines();
         let (assigned, may_wait) = match (owner, &self.buffer) {
             (Owner::Drain(slot), Some(buffer)) => {
-                (buffer.plane_of(slot), self.forced_drain(kernel).is_none())
+                (buffer.plane_of(slot), completes_word_lines || self.forced_drain(kernel).is_none())
             }
-            _ => (None, false),
+            _ => (None, completes_word_lines),
         };
         match translation.program(kernel, owner, lpn, assigned, may_wait) {
             Err(_) => self.write_failed(kernel, lpn, owner),

@@ -108,7 +108,7 @@ impl BlockMapped {
         self.store.counters.host_units += 1;
         let fills_block = self.store.is_full(spot.plane, target.block);
         self.scheme.written(&mut self.store, spot, target, due);
-        Ok(Placed { plane: spot.plane, fills_block, parity: None, waits_for_group: false, in_slc: false })
+        Ok(Placed::alone(spot.plane, fills_block))
     }
 
     /// The plane that mapping unit `lpn` will be written to: always the same.

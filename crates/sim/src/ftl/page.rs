@@ -4,6 +4,7 @@
 //! them; 14 bytes a block, and 16 more on a drive that was prepared. Where the units of such a drive lie is computed until
 //! they are written or moved (`layout`).
 
+mod cells;
 mod gc;
 mod initial;
 mod layout;
@@ -24,7 +25,8 @@ use super::{FtlCounters, GcWork, NoRoom, Placed, Released};
 use crate::config::DriveConfig;
 use crate::divisor::Divisor;
 use crate::ids::{BlockId, FlashPage, Lpn, PlaneId, Ppn};
-use crate::nand::Geometry;
+use crate::nand::{Geometry, PageType};
+use cells::Cells;
 use flashlane_base::Seed;
 use flashlane_policy::allocation::Allocation;
 use flashlane_policy::cleaning::Cleaning;
@@ -100,6 +102,8 @@ pub struct PageMapped {
     translation: Option<Box<TranslationPages>>,
     /// Where blocks are written with one bit a cell at first.
     slc: Option<Box<SlcCache>>,
+    /// Where pages have types.
+    cells: Option<Box<Cells>>,
     /// Idle planes are garbage-collected until they have this number of free blocks.
     high_blocks: u32,
     /// The index of the open block for moved units: the host's, or another.
@@ -159,6 +163,7 @@ impl PageMapped {
             pacer: Pacer::new(config, &geometry),
             translation: TranslationPages::new(&geometry).map(Box::new),
             slc: SlcCache::new(config, &geometry).map(Box::new),
+            cells: Cells::new(config, &geometry).map(Box::new),
             per_block: Divisor::new(geometry.block_units),
             per_plane: Divisor::new(geometry.blocks * geometry.block_units),
             per_chunk: Divisor::new(geometry.chunk_units),
@@ -290,16 +295,38 @@ impl PageMapped {
         } else if opens_block {
             self.restock(plane, due);
         }
-        let (plane, parity, waits_for_group) = match &self.superblocks {
-            None => (plane, None, false),
+        let mut placed = match &self.superblocks {
+            None => Placed::alone(plane, fills_block),
             Some(superblocks) => {
                 let number = self.number_in_block(ppn);
                 let (plane, parity) = superblocks.place(plane, number);
-                (plane, parity, superblocks.waits_for_group(number))
+                let waits_for_group = superblocks.waits_for_group(number);
+                Placed { parity, waits_for_group, ..Placed::alone(plane, fills_block) }
             }
         };
-        self.counters.parity_units += u64::from(parity.is_some());
-        Ok(Placed { plane, fills_block, parity, waits_for_group, in_slc: false })
+        self.counters.parity_units += u64::from(placed.parity.is_some());
+        if let Some(cells) = &self.cells {
+            cells.describe(self.number_in_block(ppn), ppn, &mut placed);
+        }
+        Ok(placed)
+    }
+
+    /// The type of the page in which mapping unit `lpn` lies.
+    #[inline]
+    pub fn page_type_of(&self, lpn: Lpn) -> PageType {
+        if self.slc.is_none() && self.cells.is_none() {
+            return PageType::MEAN;
+        }
+        self.place_of(lpn).map_or(PageType::MEAN, |ppn| match &self.cells {
+            _ if self.is_cache_block(self.block_index(ppn)) => PageType::SLC_CACHE,
+            None => PageType::MEAN,
+            Some(cells) => cells.page_type(self.number_in_block(ppn)),
+        })
+    }
+
+    /// Mapping units that are programmed at once, on all planes of a superblock where all pages of a word line are.
+    pub(super) fn programmed_at_once(&self) -> u32 {
+        self.cells.as_ref().and_then(|cells| cells.word_line_units()).unwrap_or(self.geometry.units_per_page)
     }
 
     pub fn adopt(&mut self, lpn: Lpn, copy: Lpn) {
@@ -430,7 +457,7 @@ impl PageMapped {
     /// Leaves empty what is left of the flash page that the host's next unit on each plane would go to. GC that is due by it
     /// is appended to `due`: it keeps up with what is left empty as with what is written.
     pub fn close_open_pages(&mut self, due: &mut Vec<GcWork>) {
-        let page_units = self.geometry.units_per_page;
+        let page_units = self.programmed_at_once();
         if page_units == 1 {
             return;
         }

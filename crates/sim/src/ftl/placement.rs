@@ -1,6 +1,7 @@
 //! What the translation layer returns: where a mapping unit was placed, and the garbage collection that became due.
 
-use crate::ids::PlaneId;
+use crate::ids::{PlaneId, WordLine};
+use crate::nand::PageType;
 use std::ops::ControlFlow;
 
 /// GC of a plane that the tables show as done, a whole victim or a step: `moves` units moved within it, then `erases` blocks
@@ -52,8 +53,18 @@ pub struct Placed {
     pub parity: Option<PlaneId>,
     /// Whether units that are placed later are programmed along with it.
     pub waits_for_group: bool,
-    /// Whether its block is in the SLC cache.
-    pub in_slc: bool,
+    /// The type of its page.
+    pub page_type: PageType,
+    /// The word line that it is a part of, where all pages of one are programmed at once.
+    pub word_line: WordLine,
+}
+
+impl Placed {
+    /// A place of a plane that is programmed by itself.
+    pub(super) fn alone(plane: PlaneId, fills_block: bool) -> Self {
+        let (page_type, word_line) = (PageType::MEAN, WordLine::NONE);
+        Self { plane, fills_block, parity: None, waits_for_group: false, page_type, word_line }
+    }
 }
 
 /// Where a replica stays that GC need not move: until its block is erased.

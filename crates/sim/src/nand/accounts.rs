@@ -100,9 +100,9 @@ impl QueuedAccounts {
         self.groups[die.index()].push_back(self.next);
     }
 
-    /// The first program of a die that waits for its group is queued next.
-    pub(super) fn leaves_group(&mut self, die: DieId, now: Instant) {
-        let account = self.groups[die.index()].pop_front();
+    /// The program of a die that waits for its group in this place is queued next.
+    pub(super) fn leaves_group(&mut self, die: DieId, place: usize, now: Instant) {
+        let account = self.groups[die.index()].remove(place);
         self.next = account.expect("every program that waits for its group has an account");
         self.next.charge_until(Part::Buffer, now);
     }

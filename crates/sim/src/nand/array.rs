@@ -155,6 +155,10 @@ impl FlashArray {
         each!(mut self, scheduler => scheduler.release_groups(now, events));
     }
 
+    pub fn has_waiting_groups(&self) -> bool {
+        each!(self, scheduler => scheduler.has_waiting_groups())
+    }
+
     pub(crate) fn record_times(&mut self, now: Instant) {
         each!(mut self, scheduler => scheduler.record_times(now));
     }
@@ -186,7 +190,7 @@ fn serves_in_order(config: &DriveConfig, geometry: &Geometry) -> bool {
     // Software-defined flash (`crate::Sdf`) always has queues.
     let has_no_lanes = config.lanes.is_none();
     // Programs that are joined take one time each.
-    let has_one_program_time = config.slc.is_none();
+    let has_one_program_time = config.slc.is_none() && flash.cell.is_none();
     has_own_bus
         && nothing_bypasses
         && nothing_interrupts

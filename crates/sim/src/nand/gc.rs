@@ -30,8 +30,8 @@ pub(super) struct GcStepRules {
     pub(super) copyback: bool,
     /// Whether operations of better rank go between two steps.
     pub(super) preemptible: bool,
-    /// Mapping units of a flash page.
-    pub(super) units_per_page: u32,
+    /// Mapping units that are programmed at once.
+    pub(super) units_per_program: u32,
     pub(super) unit_bytes: u64,
 }
 
@@ -39,16 +39,16 @@ impl GcStepRules {
     /// Mapping units that GC with `moves` of them left moves next: they may lie on as many flash pages, and are
     /// programmed as one.
     fn units_at_once(&self, moves: u32) -> u64 {
-        u64::from(moves.min(self.units_per_page))
+        u64::from(moves.min(self.units_per_program))
     }
 
     /// The first or next step of GC and its array time. `deferrable`: the host's operations may go between steps.
     pub(super) fn next(&self, gc: &Gc, deferrable: bool, timing: &Timing) -> (GcStep, Duration) {
-        let (read, program) = (timing.reading(gc.from_slc), timing.program);
+        let (read, program) = (timing.reading(gc.page_type()), timing.program);
         // When in GC the summaries are written is left open: with the erase, where steps are apart.
         let erase = timing.erase * u64::from(gc.erases) + timing.summary * u64::from(gc.summaries);
         if self.copyback && !self.preemptible && !deferrable {
-            let programs = u64::from(gc.moves.div_ceil(self.units_per_page));
+            let programs = u64::from(gc.moves.div_ceil(self.units_per_program));
             (GcStep::Whole, read * u64::from(gc.moves) + program * programs + erase)
         } else if gc.moves == 0 {
             (GcStep::Erase, erase)
@@ -66,7 +66,7 @@ impl GcStepRules {
 
     /// Returns the rest of GC after a flash page was moved; `None` if this ends a paced step.
     pub(super) fn after_page(&self, gc: Gc) -> Option<Gc> {
-        let moves = gc.moves.saturating_sub(self.units_per_page);
+        let moves = gc.moves.saturating_sub(self.units_per_program);
         let over = gc.is_paced_step && moves + gc.summaries + gc.erases == 0;
         (!over).then_some(Gc { moves, ..gc })
     }

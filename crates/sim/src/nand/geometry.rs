@@ -34,6 +34,8 @@ pub struct Geometry {
     pub unit_bytes: u64,
     /// Mapping units of a flash page.
     pub units_per_page: u32,
+    /// Mapping units that a plane programs at once: those of a page, or of all pages of a word line.
+    pub units_per_program: u32,
     /// Mapping units that the host sees.
     pub logical_units: u32,
     /// Mapping units for copies on other dies, the same number on each die.
@@ -66,7 +68,7 @@ impl Geometry {
         let planes = dies * flash.planes;
         let logical_units = config.capacity.0.div_ceil(unit_bytes).min(u64::from(u32::MAX - 1)) as u32;
         let replica_space = config.replication.as_ref().map_or(0.0, |replication| replication.space.0);
-        let slc_units = config.slc.as_ref().map_or(0, |slc| flash.pages / slc.bits * units);
+        let slc_units = config.slc.as_ref().map_or(0, |slc| flash.pages / slc.bits(flash.cell) * units);
         let low_blocks = ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1);
         Self {
             channels: flash.channels,
@@ -86,6 +88,7 @@ impl Geometry {
             data_units: (flash.pages - config.compat.disksim.summary_pages) * units,
             unit_bytes,
             units_per_page: units,
+            units_per_program: units * flash.pages_per_program(),
             logical_units,
             replica_units: (f64::from(logical_units) * replica_space / f64::from(dies)) as u32 * dies,
             translation_pages: match config.mapping.cache {

@@ -1,19 +1,20 @@
-//! Programs that wait for their group: what fills up their flash page, which can be programmed once only, and pages
+//! Programs that wait for their group: what fills up their flash page or word line, which can be programmed once only, and pages
 //! beside it on further planes of the die.
 
-use super::operation::FlashOperation;
-use crate::ids::DieId;
+use super::operation::{FlashOperation, Work};
+use crate::ids::{DieId, WordLine};
+use std::collections::VecDeque;
 
 /// The programs that wait at each die, in the order in which they were queued. Invariant: `count` is the number of all.
 #[derive(Clone)]
 pub(super) struct PendingGroups {
-    dies: Vec<Vec<FlashOperation>>,
+    dies: Vec<VecDeque<FlashOperation>>,
     count: usize,
 }
 
 impl PendingGroups {
     pub(super) fn new(dies: u32) -> Self {
-        Self { dies: vec![Vec::new(); dies as usize], count: 0 }
+        Self { dies: vec![VecDeque::new(); dies as usize], count: 0 }
     }
 
     /// Whether nothing waits anywhere.
@@ -28,20 +29,20 @@ impl PendingGroups {
     }
 
     pub(super) fn push(&mut self, die: DieId, operation: FlashOperation) {
-        self.dies[die.index()].push(operation);
+        self.dies[die.index()].push_back(operation);
         self.count += 1;
     }
 
-    /// Takes what waits at `die`; [`PendingGroups::recycle`] takes the list back, for its memory.
-    pub(super) fn take(&mut self, die: DieId) -> Vec<FlashOperation> {
-        let waiting = std::mem::take(&mut self.dies[die.index()]);
-        debug_assert!(self.count >= waiting.len(), "all of them are counted");
-        self.count -= waiting.len();
-        waiting
-    }
-
-    pub(super) fn recycle(&mut self, die: DieId, mut list: Vec<FlashOperation>) {
-        list.clear();
-        self.dies[die.index()] = list;
+    /// Takes the first that waits at `die`, or the first of a word line. Returns the place in which it waited, too.
+    pub(super) fn take_next(&mut self, die: DieId, of: Option<WordLine>) -> Option<(usize, FlashOperation)> {
+        let waiting = &mut self.dies[die.index()];
+        let is_of = |operation: &FlashOperation| match (of, operation.work) {
+            (Some(word_line), Work::Program(program)) => program.word_line == word_line,
+            _ => true,
+        };
+        let place = waiting.iter().position(is_of)?;
+        debug_assert!(self.count > 0, "all of them are counted");
+        self.count -= 1;
+        waiting.remove(place).map(|operation| (place, operation))
     }
 }

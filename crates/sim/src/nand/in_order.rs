@@ -87,7 +87,7 @@ impl InOrderScheduler {
         debug_assert!(self.joins_programs, "the drive asks for single programs otherwise");
         let bus = self.media.timing().bus(unit.bus_bytes);
         for (plane, fills_block) in places {
-            let nominal = self.media.timing().programming(false, fills_block);
+            let nominal = self.media.timing().programming(unit.page_type, fills_block);
             let array = self.media.array_time(nominal);
             self.media.count_bus(bus);
             let die = self.media.die_of(plane);
@@ -196,10 +196,10 @@ impl Scheduler for InOrderScheduler {
         let (array, bus) = match operation.work {
             Work::Read(read) => {
                 retries = u32::from(read.retries);
-                (timing.reading(read.slc) * u64::from(1 + retries), read.bus_bytes)
+                (timing.reading(read.page_type) * u64::from(1 + retries), read.bus_bytes)
             }
             Work::Program(program) => {
-                (timing.programming(program.slc, program.fills_block), program.bus_bytes)
+                (timing.programming(program.page_type, program.fills_block), program.bus_bytes)
             }
             Work::Gc(gc) => {
                 let moved = (timing.read + timing.program) * u64::from(gc.moves);

@@ -12,7 +12,7 @@
 
 use super::operation::{FlashOperation, Gc, Program, Read, Work};
 use super::queue::{OpSlot, Operations, Queue};
-use crate::ids::{DieId, PlaneId};
+use crate::ids::{DieId, PlaneId, WordLine};
 #[cfg(test)]
 use crate::slab;
 use flashlane_policy::scheduling::{Class, RANKS};
@@ -38,8 +38,9 @@ pub(super) struct QueueId {
 #[derive(Clone)]
 pub(super) struct MultiPlaneIndex {
     planes_per_die: u32,
-    /// Programs on one plane that share an array time.
+    /// Programs on one plane that share an array time: of a flash page, or of a word line.
     units_per_page: u32,
+    units_per_program: u32,
     /// Whether planes share one.
     multi_plane: bool,
     lists: Vec<List>,
@@ -77,13 +78,15 @@ impl MultiPlaneIndex {
         dies: u32,
         planes_per_die: u32,
         units_per_page: u32,
+        units_per_program: u32,
         multi_plane: bool,
         suspends: bool,
     ) -> Option<Self> {
         let lists = dies as usize * QUEUES * planes_per_die as usize * LISTS;
-        (multi_plane || units_per_page > 1 || suspends).then(|| Self {
+        (multi_plane || units_per_program > 1 || suspends).then(|| Self {
             planes_per_die,
             units_per_page,
+            units_per_program,
             multi_plane,
             lists: vec![List { first: OpSlot::NONE, last: OpSlot::NONE }; lists],
             links: Vec::new(),
@@ -231,7 +234,7 @@ impl MultiPlaneIndex {
             Work::Read(Read { units, .. }) | Work::Program(Program { units, .. }) => units,
             Work::Gc(_) | Work::Erase(_) => return 0,
         };
-        if queue.is_empty() || units > 1 || !self.multi_plane && self.units_per_page == 1 {
+        if queue.is_empty() || units > 1 || !self.multi_plane && self.units_per_program == 1 {
             return 0; // nothing waits, it is on all planes already, or it has none beside it
         }
         self.find_freeing(ops, id);
@@ -240,6 +243,9 @@ impl MultiPlaneIndex {
         for plane in planes {
             let first = if plane == own { op } else { OpSlot::NONE };
             match work {
+                Work::Program(_) if self.units_per_program > self.units_per_page => {
+                    self.find_word_line(ops, id, plane, first);
+                }
                 Work::Program(_) => self.find_programs(id, plane, first),
                 _ => self.find_reads(ops, id, plane, first),
             }
@@ -263,6 +269,30 @@ impl MultiPlaneIndex {
         let mut next = self.lists[self.at(id, plane, PROGRAMS)].first;
         for _ in u32::from(first.is_some())..self.units_per_page {
             if !next.is_some() || self.links_of(next).order >= until {
+                break;
+            }
+            self.found.push((self.links_of(next).order, next));
+            next = self.links_of(next).next;
+        }
+    }
+
+    /// Finds the programs of a plane that fill up one word line, or one page of the SLC cache, of which `first` is found already
+    /// if it is any.
+    fn find_word_line(&mut self, ops: &Operations, id: QueueId, plane: u32, first: OpSlot) {
+        let until = self.until[plane as usize];
+        let mut next = self.lists[self.at(id, plane, PROGRAMS)].first;
+        let word_line_of = |op: OpSlot| match ops[op].operation.work {
+            Work::Program(program) => program.word_line,
+            _ => unreachable!("only programs are in this list"),
+        };
+        let of = match (first.is_some(), next.is_some()) {
+            (true, _) => word_line_of(first),
+            (false, true) => word_line_of(next),
+            (false, false) => return,
+        };
+        let most = if of == WordLine::NONE { self.units_per_page } else { self.units_per_program };
+        for _ in u32::from(first.is_some())..most {
+            if !next.is_some() || self.links_of(next).order >= until || word_line_of(next) != of {
                 break;
             }
             self.found.push((self.links_of(next).order, next));

@@ -1,6 +1,7 @@
 //! Operations on flash: kind, plane and owner.
 
-use crate::ids::{BufferSlot, FlashPage, Lpn, Mechanism, PlaneId, RequestSlot};
+use super::cells::PageType;
+use crate::ids::{BufferSlot, FlashPage, Lpn, Mechanism, PlaneId, RequestSlot, WordLine};
 use flashlane_policy::scheduling::Class;
 
 /// Who waits for an operation, if anyone, and what it is part of.
@@ -61,8 +62,8 @@ pub struct Read {
     pub units: u32,
     /// Bytes over the channel's bus.
     pub bus_bytes: u64,
-    /// Whether it lies on a block of the SLC cache.
-    pub slc: bool,
+    /// The type of its page.
+    pub page_type: PageType,
     /// The flash page that is sensed: reads of one page on one plane share a sense.
     pub page: FlashPage,
     /// Array reads that error correction needs beyond the first.
@@ -74,7 +75,15 @@ pub struct Read {
 impl Read {
     /// The read of a mapping unit that can be corrected at once, and shares a sense with none.
     pub fn of(lpn: Lpn, bus_bytes: u64) -> Self {
-        Self { lpn, units: 1, bus_bytes, slc: false, page: FlashPage::ALONE, retries: 0, unreadable: false }
+        Self {
+            lpn,
+            units: 1,
+            bus_bytes,
+            page_type: PageType::MEAN,
+            page: FlashPage::ALONE,
+            retries: 0,
+            unreadable: false,
+        }
     }
 
     /// Whether the two share a sense where they are on one plane.
@@ -97,8 +106,18 @@ pub struct Program {
     pub fills_block: bool,
     /// Whether it waits for others that are programmed along with it.
     pub waits_for_group: bool,
-    /// Whether it goes to a block of the SLC cache.
-    pub slc: bool,
+    /// The type of its page.
+    pub page_type: PageType,
+    /// The word line that it is a part of, where all of its pages are programmed at once; otherwise [`WordLine::NONE`].
+    pub word_line: WordLine,
+}
+
+impl Program {
+    /// The program of a mapping unit for which nothing waits, and which waits for nothing.
+    pub fn of(lpn: Lpn, bus_bytes: u64) -> Self {
+        let (page_type, word_line) = (PageType::MEAN, WordLine::NONE);
+        Self { lpn, units: 1, bus_bytes, fills_block: false, waits_for_group: false, page_type, word_line }
+    }
 }
 
 /// Garbage collection: mapping units moved within a plane, then blocks erased.
@@ -116,6 +135,13 @@ pub struct Gc {
     pub planes: u32,
     /// Whether it is one step of paced GC, which shares its array time with like ones on other planes of the die.
     pub is_paced_step: bool,
+}
+
+impl Gc {
+    /// The type of the pages that the units are moved off.
+    pub fn page_type(&self) -> PageType {
+        if self.from_slc { PageType::SLC_CACHE } else { PageType::MEAN }
+    }
 }
 
 /// Erases, one after the other.
@@ -175,9 +201,13 @@ impl FlashOperation {
 
     /// The program of a mapping unit for the host.
     pub fn program(owner: Owner, plane: PlaneId, lpn: Lpn, bus_bytes: u64) -> Self {
-        let program =
-            Program { lpn, units: 1, bus_bytes, fills_block: false, waits_for_group: false, slc: false };
-        Self { work: Work::Program(program), owner, class: Class::Write, defer: Defer::No, plane }
+        Self {
+            work: Work::Program(Program::of(lpn, bus_bytes)),
+            owner,
+            class: Class::Write,
+            defer: Defer::No,
+            plane,
+        }
     }
 
     /// Whether the operation is a read.

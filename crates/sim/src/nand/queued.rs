@@ -39,9 +39,9 @@ use super::operation::{Defer, FlashOperation, Owner, Work};
 use super::queue::{Node, OpSlot, Operations};
 use super::scheduler::{Scheduler, ranks};
 use crate::account::TimeAccount;
-use crate::config::DriveConfig;
+use crate::config::{DriveConfig, Programming};
 use crate::event::{Event, EventQueue, Ticket};
-use crate::ids::{ChannelId, DieId, Lpn};
+use crate::ids::{ChannelId, DieId, Lpn, WordLine};
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::Part;
@@ -56,6 +56,9 @@ struct Rules {
     planes_per_die: u32,
     multi_plane: bool,
     cache_mode: bool,
+    units_per_page: u32,
+    /// Whether all pages of a word line are programmed at once.
+    one_shot: bool,
     /// By class.
     ranks: [usize; 4],
     /// Longest time that reads pass writes.
@@ -91,10 +94,12 @@ impl QueuedScheduler {
             cache_mode: flash.cache_mode,
             ranks: ranks(config),
             write_wait: config.scheduling.write_wait.map(|time| time.0),
+            units_per_page: geometry.units_per_page,
+            one_shot: flash.programming == Programming::OneShot,
             gc: GcStepRules {
                 copyback: flash.copyback,
                 preemptible: config.cleaning.preemptible,
-                units_per_page: geometry.units_per_page,
+                units_per_program: geometry.units_per_program,
                 unit_bytes: geometry.unit_bytes,
             },
         };
@@ -106,7 +111,8 @@ impl QueuedScheduler {
         let index = MultiPlaneIndex::new(
             rules.dies,
             rules.planes_per_die,
-            rules.gc.units_per_page,
+            rules.units_per_page,
+            rules.gc.units_per_program,
             rules.multi_plane,
             media.timing().suspend.is_some(),
         );
@@ -188,21 +194,19 @@ impl QueuedScheduler {
         None
     }
 
-    /// Queues the programs of a die that wait for their group.
-    fn release_group(&mut self, die: DieId, now: Instant) {
-        let waiting = self.groups.take(die);
+    /// Queues the programs of a die that wait for their group: all of them, or those of one word line.
+    fn release_group(&mut self, die: DieId, of: Option<WordLine>, now: Instant) {
         // The account of the operation that releases them is still to be used.
         let next = self.accounts.as_ref().map(|accounts| accounts.next());
-        for &operation in &waiting {
+        while let Some((place, operation)) = self.groups.take_next(die, of) {
             if let Some(accounts) = &mut self.accounts {
-                accounts.leaves_group(die, now);
+                accounts.leaves_group(die, place, now);
             }
             self.push(die, operation, now);
         }
         if let (Some(accounts), Some(next)) = (&mut self.accounts, next) {
             accounts.set_next(next);
         }
-        self.groups.recycle(die, waiting);
     }
 
     /// Lets waiting operations start on whatever of the die is free.
@@ -280,28 +284,30 @@ impl QueuedScheduler {
 
     /// The array time of a read and those that share it: that of the slowest.
     fn read_time(&self, op: OpSlot) -> Duration {
-        let (mut slc, mut next) = (true, op);
+        let (mut slowest, mut next) = (Duration::ZERO, op);
         while next.is_some() {
             let node = &self.ops[next];
-            slc &= matches!(node.operation.work, Work::Read(read) if read.slc);
+            if let Work::Read(read) = node.operation.work {
+                slowest = slowest.max(self.media.timing().reading(read.page_type));
+            }
             next = node.partner;
         }
-        self.media.timing().reading(slc) * u64::from(1 + self.retries(op))
+        slowest * u64::from(1 + self.retries(op))
     }
 
     /// The array time of a program and those that share it: that of the slowest, with the summary, where one of them fills its
     /// block.
     fn program_time(&self, mut op: OpSlot) -> Duration {
-        let (mut slc, mut fills_block) = (true, false);
+        let (mut slowest, mut fills_block) = (Duration::ZERO, false);
         while op.is_some() {
             let node = &self.ops[op];
             if let Work::Program(program) = node.operation.work {
-                slc &= program.slc;
+                slowest = slowest.max(self.media.timing().programming(program.page_type, false));
                 fills_block |= program.fills_block;
             }
             op = node.partner;
         }
-        self.media.timing().programming(slc, fills_block)
+        slowest + if fills_block { self.media.timing().summary } else { Duration::ZERO }
     }
 
     /// Starts the array for `nominal`, or what the flash's noise makes of it.
@@ -399,7 +405,9 @@ impl Scheduler for QueuedScheduler {
                 return self.groups.push(die, operation);
             }
             if !self.groups.is_empty() {
-                self.release_group(die, now);
+                // A program of the SLC cache completes no word line.
+                let of = self.rules.one_shot.then_some(program.word_line);
+                self.release_group(die, of, now);
             }
         }
         let class = operation.class;
@@ -546,12 +554,16 @@ impl Scheduler for QueuedScheduler {
         true
     }
 
+    fn has_waiting_groups(&self) -> bool {
+        !self.groups.is_empty()
+    }
+
     fn release_groups(&mut self, now: Instant, events: &mut EventQueue) {
         if self.groups.is_empty() {
             return;
         }
         for die in (0..self.rules.dies).map(DieId) {
-            self.release_group(die, now);
+            self.release_group(die, None, now);
             self.begin(die, now, events);
         }
     }

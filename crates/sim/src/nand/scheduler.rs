@@ -68,6 +68,11 @@ pub(super) trait Scheduler {
         false
     }
 
+    /// Whether a program waits for its group.
+    fn has_waiting_groups(&self) -> bool {
+        false
+    }
+
     /// Lets no program wait for its group any longer.
     fn release_groups(&mut self, _now: Instant, _events: &mut EventQueue) {}
 

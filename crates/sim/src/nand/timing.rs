@@ -1,20 +1,21 @@
 //! How long flash operations take.
 
-use crate::config::DriveConfig;
+use super::cells::{MOST_BITS, PageType};
+use crate::config::{DriveConfig, Time};
 use flashlane_base::{Duration, Random, Seed};
 
 /// Array times and the bus, with the drive's timing noise.
 #[derive(Clone, Debug)]
 pub struct Timing {
-    /// Array to register, for a page that is not in the SLC cache.
+    /// Array to register, of a page that is not in the SLC cache: the mean of the page types.
     pub read: Duration,
-    /// Register to array, for a page that is not in the SLC cache.
+    /// Register to array, likewise.
     pub program: Duration,
     /// Erase of a block.
     pub erase: Duration,
-    /// Array to register and register to array, for a page of the SLC cache.
-    slc_read: Duration,
-    slc_program: Duration,
+    /// Array to register and register to array, by page type.
+    reads: [Duration; PageType::COUNT],
+    programs: [Duration; PageType::COUNT],
     /// Suspending and resuming a program or erase.
     pub suspend: Option<Duration>,
     /// Time that writing a block's summary pages takes beyond that of its last data page.
@@ -41,12 +42,16 @@ impl Timing {
         let (page, bus) = (u128::from(flash.page.0), u128::from(flash.bus.0));
         let stored = page + u128::from(flash.spare.0);
         let ns_per_byte = ((1_000_000_000 * stored) << 32).checked_div(bus * page).unwrap_or(0);
+        let slc = config.slc.as_ref();
+        let reads = by_type(flash.read, &flash.read_by_type, slc.map(|slc| slc.read));
+        let programs = by_type(flash.program, &flash.program_by_type, slc.map(|slc| slc.program));
+        let mean = PageType::MEAN.0 as usize;
         let mut timing = Self {
-            read: flash.read.0,
-            program: flash.program.0,
+            read: reads[mean],
+            program: programs[mean],
             erase: flash.erase.0,
-            slc_read: config.slc.as_ref().map_or(flash.read.0, |slc| slc.read.0),
-            slc_program: config.slc.as_ref().map_or(flash.program.0, |slc| slc.program.0),
+            reads,
+            programs,
             suspend: flash.suspend.map(|time| time.0),
             bus_command: flash.bus_command.0,
             bus_ns_per_byte: ns_per_byte as u64,
@@ -73,17 +78,23 @@ impl Timing {
         self.bus_command + Duration::from_ns(ns)
     }
 
-    /// Array to register; `slc`: of a page of the SLC cache.
+    /// Array to register.
     #[inline]
-    pub fn reading(&self, slc: bool) -> Duration {
-        if slc { self.slc_read } else { self.read }
+    pub fn reading(&self, page: PageType) -> Duration {
+        self.reads[usize::from(page.0)]
     }
 
-    /// Register to array, and with a block's last data page its summary; `slc` as above.
+    /// Register to array, and with a block's last data page its summary.
     #[inline]
-    pub fn programming(&self, slc: bool, fills_block: bool) -> Duration {
-        let program = if slc { self.slc_program } else { self.program };
+    pub fn programming(&self, page: PageType, fills_block: bool) -> Duration {
+        let program = self.programs[usize::from(page.0)];
         program + if fills_block { self.summary } else { Duration::ZERO }
+    }
+
+    /// The slowest read and program of a page that is not in the SLC cache, with its block's summary.
+    pub fn slowest(&self) -> Duration {
+        let of = |times: &[Duration]| times[..MOST_BITS].iter().copied().max().unwrap_or_default();
+        of(&self.reads) + of(&self.programs) + self.summary
     }
 
     /// An array time as it turns out this time.
@@ -97,4 +108,16 @@ impl Timing {
             }
         }
     }
+}
+
+/// The time of each page type: those of a list, or the same for all, and their mean.
+fn by_type(same: Time, each: &[Time], slc_cache: Option<Time>) -> [Duration; PageType::COUNT] {
+    let mut times = [same.0; PageType::COUNT];
+    times.iter_mut().zip(each).for_each(|(time, of_type)| *time = of_type.0);
+    times[usize::from(PageType::SLC_CACHE.0)] = slc_cache.unwrap_or(same).0;
+    if !each.is_empty() {
+        let sum: u64 = each.iter().map(|time| time.0.as_ns()).sum();
+        times[usize::from(PageType::MEAN.0)] = Duration::from_ns(sum / each.len() as u64);
+    }
+    times
 }

@@ -1,6 +1,7 @@
 //! What a drive cannot be: the order of the checks, and which field a refusal names.
 
 mod buffer;
+mod cells;
 mod cleaning;
 mod compat;
 mod flash;
@@ -62,7 +63,13 @@ pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Vec<Refusal>> {
     let mut found = ranges(config);
     let in_range = found.is_empty();
     if let Some(shown) = &config.lanes {
-        let sizes = || flash::sizes(config).and_then(|()| lanes::validate(config, shown));
+        let sizes = || {
+            cells::without_cells(config)?;
+            require(config.flash.cell.is_none(), "flash.cell", || {
+                "it is not modelled beside [lanes]; allowed: leave it away".into()
+            })?;
+            flash::sizes(config).and_then(|()| lanes::validate(config, shown))
+        };
         found.extend(in_range.then(sizes).and_then(Result::err));
     } else if in_range {
         found.extend(conventional(config));
@@ -111,6 +118,7 @@ fn structure(config: &mut DriveConfig) -> Result<Scheme, Refusal> {
     superblocks::validate(config, scheme.maps_blocks())?;
     reserve::set_capacity(config);
     replication::validate(config, scheme.maps_blocks())?;
+    cells::validate(config, scheme.maps_blocks())?;
     slc::validate(config, scheme.maps_blocks())?;
     map_cache::validate(config, scheme.maps_blocks())?;
     capacity(config, &scheme)?;

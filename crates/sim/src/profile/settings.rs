@@ -81,8 +81,12 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// The lists that a profile need not set, with their defaults.
-const DEFAULT_LISTS: [(&str, [&str; 4]); 1] = [("mapping.order", ["channel", "package", "die", "plane"])];
+/// The lists that a profile need not set, with their defaults, or with an example where the default is none.
+const DEFAULT_LISTS: [(&str, &[&str]); 3] = [
+    ("mapping.order", &["channel", "package", "die", "plane"]),
+    ("flash.read_by_type", &["40us", "60us"]),
+    ("flash.program_by_type", &["500us", "900us"]),
+];
 
 /// The names that a dotted field lists, by default where the table does not set it.
 fn list_at(table: &toml::Table, field: &str) -> Option<Vec<String>> {
@@ -91,7 +95,7 @@ fn list_at(table: &toml::Table, field: &str) -> Option<Vec<String>> {
         return Some(value.as_array()?.iter().filter_map(toml::Value::as_str).map(str::to_owned).collect());
     }
     let (_, default) = DEFAULT_LISTS.iter().find(|(name, _)| *name == field)?;
-    Some(default.map(str::to_owned).to_vec())
+    Some(default.iter().map(|&name| name.to_owned()).collect())
 }
 
 /// Fields that a profile need not set and whose full name is one word: they stand in no section.

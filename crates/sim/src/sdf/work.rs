@@ -231,12 +231,5 @@ fn operation(work: Work, owner: Owner, class: Class, plane: PlaneId) -> FlashOpe
 
 /// The program of a row on as many planes.
 fn program(row: u32, planes: u32, bus_bytes: u64) -> Work {
-    Work::Program(Program {
-        lpn: Lpn(row),
-        units: planes,
-        bus_bytes,
-        fills_block: false,
-        waits_for_group: false,
-        slc: false,
-    })
+    Work::Program(Program { units: planes, ..Program::of(Lpn(row), bus_bytes) })
 }

@@ -32,7 +32,8 @@ impl PageMapped {
             },
             InitialState::Fragmented => {
                 let sample = steady::sample(config, &self.geometry, seed, watch)?;
-                let page_units = self.geometry.block_units / config.flash.pages;
+                let page_units =
+                    self.geometry.block_units / config.flash.pages * config.flash.pages_per_program();
                 self.scatter(&sample, page_units, seed, watch)?;
             }
         }

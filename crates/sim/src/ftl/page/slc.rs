@@ -19,7 +19,7 @@ use super::{GcWork, PageMapped, Placed};
 use crate::config::{DriveConfig, Fold, SlcConfig};
 use crate::ftl::erase_blocks::OpenBlock;
 use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
-use crate::nand::Geometry;
+use crate::nand::{Geometry, PageType};
 use flashlane_policy::cleaning::View;
 use std::collections::VecDeque;
 
@@ -101,7 +101,7 @@ impl PageMapped {
         if self.pacer.is_some() {
             self.pace(plane, 1, due);
         }
-        Some(Placed { plane, fills_block: false, parity: None, waits_for_group: false, in_slc: true })
+        Some(Placed { page_type: PageType::SLC_CACHE, ..Placed::alone(plane, false) })
     }
 
     fn next_cache_unit(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Option<Ppn> {
@@ -158,11 +158,6 @@ impl PageMapped {
             self.counters.left_empty_units += u64::from(end - cache.open.written);
             cache.open.written = end;
         }
-    }
-
-    /// Whether mapping unit `lpn` lies in the cache.
-    pub fn in_slc(&self, lpn: Lpn) -> bool {
-        self.slc.is_some() && self.place_of(lpn).is_some_and(|ppn| self.is_cache_block(self.block_index(ppn)))
     }
 
     /// Whether the block with this index is in the cache.

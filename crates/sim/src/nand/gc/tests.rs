@@ -6,7 +6,7 @@ use flashlane_base::Seed;
 fn gc_moves_flash_pages_then_erases() {
     let config = load("msr-32g", &[]).expect("a shipped profile");
     let timing = Timing::new(&config, Seed(1));
-    let steps = GcStepRules { copyback: true, preemptible: true, units_per_page: 4, unit_bytes: 4096 };
+    let steps = GcStepRules { copyback: true, preemptible: true, units_per_program: 4, unit_bytes: 4096 };
     let mut gc = Gc { moves: 6, summaries: 0, erases: 1, from_slc: false, planes: 1, is_paced_step: false };
     let mut seen = Vec::new();
     loop {

@@ -18,7 +18,7 @@ impl QueuedScheduler {
     #[inline]
     pub(super) fn join_sense(&mut self, die: DieId, operation: &FlashOperation, now: Instant) -> bool {
         let Work::Read(read) = operation.work else { return false };
-        if self.rules.gc.units_per_page == 1 {
+        if self.rules.units_per_page == 1 {
             return false;
         }
         let DieState { array, register, .. } = self.dies[die.index()];

@@ -157,14 +157,7 @@ fn multi_plane_operations_are_counted_once_whatever_their_planes() {
     (0..4).for_each(|plane| flash.enqueue(read(plane, 1 + plane), now, &mut events));
     while !run_until_finished(&mut flash, &mut now, &mut events).is_empty() {}
     assert_eq!(flash.media.counters().multi_plane, 1);
-    let program = Program {
-        lpn: Lpn(0),
-        units: 4,
-        bus_bytes: 4 * 4096,
-        fills_block: false,
-        waits_for_group: false,
-        slc: false,
-    };
+    let program = Program { units: 4, ..Program::of(Lpn(0), 4 * 4096) };
     let gc = Gc { moves: 2, summaries: 0, erases: 1, from_slc: false, planes: 4, is_paced_step: false };
     // Two moves and an erase are three.
     for (work, count) in

@@ -1,7 +1,7 @@
 //! The SLC cache: what it requires of the translation layer, and its size.
 
 use crate::config::refusal::{Refusal, require};
-use crate::config::{DeferGc, DriveConfig, LevelName};
+use crate::config::{Cell, DeferGc, DriveConfig, LevelName};
 use crate::nand::Geometry;
 use flashlane_base::units::exact_bytes;
 
@@ -19,8 +19,16 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
     only(config.cleaning.defer == DeferGc::No, "cleaning.defer", "only 'no'")?;
     only(config.compat.disksim.pool == LevelName::Plane, "compat.disksim.pool", "only 'plane'")?;
     only(config.compat.disksim.summary_pages == 0, "compat.disksim.summary_pages", "only 0")?;
-    require(config.flash.pages >= slc.bits, "slc.bits", || {
-        format!("it is {}, but a block has {} pages; allowed: at most these", slc.bits, config.flash.pages)
+    let bits = slc.bits(config.flash.cell);
+    require(config.flash.pages >= bits, "slc.bits", || {
+        format!("it is {bits}, but a block has {} pages; allowed: at most these", config.flash.pages)
+    })?;
+    let of_cell = config.flash.cell.map_or(bits, Cell::bits);
+    require(bits == of_cell, "slc.bits", || {
+        format!("it is {bits}, and a flash.cell has {of_cell}; allowed: these, or leave it away")
+    })?;
+    require(of_cell > 1, "flash.cell", || {
+        "it is 'slc', beside an SLC cache; allowed with one: more bits".into()
     })?;
     require(geometry.kept_slc_blocks < geometry.blocks, "slc.size", || {
         let block = u64::from(geometry.slc_units) * geometry.unit_bytes * u64::from(geometry.planes);

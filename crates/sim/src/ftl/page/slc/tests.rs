@@ -71,7 +71,7 @@ fn every_unit_stays_under_overwrites_trims_and_folding() {
                             ftl.trim(lpn);
                         } else {
                             let placed = ftl.place(lpn, &mut due).expect("the capacity fits");
-                            assert_eq!(ftl.in_slc(lpn), placed.in_slc);
+                            assert_eq!(ftl.page_type_of(lpn), placed.page_type);
                         }
                         written[lpn.index()] = ftl.plane_of(lpn).is_some();
                         if random.chance(0.01) {
@@ -107,7 +107,9 @@ fn units_cached_at_first(settings: &[(&str, &str)]) -> (u32, PageMapped) {
     let config = config(&[&times, settings].concat());
     let (mut ftl, mut due) = (PageMapped::new(&config, Seed(1)), Vec::new());
     let cached = (0..ftl.geometry.logical_units)
-        .take_while(|&lpn| ftl.place(Lpn(lpn), &mut due).expect("the drive is empty").in_slc)
+        .take_while(|&lpn| {
+            ftl.place(Lpn(lpn), &mut due).expect("the drive is empty").page_type == PageType::SLC_CACHE
+        })
         .count();
     (cached as u32, ftl)
 }
