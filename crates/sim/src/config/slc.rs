@@ -24,6 +24,22 @@ pub struct SlcConfig {
     /// When its blocks are folded.
     #[serde(default)]
     pub fold: Fold,
+    /// Where the host's writes go while it has no room.
+    #[serde(default)]
+    pub when_full: WhenFull,
+}
+
+/// Where the host's writes go while the SLC cache has no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhenFull {
+    /// To other blocks.
+    #[default]
+    Direct,
+    /// To the cache, whose oldest block is folded first.
+    Fold,
+    /// To other blocks while more of them are erased than GC needs, then to the cache.
+    DirectThenFold,
 }
 
 /// When blocks of the SLC cache are folded: their valid units moved to other blocks, and they erased.

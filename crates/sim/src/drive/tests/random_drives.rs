@@ -205,6 +205,7 @@ fn cached(seed: u64) -> Vec<(String, String)> {
         ("slc.size", kept),
         ("slc.free_blocks", pick(&mut random, &["10%", "50%", "100%"])),
         ("slc.fold", fold),
+        ("slc.when_full", pick(&mut random, &["direct", "fold", "direct-then-fold"])),
     ];
     all.extend(settings.map(|(key, value)| (key.into(), value.into())));
     all

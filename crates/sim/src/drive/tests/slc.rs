@@ -109,6 +109,72 @@ fn cache_of_all_free_blocks_is_folded_when_they_are_needed() {
     assert!(folding > of_planes(600.0) * 0.2, "{folding:.0} MB/s while folding");
 }
 
+/// A drive whose word lines of three pages are programmed at once, and whose cache is a third of its flash.
+fn folding(when_full: &str, pacing: &str) -> Drive {
+    drive(&[
+        ("slc.free_blocks", "100%"),
+        ("slc.fold", "when-needed"),
+        ("slc.when_full", when_full),
+        ("cleaning.pacing", pacing),
+        ("flash.cell", "tlc"),
+        ("flash.programming", "one-shot"),
+        ("flash.program", "1500us"),
+        ("flash.erase", "3ms"),
+        ("flash.blocks", "64"),
+        ("flash.pages", "192"),
+        ("flash.copyback", "false"),
+        ("buffer.size", "2MiB"),
+        ("capacity", "1200MiB"),
+    ])
+}
+
+#[test]
+fn writes_through_a_full_cache_cost_half_as_much_again_to_fold() {
+    for pacing in ["watermark", "proportional"] {
+        let mut drive = folding("fold", pacing);
+        write(&mut drive, 0, 600);
+        let before = counter(&drive, "slc_pages_folded");
+        let rate = write(&mut drive, 600, 500);
+        // Folding three blocks of the cache frees two, since they become one of the others. An erase is for 64 pages.
+        let fold = 20.0 + 1500.0 / 3.0 + 3000.0 / 64.0;
+        assert_within(rate, of_planes(100.0 + 1.5 * fold), 0.05, pacing);
+        let folded = (counter(&drive, "slc_pages_folded") - before) as f64 / (500.0 * 64.0);
+        assert!((folded - 1.5).abs() < 0.05, "{folded:.2} pages folded for each written, {pacing}");
+        assert_eq!(counter(&drive, "slc_pages_written"), 1100 * 64);
+    }
+}
+
+#[test]
+fn writes_past_a_full_cache_cost_half_a_page_to_fold() {
+    for pacing in ["watermark", "proportional"] {
+        let mut drive = folding("direct", pacing);
+        write(&mut drive, 0, 600);
+        let before = counter(&drive, "slc_pages_folded");
+        let rate = write(&mut drive, 600, 500);
+        let fold = 20.0 + 1500.0 / 3.0 + 3000.0 / 64.0;
+        assert_within(rate, of_planes(500.0 + 0.5 * fold), 0.05, pacing);
+        let folded = (counter(&drive, "slc_pages_folded") - before) as f64 / (500.0 * 64.0);
+        assert!((folded - 0.5).abs() < 0.03, "{folded:.2} pages folded for each written, {pacing}");
+    }
+}
+
+#[test]
+fn block_that_is_folded_last_at_once_is_not_slower_than_those_before() {
+    // The first block of each plane, of 64 pages, is folded while the second is written: none that is closed waits.
+    let mut drive = drive(&[
+        ("slc.size", "20MiB"),
+        ("slc.fold", "at-once"),
+        ("flash.pages", "192"),
+        ("cleaning.idle", "10s"),
+        ("capacity", "1GiB"),
+    ]);
+    write(&mut drive, 0, 16);
+    // The buffer still holds a part of what was written.
+    let second = counter(&drive, "slc_pages_written") - 8 * 64;
+    let folded = counter(&drive, "slc_pages_folded");
+    assert!(folded > second * 9 / 10, "{folded} pages folded while {second} were written");
+}
+
 #[test]
 fn folding_at_once_keeps_up_with_slow_writes() {
     let mut drive = drive(&[("slc.size", "8MiB"), ("slc.fold", "at-once"), ("cleaning.idle", "1s")]);

@@ -61,7 +61,7 @@ impl PageMapped {
         let least = if paced { KEPT_BLOCKS as u32 } else { self.geometry.low_blocks };
         while self.free_blocks(plane) <= least {
             let gained = match paced {
-                true => self.finish_victim(plane, due) == VictimProgress::Erased,
+                true => self.finish_victim(plane, Source::Any, due) == VictimProgress::Erased,
                 false => self.collect(plane, Source::Any, due),
             };
             if !gained {

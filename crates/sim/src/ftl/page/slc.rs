@@ -8,15 +8,16 @@
 //! ```
 //!
 //! A block of the cache is numbered like any other: its units are the first of the block's, and its erases count. The host
-//! writes to the cache of the unit's plane while that has room, and past it to the host's open block otherwise.
+//! writes to the cache of the unit's plane while that has room, and otherwise past it to the host's open block, or as the oldest
+//! blocks are folded.
 //!
 //! Invariants: a block is marked from its opening to its erase; while open or closed it counts as not closed for cleaning
 //! policies, which never choose it; a plane's free blocks of which no more than `kept_blocks` less the marked ones are left
 //! are not used for other data, as far as GC can help it.
 
-use super::pacing::KEPT_BLOCKS;
+use super::pacing::{KEPT_BLOCKS, VictimProgress};
 use super::{GcWork, PageMapped, Placed};
-use crate::config::{DriveConfig, Fold, SlcConfig};
+use crate::config::{DriveConfig, Fold, SlcConfig, WhenFull};
 use crate::ftl::erase_blocks::OpenBlock;
 use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
 use crate::nand::{Geometry, PageType};
@@ -33,6 +34,7 @@ pub(super) struct SlcCache {
     share: f64,
     left_blocks: u32,
     fold: Fold,
+    when_full: WhenFull,
     /// By block, whether it is in the cache.
     marked: Vec<bool>,
     planes: Vec<PlaneCache>,
@@ -62,6 +64,7 @@ impl SlcCache {
             // More than those at which GC begins.
             left_blocks: (geometry.low_blocks + 2).max(KEPT_BLOCKS as u32 + 4),
             fold: slc.fold,
+            when_full: slc.when_full,
             marked: vec![false; geometry.planes as usize * geometry.blocks as usize],
             planes: (0..geometry.planes).map(|_| none()).collect(),
         })
@@ -75,6 +78,22 @@ impl SlcCache {
         }
         let beyond = marked - self.kept_blocks;
         free > self.left_blocks && f64::from(beyond) < self.share * f64::from(free + beyond)
+    }
+
+    /// Whether a plane with this number of erased blocks may open another block in place of those that were folded: beyond what
+    /// is kept, GC has to have the blocks that it moves units to.
+    fn may_reopen(&self, plane: PlaneId, free: u32) -> bool {
+        let is_kept = self.planes[plane.index()].marked < self.kept_blocks;
+        (is_kept || self.share > 0.0) && free > KEPT_BLOCKS as u32 + u32::from(!is_kept)
+    }
+
+    /// Whether a write for which the cache of a plane has no room waits until a block is folded.
+    fn folds_for_writes(&self, free: u32) -> bool {
+        match self.when_full {
+            WhenFull::Direct => false,
+            WhenFull::Fold => true,
+            WhenFull::DirectThenFold => free <= self.left_blocks,
+        }
     }
 
     /// Erased blocks of a plane that are kept for the cache.
@@ -111,7 +130,7 @@ impl PageMapped {
             if self.pacer.is_none() && self.folds_at_once(plane) {
                 self.collect(plane, Source::Cache, due);
             }
-            self.open_cache_block(plane)?;
+            self.open_cache_block(plane, SlcCache::may_open).or_else(|| self.reopen_cache(plane, due))?;
         }
         let slc = self.slc.as_mut().expect("as above");
         let open = &mut slc.planes[plane.index()].open;
@@ -132,9 +151,34 @@ impl PageMapped {
         }
     }
 
-    fn open_cache_block(&mut self, plane: PlaneId) -> Option<()> {
+    /// Opens a block of the cache in place of the oldest ones, which are folded first: the write waits for that.
+    fn reopen_cache(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Option<()> {
+        let free = |ftl: &Self| ftl.planes[plane.index()].free.len() as u32;
         let slc = self.slc.as_ref().expect("as above");
-        if !slc.may_open(plane, self.planes[plane.index()].free.len() as u32) {
+        if !slc.folds_for_writes(free(self)) {
+            return None;
+        }
+        let before = due.len();
+        let opened = loop {
+            let opened = self.open_cache_block(plane, SlcCache::may_reopen);
+            if opened.is_some() {
+                break opened;
+            }
+            let folded = match self.pacer.is_some() {
+                true => self.finish_victim(plane, Source::Cache, due) == VictimProgress::Erased,
+                false => self.collect(plane, Source::Cache, due),
+            };
+            if !folded {
+                break None;
+            }
+        };
+        due[before..].iter_mut().for_each(|gc| gc.precedes_write = true);
+        opened
+    }
+
+    fn open_cache_block(&mut self, plane: PlaneId, may: fn(&SlcCache, PlaneId, u32) -> bool) -> Option<()> {
+        let slc = self.slc.as_ref().expect("as above");
+        if !may(slc, plane, self.planes[plane.index()].free.len() as u32) {
             return None;
         }
         let block = self.take_free(plane)?;

@@ -77,11 +77,16 @@ impl PageMapped {
         }
     }
 
-    /// Finishes the victim of a plane, or a new one.
+    /// Finishes the victim of a plane, or a new one from `source`.
     #[inline(never)]
-    pub(super) fn finish_victim(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> VictimProgress {
+    pub(super) fn finish_victim(
+        &mut self,
+        plane: PlaneId,
+        source: Source,
+        due: &mut Vec<GcWork>,
+    ) -> VictimProgress {
         let pacer = self.pacer.as_ref().expect("only called where GC is paced");
-        if pacer.planes[plane.index()].victim.is_none() && !self.choose_victim(plane, Source::Any) {
+        if pacer.planes[plane.index()].victim.is_none() && !self.choose_victim(plane, source) {
             return VictimProgress::Stuck;
         }
         self.advance_victim(plane, WHOLE_VICTIM, WHOLE_VICTIM, due)

@@ -49,8 +49,13 @@ fn every_unit_stays_under_overwrites_trims_and_folding() {
     for size in sizes {
         for fold in ["idle", "at-once", "when-needed"] {
             for pacing in ["watermark", "proportional"] {
-                for (state, separate) in [("fresh", "false"), ("full", "true"), ("fragmented", "true")] {
+                for (state, separate, when_full) in [
+                    ("fresh", "false", "fold"),
+                    ("full", "true", "direct-then-fold"),
+                    ("fragmented", "true", "direct"),
+                ] {
                     let settings = [
+                        ("slc.when_full", when_full),
                         ("slc.fold", fold),
                         ("cleaning.pacing", pacing),
                         ("cleaning.separate", separate),
