@@ -33,6 +33,8 @@ pub(super) struct SlcCache {
     /// The share of erased blocks that it may take beyond them, and those that it leaves.
     share: f64,
     left_blocks: u32,
+    /// Erased blocks that paced GC gains as the host writes.
+    collected_blocks: u32,
     fold: Fold,
     when_full: WhenFull,
     /// By block, whether it is in the cache.
@@ -63,6 +65,7 @@ impl SlcCache {
             share: slc.free_blocks.0,
             // More than those at which GC begins.
             left_blocks: (geometry.low_blocks + 2).max(KEPT_BLOCKS as u32 + 4),
+            collected_blocks: geometry.low_blocks.max(KEPT_BLOCKS as u32 + 2),
             fold: slc.fold,
             when_full: slc.when_full,
             marked: vec![false; geometry.planes as usize * geometry.blocks as usize],
@@ -76,15 +79,24 @@ impl SlcCache {
         if marked < self.kept_blocks {
             return free > KEPT_BLOCKS as u32;
         }
-        let beyond = marked - self.kept_blocks;
-        free > self.left_blocks && f64::from(beyond) < self.share * f64::from(free + beyond)
+        free > self.left_blocks && self.is_in_share(marked, free)
     }
 
-    /// Whether a plane with this number of erased blocks may open another block in place of those that were folded: beyond what
-    /// is kept, GC has to have the blocks that it moves units to.
+    /// Whether a plane with this number of erased blocks may open another block in place of those that were folded.
     fn may_reopen(&self, plane: PlaneId, free: u32) -> bool {
-        let is_kept = self.planes[plane.index()].marked < self.kept_blocks;
-        (is_kept || self.share > 0.0) && free > KEPT_BLOCKS as u32 + u32::from(!is_kept)
+        let marked = self.planes[plane.index()].marked;
+        if marked < self.kept_blocks {
+            return free > KEPT_BLOCKS as u32;
+        }
+        // Direct writes have taken what the share leaves.
+        let in_share = self.when_full == WhenFull::DirectThenFold && self.share > 0.0;
+        free >= self.collected_blocks && (in_share || self.is_in_share(marked, free))
+    }
+
+    /// Whether a plane with this number of blocks in the cache, and of erased ones, may have another beyond those that are kept.
+    fn is_in_share(&self, marked: u32, free: u32) -> bool {
+        let beyond = marked - self.kept_blocks;
+        f64::from(beyond) < self.share * f64::from(free + beyond)
     }
 
     /// Whether a write for which the cache of a plane has no room waits until a block is folded.
