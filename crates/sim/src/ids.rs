@@ -52,7 +52,8 @@ ids! {
     Ppn;
     /// A flash page of the array, as translation numbers it: [`Ppn`] divided by the mapping units of a flash page.
     FlashPage;
-    /// A word line of the array, as translation numbers it: [`Ppn`] divided by the mapping units that are programmed at once.
+    /// A word line of the array, or a page of the SLC cache on all planes of a superblock, as translation numbers it: the
+    /// [`Ppn`] of its first mapping unit.
     WordLine;
     /// An erase block, counted on its plane.
     BlockId;

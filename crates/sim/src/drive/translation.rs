@@ -22,7 +22,7 @@ use crate::config::{DeferGc, DriveConfig};
 use crate::event::Ticket;
 use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, StopCheck};
 use crate::ids::{DieId, FlashPage, Lpn, Mechanism, PlaneId, RequestSlot};
-use crate::nand::{Correction, Defer, FlashOperation, Gc, Geometry, Owner, Program, Read, Work};
+use crate::nand::{Correction, Defer, FlashOperation, Gc, Geometry, Owner, PageType, Program, Read, Work};
 use flashlane_base::{Instant, Seed};
 use flashlane_policy::scheduling::Class;
 pub(super) use map_access::Resumed;
@@ -51,6 +51,7 @@ pub(super) struct Translation {
     units_per_program: u32,
     /// Whether there is an SLC cache.
     has_slc: bool,
+    /// Planes of a die, of which those that go together count as one.
     planes_per_die: u32,
     /// How long GC that a write made due lets others pass.
     defer: Defer,
@@ -108,7 +109,7 @@ impl Translation {
             units_per_page: geometry.units_per_page,
             units_per_program: geometry.units_per_program,
             has_slc: config.slc.is_some(),
-            planes_per_die: geometry.planes_per_die,
+            planes_per_die: geometry.planes_per_die / geometry.joined_planes,
             defer: match config.cleaning.defer {
                 DeferGc::No => Defer::No,
                 DeferGc::UntilNextOperation => Defer::UntilNextOperation,
@@ -645,13 +646,8 @@ impl Translation {
         if self.moves_in_runs {
             // The end of GC is that of what follows its moves.
             let owner = if scheduling.owner.is_mechanism() { Owner::Gc } else { scheduling.owner };
-            self.enqueue_moves(
-                kernel,
-                plane,
-                planes,
-                std::mem::take(&mut moves),
-                GcScheduling { owner, ..scheduling },
-            );
+            let moved = GcWork { moves: std::mem::take(&mut moves), ..*gc };
+            self.enqueue_moves(kernel, &moved, GcScheduling { owner, ..scheduling });
             if is_paced_step && summaries + erases == 0 {
                 return;
             }
@@ -660,19 +656,14 @@ impl Translation {
         kernel.enqueue(scheduling.operation(plane, Work::Gc(gc)));
     }
 
-    /// Queues the moves of GC on a number of planes as reads, then programs, which overlap as the host's do.
-    fn enqueue_moves(
-        &self,
-        kernel: &mut DriveKernel,
-        plane: PlaneId,
-        planes: u32,
-        moves: u32,
-        scheduling: GcScheduling,
-    ) {
+    /// Queues the moves of GC as reads, then programs, which overlap as the host's do.
+    fn enqueue_moves(&self, kernel: &mut DriveKernel, gc: &GcWork, scheduling: GcScheduling) {
+        let GcWork { plane, planes, moves, from_slc, .. } = *gc;
         let on_all_bytes = self.unit_bytes * u64::from(planes);
         let together = self.units_per_program;
         let lpn = Lpn::NONE;
-        let read = Read { units: planes, ..Read::of(lpn, on_all_bytes) };
+        let page_type = if from_slc { PageType::SLC_CACHE } else { PageType::MEAN };
+        let read = Read { units: planes, page_type, ..Read::of(lpn, on_all_bytes) };
         for _ in 0..moves {
             kernel.enqueue(scheduling.operation(plane, Work::Read(read)));
         }

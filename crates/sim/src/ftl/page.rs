@@ -295,20 +295,22 @@ impl PageMapped {
         } else if opens_block {
             self.restock(plane, due);
         }
-        let mut placed = match &self.superblocks {
-            None => Placed::alone(plane, fills_block),
-            Some(superblocks) => {
-                let number = self.number_in_block(ppn);
-                let (plane, parity) = superblocks.place(plane, number);
-                let waits_for_group = superblocks.waits_for_group(number);
-                Placed { parity, waits_for_group, ..Placed::alone(plane, fills_block) }
-            }
-        };
+        let mut placed = self.placed(plane, ppn, fills_block);
         self.counters.parity_units += u64::from(placed.parity.is_some());
         if let Some(cells) = &self.cells {
             cells.describe(self.number_in_block(ppn), ppn, &mut placed);
         }
         Ok(placed)
+    }
+
+    /// The place with this physical number on `plane`, which may stand for the planes of superblocks.
+    #[inline]
+    fn placed(&self, plane: PlaneId, ppn: Ppn, fills_block: bool) -> Placed {
+        let Some(superblocks) = &self.superblocks else { return Placed::alone(plane, fills_block) };
+        let number = self.number_in_block(ppn);
+        let (plane, parity) = superblocks.place(plane, number);
+        let waits_for_group = superblocks.waits_for_group(number);
+        Placed { parity, waits_for_group, ..Placed::alone(plane, fills_block) }
     }
 
     /// The type of the page in which mapping unit `lpn` lies.

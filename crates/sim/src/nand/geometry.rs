@@ -119,6 +119,7 @@ impl Geometry {
         self.planes_per_die /= joined;
         self.block_units *= protected * joined;
         self.data_units *= protected * joined;
+        self.slc_units *= protected * joined;
         self.chunk_units *= protected;
         self
     }

@@ -172,11 +172,11 @@ fn celled(seed: u64) -> Vec<(String, String)> {
         set("cleaning.separate", "true".into());
         set("compat.disksim.pool", "plane".into());
         let planes = number("channels") * number("packages") * number("dies") * number("planes");
-        let word_lines = planes * bits * number("page");
+        let word_lines = planes * (bits + 1) * number("page");
         set("buffer.policy", pick(r, &["fifo", "lru", "parallel", "bplru", "cflru"]).into());
         set("buffer.placement", pick(r, &["above", "above", "below"]).into());
         set("buffer.size", format!("{}B", word_lines * from(r, 1, 3)));
-        let per_die = number("planes") * bits * number("page") / number("unit");
+        let per_die = number("planes") * (bits + 1) * number("page") / number("unit");
         set("buffer.drain_per_die", (per_die * from(r, 1, 2)).to_string());
         set("buffer.admit", "all".into());
         set("buffer.high_watermark", pick(r, &["0%", "50%"]).into());
@@ -190,13 +190,17 @@ fn celled(seed: u64) -> Vec<(String, String)> {
 /// What gives a random drive an SLC cache, half of them with paced GC.
 fn cached(seed: u64) -> Vec<(String, String)> {
     let mut random = Seed(seed).derive("slc").source();
-    let mut all = if random.chance(0.5) { paced(seed) } else { Vec::new() };
+    let mut all = match random.below(4) {
+        0 | 1 => paced(seed),
+        2 => superblocks(seed),
+        _ => Vec::new(),
+    };
+    all.retain(|(key, _)| key != "mapping.parity");
     let fold = pick(&mut random, &["idle", "at-once", "when-needed"]);
     let kept = if fold == "when-needed" { "0B" } else { pick(&mut random, &["0B", "64KiB", "1MiB"]) };
     let settings = [
         ("mapping.translation", "page"),
         ("cleaning.defer", "no"),
-        ("cleaning.multi_plane", "false"),
         ("compat.disksim.pool", "plane"),
         ("compat.disksim.summary_pages", "0"),
         ("slc.bits", pick(&mut random, &["2", "3", "4"])),

@@ -224,10 +224,6 @@ fn cache_is_refused_beside_what_it_cannot_work_with() {
     assert_eq!(refused(&[("slc.size", "100GB")]), "slc.size");
     assert_eq!(refused(&[("slc.fold", "when-needed")]), "slc.fold");
     assert_eq!(refused(&[("slc.bits", "1")]), "slc.bits");
-    assert_eq!(
-        refused(&[("cleaning.multi_plane", "true"), ("flash.copyback", "false")]),
-        "cleaning.multi_plane"
-    );
     assert_eq!(refused(&[("replication.policy", "lru")]), "replication.policy");
     assert_eq!(
         refused(&[("cleaning.defer", "behind-host"), ("cleaning.pacing", "watermark")]),

@@ -14,9 +14,29 @@ pub(super) struct Cells {
     /// By page of a block.
     types: Box<[PageType]>,
     /// Mapping units of a block that have one page number: one page on each plane of a superblock.
-    page_units: Divisor,
+    page: Group,
     /// Mapping units of a word line, likewise, where its pages are programmed at once.
-    word_line: Option<(u32, Divisor)>,
+    word_line: Option<Group>,
+}
+
+/// Mapping units that follow each other: how many, and what divides by this.
+#[derive(Clone, Copy)]
+struct Group {
+    units: u32,
+    of_units: Divisor,
+}
+
+impl Group {
+    fn new(units: u32) -> Self {
+        Self { units, of_units: Divisor::new(units) }
+    }
+
+    /// Describes a place whose unit is programmed with those of its group.
+    fn describe(self, ppn: Ppn, placed: &mut Placed) {
+        let first = self.of_units.of(ppn.0) * self.units;
+        placed.word_line = WordLine(first);
+        placed.waits_for_group = ppn.0 + 1 < first + self.units;
+    }
 }
 
 impl Cells {
@@ -27,28 +47,38 @@ impl Cells {
         let pages = config.flash.pages_per_program();
         Some(Self {
             types: page_types(config),
-            page_units: Divisor::new(page_units),
-            word_line: (pages > 1).then(|| (page_units * pages, Divisor::new(page_units * pages))),
+            page: Group::new(page_units),
+            word_line: (pages > 1).then(|| Group::new(page_units * pages)),
         })
     }
 
     /// The type of the page of the unit with this number in its block.
     pub(super) fn page_type(&self, number_in_block: u32) -> PageType {
-        self.types[self.page_units.of(number_in_block) as usize]
+        self.types[self.page.of_units.of(number_in_block) as usize]
+    }
+
+    /// Mapping units that have one page number.
+    pub(super) fn page_units(&self) -> u32 {
+        self.page.units
     }
 
     /// Mapping units that are programmed at once, where they are those of word lines.
     pub(super) fn word_line_units(&self) -> Option<u32> {
-        self.word_line.map(|(units, _)| units)
+        self.word_line.map(|group| group.units)
     }
 
-    /// Completes the description of a place.
+    /// Completes the description of a place that is not in the SLC cache.
     pub(super) fn describe(&self, number_in_block: u32, ppn: Ppn, placed: &mut Placed) {
         placed.page_type = self.page_type(number_in_block);
-        if let Some((units, of_units)) = self.word_line {
-            let word_line = of_units.of(ppn.0);
-            placed.word_line = WordLine(word_line);
-            placed.waits_for_group = ppn.0 + 1 < (word_line + 1) * units;
+        if let Some(group) = self.word_line {
+            group.describe(ppn, placed);
+        }
+    }
+
+    /// Completes the description of a place in the SLC cache: a page on each plane of a superblock is programmed at once.
+    pub(super) fn describe_cached(&self, ppn: Ppn, placed: &mut Placed) {
+        if self.word_line.is_some() && self.page.units > 1 {
+            self.page.describe(ppn, placed);
         }
     }
 }

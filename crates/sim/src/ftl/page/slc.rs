@@ -132,7 +132,11 @@ impl PageMapped {
         if self.pacer.is_some() {
             self.pace(plane, 1, due);
         }
-        Some(Placed { page_type: PageType::SLC_CACHE, ..Placed::alone(plane, false) })
+        let mut placed = Placed { page_type: PageType::SLC_CACHE, ..self.placed(plane, ppn, false) };
+        if let Some(cells) = &self.cells {
+            cells.describe_cached(ppn, &mut placed);
+        }
+        Some(placed)
     }
 
     fn next_cache_unit(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Option<Ppn> {
@@ -208,7 +212,8 @@ impl PageMapped {
     /// Leaves empty what is left of the flash page that the next unit of the cache on each plane would go to.
     pub(super) fn close_open_cache_pages(&mut self) {
         let Some(slc) = &mut self.slc else { return };
-        let page_units = self.geometry.units_per_page;
+        let one_shot = self.cells.as_ref().filter(|cells| cells.word_line_units().is_some());
+        let page_units = one_shot.map_or(self.geometry.units_per_page, |cells| cells.page_units());
         for cache in &mut slc.planes {
             let end = cache.open.written.next_multiple_of(page_units).min(slc.block_units);
             self.counters.left_empty_units += u64::from(end - cache.open.written);

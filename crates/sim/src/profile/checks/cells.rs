@@ -67,11 +67,15 @@ fn validate_one_shot(config: &DriveConfig, cell: Cell) -> Result<(), Refusal> {
     only(buffer.batch_pages_per_package.is_none(), "buffer.batch_pages_per_package", "none")?;
     only(buffer.read_wait.is_none(), "buffer.read_wait", "none")?;
     // Otherwise units that wait for each other could be all that drains, or all that the buffer has room for.
-    let of_die = geometry.units_per_program * geometry.planes_per_die;
+    let of_cache = if config.slc.is_some() { geometry.units_per_page } else { 0 };
+    let of_die = (geometry.units_per_program + of_cache) * geometry.planes_per_die;
     range("buffer.drain_per_die", buffer.drain_per_die, of_die, 1024)?;
     let of_all = u64::from(of_die) * u64::from(geometry.dies) * geometry.unit_bytes;
     require(buffer.size.0 >= of_all, "buffer.size", || {
         let given = exact_bytes(buffer.size.0);
-        format!("it is {given}; allowed: at least a word line of each plane, {} in all", exact_bytes(of_all))
+        format!(
+            "it is {given}; allowed: at least what is programmed at once on each plane, {} in all",
+            exact_bytes(of_all)
+        )
     })
 }

@@ -14,7 +14,6 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
     };
     only(!maps_blocks, "mapping.translation", "only 'page'")?;
     only(geometry.parity.is_none(), "mapping.parity", "none")?;
-    only(geometry.joined_planes == 1, "cleaning.multi_plane", "only false")?;
     only(config.replication.is_none(), "replication.policy", "only 'none'")?;
     only(config.cleaning.defer == DeferGc::No, "cleaning.defer", "only 'no'")?;
     only(config.compat.disksim.pool == LevelName::Plane, "compat.disksim.pool", "only 'plane'")?;
