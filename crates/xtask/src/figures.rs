@@ -9,6 +9,7 @@ mod guards;
 mod harness;
 mod host;
 mod interrupt;
+mod map_cache;
 mod pacing;
 mod page;
 mod papers;
@@ -46,6 +47,10 @@ const FIGURES: &[&Figure] = &[
     &pacing::LONGEST,
     &pacing::AMPLIFICATION,
     &pacing::WATERMARK_AMPLIFICATION,
+    &map_cache::HITS,
+    &map_cache::MISS,
+    &map_cache::WRITES_SINGLE,
+    &map_cache::WRITES_BATCHED,
     &replay::IOZONE,
     &transactions::ONE_PERCENT,
     &transactions::EVERYTHING,

@@ -13,6 +13,7 @@
 
 mod map_access;
 mod map_cache;
+mod reading;
 mod rebuild;
 mod replication;
 mod rotation;
@@ -21,7 +22,7 @@ use super::request::DriveKernel;
 use crate::config::{DeferGc, DriveConfig};
 use crate::event::Ticket;
 use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, StopCheck};
-use crate::ids::{DieId, FlashPage, Lpn, Mechanism, PlaneId, RequestSlot};
+use crate::ids::{DieId, Lpn, Mechanism, PlaneId, RequestSlot};
 use crate::nand::{Correction, Defer, FlashOperation, Gc, Geometry, Owner, PageType, Program, Read, Work};
 use flashlane_base::{Instant, Seed};
 use flashlane_policy::scheduling::Class;
@@ -226,97 +227,6 @@ impl Translation {
     pub(super) fn check(&self) {
         self.ftl.check();
         self.check_map(false);
-    }
-
-    /// The read of `bytes` of a mapping unit where it lies. Copies lie elsewhere, so that where there are some, no read is known
-    /// to be of the same flash page as another.
-    #[inline]
-    fn read_of(&self, lpn: Lpn, bytes: u64) -> Read {
-        let shares = self.units_per_page > 1 && self.replicator.is_none();
-        let page = if shares { self.ftl.flash_page_of(lpn) } else { FlashPage::ALONE };
-        Read { page, page_type: self.ftl.page_type_of(lpn), ..Read::of(lpn, bytes) }
-    }
-
-    /// Reads a part of a mapping unit for a host read.
-    #[inline]
-    pub(super) fn read_for_host(
-        &mut self,
-        kernel: &mut DriveKernel,
-        slot: RequestSlot,
-        plane: PlaneId,
-        lpn: Lpn,
-        bytes: u64,
-    ) {
-        let (owner, class) = (Owner::Request(slot), Class::HostRead);
-        if self.map_cache.is_none() || self.look_up_for_read(kernel, owner, class, lpn, bytes) {
-            self.read_known(kernel, slot, plane, lpn, bytes);
-        }
-    }
-
-    /// [`Translation::read_for_host`] where the place of the mapping unit is known.
-    #[inline]
-    fn read_known(
-        &mut self,
-        kernel: &mut DriveKernel,
-        slot: RequestSlot,
-        plane: PlaneId,
-        lpn: Lpn,
-        bytes: u64,
-    ) {
-        let mut read = self.read_of(lpn, bytes);
-        if let Some(correction) = &mut self.correction {
-            correction.decide(&mut read, self.ftl.wear_of(lpn));
-            self.read_retries += u64::from(read.retries);
-        }
-        let (owner, class) = (Owner::Request(slot), Class::HostRead);
-        if let Some(replicator) = &mut self.replicator {
-            return replicator.read(kernel, &self.ftl, owner, plane, read);
-        }
-        if let Some(rebuilder) = &mut self.rebuilder {
-            return rebuilder.read(kernel, &self.ftl, &mut self.correction, owner, plane, read);
-        }
-        kernel.enqueue(FlashOperation::read(owner, class, plane, read));
-    }
-
-    /// Reads `bytes` of a mapping unit that a write leaves out.
-    pub(super) fn read_rest(
-        &mut self,
-        kernel: &mut DriveKernel,
-        owner: Owner,
-        plane: PlaneId,
-        lpn: Lpn,
-        bytes: u64,
-    ) {
-        self.note_access(kernel, plane);
-        let class = Class::Write;
-        if self.map_cache.is_none() || self.look_up_for_read(kernel, owner, class, lpn, bytes) {
-            kernel.enqueue(FlashOperation::read(owner, class, plane, self.read_of(lpn, bytes)));
-        }
-    }
-
-    /// Returns whether the place of a mapping unit is known that is to be read ahead; otherwise it is resumed later.
-    #[inline]
-    pub(super) fn look_up_ahead(&mut self, kernel: &mut DriveKernel, lpn: Lpn) -> bool {
-        let (owner, class) = (Owner::Readahead, Class::Readahead);
-        self.map_cache.is_none() || self.look_up_for_read(kernel, owner, class, lpn, self.unit_bytes)
-    }
-
-    /// Reads a mapping unit ahead of the host.
-    pub(super) fn read_ahead(&mut self, kernel: &mut DriveKernel, class: Class, plane: PlaneId, lpn: Lpn) {
-        self.note_access(kernel, plane);
-        kernel.enqueue(FlashOperation::read(
-            Owner::Readahead,
-            class,
-            plane,
-            self.read_of(lpn, self.unit_bytes),
-        ));
-    }
-
-    /// Reports an access to replication that it does not serve.
-    fn note_access(&mut self, kernel: &DriveKernel, plane: PlaneId) {
-        if let Some(replicator) = &mut self.replicator {
-            replicator.access(kernel.flash().die_of(plane), kernel.now());
-        }
     }
 
     /// Finds a place for a mapping unit and programs it there, on `assigned` where that has room. `may_wait`: it may wait

@@ -29,6 +29,7 @@
 //! - a load ends, and every access that waits goes on, once.
 
 mod lines;
+mod page_write;
 #[cfg(test)]
 mod shadow;
 
@@ -43,6 +44,7 @@ use crate::slab::Slab;
 use flashlane_base::Duration;
 use flashlane_policy::scheduling::Class;
 use lines::{Evicted, Holder, Lines};
+use page_write::{PageWrite, PageWriteStage};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
@@ -65,12 +67,6 @@ ids! {
 impl LoadSlot {
     fn owner(self) -> Owner {
         Owner::Mechanism(LOAD, self.0)
-    }
-}
-
-impl PageWriteSlot {
-    pub(super) fn owner(self) -> Owner {
-        Owner::Mechanism(PAGE_WRITE, self.0)
     }
 }
 
@@ -123,27 +119,6 @@ enum BegunLoad {
     InMemory,
     UnderWay(LoadSlot),
     NoRoom,
-}
-
-/// A translation page that is written.
-struct PageWrite {
-    page: u32,
-    stage: PageWriteStage,
-    /// Whether the page has changed once more since its program began.
-    again: bool,
-    /// Whether the page was trimmed, so that it is not programmed.
-    cancelled: bool,
-    /// Loads that wait for this program, and for the next one.
-    waiting: Vec<LoadSlot>,
-    waiting_for_next: Vec<LoadSlot>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PageWriteStage {
-    Reading,
-    /// All of it is in memory.
-    Ready,
-    Programming,
 }
 
 /// What the cache counted.
@@ -445,82 +420,6 @@ impl MapCache {
             }
         }
         emptied
-    }
-
-    /// Writes a translation page that has changed; `load` waits for it.
-    fn begin_page_write(&mut self, kernel: &mut DriveKernel, ftl: &Ftl, page: u32, load: Option<LoadSlot>) {
-        if let Some(&slot) = self.page_write_of.get(&page) {
-            let write = &mut self.page_writes[slot];
-            write.cancelled = false;
-            if write.stage == PageWriteStage::Programming {
-                write.again = true;
-                write.waiting_for_next.extend(load);
-            } else {
-                write.waiting.extend(load);
-            }
-            return;
-        }
-        // A whole page that gave up its room is in memory.
-        let is_whole = load.is_some() && self.line_units == self.page_units;
-        let plane = ftl.plane_of(self.unit_of(page)).filter(|_| !is_whole);
-        let stage = if plane.is_some() { PageWriteStage::Reading } else { PageWriteStage::Ready };
-        let slot = self.page_writes.insert(PageWrite {
-            page,
-            stage,
-            again: false,
-            cancelled: false,
-            waiting: load.into_iter().collect(),
-            waiting_for_next: Vec::new(),
-        });
-        self.page_write_of.insert(page, slot);
-        match plane {
-            None => self.ready.push_back(slot),
-            Some(plane) => {
-                self.counts.reads += 1;
-                let read = Read::of(self.unit_of(page), self.unit_bytes);
-                kernel.enqueue(FlashOperation::read(slot.owner(), Class::Write, plane, read));
-            }
-        }
-    }
-
-    /// The rest of a page that is written has been read.
-    pub(super) fn page_complete(&mut self, slot: PageWriteSlot) {
-        self.page_writes[slot].stage = PageWriteStage::Ready;
-        self.ready.push_back(slot);
-    }
-
-    /// The next page write to be programmed, with its translation page; `None` for the page where it was trimmed.
-    pub(super) fn next_ready(&mut self) -> Option<(PageWriteSlot, Option<u32>)> {
-        let slot = self.ready.pop_front()?;
-        let PageWrite { page, cancelled, .. } = self.page_writes[slot];
-        self.page_writes[slot].stage = PageWriteStage::Programming;
-        if cancelled {
-            return Some((slot, None));
-        }
-        if self.batch {
-            self.lines.clean(self.lines_of(page));
-        }
-        Some((slot, Some(page)))
-    }
-
-    /// A page write has ended: it was programmed, or cannot be.
-    pub(super) fn page_written(&mut self, kernel: &mut DriveKernel, ftl: &Ftl, slot: PageWriteSlot) {
-        let write = &mut self.page_writes[slot];
-        let waiting = std::mem::take(&mut write.waiting);
-        if std::mem::take(&mut write.again) {
-            write.waiting = std::mem::take(&mut write.waiting_for_next);
-            // It is still in memory.
-            write.stage = PageWriteStage::Ready;
-            self.ready.push_back(slot);
-        } else {
-            debug_assert!(write.waiting_for_next.is_empty(), "loads wait for a program that comes");
-            self.page_write_of.remove(&write.page);
-            self.page_writes.remove(slot);
-        }
-        for load in waiting {
-            self.loads[load].page_writes -= 1;
-            self.advance_load(kernel, ftl, load);
-        }
     }
 
     // Power cut.

@@ -2,7 +2,7 @@
 
 use super::policy::check;
 use crate::config::refusal::{Refusal, require};
-use crate::config::{DriveConfig, LevelName, entries_of_translation_page};
+use crate::config::{DriveConfig, LevelName, Programming, entries_of_translation_page};
 use crate::nand::Geometry;
 use flashlane_base::units::exact_bytes;
 
@@ -19,6 +19,7 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
     only(geometry.parity.is_none(), "mapping.parity", "none")?;
     only(geometry.joined_planes == 1, "cleaning.multi_plane", "only false")?;
     only(config.replication.is_none(), "replication.policy", "only 'none'")?;
+    only(config.flash.programming == Programming::default(), "flash.programming", "only 'page'")?;
     only(config.compat.disksim.pool == LevelName::Plane, "compat.disksim.pool", "only 'plane'")?;
     let (line, unit) = (cache.line_bytes(geometry.unit_bytes), geometry.unit_bytes);
     require(cache.size.0 >= unit, "mapping.cache.size", || {

@@ -1,6 +1,7 @@
 //! For tests: the map as the translation pages on flash have it, beside what the tables know.
 
-use super::{MapCache, PageWrite, PageWriteStage};
+use super::MapCache;
+use super::page_write::{PageWrite, PageWriteStage};
 use crate::ftl::Ftl;
 use crate::ids::{Lpn, Ppn};
 

@@ -1,0 +1,107 @@
+//! Reads of mapping units: for the host, for what a write leaves out, ahead of the host. Where a part of the map is on flash,
+//! each waits for its place to be known.
+
+use super::super::request::DriveKernel;
+use super::Translation;
+use crate::ids::{FlashPage, Lpn, PlaneId, RequestSlot};
+use crate::nand::{FlashOperation, Owner, Read};
+use flashlane_policy::scheduling::Class;
+
+impl Translation {
+    /// The read of `bytes` of a mapping unit where it lies. Copies lie elsewhere, so that where there are some, no read is known
+    /// to be of the same flash page as another.
+    #[inline]
+    pub(super) fn read_of(&self, lpn: Lpn, bytes: u64) -> Read {
+        let shares = self.units_per_page > 1 && self.replicator.is_none();
+        let page = if shares { self.ftl.flash_page_of(lpn) } else { FlashPage::ALONE };
+        Read { page, page_type: self.ftl.page_type_of(lpn), ..Read::of(lpn, bytes) }
+    }
+
+    /// Reads a part of a mapping unit for a host read.
+    #[inline]
+    pub(in crate::drive) fn read_for_host(
+        &mut self,
+        kernel: &mut DriveKernel,
+        slot: RequestSlot,
+        plane: PlaneId,
+        lpn: Lpn,
+        bytes: u64,
+    ) {
+        let (owner, class) = (Owner::Request(slot), Class::HostRead);
+        if self.map_cache.is_none() || self.look_up_for_read(kernel, owner, class, lpn, bytes) {
+            self.read_known(kernel, slot, plane, lpn, bytes);
+        }
+    }
+
+    /// [`Translation::read_for_host`] where the place of the mapping unit is known.
+    #[inline]
+    pub(super) fn read_known(
+        &mut self,
+        kernel: &mut DriveKernel,
+        slot: RequestSlot,
+        plane: PlaneId,
+        lpn: Lpn,
+        bytes: u64,
+    ) {
+        let mut read = self.read_of(lpn, bytes);
+        if let Some(correction) = &mut self.correction {
+            correction.decide(&mut read, self.ftl.wear_of(lpn));
+            self.read_retries += u64::from(read.retries);
+        }
+        let (owner, class) = (Owner::Request(slot), Class::HostRead);
+        if let Some(replicator) = &mut self.replicator {
+            return replicator.read(kernel, &self.ftl, owner, plane, read);
+        }
+        if let Some(rebuilder) = &mut self.rebuilder {
+            return rebuilder.read(kernel, &self.ftl, &mut self.correction, owner, plane, read);
+        }
+        kernel.enqueue(FlashOperation::read(owner, class, plane, read));
+    }
+
+    /// Reads `bytes` of a mapping unit that a write leaves out.
+    pub(in crate::drive) fn read_rest(
+        &mut self,
+        kernel: &mut DriveKernel,
+        owner: Owner,
+        plane: PlaneId,
+        lpn: Lpn,
+        bytes: u64,
+    ) {
+        self.note_access(kernel, plane);
+        let class = Class::Write;
+        if self.map_cache.is_none() || self.look_up_for_read(kernel, owner, class, lpn, bytes) {
+            kernel.enqueue(FlashOperation::read(owner, class, plane, self.read_of(lpn, bytes)));
+        }
+    }
+
+    /// Returns whether the place of a mapping unit is known that is to be read ahead; otherwise it is resumed later.
+    #[inline]
+    pub(in crate::drive) fn look_up_ahead(&mut self, kernel: &mut DriveKernel, lpn: Lpn) -> bool {
+        let (owner, class) = (Owner::Readahead, Class::Readahead);
+        self.map_cache.is_none() || self.look_up_for_read(kernel, owner, class, lpn, self.unit_bytes)
+    }
+
+    /// Reads a mapping unit ahead of the host.
+    pub(in crate::drive) fn read_ahead(
+        &mut self,
+        kernel: &mut DriveKernel,
+        class: Class,
+        plane: PlaneId,
+        lpn: Lpn,
+    ) {
+        self.note_access(kernel, plane);
+        kernel.enqueue(FlashOperation::read(
+            Owner::Readahead,
+            class,
+            plane,
+            self.read_of(lpn, self.unit_bytes),
+        ));
+    }
+
+    /// Reports an access to replication that it does not serve.
+    fn note_access(&mut self, kernel: &DriveKernel, plane: PlaneId) {
+        if let Some(replicator) = &mut self.replicator {
+            replicator.access(kernel.flash().die_of(plane), kernel.now());
+        }
+    }
+}
