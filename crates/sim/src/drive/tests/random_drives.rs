@@ -111,6 +111,7 @@ fn mapped_on_flash(seed: u64) -> Vec<(String, String)> {
         ("mapping.translation", "page"),
         ("cleaning.multi_plane", "false"),
         ("compat.disksim.pool", "plane"),
+        ("compat.disksim.summary_pages", "0"),
         ("mapping.cache.policy", pick(&mut random, &["lru", "segmented", "clock"])),
         ("mapping.cache.granularity", granularity),
         ("mapping.cache.batch", pick(&mut random, &["true", "false"])),

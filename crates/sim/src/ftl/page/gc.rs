@@ -173,10 +173,19 @@ impl PageMapped {
         self.superblocks.as_ref().map_or(1, Superblocks::blocks)
     }
 
+    /// The open block of a plane to which GC moves a unit.
+    #[inline]
+    pub(super) fn stream_of_move(&self, plane: PlaneId, lpn: Lpn) -> usize {
+        match &self.translation {
+            Some(translation) if translation.has(lpn) && self.has_room_for_page(plane) => TRANSLATION_STREAM,
+            _ => self.moved_stream,
+        }
+    }
+
     /// Inlined by force, since GC moves several units for each that the host writes.
     #[inline(always)]
     pub(super) fn move_unit(&mut self, plane: PlaneId, lpn: Lpn, from: Ppn) {
-        let stream = self.moved_stream;
+        let stream = self.stream_of_move(plane, lpn);
         if self.planes[plane.index()].open[stream].written >= self.geometry.data_units {
             self.close(plane, stream);
             self.open(plane, stream).expect("a free block was there when the move began");

@@ -199,7 +199,8 @@ impl PageMapped {
             self.map.prefetch(self.reverse.get(Ppn(ahead), plane).unwrap_or(Map::NO_ENTRY));
             if let Some(lpn) = self.reverse.get(ppn, plane) {
                 let state = &self.planes[plane.index()];
-                if state.open[self.moved_stream].written >= self.geometry.data_units {
+                let stream = self.stream_of_move(plane, lpn);
+                if stream == self.moved_stream && state.open[stream].written >= self.geometry.data_units {
                     if state.free.is_empty() {
                         moved.is_stuck = true;
                         break;

@@ -3,9 +3,9 @@
 //! A translation page has the entries of consecutive mapping units and takes a mapping unit itself. It is numbered behind those
 //! of the host, so that the tables hold its place as they do that of any unit: its part of the map is DFTL's global
 //! translation directory, which is in memory. Translation pages are written to blocks of their own, one open on each plane, as
-//! DFTL does: the pages of a block become invalid soon, together, and no data are moved with them. One that is still valid when
-//! its block is garbage-collected is rarely written, and goes where moved data go. They are spread over the planes in turn, or
-//! by their number where the place of a unit follows from its address.
+//! DFTL does: the pages of a block become invalid soon, together, and no data are moved with them. GC moves them to such blocks,
+//! too, except where that would take the last free block, which data may need. They are spread over the planes in turn, or by
+//! their number where the place of a unit follows from its address.
 //!
 //! This file has places only; what is in memory, and when a translation page is read and written, is in
 //! `drive::translation::map_cache`.
@@ -31,10 +31,16 @@ impl TranslationPages {
         (geometry.translation_pages > 0).then(|| Self { first, next: 0, moved: Vec::new() })
     }
 
+    /// Whether a mapping unit is that of a translation page.
+    #[inline]
+    pub(super) fn has(&self, lpn: Lpn) -> bool {
+        lpn >= self.first
+    }
+
     /// GC moves a mapping unit. Returns whether it is a translation page, of which memory knows the place.
     #[inline]
     pub(super) fn note_move(&mut self, lpn: Lpn) -> bool {
-        let is_page = lpn >= self.first;
+        let is_page = self.has(lpn);
         if !is_page {
             self.moved.push(lpn);
         }
@@ -69,6 +75,12 @@ impl PageMapped {
             self.restock(plane, due);
         }
         Ok(Placed { plane, fills_block, parity: None, waits_for_group: false, in_slc: false })
+    }
+
+    /// Whether GC can move a translation page to a block for such without taking the last free block.
+    pub(super) fn has_room_for_page(&self, plane: PlaneId) -> bool {
+        let state = &self.planes[plane.index()];
+        state.open[TRANSLATION_STREAM].written < self.geometry.data_units || state.free.len() > 1
     }
 
     fn plane_of_translation(&mut self, lpn: Lpn) -> Result<PlaneId, NoRoom> {

@@ -20,6 +20,7 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
     only(geometry.joined_planes == 1, "cleaning.multi_plane", "only false")?;
     only(config.replication.is_none(), "replication.policy", "only 'none'")?;
     only(config.flash.programming == Programming::default(), "flash.programming", "only 'page'")?;
+    only(config.compat.disksim.summary_pages == 0, "compat.disksim.summary_pages", "only 0")?;
     only(config.compat.disksim.pool == LevelName::Plane, "compat.disksim.pool", "only 'plane'")?;
     let (line, unit) = (cache.line_bytes(geometry.unit_bytes), geometry.unit_bytes);
     require(cache.size.0 >= unit, "mapping.cache.size", || {
