@@ -171,14 +171,54 @@ impl<'a> Bench<'a> {
         self.check_stop()?;
         let start = self.device.now();
         let access = Access::write(offset_bytes, length_bytes);
-        let request = Request::write(0, offset_bytes, length_bytes).durable();
-        self.device.submit(request).map_err(|error| Measuring::Refused { access, error })?;
-        self.requests += 1;
-        self.changed.add(Operation::Write, 1, length_bytes);
+        self.submit_durable(0, &access)?;
         self.wait(&[access])?;
         let took = self.out[0].completed.since(start);
         self.record(Some(access), 1, start, took);
         Ok(took)
+    }
+
+    /// Writes and waits until all is on flash: with durable writes at once, or with plain writes and a flush on a device that
+    /// takes one request at a time. Returns the total time.
+    ///
+    /// # Errors
+    /// As [`Bench::burst`].
+    pub(crate) fn write_to_flash(&mut self, writes: &[Access]) -> Result<Duration, Interruption> {
+        self.check_stop()?;
+        let (start, is_at_once) = (self.device.now(), self.depth() as usize >= writes.len());
+        for (id, write) in writes.iter().enumerate() {
+            if is_at_once {
+                self.submit_durable(id as u64, write)?;
+            } else {
+                self.submit(id as u64, write)?;
+                self.wait(&[*write])?;
+            }
+        }
+        if is_at_once {
+            self.wait(writes)?;
+        } else {
+            self.flush()?;
+        }
+        let last = self.out.iter().map(|completion| completion.completed).max();
+        let took = last.unwrap_or(start).since(start);
+        self.record(writes.first().copied(), writes.len() as u64, start, took);
+        Ok(took)
+    }
+
+    /// Returns how much later than the first the second of two writes of [`Bench::write_to_flash`] begins: not at all, or by
+    /// the time of a plain write of this size, on a device that takes one request at a time.
+    ///
+    /// # Errors
+    /// As [`Bench::burst`].
+    pub(crate) fn second_write_begins_late(
+        &mut self,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Result<Duration, Interruption> {
+        match self.depth() {
+            1 => self.one(Access::write(offset_bytes, length_bytes)),
+            _ => Ok(Duration::ZERO),
+        }
     }
 
     /// Submits a durable write and, when it has been in flight for `after` or is done, a read. Returns the latency of the
@@ -194,10 +234,7 @@ impl<'a> Bench<'a> {
     ) -> Result<Duration, Interruption> {
         self.check_stop()?;
         let start = self.device.now();
-        let request = Request::write(0, write.offset_bytes, write.length_bytes).durable();
-        self.device.submit(request).map_err(|error| Measuring::Refused { access: write, error })?;
-        self.requests += 1;
-        self.changed.add(Operation::Write, 1, write.length_bytes);
+        self.submit_durable(0, &write)?;
         self.out.clear();
         while self.device.now() < start + after && self.out.is_empty() {
             self.device.reap(start + after, &mut self.out);
@@ -390,8 +427,17 @@ impl<'a> Bench<'a> {
             Operation::Trim => Request::trim(id, offset, length),
             _ => Request::read(id, offset, length),
         };
+        self.submit_request(id, access, request)
+    }
+
+    fn submit_durable(&mut self, id: u64, write: &Access) -> Result<(), Interruption> {
+        let request = Request::write(id, write.offset_bytes, write.length_bytes).durable();
+        self.submit_request(id, write, request)
+    }
+
+    fn submit_request(&mut self, id: u64, access: &Access, request: Request) -> Result<(), Interruption> {
         self.requests += 1;
-        self.changed.add(access.operation, 1, length);
+        self.changed.add(access.operation, 1, access.length_bytes);
         let request = Request { id: RequestId(id), ..request };
         Ok(self.device.submit(request).map_err(|error| Measuring::Refused { access: *access, error })?)
     }

@@ -1,32 +1,26 @@
-//! Dies by reads beside programs: a die that programs a page answers a read late.
+//! Dies by what is late beside a program: a die that programs a page answers a read, or ends another program, late.
 //!
 //! A program takes several times as long as an array read, a transfer or a command, so what these hide is seen: array
 //! times that end before a bus is free, chunks of one sector, waits for a slow link. One page is written durably, and while
 //! it is programmed a sector elsewhere is read. The read waits for the rest of the program if it is on the same die, and not
-//! otherwise. A drive that suspends programs for reads, or keeps reads and writes apart, shows nothing.
+//! otherwise. A drive that suspends programs for reads, or keeps reads and writes apart, shows nothing. There two pages are
+//! written, and on one die take two programs one after the other (`beside`); one request at a time writes them to a buffer,
+//! and a flush waits for both. This shows dies where places follow from addresses.
 //!
 //! Pages at the start of the area are written in turn, and those behind them are read. Whether places follow from addresses
 //! or from the order of writes shows in which of them the waits recur.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
+use crate::beside::{Beside, Timing};
 use crate::dies::{ChunkPair, Dies, Fit};
 use crate::error::Interruption;
 use crate::mapping::Policy;
 use crate::pattern;
 use crate::rewritten::Rewritten;
-use flashlane_base::Duration;
 use flashlane_workload::Access;
 use std::ops::Range;
 
-/// Writes, and reads, of a reference.
-const REFERENCE: usize = 64;
-/// The read is submitted when at most this share of the program is left.
-const LEFT: f64 = 0.85;
-/// Least share of a program that a read on its die surely waits for, the most that it does, and least standard deviations of reads.
-const WAIT_MIN: f64 = 0.2;
-const WAIT_MAX: f64 = 1.3;
-const DEVIATIONS: f64 = 8.0;
 /// Samples after which a pattern is looked for, the factor from one time to the next, and most samples.
 const FIRST_SAMPLES: usize = 750;
 const MORE: usize = 4;
@@ -42,24 +36,39 @@ const WRITTEN: u64 = 8;
 const TESTS: usize = 24;
 const EARLY_MAX: usize = 2;
 const LATE_MAX: usize = 6;
+/// Standard errors by which pairs on one die take longer.
+const ERRORS: f64 = 8.0;
 
 /// Dies, and what is known of the reads that waited for them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct BusyDies {
     pub(crate) dies: Dies,
-    /// How much longer reads took beside a program on their die, in microseconds.
+    pub(crate) policy: Policy,
+    pub(crate) beside: Beside,
+    /// How much longer these took beside a program on their die, in microseconds.
     pub(crate) wait_us: f64,
-    /// Number of such reads.
+    /// Number of those that waited.
     pub(crate) waited: usize,
 }
 
-/// What reads beside programs show.
+impl BusyDies {
+    /// Returns how the dies were seen, in words.
+    pub(crate) fn evidence(&self) -> String {
+        let (count, beside) = (self.dies.count(), self.beside.words());
+        format!(
+            "of {beside} {} waited for it, by {:.1} µs: those on one of {count} dies",
+            self.waited, self.wait_us
+        )
+    }
+}
+
+/// What reads or writes beside programs show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Seen {
     Dies(BusyDies),
-    /// Reads are late on busy dies, but which dies there are remained open: a larger area may tell.
+    /// Some are late on busy dies, but which dies there are remained open: a larger area may tell.
     Unclear,
-    /// No read is late.
+    /// None is late.
     Nothing,
 }
 
@@ -80,15 +89,22 @@ pub(crate) fn find(
     chunk: &Chunk,
     page_bytes: u64,
     fill_bytes: u64,
+    beside: Beside,
 ) -> Result<Seen, Interruption> {
-    let is_possible = bench.depth() > 1 && area.chunks(chunk) >= 8;
+    let is_possible = (bench.depth() > 1 || beside == Beside::Write) && area.chunks(chunk) >= 8;
     let Some(pages) = Rewritten::new(bench, area, chunk, page_bytes).filter(|_| is_possible) else {
         return Ok(Seen::Nothing);
     };
-    let mut trial = Trial { pages, late: 0 };
-    let found = trial.run(bench)?;
+    let mut trial = Trial { pages, beside, late: 0 };
+    let mut found = trial.run(bench)?;
+    if let Some(found) = &mut found
+        && found.dies.alternate_only()
+        && trial.places_follow_addresses(bench, found.dies)?
+    {
+        found.policy = Policy::Lba;
+    }
     let mut turned = 0;
-    if found.is_none_or(|(_, policy)| policy == Policy::WriteOrder) {
+    if found.is_none_or(|found| found.policy == Policy::WriteOrder) {
         let among = trial.written_pages();
         trial.pages.restore(bench, fill_bytes, among)?;
         // The area now begins at another place of the stripe.
@@ -96,7 +112,7 @@ pub(crate) fn find(
     }
     Ok(match found {
         // In the area, the first whole chunk is chunk 0.
-        Some((found, _)) => Seen::Dies(BusyDies { dies: found.dies.from(1 + turned as usize), ..found }),
+        Some(found) => Seen::Dies(BusyDies { dies: found.dies.from(1 + turned as usize), ..found }),
         None if trial.late > 0 => Seen::Unclear,
         None => Seen::Nothing,
     })
@@ -104,17 +120,9 @@ pub(crate) fn find(
 
 struct Trial<'a> {
     pages: Rewritten<'a>,
-    /// Reads that were late.
+    beside: Beside,
+    /// Samples that were late.
     late: usize,
-}
-
-/// When the read is submitted, and from when on it counts as late.
-struct Timing {
-    after: Duration,
-    alone_us: f64,
-    late_us: f64,
-    /// A read that takes longer waited for more than a program.
-    most_us: f64,
 }
 
 impl Trial<'_> {
@@ -123,13 +131,9 @@ impl Trial<'_> {
         self.pages.pages() / WRITTEN
     }
 
-    /// Returns the offset of the page that is written next, and counts it.
-    fn next_page(&mut self) -> u64 {
-        self.pages.next_page(self.written_pages())
-    }
-
-    fn run(&mut self, bench: &mut Bench<'_>) -> Result<Option<(BusyDies, Policy)>, Interruption> {
-        let Some(timing) = self.timing(bench)? else { return Ok(None) };
+    fn run(&mut self, bench: &mut Bench<'_>) -> Result<Option<BusyDies>, Interruption> {
+        let among = self.written_pages();
+        let Some(timing) = self.beside.timing(bench, &mut self.pages, among)? else { return Ok(None) };
         let most = SAMPLES_MAX.min(PER_CHUNK * self.pages.area.chunks(self.pages.chunk) as usize);
         let mut samples = Vec::new();
         let mut enough = FIRST_SAMPLES.min(most);
@@ -145,7 +149,8 @@ impl Trial<'_> {
                     .map(|(_, took_us)| took_us - timing.alone_us)
                     .collect();
                 let wait_us = waits.iter().sum::<f64>() / waits.len() as f64;
-                return Ok(Some((BusyDies { dies, wait_us, waited: waits.len() }, policy)));
+                let beside = self.beside;
+                return Ok(Some(BusyDies { dies, policy, beside, wait_us, waited: waits.len() }));
             }
             let is_hopeless = enough > FIRST_SAMPLES && self.late == 0;
             if enough == most || is_hopeless {
@@ -182,29 +187,22 @@ impl Trial<'_> {
         Ok(None)
     }
 
-    fn timing(&mut self, bench: &mut Bench<'_>) -> Result<Option<Timing>, Interruption> {
-        let sector = bench.sector_bytes();
-        let (mut writes, mut reads) = (Vec::new(), Vec::new());
-        for _ in 0..REFERENCE {
-            let at = self.next_page();
-            writes.push(bench.durable_write(at, self.pages.page_bytes)?.as_us_f64());
-            let other = self.random_chunk(bench);
-            let at = self.page_in(bench, other);
-            reads.push(bench.one(Access::read(at, sector))?.as_us_f64());
+    /// Returns whether two pages that are written at once take two programs where their addresses share a die. Where places
+    /// follow from the order of writes, all such pairs are neighbours.
+    fn places_follow_addresses(&mut self, bench: &mut Bench<'_>, dies: Dies) -> Result<bool, Interruption> {
+        let mut times = [const { Vec::new() }; 2];
+        for nth in 0..2 * TESTS {
+            let (next, shares) = (self.next_chunk(Policy::Lba), nth % 2 == 0);
+            let Some(other) = self.chunk_where(bench, |chunk| dies.shares(next, chunk) == shares) else {
+                return Ok(false);
+            };
+            let pair = [self.pages.next_page(self.written_pages()), self.pages.page_in(bench, other)];
+            self.pages.count(1);
+            let writes = pair.map(|at| Access::write(at, self.pages.page_bytes));
+            times[nth % 2].push(bench.write_to_flash(&writes)?.as_us_f64());
         }
-        let (write, read) = (pattern::point(&mut writes), pattern::point(&mut reads));
-        // A write takes a program where a read takes an array time.
-        let program_us = write.value - read.value;
-        // The longest that a read can take to reach its die is the time of a read.
-        let wait_us = LEFT * program_us - read.value;
-        let deviation_us = read.error * (REFERENCE as f64).sqrt();
-        let is_seen = wait_us > WAIT_MIN * program_us && wait_us > DEVIATIONS * deviation_us;
-        Ok(is_seen.then(|| Timing {
-            after: Duration::from_ns(((write.value - LEFT * program_us) * 1e3) as u64),
-            alone_us: read.value,
-            late_us: read.value + wait_us / 2.0,
-            most_us: read.value + WAIT_MAX * program_us,
-        }))
+        let [shared, apart] = times.map(|mut times| pattern::point(&mut times));
+        Ok(shared.value - apart.value > ERRORS * shared.error.hypot(apart.error))
     }
 
     /// Numbers of the chunks behind those that are written.
@@ -226,20 +224,13 @@ impl Trial<'_> {
     /// Returns the number of the chunk that is written next.
     fn next_chunk(&self, policy: Policy) -> usize {
         match policy {
-            Policy::Lba => self.pages.chunk_of(self.pages.written() % self.written_pages()),
+            Policy::Lba => self.pages.chunk_of(self.pages.next_in_turn(self.written_pages())),
             Policy::WriteOrder => self.pages.chunk_of(self.pages.turn()),
         }
     }
 
-    /// Returns the offset of a random page of a chunk.
-    fn page_in(&self, bench: &mut Bench<'_>, chunk: usize) -> u64 {
-        let pages = self.pages.chunk.size_bytes / self.pages.page_bytes;
-        self.pages.area.chunk_start(self.pages.chunk, chunk as u64 - 1)
-            + bench.random().below(pages) * self.pages.page_bytes
-    }
-
-    /// Writes the next page and reads a chunk. Returns whether the read was late, and its time in microseconds; `None` where
-    /// it waited for more than a program.
+    /// Writes the next page, and reads or writes a chunk beside it. Returns whether that was late, and its time in microseconds;
+    /// `None` where it waited for more than a program.
     fn sample(
         &mut self,
         bench: &mut Bench<'_>,
@@ -247,15 +238,15 @@ impl Trial<'_> {
         other: usize,
     ) -> Result<Option<(ChunkPair, f64)>, Interruption> {
         let (by_address, by_turn) = (self.next_chunk(Policy::Lba), self.next_chunk(Policy::WriteOrder));
-        let write = Access::write(self.next_page(), self.pages.page_bytes);
-        let read = Access::read(self.page_in(bench, other), bench.sector_bytes());
-        let took_us = bench.read_beside_write(write, timing.after, read)?.as_us_f64();
+        let next = self.pages.next_page(self.written_pages());
+        let beside = self.pages.page_in(bench, other);
+        let took_us = self.beside.measure(bench, &mut self.pages, timing, (next, beside))?;
         let sample = ChunkPair { by_address, by_turn, other, is_shared: took_us > timing.late_us };
         self.late += usize::from(sample.is_shared);
         Ok((took_us < timing.most_us).then_some((sample, took_us)))
     }
 
-    /// Returns whether reads of chunks are late that share the die of the next write, and not those of others.
+    /// Returns whether chunks are late that share the die of the next write, and not others.
     fn test(
         &mut self,
         bench: &mut Bench<'_>,

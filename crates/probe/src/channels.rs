@@ -15,6 +15,7 @@
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
+use crate::bus_time::BusTime;
 use crate::dies::Dies;
 use crate::error::Interruption;
 use crate::pattern::Point;
@@ -60,6 +61,7 @@ pub(crate) fn find(
     page: u64,
     repetitions: usize,
     dies: Option<Dies>,
+    bus: Option<BusTime>,
 ) -> Result<Option<Channels>, Interruption> {
     let chunks = area.chunks(chunk);
     if chunks < 8 || page <= bench.sector_bytes() || bench.depth() < 2 {
@@ -76,9 +78,8 @@ pub(crate) fn find(
         while pairs.len() < count {
             pairs.push(Pair::measure(bench, area, chunk, page, page)?);
         }
-        if let Some(found) =
-            costs.single_channel(&small, &pairs).or_else(|| costs.channels(&pairs, chunks as usize, dies))
-        {
+        let single = bus.and_then(|bus| costs.single_channel(bus, &small, &pairs));
+        if let Some(found) = single.or_else(|| costs.channels(&pairs, chunks as usize, dies)) {
             return Ok(Some(found));
         }
     }
@@ -88,12 +89,34 @@ pub(crate) fn find(
 /// Returns the channels that pairs wait for which share none of the `dies`.
 pub(crate) fn of_pairs(pairs: &[Pair], chunks: usize, dies: Dies) -> Option<Channels> {
     let kept: Vec<Pair> = pairs.iter().copied().filter(|pair| !dies.shares(pair.one, pair.other)).collect();
-    // A channel holds whole dies.
-    let is_possible = |run: usize, channels: usize| {
-        dies.count().is_multiple_of(channels) && dies.period().is_multiple_of(run * channels)
-    };
-    let fit = fit(&kept, chunks, &is_possible)?;
+    let fit = fit(&kept, chunks, &|run, channels| holds_whole_dies(dies, run, channels))?;
     Some(Channels { count: fit.channels, run: fit.run, step_us: fit.step_us, pairs: kept.len() })
+}
+
+fn holds_whole_dies(dies: Dies, run: usize, channels: usize) -> bool {
+    dies.count().is_multiple_of(channels) && dies.period().is_multiple_of(run * channels)
+}
+
+/// Returns whether pairs of different dies wait for no channel of several dies: by every possible order their mean wait is less
+/// than `most_us`, by this number of standard errors.
+pub(crate) fn none_of_pairs(pairs: &[Pair], chunks: usize, dies: Dies, most_us: f64, errors: f64) -> bool {
+    let all_pairs = PairSums::of(pairs);
+    let is_possible =
+        |run: usize, channels: usize| channels < dies.count() && holds_whole_dies(dies, run, channels);
+    for run in 1..=LONGEST_RUN.min(dies.period()) {
+        let all: Vec<usize> = (2..=CHANNELS_MAX).filter(|&channels| is_possible(run, channels)).collect();
+        for offset in 0..if all.is_empty() { 0 } else { run } {
+            let by_difference = by_difference(pairs, chunks, run, offset);
+            let is_refuted = |channels: &usize| {
+                let step = all_pairs.step(&by_difference, *channels);
+                step.is_some_and(|step| step.value + errors * step.error < most_us)
+            };
+            if !all.iter().all(is_refuted) {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// Two chunks and the time of reading a part of a page of each.
@@ -181,7 +204,7 @@ impl Costs {
     }
 
     /// Returns the only channel, where all of the pairs of sectors and of pages wait for its bus.
-    fn single_channel(&self, small: &[Pair], pairs: &[Pair]) -> Option<Channels> {
+    fn single_channel(&self, bus: BusTime, small: &[Pair], pairs: &[Pair]) -> Option<Channels> {
         let (small, large) = (Waits::of(small, self.one_small), Waits::of(pairs, self.one));
         let rest = 1.0 - self.small_share;
         let (bus_us, exceeds) = (rest * self.bus_us, rest * (self.bus_us - self.link_us));
@@ -192,7 +215,10 @@ impl Costs {
         // Pairs on a die wait longer still, so it is not the link that all of them wait for.
         let inside = self.inside.value - self.one.value - large.mean;
         let waits_for_die = inside > ERRORS * large.error.hypot(self.inside.error);
-        (is_seen && is_bus && waits_for_die).then_some(Channels {
+        // Nor is it by the time of a page on bus and link, as reads of trimmed space show it.
+        let exceeds_link = large.mean > f64::midpoint(bus.least_us, bus.link_us)
+            && bus.least_us > (1.0 + BUS_EXCEEDS) * bus.link_us;
+        (is_seen && is_bus && waits_for_die && exceeds_link).then_some(Channels {
             count: 1,
             run: 0,
             step_us: exceeds,
@@ -316,6 +342,22 @@ impl PairSums {
         }
     }
 
+    /// Returns how much longer pairs take whose runs differ by a multiple of `channels`; `None` where few do, or few do not.
+    fn step(&self, by_difference: &[(f64, f64)], channels: usize) -> Option<Point> {
+        let Self { count, sum, squares } = *self;
+        let (mut shared, mut sharing) = (0.0, 0.0);
+        for (pairs, time) in by_difference.iter().step_by(channels) {
+            shared += pairs;
+            sharing += time;
+        }
+        if shared < 8.0 || shared > count - 8.0 {
+            return None;
+        }
+        let value = sharing / shared - (sum - sharing) / (count - shared);
+        let variance = squares / count - (sum / count).powi(2);
+        Some(Point { value, error: (variance * (1.0 / shared + 1.0 / (count - shared))).sqrt() })
+    }
+
     /// Fits a pattern: pairs whose runs differ by a multiple of `channels` share one. Returns it with the squared errors that
     /// it leaves; `None` where few pairs share a channel, or few do not, or those that do are no slower.
     fn fit(&self, by_difference: &[(f64, f64)], run: usize, channels: usize) -> Option<(f64, Fit)> {
@@ -419,12 +461,14 @@ mod tests {
             pairs.into_iter().map(|pair| Pair { took_us: pair.took_us + wait, ..pair }).collect()
         };
         let alike = || pairs(1500, (600, 2, 4), [0.0, 0.0]);
-        let channels = |small: f64, large: Vec<Pair>| {
+        let channels = |small: f64, link_us: f64, large: Vec<Pair>| {
             let small = with(small - 12.0, alike());
-            costs(12.0, 40.0).single_channel(&small, &large).map(|found| found.count)
+            let bus = BusTime { least_us: 11.5, most_us: 12.5, link_us };
+            costs(12.0, 40.0).single_channel(bus, &small, &large).map(|found| found.count)
         };
-        assert_eq!(channels(1.2, with(10.0, alike())), Some(1));
-        assert_eq!(channels(10.0, with(10.0, alike())), None, "all wait for a command");
-        assert_eq!(channels(1.2, pairs(1500, (1, 2, 4), [10.0, 0.0])), None, "there are two channels");
+        assert_eq!(channels(1.2, 2.0, with(10.0, alike())), Some(1));
+        assert_eq!(channels(10.0, 2.0, with(10.0, alike())), None, "all wait for a command");
+        assert_eq!(channels(1.2, 11.0, with(10.0, alike())), None, "the link takes as long");
+        assert_eq!(channels(1.2, 2.0, pairs(1500, (1, 2, 4), [10.0, 0.0])), None, "there are two channels");
     }
 }

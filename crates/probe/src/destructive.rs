@@ -43,8 +43,12 @@ pub(crate) fn run_stages(session: &mut Session<'_, '_>, structure: &Structure) -
     let most = if session.settings().effort == Effort::Quick { 2048 } else { 32768 };
     let most = most.min((area.length_bytes / page_or_usual) as usize);
     session.in_time(&[Feature::WriteBuffer], |session| {
-        let (finding, figure) =
-            write_buffer::find(session.bench(), area, structure.page_bytes, page_or_usual, most)?;
+        let is_by_address =
+            session.finding(Feature::MappingPolicy).and_then(Finding::word) == Some(Policy::Lba.name());
+        let same_die = structure.chunk.as_ref().zip(structure.same_die_distance()).filter(|_| is_by_address);
+        let target = write_buffer::Target { area, page_bytes: page_or_usual, same_die };
+        let is_page_known = structure.page_bytes.is_some();
+        let (finding, figure) = write_buffer::find(session.bench(), target, is_page_known, most)?;
         session.note(Feature::WriteBuffer, finding);
         figure.into_iter().for_each(|figure| session.draw(figure));
         Ok(())

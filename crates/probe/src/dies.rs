@@ -67,6 +67,12 @@ impl Dies {
         self.inner * self.planes * self.outer
     }
 
+    /// Returns whether no planes come between the dies, so that they look alike from each place of the stripe: whether by
+    /// address or by turn is not seen.
+    pub(crate) fn alternate_only(self) -> bool {
+        self.planes == 1 && self.outer == 1
+    }
+
     /// Returns the same dies where chunks are counted from the `first`.
     pub(crate) fn from(self, first: usize) -> Self {
         Self { offset: (self.offset + first) % (self.inner * self.planes), ..self }

@@ -5,10 +5,14 @@
 //! show the channels only.
 
 use crate::area::{Area, Chunk};
+use crate::beside::Beside;
+use crate::bus_time::BusTime;
+use crate::busy_buses::{self, Buses};
 use crate::busy_dies::{self, BusyDies, Seen};
 use crate::channels::{self, Channels};
 use crate::dies::{Dies, PLANES_MAX};
 use crate::error::Interruption;
+use crate::mapping::Policy;
 use crate::pattern::confidence;
 use crate::residues::{self, Residues};
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
@@ -42,21 +46,28 @@ pub(crate) fn fill_larger_area(
     Ok(Some(Area { length_bytes, ..area }))
 }
 
-/// Findings on the interleaving degree and the sub-domains of a drive that takes one request at a time.
+/// Findings on the interleaving degree and the sub-domains of a drive that takes one request at a time, and the dies where
+/// places follow from addresses.
 pub(crate) fn one_at_a_time(
     session: &mut Session<'_, '_>,
     chunk: &Chunk,
     page: Option<u64>,
-) -> Result<(Finding, Finding), Interruption> {
+) -> Result<(Finding, Finding, Option<Dies>), Interruption> {
     let area = session.area();
     let found = match page.filter(|_| session.settings().may_write) {
         Some(page) => written_pairs::find(session.bench(), area, chunk, page, FILL_BYTES)?,
         None => None,
     };
     let Some(WrittenPairs { dies, step_us, channels }) = found else {
+        if let Some(page) = page.filter(|_| session.settings().may_write)
+            && let Some(found) = one_at_a_time_by_writes(session, area, chunk, page)?
+        {
+            let (degree, sub_domains, dies) = found;
+            return Ok((degree, sub_domains, Some(dies)));
+        }
         let why = "two reads at once show it, and the drive takes one request at a time; reads of two pages show it where \
                    these can be written to any two chunks";
-        return Ok((Finding::not_determined(why), Finding::not_determined(why)));
+        return Ok((Finding::not_determined(why), Finding::not_determined(why), None));
     };
     let seen = format!(
         "one read of two pages that were written to different chunks takes {step_us:.1} µs longer on one of {} dies",
@@ -64,14 +75,76 @@ pub(crate) fn one_at_a_time(
     );
     let Some(channels) = channels else {
         let why = format!("{seen}; but a shared channel could not be told");
-        return Ok((Finding::not_determined(why.clone()), Finding::not_determined(why)));
+        return Ok((Finding::not_determined(why.clone()), Finding::not_determined(why), None));
     };
     let degree = format!(
         "{seen}, and {:.1} µs on runs of {} chunks on every {}th channel",
         channels.step_us, channels.run, channels.count
     );
     let sub_domains = dies.count() / channels.count;
-    Ok((Finding::found(channels.count as u64, 0.93, degree), Finding::found(sub_domains as u64, 0.93, seen)))
+    let degree = Finding::found(channels.count as u64, 0.93, degree);
+    Ok((degree, Finding::found(sub_domains as u64, 0.93, seen), None))
+}
+
+/// Findings from writes to a buffer, where places follow from addresses.
+fn one_at_a_time_by_writes(
+    session: &mut Session<'_, '_>,
+    area: Area,
+    chunk: &Chunk,
+    page: u64,
+) -> Result<Option<(Finding, Finding, Dies)>, Interruption> {
+    let mut areas = vec![area];
+    while let Some(area) = areas.pop() {
+        match busy_dies::find(session.bench(), area, chunk, page, FILL_BYTES, Beside::Write)? {
+            Seen::Dies(busy) if busy.policy == Policy::Lba => {
+                let buses = busy_buses::find(session.bench(), area, chunk, page, &busy)?;
+                let (degree, sub_domains) = bus_findings(busy, buses);
+                return Ok(Some((degree, sub_domains, busy.dies)));
+            }
+            Seen::Unclear => areas.extend(fill_larger_area(session, chunk)?.filter(|larger| *larger != area)),
+            Seen::Dies(_) | Seen::Nothing => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Looks for dies by writes beside programs, on a drive whose places follow from addresses.
+fn beside_writes(
+    session: &mut Session<'_, '_>,
+    area: Area,
+    chunk: &Chunk,
+    page: u64,
+) -> Result<Option<BusyDies>, Interruption> {
+    let seen = busy_dies::find(session.bench(), area, chunk, page, FILL_BYTES, Beside::Write)?;
+    Ok(seen.dies().filter(|busy| busy.policy == Policy::Lba))
+}
+
+/// Findings on the interleaving degree and the sub-domains from dies that writes showed, and the buses between them.
+fn bus_findings(busy: BusyDies, buses: Buses) -> (Finding, Finding) {
+    let (count, seen) = (busy.dies.count(), busy.evidence());
+    match buses {
+        Buses::Channels(channels) => {
+            let (degree, sub_domains) = (channels.count as u64, (count / channels.count) as u64);
+            let evidence = format!(
+                "writes of parts of pages wait for each other, by {:.1} µs, on runs of {} chunks on every {} channel; {seen}",
+                channels.step_us,
+                channels.run,
+                ordinal(channels.count)
+            );
+            (Finding::found(degree, 0.93, evidence.clone()), Finding::found(sub_domains, 0.93, evidence))
+        }
+        Buses::OneDieEach { bus_us } => {
+            let evidence = format!(
+                "no two of {count} dies wait for each other's transfers more than others, of {bus_us:.1} µs a page: each has a \
+                 channel, or all share one; {seen}"
+            );
+            (Finding::found(count as u64, 0.9, evidence.clone()), Finding::found(1_u64, 0.9, evidence))
+        }
+        Buses::Unclear => {
+            let why = format!("{seen}; but a shared channel could not be told");
+            (Finding::not_determined(why.clone()), Finding::not_determined(why))
+        }
+    }
 }
 
 /// What experiments show of domains and sub-domains.
@@ -185,7 +258,12 @@ impl ChunkLayout {
     ) -> Result<(), Interruption> {
         let written_page = page.filter(|_| session.settings().may_write && self.busy != Seen::Nothing);
         if let Some(page) = written_page {
-            self.busy = busy_dies::find(session.bench(), area, chunk, page, FILL_BYTES)?;
+            self.busy = busy_dies::find(session.bench(), area, chunk, page, FILL_BYTES, Beside::Read)?;
+            if self.busy.dies().is_none()
+                && let Some(busy) = beside_writes(session, area, chunk, page)?
+            {
+                self.busy = Seen::Dies(busy);
+            }
         }
         let dies = self.busy.dies().map(|busy| busy.dies);
         let page = page.unwrap_or(session.bench().sector_bytes());
@@ -198,14 +276,53 @@ impl ChunkLayout {
             (self.degree, self.sub_domains) =
                 residue_findings(&found, self.degree.clone(), self.sub_domains.clone());
         }
-        if self.degree.status == Status::NotDetermined
-            && let Some(channels) = channels::find(session.bench(), area, chunk, page, repetitions, dies)?
-        {
-            (self.degree, self.sub_domains) =
-                channel_findings(channels, dies, self.die_period(), self.sub_domains.clone());
+        if self.degree.status == Status::NotDetermined {
+            self.add_channels(session, area, chunk, page, dies)?;
         }
         if let Some(busy) = self.busy.dies() {
             self.add_dies(busy);
+            if let Some(page) = written_page
+                && self.is_open()
+            {
+                self.add_buses(session, area, chunk, page, busy)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the findings by pairs of random chunks.
+    fn add_channels(
+        &mut self,
+        session: &mut Session<'_, '_>,
+        area: Area,
+        chunk: &Chunk,
+        page: u64,
+        dies: Option<Dies>,
+    ) -> Result<(), Interruption> {
+        let repetitions = session.repetitions().of(12);
+        let bus = match session.settings().may_write {
+            true => BusTime::measure(session.bench(), area, page)?,
+            false => None,
+        };
+        if let Some(channels) = channels::find(session.bench(), area, chunk, page, repetitions, dies, bus)? {
+            (self.degree, self.sub_domains) =
+                channel_findings(channels, dies, self.die_period(), self.sub_domains.clone());
+        }
+        Ok(())
+    }
+
+    /// Completes the findings by the buses between known dies, unless these are in doubt.
+    fn add_buses(
+        &mut self,
+        session: &mut Session<'_, '_>,
+        area: Area,
+        chunk: &Chunk,
+        page: u64,
+        busy: BusyDies,
+    ) -> Result<(), Interruption> {
+        let buses = busy_buses::find(session.bench(), area, chunk, page, &busy)?;
+        if buses != Buses::Unclear || self.degree.status == Status::NotDetermined {
+            (self.degree, self.sub_domains) = bus_findings(busy, buses);
         }
         Ok(())
     }
@@ -218,10 +335,7 @@ impl ChunkLayout {
     /// Completes the findings by the dies that programs showed, or takes them back where they disagree.
     fn add_dies(&mut self, busy: BusyDies) {
         let count = busy.dies.count();
-        let seen = format!(
-            "of reads beside a program {} waited for it, by {:.1} µs: those on one of {count} dies",
-            busy.waited, busy.wait_us
-        );
+        let seen = busy.evidence();
         // Pairs of reads that collide on different dies share a channel.
         if let (Status::NotDetermined, Some(level)) = (self.degree.status, self.stripe.first_level)
             && busy.dies.is_coarser(level.period)

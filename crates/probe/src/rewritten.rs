@@ -11,6 +11,8 @@ pub(crate) struct Rewritten<'a> {
     pub(crate) page_bytes: u64,
     /// Pages written since the area was filled.
     written: u64,
+    /// Of these, pages written in turn.
+    in_turn: u64,
 }
 
 impl<'a> Rewritten<'a> {
@@ -19,7 +21,7 @@ impl<'a> Rewritten<'a> {
         let is_possible = chunk.size_bytes.is_multiple_of(page_bytes)
             && chunk.phase_bytes.is_multiple_of(page_bytes)
             && page_bytes.is_multiple_of(bench.unit_bytes(true));
-        is_possible.then_some(Self { area, chunk, page_bytes, written: 0 })
+        is_possible.then_some(Self { area, chunk, page_bytes, written: 0, in_turn: 0 })
     }
 
     /// Pages of the area.
@@ -27,9 +29,9 @@ impl<'a> Rewritten<'a> {
         self.area.length_bytes / self.page_bytes
     }
 
-    /// Pages written since the area was filled.
-    pub(crate) fn written(&self) -> u64 {
-        self.written
+    /// Returns the page that is written next if the first `among` pages take turns.
+    pub(crate) fn next_in_turn(&self, among: u64) -> u64 {
+        self.in_turn % among
     }
 
     /// Turn of the page that is written next, where filling the area wrote the first ones.
@@ -37,7 +39,7 @@ impl<'a> Rewritten<'a> {
         self.pages() + self.written
     }
 
-    /// Counts pages that are written.
+    /// Counts pages that are written out of turn.
     pub(crate) fn count(&mut self, pages: u64) {
         self.written += pages;
     }
@@ -49,9 +51,22 @@ impl<'a> Rewritten<'a> {
         (bytes / self.chunk.size_bytes) as usize
     }
 
+    /// Returns the offset of a random page of a chunk, given by its number.
+    pub(crate) fn page_in(&self, bench: &mut Bench<'_>, chunk: usize) -> u64 {
+        let pages = self.chunk.size_bytes / self.page_bytes;
+        self.area.chunk_start(self.chunk, chunk as u64 - 1) + bench.random().below(pages) * self.page_bytes
+    }
+
+    /// Returns the offset of a random page behind the first `among`.
+    pub(crate) fn random_page_behind(&self, bench: &mut Bench<'_>, among: u64) -> u64 {
+        let page = among + bench.random().below(self.pages() - among);
+        self.area.offset_bytes + page * self.page_bytes
+    }
+
     /// Returns the offset of the page that is written next if the first `among` pages take turns, and counts it.
     pub(crate) fn next_page(&mut self, among: u64) -> u64 {
-        let page = self.written % among;
+        let page = self.next_in_turn(among);
+        self.in_turn += 1;
         self.written += 1;
         self.area.offset_bytes + page * self.page_bytes
     }

@@ -3,6 +3,7 @@
 use crate::area::Chunk;
 use crate::array_time::{SMALL_PAGE_BYTES, saves_array_time};
 use crate::chunk;
+use crate::dies::Dies;
 use crate::error::Interruption;
 use crate::layout::{ChunkLayout, fill_larger_area, one_at_a_time};
 use crate::mapping::Policy;
@@ -33,6 +34,8 @@ pub(crate) struct Structure {
     pub(crate) mapping: Option<Policy>,
     stripe: Option<Stripe>,
     residues: Option<Residues>,
+    /// The dies that writes showed, one request at a time.
+    dies: Option<Dies>,
 }
 
 impl Structure {
@@ -53,10 +56,9 @@ impl Structure {
         };
         session.begin_stage(Stage::Interleaving);
         let features = [Feature::InterleavingDegree, Feature::SubDomains];
-        let found =
-            session.in_time(&features, |session| find_stripe(session, chunk.as_ref(), page_bytes))?.flatten();
-        let (stripe, residues) = found.map_or((None, None), |(stripe, residues)| (Some(stripe), residues));
-        Ok(Self { chunk, page_bytes, mapping, stripe, residues })
+        let found = session.in_time(&features, |session| find_stripe(session, chunk.as_ref(), page_bytes))?;
+        let FoundStripe { stripe, residues, dies } = found.unwrap_or_default();
+        Ok(Self { chunk, page_bytes, mapping, stripe, residues, dies })
     }
 
     /// Returns the page size, or a usual one where it was not found.
@@ -64,7 +66,12 @@ impl Structure {
         page_or_usual(self.page_bytes, sector_bytes)
     }
 
-    /// Returns the shortest distance, in chunks, at which pairs certainly share a die.
+    /// Returns the shortest distance, in chunks, at which all chunks share a die, seen by any means.
+    pub(crate) fn same_die_distance(&self) -> Option<usize> {
+        self.die_period().or(self.dies.map(Dies::period))
+    }
+
+    /// Returns the shortest distance, in chunks, at which pairs of reads certainly share a die.
     pub(crate) fn die_period(&self) -> Option<usize> {
         let of_residues = self.residues.map(|residues| residues.period);
         of_residues.or_else(|| self.stripe.as_ref().and_then(Stripe::die_period))
@@ -267,21 +274,29 @@ fn note_written_page(session: &mut Session<'_, '_>, page_bytes: Option<u64>) {
     }
 }
 
+/// What shows which chunks share a die.
+#[derive(Default)]
+struct FoundStripe {
+    stripe: Option<Stripe>,
+    residues: Option<Residues>,
+    dies: Option<Dies>,
+}
+
 fn find_stripe(
     session: &mut Session<'_, '_>,
     chunk: Option<&Chunk>,
     page: Option<u64>,
-) -> Result<Option<(Stripe, Option<Residues>)>, Interruption> {
+) -> Result<FoundStripe, Interruption> {
     let Some(chunk) = chunk else {
         let features = [Feature::InterleavingDegree, Feature::SubDomains];
         session.note_not_determined(&features, "it is counted in chunks, and none was found");
-        return Ok(None);
+        return Ok(FoundStripe::default());
     };
     if session.bench().depth() < 2 {
-        let (degree, sub_domains) = one_at_a_time(session, chunk, page)?;
+        let (degree, sub_domains, dies) = one_at_a_time(session, chunk, page)?;
         session.note(Feature::InterleavingDegree, degree);
         session.note(Feature::SubDomains, sub_domains);
-        return Ok(None);
+        return Ok(FoundStripe { dies, ..FoundStripe::default() });
     }
     let area = session.area();
     let mut layout = ChunkLayout::measure(session, area, chunk, page)?;
@@ -305,5 +320,5 @@ fn find_stripe(
         }
         session.draw(figures::stride(curves, strides, first.period));
     }
-    Ok(Some((stripe, residues)))
+    Ok(FoundStripe { stripe: Some(stripe), residues, dies: None })
 }

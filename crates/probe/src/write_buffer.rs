@@ -1,11 +1,20 @@
 //! The write buffer: whether writes complete before they are on flash, and the size of the buffer.
 //!
-//! Presence: a durable write takes longer than another. Size: many small writes to distinct pages arrive faster than
-//! flash can program them; they complete at the rate of the link while the buffer fills, then at the rate of flash. The
-//! buffer is full at the bend; the pages that flash had taken by then are subtracted.
+//! Presence: a durable write takes longer than another. Size: writes to distinct pages complete at the rate of the link while
+//! the buffer fills, then at the rate of flash; the bend (`bend`) shows when the buffer is full.
+//!
+//! *Filling fast.* Where flash takes pages as fast as they arrive, the buffer never fills. So whole pages are written, many per
+//! request, which cross the link without a command each; and where places follow from addresses, to as few dies as have
+//! room for them, so that flash takes few meanwhile. Where requests of whole pages bypass the buffer, or show no bend, writes
+//! of single sectors are tried.
+//!
+//! *Pages that flash took.* A die takes a page when its program ends. So up to the bend the dies took a page per `after_us`, but
+//! for the first program and the last: between the two bounds lie as many pages as there are dies at work. Where these bounds
+//! leave the size open, a flush of the full buffer has to agree: it lasts as long as flash takes for the whole content.
 
-use crate::area::Area;
+use crate::area::{Area, Chunk};
 use crate::bench::Bench;
+use crate::bend::{Bend, bend};
 use crate::error::Interruption;
 use crate::pattern::point;
 use flashlane_base::Duration;
@@ -15,30 +24,34 @@ use flashlane_workload::Access;
 
 /// Least ratio of the latencies of durable and plain writes that shows a buffer.
 const LATER: f64 = 1.25;
-/// Least ratio of the slopes after and before the bend.
-const STEEPER: f64 = 1.5;
-/// Largest share of the writes before the bend that may have left the buffer: their number is a rough estimate, which may
-/// be wrong by as much as it is.
-const LEFT: f64 = 0.1;
 /// Two measurements must agree within this share.
 const AGREE: f64 = 0.1;
+/// Largest error of the size, as a share, and that of the number of pages that flash took, beside its bounds.
+const ERROR_MAX: f64 = 0.06;
+const TAKEN_ERROR: f64 = 0.4;
+/// Requests of a curve: the bend lies between a half and four fifths of them, or among the first.
+const REQUESTS: usize = 128;
+/// Most pages that flash took, as a share of those written, for a flush to tell the rest.
+const TAKEN_MAX: f64 = 0.7;
 
-/// The bend of a curve of completions.
-struct Bend {
-    pages: f64,
-    at: usize,
-    steeper: f64,
+/// The pages to write.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'a> {
+    pub(crate) area: Area,
+    pub(crate) page_bytes: u64,
+    /// Chunks, and the distance of those that share a die, where places follow from addresses.
+    pub(crate) same_die: Option<(&'a Chunk, usize)>,
 }
 
 /// Finds the buffer and its size, and draws pages against time.
 pub(crate) fn find(
     bench: &mut Bench<'_>,
-    area: Area,
-    page: Option<u64>,
-    page_or_usual: u64,
+    target: Target<'_>,
+    is_page_known: bool,
     most_pages: usize,
 ) -> Result<(Finding, Option<Figure>), Interruption> {
-    let (plain, durable) = latencies(bench, area)?;
+    let write_times = WriteTimes::measure(bench, target.area)?;
+    let WriteTimes { plain_us: plain, durable_us: durable } = write_times;
     if durable < LATER * plain {
         let evidence = format!(
             "a write takes {plain:.1} µs, and {durable:.1} µs where it must be on flash: no sooner without"
@@ -47,178 +60,223 @@ pub(crate) fn find(
     }
     let present =
         format!("a write is done in {plain:.1} µs, but in {durable:.1} µs where it must be on flash");
-    let Some(page) = page else {
-        let curve = completions(bench, area, page_or_usual, 2048.min(most_pages))?;
+    if !is_page_known {
+        let curve = Fill::of_sectors(bench, target, 2048.min(most_pages)).run(bench)?;
         let evidence = format!(
             "{present}: there is a buffer, but its size is counted in pages, and how large one is was not found"
         );
-        return Ok((Finding::not_determined(evidence), Some(figure(&curve, 0))));
+        return Ok((Finding::not_determined(evidence), Some(figure(&curve.times, 0))));
+    }
+    let found = match find_by_pages(bench, target, most_pages, write_times)? {
+        Some(found) => Some(found),
+        None => find_by_sectors(bench, target, most_pages, write_times)?,
     };
-    let (finding, figure) = find_size(bench, area, page, most_pages, durable, &present)?;
-    Ok((finding, Some(figure)))
+    let Some(Size { pages, bend, curve, kind }) = found else {
+        let evidence = format!(
+            "{present}: there is a buffer, but {most_pages} writes to distinct pages showed no clear bend from which to tell its size"
+        );
+        return Ok((Finding::not_determined(evidence), None));
+    };
+    let evidence = match bend.steeper.is_finite() {
+        true => format!("{present}; after {} {kind} each takes {:.1} times as long", bend.at, bend.steeper),
+        false => {
+            format!("{present}; {} {kind} are done faster than can be timed, and later ones are not", bend.at)
+        }
+    };
+    let bytes = pages.round() as u64 * target.page_bytes;
+    Ok((Finding::found(bytes, 0.8, evidence), Some(figure(&curve, bend.at))))
 }
 
-/// Finds the size of a buffer by the bend in the times of writes of single pages, of up to `most_pages`.
-fn find_size(
+/// The size of a buffer, and how it was seen.
+struct Size {
+    pages: f64,
+    bend: Bend,
+    curve: Vec<f64>,
+    /// The writes, in words.
+    kind: String,
+}
+
+/// Finds the size by writes of whole pages: of one per request at first, then of twice as many, until the buffer fills.
+fn find_by_pages(
     bench: &mut Bench<'_>,
-    area: Area,
-    page: u64,
+    target: Target<'_>,
     most_pages: usize,
-    durable: f64,
-    present: &str,
-) -> Result<(Finding, Figure), Interruption> {
-    let mut pages = 2048.min(most_pages);
-    loop {
-        let curve = completions(bench, area, page, pages)?;
-        let first = bend(&curve, durable);
-        let again = completions(bench, area, page, pages)?;
-        let agreed =
-            first.zip(bend(&again, durable)).filter(|(a, b)| (a.pages / b.pages - 1.0).abs() < AGREE);
-        if let Some((a, b)) = agreed {
-            let bytes = ((a.pages + b.pages) / 2.0).round() as u64 * page;
-            let evidence = match a.steeper.is_finite() {
-                true => format!(
-                    "{present}; after {} small writes to distinct pages each takes {:.1} times as long",
-                    a.at, a.steeper
-                ),
-                false => format!(
-                    "{present}; {} small writes to distinct pages are done faster than can be timed, and later ones are not",
-                    a.at
-                ),
+    write_times: WriteTimes,
+) -> Result<Option<Size>, Interruption> {
+    let mut request_pages = 1;
+    while request_pages * REQUESTS < 2 * most_pages {
+        if let Some((pages, bend, curve)) =
+            agreed(bench, &Fill::of_pages(target, request_pages as u64), write_times)?
+        {
+            let kind = match request_pages {
+                1 => "writes of a page".into(),
+                pages => format!("writes of {pages} pages"),
             };
-            return Ok((Finding::found(bytes, 0.8, evidence), figure(&curve, a.at)));
+            return Ok(Some(Size { pages, bend, curve, kind }));
         }
-        if pages == most_pages {
-            let evidence = format!(
-                "{present}: there is a buffer, but {pages} writes to distinct pages showed no clear bend from which to tell its size"
-            );
-            return Ok((Finding::not_determined(evidence), figure(&curve, 0)));
+        request_pages *= 2;
+    }
+    Ok(None)
+}
+
+/// Finds the size by writes of single sectors to distinct pages.
+fn find_by_sectors(
+    bench: &mut Bench<'_>,
+    target: Target<'_>,
+    most_pages: usize,
+    write_times: WriteTimes,
+) -> Result<Option<Size>, Interruption> {
+    let mut count = 2048.min(most_pages);
+    loop {
+        let fill = Fill::of_sectors(bench, target, count);
+        if let Some((pages, bend, curve)) = agreed(bench, &fill, write_times)? {
+            return Ok(Some(Size { pages, bend, curve, kind: "small writes to distinct pages".into() }));
         }
-        pages = (pages * 4).min(most_pages);
-    }
-}
-
-/// Measures the latencies of plain and of durable writes on an idle drive.
-fn latencies(bench: &mut Bench<'_>, area: Area) -> Result<(f64, f64), Interruption> {
-    let sector = bench.sector_bytes();
-    let idle = Duration::from_ms(2);
-    let (mut plain, mut durable) = (Vec::new(), Vec::new());
-    for _ in 0..24 {
-        let mut place = || area.offset_bytes + bench.random().below(area.length_bytes / sector) * sector;
-        let (a, b) = (place(), place());
-        plain.push(bench.one(Access::write(a, sector))?.as_us_f64());
-        bench.pause(idle);
-        durable.push(bench.durable_write(b, sector)?.as_us_f64());
-        bench.pause(idle);
-    }
-    Ok((point(&mut plain).value, point(&mut durable).value))
-}
-
-/// Returns the completion times of many writes to distinct pages, in microseconds.
-fn completions(bench: &mut Bench<'_>, area: Area, page: u64, pages: usize) -> Result<Vec<f64>, Interruption> {
-    bench.flush_and_pause()?;
-    let sector = bench.sector_bytes();
-    let mut places: Vec<u64> = (0..area.length_bytes / page).map(|i| area.offset_bytes + i * page).collect();
-    bench.random().shuffle(&mut places);
-    places.truncate(pages);
-    let depth = bench.depth();
-    let mut times = Vec::with_capacity(pages);
-    let start = bench.device().now();
-    bench.stream_each(places.into_iter().map(|at| Access::write(at, sector)), depth, |_, completion| {
-        times.push(completion.completed.since(start).as_us_f64());
-    })?;
-    bench.flush_and_pause()?;
-    Ok(times)
-}
-
-/// Finds the bend of the shortest prefix of the curve that has one: on a long straight curve a small buffer's bend
-/// would have little weight.
-fn bend(times: &[f64], durable_us: f64) -> Option<Bend> {
-    if let Some(stall) = stall(times, durable_us) {
-        return Some(stall);
-    }
-    let mut lengths: Vec<usize> =
-        (8..).map(|power| 1 << power).take_while(|length| *length < times.len()).collect();
-    lengths.push(times.len());
-    lengths.into_iter().find_map(|length| bend_of(&times[..length], durable_us))
-}
-
-/// Finds the first long gap before flash can have programmed a page. Such a buffer is smaller than one parallel program
-/// of all dies, and the curve is a staircase rather than a bend: the writes before the gap fit.
-fn stall(times: &[f64], durable_us: f64) -> Option<Bend> {
-    let long = 0.25 * durable_us;
-    let at = times.windows(2).position(|pair| pair[1] - pair[0] > long)? + 1;
-    let mut earlier: Vec<f64> = times[..at].windows(2).map(|pair| pair[1] - pair[0]).collect();
-    earlier.sort_unstable_by(f64::total_cmp);
-    let usual = earlier.get(earlier.len() / 2)?;
-    let gap = times[at] - times[at - 1];
-    (times[at - 1] < durable_us && gap > 8.0 * usual).then_some(Bend {
-        pages: at as f64,
-        at,
-        // Without a time between writes, later ones are slower by no factor.
-        steeper: if *usual >= 1e-3 { gap / usual } else { f64::INFINITY },
-    })
-}
-
-/// Fits two straight lines, and computes the content of the buffer where they meet.
-fn bend_of(times: &[f64], durable_us: f64) -> Option<Bend> {
-    let n = times.len();
-    let lines = Lines::new(times);
-    let margin = (n / 32).max(16);
-    if n < 4 * margin {
-        return None;
-    }
-    let at = (margin..n - margin).min_by(|&a, &b| {
-        (lines.residual(0, a) + lines.residual(a, n))
-            .total_cmp(&(lines.residual(0, b) + lines.residual(b, n)))
-    })?;
-    let (before, after) = (lines.slope(0, at), lines.slope(at, n));
-    let steeper = after / before;
-    // The bend must explain the curve: a single line must fit much worse.
-    let better = lines.residual(0, n) / (lines.residual(0, at) + lines.residual(at, n)).max(1e-9);
-    if !(before > 0.0 && steeper > STEEPER && better > 10.0 && at < n * 4 / 5) {
-        return None;
-    }
-    // Flash takes its first page when a first program ends; the last write that fitted is the one before the bend.
-    let taken = (times[at - 1] - durable_us).max(0.0) / after;
-    let pages = at as f64 - taken;
-    (pages >= 1.0 && taken <= LEFT * at as f64).then_some(Bend { pages, at, steeper })
-}
-
-/// Least squares over any range of a curve in constant time.
-struct Lines {
-    /// Sums of y, x*y and y*y up to each index; those of x and x*x follow from the index.
-    sums: Vec<(f64, f64, f64)>,
-}
-
-impl Lines {
-    fn new(times: &[f64]) -> Self {
-        let mut sums = vec![(0.0, 0.0, 0.0)];
-        for (i, &y) in times.iter().enumerate() {
-            let (a, b, c) = sums[i];
-            sums.push((a + y, b + i as f64 * y, c + y * y));
+        if count == most_pages {
+            return Ok(None);
         }
-        Self { sums }
+        count = (4 * count).min(most_pages);
+    }
+}
+
+/// Returns the pages in the buffer where two measurements agree, with the bend and the curve of the first.
+fn agreed(
+    bench: &mut Bench<'_>,
+    fill: &Fill,
+    write_times: WriteTimes,
+) -> Result<Option<(f64, Bend, Vec<f64>)>, Interruption> {
+    let first = fill.run(bench)?;
+    let Some((pages, bend)) = first.size(write_times) else { return Ok(None) };
+    let again = fill.run(bench)?.size(write_times);
+    let agreed = again.filter(|(again, _)| (pages / again - 1.0).abs() < AGREE);
+    Ok(agreed.map(|(again, _)| (f64::midpoint(pages, again), bend, first.times)))
+}
+
+/// Writes that fill the buffer, of so many pages each.
+struct Fill {
+    writes: Vec<Access>,
+    request_pages: u64,
+}
+
+impl Fill {
+    /// Writes of whole pages. Where it is known which chunks share a die, those of one die come first, in requests of at most a
+    /// chunk.
+    fn of_pages(target: Target<'_>, request_pages: u64) -> Self {
+        let Target { area, page_bytes, same_die } = target;
+        let (chunk_bytes, phase_bytes, period) = match same_die {
+            Some((chunk, period)) if chunk.size_bytes.is_multiple_of(page_bytes) => {
+                (chunk.size_bytes, chunk.phase_bytes, period as u64)
+            }
+            _ => (area.length_bytes, 0, 1),
+        };
+        // The largest part of a chunk that divides it.
+        let chunk_pages = chunk_bytes / page_bytes;
+        let whole =
+            (1..=request_pages.min(chunk_pages)).rev().find(|pages| chunk_pages.is_multiple_of(*pages));
+        let count = REQUESTS * request_pages as usize;
+        let request_pages = if period == 1 { request_pages } else { whole.unwrap_or(1) };
+        let bytes = request_pages * page_bytes;
+        let chunks = (area.length_bytes - phase_bytes) / chunk_bytes;
+        let writes = (0..period.min(chunks))
+            .flat_map(|residue| (residue..chunks).step_by(period as usize))
+            .flat_map(|chunk| {
+                let start = area.offset_bytes + phase_bytes + chunk * chunk_bytes;
+                (0..chunk_bytes / bytes).map(move |part| Access::write(start + part * bytes, bytes))
+            })
+            .take(count / request_pages as usize)
+            .collect();
+        Self { writes, request_pages }
     }
 
-    /// Means and centred moments of `from..to`: (xx, xy, yy).
-    fn moments(&self, from: usize, to: usize) -> (f64, f64, f64) {
-        let n = (to - from) as f64;
-        let mean_x = (from + to - 1) as f64 / 2.0;
-        let y = self.sums[to].0 - self.sums[from].0;
-        let xy = self.sums[to].1 - self.sums[from].1;
-        let yy = self.sums[to].2 - self.sums[from].2;
-        (n * (n * n - 1.0) / 12.0, xy - mean_x * y, yy - y * y / n)
+    /// Writes of a sector to this number of random pages.
+    fn of_sectors(bench: &mut Bench<'_>, target: Target<'_>, count: usize) -> Self {
+        let Target { area, page_bytes, .. } = target;
+        let sector = bench.sector_bytes();
+        let mut places: Vec<u64> =
+            (0..area.length_bytes / page_bytes).map(|page| area.offset_bytes + page * page_bytes).collect();
+        bench.random().shuffle(&mut places);
+        let writes = places.into_iter().take(count).map(|at| Access::write(at, sector)).collect();
+        Self { writes, request_pages: 1 }
     }
 
-    fn slope(&self, from: usize, to: usize) -> f64 {
-        let (xx, xy, _) = self.moments(from, to);
-        xy / xx
+    /// Writes to an empty buffer, and empties it.
+    fn run(&self, bench: &mut Bench<'_>) -> Result<Filled, Interruption> {
+        bench.flush_and_pause()?;
+        let depth = bench.depth();
+        let mut times = Vec::with_capacity(self.writes.len());
+        let start = bench.device().now();
+        bench.stream_each(self.writes.iter().copied(), depth, |_, completion| {
+            times.push(completion.completed.since(start).as_us_f64());
+        })?;
+        let full = bench.device().now();
+        bench.flush()?;
+        let flush_us = bench.device().now().since(full).as_us_f64();
+        bench.flush_and_pause()?;
+        Ok(Filled { times, request_pages: self.request_pages as f64, flush_us })
     }
+}
 
-    fn residual(&self, from: usize, to: usize) -> f64 {
-        let (xx, xy, yy) = self.moments(from, to);
-        (yy - xy * xy / xx).max(0.0)
+/// Times at which writes completed, in microseconds, and that of a flush after them.
+struct Filled {
+    times: Vec<f64>,
+    request_pages: f64,
+    flush_us: f64,
+}
+
+impl Filled {
+    /// Returns the pages in a full buffer, and the bend that shows it, where the error is small.
+    fn size(&self, WriteTimes { plain_us, durable_us }: WriteTimes) -> Option<(f64, Bend)> {
+        let program_us = durable_us - plain_us;
+        let bend = bend(&self.times, durable_us)?;
+        // The request after the bend fits in part.
+        let in_part = (self.request_pages - 1.0) / 2.0;
+        let written = bend.at as f64 * self.request_pages + in_part;
+        let Some(after_us) = bend.after_us.map(|after_us| after_us / self.request_pages) else {
+            return (in_part <= ERROR_MAX * written).then_some((written, bend));
+        };
+        let dies = durable_us / after_us;
+        // A page that was programmed by the bend had arrived a program before it.
+        let arrived = self.times.partition_point(|&done_us| done_us <= bend.at_us - program_us);
+        let most = (bend.at_us / after_us).min(arrived as f64 * self.request_pages);
+        let least = (bend.at_us / after_us - dies).clamp(0.0, most);
+        let taken = f64::midpoint(least, most);
+        let either = (most - least) / 2.0 + in_part + bend.uneven * self.request_pages;
+        let pages = written - taken;
+        if pages < 1.0 {
+            return None;
+        }
+        if either + TAKEN_ERROR * taken <= ERROR_MAX * pages {
+            return Some((pages, bend));
+        }
+        // The last programs end together, and before each some die has none to begin.
+        let flushed = (self.flush_us - durable_us / 2.0) / after_us;
+        let agrees = (flushed / pages - 1.0).abs() < AGREE;
+        (agrees && taken <= TAKEN_MAX * written && either <= ERROR_MAX * pages)
+            .then(|| (f64::midpoint(flushed, pages), bend))
+    }
+}
+
+/// Latencies of plain and of durable writes on an idle drive, in microseconds.
+#[derive(Clone, Copy)]
+struct WriteTimes {
+    plain_us: f64,
+    durable_us: f64,
+}
+
+impl WriteTimes {
+    fn measure(bench: &mut Bench<'_>, area: Area) -> Result<Self, Interruption> {
+        let sector = bench.sector_bytes();
+        let idle = Duration::from_ms(2);
+        let (mut plain, mut durable) = (Vec::new(), Vec::new());
+        for _ in 0..24 {
+            let mut place = || area.offset_bytes + bench.random().below(area.length_bytes / sector) * sector;
+            let (a, b) = (place(), place());
+            plain.push(bench.one(Access::write(a, sector))?.as_us_f64());
+            bench.pause(idle);
+            durable.push(bench.durable_write(b, sector)?.as_us_f64());
+            bench.pause(idle);
+        }
+        Ok(Self { plain_us: point(&mut plain).value, durable_us: point(&mut durable).value })
     }
 }
 
@@ -226,7 +284,7 @@ fn figure(curve: &[f64], bend: usize) -> Figure {
     let step = (curve.len() / 500).max(1);
     Figure {
         id: "write-buffer".into(),
-        title: "Small writes to distinct pages, done against time".into(),
+        title: "Writes to distinct pages, done against time".into(),
         x: Axis::linear("time", "ms"),
         y: Axis::linear("writes done", ""),
         series: vec![Series {
@@ -245,39 +303,24 @@ fn figure(curve: &[f64], bend: usize) -> Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bend::tests::filling;
 
-    /// 300 pages fit; a write arrives every 10 us, flash takes one every `flash_us`, the first after 400 us.
-    fn filling(flash_us: f64) -> Vec<f64> {
-        (0..4000)
-            .map(|n| {
-                let link = 10.0 * (n + 1) as f64;
-                let room = if n < 300 { 0.0 } else { 400.0 + flash_us * (n - 299) as f64 };
-                link.max(room)
-            })
-            .collect()
+    fn pages(flash_us: f64, flush_us: f64) -> Option<f64> {
+        let filled = Filled { times: filling(flash_us), request_pages: 1.0, flush_us };
+        filled.size(WriteTimes { plain_us: 10.0, durable_us: 400.0 }).map(|(pages, _)| pages)
     }
 
     #[test]
-    fn bend_gives_the_buffer_size() {
-        let bend = bend(&filling(100.0), 400.0).unwrap();
-        assert!((bend.pages / 300.0 - 1.0).abs() < 0.03, "{}", bend.pages);
+    fn few_pages_that_flash_took_are_subtracted() {
+        let found = pages(200.0, 0.0).unwrap();
+        assert!((found / 300.0 - 1.0).abs() < 0.05, "{found}");
     }
 
+    /// Flash took two fifths of the pages.
     #[test]
-    fn buffer_that_drains_as_fast_as_it_fills_has_no_bend() {
-        assert!(bend(&filling(25.0), 400.0).is_none());
-    }
-
-    #[test]
-    fn buffer_smaller_than_a_parallel_program_is_measured() {
-        let times: Vec<f64> =
-            (0..1000).map(|n| 50.0 + f64::from(n % 16) + 600.0 * f64::from(n / 16)).collect();
-        assert_eq!(bend(&times, 600.0).unwrap().pages, 16.0);
-    }
-
-    #[test]
-    fn straight_line_has_no_bend() {
-        let times: Vec<f64> = (0..4000).map(|n| 10.0 * n as f64 + (n % 7) as f64).collect();
-        assert!(bend(&times, 400.0).is_none());
+    fn many_pages_that_flash_took_need_a_flush_that_agrees() {
+        let found = pages(25.0, 400.0 + 300.0 * 25.0).unwrap();
+        assert!((found / 300.0 - 1.0).abs() < 0.06, "{found}");
+        assert_eq!(pages(25.0, 500.0 * 25.0), None);
     }
 }

@@ -14,6 +14,7 @@
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
+use crate::busy_rows;
 use crate::error::Interruption;
 use crate::mapping::Policy;
 use crate::pattern;
@@ -77,7 +78,7 @@ pub(crate) fn find(
     area: Area,
     known: KnownFromReads<'_>,
 ) -> Result<Option<WriteRows>, Interruption> {
-    let mut writer = Writer { area, page_bytes: 0, turn: 0 };
+    let mut writer = Writer { area, page_bytes: 0, turn: 0, row_bytes: ROW_BYTES };
     let found = match known.page_bytes {
         Some(page_bytes) => Some(page_bytes),
         None => page(bench, &mut writer)?,
@@ -89,6 +90,10 @@ pub(crate) fn find(
         let chunk = match write_times {
             Some(write_times) => measure(bench, &mut writer, write_times)?,
             None => None,
+        };
+        let chunk = match chunk {
+            Some(found) => Some(found),
+            None => busy_rows::find(bench, &mut writer)?,
         };
         writer.align(bench, known, chunk.as_ref())?;
         rows = Some(WriteRows { page_bytes, chunk: chunk.map(|found| found.boundaries(page_bytes)) });
@@ -188,10 +193,11 @@ fn flash_read_us(bench: &mut Bench<'_>, writer: &Writer) -> Result<Option<f64>, 
 }
 
 /// Writes pages, and counts them: a drive that places pages in the order of writes places this many.
-struct Writer {
-    area: Area,
-    page_bytes: u64,
-    turn: u64,
+pub(crate) struct Writer {
+    pub(crate) area: Area,
+    pub(crate) page_bytes: u64,
+    pub(crate) turn: u64,
+    pub(crate) row_bytes: u64,
 }
 
 impl Writer {
@@ -202,9 +208,9 @@ impl Writer {
     }
 
     /// Pages of a row, an even number.
-    fn row_pages(&self) -> u64 {
+    pub(crate) fn row_pages(&self) -> u64 {
         let half = self.area.length_bytes / self.page_bytes / 2;
-        (ROW_BYTES / self.page_bytes).max(ROW_PAGES_MIN).min(half) & !1
+        (self.row_bytes / self.page_bytes).max(ROW_PAGES_MIN).min(half) & !1
     }
 
     /// Writes until the area's first page, which is written next, lies in a chunk as it did; or begins one that was found.
@@ -231,8 +237,21 @@ impl Writer {
         Ok(())
     }
 
+    /// Writes a page behind the rows until a turn.
+    pub(crate) fn write_until(&mut self, bench: &mut Bench<'_>, turn: u64) -> Result<(), Interruption> {
+        while self.turn < turn {
+            self.write(bench, self.row_pages(), 1)?;
+        }
+        Ok(())
+    }
+
     /// Writes pages from the `first` of the area on in one request. Returns its time in microseconds.
-    fn write(&mut self, bench: &mut Bench<'_>, first: u64, pages: u64) -> Result<f64, Interruption> {
+    pub(crate) fn write(
+        &mut self,
+        bench: &mut Bench<'_>,
+        first: u64,
+        pages: u64,
+    ) -> Result<f64, Interruption> {
         self.turn += pages;
         let at = self.area.offset_bytes + first * self.page_bytes;
         bench.durable_write(at, pages * self.page_bytes).map(|time| time.as_us_f64())
@@ -304,20 +323,28 @@ impl Spread {
 
 /// A request of two pages.
 #[derive(Clone, Copy)]
-struct TwoPageWrite {
+pub(crate) struct TwoPageWrite {
     /// Number of its second page in the area.
-    address: u64,
+    pub(crate) address: u64,
     /// Number of its second page in the order of writes.
-    turn: u64,
-    took_us: f64,
+    pub(crate) turn: u64,
+    pub(crate) took_us: f64,
 }
 
 /// Ends of chunks and the mapping.
-struct FoundChunks {
-    ends: Ends,
-    policy: Option<Policy>,
-    contrast_us: f64,
-    clarity: f64,
+pub(crate) struct FoundChunks {
+    pub(crate) ends: Ends,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) contrast_us: f64,
+    pub(crate) clarity: f64,
+}
+
+/// Returns the first pages of three rows, and the turns at which they begin.
+pub(crate) fn rows(writer: &Writer) -> [(u64, u64); 3] {
+    // Turns less addresses are further by this number in the second row, and by twice this number and one in the third. The
+    // two have no common divisor, so no period is shared by addresses and turns.
+    let (start, further) = (writer.turn, writer.row_pages() + 2);
+    [(0, start), (1, start + further + 1), (0, start + 2 * further + 1)]
 }
 
 /// Writes three rows, which together test the end of each page at turns of both parities.
@@ -326,15 +353,10 @@ fn measure(
     writer: &mut Writer,
     write_times: WriteTimes,
 ) -> Result<Option<FoundChunks>, Interruption> {
-    let (pages, start) = (writer.row_pages(), writer.turn);
-    // Turns less addresses are further by this number in the second row, and by twice this number and one in the third. The
-    // two have no common divisor, so no period is shared by addresses and turns.
-    let further = pages + 2;
+    let pages = writer.row_pages();
     let mut samples = Vec::new();
-    for (first, begins) in [(0, 0), (1, further + 1), (0, 2 * further + 1)] {
-        while writer.turn < start + begins {
-            writer.write(bench, pages, 1)?;
-        }
+    for (first, begins) in rows(writer) {
+        writer.write_until(bench, begins)?;
         for pair in 0..pages / 2 - 1 {
             let (address, turn) = (first + 2 * pair + 1, writer.turn + 1);
             let took_us = writer.write(bench, address - 1, 2)?;
@@ -385,10 +407,10 @@ fn all_are_parallel(samples: &[TwoPageWrite], write_times: &WriteTimes) -> bool 
 }
 
 /// Requests that waited for one die, and those that did not.
-struct Rows {
-    slow: Vec<TwoPageWrite>,
-    fast: Vec<TwoPageWrite>,
-    slow_us: f64,
+pub(crate) struct Rows {
+    pub(crate) slow: Vec<TwoPageWrite>,
+    pub(crate) fast: Vec<TwoPageWrite>,
+    pub(crate) slow_us: f64,
 }
 
 /// Tells requests apart; `None` where ends of chunks between two dies of a channel would not be seen.
@@ -415,7 +437,7 @@ fn classify(samples: &[TwoPageWrite], write_times: &WriteTimes) -> Option<Rows> 
 }
 
 impl Rows {
-    fn found(&self) -> Option<FoundChunks> {
+    pub(crate) fn found(&self) -> Option<FoundChunks> {
         let by_address = self.ends(|sample| sample.address);
         let by_turn = self.ends(|sample| sample.turn);
         let (ends, policy) = match (by_address, by_turn) {
@@ -459,10 +481,10 @@ impl Rows {
 
 /// Ends of chunks, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ends {
-    period: u64,
-    phase: u64,
-    seen: usize,
+pub(crate) struct Ends {
+    pub(crate) period: u64,
+    pub(crate) phase: u64,
+    pub(crate) seen: usize,
 }
 
 fn gcd_u64(a: u64, b: u64) -> u64 {

@@ -37,7 +37,7 @@ fn channels_and_dies_are_found_in_any_order() {
     for order in ANY_ORDER {
         assert_layout(&structure_of(made_in_order(order, &[])), 16384, 6, 2, "write-order");
     }
-    let by_address = made_in_order(ANY_ORDER[0], &[("mapping.policy", "lba")]);
+    let by_address = made_in_order(ANY_ORDER[0], &[BY_ADDRESS]);
     assert_layout(&structure_of(by_address), 16384, 6, 2, "lba");
 }
 
@@ -196,4 +196,79 @@ fn programs_shorter_than_transfers_show_no_chunk() {
     assert_right_or_open(&result, Feature::ChunkSize, &[16384]);
     let mapping = result.finding(Feature::MappingPolicy).unwrap();
     assert!(mapping.word().is_none_or(|word| word == "write-order"), "{mapping:?}");
+}
+
+const BY_ADDRESS: (&str, &str) = ("mapping.policy", "lba");
+
+/// Reads interrupt programs, and their commands take longer than a page on the bus of a channel: only writes show dies and channels.
+#[test]
+fn writes_show_what_suspend_and_the_link_hide_of_reads() {
+    let hidden = [
+        ("flash.suspend", "5us"),
+        ("scheduling.policy", "read-first"),
+        ("flash.cache_mode", "true"),
+        ("flash.read", "8us"),
+        ("link.bandwidth", "240MB/s"),
+        ("link.read_command", "16us"),
+        ("bus", "300MB/s"),
+        BY_ADDRESS,
+    ];
+    for order in [ANY_ORDER[0], ANY_ORDER[3]] {
+        let result = structure_of(made_in_order(order, &hidden));
+        assert_layout(&result, 16384, 6, 2, "lba");
+        let evidence = &result.finding(Feature::SubDomains).unwrap().evidence;
+        assert!(evidence.contains("pages written beside another"), "{evidence}");
+    }
+}
+
+/// Two writes to a buffer drain at once, and a flush waits for both.
+#[test]
+fn buffer_shows_the_layout_one_request_at_a_time() {
+    let buffered = [("depth", "1"), ("buffer.policy", "fifo"), ("buffer.size", "256KiB"), BY_ADDRESS];
+    for (channels, degree, sub_domains) in [("6", 6, 2), ("1", 2, 1)] {
+        let overrides: Vec<_> = buffered
+            .into_iter()
+            .chain([("channels", channels), ("bus", "40MB/s"), ("blocks", "2048")])
+            .collect();
+        assert_layout(&structure_of(made(&overrides)), 16384, degree, sub_domains, "lba");
+    }
+    // Where places follow from the order of writes, both pages are neighbours.
+    let by_turn: Vec<_> = buffered.into_iter().chain([("mapping.policy", "write-order")]).collect();
+    let result = structure_of(made(&by_turn));
+    assert_right_or_open(&result, Feature::InterleavingDegree, &[6]);
+    assert_right_or_open(&result, Feature::SubDomains, &[2]);
+}
+
+/// With cache mode a transfer hides the next program of two, and an array time.
+#[test]
+fn chunks_that_transfers_hide_are_found_beside_programs() {
+    let hidden =
+        [("flash.cache_mode", "true"), ("flash.read", "4us"), ("flash.program", "100us"), ("bus", "40MB/s")];
+    for policy in ["lba", "write-order"] {
+        for (chunk, bytes) in [("4KiB", 4096), ("28KiB", 28672)] {
+            let overrides: Vec<_> =
+                hidden.into_iter().chain([("chunk", chunk), ("mapping.policy", policy)]).collect();
+            let result = structure_of(made(&overrides));
+            assert_eq!(number(&result, Feature::ChunkSize), Some(bytes), "{:#?}", result.findings);
+        }
+    }
+}
+
+/// Single writes to all dies are on flash as soon as they arrive.
+#[test]
+fn buffer_that_flash_empties_as_fast_is_filled_by_large_writes() {
+    for (policy, size_kib) in [("lba", 320), ("lba", 3000), ("write-order", 3000)] {
+        let size = format!("{size_kib}KiB");
+        let overrides = [
+            ("mapping.policy", policy),
+            ("depth", "2"),
+            ("buffer.policy", "lru"),
+            ("buffer.size", &size),
+            ("flash.program", "150us"),
+        ];
+        let result = structure_of(made(&overrides));
+        let found = number(&result, Feature::WriteBuffer).map(|bytes| bytes as f64 / 1024.0);
+        let is_right = found.is_some_and(|found| (found / f64::from(size_kib) - 1.0).abs() < 0.1);
+        assert!(is_right, "{policy}, {size}: {:#?}", result.findings);
+    }
 }

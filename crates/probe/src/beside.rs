@@ -1,0 +1,177 @@
+//! What is done beside a program, and when it counts as late: a read of a part of a page, or a write of another page.
+//!
+//! - *Read.* It is submitted while the die programs, and waits for the rest of the program.
+//! - *Write.* Both pages are written at once; on one die they take two programs. Two pages on different dies of a channel
+//!   wait for its bus only, so that a program has to be longer than the transfer of a page.
+//!
+//! Both waits follow from the time of one write and one read, and what is seen has to be of that size.
+
+use crate::bench::Bench;
+use crate::error::Interruption;
+use crate::pattern::{self, Point};
+use crate::rewritten::Rewritten;
+use flashlane_base::Duration;
+use flashlane_workload::Access;
+
+/// Writes, and reads, of a reference.
+pub(crate) const REFERENCE: usize = 64;
+/// The read is submitted when at most this share of the program is left.
+const LEFT: f64 = 0.85;
+/// Least share of a program that a read on its die surely waits for, the most that it does, and least standard deviations.
+const WAIT_MIN: f64 = 0.2;
+const WAIT_MAX: f64 = 1.3;
+const DEVIATIONS: f64 = 8.0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// A read of a sector.
+    Read,
+    /// A write of a page.
+    Write,
+}
+
+/// When a read is submitted, and from when on it, or two writes, count as late.
+pub(crate) struct Timing {
+    pub(crate) after: Duration,
+    pub(crate) alone_us: f64,
+    pub(crate) late_us: f64,
+    /// What takes longer waited for more than a program.
+    pub(crate) most_us: f64,
+}
+
+/// Times of [`REFERENCE`] durable writes of a page, and reads of a sector and of a page, in microseconds.
+pub(crate) struct References {
+    pub(crate) write: Point,
+    pub(crate) read: Point,
+    pub(crate) read_page: Point,
+}
+
+impl References {
+    fn measure(bench: &mut Bench<'_>, pages: &mut Rewritten<'_>, among: u64) -> Result<Self, Interruption> {
+        let (sector, page_bytes) = (bench.sector_bytes(), pages.page_bytes);
+        let [mut writes, mut reads, mut page_reads] = [const { Vec::new() }; 3];
+        for _ in 0..REFERENCE {
+            let at = pages.next_page(among);
+            writes.push(bench.durable_write(at, page_bytes)?.as_us_f64());
+            for (times, bytes) in [(&mut reads, sector), (&mut page_reads, page_bytes)] {
+                let at = pages.random_page_behind(bench, among);
+                times.push(bench.one(Access::read(at, bytes))?.as_us_f64());
+            }
+        }
+        let [write, read, read_page] =
+            [writes, reads, page_reads].map(|mut times| pattern::point(&mut times));
+        Ok(Self { write, read, read_page })
+    }
+
+    /// Least time of a program: the write of a page takes one where its read takes an array time.
+    fn program_us(&self) -> f64 {
+        self.write.value - self.read_page.value
+    }
+
+    /// Longest time of a page on the bus, from how much longer its read takes than that of a sector.
+    fn most_bus_us(&self, sector_share: f64) -> f64 {
+        if sector_share >= 1.0 {
+            return self.read_page.value;
+        }
+        let rest_us =
+            self.read_page.value - self.read.value + 4.0 * self.read_page.error.hypot(self.read.error);
+        rest_us.max(0.0) / (1.0 - sector_share)
+    }
+}
+
+impl Beside {
+    /// Measures when something is late; `None` where that would not be seen. The first `among` pages take turns.
+    pub(crate) fn timing(
+        self,
+        bench: &mut Bench<'_>,
+        pages: &mut Rewritten<'_>,
+        among: u64,
+    ) -> Result<Option<Timing>, Interruption> {
+        let references = References::measure(bench, pages, among)?;
+        match self {
+            Self::Read => Ok(Timing::of_reads(&references)),
+            Self::Write => Timing::of_writes(bench, pages, among, &references),
+        }
+    }
+
+    /// Writes a page, and reads or writes another beside it. Returns the time of the read, or of both writes, in microseconds.
+    pub(crate) fn measure(
+        self,
+        bench: &mut Bench<'_>,
+        pages: &mut Rewritten<'_>,
+        timing: &Timing,
+        (written, other): (u64, u64),
+    ) -> Result<f64, Interruption> {
+        let write = Access::write(written, pages.page_bytes);
+        let took = match self {
+            Self::Read => {
+                bench.read_beside_write(write, timing.after, Access::read(other, bench.sector_bytes()))?
+            }
+            Self::Write => {
+                pages.count(1);
+                bench.write_to_flash(&[write, Access::write(other, pages.page_bytes)])?
+            }
+        };
+        Ok(took.as_us_f64())
+    }
+
+    /// Returns what waits on a busy die, in words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Read => "reads beside a program",
+            Self::Write => "pages written beside another",
+        }
+    }
+}
+
+impl Timing {
+    pub(crate) fn of_reads(references: &References) -> Option<Self> {
+        let (program_us, read) = (references.program_us(), references.read);
+        // The longest that a read can take to reach its die is the time of a read.
+        let wait_us = LEFT * program_us - read.value;
+        let is_seen = wait_us > WAIT_MIN * program_us && wait_us > DEVIATIONS * deviation_us(read);
+        is_seen.then(|| Self {
+            after: Duration::from_ns(((references.write.value - LEFT * program_us) * 1e3) as u64),
+            alone_us: read.value,
+            late_us: read.value + wait_us / 2.0,
+            most_us: read.value + WAIT_MAX * program_us,
+        })
+    }
+
+    /// Pairs of random pages are on two dies where there are three or more, so that the faster quarter of them waits for no
+    /// program.
+    fn of_writes(
+        bench: &mut Bench<'_>,
+        pages: &mut Rewritten<'_>,
+        among: u64,
+        references: &References,
+    ) -> Result<Option<Self>, Interruption> {
+        let page_bytes = pages.page_bytes;
+        let mut times = Vec::new();
+        for _ in 0..REFERENCE {
+            let pair = [pages.next_page(among), pages.random_page_behind(bench, among)];
+            pages.count(1);
+            times.push(bench.write_to_flash(&pair.map(|at| Access::write(at, page_bytes)))?.as_us_f64());
+        }
+        times.sort_unstable_by(f64::total_cmp);
+        let apart_us = times[REFERENCE / 4];
+        let begins_late = bench.second_write_begins_late(pages.next_page(among), page_bytes)?;
+        let sector_share = bench.sector_bytes() as f64 / page_bytes as f64;
+        let program_us = references.program_us();
+        let bus_us = references.most_bus_us(sector_share);
+        let wait_us = program_us - begins_late.as_us_f64() - bus_us;
+        let deviation_us = deviation_us(references.write);
+        let is_seen = wait_us > WAIT_MIN * program_us && wait_us > DEVIATIONS * deviation_us;
+        Ok(is_seen.then(|| Self {
+            after: Duration::ZERO,
+            alone_us: apart_us,
+            late_us: apart_us + bus_us + wait_us / 2.0,
+            most_us: apart_us + bus_us + WAIT_MAX * program_us,
+        }))
+    }
+}
+
+/// Returns the standard deviation of the times of a reference.
+fn deviation_us(point: Point) -> f64 {
+    point.error * (REFERENCE as f64).sqrt()
+}

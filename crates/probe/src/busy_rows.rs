@@ -1,0 +1,134 @@
+//! Chunk and mapping by reads beside programs, where a bus hides array times and programs from requests of two pages.
+//!
+//! Pages are written in order, and while each is programmed, a sector of the one written before is read. On one die it waits
+//! for the rest of the program, which no bus hides; where a chunk ends between the two pages, it does not. Rows at the same
+//! addresses but other turns show the mapping, as in `write_rows`.
+//!
+//! *Chunks of one page.* No page waits for its neighbour. This counts where pages written a number of turns before do wait:
+//! then programs are seen, and pages just written are read from flash. A drive that suspends programs for reads shows nothing.
+
+use crate::bench::Bench;
+use crate::beside::{REFERENCE, References, Timing};
+use crate::error::Interruption;
+use crate::pattern;
+use crate::write_rows::{Ends, FoundChunks, Rows, TwoPageWrite, Writer, rows};
+use flashlane_workload::Access;
+
+/// Reads of pages written a random number of turns before, that number at most, and least reads of these that wait.
+const RANDOM_READS: usize = 1500;
+const TURNS_MAX: u64 = 200;
+const WAIT_MIN: usize = 12;
+/// Factor of the length of a row that shows too few ends of chunks.
+const LONGER: u64 = 4;
+/// Largest share of neighbours that are late or early for another reason.
+const STRAY: f64 = 0.02;
+
+/// Looks for the ends of chunks. Requires: pages are written in the order of addresses where they are read.
+pub(crate) fn find(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<FoundChunks>, Interruption> {
+    if bench.depth() < 2 {
+        return Ok(None);
+    }
+    let Some(timing) = timing(bench, writer)? else { return Ok(None) };
+    let row = Row::measure(bench, writer, &timing)?;
+    if row.late.len() as f64 <= STRAY * row.early.len() as f64 {
+        return one_page(bench, writer, &timing);
+    }
+    let found = row.found();
+    if found.is_some() || row.early.is_empty() {
+        return Ok(found);
+    }
+    // The planes of a die that cannot work together may be one chunk of several MiB.
+    writer.row_bytes *= LONGER;
+    Ok(Row::measure(bench, writer, &timing)?.found())
+}
+
+/// Pages whose neighbour was late, and those whose was not.
+struct Row {
+    late: Vec<TwoPageWrite>,
+    early: Vec<TwoPageWrite>,
+}
+
+impl Row {
+    fn measure(bench: &mut Bench<'_>, writer: &mut Writer, timing: &Timing) -> Result<Self, Interruption> {
+        let mut row = Self { late: Vec::new(), early: Vec::new() };
+        for (first, begins) in rows(writer) {
+            writer.write_until(bench, begins)?;
+            writer.write(bench, first, 1)?;
+            for page in first + 1..writer.row_pages() {
+                if let Some(sample) = sample(bench, writer, timing, page, 1)? {
+                    let is_late = sample.took_us > timing.late_us;
+                    if is_late { row.late.push(sample) } else { row.early.push(sample) }
+                }
+            }
+        }
+        Ok(row)
+    }
+
+    fn found(&self) -> Option<FoundChunks> {
+        let slow_us =
+            self.late.iter().map(|sample| sample.took_us).sum::<f64>() / self.late.len().max(1) as f64;
+        Rows { slow: self.late.clone(), fast: self.early.clone(), slow_us }.found()
+    }
+}
+
+/// Measures when a read is late beside the write of a page.
+fn timing(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<Timing>, Interruption> {
+    let sector = bench.sector_bytes();
+    let [mut writes, mut reads, mut page_reads] = [const { Vec::new() }; 3];
+    for _ in 0..REFERENCE {
+        let page = writer.row_pages() + bench.random().below(writer.row_pages());
+        writes.push(writer.write(bench, page, 1)?);
+        for (times, bytes) in [(&mut reads, sector), (&mut page_reads, writer.page_bytes)] {
+            let page = bench.random().below(writer.row_pages());
+            let at = writer.area.offset_bytes + page * writer.page_bytes;
+            times.push(bench.one(Access::read(at, bytes))?.as_us_f64());
+        }
+    }
+    let [write, read, read_page] = [writes, reads, page_reads].map(|mut times| pattern::point(&mut times));
+    Ok(Timing::of_reads(&References { write, read, read_page }))
+}
+
+/// Writes a page and reads the one this number of pages before it; `None` where the read waited for more than a program.
+fn sample(
+    bench: &mut Bench<'_>,
+    writer: &mut Writer,
+    timing: &Timing,
+    page: u64,
+    before: u64,
+) -> Result<Option<TwoPageWrite>, Interruption> {
+    let at = |page: u64| writer.area.offset_bytes + page * writer.page_bytes;
+    let write = Access::write(at(page), writer.page_bytes);
+    let read = Access::read(at(page - before), bench.sector_bytes());
+    let took_us = bench.read_beside_write(write, timing.after, read)?.as_us_f64();
+    let sample = TwoPageWrite { address: page, turn: writer.turn, took_us };
+    writer.turn += 1;
+    Ok((took_us < timing.most_us).then_some(sample))
+}
+
+/// Chunks of one page, where pages written some turns before wait.
+fn one_page(
+    bench: &mut Bench<'_>,
+    writer: &mut Writer,
+    timing: &Timing,
+) -> Result<Option<FoundChunks>, Interruption> {
+    let (mut waited, mut wait_us) = (0, 0.0);
+    let pages = writer.row_pages();
+    for nth in 0..RANDOM_READS as u64 {
+        let page = nth % pages;
+        let before = 1 + bench.random().below(TURNS_MAX.min(page.max(1)));
+        if before > page || nth < TURNS_MAX {
+            writer.write(bench, page, 1)?;
+        } else if let Some(sample) = sample(bench, writer, timing, page, before)?
+            && sample.took_us > timing.late_us
+        {
+            waited += 1;
+            wait_us += sample.took_us - timing.alone_us;
+        }
+    }
+    Ok((waited >= WAIT_MIN).then(|| FoundChunks {
+        ends: Ends { period: 1, phase: 0, seen: RANDOM_READS },
+        policy: None,
+        contrast_us: wait_us / waited as f64,
+        clarity: 1.0,
+    }))
+}
