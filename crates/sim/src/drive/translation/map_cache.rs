@@ -346,7 +346,7 @@ impl MapCache {
         {
             load.read = LoadRead::UnderWay;
             self.counts.reads += 1;
-            let read = Read::of(unit, self.unit_bytes);
+            let read = Read { page_type: ftl.page_type_of(unit), ..Read::of(unit, self.unit_bytes) };
             return kernel.enqueue(FlashOperation::read(slot.owner(), Class::HostRead, plane, read));
         }
         self.end_load(slot);

@@ -74,7 +74,11 @@ impl PageMapped {
         } else if opens_block {
             self.restock(plane, due);
         }
-        Ok(Placed { plane, fills_block, parity: None, waits_for_group: false, in_slc: false })
+        let mut placed = Placed::alone(plane, fills_block);
+        if let Some(cells) = &self.cells {
+            cells.describe(self.number_in_block(ppn), ppn, &mut placed);
+        }
+        Ok(placed)
     }
 
     /// Whether GC can move a translation page to a block for such without taking the last free block.

@@ -76,7 +76,8 @@ impl MapCache {
             None => self.ready.push_back(slot),
             Some(plane) => {
                 self.counts.reads += 1;
-                let read = Read::of(self.unit_of(page), self.unit_bytes);
+                let unit = self.unit_of(page);
+                let read = Read { page_type: ftl.page_type_of(unit), ..Read::of(unit, self.unit_bytes) };
                 kernel.enqueue(FlashOperation::read(slot.owner(), Class::Write, plane, read));
             }
         }
