@@ -19,6 +19,7 @@ mod replay;
 mod replication;
 mod serve;
 mod simulator;
+mod slc;
 mod store;
 mod sweep;
 mod table;
@@ -51,6 +52,15 @@ const FIGURES: &[&Figure] = &[
     &map_cache::MISS,
     &map_cache::WRITES_SINGLE,
     &map_cache::WRITES_BATCHED,
+    &slc::SN580_SIZE,
+    &slc::SN580_IN,
+    &slc::SN580_AFTER,
+    &slc::SN580_MEAN,
+    &slc::ATOM_SIZE,
+    &slc::ATOM_IN,
+    &slc::ATOM_DIRECT,
+    &slc::ATOM_AFTER,
+    &slc::ATOM_MEAN,
     &replay::IOZONE,
     &transactions::ONE_PERCENT,
     &transactions::EVERYTHING,
