@@ -57,7 +57,7 @@ pub const SN580_MEAN: Figure = Figure {
     id: "sn580-whole",
     what: "`sn580-like`: mean over the whole drive against 0.596 GB/s: deviation in %",
     goal: WITHIN,
-    command: command!("sn580-like", "requests=953800"),
+    command: command!("sn580-like", "requests=953k"),
     read: |output| bandwidth_off(output, 0.596),
 };
 
