@@ -90,8 +90,8 @@ fn queued(seed: u64) -> Vec<(String, String)> {
 
 #[test]
 fn every_drive_with_a_map_on_flash_keeps_the_laws() {
-    let accepted = (0..DRIVES).filter(|&seed| holds(seed, &mapped_on_flash(seed))).count() as u64;
-    assert!(accepted > DRIVES / 4, "only {accepted} of {DRIVES} profiles were drives");
+    let accepted = (0..DRIVES / 2).filter(|&seed| holds(seed, &mapped_on_flash(seed))).count() as u64;
+    assert!(accepted > DRIVES / 8, "only {accepted} of {} profiles were drives", DRIVES / 2);
 }
 
 /// What leaves a random drive with little memory for its map, a third of them with paced GC, a third with an SLC cache.
