@@ -363,9 +363,11 @@ impl WriteBuffer {
         Some((slot, self.entries[slot.index()]))
     }
 
-    /// Whether the drains of all dirty units have started.
-    pub(crate) fn is_draining_all(&self) -> bool {
-        self.dirty == 0 && self.drain_queue.is_empty()
+    /// Whether a unit that was written in `epoch` or before is not being programmed yet.
+    pub(crate) fn holds_unplaced(&self, epoch: u64) -> bool {
+        self.entries.iter().any(|entry| {
+            matches!(entry.stage, Stage::Dirty | Stage::Chosen(_)) && !entry.pad && entry.epoch <= epoch
+        })
     }
 
     /// Returns the number of units that are chosen or draining.

@@ -91,6 +91,8 @@ pub(super) struct WritePath {
     lost_slots: Vec<BufferSlot>,
     /// Flushes that wait for the buffer.
     flushing: Vec<RequestSlot>,
+    /// On a drive that programs word lines, epochs before this one have no unit that waits for its word line.
+    placed_epochs: u64,
     /// A flush has completed: flash pages that are programmed in part are still to be closed.
     close_pages_due: bool,
     /// Mapping units that were in the buffer when a write bypassed it that is not durable yet.
@@ -125,6 +127,7 @@ impl WritePath {
             stalled: VecDeque::new(),
             lost_slots: Vec::new(),
             flushing: Vec::new(),
+            placed_epochs: 0,
             close_pages_due: false,
             bypassed: BTreeMap::new(),
             counts,
@@ -277,10 +280,8 @@ impl WritePath {
             }
             let Some(buffer) = &mut self.buffer else { return };
             let Some((slot, entry)) = buffer.start_next_drain(forced, kernel.now()) else {
-                // A write that waits for room gets it from those that complete word lines.
-                let is_awaited = forced.is_some_and(|cause| cause != DrainCause::Room);
-                if completes_word_lines && is_awaited && buffer.is_draining_all() {
-                    translation.program_word_lines(kernel);
+                if completes_word_lines {
+                    self.program_awaited_word_lines(kernel, translation, forced);
                 }
                 return;
             };
@@ -290,6 +291,32 @@ impl WritePath {
             } else {
                 self.write_unit(kernel, translation, entry.lpn, entry.present, Owner::Drain(slot));
             }
+        }
+    }
+
+    /// Programs word lines that are not complete where a flush waits for them, or the host is idle. A write that waits for
+    /// room gets it from those that are complete.
+    fn program_awaited_word_lines(
+        &mut self,
+        kernel: &mut DriveKernel,
+        translation: &mut Translation,
+        forced: Option<DrainCause>,
+    ) {
+        let Some(buffer) = &self.buffer else { return };
+        let all_placed = match forced {
+            Some(DrainCause::Idle) => !buffer.holds_unplaced(u64::MAX),
+            Some(DrainCause::Flush) => {
+                // Once all that a flush waits for has its place, what is placed later is not waited for.
+                let epochs = self.flushing.iter().map(|&slot| kernel.in_flight(slot).flush_epoch());
+                let due = epochs.filter(|&epoch| epoch >= self.placed_epochs).min();
+                let due = due.filter(|&epoch| !buffer.holds_unplaced(epoch));
+                self.placed_epochs = due.map_or(self.placed_epochs, |epoch| epoch + 1);
+                due.is_some()
+            }
+            _ => false,
+        };
+        if all_placed {
+            translation.program_word_lines(kernel);
         }
     }
 

@@ -116,6 +116,25 @@ fn page_of_an_incomplete_word_line_is_durable_only_after_a_flush() {
 }
 
 #[test]
+fn flush_does_not_wait_for_a_word_line_that_nobody_completes() {
+    let mut drive = drive(&[&ONE_SHOT, &[("mapping.policy", "lba"), ("buffer.drain_per_die", "3")]]);
+    let mut out = Vec::new();
+    // A page on the second plane, then more than enough for the first one.
+    drive.submit(Request::write(0, PAGE, PAGE)).unwrap();
+    for id in 1..2000 {
+        let page = id % 500 * 8;
+        let request = if id == 300 { Request::flush(id) } else { Request::write(id, page * PAGE, PAGE) };
+        drive.submit(request).unwrap();
+        while drive.in_flight() >= 200 {
+            drive.reap(Instant::FAR, &mut out);
+        }
+    }
+    let place = out.iter().position(|done| done.id.0 == 300).expect("the flush completed");
+    assert!(place < 700, "it was the {place}th to complete");
+    assert_eq!(drive.at_risk().unwrap().iter().filter(|risk| risk.offset_bytes == PAGE).count(), 0);
+}
+
+#[test]
 fn drive_that_programs_word_lines_conforms() {
     for settings in [&[][..], &[("slc.read", "20us"), ("slc.program", "100us"), ("slc.size", "1MiB")]] {
         let config = small(&[&ONE_SHOT, settings].concat()).unwrap();
