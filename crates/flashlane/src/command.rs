@@ -19,12 +19,16 @@ pub mod uflip;
 
 use crate::arguments::{Arguments, Command};
 use crate::failure::{Failure, Status};
+use crate::terminal::printable;
 use clap::CommandFactory;
 
 pub fn call(command: Command) -> Result<Status, Failure> {
     if handles_interrupt(&command) {
         // If no handler can be installed, Ctrl-C ends the program at once, as by default.
-        let _ = flashlane_host::catch_interrupts();
+        let name = std::env::args().nth(1).unwrap_or_default();
+        let last_words =
+            format!("flashlane: stopped on request before 'flashlane {}' was done", printable(&name));
+        let _ = flashlane_host::catch_interrupts(&last_words);
     }
     match command {
         Command::Probe(arguments) => probe::call(&arguments),

@@ -6,6 +6,7 @@
 //! though the drive stalls. Time in which the program is runnable, but the machine is busy with other work, counts
 //! towards neither limit. [`Uninterruptible`] protects the few steps that must finish.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level;
 use std::io::{self, Read};
@@ -34,9 +35,11 @@ static UNINTERRUPTIBLE: AtomicUsize = AtomicUsize::new(0);
 /// kills; the next SIGHUP does not, since a terminal that closes may send two, its own and the shell's. A SIGHUP that is
 /// already ignored, as under `nohup`, stays ignored. A second call has no effect.
 ///
+/// Where the program ends since no loop asks, the line `last_words` is written to standard error before, if that takes it.
+///
 /// # Errors
 /// The operating system's error where a handler cannot be installed.
-pub fn catch_interrupts() -> io::Result<()> {
+pub fn catch_interrupts(last_words: &str) -> io::Result<()> {
     // A signal during the installation would be lost, or kill.
     let _blocked = BlockedSignals::block()?;
     let requested = Arc::new(AtomicBool::new(false));
@@ -56,8 +59,9 @@ pub fn catch_interrupts() -> io::Result<()> {
         unsafe { low_level::register(signal, stop) }?;
         let (heard, sent) = UnixStream::pair()?;
         low_level::pipe::register(signal, sent)?;
+        let last_words = format!("{last_words}\n");
         std::thread::Builder::new().name("interrupts".into()).stack_size(64 << 10).spawn(move || {
-            end_unless_noticed(heard, signal);
+            end_unless_noticed(heard, signal, &last_words);
         })?;
     }
     Ok(())
@@ -106,7 +110,7 @@ impl Drop for BlockedSignals {
     }
 }
 
-fn end_unless_noticed(mut heard: UnixStream, signal: i32) {
+fn end_unless_noticed(mut heard: UnixStream, signal: i32, last_words: &str) {
     if heard.read_exact(&mut [0]).is_err() {
         return;
     }
@@ -122,8 +126,20 @@ fn end_unless_noticed(mut heard: UnixStream, signal: i32) {
         }
         let is_over = processor_time().saturating_sub(computed) >= GRACE || waited >= WAITING_GRACE;
         if is_over && UNINTERRUPTIBLE.load(Ordering::Acquire) == 0 {
+            say(last_words);
             _ = low_level::emulate_default_handler(signal);
         }
+    }
+}
+
+/// Writes to standard error, unless its reader would make this program wait. The lock of `std::io::stderr` may be held by a
+/// thread that does.
+fn say(words: &str) {
+    let stderr = io::stderr();
+    let ready = poll(&mut [PollFd::new(&stderr, PollFlags::OUT)], Some(&Timespec::default()));
+    if ready.is_ok_and(|count| count > 0) {
+        // There is nobody to tell where this fails.
+        _ = rustix::io::write(&stderr, words.as_bytes());
     }
 }
 

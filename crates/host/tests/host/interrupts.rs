@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 
+const LAST_WORDS: &str = "ended before it was done";
+
 const CHILD: &str = "FLASHLANE_TEST_INTERRUPT_CHILD";
 
 #[test]
@@ -11,8 +13,8 @@ fn child_that_waits_for_an_interrupt() {
     if std::env::var_os(CHILD).is_none() {
         return;
     }
-    flashlane_host::catch_interrupts().unwrap();
-    flashlane_host::catch_interrupts().unwrap();
+    flashlane_host::catch_interrupts(LAST_WORDS).unwrap();
+    flashlane_host::catch_interrupts(LAST_WORDS).unwrap();
     assert!(!flashlane_host::interrupted());
     let say = |word: &str| {
         // Write past the test harness, which would capture the output.
@@ -95,7 +97,7 @@ const DEAF_CHILD: &str = "FLASHLANE_TEST_DEAF_CHILD";
 #[test]
 fn child_that_asks_for_no_interrupt() {
     let Some(mode) = std::env::var_os(DEAF_CHILD) else { return };
-    flashlane_host::catch_interrupts().unwrap();
+    flashlane_host::catch_interrupts(LAST_WORDS).unwrap();
     let mut out = std::fs::OpenOptions::new().write(true).open("/proc/self/fd/2").unwrap();
     if mode == "whole" {
         let whole = flashlane_host::Uninterruptible::begin();
@@ -137,7 +139,9 @@ fn one_interrupt_ends_a_program_that_does_not_ask() {
         unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
         child.stdin.take().unwrap().write_all(b"sent\n").unwrap();
         // The uninterruptible step finishes first.
-        assert_eq!(lines.any(|line| line == "finished"), mode == "whole");
+        let said: Vec<String> = lines.collect();
+        let expected = if mode == "whole" { &["finished", LAST_WORDS][..] } else { &[LAST_WORDS] };
+        assert_eq!(said, expected, "{mode}");
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGINT));
     }
 }
