@@ -1,5 +1,7 @@
 //! "Did you mean …?", and commands to copy.
 
+use flashlane_open::{Consent, Target, has_signatures};
+
 /// Returns the name nearest to `given`, if it is near enough and no other is as near.
 pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut near: Vec<(usize, &str)> =
@@ -23,6 +25,14 @@ pub fn quoted(argument: &str) -> String {
     } else {
         format!("\"{argument}\"")
     }
+}
+
+/// Returns the options, each after a space, that a command with this consent needs to overwrite data on `target` as it is now.
+/// In use it is refused with any: that has to end first.
+pub fn to_destroy(target: &Target, consent: &Consent) -> String {
+    let path = target.path().filter(|_| has_signatures(target, consent));
+    let really = path.map(|path| format!(" --really {}", quoted(&path.to_string_lossy())));
+    format!(" --destroy-data{}", really.unwrap_or_default())
 }
 
 #[cfg(test)]

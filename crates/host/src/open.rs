@@ -120,6 +120,19 @@ impl OpenOptions {
         Ok(self.claim(&target)?.file)
     }
 
+    /// Returns why the target would not be opened for writing: the signs of existing data that its consent does not cover.
+    /// Only reads.
+    ///
+    /// # Errors
+    /// [`OpenError`] other than [`OpenError::Refused`].
+    pub fn findings(&self) -> Result<Vec<Finding>, OpenError> {
+        match self.check_consent(&Target::resolve(&self.path)?, usage::survey) {
+            Ok(()) => Ok(Vec::new()),
+            Err(OpenError::Refused { findings, .. }) => Ok(findings),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens and checks the target, without the engine.
     pub(crate) fn setup(&self) -> Result<Setup, OpenError> {
         if !(1..=DEPTH_MAX).contains(&self.depth) {

@@ -6,7 +6,7 @@ use crate::own::{block_ranges, own_data};
 use crate::target::{Real, Resolved, Simulated, Target};
 use flashlane_device::spec::Spec;
 use flashlane_device::{Lane, OneLane, Profile};
-use flashlane_host::{Change, Consent, Doubts, OwnData, PageCache, ZonedError, ZonedOptions};
+use flashlane_host::{Change, Consent, Doubts, Finding, OwnData, PageCache, ZonedError, ZonedOptions};
 use flashlane_layer::{Format, Stack, StateChange, StateOptions};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -129,6 +129,25 @@ fn settled<T>(
         own = held;
     }
     Ok(None)
+}
+
+/// Returns whether a real device that is not in use would still be refused with this consent, because of signatures on it:
+/// its path is to be repeated then. Only reads.
+pub fn has_signatures(target: &Target, consent: &Consent) -> bool {
+    let Some(device) = target.real() else { return false };
+    let own_data = match consent {
+        Consent::KeepBlocks => OwnData::Preserved(block_ranges(device)),
+        Consent::Destroy => own_data(device, None),
+        Consent::ReadOnly | Consent::NewFile | Consent::DestroyUsed(_) => return false,
+    };
+    let host = flashlane_host::OpenOptions {
+        consent: consent.clone(),
+        own_data,
+        ..flashlane_host::OpenOptions::read_only(device.path())
+    };
+    let findings = host.findings().unwrap_or_default();
+    let is_signature = |finding: &Finding| matches!(finding, Finding::Signature(_));
+    !findings.is_empty() && findings.iter().all(is_signature)
 }
 
 fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {

@@ -95,6 +95,11 @@ fn no_command_changes_foreign_data() {
         let found = flashlane(&["sdf", "status", &device.spec]).stdout;
         let verdict = found.lines().next().unwrap_or_default();
         assert!(verdict.starts_with("Verdict: ") && found.contains("overwritten"), "{found}");
+        // The command has the consent that it needs.
+        let found = found.split_whitespace().collect::<Vec<_>>().join(" ");
+        let needs_path = foreign != letter;
+        let really = if needs_path { format!(" --really {}", text(&device.path)) } else { String::new() };
+        assert!(found.contains(&format!("--repair --destroy-data{really}'")), "{found}");
         // With --destroy-data all blocks are there again.
         let repair = ["sdf", "fsck", &device.spec, "--repair", "--destroy-data", "--format", "json"];
         let repaired = flashlane(&[&repair[..], &["--really", text(&device.path)]].concat());

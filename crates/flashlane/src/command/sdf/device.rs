@@ -4,7 +4,7 @@ use crate::device::{self as devices, OpenedBytes, Opening};
 use crate::failure::Failure;
 use crate::options::SafetyOptions;
 use crate::preflight::{creating, require_consent};
-use crate::suggest::quoted;
+use crate::suggest::{quoted, to_destroy};
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, Blocks, FormatError, Layout, OpenError as BlockOpenError};
@@ -91,9 +91,10 @@ fn not_opened(target: &Target, error: BlocksError) -> Failure {
         )),
         BlocksError::Device(OpenError::Layer(LayerError::Lanes(LanesError::NotFormatted { device }))) => {
             Failure::unusable(anyhow!(
-                "'{device}' is not divided into lanes. If the data on it may be lost, 'flashlane sdf format {} \
-                 --destroy-data' formats it for blocks",
-                quoted(&target.to_string())
+                "'{device}' is not divided into lanes. If the data on it may be lost, 'flashlane sdf format {}{}' formats \
+                 it for blocks",
+                quoted(&target.to_string()),
+                to_destroy(target, &Consent::Destroy)
             ))
         }
         BlocksError::Device(error) => error.into(),
@@ -113,11 +114,13 @@ fn no_blocks(target: &Target, error: BlockOpenError) -> Failure {
              one command"
         )),
         BlockOpenError::NotFormatted { device, written: 0 } => {
-            Failure::unusable(anyhow!("{error}: flashlane sdf format {} --destroy-data", quoted(device)))
+            let options = to_destroy(target, &Consent::Destroy);
+            Failure::unusable(anyhow!("{error}: flashlane sdf format {}{options}", quoted(device)))
         }
         BlockOpenError::NotFormatted { device, .. } => Failure::unusable(anyhow!(
-            "{error}. If that data may be lost, 'flashlane sdf format {} --destroy-data' formats it for blocks",
-            quoted(device)
+            "{error}. If that data may be lost, 'flashlane sdf format {}{}' formats it for blocks",
+            quoted(device),
+            to_destroy(target, &Consent::Destroy)
         )),
         BlockOpenError::Device { .. } | BlockOpenError::Unreadable { .. } => Failure::failed(error),
         BlockOpenError::NoSuperblock { unreadable: 1.., .. } => Failure::failed(error),

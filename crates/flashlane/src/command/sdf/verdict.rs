@@ -1,9 +1,9 @@
 //! The first line of `ls`, `status` and `fsck`: whether the device is sound, and otherwise what to do.
 
-use crate::suggest::quoted;
+use crate::suggest::{quoted, to_destroy};
 use flashlane_block::{BlockInfo, DamagedEnd, End, LaneStatus, UnitAddress};
 use flashlane_device::Device;
-use flashlane_open::{AnyBlocks, Target};
+use flashlane_open::{AnyBlocks, Consent, Target};
 use std::ops::Range;
 
 /// The findings as text.
@@ -128,13 +128,15 @@ impl DamagedUnits {
 impl Verdict {
     /// Judges an open device, and its blocks if they were read.
     pub fn new(target: &Target, blocks: &AnyBlocks, checked: Option<&Checked>) -> Self {
+        // Looked for where a command is suggested that needs it.
+        let destroy = || to_destroy(target, &Consent::KeepBlocks);
         let target = quoted(&target.to_string());
         let unreadable = checked.map_or(&[][..], |checked| &checked.unreadable);
         let findings = [
             damaged_blocks(&target, blocks, unreadable),
             unreadable_blocks(blocks, unreadable),
             damaged_units(&target, blocks),
-            damaged_records(&target, blocks),
+            damaged_records(&target, &destroy, blocks),
             damaged_ends(&target, blocks),
         ];
         let mut findings: Vec<String> = findings.into_iter().flatten().collect();
@@ -216,7 +218,7 @@ fn damaged_units(target: &str, blocks: &AnyBlocks) -> Option<String> {
 }
 
 /// Judges the records of the lanes, and the copies of the superblock.
-fn damaged_records(target: &str, blocks: &AnyBlocks) -> Option<String> {
+fn damaged_records(target: &str, destroy: &dyn Fn() -> String, blocks: &AnyBlocks) -> Option<String> {
     let copies = blocks.status().superblock_copies;
     let superblocks = counter(blocks, "superblocks_damaged");
     let records = superblocks + counter(blocks, "table_sectors_damaged");
@@ -226,28 +228,31 @@ fn damaged_records(target: &str, blocks: &AnyBlocks) -> Option<String> {
     Some(if is_recovered && superblocks == 2 {
         format!(
             "no superblock of the lanes is left, so that the device is read-only: it is read in the given shape, and \
-             blocks are found by their headers, deleted ones too; 'flashlane sdf fsck {target} --repair \
-             --destroy-data' rewrites the lanes' records, and the data that overwrote them is lost"
+             blocks are found by their headers, deleted ones too; 'flashlane sdf fsck {target} --repair{}' rewrites the \
+             lanes' records, and the data that overwrote them is lost",
+            destroy()
         )
     } else if is_recovered {
         format!(
             "{} of the lanes' table of units {} lost in both copies, and the device can only be read: blocks are found by \
              their headers, deleted ones too. If the device could not read the table, try again first; \
-             'flashlane sdf fsck {target} --repair --destroy-data' rewrites the table, and any data that has \
-             replaced it is lost",
+             'flashlane sdf fsck {target} --repair{}' rewrites the table, and any data that has replaced it is lost",
             counted(lost, "sector", "sectors"),
             if lost == 1 { "is" } else { "are" },
+            destroy()
         )
     } else if foreign > 0 {
         format!(
-            "{} overwritten with other data, so that the device is read-only; 'flashlane sdf fsck {target} \
-             --repair --destroy-data' rewrites them, and that data is lost",
+            "{} overwritten with other data, so that the device is read-only; 'flashlane sdf fsck {target} --repair{}' \
+             rewrites them, and that data is lost",
             counted(foreign, "record of the lanes is", "records of the lanes are"),
+            destroy()
         )
     } else if copies == 0 {
         format!(
-            "no copy of the superblock is left, so that the device is read-only; 'flashlane sdf fsck {target} \
-             --repair --destroy-data' rewrites it from the headers of the blocks",
+            "no copy of the superblock is left, so that the device is read-only; 'flashlane sdf fsck {target} --repair{}' \
+             rewrites it from the headers of the blocks",
+            destroy()
         )
     } else if lost > 0 {
         "part of the lanes' table of units is lost, so that the erased units in it are not known".to_owned()

@@ -3,13 +3,14 @@
 use super::{CreateOptions, Level};
 use crate::failure::{Failure, Status};
 use crate::preflight::{creating, require_consent};
-use crate::suggest::quoted;
+use crate::suggest::{quoted, to_destroy};
 use anyhow::anyhow;
 use flashlane_block::{BlockOptions, OpenError as BlockOpenError};
 use flashlane_host::OpenError as HostError;
 use flashlane_layer::{LanesError, LayerError};
 use flashlane_open::{
-    Access, AnyKeyValueStore, BlocksError, Change, NewStore, OpenError, OpenOptions, StoreSpecError, Target,
+    Access, AnyKeyValueStore, BlocksError, Change, Consent, NewStore, OpenError, OpenOptions, StoreSpecError,
+    Target, has_signatures,
 };
 use flashlane_store::{
     CreateError, OpenError as StoreOpenError, Slices, StoreError, StoreOptions, WriteError,
@@ -94,10 +95,11 @@ pub fn create(
             false => String::new(),
         };
         return Err(Failure::unusable(anyhow!(
-            "'{}' exists already and is not replaced{log}. If all data there may be lost, 'flashlane store create {} \
-             --destroy-data' creates a store in its place; otherwise name new files",
+            "'{}' exists already and is not replaced{log}. If all data there may be lost, 'flashlane store create {}{}' \
+             creates a store in its place; otherwise name new files",
             place.device.path().unwrap_or(Path::new("")).display(),
-            place.named()
+            place.named(),
+            to_destroy_both(place)
         )));
     }
     if place.log.path().is_some_and(|path| path.exists()) {
@@ -232,10 +234,18 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
 
 fn no_store(place: &Place, error: &dyn std::fmt::Display) -> Failure {
     Failure::unusable(anyhow!(
-        "'{}' holds no store ({error}). If the data on it and on its log may be lost, 'flashlane store create {} --destroy-data' creates one",
+        "'{}' holds no store ({error}). If the data on it and on its log may be lost, 'flashlane store create {}{}' creates one",
         place.device,
-        place.named()
+        place.named(),
+        to_destroy_both(place)
     ))
+}
+
+/// Returns the options, each after a space, by which a store is created over the data of a device and of a log.
+fn to_destroy_both(place: &Place) -> String {
+    let log = place.log.path().filter(|_| has_signatures(&place.log, &Consent::Destroy));
+    let really = log.map(|path| format!(" --really-log {}", quoted(&path.to_string_lossy())));
+    to_destroy(&place.device, &Consent::Destroy) + &really.unwrap_or_default()
 }
 
 /// Returns why a call of an open store failed.
