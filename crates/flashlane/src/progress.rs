@@ -30,6 +30,23 @@ struct State {
     share: Option<f64>,
 }
 
+/// When the share done last changed. Many measurements report it at the beginning of each of their parts only.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastChange {
+    share: Option<f64>,
+    at: Duration,
+}
+
+impl LastChange {
+    /// Compares the share with that of the last look.
+    fn look(&mut self, share: Option<f64>, elapsed: Duration) -> Duration {
+        if share != self.share {
+            *self = Self { share, at: elapsed };
+        }
+        self.at
+    }
+}
+
 /// Steps of a whole bar.
 const STEPS: u64 = 1000;
 /// Interval between redraws of the bar and checks for a due line.
@@ -54,14 +71,19 @@ impl Meter {
         let shared = Arc::clone(&state);
         let (bar, ticker) = if stderr().is_terminal() {
             let bar = ProgressBar::new(STEPS);
-            let drawn = bar.clone();
-            (Some(bar), Ticker::every(TICK, move |elapsed| draw(&drawn, &locked(&shared).clone(), elapsed)))
+            let (drawn, mut last) = (bar.clone(), LastChange::default());
+            let redraw = move |elapsed| {
+                let state = locked(&shared).clone();
+                draw(&drawn, &state, last.look(state.share, elapsed), elapsed);
+            };
+            (Some(bar), Ticker::every(TICK, redraw))
         } else {
-            let mut lines = Lines::default();
+            let (mut lines, mut last) = (Lines::default(), LastChange::default());
             let print = move |elapsed| {
+                let state = locked(&shared).clone();
+                let changed = last.look(state.share, elapsed);
                 if lines.is_due(elapsed) {
-                    let state = locked(&shared).clone();
-                    notify(&state.line(elapsed));
+                    notify(&state.line(changed, elapsed));
                 }
             };
             (None, Ticker::every(TICK, print))
@@ -102,21 +124,27 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 impl State {
     /// `reading a.trace: 34%, about 50 s to go`.
-    fn line(&self, elapsed: Duration) -> String {
+    fn line(&self, changed: Duration, elapsed: Duration) -> String {
         let Self { what, share } = self;
         match share {
-            Some(share) => format!("{what}: {:.0}%, {}", (100.0 * share).floor(), to_go(*share, elapsed)),
+            Some(share) => {
+                format!("{what}: {:.0}%, {}", (100.0 * share).floor(), to_go(*share, changed, elapsed))
+            }
             None => format!("{what}: {} so far", rounded(elapsed.as_s_f64())),
         }
     }
 }
 
-/// Formats the remaining time at the average rate so far.
-fn to_go(share: f64, elapsed: Duration) -> String {
-    if share < LEAST_SHARE || elapsed < LEAST_TIME {
-        return "the time to go is not known yet".into();
+/// Formats the remaining time at the average rate until the share last `changed`. A part that takes longer than all that
+/// should have been left says that the parts differ, and nothing of what remains.
+fn to_go(share: f64, changed: Duration, elapsed: Duration) -> String {
+    let left_s = changed.as_s_f64() * (1.0 - share.min(1.0)) / share;
+    let since_s = elapsed.saturating_sub(changed).as_s_f64();
+    let is_known = share >= LEAST_SHARE && elapsed >= LEAST_TIME && since_s <= left_s.max(1.0);
+    match is_known {
+        true => format!("about {} to go", rounded((left_s - since_s).max(0.0))),
+        false => "the time to go is not known yet".into(),
     }
-    format!("about {} to go", rounded(elapsed.as_s_f64() * (1.0 - share.min(1.0)) / share))
 }
 
 /// Formats a time coarsely: `7 s`, `50 s`, `12 min`, `3.5 h`.
@@ -155,12 +183,12 @@ impl Lines {
     }
 }
 
-fn draw(bar: &ProgressBar, state: &State, elapsed: Duration) {
+fn draw(bar: &ProgressBar, state: &State, changed: Duration, elapsed: Duration) {
     bar.set_message(state.what.clone());
     match state.share {
         Some(share) => {
             bar.set_style(style("{msg} {wide_bar} {percent}%, {prefix}"));
-            bar.set_prefix(to_go(share, elapsed));
+            bar.set_prefix(to_go(share, changed, elapsed));
             bar.set_position((share * STEPS as f64) as u64);
         }
         None => {
@@ -203,13 +231,27 @@ mod tests {
     #[test]
     fn line_shows_activity_share_and_remaining_time() {
         let state = |share| State { what: "reading a.trace".into(), share };
-        let line = |share, s| state(share).line(Duration::from_s(s));
+        let line = |share, s| state(share).line(Duration::from_s(s), Duration::from_s(s));
         assert_eq!(line(Some(0.25), 30), "reading a.trace: 25%, about 90 s to go");
         assert_eq!(line(Some(0.999), 30), "reading a.trace: 99%, about 0 s to go");
         assert_eq!(line(Some(0.02), 60), "reading a.trace: 2%, about 49 min to go");
         assert_eq!(line(Some(0.019), 60), "reading a.trace: 1%, the time to go is not known yet");
         assert_eq!(line(Some(0.0), 60), "reading a.trace: 0%, the time to go is not known yet");
         assert_eq!(line(None, 42), "reading a.trace: 40 s so far");
+    }
+
+    #[test]
+    fn part_that_outlasts_the_estimate_ends_it() {
+        // Half was done after 20 s, and nothing is known of the part since.
+        let at = |s| to_go(0.5, Duration::from_s(20), Duration::from_s(s));
+        assert_eq!([20, 30, 39].map(at), ["about 20 s to go", "about 10 s to go", "about 1 s to go"]);
+        for s in [41, 300] {
+            assert_eq!(at(s), "the time to go is not known yet");
+        }
+        let mut last = LastChange::default();
+        let seconds = [(0.0, 1), (0.5, 20), (0.5, 25), (0.6, 30), (0.6, 31)];
+        let changes = seconds.map(|(share, s)| last.look(Some(share), Duration::from_s(s)).as_s_f64());
+        assert_eq!(changes, [1.0, 20.0, 20.0, 30.0, 30.0]);
     }
 
     #[test]

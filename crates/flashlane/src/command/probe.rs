@@ -9,7 +9,7 @@ use crate::preflight::{access_allowed, preflight};
 use crate::progress::Meter;
 use crate::suggest::quoted;
 use anyhow::anyhow;
-use flashlane_base::units::{format_bytes, parse_bytes, parse_count};
+use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
 use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
 use flashlane_device::Profile;
@@ -38,7 +38,7 @@ pub struct Arguments {
     /// Write nothing, not even to a simulated drive; properties that need writes are then not determined
     #[arg(long, conflicts_with = "destroy_data")]
     read_only: bool,
-    /// Size of random reads and writes to recommend a queue depth for; default: several sizes are compared
+    /// Size of random reads and writes to recommend a queue depth for, up to 4 MiB; default: several sizes are compared
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, conflicts_with = "score")]
     page: Option<u64>,
     /// Upper limit on the p99 latency of random reads and writes; the highest bandwidth within it is recommended
@@ -136,16 +136,23 @@ fn effort(options: EffortOptions) -> Effort {
     }
 }
 
-/// Refuses a page size that is not a multiple of the read and write unit.
+/// The largest page whose best depth is looked for: many of it must be in flight and many measured, and no database has larger
+/// ones.
+const PAGE_MAX: u64 = 4 << 20;
+
+/// Refuses a page size that is not a multiple of the read and write unit, or longer than [`PAGE_MAX`].
 fn check_page(arguments: &Arguments, profile: &Profile) -> Result<(), Failure> {
     let unit = profile.read_unit_bytes.max(if arguments.read_only { 1 } else { profile.write_unit_bytes });
     match arguments.page {
-        Some(page) if page == 0 || !page.is_multiple_of(unit.max(512)) => Err(Failure::unusable(anyhow!(
-            "--page {} does not fit '{}'; allowed: multiples of {}",
-            format_bytes(page),
-            profile.name,
-            format_bytes(unit.max(512))
-        ))),
+        Some(page) if page == 0 || page > PAGE_MAX || !page.is_multiple_of(unit.max(512)) => {
+            Err(Failure::unusable(anyhow!(
+                "--page {} does not fit '{}'; allowed: multiples of {}, up to {}",
+                exact_bytes(page),
+                profile.name,
+                exact_bytes(unit.max(512)),
+                exact_bytes(PAGE_MAX)
+            )))
+        }
         _ => Ok(()),
     }
 }

@@ -188,7 +188,8 @@ fn options() {
     unusable(&["run", "sim:ssd-s"], &["WORKLOAD"]);
     unusable(&["probe", "--score", "0"], &["--score", "at least 1"]);
     unusable(&["probe", "--score", "3", "sim:ssd-s"], &["--score", "DEVICE"]);
-    unusable(&["probe", "sim:ssd-s", "--page", "5000B"], &["--page", "multiples of 512 B"]);
+    unusable(&["probe", "sim:ssd-s", "--page", "5000B"], &["--page", "multiples of 512 B, up to 4 MiB"]);
+    unusable(&["probe", "sim:ssd-s", "--page", "100MiB"], &["--page 100 MiB", "up to 4 MiB"]);
     unusable(&["probe", "sim:ssd-s", "--p99", "1"], &["--p99", "unit"]);
     unusable(&["probe", "sim:ssd-s", "--p99", "0us"], &["--p99", "a time above 0"]);
     unusable(&["prob", "sim:ssd-s"], &["'prob'", "'probe'"]);
