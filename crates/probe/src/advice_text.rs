@@ -26,6 +26,9 @@ const STRUCTURE: [Feature; 5] = [
 
 const WRITES: &str = "Random writes";
 
+/// Fewest requests of a burst that a command repeats: among fewer, one merge or GC decides the rate.
+const BURST_REPEATED_MIN: u64 = 32;
+
 /// Formats a latency.
 fn latency(ns: f64) -> String {
     Duration::from_ns(ns.round() as u64).to_string()
@@ -275,7 +278,10 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
                     format!("{rate} ({latencies}) while a large buffer may have been filling")
                 }
                 (Some(false), _) => format!("{rate} ({latencies}) as long as spare space lasts"),
-                (_, true) => format!("{rate} ({latencies}) sustained"),
+                (_, true) => format!(
+                    "{rate} ({latencies}) sustained after {} of writes",
+                    format_bytes(writes.written_bytes)
+                ),
                 (_, false) => format!("{rate} ({latencies}), not steady yet"),
             };
             if let Some(fragmented) = &writes.fragmented {
@@ -288,11 +294,24 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     if point.more_may_be_better {
         text += "; more may be better";
     }
-    let evidence = point.reason.clone() + unstable_latency(&point.rate);
+    let mut evidence = point.reason.clone() + unstable_latency(&point.rate);
     let of_rate = |rate: &Rate, state| Repeat { state, workload: rate.workload.clone(), command: None };
-    let mut repeat = vec![of_rate(&point.rate, filled_state(point.area_bytes.is_some()))];
-    let fragmented = point.writes.as_ref().and_then(|writes| writes.fragmented.as_ref());
-    repeat.extend(fragmented.map(|rate| of_rate(rate, Some("fragmented".into()))));
+    let filled = || filled_state(point.area_bytes.is_some());
+    let mut repeat = vec![of_rate(&point.rate, filled())];
+    if let Some(writes) = &point.writes {
+        // A drive that was just opened, or has been idle, has an empty buffer.
+        match &writes.burst {
+            Some(burst) if burst.requests >= BURST_REPEATED_MIN => repeat.push(of_rate(burst, filled())),
+            Some(burst) => {
+                evidence += &format!(
+                    "; no command repeats the burst: what its {} requests take depends on what the drive did before",
+                    burst.requests
+                );
+            }
+            None => {}
+        }
+        repeat.extend(writes.fragmented.as_ref().map(|rate| of_rate(rate, Some("fragmented".into()))));
+    }
     Advice { about: load.into(), text, evidence, repeat }
 }
 
@@ -306,7 +325,10 @@ fn of_fragmented(point: &Recommendation, rate: &Rate, filling_share: Option<f64>
             "{stated} once the drive is fragmented, while a large buffer was filling: flash may sustain only {}",
             format_rate(bytes_per_s / (1.0 + share))
         ),
-        None if rate.steady => format!("{stated} sustained once the drive is fragmented"),
+        None if rate.steady => {
+            let bytes = format_bytes(rate.requests * point.request_bytes);
+            format!("{stated} sustained over {bytes} of writes once the drive is fragmented")
+        }
         None => format!("{stated} and not steady once the drive is fragmented"),
     }
 }
@@ -348,16 +370,15 @@ fn spread(range: [f64; 2]) -> String {
     format!(", not stable: {lowest} to {highest} in repeated measurements, of which the slowest is stated")
 }
 
-/// Returns the median latency, and the 99th percentile where enough requests lie beyond it; a range where they are not
-/// stable.
+/// Returns the median latency, as a range where it is not stable, and the 99th percentile where enough requests lie beyond it,
+/// as the range of all measurements of the point.
 fn percentiles(rate: &Rate) -> String {
-    let one = |name: &str, ns: f64, range: Option<[f64; 2]>| match range {
-        Some([low, high]) if !is_stable_latency([low, high]) => {
-            format!("{name} {} to {}", latency(low), latency(high))
-        }
+    let one = |name: &str, ns: f64, range: Option<[f64; 2]>| match range.map(|range| range.map(latency)) {
+        Some([low, high]) if low != high => format!("{name} {low} to {high}"),
         _ => format!("{name} {}", latency(ns)),
     };
-    let p50 = one("p50", rate.p50_ns, rate.p50_range_ns);
+    let unstable = rate.p50_range_ns.filter(|&range| !is_stable_latency(range));
+    let p50 = one("p50", rate.p50_ns, unstable);
     if rate.requests < requests_needed(0.99) {
         return p50;
     }
@@ -552,7 +573,13 @@ pub(crate) mod tests {
         assert!(unstable.text.contains("p50 100 µs, p99 131 µs to 482 µs"), "{}", unstable.text);
         assert!(unstable.evidence.contains("depend on what the drive did before"), "{}", unstable.evidence);
         let stable = of(Some([4.1e5, 4.82e5]));
-        assert!(stable.text.contains("p99 482 µs") && stable.evidence.is_empty(), "{}", stable.text);
+        assert!(
+            stable.text.contains("p50 100 µs, p99 410 µs to 482 µs") && stable.evidence.is_empty(),
+            "{}",
+            stable.text
+        );
+        let equal = of(Some([4.82e5, 4.82e5]));
+        assert!(equal.text.ends_with("p99 482 µs"), "{}", equal.text);
     }
 
     fn writes() -> Writes {
@@ -568,6 +595,41 @@ pub(crate) mod tests {
             fragmented: None,
             fragmented_filling_share: None,
         }
+    }
+
+    #[test]
+    fn sustained_rate_names_what_was_written_and_bursts_have_their_command() {
+        let burst = Rate { workload: "random-write,requests=128".into(), requests: 128, ..rate(2e5) };
+        let fragmented = Rate { workload: "random-write,requests=999".into(), ..rate(4e5) };
+        let writes = Writes {
+            cleaning: Some(true),
+            burst: Some(burst),
+            fragmented: Some(fragmented),
+            written_bytes: 8 << 30,
+            ..writes()
+        };
+        let point =
+            Recommendation { writes: Some(writes), area_bytes: Some(1 << 30), ..recommendation(rate(3e5)) };
+        let advice = of_load("random_write", WRITES, &point);
+        assert!(advice.text.contains("sustained after 8 GiB of writes"), "{}", advice.text);
+        let repeated: Vec<_> =
+            advice.repeat.iter().map(|repeat| (repeat.workload.as_str(), repeat.state.as_deref())).collect();
+        let expected = [
+            ("random-write", Some("full")),
+            ("random-write,requests=128", Some("full")),
+            ("random-write,requests=999", Some("fragmented")),
+        ];
+        assert_eq!(repeated, expected);
+        let mut few = point;
+        let burst = few.writes.as_mut().and_then(|writes| writes.burst.as_mut()).expect("there is one");
+        burst.requests = 4;
+        let few = of_load("random_write", WRITES, &few);
+        assert_eq!(few.repeat.len(), 2);
+        assert!(
+            few.evidence.contains("no command repeats the burst: what its 4 requests"),
+            "{}",
+            few.evidence
+        );
     }
 
     #[test]
@@ -596,7 +658,10 @@ pub(crate) mod tests {
             of_load("random_write", WRITES, &point).text
         };
         let late = text(1.31e6, None);
-        assert!(late.contains("p99 1.31 ms, above the 1 ms asked for) sustained once"), "{late}");
+        assert!(
+            late.contains("p99 1.31 ms, above the 1 ms asked for) sustained over 78.12 MiB of writes once"),
+            "{late}"
+        );
         assert!(!text(0.9e6, None).contains("asked for"));
         let filling = text(0.9e6, Some(3.0));
         assert!(
