@@ -3,6 +3,9 @@
 /// Least ratio of the slopes after and before the bend.
 const STEEPER: f64 = 1.5;
 
+/// Before this share of the time of a durable write no program has ended, as programs vary.
+const BEFORE: f64 = 0.9;
+
 /// The bend of a curve of completions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bend {
@@ -39,7 +42,7 @@ fn stall(times: &[f64], durable_us: f64) -> Option<Bend> {
     earlier.sort_unstable_by(f64::total_cmp);
     let usual = earlier.get(earlier.len() / 2)?;
     let gap = times[at] - times[at - 1];
-    (times[at - 1] < durable_us && gap > 8.0 * usual).then_some(Bend {
+    (times[at - 1] < BEFORE * durable_us && gap > 8.0 * usual).then_some(Bend {
         at,
         at_us: times[at - 1],
         after_us: None,

@@ -15,12 +15,16 @@ const READS: usize = 400;
 const TRIMMED_BYTES: u64 = 1 << 20;
 
 /// Limits of the time of a page on a bus, in microseconds.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct BusTime {
     pub(crate) least_us: f64,
     pub(crate) most_us: f64,
     /// How much later the second of two reads of a page completes because of the link, at most.
     pub(crate) link_us: f64,
+    /// Least time of a page on the link, without a command; 0 where it is not known.
+    pub(crate) least_link_us: f64,
+    /// How much later the second of two reads of a sector completes because of the link and its command, at least.
+    pub(crate) least_sector_us: f64,
 }
 
 impl BusTime {
@@ -48,21 +52,29 @@ impl BusTime {
             })) => return Ok(None),
             Err(error) => return Err(error),
         }
-        let points = repeat(bench, 5, READS, |bench, kind| {
+        let points = repeat(bench, 6, READS, |bench, kind| {
             let from = if kind < 2 { area } else { trimmed };
-            let bytes = if kind % 2 == 0 && kind < 4 { sector } else { page_bytes };
+            let bytes = if [0, 2, 5].contains(&kind) { sector } else { page_bytes };
             let page = bench.random().below(from.length_bytes / page_bytes);
             let read = Access::read(from.offset_bytes + page * page_bytes, bytes);
-            let together = if kind == 4 { at_once } else { 1 };
+            let together = if kind < 4 { 1 } else { at_once };
             bench.burst(&[read; 2][..together]).map(|time| time.as_us_f64())
         })?;
         let second = difference(points[3], points[4]);
         let link_us = second.value + 4.0 * second.error;
+        let second_sector = difference(points[2], points[5]);
+        let least_sector_us = second_sector.value - 4.0 * second_sector.error;
         let rest = (page_bytes - sector) as f64;
         if rest == 0.0 {
             // All of a read's time at flash may be its transfer.
             let flash = points[1].value - points[3].value;
-            return Ok(Some(Self { least_us: 0.0, most_us: flash, link_us }));
+            return Ok(Some(Self {
+                least_us: 0.0,
+                most_us: flash,
+                link_us,
+                least_link_us: 0.0,
+                least_sector_us,
+            }));
         }
         let (flash, link) = (difference(points[0], points[1]), difference(points[2], points[3]));
         let (bus_us, error) = (flash.value - link.value, 4.0 * flash.error.hypot(link.error));
@@ -71,6 +83,8 @@ impl BusTime {
             least_us: (bus_us - error).max(0.0) * of_page,
             most_us: (bus_us + error) * of_page,
             link_us,
+            least_link_us: (link.value - 4.0 * link.error).max(0.0) * of_page,
+            least_sector_us,
         }))
     }
 }

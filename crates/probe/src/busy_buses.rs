@@ -46,6 +46,11 @@ pub(crate) enum Buses {
     OneDieEach {
         bus_us: f64,
     },
+    /// A command and a sector take longer on the link than all transfers of a page on a bus, and a page longer than one, so that
+    /// none ever waits.
+    Hidden {
+        bus: BusTime,
+    },
     Unclear,
 }
 
@@ -62,7 +67,12 @@ pub(crate) fn find(
     if bench.depth() > 1 && search.is_one_die_each_by_reads(bench)? {
         return Ok(Buses::OneDieEach { bus_us: search.bus.least_us });
     }
+    // The second of two requests reaches its die when the first one's transfers are over, and pages of one request cross the
+    // bus sooner than the link.
+    let is_hidden =
+        bench.depth() > 1 && TRANSFERS * bus.most_us < bus.least_sector_us && bus.most_us < bus.least_link_us;
     match busy.policy {
+        _ if is_hidden => Ok(Buses::Hidden { bus }),
         Policy::Lba => search.by_writes(bench),
         Policy::WriteOrder => Ok(Buses::Unclear),
     }

@@ -140,6 +140,14 @@ fn bus_findings(busy: BusyDies, buses: Buses) -> (Finding, Finding) {
             );
             (Finding::found(count as u64, 0.9, evidence.clone()), Finding::found(1_u64, 0.9, evidence))
         }
+        Buses::Hidden { bus } => {
+            let why = format!(
+                "{seen}; a page takes at most {:.1} µs on a bus, and a command with a sector at least {:.1} µs on the link: no \
+                 request waits for a bus",
+                bus.most_us, bus.least_sector_us
+            );
+            (Finding::cannot_be_seen(why.clone()), Finding::cannot_be_seen(why))
+        }
         Buses::Unclear => {
             let why = format!("{seen}; but a shared channel could not be told");
             (Finding::not_determined(why.clone()), Finding::not_determined(why))

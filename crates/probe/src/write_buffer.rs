@@ -31,6 +31,9 @@ const ERROR_MAX: f64 = 0.06;
 const TAKEN_ERROR: f64 = 0.4;
 /// Requests of a curve: the bend lies between a half and four fifths of them, or among the first.
 const REQUESTS: usize = 128;
+/// After this number of doublings of the writes a buffer that fills is fuller by more than this factor.
+const EMPTIED_AFTER: usize = 3;
+const EMPTIED: f64 = 1.3;
 /// Most pages that flash took, as a share of those written, for a flush to tell the rest.
 const TAKEN_MAX: f64 = 0.7;
 
@@ -50,7 +53,8 @@ pub(crate) fn find(
     is_page_known: bool,
     most_pages: usize,
 ) -> Result<(Finding, Option<Figure>), Interruption> {
-    let write_times = WriteTimes::measure(bench, target.area)?;
+    let sector = bench.sector_bytes();
+    let write_times = WriteTimes::measure(bench, target.area, sector)?;
     let WriteTimes { plain_us: plain, durable_us: durable } = write_times;
     if durable < LATER * plain {
         let evidence = format!(
@@ -67,11 +71,21 @@ pub(crate) fn find(
         );
         return Ok((Finding::not_determined(evidence), Some(figure(&curve.times, 0))));
     }
-    let found = match find_by_pages(bench, target, most_pages, write_times)? {
-        Some(found) => Some(found),
-        None => find_by_sectors(bench, target, most_pages, write_times)?,
+    // A page that is written whole is on flash sooner than one of which a part has to be read.
+    let page_times = WriteTimes::measure(bench, target.area, target.page_bytes)?;
+    let by_pages = find_by_pages(bench, target, most_pages, page_times)?;
+    let is_emptied = matches!(by_pages, ByPages::Emptied);
+    let found = match by_pages {
+        ByPages::Found(found) => Some(found),
+        ByPages::Emptied | ByPages::Unclear => find_by_sectors(bench, target, most_pages, write_times)?,
     };
     let Some(Size { pages, bend, curve, kind }) = found else {
+        if is_emptied {
+            let why = format!(
+                "{present}: there is a buffer, but flash takes pages as fast as they arrive, so that it never fills"
+            );
+            return Ok((Finding::cannot_be_seen(why), None));
+        }
         let evidence = format!(
             "{present}: there is a buffer, but {most_pages} writes to distinct pages showed no clear bend from which to tell its size"
         );
@@ -96,27 +110,44 @@ struct Size {
     kind: String,
 }
 
-/// Finds the size by writes of whole pages: of one per request at first, then of twice as many, until the buffer fills.
+/// What writes of whole pages show.
+enum ByPages {
+    Found(Size),
+    /// After eight times as many writes the buffer is hardly fuller, since a flush takes no longer.
+    Emptied,
+    Unclear,
+}
+
+/// Finds the size by writes of whole pages: of one per request at first, then of twice as many, until the buffer fills or no
+/// longer becomes fuller.
 fn find_by_pages(
     bench: &mut Bench<'_>,
     target: Target<'_>,
     most_pages: usize,
     write_times: WriteTimes,
-) -> Result<Option<Size>, Interruption> {
+) -> Result<ByPages, Interruption> {
+    let mut flushes: Vec<f64> = Vec::new();
     let mut request_pages = 1;
     while request_pages * REQUESTS < 2 * most_pages {
-        if let Some((pages, bend, curve)) =
-            agreed(bench, &Fill::of_pages(target, request_pages as u64), write_times)?
-        {
-            let kind = match request_pages {
+        let fill = Fill::of_pages(target, request_pages as u64);
+        let first = fill.run(bench)?;
+        if let Some((pages, bend)) = first.agreed(bench, &fill, write_times)? {
+            let kind = match fill.request_pages {
                 1 => "writes of a page".into(),
                 pages => format!("writes of {pages} pages"),
             };
-            return Ok(Some(Size { pages, bend, curve, kind }));
+            return Ok(ByPages::Found(Size { pages, bend, curve: first.times, kind }));
+        }
+        flushes.push(first.flush_us);
+        let earlier = flushes.len().checked_sub(1 + EMPTIED_AFTER).map(|nth| flushes[nth]);
+        if earlier.is_some_and(|earlier_us| first.flush_us < EMPTIED * earlier_us)
+            && bend(&first.times, write_times.durable_us).is_none()
+        {
+            return Ok(ByPages::Emptied);
         }
         request_pages *= 2;
     }
-    Ok(None)
+    Ok(ByPages::Unclear)
 }
 
 /// Finds the size by writes of single sectors to distinct pages.
@@ -129,27 +160,16 @@ fn find_by_sectors(
     let mut count = 2048.min(most_pages);
     loop {
         let fill = Fill::of_sectors(bench, target, count);
-        if let Some((pages, bend, curve)) = agreed(bench, &fill, write_times)? {
-            return Ok(Some(Size { pages, bend, curve, kind: "small writes to distinct pages".into() }));
+        let first = fill.run(bench)?;
+        if let Some((pages, bend)) = first.agreed(bench, &fill, write_times)? {
+            let kind = "small writes to distinct pages".into();
+            return Ok(Some(Size { pages, bend, curve: first.times, kind }));
         }
         if count == most_pages {
             return Ok(None);
         }
         count = (4 * count).min(most_pages);
     }
-}
-
-/// Returns the pages in the buffer where two measurements agree, with the bend and the curve of the first.
-fn agreed(
-    bench: &mut Bench<'_>,
-    fill: &Fill,
-    write_times: WriteTimes,
-) -> Result<Option<(f64, Bend, Vec<f64>)>, Interruption> {
-    let first = fill.run(bench)?;
-    let Some((pages, bend)) = first.size(write_times) else { return Ok(None) };
-    let again = fill.run(bench)?.size(write_times);
-    let agreed = again.filter(|(again, _)| (pages / again - 1.0).abs() < AGREE);
-    Ok(agreed.map(|(again, _)| (f64::midpoint(pages, again), bend, first.times)))
 }
 
 /// Writes that fill the buffer, of so many pages each.
@@ -224,6 +244,19 @@ struct Filled {
 }
 
 impl Filled {
+    /// Returns the pages in the buffer, and the bend, where a second measurement agrees.
+    fn agreed(
+        &self,
+        bench: &mut Bench<'_>,
+        fill: &Fill,
+        write_times: WriteTimes,
+    ) -> Result<Option<(f64, Bend)>, Interruption> {
+        let Some((pages, bend)) = self.size(write_times) else { return Ok(None) };
+        let again = fill.run(bench)?.size(write_times);
+        let agreed = again.filter(|(again, _)| (pages / again - 1.0).abs() < AGREE);
+        Ok(agreed.map(|(again, _)| (f64::midpoint(pages, again), bend)))
+    }
+
     /// Returns the pages in a full buffer, and the bend that shows it, where the error is small.
     fn size(&self, WriteTimes { plain_us, durable_us }: WriteTimes) -> Option<(f64, Bend)> {
         let program_us = durable_us - plain_us;
@@ -264,16 +297,16 @@ struct WriteTimes {
 }
 
 impl WriteTimes {
-    fn measure(bench: &mut Bench<'_>, area: Area) -> Result<Self, Interruption> {
-        let sector = bench.sector_bytes();
+    /// Of writes of `bytes` at multiples of them.
+    fn measure(bench: &mut Bench<'_>, area: Area, bytes: u64) -> Result<Self, Interruption> {
         let idle = Duration::from_ms(2);
         let (mut plain, mut durable) = (Vec::new(), Vec::new());
         for _ in 0..24 {
-            let mut place = || area.offset_bytes + bench.random().below(area.length_bytes / sector) * sector;
+            let mut place = || area.offset_bytes + bench.random().below(area.length_bytes / bytes) * bytes;
             let (a, b) = (place(), place());
-            plain.push(bench.one(Access::write(a, sector))?.as_us_f64());
+            plain.push(bench.one(Access::write(a, bytes))?.as_us_f64());
             bench.pause(idle);
-            durable.push(bench.durable_write(b, sector)?.as_us_f64());
+            durable.push(bench.durable_write(b, bytes)?.as_us_f64());
             bench.pause(idle);
         }
         Ok(Self { plain_us: point(&mut plain).value, durable_us: point(&mut durable).value })

@@ -62,6 +62,9 @@ pub struct Finding {
     pub evidence: String,
 }
 
+/// Begins the evidence of what cannot be determined from outside.
+const CANNOT_BE_SEEN: &str = "cannot be seen: ";
+
 impl Finding {
     /// Creates a finding of a feature.
     pub fn found(value: impl Into<FindingValue>, confidence: f64, evidence: impl Into<String>) -> Self {
@@ -76,6 +79,16 @@ impl Finding {
     /// Creates a finding of a feature that cannot be determined.
     pub fn not_determined(evidence: impl Into<String>) -> Self {
         Self { status: Status::NotDetermined, value: None, confidence: 0.0, evidence: evidence.into() }
+    }
+
+    /// Creates a finding of a feature that cannot be determined from outside, by whatever requests.
+    pub fn cannot_be_seen(why: impl AsRef<str>) -> Self {
+        Self::not_determined(format!("{CANNOT_BE_SEEN}{}", why.as_ref()))
+    }
+
+    /// Returns whether the feature cannot be determined from outside.
+    pub fn is_hidden(&self) -> bool {
+        self.status == Status::NotDetermined && self.evidence.starts_with(CANNOT_BE_SEEN)
     }
 
     /// Returns the value as a whole number, if found.

@@ -38,6 +38,9 @@ pub struct Tally {
     pub wrong: u64,
     /// Answers of "not determined".
     pub not_determined: u64,
+    /// Of these, findings that the probe says cannot be seen from outside.
+    #[serde(default)]
+    pub cannot_be_seen: u64,
 }
 
 /// A wrong answer, with the data to reproduce it.

@@ -67,15 +67,19 @@ pub fn score(drives: u64, seed: Seed, range: Range<'_>, watch: &(dyn Fn(u64) -> 
         .collect();
     let count = probed.len() as u64;
     let wide = matches!(range, Range::Wide(_)).then(|| summary(&probed));
-    let mut features: Vec<Tally> =
-        FEATURES.map(|feature| Tally { feature, right: 0, wrong: 0, not_determined: 0 }).into();
+    let mut features: Vec<Tally> = FEATURES
+        .map(|feature| Tally { feature, right: 0, wrong: 0, not_determined: 0, cannot_be_seen: 0 })
+        .into();
     let mut mistakes = Vec::new();
     for answer in probed.into_iter().flat_map(|probed| probed.answers) {
         let tally =
             features.iter_mut().find(|t| t.feature == answer.feature).expect("every feature has a tally");
         match answer.mark {
             Mark::Right => tally.right += 1,
-            Mark::NotDetermined => tally.not_determined += 1,
+            Mark::NotDetermined { is_hidden } => {
+                tally.not_determined += 1;
+                tally.cannot_be_seen += u64::from(is_hidden);
+            }
             Mark::Wrong(mistake) => {
                 tally.wrong += 1;
                 mistakes.push(*mistake);
@@ -112,7 +116,7 @@ struct Answer {
 enum Mark {
     Right,
     Wrong(Box<Mistake>),
-    NotDetermined,
+    NotDetermined { is_hidden: bool },
 }
 
 /// Probes the `drive`-th drive and marks each answer. `None` where `go_on` stopped it.
@@ -159,7 +163,7 @@ fn mark(drive: u64, result: &ProbeResult, truth: &Truth, profile: &str) -> Vec<A
         .map(|feature| {
             let finding = result.finding(feature).expect("a whole probe names every feature");
             let mark = match (finding.status, is_right(feature, finding, truth)) {
-                (Status::NotDetermined, _) => Mark::NotDetermined,
+                (Status::NotDetermined, _) => Mark::NotDetermined { is_hidden: finding.is_hidden() },
                 (_, true) => Mark::Right,
                 (_, false) => Mark::Wrong(Box::new(Mistake {
                     drive,
@@ -214,7 +218,7 @@ fn summary(probed: &[Probed]) -> Wide {
             match answer.mark {
                 Mark::Right => band.right += 1,
                 Mark::Wrong(_) => band.wrong += 1,
-                Mark::NotDetermined => {}
+                Mark::NotDetermined { .. } => {}
             }
         }
         band

@@ -45,6 +45,7 @@ fn feature_table(score: &Score) -> Table {
             cell("right", tally.right),
             cell("wrong", tally.wrong).tone(wrong),
             cell("not_determined", tally.not_determined),
+            cell("cannot_be_seen", tally.cannot_be_seen),
             Cell::exact(percent(share), share.to_string()),
         ])
     };
@@ -55,6 +56,7 @@ fn feature_table(score: &Score) -> Table {
             Column::right("Right", "right"),
             Column::right("Wrong", "wrong"),
             Column::right("Not determined", "not_determined"),
+            Column::right("Of these cannot be seen", "cannot_be_seen"),
             Column::right("Share right", "right_share"),
         ],
         rows: score.features.iter().map(row).collect(),

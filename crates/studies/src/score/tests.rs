@@ -16,7 +16,11 @@ fn answer(confidence: f64, is_right: bool) -> Answer {
 
 #[test]
 fn findings_are_counted_by_stated_confidence() {
-    let open = Answer { feature: Feature::ChunkSize, confidence: 0.0, mark: Mark::NotDetermined };
+    let open = Answer {
+        feature: Feature::ChunkSize,
+        confidence: 0.0,
+        mark: Mark::NotDetermined { is_hidden: false },
+    };
     let answers = vec![answer(0.5, false), answer(0.9, true), answer(0.95, true), answer(0.99, false), open];
     let failed = Failed { drive: 7, error: "stalled".into(), profile: String::new() };
     let mut probed: Vec<Probed> = (1..=100)
