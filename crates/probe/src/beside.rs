@@ -35,7 +35,7 @@ pub(crate) struct Timing {
     pub(crate) after: Duration,
     pub(crate) alone_us: f64,
     pub(crate) late_us: f64,
-    /// What takes longer waited for more than a program.
+    /// What takes longer waited for more than a program, which takes less than a write.
     pub(crate) most_us: f64,
 }
 
@@ -134,7 +134,7 @@ impl Timing {
             after: Duration::from_ns(((references.write.value - LEFT * program_us) * 1e3) as u64),
             alone_us: read.value,
             late_us: read.value + wait_us / 2.0,
-            most_us: read.value + WAIT_MAX * program_us,
+            most_us: read.value + WAIT_MAX * references.write.value,
         })
     }
 
@@ -166,7 +166,7 @@ impl Timing {
             after: Duration::ZERO,
             alone_us: apart_us,
             late_us: apart_us + bus_us + wait_us / 2.0,
-            most_us: apart_us + bus_us + WAIT_MAX * program_us,
+            most_us: apart_us + bus_us + WAIT_MAX * references.write.value,
         }))
     }
 }

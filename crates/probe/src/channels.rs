@@ -342,17 +342,21 @@ impl PairSums {
         }
     }
 
-    /// Returns how much longer pairs take whose runs differ by a multiple of `channels`; `None` where few do, or few do not.
-    fn step(&self, by_difference: &[(f64, f64)], channels: usize) -> Option<Point> {
-        let Self { count, sum, squares } = *self;
+    /// Returns the number and the time of the pairs whose runs differ by a multiple of `channels`; `None` where these, or the
+    /// others, are few.
+    fn sharing(&self, by_difference: &[(f64, f64)], channels: usize) -> Option<(f64, f64)> {
         let (mut shared, mut sharing) = (0.0, 0.0);
         for (pairs, time) in by_difference.iter().step_by(channels) {
             shared += pairs;
             sharing += time;
         }
-        if shared < 8.0 || shared > count - 8.0 {
-            return None;
-        }
+        (8.0..=self.count - 8.0).contains(&shared).then_some((shared, sharing))
+    }
+
+    /// Returns how much longer pairs take whose runs differ by a multiple of `channels`; `None` where few do, or few do not.
+    fn step(&self, by_difference: &[(f64, f64)], channels: usize) -> Option<Point> {
+        let Self { count, sum, squares } = *self;
+        let (shared, sharing) = self.sharing(by_difference, channels)?;
         let value = sharing / shared - (sum - sharing) / (count - shared);
         let variance = squares / count - (sum / count).powi(2);
         Some(Point { value, error: (variance * (1.0 / shared + 1.0 / (count - shared))).sqrt() })
@@ -362,14 +366,7 @@ impl PairSums {
     /// it leaves; `None` where few pairs share a channel, or few do not, or those that do are no slower.
     fn fit(&self, by_difference: &[(f64, f64)], run: usize, channels: usize) -> Option<(f64, Fit)> {
         let Self { count, sum, squares } = *self;
-        let (mut shared, mut sharing) = (0.0, 0.0);
-        for (pairs, time) in by_difference.iter().step_by(channels) {
-            shared += pairs;
-            sharing += time;
-        }
-        if shared < 8.0 || shared > count - 8.0 {
-            return None;
-        }
+        let (shared, sharing) = self.sharing(by_difference, channels)?;
         let apart_us = (sum - sharing) / (count - shared);
         let step_us = sharing / shared - apart_us;
         if step_us <= 0.0 {

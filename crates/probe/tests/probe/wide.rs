@@ -272,3 +272,21 @@ fn buffer_that_flash_empties_as_fast_is_filled_by_large_writes() {
         assert!(is_right, "{policy}, {size}: {:#?}", result.findings);
     }
 }
+
+/// Two programs take longer than a program as it seems without the array time of a read.
+#[test]
+fn array_times_near_a_program_do_not_hide_dies() {
+    let overrides = [
+        BY_ADDRESS,
+        ("flash.suspend", "5us"),
+        ("scheduling.policy", "read-first"),
+        ("flash.cache_mode", "true"),
+        ("flash.read", "46us"),
+        ("flash.program", "140us"),
+        ("noise", "8%"),
+        ("channels", "4"),
+    ];
+    let result = structure_of(made_in_order(r#"["plane", "channel", "die", "package"]"#, &overrides));
+    assert_right_or_open(&result, Feature::InterleavingDegree, &[4]);
+    assert_eq!(number(&result, Feature::SubDomains), Some(2), "{:#?}", result.findings);
+}
