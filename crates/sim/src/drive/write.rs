@@ -17,7 +17,8 @@
 //! "…" is time, the flash array that of `crate::nand`; after it the kernel calls a function of `FrontEnd`. The command of a
 //! write crosses the link with its data, that of a read with the first mapping units that it returns; a trim or flush sends it
 //! alone. So a read starts, and a write waits for the read/write lock, before the command has crossed the link. The functions
-//! of [`Drive`](super::Drive) are in `drive`, those of the kernel in `crate::kernel`, all others of the first two paths here.
+//! of [`Drive`](super::Drive) are in `drive`, those of the kernel in `crate::kernel`, all others of the first two paths here and
+//! in [`bypass`].
 //! The stages of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns the
 //! buffer and the requests that wait for it; it uses the kernel for time, link and flash, and the translation for places. Calls
 //! of the kernel with *charge* or *account* in their name record where time goes, and change nothing else. Where the buffer's
@@ -28,6 +29,8 @@
 //! - a flush completes once no write before it is in the buffer, or bypasses it and is not durable;
 //! - a mapping unit that a write has bypassed is at risk until that write is durable.
 
+mod bypass;
+
 use super::link_transfers::LinkTransfers;
 use super::request::{DriveKernel, pieces_of};
 use super::translation::Translation;
@@ -35,7 +38,7 @@ use crate::buffer::{Admission, DrainCause, DrainCounters, Unflushed, WriteBuffer
 use crate::config::{Admit, DriveConfig};
 use crate::event::Event;
 use crate::ids::{BufferSlot, Lpn, RequestSlot};
-use crate::nand::{Geometry, Owner, Program};
+use crate::nand::{Geometry, Owner};
 use crate::pieces::{UnitParts, pieces_after, split};
 use flashlane_base::Duration;
 use flashlane_device::{Counters, Failure, Part, Request};
@@ -371,100 +374,6 @@ impl WritePath {
             self.start_acknowledgement(kernel, write);
         }
         self.end_flushes(kernel);
-    }
-
-    // Writes that bypass the buffer.
-
-    /// Writes a request's mapping units to flash; it completes with the last of them.
-    fn write_bypassing(
-        &mut self,
-        kernel: &mut DriveKernel,
-        translation: &mut Translation,
-        slot: RequestSlot,
-    ) {
-        let unit_bytes = self.transfers.unit_bytes;
-        let write = kernel.in_flight(slot).request();
-        let owner = Owner::Request(slot);
-        if self.buffer.is_none() {
-            // The mapping units that it covers wholly go in one run.
-            let (head, mut whole, tail) = split(write.offset_bytes, write.length_bytes, unit_bytes);
-            if let Some(part) = head {
-                self.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), owner);
-            }
-            if translation.has_map_cache() {
-                whole.map(Lpn).for_each(|lpn| self.program(kernel, translation, lpn, owner));
-            } else {
-                self.program_run(kernel, translation, slot, &mut whole);
-            }
-            if let Some(part) = tail {
-                self.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), owner);
-            }
-            return;
-        }
-        for piece in pieces_of(&write, unit_bytes) {
-            let mut present = piece.covered(unit_bytes);
-            if let Some(buffer) = &mut self.buffer {
-                present |= buffer.present(piece.lpn);
-                if let Some(unflushed) = buffer.forget(piece.lpn) {
-                    let first = Bypassed { lost: unflushed, by: slot };
-                    let bypassed = self.bypassed.entry(piece.lpn).or_insert(first);
-                    bypassed.lost.first_write = bypassed.lost.first_write.min(unflushed.first_write);
-                    bypassed.lost.epoch = bypassed.lost.epoch.min(unflushed.epoch);
-                    bypassed.by = slot;
-                }
-            }
-            self.write_unit(kernel, translation, piece.lpn, present, owner);
-        }
-        self.end_bypass(kernel, translation);
-    }
-
-    /// The rest of a mapping unit that bypasses the buffer has been read from flash.
-    pub(super) fn bypass_filled(
-        &mut self,
-        kernel: &mut DriveKernel,
-        translation: &mut Translation,
-        lpn: Lpn,
-        slot: RequestSlot,
-    ) {
-        self.program(kernel, translation, lpn, Owner::Request(slot));
-        self.end_bypass(kernel, translation);
-    }
-
-    /// A request waits for its programs: none of them waits for a word line that others may complete.
-    fn end_bypass(&self, kernel: &mut DriveKernel, translation: &mut Translation) {
-        if translation.completes_word_lines() {
-            translation.program_word_lines(kernel);
-        }
-    }
-
-    /// Programs mapping units of a request that follow each other.
-    fn program_run(
-        &mut self,
-        kernel: &mut DriveKernel,
-        translation: &mut Translation,
-        slot: RequestSlot,
-        units: &mut std::ops::Range<u32>,
-    ) {
-        while translation.program_run(kernel, slot, units).is_err() {
-            self.write_failed(kernel, Lpn(units.start - 1), Owner::Request(slot));
-        }
-    }
-
-    /// Mapping units of a request are on flash.
-    #[inline]
-    pub(super) fn programmed(&mut self, kernel: &mut DriveKernel, slot: RequestSlot, program: &Program) {
-        if !self.bypassed.is_empty() {
-            self.bypass_completed(kernel, program.lpn, slot);
-        }
-        self.transfers.units_durable(kernel, slot, program.units);
-    }
-
-    /// A write that may have bypassed a buffered mapping unit is durable there, or failed.
-    fn bypass_completed(&mut self, kernel: &mut DriveKernel, lpn: Lpn, slot: RequestSlot) {
-        if self.bypassed.get(&lpn).is_some_and(|bypassed| bypassed.by == slot) {
-            self.bypassed.remove(&lpn);
-            self.end_flushes(kernel);
-        }
     }
 
     // To flash, from either side.
