@@ -206,17 +206,17 @@ impl<'a> Bench<'a> {
     }
 
     /// Returns how much later than the first the second of two writes of [`Bench::write_to_flash`] begins: not at all, or by
-    /// the time of a plain write of this size, on a device that takes one request at a time.
+    /// the time of a plain write of this size at `place`, on a device that takes one request at a time.
     ///
     /// # Errors
     /// As [`Bench::burst`].
     pub(crate) fn second_write_begins_late(
         &mut self,
-        offset_bytes: u64,
+        place: impl FnOnce() -> u64,
         length_bytes: u64,
     ) -> Result<Duration, Interruption> {
         match self.depth() {
-            1 => self.one(Access::write(offset_bytes, length_bytes)),
+            1 => self.one(Access::write(place(), length_bytes)),
             _ => Ok(Duration::ZERO),
         }
     }

@@ -155,7 +155,7 @@ impl Timing {
         }
         times.sort_unstable_by(f64::total_cmp);
         let apart_us = times[REFERENCE / 4];
-        let begins_late = bench.second_write_begins_late(pages.next_page(among), page_bytes)?;
+        let begins_late = bench.second_write_begins_late(|| pages.next_page(among), page_bytes)?;
         let sector_share = bench.sector_bytes() as f64 / page_bytes as f64;
         let program_us = references.program_us();
         let bus_us = references.most_bus_us(sector_share);

@@ -89,7 +89,7 @@ struct Search<'a> {
 impl Search<'_> {
     fn by_writes(&self, bench: &mut Bench<'_>) -> Result<Buses, Interruption> {
         let unit = bench.unit_bytes(true);
-        let begins_late = bench.second_write_begins_late(self.area.chunk_start(self.chunk, 0), unit)?;
+        let begins_late = bench.second_write_begins_late(|| self.area.chunk_start(self.chunk, 0), unit)?;
         // Of two transfers, those of a write that begins late may wait for the rest only.
         let least_wait_us = SEEN_OF_WAIT * (TRANSFERS * self.bus.least_us - begins_late.as_us_f64());
         let mut pairs: Vec<Pair> = Vec::new();

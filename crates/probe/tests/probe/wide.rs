@@ -285,8 +285,16 @@ fn array_times_near_a_program_do_not_hide_dies() {
         ("flash.program", "140us"),
         ("noise", "8%"),
         ("channels", "4"),
+        ("blocks", "512"),
     ];
     let result = structure_of(made_in_order(r#"["plane", "channel", "die", "package"]"#, &overrides));
     assert_right_or_open(&result, Feature::InterleavingDegree, &[4]);
     assert_eq!(number(&result, Feature::SubDomains), Some(2), "{:#?}", result.findings);
+}
+
+/// Where the order of writes places pages, pairs of writes show nothing, and are followed by reads of chunks.
+#[test]
+fn pairs_of_writes_leave_chunks_where_they_were() {
+    let overrides = [("flash.suspend", "5us"), ("scheduling.policy", "read-first")];
+    assert_layout(&structure_of(made_in_order(ANY_ORDER[0], &overrides)), 16384, 6, 2, "write-order");
 }
