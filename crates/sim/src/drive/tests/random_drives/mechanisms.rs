@@ -159,8 +159,11 @@ pub(super) fn mapped_on_flash(seed: u64) -> Vec<(String, String)> {
     let settings = [
         ("mapping.translation", "page"),
         ("cleaning.multi_plane", "false"),
+        ("compat.disksim.summary_pages", "0"),
         ("compat.disksim.pool", "plane"),
         ("compat.disksim.summary_pages", "0"),
+        // Room for the map beside what was drawn.
+        ("flash.blocks", "48"),
         ("mapping.cache.policy", pick(&mut random, &["lru", "segmented", "clock"])),
         ("mapping.cache.granularity", granularity),
         ("mapping.cache.batch", pick(&mut random, &["true", "false"])),
