@@ -54,11 +54,11 @@ fn of(result: &RunResult) -> Document {
     // Of one job it repeats the run.
     let (of_several, of_one) = if result.jobs.len() > 1 { (jobs, None) } else { (None, jobs) };
     let tables = [
-        of_several,
         Some(
             latency_table(latency, result.requests, &result.operations)
                 .beside(["latency-distribution", "latency-over-time"]),
         ),
+        of_several,
         time_split(&result.time_split),
         counter_table(&result.device.counters),
         device_table(&result.device),
