@@ -57,6 +57,7 @@ fn mistyped(message: &str) -> Option<String> {
         "u64" | "usize" => "a whole number, at least 0".into(),
         "a boolean" => "true or false".into(),
         "a string" => "text".into(),
+        section if section.starts_with("struct ") => "a section, whose settings are set one by one".into(),
         other => other.into(),
     };
     Some(format!("it is {given}; allowed: {allowed}"))
@@ -101,6 +102,10 @@ mod tests {
             (
                 "invalid value: integer `-1`, expected u32",
                 "it is -1; allowed: a whole number from 0 to 4294967295",
+            ),
+            (
+                "invalid type: integer `1`, expected struct MapCacheConfig",
+                "it is 1; allowed: a section, whose settings are set one by one",
             ),
             ("invalid type: string \"yes\", expected a boolean", "it is 'yes'; allowed: true or false"),
             ("invalid length 1, expected an array of length 4", "it lists 1; allowed: a list of 4"),

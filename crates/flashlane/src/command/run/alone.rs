@@ -11,7 +11,7 @@ use anyhow::anyhow;
 use flashlane_measure::Progress;
 use flashlane_open::Target;
 use flashlane_result::run::{AloneRow, RunResult};
-use flashlane_workload::Workload;
+use flashlane_workload::{Stop, Workload};
 use std::ops::ControlFlow;
 
 /// Refuses what cannot be measured job by job.
@@ -46,7 +46,7 @@ pub(super) fn add(
             continue;
         }
         let mut single = Workload { jobs: vec![job.clone()], ..workload.clone() };
-        single.stop.requests = Some(row.requests);
+        single.stop = Stop::after(row.requests);
         single.warmup_requests = workload.warmup_requests * row.requests / result.requests.max(1);
         let mut measured = measure(target, &[single], safety, 0, watch)?;
         let (_, alone) = measured.swap_remove(0);
