@@ -300,6 +300,11 @@ fn number_after(text: &str, mark: &str) -> Option<f64> {
     rest[..end].replace(['_', ','], "").trim_end_matches('.').parse().ok()
 }
 
+/// Returns by how many percent a number is off another.
+fn percent_off(measured: f64, expected: f64) -> f64 {
+    (measured / expected - 1.0).abs() * 100.0
+}
+
 /// Returns the processor and the compiler, as far as known.
 fn machine() -> String {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

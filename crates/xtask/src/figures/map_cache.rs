@@ -1,6 +1,6 @@
 //! A map on flash against its closed forms (DFTL; Gupta et al., ASPLOS 2009).
 
-use super::{Figure, Goal, number_after};
+use super::{Figure, Goal, number_after, percent_off};
 
 /// A cache of 32,768 entries under reads of 65,536 units.
 const READS: &str = "cargo run -q --release -p flashlane -- run sim:nvme-tlc,initial.state=full,mapping.cache.size=256KiB \
@@ -71,8 +71,4 @@ fn counter(output: &str, name: &str) -> Option<f64> {
 
 fn pages_per_write(output: &str) -> Option<f64> {
     Some(counter(output, "translation_pages_written")? / counter(output, "host_pages_written")?)
-}
-
-fn percent_off(measured: f64, expected: f64) -> f64 {
-    (measured / expected - 1.0).abs() * 100.0
 }

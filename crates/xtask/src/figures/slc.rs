@@ -1,7 +1,7 @@
 //! Drives with an SLC cache, against published measurements of an erased drive that is written once, in order: its cache's size,
 //! the speed in it and past it, and the mean over the whole drive (TechPowerUp's reviews, as their pages say).
 
-use super::{Figure, Goal, number_after};
+use super::{Figure, Goal, number_after, percent_off};
 
 const WITHIN: Option<Goal> = Some(Goal::AtMost(10.0, Some(5.0)));
 
@@ -20,13 +20,13 @@ macro_rules! command {
 /// Percent between the bandwidth of a run and a published one, in GB/s.
 fn bandwidth_off(output: &str, published: f64) -> Option<f64> {
     let measured = number_after(output, "\"bandwidth_bytes_per_s\":")? / 1e9;
-    Some((measured / published - 1.0).abs() * 100.0)
+    Some(percent_off(measured, published))
 }
 
 /// Percent between what a run wrote to the cache, in pages of 16 KiB, and a published size, in GB.
 fn size_off(output: &str, published: f64) -> Option<f64> {
     let measured = number_after(output, "\"slc_pages_written\":")? * 16384.0 / 1e9;
-    Some((measured / published - 1.0).abs() * 100.0)
+    Some(percent_off(measured, published))
 }
 
 pub const SN580_SIZE: Figure = Figure {
