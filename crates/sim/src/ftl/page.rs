@@ -295,12 +295,19 @@ impl PageMapped {
         } else if opens_block {
             self.restock(plane, due);
         }
-        let mut placed = self.placed(plane, ppn, fills_block);
+        let placed = self.placed_by_type(plane, ppn, fills_block);
         self.counters.parity_units += u64::from(placed.parity.is_some());
+        Ok(placed)
+    }
+
+    /// The place with this physical number on `plane`, outside the SLC cache, with the type of its page.
+    #[inline]
+    fn placed_by_type(&self, plane: PlaneId, ppn: Ppn, fills_block: bool) -> Placed {
+        let mut placed = self.placed(plane, ppn, fills_block);
         if let Some(cells) = &self.cells {
             cells.describe(self.number_in_block(ppn), ppn, &mut placed);
         }
-        Ok(placed)
+        placed
     }
 
     /// The place with this physical number on `plane`, which may stand for the planes of superblocks.

@@ -74,11 +74,7 @@ impl PageMapped {
         } else if opens_block {
             self.restock(plane, due);
         }
-        let mut placed = Placed::alone(plane, fills_block);
-        if let Some(cells) = &self.cells {
-            cells.describe(self.number_in_block(ppn), ppn, &mut placed);
-        }
-        Ok(placed)
+        Ok(self.placed_by_type(plane, ppn, fills_block))
     }
 
     /// Whether GC can move a translation page to a block for such without taking the last free block.
