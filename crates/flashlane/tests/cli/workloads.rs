@@ -188,9 +188,20 @@ fn queues_separate_jobs_and_alone_shows_their_slowdown() {
     assert!(arrival[0] > 5.0 * turns[0], "{arrival:?} {turns:?}");
     assert!(turns[1] < 1.2 && arrival[1] < 1.2, "the other job hardly notices: {arrival:?} {turns:?}");
     let queued = "sim:ssd-s,queues.count=2";
+    let two = "random-read + random-write";
+    refused(2, &["run", queued, two, "--alone", "--repeat", "2"], &["--alone", "--repeat"]);
     refused(2, &["run", SMALL, "random-read,queue=1"], &["queue is 1", "the device has one queue"]);
     refused(2, &["run", queued, "random-read,queue=2"], &["queue is 2", "0 to 1"]);
     refused(2, &["run", queued, "random-read,queue=each"], &["needs jobs=N"]);
     refused(2, &["run", queued, "random-read", "--alone"], &["two or more"]);
     refused(2, &["run", queued, "random-read,turns=1 + random-write,turns=1", "--alone"], &["'turns'"]);
+}
+
+/// A run that ends at a confidence is that of as many requests, and so is each of its jobs alone.
+#[test]
+fn job_alone_has_as_many_requests_as_in_the_run() {
+    let drive = "sim:ssd-m,initial.state=full";
+    let to_confidence = json(&["run", drive, "random-read,confidence=5% + random-write", "--alone"]);
+    let counted = format!("random-read,requests={} + random-write", to_confidence["requests"]);
+    assert_eq!(json(&["run", drive, &counted, "--alone"])["jobs"], to_confidence["jobs"]);
 }
