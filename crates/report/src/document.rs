@@ -4,7 +4,9 @@
 //! number is formatted in one place.
 
 use crate::Samples;
+use crate::portrait::{self, Portrait};
 use crate::sample_runs::{Run, SampleRuns};
+use crate::svg::svg;
 use flashlane_result::{Figure, Warning};
 
 /// A result in words, tables and figures.
@@ -26,6 +28,8 @@ pub(crate) struct Document {
     pub advice: Vec<Advice>,
     /// The result in a sentence, if possible.
     pub summary: String,
+    /// What was found inside a drive.
+    pub portrait: Option<Portrait>,
     /// The main numbers.
     pub facts: Vec<Fact>,
     /// The tables; the first is the main one.
@@ -40,6 +44,14 @@ pub(crate) struct Document {
     pub partial: Option<String>,
     /// Structure of the samples, if a page can explore them.
     pub sample_structure: SampleStructure,
+}
+
+impl Document {
+    /// Returns the id of each drawing that has a file of its own, with the content of the file.
+    pub fn drawings(&self) -> impl Iterator<Item = (&str, String)> {
+        let portrait = self.portrait.iter().map(|portrait| ("portrait", portrait::svg(portrait)));
+        portrait.chain(self.figures.iter().map(|figure| (figure.id.as_str(), svg(figure))))
+    }
 }
 
 /// Structure of the samples of a result.

@@ -6,6 +6,7 @@ mod advice;
 mod calibration;
 mod over_time;
 mod probe;
+mod probe_portrait;
 mod replay;
 mod run;
 mod runs;

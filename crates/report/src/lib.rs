@@ -10,6 +10,7 @@ mod document;
 mod format;
 mod kinds;
 mod page;
+mod portrait;
 mod sample_runs;
 mod samples;
 mod svg;

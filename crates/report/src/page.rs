@@ -6,6 +6,7 @@
 
 mod comparison;
 mod figure;
+mod portrait;
 mod samples;
 mod section;
 mod table;

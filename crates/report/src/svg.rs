@@ -19,7 +19,8 @@ pub(crate) use plot::{Frame, Plot};
 pub(crate) use scale::{Scale, Spacing, is_bytes, spacing};
 
 use flashlane_result::Figure;
-use lettering::{width, wrap};
+pub(crate) use lettering::width;
+use lettering::wrap;
 
 /// Colours and line styles, shared by files and page.
 pub(crate) const STYLE: &str = include_str!("svg/chart.css");

@@ -4,6 +4,7 @@
 //! cells, not bytes.
 
 use crate::document::{Column, Document, Table};
+use crate::portrait;
 use unicode_width::UnicodeWidthStr;
 
 /// Cells between two columns.
@@ -33,6 +34,15 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
         push_wrapped(&mut out, &document.caution, width, 0);
     }
     push_advice(&mut out, document, width);
+    if let Some(portrait) = &document.portrait {
+        out.push(String::new());
+        let picture = portrait::lines(portrait);
+        // A broken picture shows nothing.
+        if picture.iter().all(|line| line.width() <= width) {
+            out.extend(picture);
+        }
+        push_wrapped(&mut out, &portrait::caption(portrait), width, 0);
+    }
     push_facts(&mut out, document);
     for table in document.tables.iter().filter(|table| !table.is_for_page && !table.rows.is_empty()) {
         out.push(String::new());

@@ -5,7 +5,7 @@
 //! `directory` decides which files those are; all others remain.
 
 use crate::directory::{Directory, PAGE, RESULT, SAMPLES, figure_file};
-use crate::{PageInput, Report, ReportError, Samples, page, svg};
+use crate::{PageInput, Report, ReportError, Samples, page};
 use flashlane_files::{AtomicFile, remove_if};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -53,13 +53,12 @@ pub fn write_all(
     // All names are checked before the first file is written.
     names.iter().try_for_each(|name| files.directory.check_name(name).map(drop))?;
     let is_free = |name: &str| files.directory.check_name(name).is_ok();
-    let figures: Vec<_> = report
+    let drawings: Vec<_> = report
         .document
-        .figures
-        .iter()
-        .map(|figure| (figure_file(&figure.id, &mut taken, is_free), figure))
+        .drawings()
+        .map(|(id, drawing)| (figure_file(id, &mut taken, is_free), drawing))
         .collect();
-    names.extend(figures.iter().map(|(name, _)| name.clone()));
+    names.extend(drawings.iter().map(|(name, _)| name.clone()));
     let stale = files.directory.stale(&names);
 
     // Even after an interruption each of our files is on a list.
@@ -67,8 +66,8 @@ pub fn write_all(
     if let Some(samples) = samples {
         files.put(SAMPLES, |out| samples.write(out))?;
     }
-    for (name, figure) in figures {
-        files.put(&name, |out| out.write_all(svg(figure).as_bytes()))?;
+    for (name, drawing) in drawings {
+        files.put(&name, |out| out.write_all(drawing.as_bytes()))?;
     }
     files.put(PAGE, |out| out.write_all(page(&[PageInput { report, samples }]).as_bytes()))?;
     if !stale.is_empty() {

@@ -69,9 +69,14 @@ fn every_plot_renders_without_network_requests() {
             browser.open(&page.file);
             let kind = &report.json()["schema"];
             let figures = report.json()["figures"].as_array().unwrap().len();
-            let drawn = "[...document.querySelectorAll('figure')].filter((f) => f.querySelector('.plot').plot && \
+            // Bars are drawn once and cannot be zoomed.
+            let drawn = "[...document.querySelectorAll('figure:not(.portrait)')].filter((f) => \
+                 (f.querySelector('.plot').plot || f.querySelector('.plot.still')) && \
                  [...f.querySelectorAll('.plot>svg')].filter((s) => s.getBoundingClientRect().width > 200).length === 1).length";
             assert_eq!(browser.value(drawn), json!(figures), "{kind} at {width}");
+            let portrait = "[...document.querySelectorAll('.portrait svg')].filter((s) => s.getBoundingClientRect().width > 200).length";
+            let is_probe = *kind == json!("flashlane.probe/1");
+            assert_eq!(browser.value(portrait), json!(u8::from(is_probe)), "{kind} at {width}");
             assert_eq!(
                 browser.value("document.documentElement.scrollWidth <= innerWidth"),
                 json!(true),
@@ -284,7 +289,7 @@ fn page_without_scripts_has_its_plots() {
     let result = fixture("probe");
     let page = page(&only(&result));
     browser.open(&page.file);
-    let curves = "[...document.querySelectorAll('figure')].every((f) => f.querySelector('svg.wide [data-series] path'))";
+    let curves = "[...document.querySelectorAll('figure:not(.portrait)')].every((f) => f.querySelector('svg.wide [data-series] path'))";
     assert_eq!(browser.value(curves), json!(true));
     let printed = browser.call("Page.printToPDF", json!({}));
     assert!(printed["data"].as_str().unwrap().len() > 50_000, "it prints");

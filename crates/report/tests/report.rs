@@ -40,7 +40,8 @@ fn probe_text_orders_findings_and_counts_answers() {
     // Commands are not wrapped, so that they can be copied.
     let is_command = |line: &str| line.trim_start().starts_with("flashlane ");
     assert!(text.lines().all(|line| line.chars().count() <= 80 || is_command(line)), "{text}");
-    let places = ["Chunk size", "Interleaving", "Command cost"].map(|finding| text.find(finding).unwrap());
+    let places = ["├─ domain 2   ■ ■", "Chunk size", "Interleaving", "Command cost"]
+        .map(|finding| text.find(finding).unwrap());
     assert!(places.is_sorted(), "{text}");
 }
 
@@ -163,6 +164,7 @@ fn all_files_are_written_and_others_are_kept() {
         [
             "result.json",
             "samples.parquet",
+            "portrait.svg",
             "chunk-size.svg",
             "pair-distance.svg",
             "stride.svg",

@@ -9,8 +9,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 
-/// Lines of the first command's output that the README shows.
-const LINES: usize = 16;
+/// First lines of the first command's output that the README shows, before the picture of the drive.
+const LINES: usize = 12;
 /// Width of the picture; its text is readable on a phone at 360 pixels.
 const PICTURE_WIDTH: f64 = 480.0;
 const RENEW: &str = "RENEW_README=1 cargo test -p flashlane --test cli readme";
@@ -44,11 +44,10 @@ fn around_the_sample(readme: &str) -> [&str; 3] {
 fn readme_sample_matches_the_output() {
     let readme = read("README.md");
     let printed = done(&first_command(&readme));
-    let mut expected: String =
-        printed.lines().take(LINES).map(|line| format!("{}\n", line.trim_end())).collect();
-    if printed.lines().count() > LINES {
-        expected += "…\n";
-    }
+    let mut picture = printed.split("\n\n").filter(|paragraph| paragraph.contains("controller"));
+    let picture = picture.next().expect("the drive is drawn");
+    let first: Vec<&str> = printed.lines().take(LINES).collect();
+    let expected = format!("{}\n…\n\n{picture}\n…\n", first.join("\n"));
     let [before, sample, after] = around_the_sample(&readme);
     if renews() {
         fs::write(at("README.md"), format!("{before}```text\n{expected}```\n{after}")).unwrap();
@@ -74,4 +73,10 @@ fn readme_picture_matches_the_output() {
         assert!(read("docs/probe.svg") == drawn, "the README shows another picture: {RENEW}");
     }
     assert!(readme.contains("](docs/probe.svg)"), "the README shows the picture");
+    let portrait = fs::read_to_string(out.join("portrait.svg")).expect("the drive is drawn");
+    if renews() {
+        fs::write(at("docs/portrait.svg"), portrait).unwrap();
+    } else {
+        assert!(read("docs/portrait.svg") == portrait, "docs/probe.md shows another picture: {RENEW}");
+    }
 }

@@ -1,5 +1,6 @@
 //! `flashlane.probe/1`: structure of a drive, with confidences and recommendations.
 
+use super::probe_portrait::portrait_of;
 use super::tail::{shown, with_reason};
 use super::{Content, Reportable, named, part_table, scalar, sentence_of};
 use crate::document::{Advice, Cell, Column, Document, Fact, Row, Table, Tone};
@@ -58,6 +59,7 @@ fn document_of(result: &ProbeResult) -> Document {
         caution: why_nothing(result),
         headline: result.headline.clone(),
         advice: advice.collect(),
+        portrait: portrait_of(result),
         summary: format!("{sure} of {} questions answered.", findings.len()),
         facts: facts.collect(),
         tables,

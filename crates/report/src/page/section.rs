@@ -1,7 +1,7 @@
 //! One result on the page: its summary, its tables with their figures, its samples, then the remaining tables.
 
 use super::{Section, paragraph, sentence};
-use super::{figure, samples, table, toned};
+use super::{figure, portrait, samples, table, toned};
 use crate::document::{Advice, Document, Fact, Table, belongs};
 use crate::sample_runs::Packed;
 use crate::svg::escape;
@@ -28,6 +28,7 @@ pub(super) fn render(section: &Section<'_>, packed: Option<&Packed>, at: usize) 
     }
     out += &paragraph("notice", &document.caution);
     out += &advice(document);
+    out += &document.portrait.as_ref().map_or_else(String::new, portrait::render);
     let placement = FigurePlacement::new(document, at);
     let leading = placement.leading();
     if leading.is_empty() {
