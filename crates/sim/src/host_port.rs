@@ -6,6 +6,7 @@ mod commands;
 mod completion_path;
 mod idle;
 mod link;
+mod loads;
 mod lock;
 mod submission;
 
@@ -14,5 +15,6 @@ pub(crate) use commands::CommandQueue;
 pub(crate) use completion_path::CompletionPath;
 pub(crate) use idle::HostIdle;
 pub(crate) use link::{Direction, Link, Transfer};
+pub(crate) use loads::QueueLoads;
 pub(crate) use lock::{LockMode, LockOwner, ReadWriteLock};
 pub(crate) use submission::Submission;

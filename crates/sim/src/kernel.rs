@@ -15,7 +15,7 @@ pub(crate) use run::{FrontEnd, run};
 use crate::account::{TimeAccount, TimeAccounts};
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Timer};
-use crate::host_port::{Arbiter, CompletionPath, HostIdle, Link, Submission, Transfer};
+use crate::host_port::{Arbiter, CompletionPath, HostIdle, Link, QueueLoads, Submission, Transfer};
 use crate::ids::{BufferSlot, DieId, Lpn, PlaneId, RequestSlot};
 use crate::nand::{FlashArray, FlashOperation, Geometry, Owner, Program};
 use crate::slab::Slab;
@@ -23,6 +23,7 @@ use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::{
     Completion, Failure, Lane, Operation, Part, Profile, QueueId, Request, RequestId, SubmitError, TimeSplit,
 };
+use flashlane_policy::scheduling::Class;
 
 /// A request in flight, with the state that the front end keeps of it.
 #[derive(Clone, Debug)]
@@ -104,6 +105,8 @@ struct Volatile<S> {
     in_flight: u32,
     host_idle: HostIdle,
     arbiter: Option<Box<Arbiter>>,
+    /// Where flash serves light queues first.
+    loads: Option<Box<QueueLoads>>,
 }
 
 /// The kernel; `S` is the state that the front end keeps of a request.
@@ -146,6 +149,7 @@ impl<S> Kernel<S> {
                 in_flight: 0,
                 host_idle: HostIdle::new(idle_drain.map(|time| time.0)),
                 arbiter: Arbiter::new(config).map(Box::new),
+                loads: QueueLoads::new(config).map(Box::new),
             },
             completed: Vec::new(),
             volatile_writes: 0,
@@ -243,6 +247,9 @@ impl<S> Kernel<S> {
     fn arrive(&mut self, slot: RequestSlot) -> bool {
         let Some(arbiter) = &mut self.volatile.arbiter else { return true };
         let request = &self.volatile.requests[slot];
+        if let Some(loads) = &mut self.volatile.loads {
+            loads.arrive(request.queue, request.length_bytes, self.now);
+        }
         let fetched = arbiter.arrive(slot, request.queue, request.length_bytes);
         self.queued_commands += u64::from(!fetched);
         fetched
@@ -281,7 +288,13 @@ impl<S> Kernel<S> {
     // To the flash array; what each does is said at `nand::scheduler::Scheduler`.
 
     #[inline]
-    pub(crate) fn enqueue(&mut self, operation: FlashOperation) {
+    pub(crate) fn enqueue(&mut self, mut operation: FlashOperation) {
+        if let Some(loads) = &self.volatile.loads
+            && let (Class::HostRead, Owner::Request(slot)) = (operation.class, operation.owner)
+            && loads.is_light(self.volatile.requests[slot].queue)
+        {
+            operation.class = Class::LightRead;
+        }
         self.begin_account(operation.owner);
         self.flash.enqueue(operation, self.now, &mut self.volatile.events);
     }
@@ -481,6 +494,7 @@ impl<S> Kernel<S> {
             in_flight: 0,
             host_idle: self.volatile.host_idle.restarted(),
             arbiter: self.volatile.arbiter.as_ref().map(|arbiter| Box::new(arbiter.restarted())),
+            loads: self.volatile.loads.as_ref().map(|loads| Box::new(loads.restarted())),
         };
     }
 

@@ -15,6 +15,7 @@ mod page;
 mod papers;
 mod phases;
 mod probe;
+mod queues;
 mod replay;
 mod replication;
 mod serve;
@@ -52,6 +53,8 @@ const FIGURES: &[&Figure] = &[
     &map_cache::MISS,
     &map_cache::WRITES_SINGLE,
     &map_cache::WRITES_BATCHED,
+    &queues::UNAWARE,
+    &queues::LIGHT,
     &slc::SN580_SIZE,
     &slc::SN580_IN,
     &slc::SN580_AFTER,

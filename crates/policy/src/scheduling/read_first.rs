@@ -7,7 +7,12 @@ struct ReadFirst;
 
 impl Scheduling for ReadFirst {
     fn rank(&self, class: Class) -> usize {
-        class as usize
+        match class {
+            Class::LightRead | Class::HostRead => 0,
+            Class::Readahead => 1,
+            Class::Write => 2,
+            Class::IdleGc => 3,
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::queue::{OpSlot, Operations, Queue};
 use crate::ids::{DieId, PlaneId, WordLine};
 #[cfg(test)]
 use crate::slab;
-use flashlane_policy::scheduling::{Class, RANKS};
+use flashlane_policy::scheduling::RANKS;
 
 /// The queues of a die.
 const QUEUES: usize = RANKS + 1;
@@ -110,13 +110,13 @@ impl MultiPlaneIndex {
     /// The list of an operation; `None` for one on all planes at once, which nothing can join.
     fn of(&self, id: QueueId, operation: &FlashOperation) -> Option<usize> {
         debug_assert!(
-            operation.planes() == 1 || operation.class != Class::HostRead,
+            operation.planes() == 1 || !operation.class.is_host_read(),
             "host reads are on one plane"
         );
         let list = match operation.work {
             Work::Gc(_) | Work::Erase(_) => FREEING,
             Work::Read(Read { units: 2.., .. }) | Work::Program(Program { units: 2.., .. }) => return None,
-            Work::Read(_) if operation.class == Class::HostRead => HOST_READS,
+            Work::Read(_) if operation.class.is_host_read() => HOST_READS,
             Work::Read(_) => OTHER_READS,
             Work::Program(_) => PROGRAMS,
         };

@@ -60,7 +60,7 @@ struct Rules {
     /// Whether all pages of a word line are programmed at once.
     one_shot: bool,
     /// By class.
-    ranks: [usize; 4],
+    ranks: [usize; RANKS],
     /// Longest time that reads pass writes.
     write_wait: Option<Duration>,
     gc: GcStepRules,
@@ -412,7 +412,7 @@ impl Scheduler for QueuedScheduler {
         }
         let class = operation.class;
         self.push(die, operation, now);
-        if class == Class::HostRead {
+        if class.is_host_read() {
             self.suspend(die, now);
         }
         self.begin(die, now, events);

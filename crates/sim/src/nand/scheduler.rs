@@ -6,14 +6,14 @@ use crate::config::DriveConfig;
 use crate::event::{EventQueue, Ticket};
 use crate::ids::{ChannelId, DieId, Lpn};
 use flashlane_base::Instant;
-use flashlane_policy::scheduling::Class;
+use flashlane_policy::scheduling::{Class, RANKS};
 
 /// The rank that the scheduling policy gives to operations of each class.
-pub(super) fn ranks(config: &DriveConfig) -> [usize; 4] {
+pub(super) fn ranks(config: &DriveConfig) -> [usize; RANKS] {
     let scheduling = &config.scheduling;
     let policy = config.policies.scheduling.build(&scheduling.policy, &scheduling.options.options());
     let policy = policy.expect("validation built every policy once");
-    [Class::HostRead, Class::Readahead, Class::Write, Class::IdleGc].map(|class| policy.rank(class))
+    Class::ALL.map(|class| policy.rank(class))
 }
 
 /// A scheduler. Every operation that is enqueued ends once; those that something waits for

@@ -6,6 +6,7 @@ use super::*;
 use crate::ids::Lpn;
 use crate::slab::{LOOKS, Slab};
 use flashlane_base::{Random, Seed};
+use flashlane_policy::scheduling::Class;
 
 const QUEUE: QueueId = QueueId { die: DieId(1), rank: 2 };
 const PLANES: u32 = 4;

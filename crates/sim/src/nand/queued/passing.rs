@@ -50,7 +50,7 @@ impl QueuedScheduler {
         now: Instant,
         events: &mut EventQueue,
     ) -> Option<OpSlot> {
-        let rank = self.rank(Class::HostRead);
+        let ranks = [Class::LightRead, Class::HostRead].map(|class| self.rank(class));
         let is_overdue = self.write_is_overdue(die, now);
         let state = &mut self.dies[die.index()];
         if state.array.is_some() || state.register.is_some() {
@@ -59,7 +59,9 @@ impl QueuedScheduler {
         let index = self.index.as_mut().expect("kept where the flash suspends");
         let read = match is_overdue {
             true => None,
-            false => index.take_host_read(&mut self.ops, &mut state.queues[rank], QueueId { die, rank }),
+            false => ranks.into_iter().find_map(|rank| {
+                index.take_host_read(&mut self.ops, &mut state.queues[rank], QueueId { die, rank })
+            }),
         };
         if read.is_none() {
             (state.array, state.suspended) = (state.suspended, OpSlot::NONE);

@@ -32,7 +32,15 @@ pub(super) fn scheduling(config: &DriveConfig) -> Result<(), Refusal> {
     check(("scheduling.policy", "scheduling.options"), &scheduling.options, |options| {
         config.policies.scheduling.build(&scheduling.policy, options)
     })
-    .map(drop)
+    .and_then(|policy| {
+        let queues = config.queues.as_ref().map_or(1, |queues| queues.count);
+        require(policy.light_below().is_none() || queues > 1, "scheduling.policy", || {
+            let policy = &scheduling.policy;
+            format!(
+                "'{policy}' compares submission queues, and there is 1; allowed: queues.count of 2 or more"
+            )
+        })
+    })
 }
 
 /// Checks the policy of the submission queues, and their slots.

@@ -140,6 +140,9 @@ pub(super) fn queued(seed: u64) -> Vec<(String, String)> {
         // As many slots as requests: nothing waits.
         all.remove(1);
     }
+    if random.chance(0.4) {
+        all.push(("scheduling.policy", "light-first"));
+    }
     all.into_iter().map(|(key, value)| (key.into(), value.into())).collect()
 }
 
