@@ -4,10 +4,11 @@
 //! | --- | --- |
 //! | `machine` | block devices, mounts and swap spaces as plain data |
 //! | `read`, `mounts`, `loops`, `lookup` | the sources of that data |
-//! | `layers`, `links` | overlays, and the files of their layers |
+//! | `layers`, `links`, `bytes` | overlays, and the files of their layers |
 //! | `graph` | all users of a target's bytes |
 //! | `openers` | other processes that have it open |
 
+mod bytes;
 mod graph;
 mod layers;
 mod links;

@@ -4,9 +4,9 @@
 //! by such a name counts only if it has the inode number of the overlay's file (`FileFacts`).
 
 use super::links::{ENTRIES_MAX, HasName, Links};
-use super::lookup::{facts_at, is_on_overlay, may_be_copied_up, storage_at};
+use super::lookup::{facts, facts_at, is_on_overlay, storage_at};
 use super::machine::{FileFacts, FileId, InOverlay, Number, Storage};
-use super::mounts::{Mount, namespaces};
+use super::mounts::{Layer, Mount, namespaces};
 use crate::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -66,8 +66,7 @@ impl<'a> Mounts<'a> {
     /// Returns a file of these lengths in its layers, and what is known of it.
     pub(super) fn look_up(&self, file: OpenFile<'_>, lengths: Range<u64>) -> (Layers, FileFacts) {
         let layers = self.layers_of(file);
-        let may_be_copied_up = may_be_copied_up(file.id, file.link);
-        let facts = FileFacts { id: file.id, lengths, overlay: layers.overlay(), may_be_copied_up };
+        let facts = facts(file.id, lengths, layers.overlay(), file.link);
         (layers, facts)
     }
 
@@ -88,7 +87,8 @@ impl<'a> Mounts<'a> {
         let mut is_found = false;
         for overlay in overlays {
             let layers = overlay.layers();
-            let found: Vec<_> = layers.iter().filter_map(|layer| overlay.here(layer, self.proc)).collect();
+            let found: Vec<_> =
+                layers.iter().filter_map(|layer| overlay.here(&layer.path, self.proc)).collect();
             all.is_incomplete |= found.len() < layers.len() || !found.iter().all(|layer| layer.is_dir());
             let Ok(inside) = path.strip_prefix(&overlay.at) else { continue };
             let inside = overlay.root.strip_prefix("/").unwrap_or(Path::new("")).join(inside);
@@ -120,6 +120,7 @@ impl<'a> Mounts<'a> {
         let finding = |mount: &Mount| {
             let has = match self.has_in_layer(mount, &file) {
                 true => HasName::Yes,
+                false if self.shows_bytes(mount, &facts) => HasName::Yes,
                 false if names > 1 => self.has_link_in_layer(mount, &mut links),
                 false => HasName::No,
             };
@@ -138,7 +139,8 @@ impl<'a> Mounts<'a> {
     fn has_link_in_layer(&self, overlay: &Mount, links: &mut Links<'_>) -> HasName {
         let here = |path: &Path| overlay.here(path, self.proc);
         let layers = overlay.layers();
-        let found: Vec<_> = layers.iter().filter_map(|layer| here(layer)).filter(|at| at.is_dir()).collect();
+        let found: Vec<_> =
+            layers.iter().filter_map(|layer| here(&layer.path)).filter(|at| at.is_dir()).collect();
         let merged = if found.len() < layers.len() { here(&overlay.at) } else { None };
         let mut has = HasName::No;
         let layers = found.iter().map(|layer| (layer, InOverlay::No));
@@ -152,11 +154,21 @@ impl<'a> Mounts<'a> {
         has
     }
 
+    /// Returns whether an overlay shows the bytes of a file, which may be in a data-only layer that is not found. Where the
+    /// overlay has too many files, it counts as not shown.
+    fn shows_bytes(&self, overlay: &Mount, file: &FileFacts) -> bool {
+        let is_found = |layer: &Layer| overlay.here(&layer.path, self.proc).is_some_and(|at| at.is_dir());
+        let is_lost = |layer: &Layer| layer.is_data_only && !is_found(layer);
+        let merged = overlay.layers().iter().any(is_lost).then(|| overlay.here(&overlay.at, self.proc));
+        let look_in = |merged: PathBuf| Links::of_bytes(file, ENTRIES_MAX).find(&merged, InOverlay::Unknown);
+        merged.flatten().is_some_and(|merged| look_in(merged) == HasName::Yes)
+    }
+
     /// Returns whether a file is in a layer of an overlay. A layer that the kernel names by another path has it if the overlay
     /// shows it by the end of its path.
     fn has_in_layer(&self, overlay: &Mount, file: &LayerFile<'_>) -> bool {
         let named = overlay.layers();
-        let here: Vec<_> = named.iter().map(|layer| overlay.here(layer, self.proc)).collect();
+        let here: Vec<_> = named.iter().map(|layer| overlay.here(&layer.path, self.proc)).collect();
         let layers: Vec<_> = here.iter().map(|layer| identity(layer.as_ref()?)).collect();
         if file.folders.iter().any(|&folder| layers.contains(&Some(folder))) {
             return true;

@@ -1,7 +1,8 @@
-//! Looks for further names of a file below folders, by its inode number.
+//! Looks for further names of a file below folders, by its inode number or, where an overlay shows its data under another
+//! number, by its length and bytes.
 //!
-//! Costs one entry of a folder for each file there, so that only files with several names are looked for, and only up to a
-//! number of entries.
+//! Costs one entry of a folder for each file there, so that only files with several names, and data of layers that are not found,
+//! are looked for, and only up to a number of entries.
 
 use super::lookup::facts_at;
 use super::machine::{FileFacts, FileId, InOverlay};
@@ -13,9 +14,11 @@ use std::path::{Path, PathBuf};
 /// Entries of folders that are read at most for one file: about a second.
 pub(super) const ENTRIES_MAX: u32 = 300_000;
 
-/// A file with several names, which is looked for in folders.
+/// A file that is looked for in folders.
 pub(super) struct Links<'a> {
     file: &'a FileFacts,
+    /// Whether only files of its inode number are looked at.
+    by_number: bool,
     /// The number of entries that may still be read.
     entries_left: u32,
     /// What was found in folders, by their file system and inode: overlays share layers.
@@ -32,8 +35,14 @@ pub(super) enum HasName {
 }
 
 impl<'a> Links<'a> {
+    /// Looks for names of a file.
     pub(super) fn new(file: &'a FileFacts, entries_max: u32) -> Self {
-        Self { file, entries_left: entries_max, known: BTreeMap::new() }
+        Self { file, by_number: true, entries_left: entries_max, known: BTreeMap::new() }
+    }
+
+    /// Looks for files of overlays that may show the bytes of a file.
+    pub(super) fn of_bytes(file: &'a FileFacts, entries_max: u32) -> Self {
+        Self { by_number: false, ..Self::new(file, entries_max) }
     }
 
     /// Looks in a folder, which is an overlay or not, and in those below it on its file system.
@@ -64,8 +73,7 @@ impl<'a> Links<'a> {
                 below.push(entry.path());
                 continue;
             }
-            let listed = FileId { inode: entry.ino(), ..self.file.id };
-            if listed.has_inode_of(self.file.id)
+            if self.is_candidate(&entry)
                 && let Some(found) = facts_at(&entry.path(), overlay)
                 && (found.id == self.file.id || found.may_be(self.file))
             {
@@ -73,6 +81,14 @@ impl<'a> Links<'a> {
             }
         }
         HasName::No
+    }
+
+    /// Returns whether it may be the file, by what one look at it costs least.
+    fn is_candidate(&self, entry: &fs::DirEntry) -> bool {
+        match self.by_number {
+            true => FileId { inode: entry.ino(), ..self.file.id }.has_inode_of(self.file.id),
+            false => entry.metadata().is_ok_and(|data| self.file.lengths.contains(&data.len())),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::machine::{FileFacts, FileId, InOverlay, Number, Storage};
 use rustix::fs::FileType;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Returns the storage at a path; `None` for other file types.
@@ -25,13 +26,14 @@ pub(super) fn is_on_overlay(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|about| about.f_type == libc::OVERLAYFS_SUPER_MAGIC)
 }
 
-/// Returns whether an overlay has copied a file from a lower layer, as it notes in an attribute of the copy, or whether this
-/// cannot be found out since `path` does not lead to the file.
-pub(super) fn may_be_copied_up(file: FileId, path: &Path) -> bool {
-    let has = |name| rustix::fs::getxattr(path, name, &mut [0_u8; 0][..]).is_ok();
-    storage_at(path) != Some(Storage::File(file))
-        || has("trusted.overlay.origin")
-        || has("user.overlay.origin")
+/// Returns what is known of a file of these lengths, to which `path` may lead. That an overlay has copied a file from a lower
+/// layer, it notes in an attribute of the copy.
+pub(super) fn facts(id: FileId, lengths: Range<u64>, overlay: InOverlay, path: &Path) -> FileFacts {
+    let path = (storage_at(path) == Some(Storage::File(id))).then(|| path.to_owned());
+    let has =
+        |name| path.as_ref().is_some_and(|path| rustix::fs::getxattr(path, name, &mut [0_u8; 0][..]).is_ok());
+    let is_copied_up = has("trusted.overlay.origin") || has("user.overlay.origin");
+    FileFacts { id, lengths, overlay, path, is_copied_up }
 }
 
 /// Returns what is known of the file at a path, if there is one.
@@ -39,8 +41,7 @@ pub(super) fn facts_at(path: &Path, overlay: InOverlay) -> Option<FileFacts> {
     let stat = rustix::fs::stat(path).ok()?;
     let Some(Storage::File(id)) = storage(&stat) else { return None };
     let length_bytes = stat.st_size as u64;
-    let lengths = length_bytes..length_bytes.saturating_add(1);
-    Some(FileFacts { id, lengths, overlay, may_be_copied_up: may_be_copied_up(id, path) })
+    Some(facts(id, length_bytes..length_bytes.saturating_add(1), overlay, path))
 }
 
 /// Splits a device number into major and minor.

@@ -3,6 +3,7 @@
 //! Numbers identify devices and files: a block device by its device number, a file by its file system's device number
 //! and its inode. Names are for messages only.
 
+use super::bytes::may_be_equal;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -87,15 +88,18 @@ pub(crate) enum InOverlay {
 /// What is known of a file, to compare it with files of other file systems: one of an overlay is one of a layer too.
 ///
 /// By "Inode properties" of the kernel's `overlayfs.rst` it has the inode number of that one, below bits that tell file systems
-/// apart. A file that an overlay has copied up keeps the number of the lower layer's.
+/// apart. A file that an overlay has copied up keeps the number of the lower layer's, and one whose data are in a data-only
+/// layer has that of the file with its name: only the bytes show that it is the file with the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileFacts {
     pub id: FileId,
     /// The lengths that it can have.
     pub lengths: Range<u64>,
     pub overlay: InOverlay,
-    /// Whether an overlay has copied it up, or that could not be found out.
-    pub may_be_copied_up: bool,
+    /// A path that leads to it, if any is known.
+    pub path: Option<PathBuf>,
+    /// Whether an overlay has copied it up, as far as a path shows it.
+    pub is_copied_up: bool,
 }
 
 impl FileFacts {
@@ -107,13 +111,16 @@ impl FileFacts {
         is_other_file_system && overlap && (self.may_show(other) || other.may_show(self))
     }
 
-    /// Returns whether this file, of an overlay, may have its bytes in a file of a layer.
+    /// Returns whether this file, of an overlay, may have its bytes in a file of a layer: by its number, or by its bytes where
+    /// paths lead to both. Where none does, the lengths have decided.
     fn may_show(&self, layer: &Self) -> bool {
-        match self.overlay {
-            InOverlay::No => false,
-            InOverlay::Known => layer.may_be_copied_up,
-            InOverlay::Unknown => layer.may_be_copied_up || self.id.has_inode_of(layer.id),
-        }
+        let by_number = match self.overlay {
+            InOverlay::No => return false,
+            InOverlay::Known => false,
+            InOverlay::Unknown => self.path.is_none() || self.id.has_inode_of(layer.id),
+        };
+        let by_bytes = |layer: &PathBuf| self.path.as_ref().is_some_and(|this| may_be_equal(this, layer));
+        by_number || layer.is_copied_up || layer.path.as_ref().is_none_or(by_bytes)
     }
 }
 
@@ -162,7 +169,8 @@ mod tests {
 
     fn file(file_system: u32, inode: u64, lengths: Range<u64>, overlay: InOverlay) -> FileFacts {
         let id = FileId { file_system: (0, file_system), inode };
-        FileFacts { id, lengths, overlay, may_be_copied_up: false }
+        // It has no bytes by which it could be another file.
+        FileFacts { id, lengths, overlay, path: Some("/dev/null".into()), is_copied_up: false }
     }
 
     #[test]
@@ -177,9 +185,28 @@ mod tests {
     }
 
     #[test]
+    fn file_of_an_overlay_with_other_inodes_has_its_layers_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str, bytes: &str| {
+            std::fs::write(folder.path().join(name), bytes).unwrap();
+            Some(folder.path().join(name))
+        };
+        let layer = FileFacts { path: at("layer", "the bytes"), ..file(78, 5, 9..10, InOverlay::No) };
+        for (overlay, is_it) in [(InOverlay::No, false), (InOverlay::Known, true), (InOverlay::Unknown, true)]
+        {
+            for (bytes, is_same) in [("the bytes", true), ("the bites", false)] {
+                let merged = FileFacts { path: at("merged", bytes), ..file(77, 6, 9..10, overlay) };
+                assert_eq!(merged.may_be(&layer), is_it && is_same, "{bytes}, {overlay:?}");
+                assert_eq!(layer.may_be(&merged), is_it && is_same, "{bytes}, {overlay:?}");
+            }
+        }
+    }
+
+    #[test]
     fn file_of_an_overlay_has_its_layers_inode_unless_copied_up() {
         let merged = |inode, overlay| file(77, inode, 9..10, overlay);
-        let layer = |may_be_copied_up| FileFacts { may_be_copied_up, ..file(78, 5, 9..10, InOverlay::No) };
+        let layer = |is_copied_up| FileFacts { is_copied_up, ..file(78, 5, 9..10, InOverlay::No) };
+        let lost = |file| FileFacts { path: None, ..file };
         // The bits above tell the file systems of layers apart.
         for inode in [5, 5 | 1 << 62] {
             for (overlay, is_it) in
@@ -193,6 +220,9 @@ mod tests {
         {
             assert!(!merged(6, overlay).may_be(&layer(false)), "{overlay:?}");
             assert_eq!(merged(6, overlay).may_be(&layer(true)), is_it, "{overlay:?}");
+            assert_eq!(merged(6, overlay).may_be(&lost(layer(false))), is_it, "{overlay:?}");
+            let is_unknown = overlay == InOverlay::Unknown;
+            assert_eq!(lost(merged(6, overlay)).may_be(&layer(false)), is_unknown, "{overlay:?}");
         }
     }
 }

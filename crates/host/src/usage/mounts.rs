@@ -4,6 +4,7 @@ use super::lookup::{names, number};
 use super::machine::Number;
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// A line of `/proc/PID/mountinfo`.
@@ -19,6 +20,15 @@ pub(crate) struct Mount {
     pub options: String,
     /// A process in whose mount namespace it is; `None` for this process's own.
     pub process: Option<String>,
+}
+
+/// A layer of an overlay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layer {
+    /// Its directory, as it was named to the kernel.
+    pub path: PathBuf,
+    /// Whether only data are taken from it, of files that have their names in other layers.
+    pub is_data_only: bool,
 }
 
 impl Mount {
@@ -53,15 +63,41 @@ impl Mount {
     }
 
     /// Returns the directories of an overlay, as they were named to the kernel.
-    pub(super) fn layers(&self) -> Vec<PathBuf> {
-        let value = |option: &str| -> Option<String> {
-            let (key, value) = option.split_once('=')?;
-            matches!(key, "lowerdir" | "lowerdir+" | "datadir+" | "upperdir").then(|| value.to_owned())
-        };
-        let values = self.options.split(',').filter_map(value);
-        let layers = values.flat_map(|value| value.split(':').map(unescape).collect::<Vec<_>>());
-        layers.filter(|layer| !layer.as_os_str().is_empty()).collect()
+    pub(super) fn layers(&self) -> Vec<Layer> {
+        let mut layers = Vec::new();
+        for (key, value) in self.options.split(',').filter_map(|option| option.split_once('=')) {
+            let value = unescape(value);
+            match key {
+                "lowerdir" => layers.extend(lower_layers(value.as_os_str().as_bytes())),
+                "lowerdir+" | "upperdir" => layers.push(Layer { path: value, is_data_only: false }),
+                "datadir+" => layers.push(Layer { path: value, is_data_only: true }),
+                _ => {}
+            }
+        }
+        layers
     }
+}
+
+/// Parses a list of lower layers: colons separate them, two colons in a row come before each with data only, and a backslash
+/// takes the next character as it is.
+fn lower_layers(list: &[u8]) -> Vec<Layer> {
+    let (mut layers, mut name, mut is_data_only) = (Vec::new(), Vec::new(), false);
+    let mut end = |name: &mut Vec<u8>, is_data_only| {
+        let path = PathBuf::from(std::ffi::OsString::from_vec(std::mem::take(name)));
+        let is_named = !path.as_os_str().is_empty();
+        layers.extend(is_named.then_some(Layer { path, is_data_only }));
+        is_named
+    };
+    let mut bytes = list.iter();
+    while let Some(&byte) = bytes.next() {
+        match byte {
+            b'\\' => name.extend(bytes.next()),
+            b':' => is_data_only |= !end(&mut name, is_data_only),
+            _ => name.push(byte),
+        }
+    }
+    end(&mut name, is_data_only);
+    layers
 }
 
 /// Returns the mounts of this process.
@@ -106,7 +142,6 @@ pub(crate) fn read_escaped(path: &Path) -> std::io::Result<String> {
 
 /// Decodes a path: the kernel writes blanks and backslashes as `\040` and the like.
 pub(crate) fn unescape(text: &str) -> PathBuf {
-    use std::os::unix::ffi::OsStringExt;
     let bytes = text.as_bytes();
     let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
     while at < bytes.len() {
@@ -134,7 +169,6 @@ mod tests {
 
     #[test]
     fn path_that_is_no_utf8_hides_no_mount() {
-        use std::os::unix::ffi::OsStrExt;
         let proc = tempfile::tempdir().unwrap();
         fs::create_dir(proc.path().join("self")).unwrap();
         let list =
@@ -149,7 +183,19 @@ mod tests {
     fn overlay_layers_are_parsed() {
         let line =
             "50 22 0:60 / /merged rw - overlay none rw,lowerdir=/a\\040b:/c:l/rel,upperdir=/up,workdir=/w";
-        let layers = Mount::parse(line).unwrap().layers();
-        assert_eq!(layers, ["/a b", "/c", "l/rel", "/up"].map(PathBuf::from));
+        let layers = |line: &str| -> Vec<_> {
+            let layers = Mount::parse(line).unwrap().layers().into_iter();
+            layers.map(|layer| (layer.path.display().to_string(), layer.is_data_only)).collect()
+        };
+        let [named, data] =
+            [false, true].map(|is_data_only| move |name: &str| (name.to_owned(), is_data_only));
+        assert_eq!(layers(line), ["/a b", "/c", "l/rel", "/up"].map(named));
+        // As Linux 6.18 lists `a:b`, `c,d` and `e\f`.
+        let line = r"50 22 0:60 / /m rw - overlay none rw,lowerdir=/a\134:b:/c\134\054d:/e\134\134f::/g::h,upperdir=/u:p";
+        let expected =
+            [["/a:b", "/c,d", r"/e\f"].map(named).to_vec(), ["/g", "h"].map(data).to_vec()].concat();
+        assert_eq!(layers(line), [expected, vec![named("/u:p")]].concat());
+        let line = "50 22 0:60 / /m rw - overlay none rw,lowerdir+=/a:b,datadir+=/c";
+        assert_eq!(layers(line), [named("/a:b"), data("/c")]);
     }
 }

@@ -180,13 +180,13 @@ mod tests {
     }
 
     /// A file of another file system than all others here, with an identity there and these.
-    fn file(id: FileId, others: &[Storage], length_bytes: u64, overlay: InOverlay) -> Backing {
+    fn file(id: FileId, others: &[Storage], length_bytes: u64, overlay: InOverlay, path: PathBuf) -> Backing {
         let lengths = length_bytes..length_bytes + 1;
         Backing {
             storage: [&[Storage::File(id)], others].concat(),
             file_system: id.file_system,
             range: 0..length_bytes,
-            file: Some(FileFacts { id, lengths, overlay, may_be_copied_up: false }),
+            file: Some(FileFacts { id, lengths, overlay, path: Some(path), is_copied_up: false }),
             name: String::new(),
         }
     }
@@ -258,7 +258,7 @@ mod tests {
         let is_used = |name: &str, shown: &str| {
             let id = FileId { file_system: (7, 7), inode: inode(shown) };
             let length_bytes = fs::metadata(path(name)).unwrap().len();
-            is_open(file(id, &[storage_at(&path(name)).unwrap()], length_bytes, InOverlay::No))
+            is_open(file(id, &[storage_at(&path(name)).unwrap()], length_bytes, InOverlay::No, path(name)))
         };
         mount(&format!("lowerdir=/none,upperdir={}", path("upper").display()));
         opens("merged/file");
@@ -275,7 +275,8 @@ mod tests {
         {
             let id = FileId { file_system: (7, 7), inode: inode("upper/file") };
             let is_it = length_bytes == 12 && overlay == InOverlay::Unknown;
-            assert_eq!(is_open(file(id, &[], length_bytes, overlay)), is_it, "{length_bytes}, {overlay:?}");
+            let file = file(id, &[], length_bytes, overlay, path("merged/file"));
+            assert_eq!(is_open(file), is_it, "{length_bytes}, {overlay:?}");
         }
     }
 }

@@ -15,13 +15,37 @@ impl Overlay {
     /// Mounts it, its layers named by relative paths or not: the kernel keeps the names, and not the directory at which they
     /// begin. Prints the reason where nothing can be mounted.
     fn new(is_relative: bool) -> Option<Self> {
+        let layers = |base: &str| format!("lowerdir={base}lower,upperdir={base}upper,workdir={base}work");
+        Self::mounted(is_relative, |_| {}, layers)
+    }
+
+    /// Mounts one whose file `image` has its name in `lower` and its data, of this length, in the data-only layer `data`, under
+    /// another name.
+    fn data_only(is_relative: bool, length_bytes: usize) -> Option<Self> {
+        let fill = |folder: &Path| {
+            let (name, data) = (folder.join("lower/image"), folder.join("data/bytes"));
+            fs::create_dir(folder.join("data")).unwrap();
+            fs::write(data, (0..length_bytes).map(|at| at as u8).collect::<Vec<_>>()).unwrap();
+            fs::File::create(&name).unwrap().set_len(length_bytes as u64).unwrap();
+            for (attribute, value) in [("metacopy", ""), ("redirect", "/bytes")] {
+                let attribute = format!("trusted.overlay.{attribute}");
+                // Where it fails, nothing can be mounted either.
+                let _ =
+                    rustix::fs::setxattr(&name, attribute, value.as_bytes(), rustix::fs::XattrFlags::empty());
+            }
+        };
+        let layers = |base: &str| format!("lowerdir={base}lower::{base}data,metacopy=on,redirect_dir=on");
+        Self::mounted(is_relative, fill, layers)
+    }
+
+    fn mounted(is_relative: bool, fill: impl Fn(&Path), layers: impl Fn(&str) -> String) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         for name in ["lower", "upper", "work", "merged"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
+        fill(folder.path());
         let dir = folder.path().display();
-        let base = if is_relative { String::new() } else { format!("{dir}/") };
-        let options = format!("lowerdir={base}lower,upperdir={base}upper,workdir={base}work");
+        let options = layers(&if is_relative { String::new() } else { format!("{dir}/") });
         match run("sh", &["-c", &format!("cd {dir} && mount -t overlay overlay -o {options} merged")]) {
             Ok(_) => Some(Self(folder)),
             Err(e) => {
@@ -139,6 +163,44 @@ fn loop_devices_see_programs_through_an_overlay_that_is_hidden() {
         // A file of another length is none of the overlay's.
         fs::write(overlay.path("beside"), vec![0; 54 * 4096]).unwrap();
         assert!(!is_open(&reasons(&overlay.path("beside"))), "{hides}");
+    }
+}
+
+#[test]
+fn data_of_a_data_only_layer_is_in_use() {
+    for (nth, hides) in ["nothing", "relative names", "unmount", "rename"].into_iter().enumerate() {
+        // No other test has files of these lengths.
+        let length_bytes = (67 + nth) * 4096;
+        let Some(overlay) = Overlay::data_only(hides == "relative names", length_bytes) else { return };
+        let [merged, data, renamed] = ["merged/image", "data", "renamed"].map(|name| overlay.path(name));
+        if fs::read(&merged).unwrap() != fs::read(data.join("bytes")).unwrap() {
+            return println!("skipped: this kernel has no data-only layers");
+        }
+        let user = Running::reading(&merged);
+        match hides {
+            "unmount" => {
+                run("umount", &["--lazy", overlay.path("merged").to_str().unwrap()]).unwrap();
+            }
+            "rename" => {
+                fs::rename(&data, &renamed).unwrap();
+                fs::create_dir(&data).unwrap();
+                fs::write(data.join("bytes"), vec![0; length_bytes]).unwrap();
+            }
+            _ => {}
+        }
+        let bytes = if hides == "rename" { renamed } else { data }.join("bytes");
+        let Some(loops) = Loops::over(&bytes) else { return };
+        let found = reasons(Path::new(&loops.0[1]));
+        assert!(is_open(&found), "{hides}: {found:?}");
+        // Other bytes of the same length are another file.
+        fs::write(overlay.path("beside"), vec![7; length_bytes]).unwrap();
+        assert_eq!(reasons(&overlay.path("beside")), [], "{hides}");
+        drop(user);
+        if matches!(hides, "nothing" | "relative names") {
+            let found = [bytes.as_path(), Path::new(&loops.0[1])].map(reasons);
+            let is_over = |finding: &Finding| matches!(finding, Finding::Layer { .. });
+            assert!(found.iter().all(|found| found.iter().any(is_over)), "{hides}: {found:?}");
+        }
     }
 }
 

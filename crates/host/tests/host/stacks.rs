@@ -51,7 +51,15 @@ pub struct Running(pub Child);
 impl Running {
     /// Starts a shell and returns once it has a file open for writing.
     pub fn with_open(path: &Path) -> Self {
-        let script = "exec 3<> \"$0\"; echo open; read end";
+        Self::with_script(path, "exec 3<> \"$0\"; echo open; read end")
+    }
+
+    /// As [`Running::with_open`], for reading only.
+    pub fn reading(path: &Path) -> Self {
+        Self::with_script(path, "exec 3< \"$0\"; echo open; read end")
+    }
+
+    fn with_script(path: &Path, script: &str) -> Self {
         let mut shell = Command::new("sh");
         let shell = shell.args(["-c", script, path.to_str().unwrap()]);
         let mut running = Self(shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
