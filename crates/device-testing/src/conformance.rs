@@ -19,6 +19,7 @@ mod refusals;
 mod tests;
 mod units;
 mod watched;
+mod zones;
 
 use flashlane_device::{DataDevice, Device};
 use law::{Law, Make};
@@ -53,7 +54,7 @@ pub fn check_data(make: &mut dyn FnMut() -> Box<dyn DataDevice>) {
 }
 
 fn run(make: &mut Make<'_>, health: Health) {
-    for (name, law) in laws::LAWS.iter().chain(random::LAWS).chain(refusals::LAWS).chain(units::LAWS) {
+    for (name, law) in laws::LAWS.iter().chain(random::LAWS).chain(refusals::LAWS).chain(units::LAWS).chain(zones::LAWS) {
         match law {
             Law::Alone(law) => law(Watched::new(make(), name, health)),
             Law::Simulated(law) => {

@@ -49,6 +49,7 @@ impl MemoryDisk {
             read_only: false,
             over_provisioning: None,
             begins_written: false,
+            zones: None,
         };
         Self {
             profile,

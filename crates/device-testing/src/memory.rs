@@ -56,6 +56,7 @@ impl MemoryLanes {
             read_only: false,
             over_provisioning: None,
             begins_written: false,
+            zones: None,
         };
         Self {
             units: UnitRules::new(&profile),

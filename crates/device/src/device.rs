@@ -5,6 +5,7 @@ use crate::profile::Profile;
 use crate::request::{Completion, Lane, Request, RequestId, SubmitError};
 use crate::time_split::TimeSplit;
 use crate::unit::Unit;
+use crate::zone::Zone;
 use flashlane_base::Instant;
 
 /// A range of completed writes that a power cut loses.
@@ -78,6 +79,17 @@ pub trait Device {
         None
     }
 
+    /// Returns the state of erase unit `index` of a lane where erase units are zones; `None` otherwise.
+    fn zone(&self, _lane: Lane, _index: u64) -> Option<Zone> {
+        None
+    }
+
+    /// Returns where an append wrote its first byte whose completion the last [`reap`](Device::reap) returned: its lane, and the
+    /// offset there. `None` where the request was no append, or has failed.
+    fn appended_at(&self, _id: RequestId) -> Option<(Lane, u64)> {
+        None
+    }
+
     /// Returns the completed writes that a power cut would lose: none from before a completed flush, and no durable
     /// write. Ranges may overlap. `None` where the device cannot know.
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
@@ -123,6 +135,12 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
         (**self).unit(lane, index)
     }
+    fn zone(&self, lane: Lane, index: u64) -> Option<Zone> {
+        (**self).zone(lane, index)
+    }
+    fn appended_at(&self, id: RequestId) -> Option<(Lane, u64)> {
+        (**self).appended_at(id)
+    }
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
         (**self).at_risk()
     }
@@ -161,6 +179,12 @@ impl<D: Device + ?Sized> Device for &mut D {
     }
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
         (**self).unit(lane, index)
+    }
+    fn zone(&self, lane: Lane, index: u64) -> Option<Zone> {
+        (**self).zone(lane, index)
+    }
+    fn appended_at(&self, id: RequestId) -> Option<(Lane, u64)> {
+        (**self).appended_at(id)
     }
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
         (**self).at_risk()

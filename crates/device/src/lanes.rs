@@ -1,6 +1,6 @@
 //! Views of a device with lanes as a device without: one lane alone, or all lanes in one address space.
 
-use crate::{AtRisk, Completion, Counters, Device, Lane, Profile, Request, Rule, SubmitError, Unit};
+use crate::{AtRisk, Completion, Counters, Device, Lane, Profile, Request, RequestId, Rule, SubmitError, TimeSplit, Unit, Zone};
 use flashlane_base::{Instant, Operation};
 
 /// One lane of a device as a separate device, as its lane 0. The other lanes cannot be reached.
@@ -54,6 +54,22 @@ impl<D: Device> Device for OneLane<D> {
 
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
         if lane == Lane(0) { self.inner.unit(self.lane, index) } else { None }
+    }
+
+    fn zone(&self, lane: Lane, index: u64) -> Option<Zone> {
+        if lane == Lane(0) { self.inner.zone(self.lane, index) } else { None }
+    }
+
+    fn appended_at(&self, id: RequestId) -> Option<(Lane, u64)> {
+        self.inner.appended_at(id).map(|(_, offset_bytes)| (Lane(0), offset_bytes))
+    }
+
+    fn record_time_splits(&mut self) -> bool {
+        self.inner.record_time_splits()
+    }
+
+    fn time_split(&self, id: RequestId) -> Option<TimeSplit> {
+        self.inner.time_split(id)
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
@@ -111,9 +127,13 @@ impl<D: Device> Interleaved<D> {
 
     /// Translates a range of the inner device to this device.
     fn to_outer(&self, risk: AtRisk) -> AtRisk {
-        let (unit, within) = (risk.offset_bytes / self.unit_bytes, risk.offset_bytes % self.unit_bytes);
-        let unit = unit * self.lanes + u64::from(risk.lane.0);
-        AtRisk { lane: Lane(0), offset_bytes: unit * self.unit_bytes + within, ..risk }
+        AtRisk { lane: Lane(0), offset_bytes: self.outer_offset(risk.lane, risk.offset_bytes), ..risk }
+    }
+
+    /// Translates an offset on a lane of the inner device to this device.
+    fn outer_offset(&self, lane: Lane, offset_bytes: u64) -> u64 {
+        let (unit, within) = (offset_bytes / self.unit_bytes, offset_bytes % self.unit_bytes);
+        (unit * self.lanes + u64::from(lane.0)) * self.unit_bytes + within
     }
 }
 
@@ -149,6 +169,26 @@ impl<D: Device> Device for Interleaved<D> {
             return None;
         }
         self.inner.unit(Lane((index % self.lanes) as u32), index / self.lanes)
+    }
+
+    fn zone(&self, lane: Lane, index: u64) -> Option<Zone> {
+        if lane != Lane(0) {
+            return None;
+        }
+        self.inner.zone(Lane((index % self.lanes) as u32), index / self.lanes)
+    }
+
+    fn appended_at(&self, id: RequestId) -> Option<(Lane, u64)> {
+        let (lane, offset_bytes) = self.inner.appended_at(id)?;
+        Some((Lane(0), self.outer_offset(lane, offset_bytes)))
+    }
+
+    fn record_time_splits(&mut self) -> bool {
+        self.inner.record_time_splits()
+    }
+
+    fn time_split(&self, id: RequestId) -> Option<TimeSplit> {
+        self.inner.time_split(id)
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {

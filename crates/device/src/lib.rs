@@ -15,6 +15,7 @@ pub mod spec;
 mod time_split;
 mod unit;
 mod unit_head;
+mod zone;
 
 pub use buffer::{Buffer, DataDevice};
 pub use counters::Counters;
@@ -27,3 +28,4 @@ pub use request::{Completion, Failure, Lane, QueueId, Request, RequestId, Submit
 pub use time_split::{Part, TimeSplit};
 pub use unit::{Rule, Unit, UnitRules, UnitState};
 pub use unit_head::{BlocksShape, UNIT_MAGIC, UnitHead, UnitKind};
+pub use zone::{Zone, ZoneLimits, ZoneState};

@@ -28,6 +28,7 @@ impl NullDevice {
             read_only: false,
             over_provisioning: None,
             begins_written: false,
+            zones: None,
         };
         Self { profile, now: Instant::ZERO, waiting: Vec::new() }
     }

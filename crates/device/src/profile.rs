@@ -4,6 +4,7 @@
 //! file of settings from which a simulated drive is built (`flashlane_sim::profile`, `DriveConfig`).
 
 use crate::request::{QueueId, Request, SubmitError};
+use crate::zone::ZoneLimits;
 use flashlane_base::Operation;
 
 /// Properties of a device, fixed for its lifetime.
@@ -33,6 +34,8 @@ pub struct Profile {
     pub over_provisioning: Option<OverProvisioning>,
     /// Whether a simulated drive starts full or fragmented.
     pub begins_written: bool,
+    /// Limits of zones, where erase units are zones that take the operations of zones.
+    pub zones: Option<ZoneLimits>,
 }
 
 /// Flash beyond a drive's capacity, as a share of the capacity: `(flash for data - capacity) / capacity`.
@@ -68,6 +71,9 @@ impl Profile {
                 return Err(SubmitError::Unsupported { operation: Operation::Erase });
             }
             Operation::Erase => self.erase_unit_bytes,
+            operation if self.zones.is_none() => return Err(SubmitError::Unsupported { operation }),
+            Operation::Append => self.write_unit_bytes,
+            Operation::Open | Operation::Close | Operation::Finish => self.erase_unit_bytes,
         };
         if self.read_only && request.operation != Operation::Read {
             return Err(SubmitError::ReadOnly { operation: request.operation });

@@ -22,13 +22,13 @@ pub struct QueueId(pub u16);
 pub struct Request {
     /// Chosen by the caller.
     pub id: RequestId,
-    /// Read, write, trim, erase or flush.
+    /// What to do.
     pub operation: Operation,
     /// Lane of the range.
     pub lane: Lane,
     /// Submission queue in which it waits.
     pub queue: QueueId,
-    /// First byte of the range on its lane.
+    /// First byte of the range on its lane; of an append the start of its zone.
     pub offset_bytes: u64,
     /// Length of the range.
     pub length_bytes: u64,
@@ -256,6 +256,26 @@ impl Request {
     /// An erase on lane 0.
     pub fn erase(id: u64, offset_bytes: u64, length_bytes: u64) -> Self {
         Self::new(id, Operation::Erase, offset_bytes, length_bytes)
+    }
+
+    /// An append to the zone of lane 0 that begins at `zone_bytes`.
+    pub fn append(id: u64, zone_bytes: u64, length_bytes: u64) -> Self {
+        Self::new(id, Operation::Append, zone_bytes, length_bytes)
+    }
+
+    /// The explicit open of the zone of lane 0 that begins at `zone_bytes` and has a capacity of `capacity_bytes`.
+    pub fn open(id: u64, zone_bytes: u64, capacity_bytes: u64) -> Self {
+        Self::new(id, Operation::Open, zone_bytes, capacity_bytes)
+    }
+
+    /// The close of such a zone.
+    pub fn close(id: u64, zone_bytes: u64, capacity_bytes: u64) -> Self {
+        Self::new(id, Operation::Close, zone_bytes, capacity_bytes)
+    }
+
+    /// The finish of such a zone.
+    pub fn finish(id: u64, zone_bytes: u64, capacity_bytes: u64) -> Self {
+        Self::new(id, Operation::Finish, zone_bytes, capacity_bytes)
     }
 
     /// A flush of everything written.

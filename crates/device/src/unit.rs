@@ -10,10 +10,14 @@
 //! - a read covers only bytes whose writes have completed;
 //! - a unit has at most one write or erase in flight, and is not erased while it is read.
 //!
+//! Units that are zones have further operations ([`crate::ZoneLimits`]). Any number of appends may be in flight on a zone, and no
+//! other change beside them; they complete in their order. A finish makes the rest of the zone readable, as zeros. Which zones
+//! are open is the device's to know.
+//!
 //! After sdf14 (Ouyang et al., SDF, ASPLOS 2014, section 2.3), where the write unit is the erase unit; smaller write
 //! units make it the zone of a zoned drive, with one write in flight.
 
-use crate::{Failure, Lane, Profile, Request};
+use crate::{Failure, Lane, Profile, Request, ZoneState};
 use flashlane_base::Operation;
 use flashlane_base::units::exact_bytes;
 
@@ -89,6 +93,30 @@ pub enum Rule {
         /// Maximum number of partly written units.
         most: u32,
     },
+    /// A write, append or open of a zone in no active state while the device's maximum number of zones is active.
+    #[error("{most} zones are active, and the device has no more: one has to be finished, filled or reset first")]
+    TooManyActive {
+        /// Maximum number of active zones.
+        most: u32,
+    },
+    /// An append that is not addressed to the start of its zone.
+    #[error("an append names its zone by the start of the zone, which is {} before", exact_bytes(*beyond_bytes))]
+    NotAtZoneStart {
+        /// Distance of the given offset from the start of its zone.
+        beyond_bytes: u64,
+    },
+    /// An append that the zone has no room for.
+    #[error("the zone has room for {}", exact_bytes(*left_bytes))]
+    NoRoom {
+        /// Bytes from the write pointer to the zone's capacity.
+        left_bytes: u64,
+    },
+    /// The open of a full zone, or the close of one that is not open.
+    #[error("the zone is {}", .state.name())]
+    ZoneState {
+        /// The zone's state.
+        state: ZoneState,
+    },
     /// Another operation is in flight on the unit.
     #[error("the unit is busy: {operation} in flight")]
     Busy {
@@ -103,8 +131,36 @@ struct Entry {
     erases: Option<u32>,
     /// Reads in flight.
     reads: u32,
-    /// The write or erase in flight.
+    /// The operation in flight that changes the unit, other than appends.
     changing: Option<Operation>,
+    /// Appends in flight, and their bytes.
+    appends: u32,
+    appending_bytes: u64,
+    /// Of a bad unit, the bytes from its start that can still be read.
+    readable_bytes: u64,
+}
+
+impl Entry {
+    fn idle(state: UnitState, erases: Option<u32>) -> Self {
+        Self { state, erases, reads: 0, changing: None, appends: 0, appending_bytes: 0, readable_bytes: 0 }
+    }
+
+    /// The operation in flight because of which `operation` is refused.
+    fn busy_for(&self, operation: Operation) -> Option<Operation> {
+        use Operation::{Append, Close, Erase, Finish, Open, Read, Write};
+        match (operation, self.changing) {
+            // Bytes with a completed write can be read during the next write.
+            (Read, Some(Write | Finish | Open | Close)) => None,
+            (Erase, None) if self.reads > 0 => Some(Read),
+            (Write | Erase | Open | Close | Finish, None) if self.appends > 0 => Some(Append),
+            (_, changing) => changing,
+        }
+    }
+}
+
+/// Whether an operation concerns an erase unit.
+fn is_of_units(operation: Operation) -> bool {
+    !matches!(operation, Operation::Trim | Operation::Flush)
 }
 
 /// The state of every erase unit of a device, the operations in flight on each, and the rules.
@@ -127,7 +183,7 @@ impl UnitRules {
         assert!(profile.erase_unit_bytes > 0, "a device with erase units has a size for them");
         assert!(profile.capacity_bytes.is_multiple_of(profile.erase_unit_bytes), "a lane is whole units");
         let per_lane = profile.capacity_bytes / profile.erase_unit_bytes;
-        let entry = Entry { state: UnitState::ERASED, erases: Some(0), reads: 0, changing: None };
+        let entry = Entry::idle(UnitState::ERASED, Some(0));
         let entries = vec![entry; (per_lane * u64::from(profile.lanes)) as usize];
         Self { unit_bytes: profile.erase_unit_bytes, per_lane, entries }
     }
@@ -159,7 +215,29 @@ impl UnitRules {
     /// the first.
     pub fn set(&mut self, lane: Lane, index: u64, state: UnitState, erases: Option<u32>) {
         let at = self.at(lane, index);
-        self.entries[at] = Entry { state, erases, reads: 0, changing: None };
+        self.entries[at] = Entry::idle(state, erases);
+    }
+
+    /// Lets the first `bytes` of a bad unit be read: it can only be written no longer.
+    pub fn keep_readable(&mut self, lane: Lane, index: u64, bytes: u64) {
+        let at = self.at(lane, index);
+        debug_assert_eq!(self.entries[at].state, UnitState::Bad, "other units can be read as far as written");
+        self.entries[at].readable_bytes = bytes;
+    }
+
+    /// Returns where the next append to a unit begins, from its start. The unit MUST be sound.
+    pub fn next_append(&self, lane: Lane, index: u64) -> u64 {
+        let entry = &self.entries[self.at(lane, index)];
+        match entry.state {
+            UnitState::Written { bytes } => bytes + entry.appending_bytes,
+            UnitState::Torn | UnitState::Bad => unreachable!("it takes no append"),
+        }
+    }
+
+    /// Returns whether an operation that changes the unit is in flight.
+    pub fn is_changing(&self, lane: Lane, index: u64) -> bool {
+        let entry = &self.entries[self.at(lane, index)];
+        entry.changing.is_some() || entry.appends > 0
     }
 
     /// Checks `request` against the state of its unit. [`Profile::check`] MUST have passed.
@@ -167,30 +245,29 @@ impl UnitRules {
     /// # Errors
     /// The first rule that the request breaks.
     pub fn admit(&self, request: &Request) -> Result<(), Rule> {
-        if !matches!(request.operation, Operation::Read | Operation::Write | Operation::Erase) {
+        if !is_of_units(request.operation) {
             return Ok(());
         }
         let from = request.offset_bytes % self.unit_bytes;
-        if from + request.length_bytes > self.unit_bytes {
+        let to = from + request.length_bytes;
+        let entry = &self.entries[self.of(request)];
+        if request.operation == Operation::Append && from > 0 {
+            return Err(Rule::NotAtZoneStart { beyond_bytes: from });
+        }
+        if to > self.unit_bytes {
             return Err(Rule::AcrossUnits { unit_bytes: self.unit_bytes });
         }
-        let entry = &self.entries[self.of(request)];
         if entry.state == UnitState::Bad {
-            return Err(Rule::Bad);
+            let is_read = request.operation == Operation::Read && to <= entry.readable_bytes;
+            return if is_read { Ok(()) } else { Err(Rule::Bad) };
         }
-        let busy = match (request.operation, entry.changing) {
-            // Bytes with a completed write can be read during the next write.
-            (Operation::Read, Some(Operation::Write)) => None,
-            (Operation::Erase, None) if entry.reads > 0 => Some(Operation::Read),
-            (_, changing) => changing,
-        };
-        if let Some(operation) = busy {
+        if let Some(operation) = entry.busy_for(request.operation) {
             return Err(Rule::Busy { operation });
         }
         match (request.operation, entry.state) {
             (Operation::Erase, _) => Ok(()),
             (_, UnitState::Torn) => Err(Rule::Torn),
-            (Operation::Read, UnitState::Written { bytes }) if from + request.length_bytes > bytes => {
+            (Operation::Read, UnitState::Written { bytes }) if to > bytes => {
                 Err(Rule::NotWritten { written_bytes: bytes })
             }
             (Operation::Write, UnitState::Written { bytes }) if from < bytes => {
@@ -199,6 +276,10 @@ impl UnitRules {
             (Operation::Write, UnitState::Written { bytes }) if from > bytes => {
                 Err(Rule::OutOfOrder { expected_bytes: bytes })
             }
+            (Operation::Append, UnitState::Written { bytes }) => {
+                let left_bytes = self.unit_bytes - bytes - entry.appending_bytes;
+                if request.length_bytes > left_bytes { Err(Rule::NoRoom { left_bytes }) } else { Ok(()) }
+            }
             _ => Ok(()),
         }
     }
@@ -206,36 +287,52 @@ impl UnitRules {
     /// Records a request that the device accepted.
     pub fn accepted(&mut self, request: &Request) {
         debug_assert_eq!(self.admit(request), Ok(()), "accepted requests were admitted");
-        if !matches!(request.operation, Operation::Read | Operation::Write | Operation::Erase) {
+        if !is_of_units(request.operation) {
             return;
         }
         let at = self.of(request);
+        let entry = &mut self.entries[at];
         match request.operation {
-            Operation::Read => self.entries[at].reads += 1,
-            operation => self.entries[at].changing = Some(operation),
+            Operation::Read => entry.reads += 1,
+            Operation::Append => {
+                entry.appends += 1;
+                entry.appending_bytes += request.length_bytes;
+            }
+            operation => entry.changing = Some(operation),
         }
     }
 
     /// Records the outcome of an accepted request. A failed write or erase leaves its unit torn, or bad after
     /// [`Failure::BadUnit`].
     pub fn ended(&mut self, request: &Request, outcome: &Result<(), Failure>) {
-        if !matches!(request.operation, Operation::Read | Operation::Write | Operation::Erase) {
+        if !is_of_units(request.operation) {
             return;
         }
-        let at = self.of(request);
+        let (at, unit_bytes) = (self.of(request), self.unit_bytes);
         let entry = &mut self.entries[at];
-        if request.operation == Operation::Read {
-            entry.reads -= 1;
-            return;
+        match request.operation {
+            Operation::Read => {
+                entry.reads -= 1;
+                return;
+            }
+            Operation::Append => {
+                entry.appends -= 1;
+                entry.appending_bytes -= request.length_bytes;
+            }
+            _ => entry.changing = None,
         }
-        entry.changing = None;
-        entry.state = match (entry.state, outcome) {
-            (UnitState::Bad, _) | (_, Err(Failure::BadUnit)) => UnitState::Bad,
-            (UnitState::Written { bytes }, Ok(())) if request.operation == Operation::Write => {
+        entry.state = match (request.operation, entry.state, outcome) {
+            (_, UnitState::Bad, _) | (_, _, Err(Failure::BadUnit)) => UnitState::Bad,
+            // They move no data.
+            (Operation::Open | Operation::Close, state, _) => state,
+            (_, _, Err(_)) => UnitState::Torn,
+            (Operation::Write | Operation::Append, UnitState::Written { bytes }, Ok(())) => {
                 UnitState::Written { bytes: bytes + request.length_bytes }
             }
-            (_, Ok(())) => UnitState::ERASED,
-            (_, Err(_)) => UnitState::Torn,
+            // An append before it was cut short.
+            (Operation::Append, state, Ok(())) => state,
+            (Operation::Finish, _, Ok(())) => UnitState::Written { bytes: unit_bytes },
+            (_, _, Ok(())) => UnitState::ERASED,
         };
         if request.operation == Operation::Erase && outcome.is_ok() {
             entry.erases = Some(entry.erases.map_or(1, |erases| erases.saturating_add(1)));
@@ -261,6 +358,7 @@ mod tests {
             read_only: false,
             over_provisioning: None,
             begins_written: false,
+            zones: None,
         };
         UnitRules::new(&profile)
     }

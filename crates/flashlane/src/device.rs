@@ -150,6 +150,7 @@ fn file_profile(length_bytes: u64) -> Profile {
         read_only: false,
         over_provisioning: None,
         begins_written: false,
+        zones: None,
     }
 }
 

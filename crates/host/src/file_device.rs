@@ -208,6 +208,7 @@ impl FileDevice {
             Operation::Trim => (Work::Trim, false),
             // Only zones have an erase.
             Operation::Erase => (Work::Reset, false),
+            operation => unreachable!("the kernel has no {operation}, and the profile refuses it"),
         };
         let (memory, registered) = match &mut buffer {
             _ if !transfers => (std::ptr::null_mut(), None),

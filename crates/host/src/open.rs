@@ -173,6 +173,7 @@ impl OpenOptions {
             read_only: !self.writes(),
             over_provisioning: None,
             begins_written: false,
+            zones: None,
         };
         let block = target.block;
         let trims = block.then(|| takes_discards(&target));

@@ -25,7 +25,7 @@ use crate::undo::Undo;
 use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{
     AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request,
-    RequestId, SubmitError, TimeSplit, Unit, UnitState,
+    RequestId, SubmitError, TimeSplit, Unit, UnitState, Zone,
 };
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -193,6 +193,11 @@ impl<D: Device> Backed<D> {
                 Operation::Write => {
                     self.bytes.write(lane, offset_bytes, &buffer.as_slice()[..moved as usize]);
                 }
+                Operation::Append => {
+                    if let Some((lane, offset_bytes)) = self.inner.appended_at(request.id) {
+                        self.bytes.write(lane, offset_bytes, &buffer.as_slice()[..moved as usize]);
+                    }
+                }
                 _ => {}
             }
             self.done.insert(request.id, buffer);
@@ -288,6 +293,14 @@ impl<D: Device> Device for Backed<D> {
 
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
         self.inner.unit(lane, index)
+    }
+
+    fn zone(&self, lane: Lane, index: u64) -> Option<Zone> {
+        self.inner.zone(lane, index)
+    }
+
+    fn appended_at(&self, id: RequestId) -> Option<(Lane, u64)> {
+        self.inner.appended_at(id)
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {

@@ -21,7 +21,7 @@ use faults::KINDS;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
     Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
-    SubmitError, Unit,
+    SubmitError, Unit, Zone,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -310,6 +310,14 @@ impl<D: Device> Device for Faulty<D> {
 
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
         self.inner.unit(lane, index)
+    }
+
+    fn zone(&self, lane: Lane, index: u64) -> Option<Zone> {
+        self.inner.zone(lane, index)
+    }
+
+    fn appended_at(&self, id: RequestId) -> Option<(Lane, u64)> {
+        self.inner.appended_at(id)
     }
 
     fn counters(&self) -> Counters {

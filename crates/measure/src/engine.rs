@@ -5,12 +5,13 @@
 //! operating system's queue.
 //!
 //! The loop is closed where each completion triggers the slot's next access, and open where accesses have arrival times
-//! ([`Client::arrival`]). An open loop needs no queue, however far its device lags: with as many slots as the device
+//! ([`Client::arrival`]). On a device with erase units, a request waits while another is in flight on its unit that excludes it, as
+//! an operating system lets one write at a time go to a zone; those for other units do not wait for it. An open loop needs no queue, however far its device lags: with as many slots as the device
 //! takes requests, the next access stays with the client until a slot is free, and its latency counts from its arrival.
 
 use crate::Interruption;
-use flashlane_base::{Duration, Instant};
-use flashlane_device::{Completion, Device, Lane, QueueId, Request, RequestId, SubmitError};
+use flashlane_base::{Duration, Instant, Operation};
+use flashlane_device::{Completion, Device, Lane, QueueId, Request, RequestId, Rule, SubmitError};
 use flashlane_workload::Access;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -26,12 +27,14 @@ pub struct Task {
     pub queue: QueueId,
     /// When its latency begins; `Instant::FAR` for the time of issue.
     pub due: Instant,
+    /// Whether its erase unit is erased before; the latency does not include that.
+    pub erases_first: bool,
 }
 
 impl From<Access> for Task {
     #[inline]
     fn from(access: Access) -> Self {
-        Self { access, durable: false, queue: QueueId(0), due: Instant::FAR }
+        Self { access, durable: false, queue: QueueId(0), due: Instant::FAR, erases_first: false }
     }
 }
 
@@ -117,6 +120,8 @@ enum Submitted {
     Taken,
     /// The device is full.
     Full,
+    /// The erase unit is busy with another request.
+    Busy,
     /// The device refuses the request: the slot takes another, or the loop ends.
     Refused,
 }
@@ -131,6 +136,8 @@ struct Engine<'a, C> {
     in_flight: u64,
     /// Slots whose request the full device has not taken yet, first come, first served.
     waiting: VecDeque<u32>,
+    /// Slots whose erase unit is busy, and the unit, in the order in which they were issued.
+    held: VecDeque<(u32, u64)>,
     /// Slots that pause, with the ends of their pauses, soonest first.
     paused: BinaryHeap<Reverse<(Instant, u32)>>,
     /// Bytes completed since the last call of [`Client::stopped`].
@@ -147,6 +154,7 @@ impl<'a, C: Client> Engine<'a, C> {
             free: Vec::with_capacity(slots as usize),
             in_flight: 0,
             waiting: VecDeque::new(),
+            held: VecDeque::new(),
             paused: BinaryHeap::new(),
             moved_bytes: 0,
             ending: Ending::default(),
@@ -243,12 +251,16 @@ impl<'a, C: Client> Engine<'a, C> {
                 return;
             };
             self.tasks[slot as usize] = task;
+            if !self.held.is_empty() && self.is_held(slot) {
+                return self.hold(slot);
+            }
             if !self.waiting.is_empty() {
                 return self.enqueue(slot);
             }
             match self.submit(slot) {
                 Submitted::Taken => return,
                 Submitted::Full => return self.enqueue(slot),
+                Submitted::Busy => return self.hold(slot),
                 Submitted::Refused => {}
             }
         }
@@ -257,8 +269,8 @@ impl<'a, C: Client> Engine<'a, C> {
     /// Hands the request of `slot` to the device.
     #[inline]
     fn submit(&mut self, slot: u32) -> Submitted {
-        let Task { access, durable, queue, .. } = self.tasks[slot as usize];
-        let request = Request {
+        let Task { access, durable, queue, erases_first, .. } = self.tasks[slot as usize];
+        let mut request = Request {
             id: RequestId(u64::from(slot)),
             operation: access.operation,
             lane: Lane(0),
@@ -267,12 +279,16 @@ impl<'a, C: Client> Engine<'a, C> {
             length_bytes: access.length_bytes,
             durable,
         };
+        if erases_first {
+            request = self.erase_of(request);
+        }
         match self.device.submit(request) {
             Ok(()) => {
                 self.in_flight += 1;
                 Submitted::Taken
             }
             Err(SubmitError::Full { .. }) if self.in_flight > 0 => Submitted::Full,
+            Err(SubmitError::Rule { rule: Rule::Busy { .. }, .. }) if self.in_flight > 0 => Submitted::Busy,
             Err(error) => {
                 if !self.client.refused(slot, &access, error, self.device) {
                     self.interrupt(Interruption::Refused { access, error });
@@ -300,18 +316,102 @@ impl<'a, C: Client> Engine<'a, C> {
             }
             // An interruption in `submit` has emptied the queue.
             self.waiting.pop_front();
-            if matches!(submitted, Submitted::Refused) {
-                self.issue(slot);
+            match submitted {
+                Submitted::Refused => self.issue(slot),
+                Submitted::Busy => self.hold(slot),
+                Submitted::Taken | Submitted::Full => {}
             }
+        }
+    }
+
+    /// The erase of the unit that a request is for.
+    #[cold]
+    fn erase_of(&self, request: Request) -> Request {
+        let unit_bytes = self.device.profile().erase_unit_bytes;
+        let offset_bytes = request.offset_bytes - request.offset_bytes % unit_bytes;
+        Request {
+            operation: Operation::Erase,
+            offset_bytes,
+            length_bytes: unit_bytes,
+            durable: false,
+            ..request
+        }
+    }
+
+    /// The erase unit of a slot's request.
+    fn unit_of(&self, slot: u32) -> u64 {
+        let unit_bytes = self.device.profile().erase_unit_bytes.max(1);
+        self.tasks[slot as usize].access.offset_bytes / unit_bytes
+    }
+
+    /// Whether requests for the same erase unit are held, behind which this one goes.
+    #[cold]
+    fn is_held(&self, slot: u32) -> bool {
+        let unit = self.unit_of(slot);
+        self.held.iter().any(|&(_, of)| of == unit)
+    }
+
+    /// Holds a slot's request until its erase unit is no longer busy.
+    #[cold]
+    fn hold(&mut self, slot: u32) {
+        let now = self.device.now();
+        let task = &mut self.tasks[slot as usize];
+        task.due = task.due.min(now);
+        let unit = self.unit_of(slot);
+        self.held.push_back((slot, unit));
+    }
+
+    /// Submits held requests, of each erase unit in their order.
+    #[cold]
+    fn submit_held(&mut self) {
+        let mut busy = Vec::new();
+        let mut at = 0;
+        while let Some(&(slot, unit)) = self.held.get(at) {
+            if busy.contains(&unit) {
+                at += 1;
+                continue;
+            }
+            match self.submit(slot) {
+                Submitted::Taken => drop(self.held.remove(at)),
+                Submitted::Refused => {
+                    self.held.remove(at);
+                    self.issue(slot);
+                }
+                Submitted::Full => return,
+                Submitted::Busy => {
+                    busy.push(unit);
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    /// The unit of a slot's request is erased: the request follows before any other.
+    #[cold]
+    fn erased(&mut self, slot: u32) {
+        self.tasks[slot as usize].erases_first = false;
+        match self.submit(slot) {
+            Submitted::Taken => {}
+            Submitted::Full | Submitted::Busy => {
+                let unit = self.unit_of(slot);
+                self.held.push_front((slot, unit));
+            }
+            Submitted::Refused => self.issue(slot),
         }
     }
 
     #[inline]
     fn complete(&mut self, completion: Completion) {
         let slot = completion.id.0 as u32;
-        let Task { access, due, .. } = self.tasks[slot as usize];
+        let Task { access, due, erases_first, .. } = self.tasks[slot as usize];
         self.in_flight -= 1;
         self.moved_bytes += access.length_bytes;
+        if erases_first && completion.outcome.is_ok() {
+            return self.erased(slot);
+        }
+        if !self.held.is_empty() {
+            self.submit_held();
+        }
         if !self.waiting.is_empty() {
             self.submit_waiting();
         }
@@ -339,6 +439,7 @@ impl<'a, C: Client> Engine<'a, C> {
     fn interrupt(&mut self, reason: Interruption) {
         self.ending.interruption.get_or_insert(reason);
         self.waiting.clear();
+        self.held.clear();
         self.paused.clear();
     }
 

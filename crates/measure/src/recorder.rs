@@ -5,11 +5,11 @@ use crate::options::{Progress, RunOptions, Watch};
 use crate::statistics::{BatchMeans, Sample, Samples, TimeParts};
 use crate::terms::{Claim, Lag, Terms};
 use flashlane_base::{Duration, Histogram, Instant, Operation};
-use flashlane_device::{Completion, Counters, Device, Part, TimeSplit};
+use flashlane_device::{Completion, Counters, Device, Lane, Part, Profile, TimeSplit, UnitState};
 use flashlane_workload::{Access, Generator, Job, Turns, Workload};
 
-/// Histograms kept for each job: reads, writes, trims and flushes.
-pub(crate) const KINDS: usize = 4;
+/// Histograms kept for each job: reads, writes, trims, flushes and appends.
+pub(crate) const KINDS: usize = 5;
 
 /// Returns the index of an operation's histogram among those of its job.
 pub(crate) fn kind(operation: Operation) -> usize {
@@ -17,6 +17,7 @@ pub(crate) fn kind(operation: Operation) -> usize {
         Operation::Read => 0,
         Operation::Write => 1,
         Operation::Flush => 3,
+        Operation::Append => 4,
         _ => 2,
     }
 }
@@ -31,6 +32,8 @@ pub(crate) struct Recorder<'a> {
     /// Which job's access is next in the slots from `shared_from` on.
     turns: Option<Turns>,
     shared_from: u32,
+    /// Bytes of the device's erase units; 0 where it has none.
+    unit_bytes: u64,
     /// Requests still to be issued.
     left: u64,
     warmup_left: u64,
@@ -67,7 +70,7 @@ pub(crate) fn time_split(device: &dyn Device, completion: &Completion, due: Inst
 struct Slot {
     /// The job of its current or last access.
     job: u32,
-    /// Whether its job has terms, or takes turns.
+    /// Whether its job has terms, or takes turns, or writes erase units.
     special: bool,
 }
 
@@ -112,7 +115,7 @@ impl<'a> Recorder<'a> {
             .jobs
             .iter()
             .map(|job| Source::new(Generator::new(job, profile.capacity_bytes, workload.seed)));
-        let (slots, shared_from) = slots(&workload.jobs, profile.depth);
+        let (slots, shared_from) = slots(&workload.jobs, profile);
         let mut terms: Vec<Terms> =
             workload.jobs.iter().map(|job| Terms::new(job, workload.seed, device.now())).collect();
         let claims = slots.iter().map(|slot| terms[slot.job as usize].claim()).collect();
@@ -123,6 +126,7 @@ impl<'a> Recorder<'a> {
             claims,
             turns: Turns::of(&workload.jobs),
             shared_from,
+            unit_bytes: profile.erase_unit_bytes,
             left: workload.stop.requests.map_or(u64::MAX, |n| n.saturating_add(workload.warmup_requests)),
             warmup_left: workload.warmup_requests,
             time: workload.stop.time,
@@ -175,10 +179,25 @@ impl<'a> Recorder<'a> {
             _ => job,
         };
         self.slots[slot as usize].job = job;
-        let access = self.jobs[job as usize].next(device);
+        let mut access = self.jobs[job as usize].next(device);
         let terms = &mut self.terms[job as usize];
         let (durable, due) = terms.issued(&access, &self.claims[slot as usize], device.now());
-        Some(Task { access, durable, queue: terms.queue(), due })
+        let erases_first = self.begins_written_unit(&access, device);
+        if access.operation == Operation::Append && self.unit_bytes > 0 {
+            access.offset_bytes -= access.offset_bytes % self.unit_bytes;
+        }
+        Some(Task { access, durable, queue: self.terms[job as usize].queue(), due, erases_first })
+    }
+
+    /// Whether an access begins to write an erase unit from its start that is not erased: it is erased first, as fio resets
+    /// a zone before it writes it again.
+    fn begins_written_unit(&self, access: &Access, device: &dyn Device) -> bool {
+        let changes = matches!(access.operation, Operation::Write | Operation::Append);
+        let begins = self.unit_bytes > 0 && changes && access.offset_bytes.is_multiple_of(self.unit_bytes);
+        begins && {
+            let unit = device.unit(Lane(0), access.offset_bytes / self.unit_bytes);
+            unit.is_some_and(|unit| !matches!(unit.state, UnitState::ERASED | UnitState::Bad))
+        }
     }
 
     /// Handles the completion of a special slot.
@@ -298,10 +317,11 @@ impl<'a> Recorder<'a> {
 /// Returns the slots of all jobs, then those of the stream that jobs share, and the index of the first of these.
 ///
 /// A job with a rate gets no more slots than the device takes requests: its accesses wait for a slot anyway.
-fn slots(jobs: &[Job], device_depth: u32) -> (Vec<Slot>, u32) {
+fn slots(jobs: &[Job], device: &Profile) -> (Vec<Slot>, u32) {
     let of = |(index, job): (u32, &Job)| {
-        let depth = if job.rate.is_some() { job.depth.min(device_depth) } else { job.depth };
-        vec![Slot { job: index, special: job.turns.is_some() || Terms::has(job) }; depth as usize]
+        let depth = if job.rate.is_some() { job.depth.min(device.depth) } else { job.depth };
+        let erases = device.erase_unit_bytes > 0 && job.mix.changes().is_some();
+        vec![Slot { job: index, special: job.turns.is_some() || Terms::has(job) || erases }; depth as usize]
     };
     let own = (0..).zip(jobs).filter(|(_, job)| job.turns.is_none());
     let mut slots: Vec<Slot> = own.flat_map(of).collect();
@@ -320,8 +340,8 @@ impl Client for Recorder<'_> {
         let Slot { job, special } = self.slots[slot as usize];
         if special {
             // Copied by field, so that tasks of the other path stay in registers: the function called writes to memory.
-            let Task { access, durable, queue, due } = self.next_special(slot, device)?;
-            return Some(Task { access: by_field(access), durable, queue, due });
+            let Task { access, durable, queue, due, erases_first } = self.next_special(slot, device)?;
+            return Some(Task { access: by_field(access), durable, queue, due, erases_first });
         }
         if self.left == 0 || self.ended {
             return None;

@@ -70,6 +70,8 @@ pub struct JobRun {
     pub writes: Option<Box<Histogram>>,
     /// Latencies of its trims.
     pub trims: Option<Box<Histogram>>,
+    /// Latencies of its appends.
+    pub appends: Option<Box<Histogram>>,
     /// Latencies of its flushes, which are not accesses and in no other number.
     pub flushes: Option<Box<Histogram>>,
     /// How well it kept its rate, where it has one.
@@ -84,6 +86,7 @@ pub fn limits(profile: &Profile) -> Limits {
         write_unit_bytes: profile.write_unit_bytes,
         read_only: profile.read_only,
         erase_units: profile.erase_unit_bytes > 0,
+        zones: profile.zones.is_some(),
         keeps_bytes: false,
         queues: profile.queues,
     }
@@ -176,6 +179,8 @@ fn unverifiable(workload: &Workload, profile: &Profile) -> Option<String> {
         Some(format!("writes of multiples of at least {UNIT_MIN_BYTES} B, which hold a header"))
     } else if workload.jobs.iter().any(|job| job.mix.changes() == Some(Operation::Trim)) {
         Some("no trims: the content of a trimmed range is up to the drive".into())
+    } else if workload.jobs.iter().any(|job| job.mix.changes() == Some(Operation::Append)) {
+        Some("no appends: where one lies is known only when it has completed".into())
     } else {
         None
     }
@@ -217,8 +222,8 @@ fn measured(
     let cleaned_before = recorder.before.get("blocks_erased").is_some_and(|blocks| blocks > 0);
     let mut histograms = recorder.histograms.into_iter();
     let jobs = workload.jobs.iter().zip(lags).map(|(job, lag)| {
-        let [reads, writes, trims, flushes] = [(); KINDS].map(|()| histograms.next().flatten());
-        JobRun { name: job.name.clone(), size_bytes: job.size_bytes, reads, writes, trims, flushes, lag }
+        let [reads, writes, trims, flushes, appends] = [(); KINDS].map(|()| histograms.next().flatten());
+        JobRun { name: job.name.clone(), size_bytes: job.size_bytes, reads, writes, trims, appends, flushes, lag }
     });
     Run {
         jobs: jobs.collect(),
@@ -241,7 +246,7 @@ fn measured(
 }
 
 impl JobRun {
-    /// Latencies of its reads, writes and trims.
+    /// Latencies of its accesses.
     pub fn latencies(&self) -> Histogram {
         merge(self.kinds())
     }
@@ -253,12 +258,12 @@ impl JobRun {
 
     /// Bytes that its reads and writes transferred.
     pub fn bytes(&self) -> u64 {
-        let moved = [&self.reads, &self.writes].into_iter().flatten().map(|h| h.len()).sum::<u64>();
+        let moved = [&self.reads, &self.writes, &self.appends].into_iter().flatten().map(|h| h.len()).sum::<u64>();
         moved.saturating_mul(self.size_bytes)
     }
 
     fn kinds(&self) -> impl Iterator<Item = &Histogram> {
-        [&self.reads, &self.writes, &self.trims].into_iter().filter_map(|kind| kind.as_deref())
+        [&self.reads, &self.writes, &self.trims, &self.appends].into_iter().filter_map(|kind| kind.as_deref())
     }
 }
 
@@ -268,13 +273,14 @@ impl Run {
         merge(self.jobs.iter().flat_map(JobRun::kinds))
     }
 
-    /// Returns the latencies of all jobs by operation (`read`, `write`, `trim`, `flush`), for operations that occurred.
+    /// Returns the latencies of all jobs by operation (`read`, `write`, `trim`, `append`, `flush`), for operations that occurred.
     pub fn operations(&self) -> Vec<(&'static str, Histogram)> {
         let of = |kind: fn(&JobRun) -> Option<&Histogram>| merge(self.jobs.iter().filter_map(kind));
         let all = [
             ("read", of(|job| job.reads.as_deref())),
             ("write", of(|job| job.writes.as_deref())),
             ("trim", of(|job| job.trims.as_deref())),
+            ("append", of(|job| job.appends.as_deref())),
             ("flush", of(|job| job.flushes.as_deref())),
         ];
         all.into_iter().filter(|(_, histogram)| !histogram.is_empty()).collect()
@@ -301,7 +307,7 @@ impl Run {
 }
 
 /// The operations, by [`kind`](crate::recorder::kind).
-const NAMES: [&str; KINDS] = ["read", "write", "trim", "flush"];
+const NAMES: [&str; KINDS] = ["read", "write", "trim", "flush", "append"];
 
 /// Returns the bands of each kind of operation that occurred.
 pub(crate) fn bands(kinds: &[TimeParts]) -> Vec<(&'static str, Vec<Band>)> {

@@ -135,7 +135,7 @@ impl Terms {
 
     /// Records the issue of an access. Returns whether it is durable, and when its latency begins.
     pub(crate) fn issued(&mut self, access: &Access, claim: &Claim, now: Instant) -> (bool, Instant) {
-        let writes = access.operation == Operation::Write;
+        let writes = matches!(access.operation, Operation::Write | Operation::Append);
         self.since_flush += u32::from(writes && self.flush_every > 0);
         let due = if self.arrivals.is_some() {
             self.lag = now.since(claim.arrival);

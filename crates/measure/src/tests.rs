@@ -51,6 +51,7 @@ impl Scripted {
             read_only: false,
             over_provisioning: None,
             begins_written: false,
+            zones: None,
         };
         Self {
             profile,

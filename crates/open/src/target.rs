@@ -182,7 +182,7 @@ impl Target {
     pub fn capabilities(&self) -> Capabilities {
         match &self.resolved {
             Resolved::Simulated(simulated) => {
-                Capabilities { erase_units: simulated.config.lanes.is_some(), ..Capabilities::default() }
+                Capabilities { erase_units: simulated.config.has_erase_units(), ..Capabilities::default() }
             }
             Resolved::Real(real) => {
                 Capabilities { erase_units: real.zoned.is_some(), bytes: true, stored_state: false }
@@ -331,6 +331,7 @@ mod tests {
             ("sim:ssd-s", [false, false, false]),
             ("sim:sdf", [true, false, false]),
             ("sim:sdf#3", [true, false, false]),
+            ("sim:zn540-1tb", [true, false, false]),
             ("./file", [false, true, false]),
             ("zoned(/dev/x,lanes=3)", [true, true, false]),
             ("faulty(./file)", [false, true, false]),

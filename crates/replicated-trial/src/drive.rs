@@ -140,7 +140,7 @@ impl CachedDrive {
                 sectors.for_each(|sector| self.destage(sector));
             }
             Operation::Flush => self.dirty.clone().into_keys().for_each(|sector| self.destage(sector)),
-            Operation::Erase => unreachable!("there are no erase units"),
+            _ => unreachable!("there are no erase units"),
         }
         while self.random.chance(0.3)
             && let Some((&sector, _)) = self.dirty.first_key_value()

@@ -149,7 +149,7 @@ impl Model {
                     version.durable = request.durable;
                 }
             }
-            Operation::Erase => unreachable!("there are no erase units"),
+            _ => unreachable!("there are no erase units"),
         }
         0
     }

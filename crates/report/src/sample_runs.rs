@@ -63,7 +63,7 @@ impl SampleRuns {
     /// Creates one run of several kinds of requests, sorted by submission; `None` without requests, or with an unknown
     /// operation.
     pub fn over_time(submitted_ns: &[u64], latency_ns: &[u64], operation: &[u64]) -> Option<Self> {
-        let kinds = vec!["reads", "writes", "trims", "flushes"];
+        let kinds = vec!["reads", "writes", "trims", "flushes", "appends"];
         let is_known = |&code: &u64| (code as usize) < kinds.len();
         if !operation.iter().all(is_known) {
             return None;

@@ -65,9 +65,9 @@ impl Stats {
     pub(crate) fn count(&mut self, operation: Operation, length_bytes: u64, latency: Option<Duration>) {
         let of = match operation {
             Operation::Read => &mut self.reads,
-            Operation::Write => &mut self.writes,
-            Operation::Trim | Operation::Erase => &mut self.trims,
+            Operation::Write | Operation::Append => &mut self.writes,
             Operation::Flush => &mut self.flushes,
+            _ => &mut self.trims,
         };
         of.commands += 1;
         match latency {

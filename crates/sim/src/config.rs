@@ -24,6 +24,7 @@ pub(crate) mod refusal;
 mod replication;
 mod scheduling;
 mod slc;
+mod zones;
 
 pub use buffer::*;
 pub use cleaning::*;
@@ -43,6 +44,7 @@ pub use readahead::*;
 pub use replication::*;
 pub use scheduling::*;
 pub use slc::*;
+pub use zones::*;
 
 use flashlane_device::OverProvisioningChange;
 use flashlane_policy::Policies;
@@ -103,6 +105,8 @@ pub struct DriveConfig {
     /// Software-defined flash: every channel is a lane, and there is no translation layer; a conventional drive where
     /// absent.
     pub lanes: Option<LanesConfig>,
+    /// Zones, and no translation layer; a conventional drive where absent.
+    pub zones: Option<ZonesConfig>,
     /// The flash array.
     pub flash: FlashConfig,
     /// The state in which the drive starts.
@@ -122,7 +126,29 @@ pub struct DriveConfig {
 impl DriveConfig {
     /// Returns the number of lanes that the device has: 1 where it has a translation layer.
     pub fn lane_count(&self) -> u32 {
-        if self.lanes.is_some() { self.flash.channels } else { 1 }
+        match &self.zones {
+            Some(zones) => zones.lanes.unwrap_or_else(|| self.zone_groups()),
+            None if self.lanes.is_some() => self.flash.channels,
+            None => 1,
+        }
+    }
+
+    /// Returns whether the device shows its erase units, and has no translation layer: software-defined flash, zones.
+    pub fn has_erase_units(&self) -> bool {
+        self.lanes.is_some() || self.zones.is_some()
+    }
+
+    /// Returns the number of groups of dies on which zones lie: 1 where a zone lies on all.
+    pub(crate) fn zone_groups(&self) -> u32 {
+        let dies = self.flash.channels * self.flash.packages * self.flash.dies;
+        self.zones.as_ref().and_then(|zones| zones.dies).map_or(1, |of_zone| dies / of_zone.max(1))
+    }
+
+    /// Returns the bytes that a die programs at once, on all of its planes where it programs these together.
+    pub(crate) fn program_bytes(&self) -> u64 {
+        let flash = &self.flash;
+        let planes = if flash.multi_plane { flash.planes } else { 1 };
+        flash.page.0 * u64::from(flash.pages_per_program() * planes)
     }
 
     /// Returns the number of submission queues.

@@ -162,7 +162,7 @@ impl Drive {
                 }
             }
             Operation::Trim | Operation::Flush => self.transfers.transfer_in(&mut self.kernel, slot, 0),
-            Operation::Erase => unreachable!("the profile has no erase unit: submit refused it"),
+            operation => unreachable!("the profile has no erase units: submit refused the {operation}"),
         }
     }
 
@@ -374,6 +374,7 @@ fn profile(config: &DriveConfig) -> Profile {
             .over_provisioning()
             .map(|share| OverProvisioning { share, change: config.over_provisioning_change }),
         begins_written: config.initial.state != InitialState::Fresh,
+        zones: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Simulated drives: flash, channels, translation layer and host interface in virtual time.
 //!
-//! [`Drive`], a conventional drive, and [`Sdf`], software-defined flash, are each a [`flashlane_device::Device`]. They
+//! [`Drive`], a conventional drive, [`Sdf`], software-defined flash, and [`Zoned`], a zoned drive, are each a [`flashlane_device::Device`]. They
 //! model when things happen, not bytes. Their results depend on (profile, workload, seed) and nothing else, and
 //! [`Drive::trace_hash`] proves it.
 
@@ -21,6 +21,7 @@ pub mod profile;
 mod sdf;
 mod slab;
 mod table_memory;
+mod zoned;
 
 pub use config::DriveConfig;
 pub use drive::Drive;
@@ -29,11 +30,12 @@ pub use nand::Geometry;
 pub use profile::ConfigError;
 pub use sdf::Sdf;
 pub use table_memory::MakeError;
+pub use zoned::Zoned;
 
 use flashlane_base::Seed;
 use flashlane_device::Device;
 
-/// The drive that a profile describes, of either kind, under the name that results give it. Requires: `config` was
+/// The drive that a profile describes, of any kind, under the name that results give it. Requires: `config` was
 /// loaded, and so validated, by [`profile::load`] or [`profile::parse`].
 pub fn device(config: &DriveConfig, seed: Seed, name: String) -> Box<dyn Device> {
     let made = made(config, seed, name, &mut ftl::never_stop);
@@ -55,8 +57,11 @@ pub fn device_watched(
 }
 
 fn made(config: &DriveConfig, seed: Seed, name: String, watch: StopCheck<'_>) -> Option<Box<dyn Device>> {
-    Some(match config.lanes {
-        None => Box::new(Drive::new_watched(config, seed, watch)?.named(name)),
-        Some(_) => Box::new(Sdf::new(config, seed).named(name)),
+    Some(if config.zones.is_some() {
+        Box::new(Zoned::new(config, seed).named(name))
+    } else if config.lanes.is_some() {
+        Box::new(Sdf::new(config, seed).named(name))
+    } else {
+        Box::new(Drive::new_watched(config, seed, watch)?.named(name))
     })
 }

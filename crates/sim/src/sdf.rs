@@ -79,6 +79,7 @@ impl Sdf {
             read_only: false,
             over_provisioning: None,
             begins_written: false,
+            zones: None,
         };
         let engines = Engine::all(config, &shape, seed);
         let mut units = UnitRules::new(&profile);

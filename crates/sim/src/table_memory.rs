@@ -40,7 +40,7 @@ const OTHER_BYTES: u64 = 8 << 20;
 pub(crate) fn check(config: &DriveConfig) -> Result<(), MakeError> {
     let geometry = Geometry::new(config);
     let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
-    let units = if config.lanes.is_some() { 0 } else { blocks * u64::from(geometry.block_units) };
+    let units = if config.has_erase_units() { 0 } else { blocks * u64::from(geometry.block_units) };
     let tables = [
         u64::from(geometry.stored_units() + geometry.replica_units) * LOGICAL_UNIT_BYTES,
         units * UNIT_BYTES,

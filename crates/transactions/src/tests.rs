@@ -32,6 +32,7 @@ impl Fixed {
             read_only: false,
             over_provisioning: None,
             begins_written: true,
+            zones: None,
         };
         Self { profile, now: Instant::ZERO, in_flight: BTreeMap::new(), submitted: Vec::new() }
     }

@@ -18,6 +18,8 @@ pub struct Limits {
     pub read_only: bool,
     /// Whether writes must be in order within erase units.
     pub erase_units: bool,
+    /// Whether erase units are zones, which take appends.
+    pub zones: bool,
     /// Whether written data can be read back.
     pub keeps_bytes: bool,
     /// Submission queues, at least 1.
@@ -33,6 +35,7 @@ impl Limits {
             write_unit_bytes: 512,
             read_only: false,
             erase_units: false,
+            zones: false,
             keeps_bytes: false,
             queues: 1,
         }
@@ -178,6 +181,10 @@ impl Job {
                 "only reads, since the device is open for reading only".into(),
             ));
         }
+        if self.mix.changes() == Some(Operation::Append) && !limits.zones {
+            let allowed = "append only on a device with zones, like sim:zn540-1tb; 'sequential-write' otherwise";
+            return Err(unfit("operation", "append".into(), allowed.into()));
+        }
         if !(0.0..=1.0).contains(&self.mix.reads) {
             return Err(unfit("reads", format!("{}%", self.mix.reads * 100.0), "0% to 100%".into()));
         }
@@ -320,8 +327,8 @@ impl Job {
         let (read, write) = (limits.read_unit_bytes, limits.write_unit_bytes);
         match (self.mix.has_reads(), self.mix.changes()) {
             // One unit divides the other, so the larger one is their least common multiple.
-            (true, Some(Operation::Write)) => read.max(write),
-            (false, Some(Operation::Write)) => write,
+            (true, Some(Operation::Write | Operation::Append)) => read.max(write),
+            (false, Some(Operation::Write | Operation::Append)) => write,
             _ => read,
         }
     }

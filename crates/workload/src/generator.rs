@@ -7,9 +7,9 @@ use flashlane_base::{Operation, Random, Seed};
 /// One access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Read, write or trim.
+    /// Read, write, trim or append.
     pub operation: Operation,
-    /// First byte on the device.
+    /// First byte on the device; of an append, where a write in its place would begin.
     pub offset_bytes: u64,
     /// Length in bytes.
     pub length_bytes: u64,

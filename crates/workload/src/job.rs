@@ -156,6 +156,8 @@ impl Mix {
     pub const WRITE: Self = Self { reads: 0.0, others: Operation::Write };
     /// Trims only.
     pub const TRIM: Self = Self { reads: 0.0, others: Operation::Trim };
+    /// Appends only.
+    pub const APPEND: Self = Self { reads: 0.0, others: Operation::Append };
 
     /// Returns whether any access is a read.
     pub fn has_reads(&self) -> bool {

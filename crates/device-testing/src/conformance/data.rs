@@ -106,7 +106,7 @@ impl Model {
     fn submit(&mut self, subject: &mut Watched<Box<dyn DataDevice>>, request: Request) {
         let length = request.length_bytes as usize;
         let (answer, bytes) = match request.operation {
-            Operation::Write => {
+            Operation::Write | Operation::Append => {
                 let bytes: Vec<u8> = (0..length).map(|_| self.random.bits() as u8).collect();
                 (subject.submit_with(request, Buffer::from_slice(&bytes)), Some(bytes))
             }
@@ -142,10 +142,14 @@ impl Model {
     }
 
     fn apply(&mut self, subject: &mut Watched<Box<dyn DataDevice>>, id: RequestId, ended: InFlight) {
-        let InFlight { request, bytes } = ended;
+        let InFlight { mut request, bytes } = ended;
+        if request.operation == Operation::Append {
+            let (lane, offset_bytes) = subject.appended_at(id).unwrap_or((request.lane, request.offset_bytes));
+            request = Request { lane, offset_bytes, ..request };
+        }
         let (lane, span, units) = (request.lane.0 as usize, Self::span(&request), self.units(&request));
         match request.operation {
-            Operation::Write => {
+            Operation::Write | Operation::Append => {
                 let bytes = bytes.expect("a write has bytes");
                 let given_back = subject.take(id, request.length_bytes);
                 subject.require(given_back == bytes, || "a write came back with other bytes".into());
@@ -167,7 +171,8 @@ impl Model {
                 }
             }
             Operation::Erase => self.known[lane][units].fill(Known::Nothing),
-            Operation::Flush => {}
+            // What a finish leaves of the zone reads as zeros, or as it was; nothing is known of it.
+            Operation::Flush | Operation::Open | Operation::Close | Operation::Finish => {}
         }
     }
 
@@ -193,15 +198,20 @@ impl Model {
             1..8 => Operation::Trim,
             8..18 if p.erase_unit_bytes > 0 => Operation::Erase,
             18..60 => Operation::Write,
+            60..70 if p.zones.is_some() => Operation::Append,
             _ => Operation::Read,
         };
         let unit = match operation {
             Operation::Erase => p.erase_unit_bytes,
-            Operation::Write => p.write_unit_bytes,
+            Operation::Write | Operation::Append => p.write_unit_bytes,
             _ => p.read_unit_bytes,
         };
         let units = self.area_bytes / unit;
         let count = 1 + self.random.below(units.min(8));
+        if operation == Operation::Append {
+            let zone = self.random.below(self.area_bytes / p.erase_unit_bytes);
+            return Request::append(0, zone * p.erase_unit_bytes, count * unit).on(lane);
+        }
         let first = self.random.below(units - count + 1);
         Request { operation, ..Request::read(0, first * unit, count * unit) }.on(lane)
     }

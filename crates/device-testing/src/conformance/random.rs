@@ -106,6 +106,22 @@ impl Mix {
         subject.require(answer.is_err(), || format!("{request:?} was accepted"));
     }
 
+    /// An operation that only zones have, on one of the first ones or any.
+    fn of_zones(&mut self, p: &Profile) -> Request {
+        let (unit, units) = (p.erase_unit_bytes, p.capacity_bytes / p.erase_unit_bytes);
+        let among = if self.0.chance(0.5) { units.min(4) } else { units };
+        let zone = self.0.below(among) * unit;
+        match self.0.below(6) {
+            0 => Request::open(0, zone, unit),
+            1 => Request::close(0, zone, unit),
+            2 => Request::finish(0, zone, unit),
+            _ => {
+                let most = (LONGEST_BYTES / p.write_unit_bytes).clamp(1, 16).min(unit / p.write_unit_bytes);
+                Request::append(0, zone, (1 + self.0.below(most)) * p.write_unit_bytes)
+            }
+        }
+    }
+
     fn request(&mut self, p: &Profile) -> Request {
         let lane = Lane(self.0.below(u64::from(p.lanes)) as u32);
         let operation = match self.0.below(100) {
@@ -114,6 +130,7 @@ impl Mix {
             1..5 => Operation::Trim,
             5..45 => Operation::Write,
             45..55 if p.erase_unit_bytes > 0 => Operation::Erase,
+            55..70 if p.zones.is_some() => return self.of_zones(p).on(lane),
             _ => Operation::Read,
         };
         let unit = match operation {

@@ -58,6 +58,12 @@ pub(super) fn unlawful(p: &Profile) -> Vec<(Request, SubmitError)> {
     } else if p.read_only {
         list.push((erase, SubmitError::ReadOnly { operation: Operation::Erase }));
     }
+    if p.zones.is_none() {
+        for operation in [Operation::Append, Operation::Open, Operation::Close, Operation::Finish] {
+            let request = Request { operation, ..Request::read(0, 0, unit) };
+            list.push((request, SubmitError::Unsupported { operation }));
+        }
+    }
     let write_unit = p.write_unit_bytes;
     let write = Request::write(0, 0, write_unit);
     if p.read_only {

@@ -63,6 +63,7 @@ fn profile() -> Profile {
         read_only: false,
         over_provisioning: None,
         begins_written: false,
+        zones: None,
     }
 }
 

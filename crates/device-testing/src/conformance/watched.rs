@@ -3,7 +3,7 @@
 use flashlane_base::Instant;
 use flashlane_device::{
     Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Profile, Request, RequestId,
-    SubmitError, Unit, UnitState,
+    SubmitError, Unit, UnitState, Zone,
 };
 use std::collections::BTreeMap;
 
@@ -219,6 +219,14 @@ impl<D: Device> Watched<D> {
 
     pub fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
         self.device.unit(lane, index)
+    }
+
+    pub fn zone(&self, lane: Lane, index: u64) -> Option<Zone> {
+        self.device.zone(lane, index)
+    }
+
+    pub fn appended_at(&self, id: RequestId) -> Option<(Lane, u64)> {
+        self.device.appended_at(id)
     }
 
     /// Returns the start of a lane's first usable erase unit; 0 on media without erase units.

@@ -172,7 +172,7 @@ impl<B: Below> Replicated<B> {
                 self.set_left(key, 1);
                 self.send_other(key, Request::flush(0));
             }
-            Operation::Erase => unreachable!("a device without erase units refuses an erase"),
+            operation => unreachable!("a device without erase units refuses the {operation}"),
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ macro_rules! profiles {
 pub const PROFILES: &[ProfileSource] = profiles![
     "ssd-s" "ssd-m" "msr-32g" "msr-64g" "nvme-tlc" "memoright-like" "mtron-like" "samsung-like" "transcend-module-like"
     "kingston-dti-like" "sdf" "sdf-tlc" "huawei-gen3" "intel-320" "memblaze-q520-like"
-    "he-4g" "zn540-like" "vector-like" "intel-335-like" "sn580-like" "atom-50-like"
+    "he-4g" "zn540-like" "zn540-1tb" "vector-like" "intel-335-like" "sn580-like" "atom-50-like"
 ];
 
 /// Their names.

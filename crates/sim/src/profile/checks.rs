@@ -13,6 +13,7 @@ mod readahead;
 mod replication;
 mod slc;
 mod superblocks;
+pub(super) mod zones;
 
 use super::reserve;
 use crate::config::DriveConfig;
@@ -71,6 +72,9 @@ pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Vec<Refusal>> {
             flash::sizes(config).and_then(|()| lanes::validate(config, shown))
         };
         found.extend(in_range.then(sizes).and_then(Result::err));
+    } else if let Some(zones) = &config.zones {
+        let sizes = || flash::sizes(config).and_then(|()| zones::validate(config, zones));
+        found.extend(in_range.then(sizes).and_then(Result::err));
     } else if in_range {
         found.extend(conventional(config));
     }
@@ -88,6 +92,7 @@ fn ranges(config: &DriveConfig) -> Vec<Refusal> {
     found.extend(config.replication.iter().flat_map(|replication| replication.ranges()));
     found.extend(config.slc.iter().flat_map(|slc| slc.ranges()));
     found.extend(config.mapping.cache.iter().flat_map(|cache| cache.ranges()));
+    found.extend(config.zones.iter().flat_map(|zones| zones.ranges()));
     found.extend([config.scheduling.ranges(), config.flash.ranges()].concat());
     found.extend(flash::page(config).err());
     found

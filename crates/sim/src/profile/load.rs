@@ -1,7 +1,7 @@
 //! From a name or a file's text, and overrides, to a checked profile.
 
 use super::builtin::{PROFILES, names};
-use super::checks::lanes;
+use super::checks::{lanes, zones};
 use super::error::ConfigError;
 use super::fields::{field_at, line_at, line_of};
 use super::message::in_words;
@@ -102,19 +102,23 @@ pub fn parse_with(
     Ok(config)
 }
 
-/// A drive has a translation layer or shows its flash, not both.
+/// A drive has a translation layer, or lanes, or zones: one of them.
 fn sections(table: &toml::Table) -> Result<(), Refusal> {
-    if !table.contains_key("lanes") {
+    let (section, others, what) = if table.contains_key("zones") {
+        ("[zones]", zones::OTHERS, "which are written in order and never moved")
+    } else if table.contains_key("lanes") {
+        ("[lanes]", lanes::CONVENTIONAL, "which shows the flash as it is")
+    } else {
         return require(table.contains_key("mapping"), "mapping", || {
-            "the section is missing; allowed: [mapping], or [lanes] for software-defined flash".into()
+            "the section is missing; allowed: [mapping], [lanes] for software-defined flash, or [zones] for a zoned drive"
+                .into()
         });
-    }
-    match lanes::CONVENTIONAL.iter().find(|&&field| table.contains_key(field)) {
+    };
+    match others.iter().find(|&&field| table.contains_key(field)) {
         None => Ok(()),
-        Some(field) => Err((
-            field,
-            "it has no meaning beside [lanes], which shows the flash as it is; leave it away".into(),
-        )),
+        Some(field) => {
+            Err((field, format!("it has no meaning beside {section}, {what}; leave it away")))
+        }
     }
 }
 

@@ -16,8 +16,8 @@ impl DriveConfig {
             || self.replication.is_some()
             || self.queues.as_ref().is_some_and(|it| policies.arbitration.is_random(&it.policy))
             || policies.scheduling.is_random(&self.scheduling.policy)
-            // Software-defined flash has no translation layer.
-            || (self.lanes.is_none() && self.translates_at_random())
+            // Devices with erase units have no translation layer.
+            || (!self.has_erase_units() && self.translates_at_random())
     }
 
     fn translates_at_random(&self) -> bool {

@@ -7,20 +7,20 @@ use crate::nand::Geometry;
 
 impl DriveConfig {
     /// `(flash - capacity) / capacity`, where flash is all that can hold the host's data: without pages for summaries and
-    /// parity, but with blocks that are bad from the start. `None` for software-defined flash, which moves no data.
+    /// parity, but with blocks that are bad from the start. `None` for devices with erase units, which move no data.
     pub fn over_provisioning(&self) -> Option<f64> {
         let capacity = self.capacity.0;
-        (self.lanes.is_none() && capacity > 0)
+        (!self.has_erase_units() && capacity > 0)
             .then(|| flash_bytes(self).saturating_sub(capacity) as f64 / capacity as f64)
     }
 
     /// Blocks that a plane needs beyond those of its data: free ones that GC keeps, open ones, log blocks. None for
-    /// software-defined flash.
+    /// devices with erase units.
     ///
     /// # Panics
     /// Where the profile is not validated.
     pub fn spare_blocks_per_plane(&self) -> u32 {
-        if self.lanes.is_some() {
+        if self.has_erase_units() {
             return 0;
         }
         let geometry = Geometry::new(self).of_superblocks();

@@ -111,7 +111,8 @@ fn apply(file: &str, table: &mut toml::Table, key: &str, value: &str) -> Result<
         find_fields(table, &mut Vec::new(), key, &mut found);
         match found.len() {
             1 => found.remove(0),
-            0 if UNSECTIONED.contains(&key) => vec![key.into()],
+            // The full name of a field, which others may have in their sections.
+            _ if UNSECTIONED.contains(&key) => vec![key.into()],
             0 => return Err(fail(no_such_field(file, table, key))),
             _ => {
                 let all = found.iter().map(|path| path.join(".")).collect::<Vec<_>>().join(", ");

@@ -47,7 +47,7 @@ impl Sdf {
                 self.counts.flushes += 1;
                 self.send(slot, 0, 0, Direction::In);
             }
-            Operation::Trim => unreachable!("submit refused it"),
+            operation => unreachable!("submit refused the {operation}"),
         }
     }
 

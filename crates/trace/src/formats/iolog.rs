@@ -178,7 +178,7 @@ impl Encode for Encoder {
             Operation::Write => b" write ",
             Operation::Trim => b" trim ",
             Operation::Flush => b" sync ",
-            Operation::Erase => return Err(Loss::Operation(Operation::Erase)),
+            other => return Err(Loss::Operation(other)),
         };
         if !self.is_begun {
             self.is_begun = true;

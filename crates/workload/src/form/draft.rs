@@ -59,7 +59,8 @@ pub(super) struct Kind {
 }
 
 /// The operations that follow a pattern's name.
-const OPERATIONS: [(&str, Mix); 3] = [("read", Mix::READ), ("write", Mix::WRITE), ("trim", Mix::TRIM)];
+const OPERATIONS: [(&str, Mix); 4] =
+    [("read", Mix::READ), ("write", Mix::WRITE), ("trim", Mix::TRIM), ("append", Mix::APPEND)];
 /// Random reads and writes, with this default share of reads.
 const MIXED: &str = "mixed";
 const MIXED_READS: f64 = 0.7;
