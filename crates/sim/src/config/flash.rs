@@ -60,6 +60,9 @@ pub struct FlashConfig {
     pub cache_mode: bool,
     /// Cost of suspending and resuming a program or erase for a read; off where absent.
     pub suspend: Option<Time>,
+    /// Time from one point at which a program or erase can be suspended to the next, from its begin on: a read waits for the
+    /// next one. At any time where absent.
+    pub suspend_step: Option<Time>,
     /// Erases a block survives; unlimited where absent.
     pub endurance: Option<u32>,
     /// Spread of the endurance between blocks, as a share of it.
@@ -127,6 +130,7 @@ impl FlashConfig {
             limits::time("flash.erase", self.erase),
             limits::time("flash.bus_command", self.bus_command),
             limits::time("flash.suspend", self.suspend.unwrap_or_default()),
+            limits::time("flash.suspend_step", self.suspend_step.unwrap_or_default()),
             limits::rate("flash.bus", self.bus),
             range("flash.channels", self.channels, 1, 1024),
             range("flash.packages", self.packages, 1, 64),

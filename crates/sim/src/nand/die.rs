@@ -24,7 +24,10 @@ pub(super) struct DieState {
     pub(super) read_waits_for_register: bool,
     /// The timer of the array time.
     pub(super) array_timer: Timer,
+    pub(super) array_from: Instant,
     pub(super) array_ends: Instant,
+    /// Whether the timer is that of a step, at whose end the operation is suspended.
+    pub(super) suspends_at_step: bool,
     pub(super) suspended: OpSlot,
     pub(super) suspended_left: Duration,
     /// When reads began to pass waiting writes, or to suspend one, since the last write, GC step or erase ended; kept only
@@ -49,7 +52,9 @@ impl DieState {
             program_waits_for_array: false,
             read_waits_for_register: false,
             array_timer: Timer::STOPPED,
+            array_from: Instant::ZERO,
             array_ends: Instant::ZERO,
+            suspends_at_step: false,
             suspended: OpSlot::NONE,
             suspended_left: Duration::ZERO,
             passed_since: None,

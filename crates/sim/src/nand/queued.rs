@@ -63,6 +63,8 @@ struct Rules {
     ranks: [usize; RANKS],
     /// Longest time that reads pass writes.
     write_wait: Option<Duration>,
+    /// From one point at which a program or erase can be suspended to the next.
+    suspend_step: Option<Duration>,
     gc: GcStepRules,
 }
 
@@ -94,6 +96,7 @@ impl QueuedScheduler {
             cache_mode: flash.cache_mode,
             ranks: ranks(config),
             write_wait: config.scheduling.write_wait.map(|time| time.0),
+            suspend_step: flash.suspend_step.map(|time| time.0),
             units_per_page: geometry.units_per_page,
             one_shot: flash.programming == Programming::OneShot,
             gc: GcStepRules {
@@ -258,7 +261,8 @@ impl QueuedScheduler {
         let state = &mut self.dies[die.index()];
         let array_free = !state.array.is_some();
         let register_free = !state.register.is_some();
-        if !(self.rules.cache_mode || array_free && register_free) {
+        // What is to be suspended at the end of its step gets no successor in the register.
+        if !(self.rules.cache_mode && !state.suspends_at_step || array_free && register_free) {
             return None;
         }
         if state.suspended.is_some() {
@@ -324,7 +328,7 @@ impl QueuedScheduler {
             self.media.count_multi_plane();
         }
         debug_assert!(state.array.is_some() && !state.array_timer.is_running(), "one array time runs");
-        state.array_ends = ends;
+        (state.array_from, state.array_ends) = (now, ends);
         state.array_timer = events.start_timer(ends, Event::ArrayDone(die));
     }
 
@@ -333,6 +337,9 @@ impl QueuedScheduler {
     fn run_loaded(&mut self, die: DieId, first: OpSlot, now: Instant, events: &mut EventQueue) {
         self.each_account(first, |accounts, op| accounts.charge(op, Part::BehindPrograms, now));
         self.run_array(die, self.program_time(first), now, events);
+        if self.rules.suspend_step.is_some() {
+            self.suspend_for_waiting(die, now, events);
+        }
     }
 
     fn bus_time(&self, op: OpSlot) -> Duration {
@@ -413,7 +420,7 @@ impl Scheduler for QueuedScheduler {
         let class = operation.class;
         self.push(die, operation, now);
         if class.is_host_read() {
-            self.suspend(die, now);
+            self.suspend(die, now, events);
         }
         self.begin(die, now, events);
     }
@@ -429,6 +436,10 @@ impl Scheduler for QueuedScheduler {
         let state = &mut self.dies[die.index()];
         if !state.array_timer.ends(ticket) {
             return; // suspended meanwhile
+        }
+        if state.suspends_at_step {
+            self.suspend_now(die, now);
+            return self.begin(die, now, events);
         }
         let op = state.array;
         self.record_array_end(op, now);
@@ -543,7 +554,7 @@ impl Scheduler for QueuedScheduler {
         let Some(op) = self.take_readahead(QueueId { die, rank: from }, lpn) else { return };
         self.ops[op].operation.class = Class::HostRead;
         self.push_back(QueueId { die, rank: to }, op);
-        self.suspend(die, now);
+        self.suspend(die, now, events);
         self.begin(die, now, events);
     }
 

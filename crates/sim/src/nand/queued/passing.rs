@@ -6,13 +6,16 @@
 //! finishes it before the next read. So a die under any load of reads ends an array time of a write in `write_wait`, one
 //! read and that array time. GC goes on with the next step of its victim, which reads that wait already interrupt only
 //! where it is preemptible.
+//!
+//! Where a program or erase can be interrupted only between its steps (`flash.suspend_step`: the pulses of a program, and the
+//! checks behind them), a read waits for the end of the step.
 
 use super::QueuedScheduler;
 use crate::event::{Event, EventQueue, Timer};
 use crate::ids::DieId;
 use crate::nand::multi_plane::QueueId;
 use crate::nand::queue::OpSlot;
-use flashlane_base::Instant;
+use flashlane_base::{Duration, Instant};
 use flashlane_policy::scheduling::Class;
 
 impl QueuedScheduler {
@@ -65,29 +68,62 @@ impl QueuedScheduler {
         };
         if read.is_none() {
             (state.array, state.suspended) = (state.suspended, OpSlot::NONE);
+            state.array_from = now;
             state.array_ends = now + state.suspended_left;
             state.array_timer = events.start_timer(state.array_ends, Event::ArrayDone(die));
         }
         read
     }
 
-    /// Interrupts a program, an erase or GC for a read, where the flash can.
-    pub(super) fn suspend(&mut self, die: DieId, now: Instant) {
-        let Some(overhead) = self.media.timing().suspend else { return };
-        if self.write_is_overdue(die, now) {
+    /// Interrupts a program, an erase or GC for a read, where the flash can: at once, or where the step that it is in ends.
+    pub(super) fn suspend(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
+        if self.media.timing().suspend.is_none() || self.write_is_overdue(die, now) {
             return;
         }
-        let state = &mut self.dies[die.index()];
+        let state = &self.dies[die.index()];
         let running =
             state.array_timer.is_running() && !state.register.is_some() && !state.suspended.is_some();
-        if !running || self.ops[state.array].operation.is_read() {
+        if !running || state.suspends_at_step || self.ops[state.array].operation.is_read() {
             return;
         }
+        match self.rules.suspend_step {
+            None => self.suspend_now(die, now),
+            Some(step) => self.suspend_at_step(die, step, now, events),
+        }
+    }
+
+    /// Lets the array stop where the step that it is in ends, unless it is done by then.
+    fn suspend_at_step(&mut self, die: DieId, step: Duration, now: Instant, events: &mut EventQueue) {
+        let state = &mut self.dies[die.index()];
+        let steps = now.since(state.array_from).as_ns().div_ceil(step.as_ns()).max(1);
+        let stops = state.array_from + step * steps;
+        if stops < state.array_ends {
+            state.suspends_at_step = true;
+            state.array_timer = events.start_timer(stops, Event::ArrayDone(die));
+        }
+    }
+
+    /// Takes what is in the array out of it, for reads that wait.
+    pub(super) fn suspend_now(&mut self, die: DieId, now: Instant) {
+        let overhead = self.media.timing().suspend.unwrap_or_default();
+        let state = &mut self.dies[die.index()];
         state.suspended = state.array;
         state.suspended_left = state.array_ends.since(now) + overhead;
         state.array = OpSlot::NONE;
         state.array_timer = Timer::STOPPED;
+        state.suspends_at_step = false;
         self.note_passed(die, now);
         self.media.count_suspend();
+    }
+
+    /// A program begins in the array: reads that came while its data were on the bus interrupt it where its first step ends.
+    #[cold]
+    pub(super) fn suspend_for_waiting(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
+        let writes = self.rank(Class::Write);
+        let queues = &self.dies[die.index()].queues;
+        let waits = |rank: usize| rank != writes && !queues[rank].is_empty();
+        if [Class::LightRead, Class::HostRead].into_iter().any(|class| waits(self.rank(class))) {
+            self.suspend(die, now, events);
+        }
     }
 }

@@ -35,6 +35,9 @@ const REQUIRED: [(&str, &str); 19] = [
 /// The required setting of software-defined flash.
 const OF_LANES: [(&str, &str); 1] = [("lanes.window", "'64KiB'")];
 
+/// The required settings of a zoned drive.
+const OF_ZONES: [(&str, &str); 2] = [("zones.capacity", "'1MiB'"), ("zones.buffer", "'64KiB'")];
+
 /// The required settings of an SLC cache, which a drive with copies does not have.
 const OF_SLC: [(&str, &str); 4] = [
     ("slc.read", "'20us'"),
@@ -46,22 +49,24 @@ const OF_SLC: [(&str, &str); 4] = [
 /// The required setting of a map on flash, which a drive with copies does not have, either.
 const OF_MAP_CACHE: [(&str, &str); 1] = [("mapping.cache.size", "'4KiB'")];
 
-/// Sections that software-defined flash does not have.
+/// Sections that devices with erase units do not have.
 const NOT_OF_LANES: [&str; 3] = ["readahead.", "buffer.", "mapping."];
 
 /// The text of a profile that sets what the kind of drive with `field` requires, but `without`; and what is `added`. Every
 /// section that it could have is there.
 fn profile(field: &str, without: Option<&str>, added: Option<(&str, &str)>) -> String {
     let is_lanes = field.starts_with("lanes.");
-    let is_of_kind = |name: &str| !(is_lanes && NOT_OF_LANES.iter().any(|section| name.starts_with(section)));
+    let is_zones = field.starts_with("zones.");
+    let is_of_kind = |name: &str| !((is_lanes || is_zones) && NOT_OF_LANES.iter().any(|section| name.starts_with(section)));
     let of_kind = REQUIRED.into_iter().filter(|(name, _)| is_of_kind(name));
     let is_slc = field.starts_with("slc.");
     let is_map_cache = field.starts_with("mapping.cache.");
     let of_kind = of_kind.chain(OF_SLC.into_iter().filter(|_| is_slc));
     let of_kind = of_kind.chain(OF_MAP_CACHE.into_iter().filter(|_| is_map_cache));
+    let of_kind = of_kind.chain(OF_ZONES.into_iter().filter(|_| is_zones));
     let settings = of_kind.chain(OF_LANES.into_iter().filter(|_| is_lanes));
     let mut sections = BTreeMap::from([("", String::new())]);
-    sections.extend((!is_lanes && !is_slc && !is_map_cache).then(|| ("replication", String::new())));
+    sections.extend((!is_lanes && !is_zones && !is_slc && !is_map_cache).then(|| ("replication", String::new())));
     for (name, value) in settings.chain(added) {
         let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
         let text = sections.entry(section).or_default();
@@ -181,7 +186,7 @@ fn document_has_a_row_for_each_counter_and_no_other() {
         ("over_provisioning", "70%"),
     ];
     let slc = [("slc.read", "30us"), ("slc.program", "200us"), ("slc.size", "6GB")];
-    let drives: [(&str, &[(&str, &str)]); 7] = [
+    let drives: [(&str, &[(&str, &str)]); 8] = [
         ("ssd-s", &[]),
         ("ssd-s", &[("mapping.unit", "2KiB"), ("queues.count", "2")]),
         ("he-4g", &[("replication.policy", "pblru"), ("over_provisioning", "40%")]),
@@ -189,6 +194,7 @@ fn document_has_a_row_for_each_counter_and_no_other() {
         ("nvme-tlc", &slc),
         ("nvme-tlc", &[("mapping.cache.size", "1MiB")]),
         ("sdf", &[]),
+        ("zn540-1tb", &[]),
     ];
     let counted: BTreeSet<&str> =
         drives.iter().flat_map(|(profile, settings)| counters(profile, settings)).collect();
