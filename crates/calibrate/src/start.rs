@@ -134,7 +134,7 @@ impl Start {
     /// [`StartError`] where it is no conventional drive.
     pub fn new(name: &str, text: &str) -> Result<Self, StartError> {
         let config = parse(name, text, &[])?;
-        if config.lanes.is_some() {
+        if config.has_erase_units() {
             return Err(StartError::Lanes(name.into()));
         }
         Ok(Self { name: name.into(), text: text.into(), config })

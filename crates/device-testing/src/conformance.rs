@@ -54,7 +54,9 @@ pub fn check_data(make: &mut dyn FnMut() -> Box<dyn DataDevice>) {
 }
 
 fn run(make: &mut Make<'_>, health: Health) {
-    for (name, law) in laws::LAWS.iter().chain(random::LAWS).chain(refusals::LAWS).chain(units::LAWS).chain(zones::LAWS) {
+    for (name, law) in
+        laws::LAWS.iter().chain(random::LAWS).chain(refusals::LAWS).chain(units::LAWS).chain(zones::LAWS)
+    {
         match law {
             Law::Alone(law) => law(Watched::new(make(), name, health)),
             Law::Simulated(law) => {

@@ -1,6 +1,9 @@
 //! Views of a device with lanes as a device without: one lane alone, or all lanes in one address space.
 
-use crate::{AtRisk, Completion, Counters, Device, Lane, Profile, Request, RequestId, Rule, SubmitError, TimeSplit, Unit, Zone};
+use crate::{
+    AtRisk, Completion, Counters, Device, Lane, Profile, Request, RequestId, Rule, SubmitError, TimeSplit,
+    Unit, Zone,
+};
 use flashlane_base::{Instant, Operation};
 
 /// One lane of a device as a separate device, as its lane 0. The other lanes cannot be reached.

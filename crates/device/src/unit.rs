@@ -94,7 +94,9 @@ pub enum Rule {
         most: u32,
     },
     /// A write, append or open of a zone in no active state while the device's maximum number of zones is active.
-    #[error("{most} zones are active, and the device has no more: one has to be finished, filled or reset first")]
+    #[error(
+        "{most} zones are active, and the device has no more: one has to be finished, filled or reset first"
+    )]
     TooManyActive {
         /// Maximum number of active zones.
         most: u32,

@@ -223,7 +223,16 @@ fn measured(
     let mut histograms = recorder.histograms.into_iter();
     let jobs = workload.jobs.iter().zip(lags).map(|(job, lag)| {
         let [reads, writes, trims, flushes, appends] = [(); KINDS].map(|()| histograms.next().flatten());
-        JobRun { name: job.name.clone(), size_bytes: job.size_bytes, reads, writes, trims, appends, flushes, lag }
+        JobRun {
+            name: job.name.clone(),
+            size_bytes: job.size_bytes,
+            reads,
+            writes,
+            trims,
+            appends,
+            flushes,
+            lag,
+        }
     });
     Run {
         jobs: jobs.collect(),
@@ -258,7 +267,8 @@ impl JobRun {
 
     /// Bytes that its reads and writes transferred.
     pub fn bytes(&self) -> u64 {
-        let moved = [&self.reads, &self.writes, &self.appends].into_iter().flatten().map(|h| h.len()).sum::<u64>();
+        let moved =
+            [&self.reads, &self.writes, &self.appends].into_iter().flatten().map(|h| h.len()).sum::<u64>();
         moved.saturating_mul(self.size_bytes)
     }
 

@@ -35,8 +35,8 @@ use crate::nand::{Correction, FlashOperation, Geometry, PageType, page_types};
 use commands::Commands;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
-    AtRisk, Completion, Counters, Device, Failure, Lane, Operation, Profile, Request, RequestId, Rule, SubmitError,
-    TimeSplit, Unit, UnitRules, UnitState, Zone, ZoneLimits, ZoneState,
+    AtRisk, Completion, Counters, Device, Failure, Lane, Operation, Profile, Request, RequestId, Rule,
+    SubmitError, TimeSplit, Unit, UnitRules, UnitState, Zone, ZoneLimits, ZoneState,
 };
 use job::Job;
 use shape::{Shape, ZoneId};
@@ -273,7 +273,9 @@ impl FrontEnd for Zoned {
     }
 
     fn timer_ended(&mut self, event: Event) {
-        let Event::Mechanism(mechanism, slot) = event else { unreachable!("{event:?} ends no timer of this drive") };
+        let Event::Mechanism(mechanism, slot) = event else {
+            unreachable!("{event:?} ends no timer of this drive")
+        };
         let slot = RequestSlot(slot);
         match mechanism {
             work::COMMAND => self.command_ended(slot),
@@ -367,13 +369,16 @@ impl Device for Zoned {
         let state = self.states.get(self.shape.zone(lane, index));
         let write_pointer_bytes = match unit.state {
             UnitState::Written { .. } => self.units.next_append(lane, index),
-            UnitState::Torn | UnitState::Bad => self.writes[self.shape.zone(lane, index).index()].completed_bytes,
+            UnitState::Torn | UnitState::Bad => {
+                self.writes[self.shape.zone(lane, index).index()].completed_bytes
+            }
         };
         Some(Zone { state, write_pointer_bytes })
     }
 
     fn appended_at(&self, id: RequestId) -> Option<(Lane, u64)> {
-        let of = |&(of, lane, offset_bytes): &(RequestId, Lane, u64)| (of == id).then_some((lane, offset_bytes));
+        let of =
+            |&(of, lane, offset_bytes): &(RequestId, Lane, u64)| (of == id).then_some((lane, offset_bytes));
         self.reaped_appends.iter().find_map(of)
     }
 

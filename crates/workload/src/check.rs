@@ -182,7 +182,8 @@ impl Job {
             ));
         }
         if self.mix.changes() == Some(Operation::Append) && !limits.zones {
-            let allowed = "append only on a device with zones, like sim:zn540-1tb; 'sequential-write' otherwise";
+            let allowed =
+                "read, write or trim on this device; one with zones takes appends, like sim:zn540-1tb";
             return Err(unfit("operation", "append".into(), allowed.into()));
         }
         if !(0.0..=1.0).contains(&self.mix.reads) {

@@ -27,6 +27,7 @@ mod table;
 mod trace;
 mod transactions;
 mod uflip;
+mod zones;
 
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -64,6 +65,34 @@ const FIGURES: &[&Figure] = &[
     &slc::ATOM_DIRECT,
     &slc::ATOM_AFTER,
     &slc::ATOM_MEAN,
+    &zones::READ_MEAN,
+    &zones::READ_P99,
+    &zones::READ_32_RATE,
+    &zones::READ_32_MEAN,
+    &zones::READ_32_P99,
+    &zones::READ_256_RATE,
+    &zones::READ_8K_MEAN,
+    &zones::READ_8K_256_RATE,
+    &zones::WRITE_MEAN,
+    &zones::WRITE_P99,
+    &zones::WRITE_8_ZONES,
+    &zones::WRITE_LIMIT,
+    &zones::WRITE_LIMIT_ONE,
+    &zones::APPEND_MEAN,
+    &zones::APPEND_RATE,
+    &zones::OPEN,
+    &zones::CLOSE,
+    &zones::FINISH_EMPTY,
+    &zones::FINISH_ONE,
+    &zones::FINISH_FULL,
+    &zones::RESET_EMPTY,
+    &zones::RESET_FULL,
+    &zones::BESIDE_MEAN,
+    &zones::BESIDE_P99,
+    &zones::BESIDE_32_RATE,
+    &zones::BESIDE_32_P99,
+    &zones::BESIDE_FINISHES,
+    &zones::BESIDE_RESETS,
     &replay::IOZONE,
     &transactions::ONE_PERCENT,
     &transactions::EVERYTHING,

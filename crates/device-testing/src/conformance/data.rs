@@ -144,7 +144,8 @@ impl Model {
     fn apply(&mut self, subject: &mut Watched<Box<dyn DataDevice>>, id: RequestId, ended: InFlight) {
         let InFlight { mut request, bytes } = ended;
         if request.operation == Operation::Append {
-            let (lane, offset_bytes) = subject.appended_at(id).unwrap_or((request.lane, request.offset_bytes));
+            let (lane, offset_bytes) =
+                subject.appended_at(id).unwrap_or((request.lane, request.offset_bytes));
             request = Request { lane, offset_bytes, ..request };
         }
         let (lane, span, units) = (request.lane.0 as usize, Self::span(&request), self.units(&request));

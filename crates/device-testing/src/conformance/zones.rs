@@ -84,7 +84,12 @@ fn states_change_as_asked(mut subject: Watched<Box<dyn Device>>) {
     subject.complete(zone.of(Operation::Open));
     state_is(&subject, zone, ZoneState::ExplicitlyOpen, 0);
     subject.complete(zone.append(unit));
-    state_is(&subject, zone, if unit == zone.capacity { ZoneState::Full } else { ZoneState::ExplicitlyOpen }, unit);
+    state_is(
+        &subject,
+        zone,
+        if unit == zone.capacity { ZoneState::Full } else { ZoneState::ExplicitlyOpen },
+        unit,
+    );
     if unit < zone.capacity {
         subject.complete(zone.of(Operation::Close));
         state_is(&subject, zone, ZoneState::Closed, unit);
@@ -121,5 +126,6 @@ fn state_is(subject: &Watched<Box<dyn Device>>, zone: Tested, state: ZoneState, 
 fn refused(subject: &mut Watched<Box<dyn Device>>, request: Request, expected: Rule) {
     let answer = subject.submit(request);
     let is_expected = matches!(answer, Err(SubmitError::Rule { rule, .. }) if rule == expected);
-    subject.require(is_expected, || format!("{request:?} should be refused as '{expected}', it is {answer:?}"));
+    subject
+        .require(is_expected, || format!("{request:?} should be refused as '{expected}', it is {answer:?}"));
 }

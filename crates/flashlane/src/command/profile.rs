@@ -145,9 +145,10 @@ const FIELDS: &[&str] = &[
 fn overview(drive: &DriveConfig) -> Value {
     let flash = &drive.flash;
     let block_bytes = flash.page.0 * u64::from(flash.pages);
-    let (chunk_bytes, mapping) = match &drive.lanes {
-        None => (drive.mapping.chunk.0, drive.mapping.policy.as_str()),
-        Some(lanes) => (lanes.stripe.map_or(block_bytes, |stripe| stripe.0), "lanes"),
+    let (chunk_bytes, mapping) = match (&drive.lanes, &drive.zones) {
+        (None, None) => (drive.mapping.chunk.0, drive.mapping.policy.as_str()),
+        (Some(lanes), _) => (lanes.stripe.map_or(block_bytes, |stripe| stripe.0), "lanes"),
+        (None, Some(_)) => (flash.page.0, "zones"),
     };
     json!({
         "name": drive.name,
@@ -247,14 +248,21 @@ fn summary(drive: &DriveConfig) -> String {
     let raw =
         dies * u64::from(flash.planes) * u64::from(flash.blocks) * u64::from(flash.pages) * flash.page.0;
     let (capacity, channels) = (format_bytes(drive.capacity.0), flash.channels);
-    let mut text = match &drive.lanes {
-        None => {
+    let share = 100.0 * drive.capacity.0 as f64 / raw as f64;
+    let mut text = match (&drive.lanes, &drive.zones) {
+        (None, None) => {
             let spare = percent(drive.over_provisioning().unwrap_or_default());
             format!("good: {capacity} over {dies} dies on {channels} channels, {spare} over-provisioned")
         }
-        Some(_) => {
-            let share = 100.0 * drive.capacity.0 as f64 / raw as f64;
+        (Some(_), _) => {
             format!("good: {capacity} over {dies} dies on {channels} lanes, {share:.1}% of the flash")
+        }
+        (None, Some(zones)) => {
+            let (count, zone) = (drive.capacity.0 / zones.capacity.0, format_bytes(zones.capacity.0));
+            format!(
+                "good: {capacity} in {count} zones of {zone} over {dies} dies on {channels} channels, {share:.1}% of the \
+                 flash"
+            )
         }
     };
     let reserve = drive.over_provisioning();

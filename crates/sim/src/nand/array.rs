@@ -187,8 +187,8 @@ fn serves_in_order(config: &DriveConfig, geometry: &Geometry) -> bool {
     let unit_is_page = geometry.units_per_page == 1;
     // GC keeps to its die, in one piece: without copyback it moves units over the bus, or it waits for the host's operations.
     let gc_is_one_time = flash.copyback && cleaning.defer != DeferGc::BehindHost;
-    // Software-defined flash (`crate::Sdf`) always has queues.
-    let has_no_lanes = config.lanes.is_none();
+    // Devices with erase units (`crate::Sdf`, `crate::Zoned`) always have queues.
+    let has_no_erase_units = !config.has_erase_units();
     // Programs that are joined take one time each.
     let has_one_program_time = config.slc.is_none() && flash.cell.is_none();
     has_own_bus
@@ -197,6 +197,6 @@ fn serves_in_order(config: &DriveConfig, geometry: &Geometry) -> bool {
         && nothing_overlaps
         && unit_is_page
         && gc_is_one_time
-        && has_no_lanes
+        && has_no_erase_units
         && has_one_program_time
 }

@@ -116,9 +116,7 @@ fn sections(table: &toml::Table) -> Result<(), Refusal> {
     };
     match others.iter().find(|&&field| table.contains_key(field)) {
         None => Ok(()),
-        Some(field) => {
-            Err((field, format!("it has no meaning beside {section}, {what}; leave it away")))
-        }
+        Some(field) => Err((field, format!("it has no meaning beside {section}, {what}; leave it away"))),
     }
 }
 

@@ -56,7 +56,9 @@ impl ZoneStates {
     ) -> Result<Option<ZoneId>, Rule> {
         let state = self.get(zone);
         match state {
-            ZoneState::Full | ZoneState::ReadOnly | ZoneState::Offline => return Err(Rule::ZoneState { state }),
+            ZoneState::Full | ZoneState::ReadOnly | ZoneState::Offline => {
+                return Err(Rule::ZoneState { state });
+            }
             ZoneState::ImplicitlyOpen | ZoneState::ExplicitlyOpen => return Ok(None),
             ZoneState::Empty if self.active == self.most_active => {
                 return Err(Rule::TooManyActive { most: self.most_active });

@@ -43,8 +43,19 @@ fn it_conforms() {
         &[("zones.dies", "1"), ("zones.lanes", "8"), ("zones.buffer", "12KiB")],
         &[("flash.planes", "2"), ("flash.multi_plane", "true"), ("zones.buffer", "96KiB")],
         &[("flash.planes", "2"), ("flash.pages", "6"), ("scheduling.policy", "fifo"), ("zones.lanes", "1")],
-        &[("zones.max_open", "1"), ("zones.max_active", "1"), ("zones.lanes", "1"), ("link.depth", "3"), ("link.bandwidth", "0")],
-        &[("host.submission", "0us"), ("zones.write", "0us"), ("zones.append", "0us"), ("zones.reset", "0us")],
+        &[
+            ("zones.max_open", "1"),
+            ("zones.max_active", "1"),
+            ("zones.lanes", "1"),
+            ("link.depth", "3"),
+            ("link.bandwidth", "0"),
+        ],
+        &[
+            ("host.submission", "0us"),
+            ("zones.write", "0us"),
+            ("zones.append", "0us"),
+            ("zones.reset", "0us"),
+        ],
         &[("flash.programming", "page"), ("flash.cache_mode", "true"), ("queues.count", "2")],
     ] {
         conformance::check(&mut || Box::new(tiny(settings)));

@@ -2,10 +2,10 @@
 //!
 //! A zone that cannot be erased is offline. One of which a program fails is read-only: what was written before stays.
 
+use super::shape::ZoneId;
 use crate::config::{DriveConfig, Share, ZonesConfig};
 use crate::nand::endurances;
 use flashlane_base::{Random, Seed};
-use super::shape::ZoneId;
 
 #[derive(Clone, Debug)]
 pub(super) struct Wear {

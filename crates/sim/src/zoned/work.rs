@@ -131,7 +131,9 @@ impl Zoned {
     fn acknowledge(&mut self, slot: RequestSlot) {
         let is_append = self.kernel.in_flight(slot).request().operation == Operation::Append;
         match self.times.append_latency.0 {
-            time if is_append && !time.is_zero() => self.kernel.schedule_after(time, Event::BufferLatencyOver(slot)),
+            time if is_append && !time.is_zero() => {
+                self.kernel.schedule_after(time, Event::BufferLatencyOver(slot))
+            }
             _ => self.complete(slot),
         }
     }
@@ -335,12 +337,17 @@ impl Zoned {
             (Owner::Request(slot), Work::Erase(_)) => {
                 if self.kernel.in_flight_mut(slot).state.done(1) {
                     let zone = self.zone_of(&self.kernel.in_flight(slot).request());
-                    debug_assert!(self.writes[zone.index()].in_flight.is_empty(), "dies serve writes in order");
+                    debug_assert!(
+                        self.writes[zone.index()].in_flight.is_empty(),
+                        "dies serve writes in order"
+                    );
                     self.writes[zone.index()] = ZoneWrites::default();
                     self.complete(slot);
                 }
             }
-            (Owner::Mechanism(_, zone), Work::Program(program)) => self.programmed(ZoneId(zone), program.lpn.0),
+            (Owner::Mechanism(_, zone), Work::Program(program)) => {
+                self.programmed(ZoneId(zone), program.lpn.0)
+            }
             (owner, work) => unreachable!("{work:?} of {owner:?} is no operation of this drive"),
         }
     }

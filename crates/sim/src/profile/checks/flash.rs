@@ -57,8 +57,13 @@ pub(super) fn sizes(config: &DriveConfig) -> Result<(), Refusal> {
         "it is 0; allowed: at least one erase, or none given where blocks never wear out".into()
     })?;
     let step = flash.suspend_step;
-    require(step.is_none_or(|step| !step.0.is_zero() && flash.suspend.is_some()), "flash.suspend_step", || {
-        "it says when a program can be suspended; allowed: a time above 0, and only with flash.suspend".into()
-    })?;
+    require(
+        step.is_none_or(|step| !step.0.is_zero() && flash.suspend.is_some()),
+        "flash.suspend_step",
+        || {
+            "it says when a program can be suspended; allowed: a time above 0, and only with flash.suspend"
+                .into()
+        },
+    )?;
     require(flash.noise.0 < 1.0, "flash.noise", || "it is 100%; allowed: below 100%".into())
 }

@@ -36,7 +36,8 @@ pub(super) fn validate(config: &DriveConfig, zones: &ZonesConfig) -> Result<(), 
     })?;
     cells(config)?;
     require(config.initial.state != InitialState::Fragmented, "initial.state", || {
-        "it is 'fragmented'; allowed beside [zones]: 'fresh' or 'full', since zones are written in order".into()
+        "it is 'fragmented'; allowed beside [zones]: 'fresh' or 'full', since zones are written in order"
+            .into()
     })?;
     sizes(config, zones)?;
     counts(config, zones)?;
@@ -98,7 +99,9 @@ fn counts(config: &DriveConfig, zones: &ZonesConfig) -> Result<(), Refusal> {
     })?;
     let groups = u64::from(dies / of_zone);
     let count = config.capacity.0 / zones.capacity.0;
-    require(count < 1 << 24, "zones.capacity", || format!("there are {count} zones; allowed: fewer than 16777216"))?;
+    require(count < 1 << 24, "zones.capacity", || {
+        format!("there are {count} zones; allowed: fewer than 16777216")
+    })?;
     let lanes = zones.lanes.map_or(groups, u64::from);
     require(lanes > 0 && count.is_multiple_of(lanes), "zones.lanes", || {
         format!("it is {lanes}; allowed: a number by which the {count} zones can be divided")

@@ -57,7 +57,9 @@ const NOT_OF_LANES: [&str; 3] = ["readahead.", "buffer.", "mapping."];
 fn profile(field: &str, without: Option<&str>, added: Option<(&str, &str)>) -> String {
     let is_lanes = field.starts_with("lanes.");
     let is_zones = field.starts_with("zones.");
-    let is_of_kind = |name: &str| !((is_lanes || is_zones) && NOT_OF_LANES.iter().any(|section| name.starts_with(section)));
+    let is_of_kind = |name: &str| {
+        !((is_lanes || is_zones) && NOT_OF_LANES.iter().any(|section| name.starts_with(section)))
+    };
     let of_kind = REQUIRED.into_iter().filter(|(name, _)| is_of_kind(name));
     let is_slc = field.starts_with("slc.");
     let is_map_cache = field.starts_with("mapping.cache.");
@@ -66,7 +68,8 @@ fn profile(field: &str, without: Option<&str>, added: Option<(&str, &str)>) -> S
     let of_kind = of_kind.chain(OF_ZONES.into_iter().filter(|_| is_zones));
     let settings = of_kind.chain(OF_LANES.into_iter().filter(|_| is_lanes));
     let mut sections = BTreeMap::from([("", String::new())]);
-    sections.extend((!is_lanes && !is_zones && !is_slc && !is_map_cache).then(|| ("replication", String::new())));
+    sections
+        .extend((!is_lanes && !is_zones && !is_slc && !is_map_cache).then(|| ("replication", String::new())));
     for (name, value) in settings.chain(added) {
         let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
         let text = sections.entry(section).or_default();

@@ -61,7 +61,7 @@ fn drives_without_randomness_do_not_depend_on_the_seed() {
                 settings.push((key.into(), value.into()));
             }
             let Ok(config) = load(profile, &settings) else { continue };
-            if config.lanes.is_some() {
+            if config.has_erase_units() {
                 continue;
             }
             if config.is_random() {

@@ -45,7 +45,8 @@ impl Model {
             return Some(Rule::TooManyActive { most: self.most_active as u32 });
         }
         if self.count(ZoneState::is_open) == self.most_open {
-            let implicit = self.zones.iter().enumerate().filter(|(_, zone)| zone.state == ZoneState::ImplicitlyOpen);
+            let implicit =
+                self.zones.iter().enumerate().filter(|(_, zone)| zone.state == ZoneState::ImplicitlyOpen);
             match implicit.min_by_key(|(_, zone)| zone.opened).map(|(at, _)| at) {
                 Some(oldest) => self.zones[oldest].state = ZoneState::Closed,
                 None => return Some(Rule::TooManyOpen { most: self.most_open as u32 }),
@@ -67,9 +68,13 @@ impl Model {
             Operation::Read if from + length > pointer => Some(Rule::NotWritten { written_bytes: pointer }),
             Operation::Write if from < pointer => Some(Rule::NotErased { written_bytes: pointer }),
             Operation::Write if from > pointer => Some(Rule::OutOfOrder { expected_bytes: pointer }),
-            Operation::Append if length > CAPACITY - pointer => Some(Rule::NoRoom { left_bytes: CAPACITY - pointer }),
+            Operation::Append if length > CAPACITY - pointer => {
+                Some(Rule::NoRoom { left_bytes: CAPACITY - pointer })
+            }
             Operation::Write | Operation::Append => self.open(at, ZoneState::ImplicitlyOpen),
-            Operation::Open => full_or_open(Rule::ZoneState { state }).or_else(|| self.open(at, ZoneState::ExplicitlyOpen)),
+            Operation::Open => {
+                full_or_open(Rule::ZoneState { state }).or_else(|| self.open(at, ZoneState::ExplicitlyOpen))
+            }
             Operation::Close if !state.is_active() => Some(Rule::ZoneState { state }),
             _ => None,
         };
@@ -130,7 +135,9 @@ fn zones_do_what_the_model_does() {
             let expected = model.apply(&request);
             match drive.submit(request) {
                 Ok(()) => assert_eq!(expected, None, "{request:?} was accepted"),
-                Err(SubmitError::Rule { rule, .. }) => assert_eq!(Some(rule), expected, "{request:?} was refused"),
+                Err(SubmitError::Rule { rule, .. }) => {
+                    assert_eq!(Some(rule), expected, "{request:?} was refused")
+                }
                 Err(error) => panic!("{request:?}: {error}"),
             }
             refused += u64::from(expected.is_some());

@@ -95,7 +95,11 @@ impl Load {
             2 | 3 => Request::erase(id, start, capacity),
             4 => Request::open(id, start, capacity),
             5 => Request::close(id, start, capacity),
-            6..16 => Request::write(id, start + pointer.min(capacity - unit), length.min((capacity - pointer).max(unit))),
+            6..16 => Request::write(
+                id,
+                start + pointer.min(capacity - unit),
+                length.min((capacity - pointer).max(unit)),
+            ),
             16..23 => Request::append(id, start, length.min((capacity - pointer).max(unit))),
             _ => {
                 let from = r.below(pointer.max(unit) / unit) * unit;
@@ -172,7 +176,8 @@ impl Load {
         let (mut open, mut active) = (0, 0);
         for lane in (0..p.lanes).map(Lane) {
             for index in 0..p.capacity_bytes / p.erase_unit_bytes {
-                let (zone, unit) = (self.drive.zone(lane, index).unwrap(), self.drive.unit(lane, index).unwrap());
+                let (zone, unit) =
+                    (self.drive.zone(lane, index).unwrap(), self.drive.unit(lane, index).unwrap());
                 open += u32::from(zone.state.is_open());
                 active += u32::from(zone.state.is_active());
                 let bytes = zone.write_pointer_bytes;
@@ -180,7 +185,10 @@ impl Load {
                     ZoneState::ReadOnly | ZoneState::Offline => assert_eq!(unit.state, UnitState::Bad),
                     _ => assert_eq!(unit.state, UnitState::Written { bytes }),
                 }
-                assert_eq!(zone.state == ZoneState::Full, unit.state == UnitState::Written { bytes: p.erase_unit_bytes });
+                assert_eq!(
+                    zone.state == ZoneState::Full,
+                    unit.state == UnitState::Written { bytes: p.erase_unit_bytes }
+                );
                 assert!(zone.state != ZoneState::Empty || bytes == 0);
             }
         }
