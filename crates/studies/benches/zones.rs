@@ -89,15 +89,17 @@ fn writes(requests: u64) {
     show("append-rate", deep.iops() / 1e3, 132.0, "kIOPS");
 }
 
+/// Random reads beside writes to a zone that is empty.
 fn beside_writes(time: &str) {
     let beside = |depth: u32, rate: u32| {
-        let run = measure(
-            "full",
-            &format!(
-                "random-read,size=4KiB,depth={depth},offset=20GiB,time={time} + \
-                 sequential-write,size=128KiB,depth=8,area=1077MiB,rate={rate}/s"
-            ),
+        let mut device = drive("full");
+        alone(&mut device, Request::erase(0, 0, ZONE));
+        let workload = format!(
+            "random-read,size=4KiB,depth={depth},offset=20GiB,time={time} + \
+             sequential-write,size=128KiB,depth=8,area=1077MiB,rate={rate}/s"
         );
+        let workload: Workload = workload.parse().expect("the bench's own workload");
+        let run = run(&mut device, &workload, RunOptions::default()).expect("it fits");
         let reads = run.jobs[0].latencies();
         (run.jobs[0].requests() as f64 / run.elapsed.as_s_f64() / 1e3, reads)
     };
@@ -122,16 +124,16 @@ fn alone(device: &mut impl Device, request: Request) -> Duration {
     out[0].latency()
 }
 
-/// Writes a zone from its start, up to `bytes`, 48 KiB at a time.
-fn fill(device: &mut impl Device, bytes: u64) {
+/// Writes a zone from its start, up to `bytes`, 4 KiB at a time, and returns what the next request takes.
+fn after_filling(device: &mut impl Device, bytes: u64, next: Request) -> Duration {
     let mut out = Vec::new();
-    let mut at = 0;
-    while at < bytes {
-        let length = (bytes - at).min(48 << 10);
-        device.submit(Request::write(0, at, length)).unwrap_or_else(|error| panic!("{error}"));
+    let writes = (0..bytes).step_by(4096).map(|at| Request::write(0, at, 4096));
+    for request in writes.chain([next]) {
+        out.clear();
+        device.submit(request).unwrap_or_else(|error| panic!("{error}"));
         device.reap(Instant::FAR, &mut out);
-        at += length;
     }
+    out[0].latency()
 }
 
 fn commands() {
@@ -144,11 +146,10 @@ fn commands() {
     show("close", us(alone(zone, Request::close(0, 0, ZONE))), 13.0, "us");
     show("finish-one-page", us(alone(zone, Request::finish(0, 0, ZONE))) / 1e3, 908.0, "ms");
     show("reset-full", us(alone(zone, Request::erase(0, 0, ZONE))) / 1e3, 15.8, "ms");
-    fill(zone, ZONE - 4096);
-    show("finish-nearly-full", us(alone(zone, Request::finish(0, 0, ZONE))) / 1e3, 4.05, "ms");
+    let nearly_full = after_filling(zone, ZONE - 4096, Request::finish(0, 0, ZONE));
+    show("finish-nearly-full", us(nearly_full) / 1e3, 4.05, "ms");
     alone(zone, Request::erase(0, 0, ZONE));
-    fill(zone, ZONE / 2);
-    let half = us(alone(zone, Request::erase(0, 0, ZONE))) / 1e3;
+    let half = us(after_filling(zone, ZONE / 2, Request::erase(0, 0, ZONE))) / 1e3;
     println!("zn540-reset-half: {half:.2} ms (not published here)");
 }
 
@@ -168,7 +169,8 @@ fn reads_beside(command: Option<fn(u64) -> Request>) -> f64 {
     (1..33).for_each(|id| read(&mut device, id, page()));
     let begins = device.now();
     let end = begins + Duration::from_ms(2500);
-    let (mut reads, mut nth, mut next, mut out) = (0_u64, 0, begins, Vec::new());
+    let first = if command.is_some() { begins } else { Instant::FAR };
+    let (mut reads, mut nth, mut next, mut out) = (0_u64, 0, first, Vec::new());
     while device.now() < end {
         if let Some(command) = command.filter(|_| device.now() >= next) {
             device.submit(command(nth)).expect("each zone gets one command");

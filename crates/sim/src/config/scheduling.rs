@@ -1,6 +1,6 @@
 //! `[scheduling]`: the order of service at a die.
 
-use super::refusal::{Refusal, refusals};
+use super::refusal::{Refusal, refusals, require};
 use super::{PolicyOptions, Time, limits};
 use serde::Deserialize;
 
@@ -14,16 +14,26 @@ pub struct SchedulingConfig {
     pub options: PolicyOptions,
     /// Longest time that reads pass a write waiting at their die, or keep it suspended; without bound where absent.
     pub write_wait: Option<Time>,
+    /// The same for an erase that the host asks for; as `write_wait` where absent.
+    pub erase_wait: Option<Time>,
 }
 
 impl SchedulingConfig {
     pub(crate) fn ranges(&self) -> Vec<Refusal> {
-        refusals([limits::time("scheduling.write_wait", self.write_wait.unwrap_or_default())])
+        refusals([
+            limits::time("scheduling.write_wait", self.write_wait.unwrap_or_default()),
+            limits::time("scheduling.erase_wait", self.erase_wait.unwrap_or_default()),
+            require(self.erase_wait.is_none() || self.write_wait.is_some(), "scheduling.erase_wait", || {
+                "it is given without scheduling.write_wait, so that reads pass writes and erases without bound; allowed: \
+                 only with it"
+                    .into()
+            }),
+        ])
     }
 }
 
 impl Default for SchedulingConfig {
     fn default() -> Self {
-        Self { policy: "fifo".into(), options: PolicyOptions::default(), write_wait: None }
+        Self { policy: "fifo".into(), options: PolicyOptions::default(), write_wait: None, erase_wait: None }
     }
 }

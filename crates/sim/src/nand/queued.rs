@@ -63,6 +63,8 @@ struct Rules {
     ranks: [usize; RANKS],
     /// Longest time that reads pass writes.
     write_wait: Option<Duration>,
+    /// The same for an erase, where it differs.
+    erase_wait: Option<Duration>,
     /// From one point at which a program or erase can be suspended to the next.
     suspend_step: Option<Duration>,
     gc: GcStepRules,
@@ -96,6 +98,7 @@ impl QueuedScheduler {
             cache_mode: flash.cache_mode,
             ranks: ranks(config),
             write_wait: config.scheduling.write_wait.map(|time| time.0),
+            erase_wait: config.scheduling.erase_wait.map(|time| time.0),
             suspend_step: flash.suspend_step.map(|time| time.0),
             units_per_page: geometry.units_per_page,
             one_shot: flash.programming == Programming::OneShot,

@@ -68,7 +68,7 @@ fn it_conforms() {
 const HOST: u64 = 5_200;
 const BUS: u64 = 20_827;
 const PROGRAM: u64 = 1_245_000;
-const ERASE: u64 = 4_700_000;
+const ERASE: u64 = 4_150_000;
 const ZONE: u64 = 96 << 10;
 
 /// Nanoseconds of a request's data over the link, rounded up.

@@ -5,7 +5,7 @@
 //! program: once reads have passed for that time, the die resumes what is suspended, or begins its next write, and
 //! finishes it before the next read. So a die under any load of reads ends an array time of a write in `write_wait`, one
 //! read and that array time. GC goes on with the next step of its victim, which reads that wait already interrupt only
-//! where it is preemptible.
+//! where it is preemptible. An erase may be kept suspended for longer (`scheduling.erase_wait`).
 //!
 //! Where a program or erase can be interrupted only between its steps (`flash.suspend_step`: the pulses of a program, and the
 //! checks behind them), a read waits for the end of the step.
@@ -14,6 +14,7 @@ use super::QueuedScheduler;
 use crate::event::{Event, EventQueue, Timer};
 use crate::ids::DieId;
 use crate::nand::multi_plane::QueueId;
+use crate::nand::operation::Work;
 use crate::nand::queue::OpSlot;
 use flashlane_base::{Duration, Instant};
 use flashlane_policy::scheduling::Class;
@@ -30,7 +31,8 @@ impl QueuedScheduler {
             return first;
         }
         self.note_passed(die, now);
-        if self.write_is_overdue(die, now) { writes } else { first }
+        let waiting = self.dies[die.index()].queues[writes].first();
+        if self.is_overdue(die, waiting, now) { writes } else { first }
     }
 
     /// Notes that a read passes a write.
@@ -40,10 +42,13 @@ impl QueuedScheduler {
         }
     }
 
-    /// Whether reads have passed the writes of a die for as long as they may.
-    fn write_is_overdue(&self, die: DieId, now: Instant) -> bool {
+    /// Whether reads have passed the writes of a die for as long as they may pass `op`.
+    fn is_overdue(&self, die: DieId, op: OpSlot, now: Instant) -> bool {
         let since = self.dies[die.index()].passed_since;
-        self.rules.write_wait.zip(since).is_some_and(|(wait, since)| now.since(since) >= wait)
+        self.rules.write_wait.zip(since).is_some_and(|(wait, since)| {
+            let is_erase = op.is_some() && matches!(self.ops[op].operation.work, Work::Erase(_));
+            now.since(since) >= if is_erase { self.rules.erase_wait.unwrap_or(wait) } else { wait }
+        })
     }
 
     /// While a program or erase is suspended only reads begin; after the last, or when it is overdue, it is resumed.
@@ -54,7 +59,7 @@ impl QueuedScheduler {
         events: &mut EventQueue,
     ) -> Option<OpSlot> {
         let ranks = [Class::LightRead, Class::HostRead].map(|class| self.rank(class));
-        let is_overdue = self.write_is_overdue(die, now);
+        let is_overdue = self.is_overdue(die, self.dies[die.index()].suspended, now);
         let state = &mut self.dies[die.index()];
         if state.array.is_some() || state.register.is_some() {
             return None;
@@ -77,7 +82,7 @@ impl QueuedScheduler {
 
     /// Interrupts a program, an erase or GC for a read, where the flash can: at once, or where the step that it is in ends.
     pub(super) fn suspend(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
-        if self.media.timing().suspend.is_none() || self.write_is_overdue(die, now) {
+        if self.media.timing().suspend.is_none() || self.is_overdue(die, self.dies[die.index()].array, now) {
             return;
         }
         let state = &self.dies[die.index()];

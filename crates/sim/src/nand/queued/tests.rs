@@ -227,3 +227,36 @@ fn write_wait_bounds_how_long_reads_pass_a_program() {
         assert!(took >= Duration::from_ms(2), "reads pass until then: {took}");
     }
 }
+
+#[test]
+fn erase_wait_lets_reads_pass_an_erase_for_longer() {
+    let suspends = |settings: &[(&str, &str)]| {
+        let mut flash = one_die_set("2", settings);
+        let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
+        let erase = Work::Erase(Erase { times: 1, planes: 1 });
+        let (owner, class) = (Owner::Request(RequestSlot(0)), Class::Write);
+        let erase = FlashOperation { work: erase, owner, class, defer: Defer::No, plane: PlaneId(0) };
+        flash.enqueue(erase, now, &mut events);
+        let read = |number| {
+            let owner = Owner::Request(RequestSlot(number));
+            FlashOperation::read(owner, Class::HostRead, PlaneId(1), Read::of(Lpn(number), 4096))
+        };
+        flash.enqueue(read(1), now, &mut events);
+        loop {
+            for operation in run_until_finished(&mut flash, &mut now, &mut events) {
+                match operation.work {
+                    Work::Read(of) if now.since(Instant::ZERO) < Duration::from_ms(20) => {
+                        flash.enqueue(read(of.lpn.0), now, &mut events);
+                    }
+                    Work::Read(_) => {}
+                    _ => return now.since(Instant::ZERO),
+                }
+            }
+        }
+    };
+    let bounded =
+        [("flash.suspend", "20us"), ("scheduling.policy", "read-first"), ("scheduling.write_wait", "1ms")];
+    assert!(suspends(&bounded) < Duration::from_ms(10), "it ends beside reads");
+    let longer = [&bounded[..], &[("scheduling.erase_wait", "1s")]].concat();
+    assert!(suspends(&longer) > Duration::from_ms(20), "it ends when no more reads come");
+}
