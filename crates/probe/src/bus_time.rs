@@ -1,4 +1,4 @@
-//! Time of a page on the bus of a channel, and on the link.
+//! Time of a page on the bus of a channel, and on the link; and how long two requests wait for each other there.
 
 use crate::area::Area;
 use crate::bench::Bench;
@@ -23,8 +23,11 @@ pub(crate) struct BusTime {
     pub(crate) link_us: f64,
     /// Least time of a page on the link, without a command; 0 where it is not known.
     pub(crate) least_link_us: f64,
-    /// How much later the second of two reads of a sector completes because of the link and its command, at least.
+    /// How much later the second of two reads of a sector completes because of the link and its command, at least and at most.
     pub(crate) least_sector_us: f64,
+    pub(crate) most_sector_us: f64,
+    /// Standard deviation of the time of a read of a sector.
+    pub(crate) deviation_us: f64,
 }
 
 impl BusTime {
@@ -63,7 +66,9 @@ impl BusTime {
         let second = difference(points[3], points[4]);
         let link_us = second.value + 4.0 * second.error;
         let second_sector = difference(points[2], points[5]);
-        let least_sector_us = second_sector.value - 4.0 * second_sector.error;
+        let [least_sector_us, most_sector_us] =
+            [-4.0, 4.0].map(|errors| second_sector.value + errors * second_sector.error);
+        let deviation_us = points[0].error * (READS as f64).sqrt();
         let rest = (page_bytes - sector) as f64;
         if rest == 0.0 {
             // All of a read's time at flash may be its transfer.
@@ -74,6 +79,8 @@ impl BusTime {
                 link_us,
                 least_link_us: 0.0,
                 least_sector_us,
+                most_sector_us,
+                deviation_us,
             }));
         }
         let (flash, link) = (difference(points[0], points[1]), difference(points[2], points[3]));
@@ -85,10 +92,51 @@ impl BusTime {
             link_us,
             least_link_us: (link.value - 4.0 * link.error).max(0.0) * of_page,
             least_sector_us,
+            most_sector_us,
+            deviation_us,
         }))
     }
+
+    /// Returns the mean time that two requests on different dies of a channel wait for each other, if each has the bus for
+    /// `hold_us` and their times to get there vary as those of reads do. The second may begin `later_us` after the first, and by
+    /// its command.
+    pub(crate) fn mean_wait_us(&self, hold_us: f64, later_us: f64) -> f64 {
+        let deviation_us = std::f64::consts::SQRT_2 * self.deviation_us;
+        mean_overlap(hold_us, self.most_sector_us.max(0.0) + later_us, deviation_us)
+    }
+}
+
+/// Intervals of the integral, and its reach in standard deviations.
+const STEPS: usize = 256;
+const REACH: f64 = 6.0;
+
+/// Returns the mean overlap of two intervals of this length, of which one begins `later` than the other, normally distributed
+/// around it with this deviation.
+fn mean_overlap(length: f64, later: f64, deviation: f64) -> f64 {
+    let overlap = |apart: f64| (length - apart.abs()).max(0.0);
+    let nodes = (0..=STEPS).map(|step| REACH * (2.0 * step as f64 / STEPS as f64 - 1.0));
+    let (sum, weights) = nodes.fold((0.0, 0.0), |(sum, weights), at| {
+        let weight = (-0.5 * at * at).exp();
+        (sum + weight * overlap(later + at * deviation), weights + weight)
+    });
+    sum / weights
 }
 
 fn difference(one: Point, other: Point) -> Point {
     Point { value: other.value - one.value, error: one.error.hypot(other.error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_arrive_apart_wait_seldom() {
+        assert!((mean_overlap(10.0, 4.0, 0.0) - 6.0).abs() < 1e-9);
+        assert_eq!(mean_overlap(10.0, 12.0, 0.0), 0.0);
+        // Of a wide distribution the share within the length counts: length squared times the density.
+        let wide = mean_overlap(1.0, 0.0, 10.0);
+        assert!((wide / (0.398_942 / 10.0) - 1.0).abs() < 0.02, "{wide}");
+        assert!(mean_overlap(1.7, 4.0, 5.0) < 0.2 * 1.7);
+    }
 }

@@ -460,8 +460,15 @@ mod tests {
         let alike = || pairs(1500, (600, 2, 4), [0.0, 0.0]);
         let channels = |small: f64, link_us: f64, large: Vec<Pair>| {
             let small = with(small - 12.0, alike());
-            let bus =
-                BusTime { least_us: 11.5, most_us: 12.5, link_us, least_link_us: 1.0, least_sector_us: 1.0 };
+            let bus = BusTime {
+                least_us: 11.5,
+                most_us: 12.5,
+                link_us,
+                least_link_us: 1.0,
+                least_sector_us: 1.0,
+                most_sector_us: 1.4,
+                deviation_us: 1.0,
+            };
             costs(12.0, 40.0).single_channel(bus, &small, &large).map(|found| found.count)
         };
         assert_eq!(channels(1.2, 2.0, with(10.0, alike())), Some(1));

@@ -138,9 +138,10 @@ fn find_by_pages(
             };
             return Ok(ByPages::Found(Size { pages, bend, curve: first.times, kind }));
         }
-        flushes.push(first.flush_us);
+        // Dies empty their parts of the buffer at once.
+        flushes.push(first.flush_us * fill.dies as f64);
         let earlier = flushes.len().checked_sub(1 + EMPTIED_AFTER).map(|nth| flushes[nth]);
-        if earlier.is_some_and(|earlier_us| first.flush_us < EMPTIED * earlier_us)
+        if earlier.is_some_and(|earlier_us| flushes[flushes.len() - 1] < EMPTIED * earlier_us)
             && bend(&first.times, write_times.durable_us).is_none()
         {
             return Ok(ByPages::Emptied);
@@ -176,6 +177,8 @@ fn find_by_sectors(
 struct Fill {
     writes: Vec<Access>,
     request_pages: u64,
+    /// Dies that are filled one after the other; 1 where the writes take turns over all.
+    dies: u64,
 }
 
 impl Fill {
@@ -197,6 +200,8 @@ impl Fill {
         let request_pages = if period == 1 { request_pages } else { whole.unwrap_or(1) };
         let bytes = request_pages * page_bytes;
         let chunks = (area.length_bytes - phase_bytes) / chunk_bytes;
+        let die_pages = chunks.div_ceil(period) * chunk_pages;
+        let dies = (count as u64).div_ceil(die_pages).min(period);
         let writes = (0..period.min(chunks))
             .flat_map(|residue| (residue..chunks).step_by(period as usize))
             .flat_map(|chunk| {
@@ -205,7 +210,7 @@ impl Fill {
             })
             .take(count / request_pages as usize)
             .collect();
-        Self { writes, request_pages }
+        Self { writes, request_pages, dies }
     }
 
     /// Writes of a sector to this number of random pages.
@@ -216,7 +221,7 @@ impl Fill {
             (0..area.length_bytes / page_bytes).map(|page| area.offset_bytes + page * page_bytes).collect();
         bench.random().shuffle(&mut places);
         let writes = places.into_iter().take(count).map(|at| Access::write(at, sector)).collect();
-        Self { writes, request_pages: 1 }
+        Self { writes, request_pages: 1, dies: 1 }
     }
 
     /// Writes to an empty buffer, and empties it.

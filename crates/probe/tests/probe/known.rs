@@ -138,10 +138,14 @@ pub(crate) fn made(overrides: &[(&str, &str)]) -> Drive {
 }
 
 pub(crate) fn made_in_order(order: &str, overrides: &[(&str, &str)]) -> Drive {
+    made_with_seed(order, overrides, 1)
+}
+
+pub(crate) fn made_with_seed(order: &str, overrides: &[(&str, &str)], seed: u64) -> Drive {
     let overrides: Vec<(String, String)> =
         overrides.iter().map(|&(key, value)| (key.into(), value.into())).collect();
     let with_sector = format!("sector = \"512B\"\n{}", MADE.replace(ORDER, order));
-    Drive::new(&profile::parse("made", &with_sector, &overrides).unwrap(), Seed(1))
+    Drive::new(&profile::parse("made", &with_sector, &overrides).unwrap(), Seed(seed))
 }
 
 /// Chunk, page, degree, sub-domains and mapping are right or not determined.

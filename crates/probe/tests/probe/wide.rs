@@ -1,7 +1,7 @@
 //! Drives unlike those that the probe was made with: chunks that do not divide the distance of the experiment's places,
 //! and stripes in another order than channels first.
 
-use crate::known::{assert_layout, made, made_in_order};
+use crate::known::{assert_layout, made, made_in_order, made_with_seed};
 use crate::{assert_right_or_open, number, structure_of};
 use flashlane_probe::{Feature, Status};
 
@@ -297,4 +297,67 @@ fn array_times_near_a_program_do_not_hide_dies() {
 fn pairs_of_writes_leave_chunks_where_they_were() {
     let overrides = [("flash.suspend", "5us"), ("scheduling.policy", "read-first")];
     assert_layout(&structure_of(made_in_order(ANY_ORDER[0], &overrides)), 16384, 6, 2, "write-order");
+}
+
+/// Commands and array times keep transfers of 1.7 µs apart: those on a channel seldom meet, and no wait is no evidence.
+#[test]
+fn transfers_that_seldom_meet_refute_no_channel() {
+    let overrides = [
+        BY_ADDRESS,
+        ("submission", "5520ns"),
+        ("jitter", "9.3%"),
+        ("link.bandwidth", "2055MB/s"),
+        ("read_command", "5268ns"),
+        ("write_command", "5268ns"),
+        ("chunk", "64KiB"),
+        ("planes", "3"),
+        ("flash.page", "2KiB"),
+        ("pages", "128"),
+        ("blocks", "160"),
+        ("flash.read", "28us"),
+        ("flash.program", "124us"),
+        ("bus", "874MB/s"),
+        ("noise", "9%"),
+        ("flash.cache_mode", "true"),
+        ("flash.suspend", "5us"),
+        ("scheduling.policy", "read-first"),
+    ];
+    for seed in 1..=3 {
+        let drive = made_with_seed(r#"["package", "channel", "die", "plane"]"#, &overrides, seed);
+        let result = structure_of(drive);
+        assert_right_or_open(&result, Feature::InterleavingDegree, &[6]);
+        assert_right_or_open(&result, Feature::SubDomains, &[2]);
+    }
+}
+
+/// Pages of 1, 2, 4 and 8 dies are flushed in the same time, in which the buffer becomes eight times as full.
+#[test]
+fn buffer_filled_die_by_die_is_not_taken_for_emptied() {
+    let overrides = [
+        BY_ADDRESS,
+        ("capacity", "530MiB"),
+        ("sector", "4096B"),
+        ("link.depth", "11"),
+        ("link.bandwidth", "1431MB/s"),
+        ("link.duplex", "false"),
+        ("write_command", "243ns"),
+        ("channels", "10"),
+        ("packages", "8"),
+        ("dies", "3"),
+        ("blocks", "31"),
+        ("pages", "16"),
+        ("flash.read", "4600ns"),
+        ("flash.program", "1295us"),
+        ("bus", "1069MB/s"),
+        ("flash.cache_mode", "true"),
+        ("flash.multi_plane", "true"),
+        ("buffer.policy", "bplru"),
+        ("buffer.size", "46MiB"),
+    ];
+    for seed in 1..=3 {
+        let order = r#"["die", "package", "channel", "plane"]"#;
+        let result = structure_of(made_with_seed(order, &overrides, seed));
+        let found = number(&result, Feature::WriteBuffer).map(|bytes| bytes as f64 / f64::from(46 << 20));
+        assert!(found.is_some_and(|share| (share - 1.0).abs() < 0.05), "{:#?}", result.findings);
+    }
 }
