@@ -3,6 +3,11 @@
 /// Least ratio of the slopes after and before the bend.
 const STEEPER: f64 = 1.5;
 
+/// From this ratio on a single write after the bend shows it.
+const SHARP: f64 = 8.0;
+/// A completion is late from this number of standard deviations of those before it on.
+const DEVIATIONS: f64 = 6.0;
+
 /// Before this share of the time of a durable write no program has ended, as programs vary.
 const BEFORE: f64 = 0.9;
 
@@ -71,8 +76,22 @@ fn bend_of(times: &[f64]) -> Option<Bend> {
     if !(before > 0.0 && steeper > STEEPER && better > 10.0 && at < n * 4 / 5) {
         return None;
     }
-    let uneven = (lines.residual(0, at) / at as f64).sqrt() / before;
+    let at = if steeper > SHARP { sharpened(times, &lines, at, after) } else { at };
+    let uneven = (lines.residual(0, at) / at as f64).sqrt() / lines.slope(0, at);
     Some(Bend { at, at_us: times[at - 1], after_us: Some(after), uneven, steeper })
+}
+
+/// Returns the number of completions before a sharp bend near `at`: as long as they keep the pace of its first part. Two lines meet
+/// a few writes beside it, and each of these takes as long as many before the bend.
+fn sharpened(times: &[f64], lines: &Lines, at: usize, after_us: f64) -> usize {
+    let first = at - at / 4;
+    let (pace, mean) = (lines.slope(0, first), lines.mean(0, first));
+    let deviation_us = (lines.residual(0, first) / first as f64).sqrt();
+    let slack_us = (DEVIATIONS * deviation_us).max(0.5 * after_us);
+    let middle = (first - 1) as f64 / 2.0;
+    let is_late = |nth: &usize| times[*nth] > mean + pace * (*nth as f64 - middle) + slack_us;
+    let end = (first..times.len()).find(is_late).unwrap_or(at);
+    if end <= at + at / 4 { end } else { at }
 }
 
 /// Least squares over any range of a curve in constant time.
@@ -106,6 +125,10 @@ impl Lines {
         xy / xx
     }
 
+    fn mean(&self, from: usize, to: usize) -> f64 {
+        (self.sums[to].0 - self.sums[from].0) / (to - from) as f64
+    }
+
     fn residual(&self, from: usize, to: usize) -> f64 {
         let (xx, xy, yy) = self.moments(from, to);
         (yy - xy * xy / xx).max(0.0)
@@ -132,6 +155,17 @@ pub(crate) mod tests {
         let bend = bend(&filling(100.0), 400.0).unwrap();
         assert!((bend.at as f64 / 300.0 - 1.0).abs() < 0.15, "{bend:?}");
         assert!((bend.after_us.unwrap() - 100.0).abs() < 1.0, "{bend:?}");
+    }
+
+    #[test]
+    fn sharp_bend_is_exact() {
+        for size in [37, 64, 90] {
+            let late = |n: usize| 0.0_f64.max(3000.0 * (n as f64 + 1.0 - size as f64));
+            let times: Vec<f64> = (0..128).map(|n| 60.0 * (n + 1) as f64 + late(n)).collect();
+            let bend = bend(&times, 500.0).unwrap();
+            assert_eq!(bend.at, size, "{bend:?}");
+            assert!(bend.uneven < 0.01, "{bend:?}");
+        }
     }
 
     #[test]

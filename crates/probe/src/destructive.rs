@@ -45,8 +45,9 @@ pub(crate) fn run_stages(session: &mut Session<'_, '_>, structure: &Structure) -
     session.in_time(&[Feature::WriteBuffer], |session| {
         let is_by_address =
             session.finding(Feature::MappingPolicy).and_then(Finding::word) == Some(Policy::Lba.name());
-        let same_die = structure.chunk.as_ref().zip(structure.same_die_distance()).filter(|_| is_by_address);
-        let target = write_buffer::Target { area, page_bytes: page_or_usual, same_die };
+        let same_die = structure.same_die_distance().filter(|_| is_by_address);
+        let chunk = structure.chunk.as_ref();
+        let target = write_buffer::Target { area, page_bytes: page_or_usual, chunk, same_die };
         let is_page_known = structure.page_bytes.is_some();
         let (finding, figure) = write_buffer::find(session.bench(), target, is_page_known, most)?;
         session.note(Feature::WriteBuffer, finding);

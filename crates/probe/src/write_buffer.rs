@@ -34,6 +34,8 @@ const REQUESTS: usize = 128;
 /// After this number of doublings of the writes a buffer that fills is fuller by more than this factor.
 const EMPTIED_AFTER: usize = 3;
 const EMPTIED: f64 = 1.3;
+/// Dies that writes in order reach at most, as far as emptied buffers are told from others; more are reached as evenly.
+const DIES: u64 = 64;
 /// Most pages that flash took, as a share of those written, for a flush to tell the rest.
 const TAKEN_MAX: f64 = 0.7;
 
@@ -42,8 +44,10 @@ const TAKEN_MAX: f64 = 0.7;
 pub(crate) struct Target<'a> {
     pub(crate) area: Area,
     pub(crate) page_bytes: u64,
-    /// Chunks, and the distance of those that share a die, where places follow from addresses.
-    pub(crate) same_die: Option<(&'a Chunk, usize)>,
+    /// Chunks, where known.
+    pub(crate) chunk: Option<&'a Chunk>,
+    /// The distance of those that share a die, where places follow from addresses.
+    pub(crate) same_die: Option<usize>,
 }
 
 /// Finds the buffer and its size, and draws pages against time.
@@ -74,11 +78,15 @@ pub(crate) fn find(
     // A page that is written whole is on flash sooner than one of which a part has to be read.
     let page_times = WriteTimes::measure(bench, target.area, target.page_bytes)?;
     let by_pages = find_by_pages(bench, target, most_pages, page_times)?;
-    let is_emptied = matches!(by_pages, ByPages::Emptied);
-    let found = match by_pages {
-        ByPages::Found(found) => Some(found),
-        ByPages::Emptied | ByPages::Unclear => find_by_sectors(bench, target, most_pages, write_times)?,
+    let by_any = match by_pages {
+        Fullness::Found(_) => Fullness::Unclear,
+        Fullness::Emptied | Fullness::Unclear => find_by_sectors(bench, target, most_pages, write_times)?,
     };
+    let is_emptied = matches!((&by_pages, &by_any), (Fullness::Emptied, Fullness::Emptied));
+    let found = [by_pages, by_any].into_iter().find_map(|seen| match seen {
+        Fullness::Found(found) => Some(found),
+        Fullness::Emptied | Fullness::Unclear => None,
+    });
     let Some(Size { pages, bend, curve, kind }) = found else {
         if is_emptied {
             let why = format!(
@@ -110,10 +118,10 @@ struct Size {
     kind: String,
 }
 
-/// What writes of whole pages show.
-enum ByPages {
+/// What more and more writes show.
+enum Fullness {
     Found(Size),
-    /// After eight times as many writes the buffer is hardly fuller, since a flush takes no longer.
+    /// After many times as many writes the buffer is hardly fuller, since a flush takes no longer.
     Emptied,
     Unclear,
 }
@@ -125,10 +133,11 @@ fn find_by_pages(
     target: Target<'_>,
     most_pages: usize,
     write_times: WriteTimes,
-) -> Result<ByPages, Interruption> {
+) -> Result<Fullness, Interruption> {
     let mut flushes: Vec<f64> = Vec::new();
     let mut request_pages = 1;
-    while request_pages * REQUESTS < 2 * most_pages {
+    let area_pages = (target.area.length_bytes / target.page_bytes) as usize;
+    while request_pages * REQUESTS < 2 * most_pages.max(area_pages / 2) {
         let fill = Fill::of_pages(target, request_pages as u64);
         let first = fill.run(bench)?;
         if let Some((pages, bend)) = first.agreed(bench, &fill, write_times)? {
@@ -136,7 +145,7 @@ fn find_by_pages(
                 1 => "writes of a page".into(),
                 pages => format!("writes of {pages} pages"),
             };
-            return Ok(ByPages::Found(Size { pages, bend, curve: first.times, kind }));
+            return Ok(Fullness::Found(Size { pages, bend, curve: first.times, kind }));
         }
         // Dies empty their parts of the buffer at once.
         flushes.push(first.flush_us * fill.dies as f64);
@@ -144,11 +153,11 @@ fn find_by_pages(
         if earlier.is_some_and(|earlier_us| flushes[flushes.len() - 1] < EMPTIED * earlier_us)
             && bend(&first.times, write_times.durable_us).is_none()
         {
-            return Ok(ByPages::Emptied);
+            return Ok(Fullness::Emptied);
         }
         request_pages *= 2;
     }
-    Ok(ByPages::Unclear)
+    Ok(Fullness::Unclear)
 }
 
 /// Finds the size by writes of single sectors to distinct pages.
@@ -157,17 +166,21 @@ fn find_by_sectors(
     target: Target<'_>,
     most_pages: usize,
     write_times: WriteTimes,
-) -> Result<Option<Size>, Interruption> {
+) -> Result<Fullness, Interruption> {
     let mut count = 2048.min(most_pages);
+    let mut first_flush_us = f64::INFINITY;
     loop {
         let fill = Fill::of_sectors(bench, target, count);
         let first = fill.run(bench)?;
         if let Some((pages, bend)) = first.agreed(bench, &fill, write_times)? {
             let kind = "small writes to distinct pages".into();
-            return Ok(Some(Size { pages, bend, curve: first.times, kind }));
+            return Ok(Fullness::Found(Size { pages, bend, curve: first.times, kind }));
         }
+        first_flush_us = first_flush_us.min(first.flush_us);
         if count == most_pages {
-            return Ok(None);
+            let is_emptied = bend(&first.times, write_times.durable_us).is_none()
+                && first.flush_us < EMPTIED * first_flush_us;
+            return Ok(if is_emptied { Fullness::Emptied } else { Fullness::Unclear });
         }
         count = (4 * count).min(most_pages);
     }
@@ -177,7 +190,7 @@ fn find_by_sectors(
 struct Fill {
     writes: Vec<Access>,
     request_pages: u64,
-    /// Dies that are filled one after the other; 1 where the writes take turns over all.
+    /// Dies that the writes reach, as far as chunks tell; 1 where these are not known.
     dies: u64,
 }
 
@@ -185,12 +198,11 @@ impl Fill {
     /// Writes of whole pages. Where it is known which chunks share a die, those of one die come first, in requests of at most a
     /// chunk.
     fn of_pages(target: Target<'_>, request_pages: u64) -> Self {
-        let Target { area, page_bytes, same_die } = target;
-        let (chunk_bytes, phase_bytes, period) = match same_die {
-            Some((chunk, period)) if chunk.size_bytes.is_multiple_of(page_bytes) => {
-                (chunk.size_bytes, chunk.phase_bytes, period as u64)
-            }
-            _ => (area.length_bytes, 0, 1),
+        let Target { area, page_bytes, chunk, same_die } = target;
+        let chunk = chunk.filter(|chunk| chunk.size_bytes.is_multiple_of(page_bytes));
+        let (chunk_bytes, phase_bytes, period) = match chunk.zip(same_die) {
+            Some((chunk, period)) => (chunk.size_bytes, chunk.phase_bytes, period as u64),
+            None => (area.length_bytes, 0, 1),
         };
         // The largest part of a chunk that divides it.
         let chunk_pages = chunk_bytes / page_bytes;
@@ -200,8 +212,12 @@ impl Fill {
         let request_pages = if period == 1 { request_pages } else { whole.unwrap_or(1) };
         let bytes = request_pages * page_bytes;
         let chunks = (area.length_bytes - phase_bytes) / chunk_bytes;
-        let die_pages = chunks.div_ceil(period) * chunk_pages;
-        let dies = (count as u64).div_ceil(die_pages).min(period);
+        // In order, each chunk is on another die.
+        let (die_pages, most_dies) = match chunk {
+            Some(chunk) if period == 1 => (chunk.size_bytes / page_bytes, DIES),
+            _ => (chunks.div_ceil(period) * chunk_pages, period),
+        };
+        let dies = (count as u64).div_ceil(die_pages).min(most_dies);
         let writes = (0..period.min(chunks))
             .flat_map(|residue| (residue..chunks).step_by(period as usize))
             .flat_map(|chunk| {
