@@ -107,7 +107,7 @@ impl BusTime {
 }
 
 /// Intervals of the integral, and its reach in standard deviations.
-const STEPS: usize = 256;
+const STEPS: usize = 4096;
 const REACH: f64 = 6.0;
 
 /// Returns the mean overlap of two intervals of this length, of which one begins `later` than the other, normally distributed

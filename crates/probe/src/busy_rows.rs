@@ -4,11 +4,13 @@
 //! for the rest of the program, which no bus hides; where a chunk ends between the two pages, it does not. Rows at the same
 //! addresses but other turns show the mapping, as in `write_rows`.
 //!
-//! *Chunks of one page.* No page waits for its neighbour. This counts where pages written a number of turns before do wait:
-//! then programs are seen, and pages just written are read from flash. A drive that suspends programs for reads shows nothing.
+//! *Chunks of one page.* No page waits for its neighbour. This counts where pages written a number of turns before do wait, and
+//! dies explain which (`dies`): then programs are seen, and pages just written are read from flash. A drive that suspends programs
+//! for reads shows nothing, but its reads may wait for long transfers, or for garbage collection, at any number of turns.
 
 use crate::bench::Bench;
 use crate::beside::{REFERENCE, References, Timing};
+use crate::dies::{ChunkPair, Dies};
 use crate::error::Interruption;
 use crate::pattern;
 use crate::write_rows::{Ends, FoundChunks, Rows, TwoPageWrite, Writer, rows};
@@ -111,21 +113,31 @@ fn one_page(
     writer: &mut Writer,
     timing: &Timing,
 ) -> Result<Option<FoundChunks>, Interruption> {
-    let (mut waited, mut wait_us) = (0, 0.0);
+    let (mut waited, mut wait_us, mut pairs) = (0, 0.0, Vec::new());
     let pages = writer.row_pages();
     for nth in 0..RANDOM_READS as u64 {
         let page = nth % pages;
         let before = 1 + bench.random().below(TURNS_MAX.min(page.max(1)));
         if before > page || nth < TURNS_MAX {
             writer.write(bench, page, 1)?;
-        } else if let Some(sample) = sample(bench, writer, timing, page, before)?
-            && sample.took_us > timing.late_us
+        } else if let Some(TwoPageWrite { turn, took_us, .. }) = sample(bench, writer, timing, page, before)?
         {
-            waited += 1;
-            wait_us += sample.took_us - timing.alone_us;
+            let (turn, is_shared) = (turn as usize, took_us > timing.late_us);
+            pairs.push(ChunkPair {
+                by_address: turn,
+                by_turn: turn,
+                other: turn - before as usize,
+                is_shared,
+            });
+            if is_shared {
+                waited += 1;
+                wait_us += took_us - timing.alone_us;
+            }
         }
     }
-    Ok((waited >= WAIT_MIN).then(|| FoundChunks {
+    // Each chunk is a page, and each page a turn.
+    let is_seen = waited >= WAIT_MIN && Dies::fit(&pairs, &[]).is_some();
+    Ok(is_seen.then(|| FoundChunks {
         ends: Ends { period: 1, phase: 0, seen: RANDOM_READS },
         policy: None,
         contrast_us: wait_us / waited as f64,

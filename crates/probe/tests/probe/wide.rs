@@ -8,6 +8,7 @@ use flashlane_probe::{Feature, Status};
 /// Erase blocks of 1 MiB.
 const LARGE_BLOCKS: [(&str, &str); 2] = [("pages", "256"), ("blocks", "80")];
 
+const CHANNELS_FIRST: &str = r#"["channel", "package", "die", "plane"]"#;
 const ANY_ORDER: [&str; 4] = [
     r#"["package", "channel", "die", "plane"]"#,
     r#"["package", "plane", "channel", "die"]"#,
@@ -359,5 +360,40 @@ fn buffer_filled_die_by_die_is_not_taken_for_emptied() {
         let result = structure_of(made_with_seed(order, &overrides, seed));
         let found = number(&result, Feature::WriteBuffer).map(|bytes| bytes as f64 / f64::from(46 << 20));
         assert!(found.is_some_and(|share| (share - 1.0).abs() < 0.05), "{:#?}", result.findings);
+    }
+}
+
+/// Reads interrupt programs, and some of them wait for a transfer of 290 µs: no neighbours wait, and those that do are on no die.
+#[test]
+fn waits_for_transfers_show_no_chunk_of_one_page() {
+    let overrides = [
+        ("capacity", "220MiB"),
+        ("initial.state", "fragmented"),
+        ("submission", "21us"),
+        ("jitter", "7%"),
+        ("depth", "31"),
+        ("link.bandwidth", "1575MB/s"),
+        ("chunk", "1MiB"),
+        ("channels", "1"),
+        ("packages", "1"),
+        ("dies", "2"),
+        ("planes", "4"),
+        ("blocks", "43"),
+        ("pages", "64"),
+        ("flash.page", "16KiB"),
+        ("flash.read", "7604ns"),
+        ("flash.program", "184us"),
+        ("bus", "56MB/s"),
+        ("noise", "4%"),
+        ("flash.cache_mode", "true"),
+        ("flash.multi_plane", "true"),
+        ("flash.suspend", "5us"),
+        ("scheduling.policy", "read-first"),
+        ("buffer.policy", "bplru"),
+        ("buffer.size", "256KiB"),
+    ];
+    for seed in 1..=4 {
+        let result = structure_of(made_with_seed(CHANNELS_FIRST, &overrides, seed));
+        assert_right_or_open(&result, Feature::ChunkSize, &[1 << 20]);
     }
 }
