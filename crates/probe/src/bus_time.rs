@@ -38,23 +38,8 @@ impl BusTime {
         page_bytes: u64,
     ) -> Result<Option<Self>, Interruption> {
         let at_once = bench.depth().min(2) as usize;
-        let (sector, capacity_bytes) = (bench.sector_bytes(), bench.device().profile().capacity_bytes);
-        let trimmed = Area {
-            offset_bytes: (capacity_bytes - TRIMMED_BYTES) / page_bytes * page_bytes,
-            length_bytes: TRIMMED_BYTES,
-        };
-        assert!(
-            trimmed.offset_bytes >= area.offset_bytes + area.length_bytes,
-            "the end of the drive is no part of the area"
-        );
-        match bench.one(Access::trim(trimmed.offset_bytes, trimmed.length_bytes / page_bytes * page_bytes)) {
-            Ok(_) => {}
-            Err(Interruption::Measuring(Measuring::Refused {
-                error: SubmitError::Unsupported { .. },
-                ..
-            })) => return Ok(None),
-            Err(error) => return Err(error),
-        }
+        let sector = bench.sector_bytes();
+        let Some(trimmed) = trim_end(bench, area, page_bytes)? else { return Ok(None) };
         let points = repeat(bench, 6, READS, |bench, kind| {
             let from = if kind < 2 { area } else { trimmed };
             let bytes = if [0, 2, 5].contains(&kind) { sector } else { page_bytes };
@@ -120,6 +105,48 @@ fn mean_overlap(length: f64, later: f64, deviation: f64) -> f64 {
         (sum + weight * overlap(later + at * deviation), weights + weight)
     });
     sum / weights
+}
+
+/// Trims the end of the drive, whose reads then need no flash; `None` on a drive without trim.
+fn trim_end(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<Option<Area>, Interruption> {
+    let capacity_bytes = bench.device().profile().capacity_bytes;
+    let trimmed = Area {
+        offset_bytes: (capacity_bytes - TRIMMED_BYTES) / page_bytes * page_bytes,
+        length_bytes: TRIMMED_BYTES,
+    };
+    assert!(
+        trimmed.offset_bytes >= area.offset_bytes + area.length_bytes,
+        "the end of the drive is no part of the area"
+    );
+    match bench.one(Access::trim(trimmed.offset_bytes, trimmed.length_bytes / page_bytes * page_bytes)) {
+        Ok(_) => Ok(Some(trimmed)),
+        Err(Interruption::Measuring(Measuring::Refused {
+            error: SubmitError::Unsupported { .. }, ..
+        })) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads of memory, and standard deviations of them from which on a read came from flash.
+const MEMORY_READS: usize = 48;
+const FROM_FLASH: f64 = 8.0;
+
+/// Returns the longest time of a read that needs no flash, of a sector and of a page, in microseconds: reads of trimmed space
+/// show it. `None` on a drive without trim.
+pub(crate) fn longest_memory_reads_us(
+    bench: &mut Bench<'_>,
+    area: Area,
+    page_bytes: u64,
+) -> Result<Option<[f64; 2]>, Interruption> {
+    let Some(trimmed) = trim_end(bench, area, page_bytes)? else { return Ok(None) };
+    let sizes = [bench.sector_bytes(), page_bytes];
+    let points = repeat(bench, 2, MEMORY_READS, |bench, kind| {
+        let page = bench.random().below(trimmed.length_bytes / page_bytes);
+        let read = Access::read(trimmed.offset_bytes + page * page_bytes, sizes[kind]);
+        bench.one(read).map(|time| time.as_us_f64())
+    })?;
+    let deviations = (MEMORY_READS as f64).sqrt() * FROM_FLASH;
+    Ok(Some([0, 1].map(|kind| points[kind].value + deviations * points[kind].error)))
 }
 
 fn difference(one: Point, other: Point) -> Point {

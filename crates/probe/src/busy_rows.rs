@@ -87,7 +87,7 @@ fn timing(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<Timing>, 
         }
     }
     let [write, read, read_page] = [writes, reads, page_reads].map(|mut times| pattern::point(&mut times));
-    Ok(Timing::of_reads(&References { write, read, read_page }))
+    Ok(Timing::of_reads(&References { write, read, read_page, least_read_us: 0.0 }))
 }
 
 /// Writes a page and reads the one this number of pages before it; `None` where the read waited for more than a program.

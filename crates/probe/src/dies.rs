@@ -129,10 +129,11 @@ impl Dies {
             return None;
         }
         tried.retain(|(other, ..)| most - other < LIKELIER);
-        // Planes between dies are seen from one place of the stripe only, which depends on the mapping.
+        // Planes between dies are seen from one place of the stripe only, which depends on the mapping. The likeliest place will do:
+        // at those beside it, few chunks are on other dies.
         let is_other = |other: &Self, policy: Policy| match dies.outer {
             1 => other.count() != dies.count(),
-            _ => *other != dies || policy != best_policy,
+            _ => Self { offset: dies.offset, ..*other } != dies || policy != best_policy,
         };
         let rival = tried.iter().find(|(_, other, policy, _)| is_other(other, *policy));
         let may_be_by_turn = tried

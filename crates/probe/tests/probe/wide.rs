@@ -397,3 +397,45 @@ fn waits_for_transfers_show_no_chunk_of_one_page() {
         assert_right_or_open(&result, Feature::ChunkSize, &[1 << 20]);
     }
 }
+
+/// A buffer that keeps what it wrote answers a third of the reads, whatever their dies do.
+#[test]
+fn reads_from_memory_do_not_hide_dies() {
+    let overrides = [
+        ("depth", "23"),
+        ("read_command", "4400ns"),
+        ("channels", "10"),
+        ("packages", "2"),
+        ("dies", "4"),
+        ("planes", "1"),
+        ("flash.page", "8KiB"),
+        ("flash.read", "7us"),
+        ("flash.program", "281us"),
+        ("flash.cache_mode", "true"),
+        ("buffer.policy", "cflru"),
+        ("buffer.size", "52MiB"),
+    ];
+    assert_layout(&structure_of(made(&overrides)), 16384, 10, 8, "write-order");
+}
+
+/// Patterns that differ only by the place of a turn's first chunk predict the same for nearly all pairs.
+#[test]
+fn place_of_a_turn_does_not_hide_dies() {
+    let overrides = [
+        BY_ADDRESS,
+        ("chunk", "64KiB"),
+        ("channels", "10"),
+        ("packages", "4"),
+        ("dies", "3"),
+        ("planes", "4"),
+        ("blocks", "32"),
+        ("flash.page", "16KiB"),
+        ("flash.read", "4us"),
+        ("read_command", "3us"),
+        ("flash.program", "134us"),
+        ("bus", "1200MB/s"),
+        ("flash.cache_mode", "true"),
+    ];
+    let result = structure_of(made_in_order(r#"["die", "package", "plane", "channel"]"#, &overrides));
+    assert_eq!(number(&result, Feature::SubDomains), Some(12), "{:#?}", result.findings);
+}
