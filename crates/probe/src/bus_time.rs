@@ -23,6 +23,8 @@ pub(crate) struct BusTime {
     pub(crate) link_us: f64,
     /// Least time of a page on the link, without a command; 0 where it is not known.
     pub(crate) least_link_us: f64,
+    /// That time as measured; 0 where it is not known.
+    pub(crate) page_on_link_us: f64,
     /// How much later the second of two reads of a sector completes because of the link and its command, at least and at most.
     pub(crate) least_sector_us: f64,
     pub(crate) most_sector_us: f64,
@@ -63,6 +65,7 @@ impl BusTime {
                 most_us: flash,
                 link_us,
                 least_link_us: 0.0,
+                page_on_link_us: 0.0,
                 least_sector_us,
                 most_sector_us,
                 deviation_us,
@@ -76,6 +79,7 @@ impl BusTime {
             most_us: (bus_us + error) * of_page,
             link_us,
             least_link_us: (link.value - 4.0 * link.error).max(0.0) * of_page,
+            page_on_link_us: link.value.max(0.0) * of_page,
             least_sector_us,
             most_sector_us,
             deviation_us,

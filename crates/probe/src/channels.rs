@@ -465,6 +465,7 @@ mod tests {
                 most_us: 12.5,
                 link_us,
                 least_link_us: 1.0,
+                page_on_link_us: 1.0,
                 least_sector_us: 1.0,
                 most_sector_us: 1.4,
                 deviation_us: 1.0,

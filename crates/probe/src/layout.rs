@@ -17,7 +17,6 @@ use crate::pattern::confidence;
 use crate::residues::{self, Residues};
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
 use crate::stripe::{self, Stripe, Verdict};
-use crate::written_pairs::{self, WrittenPairs};
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Finding, Status};
 
@@ -46,68 +45,6 @@ pub(crate) fn fill_larger_area(
     Ok(Some(Area { length_bytes, ..area }))
 }
 
-/// Findings on the interleaving degree and the sub-domains of a drive that takes one request at a time, and the dies where
-/// places follow from addresses.
-pub(crate) fn one_at_a_time(
-    session: &mut Session<'_, '_>,
-    chunk: &Chunk,
-    page: Option<u64>,
-) -> Result<(Finding, Finding, Option<Dies>), Interruption> {
-    let area = session.area();
-    let found = match page.filter(|_| session.settings().may_write) {
-        Some(page) => written_pairs::find(session.bench(), area, chunk, page, FILL_BYTES)?,
-        None => None,
-    };
-    let Some(WrittenPairs { dies, step_us, channels }) = found else {
-        if let Some(page) = page.filter(|_| session.settings().may_write)
-            && let Some(found) = one_at_a_time_by_writes(session, area, chunk, page)?
-        {
-            let (degree, sub_domains, dies) = found;
-            return Ok((degree, sub_domains, Some(dies)));
-        }
-        let why = "two reads at once show it, and the drive takes one request at a time; reads of two pages show it where \
-                   these can be written to any two chunks";
-        return Ok((Finding::not_determined(why), Finding::not_determined(why), None));
-    };
-    let seen = format!(
-        "one read of two pages that were written to different chunks takes {step_us:.1} µs longer on one of {} dies",
-        dies.count()
-    );
-    let Some(channels) = channels else {
-        let why = format!("{seen}; but a shared channel could not be told");
-        return Ok((Finding::not_determined(why.clone()), Finding::not_determined(why), None));
-    };
-    let degree = format!(
-        "{seen}, and {:.1} µs on runs of {} chunks on every {}th channel",
-        channels.step_us, channels.run, channels.count
-    );
-    let sub_domains = dies.count() / channels.count;
-    let degree = Finding::found(channels.count as u64, 0.93, degree);
-    Ok((degree, Finding::found(sub_domains as u64, 0.93, seen), None))
-}
-
-/// Findings from writes to a buffer, where places follow from addresses.
-fn one_at_a_time_by_writes(
-    session: &mut Session<'_, '_>,
-    area: Area,
-    chunk: &Chunk,
-    page: u64,
-) -> Result<Option<(Finding, Finding, Dies)>, Interruption> {
-    let mut areas = vec![area];
-    while let Some(area) = areas.pop() {
-        match busy_dies::find(session.bench(), area, chunk, page, FILL_BYTES, Beside::Write)? {
-            Seen::Dies(busy) if busy.policy == Policy::Lba => {
-                let buses = busy_buses::find(session.bench(), area, chunk, page, &busy)?;
-                let (degree, sub_domains) = bus_findings(busy, buses);
-                return Ok(Some((degree, sub_domains, busy.dies)));
-            }
-            Seen::Unclear => areas.extend(fill_larger_area(session, chunk)?.filter(|larger| *larger != area)),
-            Seen::Dies(_) | Seen::Nothing => {}
-        }
-    }
-    Ok(None)
-}
-
 /// Looks for dies by writes beside programs, on a drive whose places follow from addresses.
 fn beside_writes(
     session: &mut Session<'_, '_>,
@@ -120,7 +57,7 @@ fn beside_writes(
 }
 
 /// Findings on the interleaving degree and the sub-domains from dies that writes showed, and the buses between them.
-fn bus_findings(busy: BusyDies, buses: Buses) -> (Finding, Finding) {
+pub(crate) fn bus_findings(busy: BusyDies, buses: Buses) -> (Finding, Finding) {
     let (count, seen) = (busy.dies.count(), busy.evidence());
     match buses {
         Buses::Channels(channels) => {
@@ -402,7 +339,7 @@ impl ChunkLayout {
 }
 
 /// Returns `32nd` for 32.
-fn ordinal(number: usize) -> String {
+pub(crate) fn ordinal(number: usize) -> String {
     let suffix = match (number % 100, number % 10) {
         (11..=13, _) => "th",
         (_, 1) => "st",

@@ -5,8 +5,9 @@ use crate::array_time::{SMALL_PAGE_BYTES, saves_array_time};
 use crate::chunk;
 use crate::dies::Dies;
 use crate::error::Interruption;
-use crate::layout::{ChunkLayout, fill_larger_area, one_at_a_time};
+use crate::layout::{ChunkLayout, fill_larger_area};
 use crate::mapping::Policy;
+use crate::one_at_a_time::{self, OneAtATime};
 use crate::pattern::confidence;
 use crate::residues::Residues;
 use crate::session::{FILL_BYTES, Session};
@@ -293,7 +294,7 @@ fn find_stripe(
         return Ok(FoundStripe::default());
     };
     if session.bench().depth() < 2 {
-        let (degree, sub_domains, dies) = one_at_a_time(session, chunk, page)?;
+        let OneAtATime { degree, sub_domains, dies, .. } = one_at_a_time::find(session, chunk, page)?;
         session.note(Feature::InterleavingDegree, degree);
         session.note(Feature::SubDomains, sub_domains);
         return Ok(FoundStripe { dies, ..FoundStripe::default() });

@@ -1,0 +1,278 @@
+//! Channels by single reads of several neighbouring chunks: one request at a time, however places are chosen.
+//!
+//! A read of `n` chunks has them transferred on all channels at once, and each bus carries those of its channel one after the
+//! other. So where the buses together are slower than the link, or nearly so, the read takes as long as the channel with the
+//! *most* of these chunks: with each turn of the channels it takes a chunk's transfers longer. Whatever the order of the
+//! stripe, it stays on a channel for a run of chunks and goes on to the next, so that run and number of channels say how many
+//! chunks of any read share a channel.
+//!
+//! *Size.* Nothing is fitted but a bus between the limits that reads of flash and of trimmed space set (`bus_time`): the time of
+//! a page and of a chunk are measured, and those of all reads follow. A pattern counts if they come out, and those of no other
+//! pattern do: where two patterns predict different times, those measured have to be the one's. Dies whose array times hide transfers (a chunk takes longer on its die than two on one bus) show nothing.
+
+use crate::area::{Area, Chunk};
+use crate::bench::Bench;
+use crate::bus_time::BusTime;
+use crate::channels::Channels;
+use crate::error::Interruption;
+use crate::pattern;
+use flashlane_workload::Access;
+use std::collections::BTreeSet;
+
+/// Most chunks of a read, of the first attempt and of further ones.
+const CHUNKS_MAX: [usize; 4] = [10, 26, 66, 130];
+/// Reads of an attempt, and pages that they read in total, at most.
+const READS: usize = 260;
+const PAGES_MAX: u64 = 260_000;
+/// Reads of a page and of a chunk that the times of others follow from.
+const REFERENCE: usize = 48;
+/// Most channels, and longest run, in chunks.
+const CHANNELS_MAX: usize = 64;
+const LONGEST_RUN: usize = 48;
+/// Times of a bus that are tried between its limits, and the most that these may differ from each other.
+const BUS_TIMES: usize = 9;
+const BUS_EXACT: f64 = 1.5;
+/// Root mean square of what a pattern leaves unexplained, as a share of a chunk's transfers, at most: of several chunks on a
+/// channel some may share a die.
+const UNEXPLAINED: f64 = 0.25;
+/// Of the squares that another pattern is predicted to leave, at least this share is left; and at least this number of variances.
+const OF_PREDICTED: f64 = 0.6;
+const WORSE: f64 = 40.0;
+
+/// Looks for the channels; `None` where the link or the dies hide them.
+pub(crate) fn find(
+    bench: &mut Bench<'_>,
+    area: Area,
+    chunk: &Chunk,
+    page_bytes: u64,
+) -> Result<Option<Channels>, Interruption> {
+    let is_possible = page_bytes > bench.sector_bytes() && chunk.size_bytes.is_multiple_of(page_bytes);
+    let Some(bus) = BusTime::measure(bench, area, page_bytes)?.filter(|_| is_possible) else {
+        return Ok(None);
+    };
+    if bus.most_us > BUS_EXACT * bus.least_us {
+        return Ok(None);
+    }
+    let costs = Costs::measure(bench, area, chunk, page_bytes, bus)?;
+    let chunks = area.chunks(chunk) as usize;
+    let mut ends = BTreeSet::new();
+    for most in CHUNKS_MAX {
+        let most = most.min(chunks / 2);
+        // The first reads are short, and as many of each length.
+        let mean_pages = chunk.size_bytes / page_bytes * (most as u64).div_ceil(2);
+        let rounds = (PAGES_MAX / mean_pages.max(1) / most as u64).min((READS / most) as u64);
+        if rounds == 0 {
+            break;
+        }
+        let mut spans = Vec::new();
+        for nth in 0..rounds as usize * most {
+            let count = 1 + nth % most;
+            // A read that begins where another ended would look sequential, and start a readahead.
+            let mut random_first = || bench.random().below((chunks - count) as u64 + 1) as usize;
+            let mut first = random_first();
+            while ends.contains(&first) && ends.len() < chunks / 4 {
+                first = random_first();
+            }
+            ends.insert(first + count);
+            let read = Access::read(area.chunk_start(chunk, first as u64), count as u64 * chunk.size_bytes);
+            spans.push(Span { first, count, took_us: bench.one(read)?.as_us_f64() });
+        }
+        if let Some(found) = costs.fit(&spans) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// A read of some chunks.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    first: usize,
+    count: usize,
+    took_us: f64,
+}
+
+/// An order of the stripe over channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pattern {
+    run: usize,
+    channels: usize,
+    /// Place of the first chunk in its run.
+    offset: usize,
+}
+
+impl Pattern {
+    /// Returns the most chunks of a read that lie on one channel.
+    fn most_on_one(self, span: &Span) -> usize {
+        let Self { run, channels, offset } = self;
+        let turn = run * channels;
+        let (turns, rest) = (span.count / turn, span.count % turn);
+        let phase = (span.first + offset) % run;
+        // The first run is cut off at its start, and may recur at the end.
+        let first = rest.min(run - phase);
+        let again = rest.saturating_sub(turn - phase);
+        turns * run + (first + again).max(run.min(rest - first))
+    }
+}
+
+/// Times in microseconds from which those of all reads follow.
+#[derive(Clone, Copy, Debug)]
+struct Costs {
+    /// One read of a page.
+    page_us: f64,
+    /// One read of a chunk.
+    chunk_us: f64,
+    chunk_pages: f64,
+    /// A page on a bus, at least and at most, and on the link.
+    bus_us: [f64; 2],
+    link_us: f64,
+}
+
+impl Costs {
+    fn measure(
+        bench: &mut Bench<'_>,
+        area: Area,
+        chunk: &Chunk,
+        page_bytes: u64,
+        bus: BusTime,
+    ) -> Result<Self, Interruption> {
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..REFERENCE {
+            for (times, bytes) in times.iter_mut().zip([page_bytes, chunk.size_bytes]) {
+                let at = area.chunk_place(bench, chunk, 0);
+                times.push(bench.one(Access::read(at, bytes))?.as_us_f64());
+            }
+        }
+        let [page_us, chunk_us] = times.map(|mut times| pattern::point(&mut times).value);
+        Ok(Self {
+            page_us,
+            chunk_us,
+            chunk_pages: (chunk.size_bytes / page_bytes) as f64,
+            bus_us: [bus.least_us, bus.most_us],
+            link_us: bus.page_on_link_us,
+        })
+    }
+
+    /// Returns the time of a read of which `most` chunks lie on one channel, with this time of a page on a bus.
+    fn predicted_us(&self, span: &Span, most: usize, bus_us: f64) -> f64 {
+        let pages = |chunks: usize| chunks as f64 * self.chunk_pages;
+        let by_bus = pages(most) * bus_us + self.link_us;
+        let by_link = bus_us + pages(span.count) * self.link_us;
+        let first_us = self.page_us - bus_us - self.link_us;
+        (first_us + by_bus.max(by_link)).max(self.chunk_us)
+    }
+
+    /// Returns what a pattern leaves of the reads, with the time of a bus that leaves the least.
+    fn tried(&self, spans: &[Span], pattern: Pattern) -> Tried {
+        let [least, most] = self.bus_us;
+        let with = |nth: usize| {
+            let bus_us = least + (most - least) * nth as f64 / (BUS_TIMES - 1) as f64;
+            let predicted = |span: &Span| self.predicted_us(span, pattern.most_on_one(span), bus_us);
+            let predicted: Vec<f64> = spans.iter().map(predicted).collect();
+            let took = spans.iter().map(|span| span.took_us);
+            Tried { left: mean_square(took, &predicted), pattern, predicted }
+        };
+        (0..BUS_TIMES)
+            .map(with)
+            .min_by(|one, other| one.left.total_cmp(&other.left))
+            .expect("several are tried")
+    }
+
+    /// Returns the order of the stripe that explains the reads, and that no other does.
+    fn fit(&self, spans: &[Span]) -> Option<Channels> {
+        let longest = spans.iter().map(|span| span.count).max()?;
+        let mut all = Vec::new();
+        for run in 1..=LONGEST_RUN.min(longest) {
+            // With one channel all runs are alike.
+            let is_other = |channels: &usize| *channels > 1 || run == 1;
+            // Of channels that do not recur the run matters only.
+            for channels in
+                (1..=CHANNELS_MAX).filter(is_other).take_while(|n| *n <= 2 || run * (n - 1) <= longest)
+            {
+                let tried = (0..run).map(|offset| self.tried(spans, Pattern { run, channels, offset }));
+                all.extend(tried.min_by(|one, other| one.left.total_cmp(&other.left)));
+            }
+        }
+        let best = all.iter().min_by(|one, other| one.left.total_cmp(&other.left))?;
+        let Pattern { run, channels, .. } = best.pattern;
+        let chunk_bus_us = self.chunk_pages * self.bus_us[0];
+        let is_explained = best.left.sqrt() < UNEXPLAINED * chunk_bus_us;
+        let is_only = all.iter().all(|other| other.pattern == best.pattern || other.is_refuted_by(best));
+        (2 * run * channels <= longest && is_explained && is_only).then_some(Channels {
+            count: channels,
+            run,
+            step_us: chunk_bus_us,
+            pairs: spans.len(),
+        })
+    }
+}
+
+/// A pattern with the times that it predicts, and the mean square that it leaves.
+struct Tried {
+    left: f64,
+    pattern: Pattern,
+    predicted: Vec<f64>,
+}
+
+impl Tried {
+    /// Returns whether the reads are those of the other pattern: where that is right, this one leaves as much more as they differ.
+    fn is_refuted_by(&self, best: &Self) -> bool {
+        let differ = mean_square(self.predicted.iter().copied(), &best.predicted);
+        let count = self.predicted.len() as f64;
+        self.left - best.left > OF_PREDICTED * differ && differ * count > WORSE * best.left
+    }
+}
+
+fn mean_square(values: impl Iterator<Item = f64>, others: &[f64]) -> f64 {
+    values.zip(others).map(|(one, other)| (one - other).powi(2)).sum::<f64>() / others.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_base::Seed;
+
+    const COSTS: Costs =
+        Costs { page_us: 50.0, chunk_us: 114.0, chunk_pages: 4.0, bus_us: [19.0, 21.0], link_us: 2.0 };
+
+    /// Reads of up to 48 chunks, on channels as counted one by one.
+    fn spans(run: usize, channels: usize, bus_us: f64) -> Vec<Span> {
+        let mut random = Seed(5).source();
+        (0..240)
+            .map(|nth| {
+                let (first, count) = (random.below(600) as usize, 1 + nth % 48);
+                let mut on = vec![0; channels];
+                (first..first + count).for_each(|chunk| on[(chunk + 3) / run % channels] += 1);
+                let most = on.into_iter().max().unwrap();
+                let span = Span { first, count, took_us: 0.0 };
+                Span { took_us: COSTS.predicted_us(&span, most, bus_us) + random.unit(), ..span }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn channels_are_found_in_any_order() {
+        for (run, channels) in [(1, 1), (1, 6), (1, 12), (2, 8), (4, 5), (12, 2)] {
+            let found = COSTS.fit(&spans(run, channels, 20.0)).unwrap();
+            assert_eq!(
+                (found.count, (channels > 1).then_some(found.run)),
+                (channels, (channels > 1).then_some(run))
+            );
+        }
+    }
+
+    #[test]
+    fn channels_that_do_not_recur_or_that_the_link_hides_are_not_found() {
+        assert_eq!(COSTS.fit(&spans(1, 40, 20.0)), None);
+        let slow_link = Costs { link_us: 21.0, ..COSTS };
+        let mut spans = spans(1, 6, 20.0);
+        spans.iter_mut().for_each(|span| span.took_us = slow_link.predicted_us(span, 1, 20.0));
+        assert_eq!(slow_link.fit(&spans), None);
+    }
+
+    /// Dies take as long for a chunk as the pattern of channels says, but their array times are no transfers.
+    #[test]
+    fn steps_of_another_height_are_not_found() {
+        assert_eq!(COSTS.fit(&spans(1, 6, 32.0)), None);
+    }
+}
