@@ -17,24 +17,27 @@ use crate::channels::Channels;
 use crate::error::Interruption;
 use crate::pattern;
 use flashlane_workload::Access;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-/// Most chunks of a read, of the first attempt and of further ones.
-const CHUNKS_MAX: [usize; 4] = [10, 26, 66, 130];
+/// Most chunks of a read, of the first attempt and of further ones: in few turns of the channels few dies recur.
+const CHUNKS_MAX: [usize; 8] = [8, 12, 18, 26, 40, 60, 90, 130];
 /// Reads of an attempt, and pages that they read in total, at most.
 const READS: usize = 260;
-const PAGES_MAX: u64 = 260_000;
+const PAGES_MAX: u64 = 130_000;
 /// Reads of a page and of a chunk that the times of others follow from.
 const REFERENCE: usize = 48;
 /// Most channels, and longest run, in chunks.
 const CHANNELS_MAX: usize = 64;
 const LONGEST_RUN: usize = 48;
 /// Times of a bus that are tried between its limits, and the most that these may differ from each other.
-const BUS_TIMES: usize = 9;
+const BUS_TIMES: usize = 5;
 const BUS_EXACT: f64 = 1.5;
 /// Root mean square of what a pattern leaves unexplained, as a share of a chunk's transfers, at most: of several chunks on a
 /// channel some may share a die.
 const UNEXPLAINED: f64 = 0.25;
+/// Lengths of reads of more than a turn of the channels, at least; and a quarter of a turn.
+const LENGTHS_MIN: usize = 4;
 /// Of the squares that another pattern is predicted to leave, at least this share is left; and at least this number of variances.
 const OF_PREDICTED: f64 = 0.6;
 const WORSE: f64 = 40.0;
@@ -102,17 +105,34 @@ struct Pattern {
 }
 
 impl Pattern {
-    /// Returns the most chunks of a read that lie on one channel.
-    fn most_on_one(self, span: &Span) -> usize {
+    /// Returns the most chunks of a read that lie on one channel, and the number of channels with as many.
+    fn busiest(self, span: &Span) -> Busiest {
         let Self { run, channels, offset } = self;
         let turn = run * channels;
         let (turns, rest) = (span.count / turn, span.count % turn);
+        if rest == 0 {
+            return Busiest { chunks: turns * run, channels };
+        }
         let phase = (span.first + offset) % run;
         // The first run is cut off at its start, and may recur at the end.
         let first = rest.min(run - phase);
         let again = rest.saturating_sub(turn - phase);
-        turns * run + (first + again).max(run.min(rest - first))
+        let (one, others) = (first + again, run.min(rest - first));
+        let alike = ((rest - first - again) / run).max(1);
+        let channels = match one.cmp(&others) {
+            Ordering::Less => alike,
+            Ordering::Equal => alike + 1,
+            Ordering::Greater => 1,
+        };
+        Busiest { chunks: turns * run + one.max(others), channels }
     }
+}
+
+/// The channels with the most chunks of a read, and these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Busiest {
+    chunks: usize,
+    channels: usize,
 }
 
 /// Times in microseconds from which those of all reads follow.
@@ -153,29 +173,33 @@ impl Costs {
         })
     }
 
-    /// Returns the time of a read of which `most` chunks lie on one channel, with this time of a page on a bus.
-    fn predicted_us(&self, span: &Span, most: usize, bus_us: f64) -> f64 {
+    /// Returns the time of a read with these busiest channels, and with this time of a page on a bus.
+    fn predicted_us(&self, span: &Span, busiest: Busiest, bus_us: f64) -> f64 {
         let pages = |chunks: usize| chunks as f64 * self.chunk_pages;
-        let by_bus = pages(most) * bus_us + self.link_us;
+        // The last pages of all of them reach the link at once.
+        let last_us = busiest.channels as f64 * self.link_us;
+        let by_bus = pages(busiest.chunks) * bus_us + last_us;
         let by_link = bus_us + pages(span.count) * self.link_us;
         let first_us = self.page_us - bus_us - self.link_us;
-        (first_us + by_bus.max(by_link)).max(self.chunk_us)
+        (first_us + by_bus.max(by_link)).max(self.chunk_us - self.link_us + last_us)
     }
 
-    /// Returns what a pattern leaves of the reads, with the time of a bus that leaves the least.
-    fn tried(&self, spans: &[Span], pattern: Pattern) -> Tried {
+    /// Returns the place of the first chunk that leaves the least of the reads, and what it leaves.
+    fn tried(&self, spans: &[Span], run: usize, channels: usize) -> Tried {
         let [least, most] = self.bus_us;
-        let with = |nth: usize| {
-            let bus_us = least + (most - least) * nth as f64 / (BUS_TIMES - 1) as f64;
-            let predicted = |span: &Span| self.predicted_us(span, pattern.most_on_one(span), bus_us);
+        let with = |offset: usize, bus_us: f64| {
+            let pattern = Pattern { run, channels, offset };
+            let predicted = |span: &Span| self.predicted_us(span, pattern.busiest(span), bus_us);
             let predicted: Vec<f64> = spans.iter().map(predicted).collect();
             let took = spans.iter().map(|span| span.took_us);
             Tried { left: mean_square(took, &predicted), pattern, predicted }
         };
-        (0..BUS_TIMES)
-            .map(with)
-            .min_by(|one, other| one.left.total_cmp(&other.left))
-            .expect("several are tried")
+        let least_left = |one: &Tried, other: &Tried| one.left.total_cmp(&other.left);
+        let middle = (0..run).map(|offset| with(offset, f64::midpoint(least, most))).min_by(least_left);
+        let offset = middle.expect("a run has a chunk").pattern.offset;
+        let step = (most - least) / (BUS_TIMES - 1) as f64;
+        let all = (0..BUS_TIMES).map(|nth| with(offset, least + step * nth as f64));
+        all.min_by(least_left).expect("several times are tried")
     }
 
     /// Returns the order of the stripe that explains the reads, and that no other does.
@@ -189,8 +213,7 @@ impl Costs {
             for channels in
                 (1..=CHANNELS_MAX).filter(is_other).take_while(|n| *n <= 2 || run * (n - 1) <= longest)
             {
-                let tried = (0..run).map(|offset| self.tried(spans, Pattern { run, channels, offset }));
-                all.extend(tried.min_by(|one, other| one.left.total_cmp(&other.left)));
+                all.push(self.tried(spans, run, channels));
             }
         }
         let best = all.iter().min_by(|one, other| one.left.total_cmp(&other.left))?;
@@ -198,7 +221,8 @@ impl Costs {
         let chunk_bus_us = self.chunk_pages * self.bus_us[0];
         let is_explained = best.left.sqrt() < UNEXPLAINED * chunk_bus_us;
         let is_only = all.iter().all(|other| other.pattern == best.pattern || other.is_refuted_by(best));
-        (2 * run * channels <= longest && is_explained && is_only).then_some(Channels {
+        let recurs = run * channels + (run * channels / 4).max(LENGTHS_MIN) <= longest;
+        (recurs && is_explained && is_only).then_some(Channels {
             count: channels,
             run,
             step_us: chunk_bus_us,
@@ -243,9 +267,13 @@ mod tests {
                 let (first, count) = (random.below(600) as usize, 1 + nth % 48);
                 let mut on = vec![0; channels];
                 (first..first + count).for_each(|chunk| on[(chunk + 3) / run % channels] += 1);
-                let most = on.into_iter().max().unwrap();
+                let most = on.iter().copied().max().unwrap();
+                let busiest =
+                    Busiest { chunks: most, channels: on.into_iter().filter(|n| *n == most).count() };
                 let span = Span { first, count, took_us: 0.0 };
-                Span { took_us: COSTS.predicted_us(&span, most, bus_us) + random.unit(), ..span }
+                let pattern = Pattern { run, channels, offset: 3 };
+                assert_eq!(pattern.busiest(&span), busiest, "{pattern:?} {span:?}");
+                Span { took_us: COSTS.predicted_us(&span, busiest, bus_us) + random.unit(), ..span }
             })
             .collect()
     }
@@ -266,7 +294,9 @@ mod tests {
         assert_eq!(COSTS.fit(&spans(1, 40, 20.0)), None);
         let slow_link = Costs { link_us: 21.0, ..COSTS };
         let mut spans = spans(1, 6, 20.0);
-        spans.iter_mut().for_each(|span| span.took_us = slow_link.predicted_us(span, 1, 20.0));
+        spans.iter_mut().for_each(|span| {
+            span.took_us = slow_link.predicted_us(span, Busiest { chunks: 1, channels: 1 }, 20.0)
+        });
         assert_eq!(slow_link.fit(&spans), None);
     }
 
