@@ -64,10 +64,10 @@ impl Ftl {
         each!(self, layer => layer.plane_of(lpn))
     }
 
-    /// The flash page in which mapping unit `lpn` lies; [`FlashPage::ALONE`] where it was never written.
+    /// The plane on which mapping unit `lpn` lies, and its flash page, if it was ever written.
     #[inline]
-    pub fn flash_page_of(&self, lpn: Lpn) -> FlashPage {
-        each!(self, layer => layer.flash_page_of(lpn))
+    pub fn plane_and_page_of(&self, lpn: Lpn) -> Option<(PlaneId, FlashPage)> {
+        each!(self, layer => layer.plane_and_page_of(lpn))
     }
 
     /// The type of the page in which mapping unit `lpn` lies.

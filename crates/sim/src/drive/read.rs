@@ -16,7 +16,7 @@ use super::translation::Translation;
 use super::write::WritePath;
 use crate::cache::{CacheLookup, ReadCache};
 use crate::config::DriveConfig;
-use crate::ids::{Lpn, PlaneId, RequestSlot};
+use crate::ids::{FlashPage, Lpn, PlaneId, RequestSlot};
 use crate::nand::{Geometry, Read};
 use crate::pieces::{Piece, UnitParts, piece};
 use flashlane_device::{Failure, Request};
@@ -54,8 +54,8 @@ enum UnitSource {
     Memory,
     /// It is being read ahead of the host: the read waits for that.
     Readahead,
-    /// Flash, on this plane.
-    Flash(PlaneId),
+    /// Flash, this page on this plane.
+    Flash(PlaneId, FlashPage),
     /// None, as the map on flash will tell.
     MapOnFlash,
 }
@@ -139,10 +139,11 @@ impl ReadPath {
                     ready_bytes += u64::from(piece.bytes);
                 }
                 UnitSource::Readahead => {}
-                UnitSource::Flash(plane) => {
+                UnitSource::Flash(plane, page) => {
                     from_flash += 1;
                     writes.reserve_clean(piece.lpn);
-                    translation.read_for_host(kernel, slot, plane, piece.lpn, u64::from(piece.bytes));
+                    let place = (plane, page);
+                    translation.read_for_host(kernel, slot, place, piece.lpn, u64::from(piece.bytes));
                 }
                 UnitSource::MapOnFlash => {
                     from_flash += 1;
@@ -186,8 +187,8 @@ impl ReadPath {
                 CacheLookup::Ready => return UnitSource::Memory,
             }
         }
-        match translation.plane_of(piece.lpn) {
-            Some(plane) => UnitSource::Flash(plane),
+        match translation.place_of(piece.lpn) {
+            Some((plane, page)) => UnitSource::Flash(plane, page),
             None if translation.is_place_unknown(piece.lpn) => UnitSource::MapOnFlash,
             None => UnitSource::Memory,
         }

@@ -85,9 +85,9 @@ impl BlockMapped {
         self.store.ppn_of(lpn).map(|_| self.store.spot(lpn).plane)
     }
 
-    pub fn flash_page_of(&self, lpn: Lpn) -> FlashPage {
-        let page = |Ppn(number)| FlashPage(number / self.store.geometry.units_per_page);
-        self.store.ppn_of(lpn).map_or(FlashPage::ALONE, page)
+    pub fn plane_and_page_of(&self, lpn: Lpn) -> Option<(PlaneId, FlashPage)> {
+        let Ppn(number) = self.store.ppn_of(lpn)?;
+        Some((self.store.spot(lpn).plane, FlashPage(number / self.store.geometry.units_per_page)))
     }
 
     pub fn prefetch(&self, lpn: Lpn) {

@@ -85,6 +85,8 @@ pub struct PageMapped {
     /// The mapping units on each block that was written or chosen for GC since; until then only its invalid places.
     reverse: Reverse,
     /// Where mapping units lie on a drive that was prepared.
+    /// An empty list, kept to spare its allocation.
+    prepared: Vec<(Ppn, Lpn)>,
     layout: Option<Box<PreparedLayout>>,
     blocks: EraseBlocks,
     planes: Vec<PlaneState>,
@@ -109,6 +111,7 @@ pub struct PageMapped {
     /// The index of the open block for moved units: the host's, or another.
     moved_stream: usize,
     /// The mapping units of a block, and of a plane.
+    per_page: Divisor,
     per_block: Divisor,
     per_plane: Divisor,
     /// The mapping units of a chunk, and the planes of a pool.
@@ -149,6 +152,7 @@ impl PageMapped {
             map: Map::new(geometry.stored_units() + geometry.replica_units),
             reverse: Reverse::new(&geometry),
             layout: None,
+            prepared: Vec::new(),
             free_units: planes.iter().map(|plane| plane.free_units(&geometry)).collect(),
             blocks,
             planes,
@@ -164,6 +168,7 @@ impl PageMapped {
             translation: TranslationPages::new(&geometry).map(Box::new),
             slc: SlcCache::new(config, &geometry).map(Box::new),
             cells: Cells::new(config, &geometry).map(Box::new),
+            per_page: Divisor::new(geometry.units_per_page),
             per_block: Divisor::new(geometry.block_units),
             per_plane: Divisor::new(geometry.blocks * geometry.block_units),
             per_chunk: Divisor::new(geometry.chunk_units),
@@ -189,10 +194,19 @@ impl PageMapped {
         Some(superblocks.place(self.plane_at(ppn), self.number_in_block(ppn)).0)
     }
 
-    pub fn flash_page_of(&self, lpn: Lpn) -> FlashPage {
+    #[inline]
+    pub fn plane_and_page_of(&self, lpn: Lpn) -> Option<(PlaneId, FlashPage)> {
+        let (plane, ppn) = match self.map.entry(lpn) {
+            Entry::Number(number) => (self.plane_at(Ppn(number)), Ppn(number)),
+            Entry::Untouched => self.prepared_place(lpn)?,
+            Entry::Empty => return None,
+        };
+        let plane = match &self.superblocks {
+            Some(superblocks) => superblocks.place(plane, self.number_in_block(ppn)).0,
+            None => plane,
+        };
         // The units of a flash page stay together, in superblocks too.
-        let page = |Ppn(number)| FlashPage(number / self.geometry.units_per_page);
-        self.place_of(lpn).map_or(FlashPage::ALONE, page)
+        Some((plane, FlashPage(self.per_page.of(ppn.0))))
     }
 
     /// Appends the planes of the other units in the row of mapping unit `lpn`, as far as they are written.
@@ -209,26 +223,25 @@ impl PageMapped {
     pub(super) fn place_of(&self, lpn: Lpn) -> Option<Ppn> {
         match self.map.entry(lpn) {
             Entry::Number(number) => Some(Ppn(number)),
-            Entry::Untouched => self.prepared_place(lpn),
+            Entry::Untouched => self.prepared_place(lpn).map(|(_, ppn)| ppn),
             Entry::Empty => None,
         }
     }
 
-    /// The place of a mapping unit that was not touched since the drive was made.
+    /// The plane and place of a mapping unit that was not touched since the drive was made.
     #[inline(never)]
-    fn prepared_place(&self, lpn: Lpn) -> Option<Ppn> {
-        self.layout.as_ref()?.ppn_of(lpn)
+    fn prepared_place(&self, lpn: Lpn) -> Option<(PlaneId, Ppn)> {
+        self.layout.as_ref()?.place_of(lpn)
     }
 
     /// Enters the mapping units of a block that GC will empty, where those of the layout are still to be entered.
     fn enter_prepared(&mut self, plane: PlaneId, block: BlockId) {
         let Some(layout) = &mut self.layout else { return };
         let number = plane.0 * self.geometry.blocks + block.0;
-        for (ppn, lpn) in layout.units_of(number, plane) {
-            if self.reverse.is_untouched(ppn, plane) {
-                self.reverse.set(ppn, plane, lpn);
-            }
-        }
+        let mut places = std::mem::take(&mut self.prepared);
+        places.extend(layout.units_of(number, plane, |ppn| self.reverse.is_untouched(ppn, plane)));
+        places.drain(..).for_each(|(ppn, lpn)| self.reverse.set(ppn, plane, lpn));
+        self.prepared = places;
         layout.take(number);
     }
 
@@ -255,8 +268,9 @@ impl PageMapped {
 
     #[inline]
     pub fn prefetch_place(&self, lpn: Lpn) {
-        if let Some(ppn) = self.place_of(lpn) {
-            self.reverse.prefetch(ppn);
+        // To compute a place costs more than to wait for its entry.
+        if let Entry::Number(number) = self.map.entry(lpn) {
+            self.reverse.prefetch(Ppn(number));
         }
     }
 

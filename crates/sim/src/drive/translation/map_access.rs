@@ -184,9 +184,9 @@ impl Translation {
             if owner == Owner::Readahead {
                 return Some(Resumed::Readahead(lpn));
             }
-            match (self.ftl.plane_of(lpn), owner) {
-                (Some(plane), Owner::Request(slot)) => self.read_known(kernel, slot, plane, lpn, bytes),
-                (Some(plane), _) => {
+            match (self.place_of(lpn), owner) {
+                (Some(place), Owner::Request(slot)) => self.read_known(kernel, slot, place, lpn, bytes),
+                (Some((plane, _)), _) => {
                     let read = self.read_of(lpn, bytes);
                     kernel.enqueue(FlashOperation::read(owner, class, plane, read));
                 }

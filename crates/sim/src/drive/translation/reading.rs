@@ -8,12 +8,26 @@ use crate::nand::{FlashOperation, Owner, Read};
 use flashlane_policy::scheduling::Class;
 
 impl Translation {
-    /// The read of `bytes` of a mapping unit where it lies. Copies lie elsewhere, so that where there are some, no read is known
-    /// to be of the same flash page as another.
+    /// The plane and flash page of a mapping unit, if it was ever written. Copies lie elsewhere, so that where there are some, no
+    /// read is known to be of the same flash page as another.
+    #[inline]
+    pub(in crate::drive) fn place_of(&self, lpn: Lpn) -> Option<(PlaneId, FlashPage)> {
+        match self.units_per_page > 1 && self.replicator.is_none() {
+            true => self.ftl.plane_and_page_of(lpn),
+            false => self.ftl.plane_of(lpn).map(|plane| (plane, FlashPage::ALONE)),
+        }
+    }
+
+    /// The read of `bytes` of a mapping unit where it lies.
     #[inline]
     pub(super) fn read_of(&self, lpn: Lpn, bytes: u64) -> Read {
-        let shares = self.units_per_page > 1 && self.replicator.is_none();
-        let page = if shares { self.ftl.flash_page_of(lpn) } else { FlashPage::ALONE };
+        let page = self.place_of(lpn).map_or(FlashPage::ALONE, |(_, page)| page);
+        self.read_on(page, lpn, bytes)
+    }
+
+    /// The read of `bytes` of a mapping unit on this flash page.
+    #[inline]
+    fn read_on(&self, page: FlashPage, lpn: Lpn, bytes: u64) -> Read {
         Read { page, page_type: self.ftl.page_type_of(lpn), ..Read::of(lpn, bytes) }
     }
 
@@ -23,13 +37,13 @@ impl Translation {
         &mut self,
         kernel: &mut DriveKernel,
         slot: RequestSlot,
-        plane: PlaneId,
+        place: (PlaneId, FlashPage),
         lpn: Lpn,
         bytes: u64,
     ) {
         let (owner, class) = (Owner::Request(slot), Class::HostRead);
         if self.map_cache.is_none() || self.look_up_for_read(kernel, owner, class, lpn, bytes) {
-            self.read_known(kernel, slot, plane, lpn, bytes);
+            self.read_known(kernel, slot, place, lpn, bytes);
         }
     }
 
@@ -39,11 +53,11 @@ impl Translation {
         &mut self,
         kernel: &mut DriveKernel,
         slot: RequestSlot,
-        plane: PlaneId,
+        (plane, page): (PlaneId, FlashPage),
         lpn: Lpn,
         bytes: u64,
     ) {
-        let mut read = self.read_of(lpn, bytes);
+        let mut read = self.read_on(page, lpn, bytes);
         if let Some(correction) = &mut self.correction {
             correction.decide(&mut read, self.ftl.wear_of(lpn));
             self.read_retries += u64::from(read.retries);

@@ -39,11 +39,11 @@ pub(super) struct PreparedLayout {
 }
 
 impl PreparedLayout {
-    /// The place of a mapping unit.
+    /// The plane of a mapping unit, and its place.
     #[inline]
-    pub(super) fn ppn_of(&self, lpn: Lpn) -> Option<Ppn> {
+    pub(super) fn place_of(&self, lpn: Lpn) -> Option<(PlaneId, Ppn)> {
         let (plane, index) = self.spot_of(lpn)?;
-        Some(self.filled.ppn(plane, index))
+        Some((plane, self.filled.ppn(plane, index)))
     }
 
     /// The plane of a mapping unit, and its index there.
@@ -63,9 +63,15 @@ impl PreparedLayout {
         Some(self.stripe.spot(pool, of_pool))
     }
 
-    /// The mapping units on a block of `plane`, with their places; none once the block was taken.
-    pub(super) fn units_of(&self, block: u32, plane: PlaneId) -> impl Iterator<Item = (Ppn, Lpn)> + use<'_> {
-        self.filled.units_of(block).map(move |(index, ppn)| (ppn, self.lpn_of(plane, index)))
+    /// The mapping units on a block of `plane` that are at places of interest, with these; none once the block was taken.
+    pub(super) fn units_of(
+        &self,
+        block: u32,
+        plane: PlaneId,
+        is_of_interest: impl Fn(Ppn) -> bool,
+    ) -> impl Iterator<Item = (Ppn, Lpn)> {
+        let places = self.filled.units_of(block).filter(move |&(_, ppn)| is_of_interest(ppn));
+        places.map(move |(index, ppn)| (ppn, self.lpn_of(plane, index)))
     }
 
     /// Removes a block from those whose mapping units [`PreparedLayout::units_of`] knows.

@@ -37,7 +37,7 @@ fn units_on_flash(ftl: &PageMapped) -> Vec<(Ppn, Lpn)> {
         let plane = PlaneId(block / ftl.geometry.blocks);
         let places = block * ftl.geometry.block_units..(block + 1) * ftl.geometry.block_units;
         units.extend(places.map(Ppn).filter_map(|ppn| Some((ppn, ftl.reverse.get(ppn, plane)?))));
-        let prepared = ftl.layout.iter().flat_map(|layout| layout.units_of(block, plane));
+        let prepared = ftl.layout.iter().flat_map(|layout| layout.units_of(block, plane, |_| true));
         units.extend(prepared.filter(|&(ppn, _)| ftl.reverse.is_untouched(ppn, plane)));
     }
     units

@@ -99,15 +99,17 @@ impl Filled {
         }
         let (Block { first, block }, end) = (self.blocks[position], self.blocks[position + 1].first);
         debug_assert!(block != NO_DATA, "the plane holds unit {index}");
-        Ppn(block * self.block_units + self.offset(position, index - first, end - first))
+        let (nth, units) = (index - first, end - first);
+        let offset = if self.is_spread(position) { nth * self.data_units / units } else { nth };
+        Ppn(block * self.block_units + offset)
     }
 
-    /// The place in the block at `position` of the `nth` of its `units`.
+    /// Whether the units of the block at `position` are spread evenly over it: then the place of the `nth` is that many times
+    /// the block's units by its own.
     #[inline]
-    fn offset(&self, position: usize, nth: u32, units: u32) -> u32 {
+    fn is_spread(&self, position: usize) -> bool {
         let is_end = |position: usize| self.blocks[position].block == NO_DATA;
-        let is_open = (1..=self.open_blocks).any(|after| is_end(position + after));
-        if self.spread && !is_open { nth * self.data_units / units } else { nth }
+        self.spread && !(1..=self.open_blocks).any(|after| is_end(position + after))
     }
 
     /// The indices on their plane of the units of a block, and the places of these; none once the block was taken.
@@ -115,8 +117,20 @@ impl Filled {
         let position = self.positions[block as usize] as usize;
         let first = self.blocks.get(position).map_or(0, |block| block.first);
         let units = self.blocks.get(position + 1).map_or(0, |next| next.first - first);
-        let place = move |nth| Ppn(block * self.block_units + self.offset(position, nth, units));
-        (0..units).map(move |nth| (first + nth, place(nth)))
+        // The quotient nth * whole / units and its remainder, by addition alone: all units of a block are looked at when it is
+        // emptied.
+        let whole = if units > 0 && self.is_spread(position) { self.data_units } else { units };
+        let [step, step_rest] =
+            [whole.checked_div(units), whole.checked_rem(units)].map(Option::unwrap_or_default);
+        let (mut offset, mut rest) = (0, 0);
+        (0..units).map(move |nth| {
+            let place = Ppn(block * self.block_units + offset);
+            (offset, rest) = (offset + step, rest + step_rest);
+            if rest >= units {
+                (offset, rest) = (offset + 1, rest - units);
+            }
+            (first + nth, place)
+        })
     }
 
     /// Removes a block from those that [`Filled::units_of`] knows.
