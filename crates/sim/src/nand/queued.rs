@@ -65,7 +65,7 @@ struct Rules {
     write_wait: Option<Duration>,
     /// The same for an erase, where it differs.
     erase_wait: Option<Duration>,
-    /// From one point at which a program or erase can be suspended to the next.
+    /// From one point at which a program can be suspended to the next.
     suspend_step: Option<Duration>,
     gc: GcStepRules,
 }

@@ -7,8 +7,8 @@
 //! read and that array time. GC goes on with the next step of its victim, which reads that wait already interrupt only
 //! where it is preemptible. An erase may be kept suspended for longer (`scheduling.erase_wait`).
 //!
-//! Where a program or erase can be interrupted only between its steps (`flash.suspend_step`: the pulses of a program, and the
-//! checks behind them), a read waits for the end of the step.
+//! Where a program can be interrupted only between its steps (`flash.suspend_step`: its pulses, and the checks behind them), a
+//! read waits for the end of the step.
 
 use super::QueuedScheduler;
 use crate::event::{Event, EventQueue, Timer};
@@ -91,7 +91,8 @@ impl QueuedScheduler {
         if !running || state.suspends_at_step || self.ops[state.array].operation.is_read() {
             return;
         }
-        match self.rules.suspend_step {
+        let is_program = self.ops[state.array].operation.is_program();
+        match self.rules.suspend_step.filter(|_| is_program) {
             None => self.suspend_now(die, now),
             Some(step) => self.suspend_at_step(die, step, now, events),
         }
