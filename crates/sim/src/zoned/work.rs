@@ -254,7 +254,7 @@ impl Zoned {
         if writes.received_bytes == 0 || writes.received_bytes == self.shape.zone_bytes {
             return self.wait_for_programs(slot, zone);
         }
-        if writes.received_bytes % self.shape.program_bytes > 0 {
+        if !writes.received_bytes.is_multiple_of(self.shape.program_bytes) {
             let program = writes.take_program();
             self.program_data(zone, program);
         }
