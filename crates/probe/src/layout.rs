@@ -312,6 +312,11 @@ impl ChunkLayout {
         }
     }
 
+    /// Returns the number of dies, where programs showed them.
+    pub(crate) fn die_count(&self) -> Option<usize> {
+        self.busy.dies().map(|busy| busy.dies.count())
+    }
+
     /// Returns the distance of chunks at which all pairs share a die, where it is certain.
     pub(crate) fn die_period(&self) -> Option<usize> {
         let of_stripe = match self.stripe.verdict() {

@@ -41,6 +41,7 @@ mod one_at_a_time;
 mod options;
 pub mod pattern;
 mod point_measurement;
+mod portrait;
 mod readahead;
 mod reclaim;
 mod recommend;

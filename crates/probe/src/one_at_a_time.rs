@@ -26,7 +26,7 @@ pub(crate) struct OneAtATime {
     /// The dies where places follow from addresses.
     pub(crate) dies: Option<Dies>,
     /// Number of dies, where it was seen.
-    die_count: Option<usize>,
+    pub(crate) die_count: Option<usize>,
 }
 
 /// Looks for channels and dies.

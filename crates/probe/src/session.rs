@@ -8,10 +8,12 @@ use crate::bench::Bench;
 use crate::drive_state::DriveState;
 use crate::error::Interruption;
 use crate::options::{Budget, Effort, Medium, Progress};
+use crate::portrait::{self, LayoutEvidence};
 use crate::repetitions::Repetitions;
 use crate::stage::Stage;
 use flashlane_base::Duration;
 use flashlane_result::feature::Feature;
+use flashlane_result::portrait::Portrait;
 use flashlane_result::probe::{Advice, Finding, Recommendation, Status};
 use flashlane_result::{Figure, Warning, WarningCode};
 use std::cell::Cell;
@@ -44,6 +46,7 @@ pub(crate) struct ProbeSettings {
 pub(crate) struct SessionResults {
     pub(crate) stages: Vec<Stage>,
     pub(crate) findings: BTreeMap<Feature, Finding>,
+    pub(crate) portrait: Option<Portrait>,
     pub(crate) recommendations: BTreeMap<String, Recommendation>,
     pub(crate) advice: Vec<Advice>,
     pub(crate) figures: Vec<Figure>,
@@ -165,6 +168,12 @@ impl<'a, 'p> Session<'a, 'p> {
         for &feature in features {
             self.note(feature, Finding::not_determined(why));
         }
+    }
+
+    /// Draws the portrait of the findings so far, and takes back those that do not fit each other.
+    pub(crate) fn draw_portrait(&mut self, evidence: LayoutEvidence) {
+        let capacity_bytes = self.settings.capacity_bytes;
+        self.results.portrait = Some(portrait::draw(&mut self.results.findings, evidence, capacity_bytes));
     }
 
     pub(crate) fn finding(&self, feature: Feature) -> Option<&Finding> {

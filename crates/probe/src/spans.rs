@@ -30,6 +30,8 @@ const REFERENCE: usize = 48;
 /// Most channels, and longest run, in chunks.
 const CHANNELS_MAX: usize = 64;
 const LONGEST_RUN: usize = 48;
+/// Longest run of one of two channels, as of eight packages of four dies with four planes.
+const LONGEST_OF_TWO: usize = 128;
 /// Times of a bus that are tried between its limits, and the most that these may differ from each other.
 const BUS_TIMES: usize = 5;
 const BUS_EXACT: f64 = 1.5;
@@ -184,16 +186,19 @@ impl Costs {
         (first_us + by_bus.max(by_link)).max(self.chunk_us - self.link_us + last_us)
     }
 
+    /// Returns what a pattern with this time of a bus leaves of the reads.
+    fn tried_at(&self, spans: &[Span], pattern: Pattern, bus_us: f64) -> Tried {
+        let predicted = |span: &Span| self.predicted_us(span, pattern.busiest(span), bus_us);
+        let predicted: Vec<f64> = spans.iter().map(predicted).collect();
+        let took = spans.iter().map(|span| span.took_us);
+        Tried { left: mean_square(took, &predicted), pattern, predicted }
+    }
+
     /// Returns the place of the first chunk that leaves the least of the reads, and what it leaves.
     fn tried(&self, spans: &[Span], run: usize, channels: usize) -> Tried {
         let [least, most] = self.bus_us;
-        let with = |offset: usize, bus_us: f64| {
-            let pattern = Pattern { run, channels, offset };
-            let predicted = |span: &Span| self.predicted_us(span, pattern.busiest(span), bus_us);
-            let predicted: Vec<f64> = spans.iter().map(predicted).collect();
-            let took = spans.iter().map(|span| span.took_us);
-            Tried { left: mean_square(took, &predicted), pattern, predicted }
-        };
+        let with =
+            |offset: usize, bus_us: f64| self.tried_at(spans, Pattern { run, channels, offset }, bus_us);
         let least_left = |one: &Tried, other: &Tried| one.left.total_cmp(&other.left);
         let middle = (0..run).map(|offset| with(offset, f64::midpoint(least, most))).min_by(least_left);
         let offset = middle.expect("a run has a chunk").pattern.offset;
@@ -222,11 +227,23 @@ impl Costs {
         let is_explained = best.left.sqrt() < UNEXPLAINED * chunk_bus_us;
         let is_only = all.iter().all(|other| other.pattern == best.pattern || other.is_refuted_by(best));
         let recurs = run * channels + (run * channels / 4).max(LENGTHS_MIN) <= longest;
-        (recurs && is_explained && is_only).then_some(Channels {
+        let is_one = channels > 1 || self.is_no_long_run(spans, best);
+        (recurs && is_explained && is_only && is_one).then_some(Channels {
             count: channels,
             run,
             step_us: chunk_bus_us,
             pairs: spans.len(),
+        })
+    }
+}
+
+impl Costs {
+    /// Returns whether the reads refute two channels in runs as long as any, wherever they begin: within a run all chunks are on
+    /// one bus.
+    fn is_no_long_run(&self, spans: &[Span], single: &Tried) -> bool {
+        let bus_us = f64::midpoint(self.bus_us[0], self.bus_us[1]);
+        (1..=LONGEST_OF_TWO).flat_map(|run| (0..run).map(move |offset| (run, offset))).all(|(run, offset)| {
+            self.tried_at(spans, Pattern { run, channels: 2, offset }, bus_us).is_refuted_by(single)
         })
     }
 }
@@ -298,6 +315,14 @@ mod tests {
             span.took_us = slow_link.predicted_us(span, Busiest { chunks: 1, channels: 1 }, 20.0)
         });
         assert_eq!(slow_link.fit(&spans), None);
+    }
+
+    #[test]
+    fn long_run_is_no_single_channel() {
+        let mut spans = spans(60, 12, 20.0);
+        // Some of them cross the end of a run.
+        spans.retain(|span| span.count <= 12);
+        assert_eq!(COSTS.fit(&spans), None);
     }
 
     /// Dies take as long for a chunk as the pattern of channels says, but their array times are no transfers.

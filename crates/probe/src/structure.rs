@@ -9,6 +9,7 @@ use crate::layout::{ChunkLayout, fill_larger_area};
 use crate::mapping::Policy;
 use crate::one_at_a_time::{self, OneAtATime};
 use crate::pattern::confidence;
+use crate::portrait::LayoutEvidence;
 use crate::residues::Residues;
 use crate::session::{FILL_BYTES, Session};
 use crate::stage::Stage;
@@ -37,6 +38,7 @@ pub(crate) struct Structure {
     residues: Option<Residues>,
     /// The dies that writes showed, one request at a time.
     dies: Option<Dies>,
+    die_count: Option<usize>,
 }
 
 impl Structure {
@@ -58,13 +60,18 @@ impl Structure {
         session.begin_stage(Stage::Interleaving);
         let features = [Feature::InterleavingDegree, Feature::SubDomains];
         let found = session.in_time(&features, |session| find_stripe(session, chunk.as_ref(), page_bytes))?;
-        let FoundStripe { stripe, residues, dies } = found.unwrap_or_default();
-        Ok(Self { chunk, page_bytes, mapping, stripe, residues, dies })
+        let FoundStripe { stripe, residues, dies, die_count } = found.unwrap_or_default();
+        Ok(Self { chunk, page_bytes, mapping, stripe, residues, dies, die_count })
     }
 
     /// Returns the page size, or a usual one where it was not found.
     pub(crate) fn page_or_usual(&self, sector_bytes: u64) -> u64 {
         page_or_usual(self.page_bytes, sector_bytes)
+    }
+
+    /// Returns what was seen of the layout beside the findings.
+    pub(crate) fn layout_evidence(&self) -> LayoutEvidence {
+        LayoutEvidence { dies: self.die_count, period: self.same_die_distance() }
     }
 
     /// Returns the shortest distance, in chunks, at which all chunks share a die, seen by any means.
@@ -281,6 +288,7 @@ struct FoundStripe {
     stripe: Option<Stripe>,
     residues: Option<Residues>,
     dies: Option<Dies>,
+    die_count: Option<usize>,
 }
 
 fn find_stripe(
@@ -294,10 +302,10 @@ fn find_stripe(
         return Ok(FoundStripe::default());
     };
     if session.bench().depth() < 2 {
-        let OneAtATime { degree, sub_domains, dies, .. } = one_at_a_time::find(session, chunk, page)?;
+        let OneAtATime { degree, sub_domains, dies, die_count } = one_at_a_time::find(session, chunk, page)?;
         session.note(Feature::InterleavingDegree, degree);
         session.note(Feature::SubDomains, sub_domains);
-        return Ok(FoundStripe { dies, ..FoundStripe::default() });
+        return Ok(FoundStripe { dies, die_count, ..FoundStripe::default() });
     }
     let area = session.area();
     let mut layout = ChunkLayout::measure(session, area, chunk, page)?;
@@ -310,6 +318,7 @@ fn find_stripe(
         }
     }
     layout.note(session);
+    let die_count = layout.die_count();
     let ChunkLayout { stripe, residues, .. } = layout;
     session.draw(figures::pair_distance(&stripe));
     if let Some(first) = stripe.first_level {
@@ -321,5 +330,5 @@ fn find_stripe(
         }
         session.draw(figures::stride(curves, strides, first.period));
     }
-    Ok(FoundStripe { stripe: Some(stripe), residues, dies: None })
+    Ok(FoundStripe { stripe: Some(stripe), residues, dies: None, die_count })
 }

@@ -52,7 +52,8 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     let mut session = Session::new(bench, settings, area, drive_state, &progress);
     let partial = run(&mut session, options.seed).err().map(|interruption| reason(&interruption, &row.name));
     let (mut bench, drive_state, results) = session.finish();
-    let SessionResults { stages, mut findings, recommendations, advice, figures, mut warnings } = results;
+    let SessionResults { stages, mut findings, portrait, recommendations, advice, figures, mut warnings } =
+        results;
     let requests = bench.requests();
     let elapsed_s = bench.device().now().since(started).as_s_f64();
     if let Some(measurements) = options.measurements {
@@ -70,6 +71,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         headline: advice_text::headline(&findings, &recommendations),
         advice: advice_text::advice(&findings, &recommendations, advice, medium),
         findings,
+        portrait,
         recommendation: recommendations,
         warnings,
         partial,
@@ -163,6 +165,7 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
     } else {
         destructive::skip_stages(session);
     }
+    session.draw_portrait(structure.layout_evidence());
     session.begin_stage(Stage::Done);
     Ok(())
 }

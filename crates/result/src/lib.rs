@@ -12,6 +12,7 @@ pub mod feature;
 mod figure;
 mod machine;
 pub mod ordered;
+pub mod portrait;
 pub mod probe;
 mod read;
 pub mod replay;

@@ -1,6 +1,7 @@
 //! `flashlane.probe/1`: structure of a drive, with confidences and recommendations.
 
 use crate::feature::Feature;
+use crate::portrait::Portrait;
 use crate::{Figure, Machine, Warning};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -253,6 +254,9 @@ pub struct ProbeResult {
     pub advice: Vec<Advice>,
     /// Features by name.
     pub findings: BTreeMap<Feature, Finding>,
+    /// The drive as a whole; `None` of a probe that ended before it was drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub portrait: Option<Portrait>,
     /// Recommended settings by workload: `random_read`, `random_write`, `scan`.
     pub recommendation: BTreeMap<String, Recommendation>,
     /// Doubts about the result.
