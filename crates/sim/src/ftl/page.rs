@@ -85,15 +85,13 @@ pub struct PageMapped {
     /// The mapping units on each block that was written or chosen for GC since; until then only its invalid places.
     reverse: Reverse,
     /// Where mapping units lie on a drive that was prepared.
-    /// An empty list, kept to spare its allocation.
-    prepared: Vec<(Ppn, Lpn)>,
     layout: Option<Box<PreparedLayout>>,
     blocks: EraseBlocks,
     planes: Vec<PlaneState>,
     /// Where each allocation pool looks first.
-    searches: Vec<PoolSearch>,
+    searches: Box<[PoolSearch]>,
     /// For each plane, the units that the host can write before it runs out of erased blocks.
-    free_units: Vec<u32>,
+    free_units: Box<[u32]>,
     mapping: Box<dyn Mapping>,
     allocation: Box<dyn Allocation>,
     gc_policy: Box<dyn Cleaning>,
@@ -152,7 +150,6 @@ impl PageMapped {
             map: Map::new(geometry.stored_units() + geometry.replica_units),
             reverse: Reverse::new(&geometry),
             layout: None,
-            prepared: Vec::new(),
             free_units: planes.iter().map(|plane| plane.free_units(&geometry)).collect(),
             blocks,
             planes,
@@ -238,10 +235,10 @@ impl PageMapped {
     fn enter_prepared(&mut self, plane: PlaneId, block: BlockId) {
         let Some(layout) = &mut self.layout else { return };
         let number = plane.0 * self.geometry.blocks + block.0;
-        let mut places = std::mem::take(&mut self.prepared);
+        let mut places = std::mem::take(&mut layout.found);
         places.extend(layout.units_of(number, plane, |ppn| self.reverse.is_untouched(ppn, plane)));
         places.drain(..).for_each(|(ppn, lpn)| self.reverse.set(ppn, plane, lpn));
-        self.prepared = places;
+        layout.found = places;
         layout.take(number);
     }
 

@@ -110,7 +110,7 @@ impl PageMapped {
         for (search, units) in self.searches.iter_mut().zip(stripe.units_of_pools(units)) {
             search.take_turns(units, &self.free_units, self.geometry.pool_planes);
         }
-        self.layout = Some(Box::new(PreparedLayout { units, order: Order::Addresses, stripe, filled }));
+        self.layout = Some(Box::new(PreparedLayout::new(units, Order::Addresses, stripe, filled)));
         ControlFlow::Continue(())
     }
 
@@ -150,7 +150,7 @@ impl PageMapped {
             state.valid_units = quota;
             self.free_units[plane] = state.free_units(&self.geometry);
         }
-        self.layout = Some(Box::new(PreparedLayout { units, order, stripe, filled }));
+        self.layout = Some(Box::new(PreparedLayout::new(units, order, stripe, filled)));
         ControlFlow::Continue(())
     }
 

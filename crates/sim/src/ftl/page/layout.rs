@@ -36,9 +36,16 @@ pub(super) struct PreparedLayout {
     pub(super) order: Order,
     pub(super) stripe: Stripe,
     pub(super) filled: Filled,
+    /// An empty list, kept to spare its allocation.
+    pub(super) found: Vec<(Ppn, Lpn)>,
 }
 
 impl PreparedLayout {
+    /// The layout of the first `units` mapping units.
+    pub(super) fn new(units: u32, order: Order, stripe: Stripe, filled: Filled) -> Self {
+        Self { units, order, stripe, filled, found: Vec::new() }
+    }
+
     /// The plane of a mapping unit, and its place.
     #[inline]
     pub(super) fn place_of(&self, lpn: Lpn) -> Option<(PlaneId, Ppn)> {
