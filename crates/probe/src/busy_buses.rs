@@ -22,8 +22,10 @@ use crate::error::Interruption;
 use crate::mapping::Policy;
 use flashlane_workload::Access;
 
-/// Pairs of each attempt, in total.
-const PAIRS: [usize; 3] = [1500, 6000, 16_000];
+/// Pairs of each attempt, in total; the last where these would show the least wait in a quarter of the pairs.
+const PAIRS: [usize; 4] = [1500, 6000, 16_000, 50_000];
+/// Standard error of the wait of a quarter of the pairs, in deviations of one, as a multiple of that of the mean of all.
+const OF_QUARTER: f64 = 2.3;
 /// Pairs of reads.
 const READ_PAIRS: usize = 4000;
 /// A write of a part of a page has two transfers, and waits for at most this number and at least this one.
@@ -113,7 +115,9 @@ impl Search<'_> {
             if self.none_shares(&kept, least_wait_us) {
                 return Ok(Buses::OneDieEach { bus_us: self.bus.least_us });
             }
-            if TRANSFERS_MAX * self.bus.most_us < SEEN * deviation_us {
+            let needed = (ERRORS * OF_QUARTER * deviation_us / least_wait_us.max(0.01)).powi(2);
+            let is_last = count == PAIRS[PAIRS.len() - 2] && needed > PAIRS[PAIRS.len() - 1] as f64;
+            if is_last || TRANSFERS_MAX * self.bus.most_us < SEEN * deviation_us {
                 break;
             }
         }

@@ -222,7 +222,7 @@ fn note_link(session: &mut Session<'_, '_>, link: Link) {
 }
 
 fn find_reclaim_unit(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
-    let finding = match (&structure.chunk, structure.page_bytes, structure.die_period()) {
+    let finding = match (&structure.chunk, structure.page_bytes, structure.same_die_distance()) {
         _ if session.settings().effort != Effort::Full => Finding::not_determined(
             "the whole drive has to be written more than once for it: probe with --full",
         ),

@@ -16,6 +16,7 @@ use crate::mapping::Policy;
 use crate::pattern::confidence;
 use crate::residues::{self, Residues};
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
+use crate::spans;
 use crate::stripe::{self, Stripe, Verdict};
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Finding, Status};
@@ -90,6 +91,39 @@ pub(crate) fn bus_findings(busy: BusyDies, buses: Buses) -> (Finding, Finding) {
             (Finding::not_determined(why.clone()), Finding::not_determined(why))
         }
     }
+}
+
+/// Findings on the interleaving degree and the sub-domains from reads of many chunks, and the number of dies where it is known;
+/// `before` is what else showed of the degree.
+pub(crate) fn span_findings(
+    channels: Channels,
+    die_count: Option<usize>,
+    before: &Finding,
+) -> (Finding, Finding) {
+    let Channels { count, run, step_us, pairs } = channels;
+    let seen = match count {
+        1 => format!(
+            "{pairs} reads of several chunks take {step_us:.1} µs longer for each of them: all are on one bus"
+        ),
+        _ => format!(
+            "{pairs} reads of several chunks take {step_us:.1} µs longer for each that is on a channel with another: runs of \
+             {run} on every {} channel",
+            ordinal(count)
+        ),
+    };
+    let sub_domains = match die_count {
+        Some(dies) if !dies.is_multiple_of(count) => {
+            let why = format!("two experiments disagree: {}; {seen}", before.evidence);
+            return (Finding::not_determined(why.clone()), Finding::not_determined(why));
+        }
+        Some(dies) if dies > count => {
+            Finding::found((dies / count) as u64, 0.92, format!("{seen}; {}", before.evidence))
+        }
+        // What looks like a die may be a channel that is busy as a whole.
+        Some(_) => Finding::not_determined(format!("{seen}, as many as dies seem to be: these may hide")),
+        None => Finding::not_determined(format!("{seen}; but no dies were seen behind them")),
+    };
+    (Finding::found(count as u64, 0.93, seen), sub_domains)
 }
 
 /// What experiments show of domains and sub-domains.
@@ -268,6 +302,23 @@ impl ChunkLayout {
         let buses = busy_buses::find(session.bench(), area, chunk, page, &busy)?;
         if buses != Buses::Unclear || self.degree.status == Status::NotDetermined {
             (self.degree, self.sub_domains) = bus_findings(busy, buses);
+        }
+        Ok(())
+    }
+
+    /// Completes the findings by reads of many chunks, where pairs did not show the channels.
+    pub(crate) fn add_spans(
+        &mut self,
+        session: &mut Session<'_, '_>,
+        chunk: &Chunk,
+        page: Option<u64>,
+    ) -> Result<(), Interruption> {
+        let area = session.area();
+        let page =
+            page.filter(|_| session.settings().may_write && self.degree.status == Status::NotDetermined);
+        let Some(page) = page else { return Ok(()) };
+        if let Some(channels) = spans::find(session.bench(), area, chunk, page)? {
+            (self.degree, self.sub_domains) = span_findings(channels, self.die_count(), &self.degree);
         }
         Ok(())
     }

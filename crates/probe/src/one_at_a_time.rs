@@ -9,10 +9,9 @@ use crate::area::{Area, Chunk};
 use crate::beside::Beside;
 use crate::busy_buses;
 use crate::busy_dies::{self, Seen};
-use crate::channels::Channels;
 use crate::dies::Dies;
 use crate::error::Interruption;
-use crate::layout::{bus_findings, fill_larger_area, ordinal};
+use crate::layout::{bus_findings, fill_larger_area, ordinal, span_findings};
 use crate::mapping::Policy;
 use crate::session::{FILL_BYTES, Session};
 use crate::spans;
@@ -44,7 +43,7 @@ pub(crate) fn find(
     if found.degree.status == Status::NotDetermined
         && let Some(channels) = spans::find(session.bench(), area, chunk, page)?
     {
-        found.add_channels(channels);
+        (found.degree, found.sub_domains) = span_findings(channels, found.die_count, &found.degree);
     }
     Ok(found)
 }
@@ -102,35 +101,5 @@ impl OneAtATime {
             }
         };
         Self { degree, sub_domains, dies: None, die_count: Some(count) }
-    }
-
-    /// Completes the findings by channels that reads of many chunks show.
-    fn add_channels(&mut self, channels: Channels) {
-        let Channels { count, run, step_us, pairs } = channels;
-        let seen = match count {
-            1 => format!(
-                "{pairs} reads of several chunks take {step_us:.1} µs longer for each of them: all are on one bus"
-            ),
-            _ => format!(
-                "{pairs} reads of several chunks take {step_us:.1} µs longer for each that is on a channel with another: runs of \
-                 {run} on every {} channel",
-                ordinal(count)
-            ),
-        };
-        self.sub_domains = match self.die_count {
-            Some(dies) if !dies.is_multiple_of(count) => {
-                let why = format!("two experiments disagree: {}; {seen}", self.degree.evidence);
-                self.degree = Finding::not_determined(why.clone());
-                self.sub_domains = Finding::not_determined(why);
-                return;
-            }
-            Some(dies) if dies > count => {
-                Finding::found((dies / count) as u64, 0.92, format!("{seen}; {}", self.degree.evidence))
-            }
-            // What looks like a die may be a channel that is busy as a whole.
-            Some(_) => Finding::not_determined(format!("{seen}, as many as dies seem to be: these may hide")),
-            None => Finding::not_determined(format!("{seen}; but no dies were seen behind them")),
-        };
-        self.degree = Finding::found(count as u64, 0.93, seen);
     }
 }

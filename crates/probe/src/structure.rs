@@ -317,6 +317,7 @@ fn find_stripe(
             layout = again;
         }
     }
+    layout.add_spans(session, chunk, page)?;
     layout.note(session);
     let die_count = layout.die_count();
     let ChunkLayout { stripe, residues, .. } = layout;
