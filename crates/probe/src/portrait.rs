@@ -3,6 +3,8 @@
 //! - *Layouts.* A found degree and found sub-domains are one layout. Where one is open, the number of dies or the distance at which
 //!   chunks recur on a die bounds it: degree times sub-domains are the dies, and dies times planes that distance. All that these
 //!   allow fit the evidence, and are equally likely as far as it goes. Domains of one die look like one domain of as many dies.
+//!   Where no program showed the dies, chunks that recur may share a channel only, which is busy as a whole: then there are as many
+//!   domains, whose sub-domains are not bounded.
 //! - *Experiment.* Two layouts predict different things for pairs of requests at some distance, the shortest of which would tell
 //!   them apart, by a wait for a bus.
 //! - *Relations.* A chunk holds whole pages, a buffer at least one, and the stripe recurs after whole turns of all dies. Findings
@@ -17,9 +19,9 @@ use flashlane_result::probe::Finding;
 /// What the experiments show of the layout beside the findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LayoutEvidence {
-    /// Number of dies.
+    /// Number of dies, where programs showed them.
     pub(crate) dies: Option<usize>,
-    /// Shortest distance, in chunks, at which all pairs share a die.
+    /// Shortest distance, in chunks, at which all pairs share a die, or seem to.
     pub(crate) period: Option<usize>,
 }
 
@@ -111,8 +113,10 @@ fn layouts(findings: &Findings, evidence: LayoutEvidence) -> Vec<Layout> {
         }
         (Some(degree), None) => {
             let all = bounded(evidence, |domains| domains == degree);
-            let all = if all.is_empty() { vec![(degree, None)] } else { all };
-            (all, confidence(Feature::InterleavingDegree))
+            // Dies that seem to be as many are channels.
+            let is_bounded =
+                !all.is_empty() && all.iter().all(|(_, sub_domains)| sub_domains.is_some_and(|n| n > 1));
+            (if is_bounded { all } else { vec![(degree, None)] }, confidence(Feature::InterleavingDegree))
         }
         (None, _) => (bounded(evidence, |_| true), BOUNDED),
     };
@@ -141,7 +145,13 @@ fn bounded(evidence: LayoutEvidence, is_possible: impl Fn(u64) -> bool) -> Vec<(
     all.retain(|(domains, _)| is_possible(*domains));
     all.sort_unstable_by_key(|(domains, sub_domains)| std::cmp::Reverse((*domains, *sub_domains)));
     all.dedup();
-    all.into_iter().map(|(domains, sub_domains)| (domains, Some(sub_domains))).collect()
+    let may_be_channels = |domains: u64| evidence.dies.is_none() && evidence.period == Some(domains as usize);
+    all.into_iter()
+        .map(|(domains, sub_domains)| match sub_domains {
+            1 if may_be_channels(domains) => (domains, None),
+            _ => (domains, Some(sub_domains)),
+        })
+        .collect()
 }
 
 /// Returns the experiment that tells two layouts apart; `None` where they look alike from outside.
@@ -217,7 +227,10 @@ mod tests {
     #[test]
     fn planes_leave_the_sub_domains_open() {
         let mut found = findings(&[(Feature::InterleavingDegree, 4)]);
-        let portrait = draw(&mut found, LayoutEvidence { dies: None, period: Some(64) }, 1 << 30);
+        let recurs = |period| LayoutEvidence { dies: None, period: Some(period) };
+        let portrait = draw(&mut found.clone(), recurs(4), 1 << 30);
+        assert_eq!(pairs(&portrait), [(4, None)], "chunks that recur share a channel");
+        let portrait = draw(&mut found, recurs(64), 1 << 30);
         assert_eq!(pairs(&portrait), [(4, Some(16)), (4, Some(8)), (4, Some(4))]);
         assert!(portrait.experiment.unwrap().contains("32 apart take two programs with 8"));
     }

@@ -39,6 +39,8 @@ pub(crate) struct Structure {
     /// The dies that writes showed, one request at a time.
     dies: Option<Dies>,
     die_count: Option<usize>,
+    /// Groups of chunks that one request at a time showed, which seem to be dies.
+    group_count: Option<usize>,
 }
 
 impl Structure {
@@ -60,8 +62,8 @@ impl Structure {
         session.begin_stage(Stage::Interleaving);
         let features = [Feature::InterleavingDegree, Feature::SubDomains];
         let found = session.in_time(&features, |session| find_stripe(session, chunk.as_ref(), page_bytes))?;
-        let FoundStripe { stripe, residues, dies, die_count } = found.unwrap_or_default();
-        Ok(Self { chunk, page_bytes, mapping, stripe, residues, dies, die_count })
+        let FoundStripe { stripe, residues, dies, die_count, group_count } = found.unwrap_or_default();
+        Ok(Self { chunk, page_bytes, mapping, stripe, residues, dies, die_count, group_count })
     }
 
     /// Returns the page size, or a usual one where it was not found.
@@ -71,7 +73,7 @@ impl Structure {
 
     /// Returns what was seen of the layout beside the findings.
     pub(crate) fn layout_evidence(&self) -> LayoutEvidence {
-        LayoutEvidence { dies: self.die_count, period: self.same_die_distance() }
+        LayoutEvidence { dies: self.die_count, period: self.same_die_distance().or(self.group_count) }
     }
 
     /// Returns the shortest distance, in chunks, at which all chunks share a die, seen by any means.
@@ -289,6 +291,7 @@ struct FoundStripe {
     residues: Option<Residues>,
     dies: Option<Dies>,
     die_count: Option<usize>,
+    group_count: Option<usize>,
 }
 
 fn find_stripe(
@@ -305,7 +308,8 @@ fn find_stripe(
         let OneAtATime { degree, sub_domains, dies, die_count } = one_at_a_time::find(session, chunk, page)?;
         session.note(Feature::InterleavingDegree, degree);
         session.note(Feature::SubDomains, sub_domains);
-        return Ok(FoundStripe { dies, die_count, ..FoundStripe::default() });
+        let (die_count, group_count) = if dies.is_some() { (die_count, None) } else { (None, die_count) };
+        return Ok(FoundStripe { dies, die_count, group_count, ..FoundStripe::default() });
     }
     let area = session.area();
     let mut layout = ChunkLayout::measure(session, area, chunk, page)?;
@@ -331,5 +335,5 @@ fn find_stripe(
         }
         session.draw(figures::stride(curves, strides, first.period));
     }
-    Ok(FoundStripe { stripe: Some(stripe), residues, dies: None, die_count })
+    Ok(FoundStripe { stripe: Some(stripe), residues, die_count, ..FoundStripe::default() })
 }
