@@ -102,7 +102,8 @@ impl<D: DataDevice> Port<D> {
                 Submitted::Accepted
             }
             Err((
-                SubmitError::Full { .. } | SubmitError::Rule { rule: Rule::TooManyOpen { .. }, .. },
+                SubmitError::Full { .. }
+                | SubmitError::Rule { rule: Rule::TooManyOpen { .. } | Rule::TooManyActive { .. }, .. },
                 buffer,
             )) if !self.in_flight.is_empty() => Submitted::Busy(operation, buffer),
             Err((error, buffer)) => {

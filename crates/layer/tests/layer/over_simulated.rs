@@ -1,11 +1,11 @@
 //! Conformance of layers over a simulated drive, which completes requests out of order, unlike the null device.
 
 use flashlane_base::{Duration, Seed};
-use flashlane_device::DataDevice;
+use flashlane_device::{DataDevice, Interleaved};
 use flashlane_device_testing::conformance;
 use flashlane_layer::replicated::{Bytes, Settings, Timing};
 use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate, Replicated};
-use flashlane_sim::{Drive, profile};
+use flashlane_sim::{Drive, Zoned, profile};
 
 /// Returns a drive with buffer, readahead and ten channels, small enough to be created for every test of conformance.
 fn drive() -> Drive {
@@ -21,6 +21,25 @@ fn faulty(faults: &Faults) -> Box<dyn DataDevice> {
 #[test]
 fn backed_drive_conforms() {
     conformance::check_data(&mut || Box::new(Backed::new(drive())));
+}
+
+#[test]
+fn backed_zoned_drive_conforms() {
+    let settings = [
+        ("capacity", "3MiB"),
+        ("zones.capacity", "96KiB"),
+        ("zones.lanes", "2"),
+        ("zones.buffer", "24KiB"),
+        ("sector", "512B"),
+        ("flash.channels", "4"),
+        ("flash.pages", "3"),
+        ("flash.page", "4KiB"),
+    ];
+    let settings: Vec<_> = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let config = profile::load("zn540-1tb", &settings).unwrap_or_else(|error| panic!("{error}"));
+    let zoned = || Zoned::new(&config, Seed(1));
+    conformance::check_data(&mut || Box::new(Backed::new(zoned())));
+    conformance::check_data(&mut || Box::new(Backed::new(Interleaved::new(zoned()))));
 }
 
 #[test]
