@@ -4,12 +4,13 @@
 //! | --- | --- |
 //! | `machine` | block devices, mounts and swap spaces as plain data |
 //! | `read`, `mounts`, `loops`, `lookup` | the sources of that data |
-//! | `layers`, `links`, `bytes` | overlays, and the files of their layers |
+//! | `layers`, `held`, `links`, `bytes` | overlays, and the files of their layers |
 //! | `graph` | all users of a target's bytes |
 //! | `openers` | other processes that have it open |
 
 mod bytes;
 mod graph;
+mod held;
 mod layers;
 mod links;
 mod lookup;

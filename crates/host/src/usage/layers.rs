@@ -3,6 +3,7 @@
 //! The kernel lists layers by the names that they had once, and lists no overlay that is mounted nowhere any more. What is found
 //! by such a name counts only if it has the inode number of the overlay's file (`FileFacts`).
 
+use super::held::{Held, held_overlays};
 use super::links::{ENTRIES_MAX, HasName, Links};
 use super::lookup::{facts, facts_at, is_on_overlay, storage_at};
 use super::machine::{FileFacts, FileId, InOverlay, Number, Storage};
@@ -132,7 +133,19 @@ impl<'a> Mounts<'a> {
             };
             seen.insert(mount.number).then_some(finding)
         };
-        overlays.filter_map(finding).collect()
+        let listed: Vec<_> = overlays.filter_map(finding).collect();
+        let held = self.held_overlays_over(&facts).map(|held| Finding::Layer {
+            file: path.clone(),
+            overlay: format!("no path any more (process {} holds it)", held.process).into(),
+        });
+        listed.into_iter().chain(held).collect()
+    }
+
+    /// Returns the overlays that are mounted nowhere and show a file, as far as they have not too many files.
+    fn held_overlays_over(&self, file: &FileFacts) -> impl Iterator<Item = Held> {
+        let held = held_overlays(self.proc, &self.all.iter().map(|mount| mount.number).collect());
+        let mut links = Links::of_bytes(file, ENTRIES_MAX);
+        held.into_iter().filter(move |held| links.find(&held.top, InOverlay::Unknown) == HasName::Yes)
     }
 
     /// Returns whether a layer of an overlay has a further name of a file. Where a layer is not found, the overlay shows it.

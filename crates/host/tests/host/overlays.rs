@@ -264,6 +264,27 @@ fn layers_of_a_mounted_overlay_are_in_use() {
 }
 
 #[test]
+fn layers_of_an_overlay_that_only_a_process_is_in_are_in_use() {
+    let Some(overlay) = Overlay::new(false) else { return };
+    fs::create_dir_all(overlay.path("upper/folder/below")).unwrap();
+    // No other test has files of this length.
+    for name in ["upper/image", "lower/copied", "beside"] {
+        fs::write(overlay.path(name), vec![name.len() as u8; 71 * 4096]).unwrap();
+    }
+    fs::File::options().write(true).open(overlay.path("merged/copied")).unwrap().write_all(b"mine").unwrap();
+    let user = Running::inside(&overlay.path("merged/folder/below"));
+    run("umount", &["--lazy", overlay.path("merged").to_str().unwrap()]).unwrap();
+    let is_over = |finding: &Finding| matches!(finding, Finding::Layer { .. });
+    for name in ["upper/image", "upper/copied"] {
+        let found = reasons(&overlay.path(name));
+        assert!(found.iter().any(is_over), "{name}: {found:?}");
+    }
+    assert_eq!(reasons(&overlay.path("beside")), []);
+    drop(user);
+    assert_eq!(reasons(&overlay.path("upper/image")), []);
+}
+
+#[test]
 fn link_to_a_file_of_a_layer_is_in_use() {
     for is_relative in [false, true] {
         let Some(overlay) = Overlay::new(is_relative) else { return };

@@ -59,6 +59,11 @@ impl Running {
         Self::with_script(path, "exec 3< \"$0\"; echo open; read end")
     }
 
+    /// Starts a shell and returns once it is in a folder.
+    pub fn inside(folder: &Path) -> Self {
+        Self::with_script(folder, "cd \"$0\"; echo open; read end")
+    }
+
     fn with_script(path: &Path, script: &str) -> Self {
         let mut shell = Command::new("sh");
         let shell = shell.args(["-c", script, path.to_str().unwrap()]);
