@@ -37,14 +37,16 @@ impl Requirements {
         // Writing admits a value only above the reserve, and a block for each container and one more.
         let least = options.reserve_blocks + count + 1;
         if blocks < least {
-            let units = least + Layout::RESERVED_UNITS;
+            // All lanes have as many units, and a capacity is that of one.
+            let lanes = u64::from(device.lanes);
+            let units = (least + Layout::RESERVED_UNITS).next_multiple_of(lanes);
             return Err(CreateError::DeviceTooSmall {
                 device: device.name.clone(),
                 blocks,
                 least,
                 slices: count,
                 least_bytes: units * device.erase_unit_bytes,
-                unit_bytes: previous_power_of_two(device.capacity_bytes / units),
+                unit_bytes: previous_power_of_two(device.capacity_bytes * lanes / units),
             });
         }
         let ring_pages = RING_PAGES_MIN + (4 * (1 + count) * shape.block_bytes).div_ceil(LOG_PAGE_BYTES);
@@ -141,5 +143,21 @@ mod tests {
         };
         assert_eq!(of(4 + 24 + 1, 1), refused(25, 26, 1));
         assert_eq!(of(4 + 24 + 2, 3), refused(26, 28, 3));
+    }
+
+    #[test]
+    fn least_device_of_several_lanes_is_named_exactly() {
+        let (slices, options) =
+            (Slices::even(1), StoreOptions { reserve_blocks: 24, ..StoreOptions::default() });
+        let of = |units: u64, unit_bytes: u64| {
+            let device = MemoryLanes::new(8, units, unit_bytes, 512, Seed(1));
+            Requirements::new(device.profile(), &slices, &options)
+        };
+        let Err(CreateError::DeviceTooSmall { least_bytes, unit_bytes, .. }) = of(3, 64 << 10) else {
+            panic!("24 units have room for 20 blocks")
+        };
+        assert_eq!((least_bytes, unit_bytes), (8 * 4 * (64 << 10), 32 << 10));
+        of(least_bytes / 8 / (64 << 10), 64 << 10).unwrap();
+        of(3 * (64 << 10) / unit_bytes, unit_bytes).unwrap();
     }
 }
