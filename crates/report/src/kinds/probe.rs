@@ -7,6 +7,7 @@ use crate::document::{Advice, Cell, Column, Document, Fact, Row, Table, Tone};
 use crate::format::{exact, percent, plain_name, plain_value};
 use flashlane_result::WarningCode;
 use flashlane_result::feature::Feature;
+use flashlane_result::portrait::Layout;
 use flashlane_result::probe::{Advice as ProbeAdvice, Finding, ProbeResult, Rate, Recommendation, Status};
 
 impl Reportable for ProbeResult {
@@ -46,6 +47,7 @@ fn document_of(result: &ProbeResult) -> Document {
     });
     let figures = Feature::ALL.iter().flat_map(|&feature| shown_by(feature).iter().copied());
     let mut tables = vec![finding_table(&findings).beside(figures)];
+    tables.extend(layouts(result));
     tables.extend(recommendation(result));
     let advice = result.advice.iter().map(|advice| Advice {
         text: advice.text.clone(),
@@ -130,6 +132,33 @@ fn finding_table(findings: &[(Feature, &Finding)]) -> Table {
         note_key: "evidence",
         ..Table::default()
     }
+}
+
+/// Returns the layouts that fit the evidence, where there are several.
+fn layouts(result: &ProbeResult) -> Option<Table> {
+    let portrait = result.portrait.as_ref().filter(|portrait| portrait.layouts.len() > 1)?;
+    let row = |layout: &Layout| {
+        let sub_domains = layout.sub_domains.map_or_else(|| "?".into(), |count| count.to_string());
+        Row::new(vec![
+            Cell::text(layout.domains.to_string()),
+            Cell::exact(sub_domains, exact(&scalar(layout.sub_domains))),
+            Cell::exact(percent(layout.odds), exact(&scalar(layout.odds))),
+        ])
+    };
+    let mut rows: Vec<Row> = portrait.layouts.iter().map(row).collect();
+    if let (Some(last), Some(experiment)) = (rows.last_mut(), &portrait.experiment) {
+        last.note = format!("what would tell the first two apart: {experiment}");
+    }
+    Some(Table {
+        title: "Layouts that fit what was measured".into(),
+        columns: vec![
+            Column::right("Domains", "domains"),
+            Column::right("Sub-domains of each", "sub_domains"),
+            Column::right("Odds", "odds"),
+        ],
+        rows,
+        ..Table::default()
+    })
 }
 
 /// Returns the numbers of each recommended workload; those of writes for each state of the drive.
