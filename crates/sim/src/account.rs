@@ -67,8 +67,9 @@ pub(crate) struct TimeAccounts {
     /// Of buffered units on their way to flash whose next operation has yet to be queued, by slot: the missing parts were read,
     /// or the map was.
     drains: Vec<Option<TimeAccount>>,
-    /// Of flash operations that ended and were not handled yet.
-    ended: VecDeque<TimeAccount>,
+    /// Of flash operations that ended, of which the first `handled` were handled.
+    ended: Vec<TimeAccount>,
+    handled: usize,
     /// The account of the flash operation whose end is being handled.
     current: Option<TimeAccount>,
     /// Of the readahead that goes on after it waited for the map.
@@ -133,13 +134,16 @@ impl TimeAccounts {
 
     /// Takes the accounts of flash operations that have ended, for [`TimeAccounts::operation_ended`].
     pub(crate) fn take_ended(&mut self, ended: &mut Vec<TimeAccount>) {
-        debug_assert!(self.ended.is_empty(), "every end is handled before the next event");
-        self.ended.extend(ended.drain(..));
+        debug_assert_eq!(self.handled, self.ended.len(), "every end is handled before the next event");
+        self.ended.clear();
+        self.handled = 0;
+        std::mem::swap(&mut self.ended, ended);
     }
 
     /// The next of the flash operations that have ended is handled.
     pub(crate) fn operation_ended(&mut self, owner: Owner) {
-        let account = self.ended.pop_front().expect("every operation that ends has its account");
+        let account = self.ended[self.handled];
+        self.handled += 1;
         self.current = Some(account);
         match owner {
             Owner::Request(slot) | Owner::RequestFill(slot) => *self.request(slot) = account,
@@ -218,6 +222,7 @@ impl TimeAccounts {
         self.transfers = Default::default();
         self.drains.clear();
         self.ended.clear();
+        self.handled = 0;
         self.current = None;
     }
 }

@@ -44,7 +44,13 @@ impl Occupancy {
     }
 
     fn change(&mut self, by: Option<usize>, now: Instant) {
-        *self = Self { times: self.at(now), by, since: now };
+        if self.by == by {
+            return;
+        }
+        if let Some(last) = self.by {
+            self.times[last] += now.since(self.since);
+        }
+        (self.by, self.since) = (by, now);
     }
 }
 
