@@ -46,6 +46,7 @@ use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::Part;
 use flashlane_policy::scheduling::{Class, RANKS};
+use passing::PassingRules;
 
 /// What of a profile decides the order of operations.
 #[derive(Clone, Copy)]
@@ -61,12 +62,7 @@ struct Rules {
     one_shot: bool,
     /// By class.
     ranks: [usize; RANKS],
-    /// Longest time that reads pass writes.
-    write_wait: Option<Duration>,
-    /// The same for an erase, where it differs.
-    erase_wait: Option<Duration>,
-    /// From one point at which a program can be suspended to the next.
-    suspend_step: Option<Duration>,
+    passing: PassingRules,
     gc: GcStepRules,
 }
 
@@ -97,9 +93,7 @@ impl QueuedScheduler {
             multi_plane: flash.multi_plane && geometry.planes_per_die > 1,
             cache_mode: flash.cache_mode,
             ranks: ranks(config),
-            write_wait: config.scheduling.write_wait.map(|time| time.0),
-            erase_wait: config.scheduling.erase_wait.map(|time| time.0),
-            suspend_step: flash.suspend_step.map(|time| time.0),
+            passing: PassingRules::new(config),
             units_per_page: geometry.units_per_page,
             one_shot: flash.programming == Programming::OneShot,
             gc: GcStepRules {
@@ -340,9 +334,7 @@ impl QueuedScheduler {
     fn run_loaded(&mut self, die: DieId, first: OpSlot, now: Instant, events: &mut EventQueue) {
         self.each_account(first, |accounts, op| accounts.charge(op, Part::BehindPrograms, now));
         self.run_array(die, self.program_time(first), now, events);
-        if self.rules.suspend_step.is_some() {
-            self.suspend_for_waiting(die, now, events);
-        }
+        self.suspend_for_waiting(die, now, events);
     }
 
     fn bus_time(&self, op: OpSlot) -> Duration {

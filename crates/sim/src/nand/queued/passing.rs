@@ -11,6 +11,7 @@
 //! read waits for the end of the step.
 
 use super::QueuedScheduler;
+use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Timer};
 use crate::ids::DieId;
 use crate::nand::multi_plane::QueueId;
@@ -19,12 +20,34 @@ use crate::nand::queue::OpSlot;
 use flashlane_base::{Duration, Instant};
 use flashlane_policy::scheduling::Class;
 
+/// What of a profile bounds how reads pass writes.
+#[derive(Clone, Copy)]
+pub(super) struct PassingRules {
+    /// Longest time that reads pass writes.
+    write_wait: Option<Duration>,
+    /// The same for an erase, where it differs.
+    erase_wait: Option<Duration>,
+    /// From one point at which a program can be suspended to the next.
+    suspend_step: Option<Duration>,
+}
+
+impl PassingRules {
+    pub(super) fn new(config: &DriveConfig) -> Self {
+        let (scheduling, flash) = (&config.scheduling, &config.flash);
+        Self {
+            write_wait: scheduling.write_wait.map(|time| time.0),
+            erase_wait: scheduling.erase_wait.map(|time| time.0),
+            suspend_step: flash.suspend_step.map(|time| time.0),
+        }
+    }
+}
+
 impl QueuedScheduler {
     /// Returns the rank that is served next, where `first` is the best one with anything waiting: that of writes, where
     /// reads have passed these for as long as they may.
     pub(super) fn rank_in_turn(&mut self, die: DieId, first: usize, now: Instant) -> usize {
         let writes = self.rank(Class::Write);
-        if self.rules.write_wait.is_none()
+        if self.rules.passing.write_wait.is_none()
             || first >= writes
             || self.dies[die.index()].queues[writes].is_empty()
         {
@@ -37,7 +60,7 @@ impl QueuedScheduler {
 
     /// Notes that a read passes a write.
     fn note_passed(&mut self, die: DieId, now: Instant) {
-        if self.rules.write_wait.is_some() {
+        if self.rules.passing.write_wait.is_some() {
             self.dies[die.index()].passed_since.get_or_insert(now);
         }
     }
@@ -45,9 +68,9 @@ impl QueuedScheduler {
     /// Whether reads have passed the writes of a die for as long as they may pass `op`.
     fn is_overdue(&self, die: DieId, op: OpSlot, now: Instant) -> bool {
         let since = self.dies[die.index()].passed_since;
-        self.rules.write_wait.zip(since).is_some_and(|(wait, since)| {
+        self.rules.passing.write_wait.zip(since).is_some_and(|(wait, since)| {
             let is_erase = op.is_some() && matches!(self.ops[op].operation.work, Work::Erase(_));
-            now.since(since) >= if is_erase { self.rules.erase_wait.unwrap_or(wait) } else { wait }
+            now.since(since) >= if is_erase { self.rules.passing.erase_wait.unwrap_or(wait) } else { wait }
         })
     }
 
@@ -92,7 +115,7 @@ impl QueuedScheduler {
             return;
         }
         let is_program = self.ops[state.array].operation.is_program();
-        match self.rules.suspend_step.filter(|_| is_program) {
+        match self.rules.passing.suspend_step.filter(|_| is_program) {
             None => self.suspend_now(die, now),
             Some(step) => self.suspend_at_step(die, step, now, events),
         }
@@ -123,12 +146,15 @@ impl QueuedScheduler {
     }
 
     /// A program begins in the array: reads that came while its data were on the bus interrupt it where its first step ends.
-    #[cold]
+    #[inline]
     pub(super) fn suspend_for_waiting(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
-        let writes = self.rank(Class::Write);
+        if self.rules.passing.suspend_step.is_none() {
+            return;
+        }
+        let (reads, writes) = ([Class::LightRead, Class::HostRead], self.rank(Class::Write));
         let queues = &self.dies[die.index()].queues;
         let waits = |rank: usize| rank != writes && !queues[rank].is_empty();
-        if [Class::LightRead, Class::HostRead].into_iter().any(|class| waits(self.rank(class))) {
+        if reads.into_iter().any(|class| waits(self.rank(class))) {
             self.suspend(die, now, events);
         }
     }
