@@ -27,6 +27,8 @@ pub(crate) struct LayoutEvidence {
 
 /// Most domains.
 const DOMAINS_MAX: u64 = 64;
+/// Two measurements of one time differ by less than this factor.
+const MEASURED: f64 = 1.1;
 /// Most layouts that are named.
 const LAYOUTS_MAX: usize = 12;
 /// Confidence in evidence that bounds an open finding, as in the findings that it leads to.
@@ -88,7 +90,7 @@ fn relations(findings: &Findings, evidence: LayoutEvidence, capacity_bytes: u64)
         (factor(findings, Feature::CommandCost), factor(findings, Feature::RoundTrip))
     {
         let text = format!("a command of {command:.0} ns is part of a round trip of {round_trip:.0} ns");
-        add(&[Feature::CommandCost, Feature::RoundTrip], command <= round_trip, text);
+        add(&[Feature::CommandCost, Feature::RoundTrip], command <= MEASURED * round_trip, text);
     }
     all
 }

@@ -17,7 +17,7 @@ use crate::bench::Bench;
 use crate::busy_rows;
 use crate::error::Interruption;
 use crate::mapping::Policy;
-use crate::pattern;
+use crate::pattern::{self, Point};
 use crate::repetitions::{repeat, samples};
 use flashlane_device::SubmitError;
 use flashlane_measure::Interruption as Measuring;
@@ -27,8 +27,10 @@ use flashlane_workload::Access;
 const PAGES_REACH_BYTES: u64 = 64 * 1024;
 /// Writes at each place of that search.
 const PAGE_WRITES: usize = 12;
-/// Writes of whole pages, of each size.
-const WHOLE_WRITES: usize = 600;
+/// Writes of whole pages, of each size, at first and where these leave it open whether a page is one sector.
+const WHOLE_WRITES: [usize; 2] = [600, 2400];
+/// Largest usual page.
+const LARGEST_PAGE_BYTES: u64 = 16 * 1024;
 /// Reads of written and of trimmed sectors.
 const READS: usize = 200;
 /// Least share of writes that take two programs where a page ends: at half of the turns a chunk of two pages ends as well.
@@ -147,29 +149,44 @@ fn sector_writes(bench: &mut Bench<'_>, writer: &Writer, count: u64) -> Result<O
 /// Returns the least size whose writes are faster at their own multiples than shifted by a sector: a page, which need not
 /// be read before it is written.
 fn whole_page(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, Interruption> {
+    for writes in WHOLE_WRITES {
+        let found = whole_page_of(bench, writer, writes)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+fn whole_page_of(
+    bench: &mut Bench<'_>,
+    writer: &mut Writer,
+    writes: usize,
+) -> Result<Option<u64>, Interruption> {
     let sector = bench.unit_bytes(true);
     let sizes: Vec<u64> =
         (0..).map(|power| sector << power).take_while(|size| 2 * size <= PAGES_REACH_BYTES).collect();
-    let points = repeat(bench, 2 * sizes.len(), WHOLE_WRITES, |bench, kind| {
+    let points = repeat(bench, 2 * sizes.len(), writes, |bench, kind| {
         let at = writer.place(bench) + (kind % 2) as u64 * sector;
         bench.durable_write(at, sizes[kind / 2]).map(|time| time.as_us_f64())
     })?;
-    let saves = |size: usize| {
-        let (whole, shifted) = (points[2 * size], points[2 * size + 1]);
-        shifted.value - whole.value > pattern::least_height(whole.value, whole.error.hypot(shifted.error))
-    };
-    let Some(found) = (0..sizes.len()).find(|&size| saves(size)) else {
-        let most_us = (0..sizes.len()).map(|size| {
-            let (whole, shifted) = (points[2 * size], points[2 * size + 1]);
-            shifted.value - whole.value + ERRORS * whole.error.hypot(shifted.error)
-        });
-        let most_us = most_us.fold(0.0, f64::max);
-        // A page of several sectors would save the read of at least one.
-        let is_sector = flash_read_us(bench, writer)?.is_some_and(|read_us| most_us < 0.6 * read_us);
+    let saved: Vec<Point> = points
+        .chunks(2)
+        .map(|pair| Point { value: pair[1].value - pair[0].value, error: pair[0].error.hypot(pair[1].error) })
+        .collect();
+    let most_us = |size: usize| saved[size].value + ERRORS * saved[size].error;
+    let saves =
+        |size: &usize| saved[*size].value > pattern::least_height(points[2 * size].value, saved[*size].error);
+    let Some(found) = (0..sizes.len()).find(saves) else {
+        // A page of several sectors would save the read of at least one, in writes of each of its multiples.
+        let read_us = flash_read_us(bench, writer)?.unwrap_or(0.0);
+        let is_refuted = |page: usize| (page..sizes.len()).any(|multiple| most_us(multiple) < 0.6 * read_us);
+        let is_sector = (1..sizes.len()).filter(|&page| sizes[page] <= LARGEST_PAGE_BYTES).all(is_refuted);
         return Ok(is_sector.then_some(sector));
     };
-    // Every multiple of a page saves as well.
-    Ok((found..sizes.len()).all(saves).then(|| sizes[found]))
+    // Its double saves as well, but longer writes wait for many programs, which hides it. What is shorter saves nothing.
+    let is_least = (0..found).all(|size| most_us(size) < 0.5 * saved[found].value);
+    Ok((is_least && found + 1 < sizes.len() && saves(&(found + 1))).then(|| sizes[found]))
 }
 
 /// Returns how much longer a read of a written sector takes than one of a trimmed sector, which needs no flash, in
@@ -283,13 +300,14 @@ impl WriteTimes {
         }
         let [small, large] = reads.map(|mut times| pattern::point(&mut times));
         let rest = writer.page_bytes - sector;
+        let flash = flash_read_us(bench, writer)?;
         let most_bus_us = match rest {
-            // No part of a page can be read, and all of the read may be its transfer.
-            0 => large.value,
+            // No part of a page can be read, and all of its time at flash may be the transfer.
+            0 => flash.map_or(large.value, |us| us + 4.0 * large.error),
             _ => (large.value - small.value + 4.0 * large.error) * writer.page_bytes as f64 / rest as f64,
         };
         // Of a read of flash, what is not its transfer is the array time.
-        let flash_us = flash_read_us(bench, writer)?.unwrap_or(0.0);
+        let flash_us = flash.unwrap_or(0.0);
         let transfer_us = most_bus_us * sector as f64 / writer.page_bytes as f64;
         let least_array_us = (flash_us - transfer_us - 4.0 * small.error).max(0.0);
         // A write takes a program where a read takes an array time and a command.

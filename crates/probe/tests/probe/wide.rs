@@ -449,3 +449,32 @@ fn reads_of_many_chunks_show_channels() {
     let result = structure_of(made(&slow));
     assert_right_or_open(&result, Feature::InterleavingDegree, &[6]);
 }
+
+/// Long writes wait for many programs, which hides that they save a read: neither confirms nor refutes a page.
+#[test]
+fn noise_of_long_writes_hides_no_page() {
+    let overrides = [
+        ("capacity", "128MiB"),
+        ("initial.state", "fragmented"),
+        ("read_command", "4700ns"),
+        ("write_command", "4700ns"),
+        ("chunk", "2KiB"),
+        ("channels", "4"),
+        ("packages", "4"),
+        ("dies", "3"),
+        ("planes", "3"),
+        ("flash.page", "2KiB"),
+        ("pages", "64"),
+        ("blocks", "20"),
+        ("flash.read", "3200ns"),
+        ("flash.program", "1928us"),
+        ("bus", "206MB/s"),
+        ("noise", "5%"),
+        ("flash.cache_mode", "true"),
+    ];
+    let result = structure_of(made_in_order(CHANNELS_FIRST, &overrides));
+    assert_eq!(number(&result, Feature::PageSize), Some(2048), "{:#?}", result.findings);
+    assert_eq!(number(&result, Feature::ChunkSize), Some(2048), "{:#?}", result.findings);
+    assert_eq!(number(&result, Feature::InterleavingDegree), Some(4), "{:#?}", result.findings);
+    assert_eq!(number(&result, Feature::SubDomains), Some(12), "{:#?}", result.findings);
+}
