@@ -1,6 +1,6 @@
-//! The README shows the output and the plot of its first command.
+//! The README shows the output and the plot of its first command, and `docs/probe.md` its other plots.
 //!
-//! After intended changes, `RENEW_README=1 cargo test -p flashlane --test cli readme` rewrites both.
+//! After intended changes, `RENEW_README=1 cargo test -p flashlane --test cli readme` rewrites them.
 
 use crate::program::{done, text};
 use flashlane_report::svg_of_width;
@@ -56,23 +56,36 @@ fn readme_sample_matches_the_output() {
     }
 }
 
+/// Figures of the first command's result, the files that show them, and the document that does.
+const PICTURES: [(&str, &str, &str); 6] = [
+    ("pair-distance", "docs/probe.svg", "README.md"),
+    ("pair-distance", "docs/probe.svg", "docs/probe.md"),
+    ("chunk-size", "docs/probe-chunk-size.svg", "docs/probe.md"),
+    ("mapping", "docs/probe-mapping.svg", "docs/probe.md"),
+    ("readahead", "docs/probe-readahead.svg", "docs/probe.md"),
+    ("write-buffer", "docs/probe-write-buffer.svg", "docs/probe.md"),
+];
+
 #[test]
-fn readme_picture_matches_the_output() {
-    let readme = read("README.md");
+fn readme_pictures_match_the_output() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    done(&[&first_command(&readme)[..], &["--out", text(&out)]].concat());
+    done(&[&first_command(&read("README.md"))[..], &["--out", text(&out)]].concat());
     let result: Value = serde_json::from_slice(&fs::read(out.join("result.json")).unwrap()).unwrap();
     let figures = result["figures"].as_array().expect("a result has figures");
-    let figure = figures.iter().find(|figure| figure["id"] == "pair-distance").expect("it is drawn");
-    let figure: Figure = serde_json::from_value(figure.clone()).unwrap();
-    let drawn = svg_of_width(&figure, PICTURE_WIDTH);
-    if renews() {
-        fs::write(at("docs/probe.svg"), drawn).unwrap();
-    } else {
-        assert!(read("docs/probe.svg") == drawn, "the README shows another picture: {RENEW}");
+    for (id, path, document) in PICTURES {
+        let figure = figures.iter().find(|figure| figure["id"] == id).expect("it is drawn");
+        let figure: Figure = serde_json::from_value(figure.clone()).unwrap();
+        let drawn = svg_of_width(&figure, PICTURE_WIDTH);
+        if renews() {
+            fs::write(at(path), drawn).unwrap();
+        } else {
+            assert!(read(path) == drawn, "{path} is another picture: {RENEW}");
+        }
+        let folder = document.rfind('/').map_or(0, |slash| slash + 1);
+        let link = format!("]({})", &path[folder..]);
+        assert!(read(document).contains(&link), "{document} shows {path}");
     }
-    assert!(readme.contains("](docs/probe.svg)"), "the README shows the picture");
     let portrait = fs::read_to_string(out.join("portrait.svg")).expect("the drive is drawn");
     if renews() {
         fs::write(at("docs/portrait.svg"), portrait).unwrap();
