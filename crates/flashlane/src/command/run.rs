@@ -14,6 +14,7 @@ use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
+use flashlane_device::{Rule, SubmitError};
 use flashlane_measure::{Interruption, MeasureError, Progress, Run, RunOptions, run, run_verified};
 use flashlane_open::{Access, Target};
 use flashlane_result::run::{RunResult, RunsResult};
@@ -160,7 +161,22 @@ fn nothing_measured(target: &Target, run: &Run) -> Failure {
         Some(_) if run.partial == Some(Interruption::Stopped) => " during preconditioning",
         _ => "",
     };
-    Failure::failed(anyhow!("{target}: {reason}{phase}; nothing was measured"))
+    let hint = match run.partial {
+        Some(Interruption::Refused { error, .. }) if is_not_written(error) => written_drive(target),
+        _ => String::new(),
+    };
+    Failure::failed(anyhow!("{target}: {reason}{phase}; nothing was measured{hint}"))
+}
+
+/// Returns whether a read was refused because erase units hold nothing there.
+fn is_not_written(error: SubmitError) -> bool {
+    matches!(error, SubmitError::Rule { rule: Rule::NotWritten { .. }, .. })
+}
+
+/// Returns the same drive in a state in which all of it can be read, for a hint; empty where there is none.
+fn written_drive(target: &Target) -> String {
+    let written = target.with_state("full").ok().flatten();
+    written.map_or_else(String::new, |written| format!("; all of '{written}' is written"))
 }
 
 /// Returns the message of a failed verification, if any.

@@ -432,3 +432,13 @@ fn writers_refuse_a_read_only_file_system() {
     refused(2, &[&["sdf", "format", &other][..], &create].concat(), &["mounted read-only"]);
     done(&["sdf", "ls", &spec]);
 }
+
+#[test]
+fn a_read_of_erase_units_without_data_names_a_drive_that_has_some() {
+    for (device, size) in [("sim:sdf", "8KiB"), ("sim:zn540-1tb", "4KiB")] {
+        let read = format!("random-read,size={size},requests=10");
+        let hint = format!("all of '{device},initial.state=full' is written");
+        refused(1, &["run", device, &read], &["nothing was measured", &hint]);
+        done(&["run", &format!("{device},initial.state=full"), &read]);
+    }
+}
