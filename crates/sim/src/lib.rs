@@ -18,6 +18,7 @@ mod kernel;
 mod nand;
 mod pieces;
 pub mod profile;
+mod progress;
 mod sdf;
 mod slab;
 mod table_memory;

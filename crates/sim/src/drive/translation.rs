@@ -350,7 +350,7 @@ impl Translation {
             word_line: place.word_line,
         };
         let (work, class) = (Work::Program(program), Class::Write);
-        FlashOperation { work, owner, class, defer: Defer::No, plane: place.plane }
+        FlashOperation::new(work, owner, class, place.plane)
     }
 
     /// Programs the parity of the row that a mapping unit has completed, if it has.

@@ -108,7 +108,7 @@ pub struct PageMapped {
     high_blocks: u32,
     /// The index of the open block for moved units: the host's, or another.
     moved_stream: usize,
-    /// The mapping units of a block, and of a plane.
+    /// The mapping units of a flash page, of a block, and of a plane.
     per_page: Divisor,
     per_block: Divisor,
     per_plane: Divisor,

@@ -193,21 +193,21 @@ pub struct FlashOperation {
 }
 
 impl FlashOperation {
-    /// A read of one or several planes' units.
-    pub fn read(owner: Owner, class: Class, plane: PlaneId, read: Read) -> Self {
-        let work = Work::Read(read);
+    /// An operation that lets none pass.
+    #[inline]
+    pub fn new(work: Work, owner: Owner, class: Class, plane: PlaneId) -> Self {
         Self { work, owner, class, defer: Defer::No, plane }
+    }
+
+    /// A read of one or several planes' units.
+    #[inline]
+    pub fn read(owner: Owner, class: Class, plane: PlaneId, read: Read) -> Self {
+        Self::new(Work::Read(read), owner, class, plane)
     }
 
     /// The program of a mapping unit for the host.
     pub fn program(owner: Owner, plane: PlaneId, lpn: Lpn, bus_bytes: u64) -> Self {
-        Self {
-            work: Work::Program(Program::of(lpn, bus_bytes)),
-            owner,
-            class: Class::Write,
-            defer: Defer::No,
-            plane,
-        }
+        Self::new(Work::Program(Program::of(lpn, bus_bytes)), owner, Class::Write, plane)
     }
 
     /// Whether the operation is a read.

@@ -9,7 +9,9 @@ use super::Sdf;
 use super::job::Job;
 use crate::host_port::{Direction, Transfer};
 use crate::ids::{Lpn, PlaneId, RequestSlot};
-use crate::nand::{Defer, Erase, FlashOperation, Gc, Owner, Program, Read, Work};
+use crate::nand::{Erase, FlashOperation, Gc, Owner, Program, Read, Work};
+use crate::pieces::piece;
+use crate::progress::Progress;
 use flashlane_device::{Failure, Operation, Request};
 use flashlane_policy::scheduling::Class;
 
@@ -25,16 +27,14 @@ impl Sdf {
         state.unit = unit;
         match operation {
             Operation::Read => {
-                state.next = (within / shape.page_bytes) as u32;
-                state.end = (within + length_bytes).div_ceil(shape.page_bytes) as u32;
-                state.left = state.end - state.next;
+                state.progress = Progress::of_pages(within, length_bytes, shape.page_bytes);
                 self.counts.reads += 1;
-                self.counts.pages_read += u64::from(self.kernel.in_flight(slot).state.left);
+                self.counts.pages_read += u64::from(state.progress.left);
                 self.read_on(slot);
             }
             Operation::Write => {
-                state.end = shape.rows;
-                state.left = shape.rows * shape.planes;
+                state.progress.end = shape.rows;
+                state.progress.left = shape.rows * shape.planes;
                 state.fails = self.engines[lane.0 as usize].failing_program(unit, shape.rows);
                 self.counts.writes += 1;
                 self.write_on(slot);
@@ -55,25 +55,24 @@ impl Sdf {
     fn read_on(&mut self, slot: RequestSlot) {
         let shape = self.shape;
         let request = self.kernel.in_flight(slot).request();
-        let Job { unit, mut next, end, mut under_way, .. } = self.kernel.in_flight(slot).state;
+        let Job { unit, mut progress, .. } = self.kernel.in_flight(slot).state;
         let lane = request.lane.0;
         let from = request.offset_bytes % shape.unit_bytes;
         let to = from + request.length_bytes;
-        while next < end && under_way < shape.window_pages {
-            let plane = shape.plane_of(next);
-            let page = u64::from(next) * shape.page_bytes;
-            let bytes = to.min(page + shape.page_bytes) - from.max(page);
-            let mut read = Read::of(Lpn(next), bytes);
+        while progress.next < progress.end && progress.under_way < shape.window_pages {
+            let page = Lpn(progress.next);
+            let plane = shape.plane_of(page.0);
+            let mut read = Read::of(page, piece(page, from, to, shape.page_bytes).bytes.into());
             if let Some(correction) = &mut self.correction {
                 correction.decide(&mut read, self.engines[lane as usize].wear_of(unit, plane));
                 self.counts.read_retries += u64::from(read.retries);
             }
             let plane = PlaneId(lane * shape.planes + plane);
-            self.kernel.enqueue(operation(Work::Read(read), Owner::Request(slot), Class::HostRead, plane));
-            (next, under_way) = (next + 1, under_way + 1);
+            self.kernel.enqueue(FlashOperation::read(Owner::Request(slot), Class::HostRead, plane, read));
+            progress.next += 1;
+            progress.under_way += 1;
         }
-        let state = &mut self.kernel.in_flight_mut(slot).state;
-        (state.next, state.under_way) = (next, under_way);
+        self.kernel.in_flight_mut(slot).state.progress = progress;
     }
 
     /// Asks the host for the next row of a write, if the window has room for it. One is on the link at a time, so that
@@ -81,12 +80,14 @@ impl Sdf {
     fn write_on(&mut self, slot: RequestSlot) {
         let planes = self.shape.planes;
         let state = &mut self.kernel.in_flight_mut(slot).state;
-        let waits = state.next > state.next_received || state.under_way + planes > self.shape.window_pages;
-        if waits || state.next == state.end {
+        let progress = &mut state.progress;
+        let waits =
+            progress.next > state.next_received || progress.under_way + planes > self.shape.window_pages;
+        if waits || progress.next == progress.end {
             return;
         }
-        state.next += 1;
-        state.under_way += planes;
+        progress.next += 1;
+        progress.under_way += planes;
         self.send(slot, planes, u64::from(planes) * self.shape.page_bytes, Direction::In);
     }
 
@@ -109,7 +110,7 @@ impl Sdf {
     /// Pages of a request are done; with the last of them it completes. Returns whether they were.
     #[inline]
     fn done(&mut self, slot: RequestSlot, pages: u32) -> bool {
-        let all = self.kernel.in_flight_mut(slot).state.done(pages);
+        let all = self.kernel.in_flight_mut(slot).state.progress.done(pages);
         if all {
             self.complete(slot);
         }
@@ -136,7 +137,12 @@ impl Sdf {
         let bytes = u64::from(shape.planes_at_once) * shape.page_bytes;
         for plane in (first..first + shape.planes).step_by(shape.planes_at_once as usize) {
             let work = program(row, shape.planes_at_once, bytes);
-            self.kernel.enqueue(operation(work, Owner::Request(slot), Class::Write, PlaneId(plane)));
+            self.kernel.enqueue(FlashOperation::new(
+                work,
+                Owner::Request(slot),
+                Class::Write,
+                PlaneId(plane),
+            ));
         }
         self.counts.pages_written += u64::from(shape.planes);
         self.write_on(slot);
@@ -149,14 +155,14 @@ impl Sdf {
         let unit = self.kernel.in_flight(slot).state.unit;
         let at = PlaneId(lane * shape.planes + plane);
         let failing = program(row, 1, shape.page_bytes);
-        self.kernel.enqueue(operation(failing, Owner::None, Class::Write, at));
+        self.kernel.enqueue(FlashOperation::new(failing, Owner::None, Class::Write, at));
         let Ok(erases) = self.engines[lane as usize].replace(unit, plane) else {
             let write = self.kernel.in_flight_mut(slot);
             write.fail(Failure::BadUnit);
             // No more rows are requested, and this row is not written.
-            let state = &mut write.state;
-            state.next = state.end;
-            state.left = state.under_way;
+            let progress = &mut write.state.progress;
+            progress.next = progress.end;
+            progress.left = progress.under_way;
             self.done(slot, shape.planes);
             return false;
         };
@@ -169,7 +175,7 @@ impl Sdf {
             is_paced_step: false,
         });
         self.counts.pages_saved += u64::from(row);
-        self.kernel.enqueue(operation(moved, Owner::Gc, Class::Write, at));
+        self.kernel.enqueue(FlashOperation::new(moved, Owner::Gc, Class::Write, at));
         true
     }
 
@@ -183,15 +189,14 @@ impl Sdf {
             self.kernel.in_flight_mut(slot).fail(Failure::BadUnit);
         }
         let operations = times.chunks(shape.planes_at_once as usize);
-        let state = &mut self.kernel.in_flight_mut(slot).state;
-        (state.left, state.under_way) = (operations.len() as u32, operations.len() as u32);
+        self.kernel.in_flight_mut(slot).state.progress = Progress::all_under_way(operations.len());
         for (index, times) in operations.enumerate() {
             let planes = times.len() as u32;
             // A block that replaces one that failed is erased after it.
             let times = *times.iter().max().expect("a chunk is never empty");
             let plane = PlaneId(lane * shape.planes + index as u32 * shape.planes_at_once);
             let (work, owner) = (Work::Erase(Erase { times, planes }), Owner::Request(slot));
-            self.kernel.enqueue(operation(work, owner, Class::Write, plane));
+            self.kernel.enqueue(FlashOperation::new(work, owner, Class::Write, plane));
         }
         self.erased = times;
     }
@@ -223,10 +228,6 @@ impl Sdf {
     fn send(&mut self, slot: RequestSlot, units: u32, bytes: u64, direction: Direction) {
         self.kernel.send(Transfer { request: slot, units, direction }, bytes, 0);
     }
-}
-
-fn operation(work: Work, owner: Owner, class: Class, plane: PlaneId) -> FlashOperation {
-    FlashOperation { work, owner, class, defer: Defer::No, plane }
 }
 
 /// The program of a row on as many planes.

@@ -10,7 +10,9 @@ use super::writing::ZoneWrites;
 use crate::event::Event;
 use crate::host_port::{Direction, Transfer};
 use crate::ids::{Lpn, Mechanism, PlaneId, RequestSlot};
-use crate::nand::{Defer, Erase, FlashOperation, Owner, PageType, Program, Read, Work};
+use crate::nand::{Erase, FlashOperation, Owner, PageType, Program, Read, Work};
+use crate::pieces::piece;
+use crate::progress::Progress;
 use flashlane_base::Duration;
 use flashlane_device::{Failure, Operation, Part, Request};
 use flashlane_policy::scheduling::Class;
@@ -162,7 +164,7 @@ impl Zoned {
             },
             ..Program::of(Lpn(program), bus_bytes)
         });
-        self.kernel.enqueue(operation(work, owner, Class::Write, place.plane));
+        self.kernel.enqueue(FlashOperation::new(work, owner, Class::Write, place.plane));
     }
 
     fn page_type(&self, page_of_block: u32) -> PageType {
@@ -171,13 +173,10 @@ impl Zoned {
 
     fn start_read(&mut self, slot: RequestSlot, request: &Request) {
         let within = request.offset_bytes % self.shape.zone_bytes;
-        let page_bytes = self.shape.page_bytes;
-        let state = &mut self.kernel.in_flight_mut(slot).state;
-        state.next = (within / page_bytes) as u32;
-        state.end = (within + request.length_bytes).div_ceil(page_bytes) as u32;
-        state.left = state.end - state.next;
+        let progress = Progress::of_pages(within, request.length_bytes, self.shape.page_bytes);
+        self.kernel.in_flight_mut(slot).state.progress = progress;
         self.counts.reads += 1;
-        self.counts.pages_read += u64::from(state.left);
+        self.counts.pages_read += u64::from(progress.left);
         self.read_on(slot);
     }
 
@@ -185,34 +184,32 @@ impl Zoned {
     fn read_on(&mut self, slot: RequestSlot) {
         let request = self.kernel.in_flight(slot).request();
         let zone = self.zone_of(&request);
-        let state = self.kernel.in_flight(slot).state;
-        let (mut next, mut under_way) = (state.next, state.under_way);
+        let mut progress = self.kernel.in_flight(slot).state.progress;
         let from = request.offset_bytes % self.shape.zone_bytes;
         let to = from + request.length_bytes;
-        while next < state.end && under_way < self.shape.window_pages {
-            let page = u64::from(next) * self.shape.page_bytes;
-            let bytes = to.min(page + self.shape.page_bytes) - from.max(page);
-            let place = self.shape.page(zone, next);
-            (next, under_way) = (next + 1, under_way + 1);
+        while progress.next < progress.end && progress.under_way < self.shape.window_pages {
+            let page = Lpn(progress.next);
+            let bytes = piece(page, from, to, self.shape.page_bytes).bytes.into();
+            let place = self.shape.page(zone, page.0);
+            progress.next += 1;
+            progress.under_way += 1;
             if self.writes[zone.index()].is_buffered(place.program) {
                 self.send(slot, 1, bytes, Direction::Out);
                 continue;
             }
-            let mut read =
-                Read { page_type: self.page_type(place.page_of_block), ..Read::of(Lpn(next), bytes) };
+            let mut read = Read { page_type: self.page_type(place.page_of_block), ..Read::of(page, bytes) };
             if let Some(correction) = &mut self.correction {
                 correction.decide(&mut read, self.wear.of(zone));
                 self.counts.read_retries += u64::from(read.retries);
             }
-            self.kernel.enqueue(operation(
-                Work::Read(read),
+            self.kernel.enqueue(FlashOperation::read(
                 Owner::Request(slot),
                 Class::HostRead,
                 place.plane,
+                read,
             ));
         }
-        let state = &mut self.kernel.in_flight_mut(slot).state;
-        (state.next, state.under_way) = (next, under_way);
+        self.kernel.in_flight_mut(slot).state.progress = progress;
     }
 
     /// A transfer over the link ended.
@@ -221,7 +218,7 @@ impl Zoned {
         let slot = transfer.request;
         let time = match self.kernel.in_flight(slot).request().operation {
             Operation::Read => {
-                return match self.kernel.in_flight_mut(slot).state.done(transfer.units) {
+                return match self.kernel.in_flight_mut(slot).state.progress.done(transfer.units) {
                     true => self.complete(slot),
                     false => self.read_on(slot),
                 };
@@ -261,8 +258,8 @@ impl Zoned {
         let first = self.writes[zone.index()].programs;
         let (end, at_once) = (self.shape.programs, 2 * self.shape.width());
         let last = end.min(first + at_once);
-        let state = &mut self.kernel.in_flight_mut(slot).state;
-        (state.left, state.under_way) = (end - first, last - first);
+        let progress = Progress { under_way: last - first, left: end - first, ..Progress::default() };
+        self.kernel.in_flight_mut(slot).state.progress = progress;
         (first..last).for_each(|program| self.pad(slot, zone, program));
         if first == end {
             self.wait_for_programs(slot, zone);
@@ -278,13 +275,13 @@ impl Zoned {
     fn padded(&mut self, slot: RequestSlot, program: u32) {
         let zone = self.zone_of(&self.kernel.in_flight(slot).request());
         let next = program + 2 * self.shape.width();
-        let state = &mut self.kernel.in_flight_mut(slot).state;
-        if state.done(1) {
+        let progress = &mut self.kernel.in_flight_mut(slot).state.progress;
+        if progress.done(1) {
             self.writes[zone.index()].programs = self.shape.programs;
             return self.wait_for_programs(slot, zone);
         }
         if next < self.shape.programs {
-            state.under_way += 1;
+            progress.under_way += 1;
             self.pad(slot, zone, next);
         }
     }
@@ -312,13 +309,12 @@ impl Zoned {
         if !self.wear.erase(zone) {
             self.kernel.in_flight_mut(slot).fail(Failure::BadUnit);
         }
-        let state = &mut self.kernel.in_flight_mut(slot).state;
-        (state.left, state.under_way) = (blocks.len() as u32, blocks.len() as u32);
+        self.kernel.in_flight_mut(slot).state.progress = Progress::all_under_way(blocks.len());
         let planes = self.shape.planes_at_once;
         for (plane, times) in blocks {
             self.counts.blocks_erased += u64::from(times * planes);
             let work = Work::Erase(Erase { times, planes });
-            self.kernel.enqueue(operation(work, Owner::Request(slot), Class::Write, plane));
+            self.kernel.enqueue(FlashOperation::new(work, Owner::Request(slot), Class::Write, plane));
         }
     }
 
@@ -335,7 +331,7 @@ impl Zoned {
             }
             (Owner::Request(slot), Work::Program(program)) => self.padded(slot, program.lpn.0),
             (Owner::Request(slot), Work::Erase(_)) => {
-                if self.kernel.in_flight_mut(slot).state.done(1) {
+                if self.kernel.in_flight_mut(slot).state.progress.done(1) {
                     let zone = self.zone_of(&self.kernel.in_flight(slot).request());
                     debug_assert!(
                         self.writes[zone.index()].in_flight.is_empty(),
@@ -372,8 +368,4 @@ impl Zoned {
     fn send(&mut self, slot: RequestSlot, units: u32, bytes: u64, direction: Direction) {
         self.kernel.send(Transfer { request: slot, units, direction }, bytes, 0);
     }
-}
-
-fn operation(work: Work, owner: Owner, class: Class, plane: PlaneId) -> FlashOperation {
-    FlashOperation { work, owner, class, defer: Defer::No, plane }
 }
