@@ -73,10 +73,7 @@ impl Target {
 
     /// Opens the file for reading, which changes its access time only where another user owns it.
     pub(crate) fn open_to_read(&self) -> io::Result<File> {
-        match self.open(OpenOptions::new().read(true).custom_flags(libc::O_NOATIME)) {
-            Err(e) if e.raw_os_error() == Some(libc::EPERM) => self.open(OpenOptions::new().read(true)),
-            opened => opened,
-        }
+        without_access_time(|flag| self.open(OpenOptions::new().read(true).custom_flags(flag)))
     }
 
     /// Returns the number by which the kernel identifies the type of the file's file system.
@@ -104,6 +101,15 @@ impl Target {
         };
         let unit_bytes = direct_io_unit(file)?.unwrap_or(sector_bytes);
         Ok(Extent { length_bytes, unit_bytes })
+    }
+}
+
+/// Opens a file for reading, with the flag by which its access time stays; without it where another user owns the file, who
+/// alone may ask for that.
+pub(crate) fn without_access_time(open: impl Fn(i32) -> io::Result<File>) -> io::Result<File> {
+    match open(libc::O_NOATIME) {
+        Err(e) if e.raw_os_error() == Some(libc::EPERM) => open(0),
+        opened => opened,
     }
 }
 

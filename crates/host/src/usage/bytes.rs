@@ -2,6 +2,7 @@
 //!
 //! Costs [`SAMPLES`] reads of each at most, and usually one: other files differ in the first place.
 
+use crate::target::without_access_time;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -43,11 +44,7 @@ fn equal(one: &Path, other: &Path) -> io::Result<bool> {
 
 /// Opens a file for reading, which changes its access time only where another user owns it.
 fn open(path: &Path) -> io::Result<File> {
-    let open = |flags| File::options().read(true).custom_flags(libc::O_NONBLOCK | flags).open(path);
-    match open(libc::O_NOATIME) {
-        Err(e) if e.raw_os_error() == Some(libc::EPERM) => open(0),
-        opened => opened,
-    }
+    without_access_time(|flag| File::options().read(true).custom_flags(libc::O_NONBLOCK | flag).open(path))
 }
 
 #[cfg(test)]

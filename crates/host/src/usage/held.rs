@@ -2,7 +2,7 @@
 //!
 //! Their layers are not known, but what they show is found below that directory.
 
-use super::lookup::{is_on_overlay, names, split};
+use super::lookup::{is_on_overlay, names, processes, split};
 use super::machine::Number;
 use rustix::fs::FileType;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ pub(super) struct Held {
 pub(super) fn held_overlays(proc: &Path, mounted: &BTreeSet<Number>) -> Vec<Held> {
     let mut seen = mounted.clone();
     let mut found = Vec::new();
-    for process in names(proc).into_iter().filter(|name| name.bytes().all(|c| c.is_ascii_digit())) {
+    for process in processes(proc) {
         let folder = proc.join(&process);
         let files = names(&folder.join("fd")).into_iter().map(|fd| folder.join("fd").join(fd));
         for link in ["cwd", "root"].map(|name| folder.join(name)).into_iter().chain(files) {

@@ -68,6 +68,11 @@ pub(super) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// Returns the numbers of the processes that `proc` lists, as it has them.
+pub(super) fn processes(proc: &Path) -> impl Iterator<Item = String> {
+    names(proc).into_iter().filter(|name| name.bytes().all(|character| character.is_ascii_digit()))
+}
+
 /// Returns the node of a block device in `/dev`, if it has that number.
 pub(super) fn node(name: &str, number: Number) -> Option<PathBuf> {
     // The kernel writes `!` for a slash in device names.

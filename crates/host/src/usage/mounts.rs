@@ -1,6 +1,6 @@
 //! Mounted file systems, as `/proc/PID/mountinfo` lists them.
 
-use super::lookup::{names, number};
+use super::lookup::{number, processes};
 use super::machine::Number;
 use std::collections::BTreeSet;
 use std::fs;
@@ -111,12 +111,12 @@ pub(super) fn namespaces(proc: &Path) -> Vec<Mount> {
     let namespace = |process: &str| fs::read_link(proc.join(process).join("ns/mnt")).ok();
     let mut seen: BTreeSet<PathBuf> = namespace("self").into_iter().collect();
     let mut all = mounts(proc);
-    for process in names(proc).iter().filter(|name| name.bytes().all(|c| c.is_ascii_digit())) {
-        let Some(other) = namespace(process) else { continue };
+    for process in processes(proc) {
+        let Some(other) = namespace(&process) else { continue };
         if !seen.insert(other) {
             continue;
         }
-        let text = read_escaped(&proc.join(process).join("mountinfo")).unwrap_or_default();
+        let text = read_escaped(&proc.join(&process).join("mountinfo")).unwrap_or_default();
         for mount in text.lines().filter_map(Mount::parse) {
             // Skip copies of known mounts.
             if !all.iter().any(|known| known.number == mount.number && known.source == mount.source) {
