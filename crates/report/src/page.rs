@@ -76,6 +76,14 @@ pub(crate) fn render(sections: &[Section<'_>]) -> String {
     )
 }
 
+/// Renders a drawing for one of the two widths; the style shows the one that fits. `attributes` are further ones.
+fn chart(fits: &str, label: &str, [width, height]: [f64; 2], attributes: &str, drawn: &str) -> String {
+    format!(
+        "<svg class=\"chart {fits}\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {width} {height}\"{attributes}>{drawn}</svg>\n",
+        escape(label)
+    )
+}
+
 fn paragraph(class: &str, text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("<p class=\"{class}\">{}</p>\n", escape(text)) }
 }

@@ -1,5 +1,6 @@
 //! A figure on the page: two drawings, a legend of buttons, and its data for the script.
 
+use super::chart;
 use crate::format::{capitalised, unit};
 use crate::svg::{
     Frame, Plot, caption, class, content, dash_lengths, escape, is_bars, is_bytes, needs_legend, spacing,
@@ -59,11 +60,7 @@ fn below(figure: &Figure) -> String {
 fn bars(figure: &Figure) -> String {
     let drawing = |(name, frame): (&str, Frame)| {
         let (drawn, height) = content(figure, frame);
-        format!(
-            "<svg class=\"chart {name}\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {} {height}\">{drawn}</svg>\n",
-            escape(&figure.title),
-            frame.width
-        )
+        chart(name, &figure.title, [frame.width, height], "", &drawn)
     };
     let drawings: String = [("wide", WIDE), ("narrow", NARROW)].map(drawing).concat();
     format!("<div class=\"plot still\">\n{drawings}</div>\n")
@@ -90,15 +87,8 @@ fn legend(figure: &Figure) -> String {
 /// Renders a drawing with its scales, so that the script can find values at the pointer.
 fn drawing(plot: &Plot<'_>, frame: Frame, name: &str, figure: &Figure) -> String {
     let scale = |scale: &Scale| json!([scale.log, scale.low, scale.high, scale.from, scale.to]).to_string();
-    format!(
-        "<svg class=\"chart {name}\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {} {}\" data-x=\"{}\" data-y=\"{}\">{}</svg>\n",
-        escape(&figure.title),
-        frame.width,
-        frame.height,
-        scale(&plot.x),
-        scale(&plot.y),
-        plot.draw()
-    )
+    let scales = format!(" data-x=\"{}\" data-y=\"{}\"", scale(&plot.x), scale(&plot.y));
+    chart(name, &figure.title, [frame.width, frame.height], &scales, &plot.draw())
 }
 
 /// Renders the data for the script: axes, curves with their points, marks.
