@@ -49,7 +49,7 @@ pub(crate) struct Document {
 impl Document {
     /// Returns the id of each drawing that has a file of its own, with the content of the file.
     pub fn drawings(&self) -> impl Iterator<Item = (&str, String)> {
-        let portrait = self.portrait.iter().map(|portrait| ("portrait", portrait::svg(portrait)));
+        let portrait = self.portrait.iter().map(|portrait| ("portrait", portrait::drawing::svg(portrait)));
         portrait.chain(self.figures.iter().map(|figure| (figure.id.as_str(), svg(figure))))
     }
 }

@@ -2,15 +2,12 @@
 //!
 //! It is drawn for a page and a file (`drawing`) and, small, for a terminal (`text`), with the same labels.
 
-mod drawing;
+pub(crate) mod drawing;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(crate) mod text;
 
 use crate::format::capitalised;
-
-pub(crate) use drawing::{Shape, TITLE, content, legend, svg};
-pub(crate) use text::{caption, lines};
 
 /// How certain a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,19 +64,19 @@ impl Portrait {
         self.parts().any(|part| part.certainty == certainty)
     }
 
-    /// Returns the numbers of domains, sub-domains and bytes in a sentence.
-    fn summary(&self) -> String {
+    /// Returns the numbers of domains, sub-domains and bytes in a sentence, each as `shown`.
+    fn summary(&self, shown: impl Fn(&Part) -> String) -> String {
         let domains = match self.domains.number {
-            Some(1) => format!("{} domain", self.domains.marked()),
-            Some(_) => format!("{} domains", self.domains.marked()),
+            Some(1) => format!("{} domain", shown(&self.domains)),
+            Some(_) => format!("{} domains", shown(&self.domains)),
             None => "an unknown number of domains".into(),
         };
         let sub_domains = match self.sub_domains.number {
-            Some(1) => format!("{} sub-domain each", self.sub_domains.marked()),
-            Some(_) => format!("{} sub-domains each", self.sub_domains.marked()),
+            Some(1) => format!("{} sub-domain each", shown(&self.sub_domains)),
+            Some(_) => format!("{} sub-domains each", shown(&self.sub_domains)),
             None => "an unknown number of sub-domains each".into(),
         };
-        let size = |part: &Part| if part.number.is_some() { part.marked() } else { "unknown size".into() };
+        let size = |part: &Part| if part.number.is_some() { shown(part) } else { "unknown size".into() };
         let (chunk, page) = (size(&self.chunk), size(&self.page));
         capitalised(&format!("{domains}, {sub_domains}; chunks of {chunk}, pages of {page}"))
     }

@@ -19,8 +19,7 @@ pub(crate) use plot::{Frame, Plot};
 pub(crate) use scale::{Scale, Spacing, is_bytes, spacing};
 
 use flashlane_result::Figure;
-pub(crate) use lettering::width;
-use lettering::wrap;
+pub(crate) use lettering::{width, wrap};
 
 /// Colours and line styles, shared by files and page.
 pub(crate) const STYLE: &str = include_str!("svg/chart.css");
@@ -29,7 +28,8 @@ pub(crate) const STYLE: &str = include_str!("svg/chart.css");
 pub(crate) const BEGIN: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" class="chart""#;
 
 const WIDTH: f64 = 760.0;
-const MARGIN: f64 = 20.0;
+/// Around the content of a file.
+pub(crate) const MARGIN: f64 = 20.0;
 const PLOT_HEIGHT: f64 = 400.0;
 
 /// Renders a figure as a file: title, legend, plot and caption.
@@ -58,13 +58,17 @@ pub fn svg_of_width(figure: &Figure, width: f64) -> String {
         y += 18.0;
         body += &text("caption", MARGIN, y, &line);
     }
-    let height = y + MARGIN;
+    file(&figure.title, width, y + MARGIN, &body)
+}
+
+/// Renders a file of this size, in pixels, around the drawing `body`.
+pub(crate) fn file(title: &str, width: f64, height: f64, body: &str) -> String {
     format!(
         "{BEGIN} role=\"img\" aria-label=\"{title}\" \
          width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n\
          <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{body}</svg>\n",
-        title = escape(&figure.title),
+        title = escape(title),
     )
 }
 
@@ -109,7 +113,8 @@ fn push_legend(body: &mut String, figure: &Figure, top: f64, most: f64) -> f64 {
     y + 16.0
 }
 
-fn text(class: &str, x: f64, y: f64, content: &str) -> String {
+/// Draws a line of text of a class.
+pub(crate) fn text(class: &str, x: f64, y: f64, content: &str) -> String {
     format!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>\n", escape(content))
 }
 

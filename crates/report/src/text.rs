@@ -36,12 +36,12 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
     push_advice(&mut out, document, width);
     if let Some(portrait) = &document.portrait {
         out.push(String::new());
-        let picture = portrait::lines(portrait);
+        let picture = portrait::text::lines(portrait);
         // A broken picture shows nothing.
         if picture.iter().all(|line| line.width() <= width) {
             out.extend(picture);
         }
-        push_wrapped(&mut out, &portrait::caption(portrait), width, 0);
+        push_wrapped(&mut out, &portrait::text::caption(portrait), width, 0);
     }
     push_facts(&mut out, document);
     for table in document.tables.iter().filter(|table| !table.is_for_page && !table.rows.is_empty()) {

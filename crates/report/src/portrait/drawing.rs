@@ -4,7 +4,7 @@
 //! right, on a narrow one from the top to the bottom.
 
 use super::{Certainty, Part, Portrait};
-use crate::svg::{BEGIN, STYLE, escape, width};
+use crate::svg::{MARGIN, escape, file, text, width, wrap};
 
 /// Title of the picture.
 pub(crate) const TITLE: &str = "Inside the drive, as its timing shows";
@@ -22,6 +22,8 @@ const SQUARES: u64 = 8;
 /// Most domains drawn one by one.
 const ROWS: u64 = 8;
 const HOST: f64 = 56.0;
+/// Least width of a file without its margins.
+const NARROWEST: f64 = 520.0;
 
 /// Where the parts lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,25 +90,22 @@ pub(crate) fn content(portrait: &Portrait, shape: Shape) -> (String, f64, f64) {
 
 /// Renders the picture as a file.
 pub(crate) fn svg(portrait: &Portrait) -> String {
-    const MARGIN: f64 = 20.0;
     let (drawn, width, height) = content(portrait, Shape::Wide);
-    let (width, height) = (width.max(520.0) + 2.0 * MARGIN, height + 84.0);
-    let caption = height - MARGIN;
-    format!(
-        "{BEGIN} role=\"img\" aria-label=\"{TITLE}\" \
-         width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\n\
-         <title>{TITLE}</title>\n<style>{STYLE}</style>\n\
-         <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n\
-         <text class=\"title\" x=\"{MARGIN}\" y=\"38\">{TITLE}</text>\n\
-         <g transform=\"translate({MARGIN} 52)\">{drawn}</g>\n\
-         <text class=\"caption\" x=\"{MARGIN}\" y=\"{caption:.0}\">{}</text>\n</svg>\n",
-        escape(&legend(portrait)),
-    )
+    let inner = width.max(NARROWEST).ceil();
+    let mut body = text("title", MARGIN, MARGIN + 20.0, TITLE);
+    let mut y = MARGIN + 32.0;
+    body += &format!("<g transform=\"translate({MARGIN} {y})\">{drawn}</g>\n");
+    y += height.ceil() + 6.0;
+    for line in wrap(&caption(portrait), 13.0, inner) {
+        y += 18.0;
+        body += &text("caption", MARGIN, y, &line);
+    }
+    file(TITLE, inner + 2.0 * MARGIN, y + MARGIN, &body)
 }
 
 /// Returns the caption: the numbers, and what the borders mean.
-pub(crate) fn legend(portrait: &Portrait) -> String {
-    let mut text = portrait.summary().replace(" ~", "") + ".";
+pub(crate) fn caption(portrait: &Portrait) -> String {
+    let mut text = portrait.summary(|part| part.value.clone()) + ".";
     if portrait.has(Certainty::Likely) {
         text += " Dashed: stated at less than 90%.";
     }

@@ -1,6 +1,8 @@
 //! Tests of the picture: what is drawn, and how certain it looks.
 
-use super::{Certainty, Part, Portrait, Shape, caption, content, legend, lines};
+use super::drawing::{self, Shape, content};
+use super::text::{caption, lines};
+use super::{Certainty, Part, Portrait};
 
 fn part(name: &'static str, number: Option<u64>, certainty: Certainty) -> Part {
     let value = number.map_or_else(|| "?".into(), |number| number.to_string());
@@ -52,7 +54,7 @@ fn what_is_open_or_less_certain_is_marked() {
     let caption = caption(&portrait);
     assert!(caption.starts_with("8 ~ domains, an unknown number of sub-domains each;"), "{caption}");
     assert!(caption.ends_with("(~ stated at less than 90%, ? open)"), "{caption}");
-    assert!(legend(&portrait).ends_with("Dashed: stated at less than 90%. Dotted: open."));
+    assert!(drawing::caption(&portrait).ends_with("Dashed: stated at less than 90%. Dotted: open."));
 }
 
 #[test]
@@ -75,5 +77,20 @@ fn a_drawing_holds_what_it_draws() {
                 "{domains} of {sub_domains}"
             );
         }
+    }
+}
+
+#[test]
+fn a_file_has_room_for_its_caption() {
+    let likely = |name, number| part(name, Some(number), Certainty::Likely);
+    let portrait = drive(likely("Domains", 3), part("Sub-domains", None, Certainty::Open));
+    let file = drawing::svg(&portrait);
+    let width: f64 =
+        file.split("width=\"").nth(1).and_then(|rest| rest.split('"').next()?.parse().ok()).unwrap();
+    let lines: Vec<&str> = file.lines().filter(|line| line.starts_with("<text class=\"caption\"")).collect();
+    assert!(lines.len() > 1, "{file}");
+    for line in lines {
+        let words = line.split(['<', '>']).nth(2).expect("the text of the element");
+        assert!(crate::svg::width(words, 13.0) + 40.0 <= width, "{words}");
     }
 }

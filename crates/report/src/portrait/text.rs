@@ -43,7 +43,7 @@ pub(crate) fn caption(portrait: &Portrait) -> String {
     let used = marks.into_iter().filter(|(certainty, _)| portrait.has(*certainty));
     let used: Vec<&str> = used.map(|(_, words)| words).collect();
     let marks = if used.is_empty() { String::new() } else { format!(" ({})", used.join(", ")) };
-    portrait.summary() + &marks
+    portrait.summary(Part::marked) + &marks
 }
 
 fn rule(cells: usize) -> String {
