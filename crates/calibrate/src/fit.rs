@@ -4,8 +4,9 @@
 //! reported come from more, so that their own noise is small.
 
 use crate::algebra::solve;
+use crate::contradictions::contradictions;
 use crate::counts::Counts;
-use crate::measurement::{Measurement, contradictions};
+use crate::measurement::Measurement;
 use crate::predict::Workloads;
 use crate::search::{DISTANCES, Descent, Place, STEPS, Search};
 use crate::start::{FIELDS, Field, Start, StartError};

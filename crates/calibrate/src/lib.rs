@@ -10,6 +10,7 @@
 //! on them.
 
 mod algebra;
+mod contradictions;
 mod counts;
 mod csv;
 mod fio;
@@ -17,12 +18,14 @@ mod fit;
 mod measurement;
 mod predict;
 mod probe;
+mod read;
 mod report;
 mod search;
 mod start;
 
 pub use fit::{Constant, Fit, Options, calibrate};
-pub use measurement::{Measurement, Quantity, ReadError, read};
+pub use measurement::{Measurement, Quantity, ReadError};
+pub use read::read;
 pub use report::result_of;
 pub use start::{Start, StartError};
 

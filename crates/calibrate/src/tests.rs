@@ -1,6 +1,6 @@
 //! Reading of measurements, and fits to simulated drives of known constants.
 
-use crate::measurement::contradictions;
+use crate::contradictions::contradictions;
 use crate::predict::Workloads;
 use crate::{Measurement, Options, Quantity, Start, calibrate, read};
 use flashlane_base::Seed;

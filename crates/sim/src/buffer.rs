@@ -28,6 +28,7 @@
 mod drain_load;
 mod drain_queue;
 mod epochs;
+mod unit;
 
 use crate::config::{DriveConfig, Placement};
 use crate::ids::{BufferSlot, Lpn, PlaneId};
@@ -41,57 +42,8 @@ use flashlane_base::{Duration, Instant, Seed};
 use flashlane_policy::buffer::{Access, Page, Queues, Replacement, Shape};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-
-/// The stage of a buffered unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
-    /// The slot is empty.
-    #[default]
-    Free,
-    /// Only read: flash holds the same.
-    Clean,
-    /// Written.
-    Dirty,
-    /// Chosen to drain, for this cause: it waits in the drain queue, or its missing parts are being read.
-    Chosen(DrainCause),
-    /// Being programmed.
-    Programming,
-    /// Superseded after it was chosen, by a trim, a write that bypassed it or a newer version that drained first: it must
-    /// not be programmed.
-    Void,
-}
-
-/// Above the number of any write.
-const NO_WRITE: u64 = u64::MAX;
-
-/// A buffered mapping unit.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct BufferedUnit {
-    pub(crate) lpn: Lpn,
-    /// The plane that it will be programmed on. `None` where that is found when it is programmed: the drive assigns none
-    /// before, or no plane had room.
-    plane: Option<PlaneId>,
-    /// Which parts of the unit are here.
-    pub(crate) present: UnitParts,
-    /// The flush epoch in which it was first written.
-    epoch: u64,
-    /// The number of the first write that is here and not on flash, or a lower one (`Kernel::volatile_writes`); [`NO_WRITE`]
-    /// where there is none.
-    first_unflushed_write: u64,
-    stage: Stage,
-    /// The slot of the version before this one, if that was chosen or programming when this one was admitted.
-    older_version: Option<BufferSlot>,
-    /// Whether it is here only to be read and written along with its neighbours.
-    pub(crate) pad: bool,
-    /// Whether it counts among the units that drain to its plane's package.
-    is_counted: bool,
-}
-
-impl BufferedUnit {
-    fn of(lpn: Lpn) -> Self {
-        Self { lpn, ..Self::default() }
-    }
-}
+pub(crate) use unit::BufferedUnit;
+use unit::{NO_WRITE, Stage};
 
 /// The version of a unit that was buffered and not on flash when a write bypassed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

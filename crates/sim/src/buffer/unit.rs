@@ -1,0 +1,56 @@
+//! A mapping unit in the buffer, and the stages that it goes through.
+
+use super::drain_load::DrainCause;
+use crate::ids::{BufferSlot, Lpn, PlaneId};
+use crate::pieces::UnitParts;
+
+/// The stage of a buffered unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The slot is empty.
+    #[default]
+    Free,
+    /// Only read: flash holds the same.
+    Clean,
+    /// Written.
+    Dirty,
+    /// Chosen to drain, for this cause: it waits in the drain queue, or its missing parts are being read.
+    Chosen(DrainCause),
+    /// Being programmed.
+    Programming,
+    /// Superseded after it was chosen, by a trim, a write that bypassed it or a newer version that drained first: it must
+    /// not be programmed.
+    Void,
+}
+
+/// Above the number of any write.
+pub(super) const NO_WRITE: u64 = u64::MAX;
+
+/// A buffered mapping unit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BufferedUnit {
+    pub(crate) lpn: Lpn,
+    /// The plane that it will be programmed on. `None` where that is found when it is programmed: the drive assigns none
+    /// before, or no plane had room.
+    pub(super) plane: Option<PlaneId>,
+    /// Which parts of the unit are here.
+    pub(crate) present: UnitParts,
+    /// The flush epoch in which it was first written.
+    pub(super) epoch: u64,
+    /// The number of the first write that is here and not on flash, or a lower one (`Kernel::volatile_writes`); [`NO_WRITE`]
+    /// where there is none.
+    pub(super) first_unflushed_write: u64,
+    pub(super) stage: Stage,
+    /// The slot of the version before this one, if that was chosen or programming when this one was admitted.
+    pub(super) older_version: Option<BufferSlot>,
+    /// Whether it is here only to be read and written along with its neighbours.
+    pub(crate) pad: bool,
+    /// Whether it counts among the units that drain to its plane's package.
+    pub(super) is_counted: bool,
+}
+
+impl BufferedUnit {
+    pub(super) fn of(lpn: Lpn) -> Self {
+        Self { lpn, ..Self::default() }
+    }
+}
