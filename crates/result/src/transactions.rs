@@ -35,6 +35,15 @@ pub struct TransactionsResult {
     pub page_bytes: u32,
     /// Replacement policy of the pool, with its options.
     pub buffer: String,
+    /// The largest window of the operating system's readahead; 0 for none.
+    #[serde(default)]
+    pub readahead_bytes: u64,
+    /// Processors that the clients shared; `null` for one each.
+    #[serde(default)]
+    pub processors: Option<u32>,
+    /// Processor time, in times of what was recorded.
+    #[serde(default = "as_recorded")]
+    pub cpu_factor: f64,
     /// Longest wait for a lock.
     pub lock_wait_ns: u64,
     /// Transactions that were run before those measured.
@@ -95,6 +104,11 @@ pub struct TransactionsResult {
 /// The pace of results written before there was another.
 fn closed() -> String {
     "closed".into()
+}
+
+/// The processor time of results written before there was another.
+fn as_recorded() -> f64 {
+    1.0
 }
 
 /// The recording that was run.

@@ -2,14 +2,16 @@
 //!
 //! Each client takes the next transaction of the source and runs it: before each page access its share of the
 //! transaction's processor time elapses, then the page is locked, and used in the pool, or read. At the end all locks
-//! are released, and the next transaction begins: at once, or at its recorded time, for which its client waits. Clients
-//! do not compete for processors.
+//! are released, and the next transaction begins: at once, or at its recorded time, for which its client waits.
 //!
-//! A client has one request in flight at most, so that the device has as many as there are clients. What a client does
-//! next, and when, is an event in one order, by time and then by age: the same source and device give the same result.
+//! A client has one request in flight at most, and its readahead another. What a client does next, and when, is an event in
+//! one order, by time and then by age: the same source and device give the same result. Readahead takes part in it under
+//! numbers of its own, above those of the clients.
 
 use crate::locks::{Locks, Mode};
 use crate::pool::{Place, Pool, Room};
+use crate::processors::Processors;
+use crate::readahead::Readahead;
 use crate::record::Record;
 use crate::recording::{ReadError, Transaction};
 use crate::schedule::Schedule;
@@ -32,6 +34,9 @@ pub(crate) struct Clients<'s, 'w> {
     page_bytes: u64,
     locks: Locks,
     pool: Pool,
+    readahead: Readahead,
+    processors: Processors,
+    cpu_factor: f64,
     slowness: Slowness,
     clients: Vec<One>,
     /// Clients that go on, with the times: soonest first, and of equal times in the order in which they were entered.
@@ -40,7 +45,7 @@ pub(crate) struct Clients<'s, 'w> {
     /// Ends of waits for locks, soonest first: the client, and which of its waits.
     limits: VecDeque<(Instant, u32, u64)>,
     lock_wait: Duration,
-    /// By slot of the engine: the client of its request.
+    /// By slot of the engine: the client of its request, or the reader.
     slots: Vec<u32>,
     /// Memory for clients whose locks are granted.
     granted: Vec<u32>,
@@ -83,6 +88,8 @@ enum State {
     /// The next transaction begins.
     #[default]
     Begin,
+    /// The time has come at which the transaction is to begin, or to begin anew.
+    Due,
     /// The processor time before an access has elapsed.
     Lock,
     /// It waits for a lock.
@@ -115,13 +122,16 @@ impl<'s, 'w> Clients<'s, 'w> {
             page_bytes: u64::from(header.page_bytes),
             locks: Locks::new(pages, setup.clients),
             pool: Pool::new(setup.pool_pages, pages, setup.policy(header)?),
+            readahead: Readahead::new(header, setup.clients, setup.readahead_bytes),
+            processors: Processors::new(setup.processors),
+            cpu_factor: setup.cpu_factor,
             slowness: Slowness::default(),
             clients: (0..setup.clients).map(|_| One::default()).collect(),
             due: BinaryHeap::new(),
             entered: 0,
             limits: VecDeque::new(),
             lock_wait: setup.lock_wait,
-            slots: vec![0; setup.clients as usize],
+            slots: vec![0; setup.requests() as usize],
             granted: Vec::new(),
             begun: 0,
             most: setup.transactions.map_or(u64::MAX, |wanted| wanted.saturating_add(setup.warmup)),
@@ -168,6 +178,10 @@ impl<'s, 'w> Clients<'s, 'w> {
                     }
                     None
                 }
+                State::Due => {
+                    one.state = State::Lock;
+                    None
+                }
                 State::Lock => {
                     let access = one.transaction.accesses[one.next];
                     let mode = if access.is_write() { Mode::Exclusive } else { Mode::Shared };
@@ -179,19 +193,8 @@ impl<'s, 'w> Clients<'s, 'w> {
                     None
                 }
                 State::Use => {
-                    let access = one.transaction.accesses[one.next];
-                    match self.pool.access(access.page(), access.is_write()) {
-                        Place::Here => self.used(client, now, device),
-                        Place::ReadBy(reader) => {
-                            one.state = State::Follow;
-                            self.clients[reader as usize].followers.push(client);
-                            return None;
-                        }
-                        Place::Away => {
-                            one.state = State::Room;
-                            self.pool.begin(access.page(), client);
-                            self.record.missed();
-                        }
+                    if self.uses(client, now, device) {
+                        return None;
                     }
                     None
                 }
@@ -222,6 +225,52 @@ impl<'s, 'w> Clients<'s, 'w> {
         }
     }
 
+    /// Uses the page of a client's next access, or finds out how to get it; returns whether the client waits for others.
+    #[inline]
+    fn uses(&mut self, client: u32, now: Instant, device: &dyn Device) -> bool {
+        let one = &mut self.clients[client as usize];
+        let access = one.transaction.accesses[one.next];
+        let page = access.page();
+        match self.pool.access(page, access.is_write()) {
+            Place::Here => {
+                self.used(client, now, device);
+                false
+            }
+            Place::Marked => {
+                if self.readahead.reaches_mark(client, page, &mut self.pool) {
+                    self.enter(self.readahead.reader_of(client), now);
+                }
+                self.used(client, now, device);
+                false
+            }
+            Place::ReadBy(reader) => {
+                self.follow(client, reader);
+                true
+            }
+            Place::Away => {
+                self.record.missed();
+                if self.readahead.misses(client, page, &mut self.pool) {
+                    let reader = self.readahead.reader_of(client);
+                    self.enter(reader, now);
+                    self.follow(client, reader);
+                    return true;
+                }
+                one.state = State::Room;
+                self.pool.begin(page, client);
+                false
+            }
+        }
+    }
+
+    /// A client waits for its page, which a client or the readahead of one reads.
+    fn follow(&mut self, client: u32, reader: u32) {
+        self.clients[client as usize].state = State::Follow;
+        match self.readahead.is_reader(reader) {
+            true => self.readahead.follow(reader, client),
+            false => self.clients[reader as usize].followers.push(client),
+        }
+    }
+
     /// Begins the next transaction of a client; returns false where there is none.
     fn begin(&mut self, client: u32, now: Instant) -> bool {
         let one = &mut self.clients[client as usize];
@@ -248,7 +297,7 @@ impl<'s, 'w> Clients<'s, 'w> {
         let began = scheduled.unwrap_or(now);
         self.record.begun(began, now);
         let accesses = one.transaction.accesses.len() as u64;
-        let cpu = one.transaction.cpu;
+        let cpu = scaled(one.transaction.cpu, self.cpu_factor);
         one.step = cpu / accesses;
         one.first_step = cpu - one.step * (accesses - 1);
         (one.began, one.age) = (began, self.begun);
@@ -261,11 +310,18 @@ impl<'s, 'w> Clients<'s, 'w> {
     /// false where there is none.
     #[inline]
     fn elapses(&mut self, client: u32, now: Instant) -> bool {
-        let one = &self.clients[client as usize];
-        let at = if one.next == 0 { one.began.max(now) + one.first_step } else { now + one.step };
-        if at == now {
+        let one = &mut self.clients[client as usize];
+        if one.next == 0 && one.began > now {
+            one.state = State::Due;
+            let at = one.began;
+            self.enter(client, at);
+            return true;
+        }
+        let work = if one.next == 0 { one.first_step } else { one.step };
+        if work.is_zero() {
             return false;
         }
+        let at = self.processors.end_of(work, now);
         self.enter(client, at);
         true
     }
@@ -329,8 +385,8 @@ impl<'s, 'w> Clients<'s, 'w> {
         self.record.restarted(reason);
         self.release(client, now);
         let one = &mut self.clients[client as usize];
-        (one.next, one.state) = (0, State::Lock);
-        let mut at = now + one.first_step;
+        (one.next, one.state) = (0, State::Due);
+        let mut at = now;
         if reason == Restart::LockWait {
             if one.long_waits > 0 {
                 at += self.lock_wait * (1 << (one.long_waits - 1).min(PAUSE_DOUBLINGS_MOST));
@@ -387,6 +443,10 @@ impl Client for Clients<'_, '_> {
                 return None;
             }
             self.due.pop();
+            if self.readahead.is_reader(client) {
+                self.slots[slot as usize] = client;
+                return Some(self.readahead.request(client).into());
+            }
             if let Some(task) = self.go_on(client, now, device) {
                 self.slots[slot as usize] = client;
                 return Some(task);
@@ -409,6 +469,13 @@ impl Client for Clients<'_, '_> {
         let slow = self.slowness.is_slow(access.operation, took);
         self.pool.observe((access.offset_bytes / self.page_bytes) as u32, slow);
         let now = device.now();
+        if self.readahead.is_reader(client) {
+            for follower in self.readahead.completed(client, &mut self.pool) {
+                self.clients[follower as usize].state = State::Use;
+                self.enter(follower, now);
+            }
+            return Some(Duration::ZERO);
+        }
         let one = &mut self.clients[client as usize];
         match one.state {
             State::Write { frame } => {
@@ -444,4 +511,9 @@ impl Client for Clients<'_, '_> {
         };
         self.watch.as_mut().is_some_and(|watch| watch(&progress).is_break())
     }
+}
+
+/// A duration times a factor; that of 1 leaves it to the nanosecond.
+fn scaled(time: Duration, factor: f64) -> Duration {
+    if factor == 1.0 { time } else { Duration::from_s_f64(time.as_s_f64() * factor) }
 }

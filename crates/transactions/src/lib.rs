@@ -15,6 +15,8 @@ mod clients;
 mod doubt;
 mod locks;
 mod pool;
+mod processors;
+mod readahead;
 mod record;
 pub mod recording;
 mod run;

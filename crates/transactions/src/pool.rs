@@ -1,7 +1,7 @@
 //! The buffer pool: frames with pages of the database, which a policy replaces.
 //!
 //! A dirty page is written before its frame takes another one. While it is written it can be used; then it stays, and
-//! another page has to go, as in PostgreSQL. A page is read by one client; others that want it wait for that one.
+//! another page has to go, as in PostgreSQL. A page is read by one client, or by its readahead; others that want it wait for that one.
 //!
 //! A hit costs a table access and the policy's step: 4 bytes a page of the database, 8 a frame.
 
@@ -10,13 +10,13 @@ mod tests;
 
 use flashlane_policy::pool::Replacement;
 
-/// In the table: a client reads the page.
+/// In the table: the page is being read.
 const READING: u32 = 1 << 31;
 
 /// The pool of all clients.
 pub(crate) struct Pool {
     policy: Box<dyn Replacement>,
-    /// By page: its frame plus one, or [`READING`] and the client; 0 where it is not in the pool.
+    /// By page: its frame plus one, or [`READING`] and who reads it; 0 where it is not in the pool.
     table: Vec<u32>,
     frames: Vec<Frame>,
     /// Frames without a page.
@@ -31,6 +31,8 @@ struct Frame {
     writing: bool,
     /// Whether it was used meanwhile.
     used: bool,
+    /// Whether its next use begins a window of readahead.
+    marked: bool,
 }
 
 /// Where a page is.
@@ -38,7 +40,9 @@ struct Frame {
 pub(crate) enum Place {
     /// In the pool; it is now used.
     Here,
-    /// A client reads it.
+    /// The same, and this use begins a window of readahead.
+    Marked,
+    /// A client, or the readahead of one, reads it.
     ReadBy(u32),
     /// On the device.
     Away,
@@ -54,8 +58,8 @@ pub(crate) enum Room {
 }
 
 impl Pool {
-    /// Creates an empty pool of `frames` frames. Requires: as many as there are clients at least, each of which uses one
-    /// at a time.
+    /// Creates an empty pool of `frames` frames. Requires: as many as may be in use at a
+    /// time, by clients and their readahead.
     pub fn new(frames: u32, pages: u32, policy: Box<dyn Replacement>) -> Self {
         Self {
             policy,
@@ -83,13 +87,51 @@ impl Pool {
         } else {
             self.policy.touch(number, write);
         }
-        Place::Here
+        if std::mem::take(&mut frame.marked) { Place::Marked } else { Place::Here }
     }
 
-    /// `client` begins to read `page`, which is away. Others find it there from now on.
-    pub fn begin(&mut self, page: u32, client: u32) {
+    /// Pages of the database.
+    pub fn pages(&self) -> u32 {
+        self.table.len() as u32
+    }
+
+    /// Returns whether a page is on the device and nobody reads it.
+    pub fn is_away(&self, page: u32) -> bool {
+        self.table[page as usize] == 0
+    }
+
+    /// A page that is away is read ahead by `reader`, into the frame returned; `None` where it is not away, or no frame is
+    /// free or clean.
+    pub fn begin_ahead(&mut self, page: u32, reader: u32) -> Option<u32> {
+        if !self.is_away(page) {
+            return None;
+        }
+        let frame = self.free.pop().or_else(|| self.clean_victim())?;
+        self.begin(page, reader);
+        Some(frame)
+    }
+
+    /// Replaces the policy's victim, if that is clean; otherwise it stays.
+    fn clean_victim(&mut self) -> Option<u32> {
+        let number = self.policy.victim()?;
+        let frame = self.frames[number as usize];
+        if frame.dirty {
+            self.policy.insert(number, frame.page, true);
+            return None;
+        }
+        self.table[frame.page as usize] = 0;
+        Some(number)
+    }
+
+    /// The next use of a frame begins a window of readahead.
+    pub fn mark(&mut self, number: u32) {
+        self.frames[number as usize].marked = true;
+    }
+
+    /// `reader`, a client or the readahead of one, begins to read `page`, which is away. Others find it there from now on.
+    pub fn begin(&mut self, page: u32, reader: u32) {
         debug_assert_eq!(self.table[page as usize], 0, "page {page} is in the pool");
-        self.table[page as usize] = READING | client;
+        self.table[page as usize] = READING | reader;
     }
 
     /// Makes room for another page.
@@ -97,15 +139,14 @@ impl Pool {
         if let Some(frame) = self.free.pop() {
             return Room::Free { frame };
         }
-        let number =
-            self.policy.victim().expect("there are as many frames as clients, and each client uses one");
+        let number = self.policy.victim().expect("there are as many frames as may be in use");
         let frame = &mut self.frames[number as usize];
         let page = frame.page;
         if !frame.dirty {
             self.table[page as usize] = 0;
             return Room::Free { frame: number };
         }
-        *frame = Frame { page, dirty: false, writing: true, used: false };
+        *frame = Frame { page, writing: true, ..Frame::default() };
         Room::Dirty { frame: number, page }
     }
 
@@ -125,7 +166,7 @@ impl Pool {
     /// `page`, which was begun, is read into `frame`, and with `write` is dirty.
     pub fn read(&mut self, page: u32, frame: u32, write: bool) {
         self.table[page as usize] = frame + 1;
-        self.frames[frame as usize] = Frame { page, dirty: write, writing: false, used: false };
+        self.frames[frame as usize] = Frame { page, dirty: write, ..Frame::default() };
         self.policy.insert(frame, page, write);
     }
 

@@ -36,7 +36,7 @@ pub fn is_named(path: &std::path::Path) -> bool {
 /// Most pages of a database: 16 TiB of pages of 8 KiB.
 pub const PAGES_MOST: u32 = 1 << 31;
 /// Most page accesses of a transaction.
-pub const ACCESSES_MOST: usize = 1 << 20;
+pub const ACCESSES_MOST: usize = 1 << 23;
 /// Most relations of a database.
 pub const RELATIONS_MOST: usize = 1 << 16;
 /// Most kinds of transactions.

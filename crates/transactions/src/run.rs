@@ -110,7 +110,7 @@ pub fn run(
     let header = source.header().clone();
     setup.check(&header, &profile)?;
     let mut clients = Clients::new(source, setup, device.now(), options.watch)?;
-    let ending = drive(device, setup.clients, &mut clients);
+    let ending = drive(device, setup.requests(), &mut clients);
     let Clients { record, damage, .. } = clients;
     let passes = source.passes();
     let interrupted = ending.interruption.map(Partial::Interrupted);

@@ -11,6 +11,8 @@ use flashlane_policy::{OptionError, Options};
 pub const CLIENTS_MOST: u32 = 1024;
 /// Most pages of the pool.
 pub const POOL_PAGES_MOST: u32 = 1 << 30;
+/// Most pages of a window of readahead.
+const READAHEAD_PAGES_MOST: u64 = 1 << 14;
 
 /// When a client begins its next transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -64,12 +66,19 @@ pub struct Setup {
     pub clients: u32,
     /// When they begin a transaction.
     pub pace: Pace,
-    /// Pages of the buffer pool: as many as clients at least, and at most [`POOL_PAGES_MOST`].
+    /// Pages of the buffer pool: at least one for each client and those of its readahead, and at most
+    /// [`POOL_PAGES_MOST`].
     pub pool_pages: u32,
     /// Replacement policy of the pool: a name of [`flashlane_policy::pool::REGISTRY`].
     pub buffer: String,
     /// Options of this policy.
     pub buffer_options: Vec<(String, String)>,
+    /// The largest window of the operating system's readahead: two pages at least, or 0 for none.
+    pub readahead_bytes: u64,
+    /// Processors that the clients share; `None` for one each.
+    pub processors: Option<u32>,
+    /// Processor time of a transaction, in times of what was recorded; above 0.
+    pub cpu_factor: f64,
     /// Longest wait for a lock, above zero: then the transaction restarts, unless it is the oldest.
     pub lock_wait: Duration,
     /// Transactions that are not measured, before those that are.
@@ -83,7 +92,8 @@ pub struct Setup {
 }
 
 impl Default for Setup {
-    /// he14's: ten clients without think time, 1024 pages, least recently used; a lock is waited for a second.
+    /// he14's: ten clients without think time, a processor each, 1024 pages, least recently used, without readahead; a lock is
+    /// waited for a second.
     fn default() -> Self {
         Self {
             clients: 10,
@@ -91,6 +101,9 @@ impl Default for Setup {
             pool_pages: 1024,
             buffer: "lru".into(),
             buffer_options: Vec::new(),
+            readahead_bytes: 0,
+            processors: None,
+            cpu_factor: 1.0,
             lock_wait: Duration::from_s(1),
             warmup: 0,
             transactions: None,
@@ -119,6 +132,7 @@ impl Setup {
     pub fn check(&self, header: &Header, profile: &Profile) -> Result<(), Unfit> {
         self.check_numbers()?;
         let page = u64::from(header.page_bytes);
+        self.check_readahead(page)?;
         for (unit, what) in [(profile.read_unit_bytes, "read"), (profile.write_unit_bytes, "write")] {
             if !page.is_multiple_of(unit.max(1)) {
                 let allowed = format!(
@@ -149,6 +163,22 @@ impl Setup {
         Ok(())
     }
 
+    /// Checks the window of readahead, and the pool for the pages that it holds.
+    fn check_readahead(&self, page: u64) -> Result<(), Refused> {
+        let most = page * READAHEAD_PAGES_MOST;
+        if self.readahead_bytes != 0 && !(2 * page..=most).contains(&self.readahead_bytes) {
+            let allowed = format!("0 for none, or {} to {}", exact_bytes(2 * page), exact_bytes(most));
+            return Err(Refused::new("the readahead", exact_bytes(self.readahead_bytes), &allowed));
+        }
+        let least = u64::from(self.clients) * (1 + self.readahead_bytes / page);
+        if u64::from(self.pool_pages) < least {
+            let with = if self.readahead_bytes == 0 { "" } else { " and its readahead" };
+            let allowed = format!("at least {least}, enough for each client{with}");
+            return Err(Refused::new("the number of pages of the pool", self.pool_pages, &allowed));
+        }
+        Ok(())
+    }
+
     fn check_numbers(&self) -> Result<(), Refused> {
         let within = |field: &str, given: u32, least: u32, most: u32| {
             if (least..=most).contains(&given) {
@@ -157,9 +187,12 @@ impl Setup {
             Err(Refused::new(field, given, &format!("from {least} to {most}")))
         };
         within("the number of clients", self.clients, 1, CLIENTS_MOST)?;
-        if self.pool_pages < self.clients {
-            let allowed = format!("at least {}, a page for each client", self.clients);
-            return Err(Refused::new("the number of pages of the pool", self.pool_pages, &allowed));
+        if let Some(processors) = self.processors {
+            within("the number of processors", processors, 1, CLIENTS_MOST)?;
+        }
+        if !(self.cpu_factor.is_finite() && self.cpu_factor > 0.0) {
+            let allowed = "a number above 0, where 1 is as recorded";
+            return Err(Refused::new("the factor of processor time", self.cpu_factor, allowed));
         }
         within("the number of pages of the pool", self.pool_pages, 1, POOL_PAGES_MOST)?;
         self.pace.check()?;
@@ -180,6 +213,11 @@ impl Setup {
     pub(crate) fn policy(&self, header: &Header) -> Result<Box<dyn Replacement>, OptionError> {
         let shape = Shape { frames: self.pool_pages, pages: header.pages };
         FAMILY.build(&self.buffer, shape, &Options::new(self.buffer_options.iter().cloned()))
+    }
+
+    /// Requests that may be in flight: of each client one, and one of its readahead.
+    pub(crate) fn requests(&self) -> u32 {
+        if self.readahead_bytes == 0 { self.clients } else { 2 * self.clients }
     }
 
     /// Formats the policy with its options: `cflru-e,window=25%`.

@@ -1,6 +1,6 @@
 //! Runs worked out by hand on a device of fixed latencies, and laws of any run.
 
-use crate::recording::{Access, Header, ReadError, Transaction};
+use crate::recording::{Access, Header, ReadError, Relation, Transaction};
 use crate::synthetic::TpcB;
 use crate::{Pace, Restart, Run, Setup, Source, run};
 use flashlane_base::{Duration, Instant, Operation, Seed};
@@ -15,6 +15,8 @@ struct Fixed {
     now: Instant,
     in_flight: BTreeMap<(Instant, u64), Completion>,
     submitted: Vec<(Operation, u64)>,
+    /// Pages of each request.
+    lengths: Vec<u64>,
 }
 
 impl Fixed {
@@ -34,7 +36,13 @@ impl Fixed {
             begins_written: true,
             zones: None,
         };
-        Self { profile, now: Instant::ZERO, in_flight: BTreeMap::new(), submitted: Vec::new() }
+        Self {
+            profile,
+            now: Instant::ZERO,
+            in_flight: BTreeMap::new(),
+            submitted: Vec::new(),
+            lengths: Vec::new(),
+        }
     }
 }
 
@@ -54,6 +62,7 @@ impl Device for Fixed {
         let completion = Completion { id: request.id, submitted: self.now, completed, outcome: Ok(()) };
         self.in_flight.insert((completed, self.submitted.len() as u64), completion);
         self.submitted.push((request.operation, request.offset_bytes / 8192));
+        self.lengths.push(request.length_bytes / 8192);
         Ok(())
     }
 
@@ -87,7 +96,16 @@ impl Source for List {
 
 fn list(transactions: Vec<(u64, Vec<Access>)>) -> List {
     let kinds = vec!["a".into()];
-    let header = Header { page_bytes: 8192, pages: 100, clients: 1, kinds, ..Header::default() };
+    let relations =
+        [(0, 60), (60, 40)].map(|(first_page, pages)| Relation { name: "r".into(), first_page, pages });
+    let header = Header {
+        page_bytes: 8192,
+        pages: 100,
+        clients: 1,
+        kinds,
+        relations: relations.into(),
+        ..Header::default()
+    };
     // Recorded by one client that did nothing but compute.
     let mut start = Instant::ZERO;
     let transaction = |(cpu_us, accesses)| {
@@ -235,6 +253,42 @@ fn open_pace_begins_no_transaction_after_the_end() {
 }
 
 #[test]
+fn scan_is_read_ahead_in_growing_windows() {
+    let scan =
+        |pages: std::ops::Range<u32>| vec![(40 * pages.len() as u64, pages.map(Access::read).collect())];
+    let setup = Setup { clients: 1, pool_pages: 64, readahead_bytes: 65_536, ..Setup::default() };
+    // From the first page of a relation: two pages, then four and eight, to its end.
+    let (run, device) = ran(&setup, scan(0..60));
+    assert_eq!(
+        device.submitted.iter().map(|one| one.1).collect::<Vec<_>>(),
+        [0, 2, 6, 14, 22, 30, 38, 46, 54]
+    );
+    assert_eq!(device.lengths, [2, 4, 8, 8, 8, 8, 8, 8, 6]);
+    assert_eq!(run.misses, 1);
+    // Only the first window is waited for, and what is left of the second after a page is used.
+    assert_eq!(run.elapsed, Duration::from_us(60 * 40 + 100 + 60));
+    // From the middle: a page alone first. Pages apart are read one by one.
+    let (run, device) = ran(&setup, scan(70..80));
+    assert_eq!(device.submitted.iter().map(|one| one.1).collect::<Vec<_>>(), [70, 71, 73, 77, 85]);
+    assert_eq!((run.misses, &device.lengths[..]), (2, &[1, 2, 4, 8, 8][..]));
+    let (_, device) = ran(&setup, vec![(40, [5, 3, 9, 70, 2].map(Access::read).into())]);
+    assert_eq!(device.lengths, [1; 5]);
+}
+
+#[test]
+fn processors_are_shared_in_the_order_of_arrival() {
+    // Three clients compute 30 us each for a page that is there after the first read it at 130 us.
+    let transactions = || vec![(30, vec![Access::read(0)]); 3];
+    let setup = |processors| Setup { clients: 3, pool_pages: 3, processors, ..Setup::default() };
+    assert_eq!(responses_us(&ran(&setup(None), transactions()).0), (130.0, 130.0));
+    let (one, _) = ran(&setup(Some(1)), transactions());
+    assert_eq!((responses_us(&one), one.misses), ((130.0, 130.0), 1));
+    let (slow, _) = ran(&Setup { cpu_factor: 4.0, ..setup(Some(1)) }, transactions());
+    // 120 us each, one after the other: the last begins at 240 us.
+    assert_eq!(responses_us(&slow), (220.0, 360.0));
+}
+
+#[test]
 fn setups_that_do_not_fit_are_refused() {
     let header = Header { pages: 1 << 18, ..list(Vec::new()).header };
     let profile = Fixed::new().profile;
@@ -254,7 +308,27 @@ fn setups_that_do_not_fit_are_refused() {
         (
             Setup { pool_pages: 3, ..default.clone() },
             header.clone(),
-            "the number of pages of the pool is 3, must be at least 4, a page for each client",
+            "the number of pages of the pool is 3, must be at least 4, enough for each client",
+        ),
+        (
+            Setup { readahead_bytes: 131_072, pool_pages: 67, ..default.clone() },
+            header.clone(),
+            "the number of pages of the pool is 67, must be at least 68, enough for each client and its readahead",
+        ),
+        (
+            Setup { readahead_bytes: 8192, ..default.clone() },
+            header.clone(),
+            "the readahead is 8 KiB, must be 0 for none, or 16 KiB to 128 MiB",
+        ),
+        (
+            Setup { processors: Some(0), ..default.clone() },
+            header.clone(),
+            "the number of processors is 0, must be from 1 to 1024",
+        ),
+        (
+            Setup { cpu_factor: f64::NAN, ..default.clone() },
+            header.clone(),
+            "the factor of processor time is NaN, must be a number above 0, where 1 is as recorded",
         ),
         (
             Setup { lock_wait: Duration::ZERO, ..default.clone() },
@@ -308,10 +382,14 @@ proptest! {
         buffer in prop_oneof![Just("lru"), Just("cflru-e")],
         lock_wait_us in prop_oneof![Just(1_u64), Just(200), Just(1_000_000)],
         pace in prop_oneof![Just(Pace::Closed), Just(Pace::Open { speed: 1.5 })],
+        ahead_pages in prop_oneof![Just(0_u32), Just(2), Just(5)],
+        processors in proptest::option::of(1_u32..4),
     ) {
         let lock_wait = Duration::from_us(lock_wait_us);
-        let pool_pages = clients + more;
-        let setup = Setup { clients, pace, pool_pages, buffer: buffer.into(), lock_wait, ..Setup::default() };
+        let (pool_pages, readahead_bytes) = (clients * (1 + ahead_pages) + more, u64::from(ahead_pages) * 8192);
+        let buffer = buffer.into();
+        let setup =
+            Setup { clients, pace, pool_pages, buffer, lock_wait, readahead_bytes, processors, ..Setup::default() };
         let number = transactions.len() as u64;
         let accesses: u64 = transactions.iter().map(|one| one.1.len() as u64).sum();
         let (run, device) = ran(&setup, transactions.clone());
@@ -323,7 +401,9 @@ proptest! {
             prop_assert_eq!(run.restarts[Restart::LockWait as usize], 0);
         }
         let reads = device.submitted.iter().filter(|(operation, _)| *operation == Operation::Read).count() as u64;
-        prop_assert_eq!(reads, run.misses);
+        if ahead_pages == 0 {
+            prop_assert_eq!(reads, run.misses);
+        }
         // A page is not written twice without being read between, or changed while it was written.
         prop_assert!(device.submitted.len() as u64 - reads <= run.accesses);
         let again = ran(&setup, transactions).0;

@@ -99,14 +99,31 @@ fn subtitle(result: &TransactionsResult) -> String {
         Some(speed) => format!("{clients} at {} times the recorded speed", plain_value("", &scalar(speed))),
     };
     let pool_bytes = u64::from(result.pool_pages) * u64::from(result.page_bytes);
+    let ahead = match result.readahead_bytes {
+        0 => String::new(),
+        bytes => format!(", readahead of {}", plain_value("_bytes", &scalar(bytes))),
+    };
     let pool = format!(
-        "a pool of {} pages ({}, {})",
+        "a pool of {} pages ({}, {}{ahead})",
         plain_value("", &scalar(result.pool_pages)),
         plain_value("_bytes", &scalar(pool_bytes)),
         result.buffer
     );
     let recording = result.recording.iter().map(|recording| recording.name.clone());
-    recording.chain([clients, pool]).collect::<Vec<_>>().join(", ")
+    recording.chain([clients]).chain(processors(result)).chain([pool]).collect::<Vec<_>>().join(", ")
+}
+
+/// Formats the processors, where they are not as recorded.
+fn processors(result: &TransactionsResult) -> Option<String> {
+    let shared = result.processors.map(|count| match count {
+        1 => "1 processor".to_owned(),
+        count => format!("{count} processors"),
+    });
+    let slower = (result.cpu_factor != 1.0).then(|| {
+        format!("{} times the recorded processor time", plain_value("", &scalar(result.cpu_factor)))
+    });
+    let both: Vec<String> = [shared, slower].into_iter().flatten().collect();
+    (!both.is_empty()).then(|| both.join(", "))
 }
 
 fn responses(result: &TransactionsResult) -> Table {

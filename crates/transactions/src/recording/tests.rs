@@ -152,7 +152,7 @@ fn fields_out_of_range_are_refused_with_the_allowed_values() {
         ),
         (
             transaction(&endless),
-            "the number of page accesses of the transaction is 1048577, must be from 1 to 1048576; a longer transaction \
+            "the number of page accesses of the transaction is 8388609, must be from 1 to 8388608; a longer transaction \
              must be split, or left out",
         ),
         (

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::options::positive_count;
 use anyhow::anyhow;
 use clap::ValueEnum;
-use flashlane_base::units::{parse_count, parse_duration, parse_share};
+use flashlane_base::units::{parse_bytes, parse_count, parse_duration, parse_share};
 use flashlane_base::{Duration, Seed};
 use flashlane_transactions::{CLIENTS_MOST, POOL_PAGES_MOST, Pace, Setup};
 
@@ -19,7 +19,7 @@ pub(super) struct PlanOptions {
     #[arg(long, value_enum, default_value_t, value_name = "PACE")]
     pub(super) pace: PaceName,
     /// Run the transactions FACTOR times as fast as recorded, like 2 or 0.5; only with --pace open; default: 1
-    #[arg(long, value_name = "FACTOR", value_parser = speed)]
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
     pub(super) speed: Option<f64>,
     /// Pages of the buffer pool
     #[arg(long, value_name = "PAGES", default_value = "1024", value_parser = pool)]
@@ -27,6 +27,16 @@ pub(super) struct PlanOptions {
     /// Replacement policy of the pool: lru, or cflru-e with the option window (a share of the pool)
     #[arg(long, value_name = "POLICY[,KEY=VALUE]", default_value = "lru", value_parser = buffer)]
     pub(super) buffer: Buffer,
+    /// The operating system's readahead: the largest window that a sequential reader has read ahead, like 128KiB; 0 for
+    /// none
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = readahead)]
+    pub(super) readahead: u64,
+    /// Processors that the clients share; default: one for each client
+    #[arg(long, value_name = "N", value_parser = clients)]
+    pub(super) processors: Option<u32>,
+    /// Let transactions take FACTOR times the recorded processor time, like 3 for a slower processor
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = factor)]
+    pub(super) cpu_factor: f64,
     /// Longest wait for a lock, after which a transaction restarts
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = lock_wait)]
     pub(super) lock_wait: Duration,
@@ -71,11 +81,14 @@ pub(super) fn clients(text: &str) -> Result<u32, String> {
     within.ok_or_else(|| format!("allowed: 1 to {CLIENTS_MOST}"))
 }
 
-/// Parses a speed factor.
-pub(super) fn speed(text: &str) -> Result<f64, String> {
-    const ALLOWED: &str = "allowed: a number above 0, like 10 or 0.5";
-    let speed = text.parse().map_err(|_| ALLOWED.to_owned())?;
-    Pace::Open { speed }.check().map(|()| speed).map_err(|_| ALLOWED.to_owned())
+/// Parses a factor of speed or time.
+pub(super) fn factor(text: &str) -> Result<f64, String> {
+    let factor = text.parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
+    factor.ok_or_else(|| "allowed: a number above 0, like 10 or 0.5".into())
+}
+
+pub(super) fn readahead(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { parse_bytes(text).map_err(|error| error.to_string()) }
 }
 
 pub(super) fn pool(text: &str) -> Result<u32, String> {
@@ -151,6 +164,9 @@ impl PlanOptions {
             pool_pages: self.pool,
             buffer: self.buffer.name.clone(),
             buffer_options: self.buffer.options.clone(),
+            readahead_bytes: self.readahead,
+            processors: self.processors,
+            cpu_factor: self.cpu_factor,
             lock_wait: self.lock_wait,
             warmup,
             transactions,

@@ -33,9 +33,20 @@ const COUNT: Option<Quantity> = Some(Quantity::Count);
 const KEYS: &[Key] = &[
     Key { name: "clients", quantity: COUNT, set: |a, v| set(&mut a.clients, plan::clients(v).map(Some)) },
     Key { name: "pace", quantity: None, set: |a, v| set(&mut a.pace, PaceName::from_str(v, false)) },
-    Key { name: "speed", quantity: None, set: |a, v| set(&mut a.speed, plan::speed(v).map(Some)) },
+    Key { name: "speed", quantity: None, set: |a, v| set(&mut a.speed, plan::factor(v).map(Some)) },
     Key { name: "pool", quantity: COUNT, set: |a, v| set(&mut a.pool, plan::pool(v)) },
     Key { name: "buffer", quantity: None, set: |a, v| set(&mut a.buffer, plan::buffer(v)) },
+    Key {
+        name: "readahead",
+        quantity: Some(Quantity::Size),
+        set: |a, v| set(&mut a.readahead, plan::readahead(v)),
+    },
+    Key {
+        name: "processors",
+        quantity: COUNT,
+        set: |a, v| set(&mut a.processors, plan::clients(v).map(Some)),
+    },
+    Key { name: "cpu-factor", quantity: None, set: |a, v| set(&mut a.cpu_factor, plan::factor(v)) },
     Key {
         name: "lock-wait",
         quantity: Some(Quantity::Time),
