@@ -2,7 +2,7 @@
 //! Solid State Drives in High-Speed Data Processing. HPCA 2011.
 //!
 //! Two SATA drives, `ssd-s` (SLC) and `ssd-m` (MLC), as black boxes: figures 2 to 4 uncover their structure, figures
-//! 5 to 7 and table 2 its effect on performance. Figures 8 and 9 need a database and are not studied yet.
+//! 5 to 7 and table 2 its effect on performance, and figures 8 and 9 that on a database's queries.
 
 mod fig2;
 mod fig3;
@@ -10,10 +10,16 @@ mod fig4;
 mod fig5;
 mod fig6;
 mod fig7;
+mod fig8;
+mod fig9;
 mod method;
+mod queries;
 mod table2;
 
-use crate::study::Study;
+use crate::study::{SharedMeasurement, Study};
+
+/// The measurement of figures 8 and 9.
+const QUERIES: &str = "queries";
 
 pub(crate) const STUDY: Study = Study {
     paper: "chen11",
@@ -26,8 +32,15 @@ pub(crate) const STUDY: Study = Study {
         table2::FIGURE,
         fig6::FIGURE,
         fig7::FIGURE,
+        fig8::FIGURE,
+        fig9::FIGURE,
     ],
-    shared: &[],
+    shared: &[SharedMeasurement {
+        name: QUERIES,
+        figures: &["fig8", "fig9"],
+        weight: queries::WEIGHT,
+        measure: queries::all,
+    }],
 };
 
 #[cfg(test)]

@@ -63,6 +63,9 @@ pub enum FigureError {
     /// A recording of transactions cannot be read to its end.
     #[error("a recording of transactions {0}")]
     RecordingEnd(String),
+    /// The cost model of a drive cannot be measured.
+    #[error(transparent)]
+    Advise(flashlane_advise::AdviseError),
     /// Transactions do not fit the drive.
     #[error(transparent)]
     Transactions(#[from] flashlane_transactions::Unfit),
@@ -90,6 +93,15 @@ impl From<flashlane_uflip::UflipError> for FigureError {
         match error {
             flashlane_uflip::UflipError::Stopped => Self::Interrupted(Interruption::Stopped),
             error => Self::Uflip(error),
+        }
+    }
+}
+
+impl From<flashlane_advise::AdviseError> for FigureError {
+    fn from(error: flashlane_advise::AdviseError) -> Self {
+        match error {
+            flashlane_advise::AdviseError::Stopped => Self::Interrupted(Interruption::Stopped),
+            error => Self::Advise(error),
         }
     }
 }

@@ -55,6 +55,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "measure",
             "transactions",
             "probe",
+            "advise",
             "uflip",
             "sweep",
         ],

@@ -109,6 +109,29 @@ pub enum Program {
     /// each
     #[command(mut_arg("scale", |arg| arg.default_value("24")))]
     TpcC(Transactions),
+    /// Page accesses of PostgreSQL by sub-query: queries of the Star Schema Benchmark as index joins and as hash joins, in 1
+    /// to 16 sub-queries each
+    Ssb(Queries),
+}
+
+/// Queries on a PostgreSQL made for them.
+#[derive(Args, Clone, Debug)]
+pub struct Queries {
+    /// Scale of the database: 0.8 GB each
+    #[arg(long, default_value = "5", value_parser = scale)]
+    scale: f64,
+    /// shared_buffers of PostgreSQL; at least 128KiB. The recorded accesses are above them
+    #[arg(long, default_value = "256MiB", value_parser = size)]
+    buffers: u64,
+    /// The directory of PostgreSQL's programs, of version 15 at most; by default Debian's
+    #[arg(long, value_name = "DIR")]
+    postgres: Option<PathBuf>,
+    /// The recording to write; ends in .pages and a compression
+    #[arg(long, default_value = "ssb.pages.zst", value_name = "FILE")]
+    out: PathBuf,
+    /// A directory with space for the database
+    #[arg(long, default_value = "/var/tmp", value_name = "DIR")]
+    work: PathBuf,
 }
 
 /// A benchmark of transactions on a PostgreSQL made for it.
@@ -262,6 +285,31 @@ impl Transactions {
     }
 }
 
+impl Queries {
+    fn check(&self) -> Result<Variables> {
+        check_buffers(self.buffers)?;
+        Ok(vec![
+            ("SCALE", self.scale.to_string().into()),
+            ("PARTS", number(parts(self.scale))),
+            ("BUFFERS", number(self.buffers)),
+            ("POSTGRES", self.postgres.clone().unwrap_or_default().into()),
+            ("OUT", new_file("--out", &self.out)?.into()),
+            ("WORK_IN", work(&self.work)?),
+        ])
+    }
+}
+
+/// Parts of the Star Schema Benchmark: 200,000 x floor(1 + log2 scale), and below scale 1 in proportion to scale 5, the
+/// paper's.
+fn parts(scale: f64) -> u64 {
+    if scale < 1.0 { (600_000.0 * scale / 5.0) as u64 } else { 200_000 * (1 + scale.log2() as u64) }
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    let scale = text.parse().ok().filter(|scale| (0.01..=100.0).contains(scale));
+    scale.ok_or_else(|| "allowed: 0.01 to 100".into())
+}
+
 /// Returns the absolute path of a file to write.
 fn new_file(option: &str, path: &Path) -> Result<PathBuf> {
     let path = std::path::absolute(path)?;
@@ -344,6 +392,7 @@ impl Program {
             Self::TpcB(transactions) => ("transactions", transactions.check("tpc-b")?, Vec::new()),
             Self::Tatp(transactions) => ("transactions", transactions.check("tatp")?, Vec::new()),
             Self::TpcC(transactions) => ("transactions", transactions.check("tpc-c")?, Vec::new()),
+            Self::Ssb(queries) => ("ssb", queries.check()?, Vec::new()),
             Self::Pgbench { scale, clients, seconds, buffers, postgres, drive } => {
                 check_buffers(*buffers)?;
                 let all =
@@ -404,6 +453,7 @@ mod tests {
             "tpc-b",
             "tatp",
             "tpc-c",
+            "ssb",
         ] {
             let (script, variables) = checked(name).unwrap();
             let text = std::fs::read_to_string(root.join("scripts/record").join(script)).unwrap();
@@ -436,6 +486,11 @@ mod tests {
     }
 
     #[test]
+    fn parts_grow_with_the_logarithm_of_the_scale() {
+        assert_eq!([0.5, 1.0, 2.0, 5.0, 8.0].map(parts), [60_000, 200_000, 400_000, 600_000, 800_000]);
+    }
+
+    #[test]
     fn options_out_of_range_are_refused_with_the_range() {
         for (line, parts) in [
             ("small-files --count 0", &["--count", "at least 1"][..]),
@@ -452,6 +507,8 @@ mod tests {
             ("pgbench --buffers 64KiB", &["--buffers 64 KiB", "128 KiB"]),
             ("tpc-c --buffers 64KiB", &["--buffers 64 KiB", "128 KiB"]),
             ("tpc-c --scale 0", &["--scale", "at least 1"]),
+            ("ssb --scale 0", &["--scale", "0.01 to 100"]),
+            ("ssb --buffers 64KiB", &["--buffers 64 KiB", "128 KiB"]),
             ("tatp --excerpt /proc/version", &["--excerpt: '/proc/version' exists"]),
             ("tatp --work /no/such/folder", &["no directory '/no/such/folder'"]),
         ] {

@@ -1,0 +1,1 @@
+SELECT sum(lo_revenue) FROM lineorder WHERE lineorder.ctid >= :from AND lineorder.ctid < :to;

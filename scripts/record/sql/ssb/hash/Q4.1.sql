@@ -1,0 +1,6 @@
+SELECT d_year, c_nation, sum(lo_revenue - lo_supplycost)
+FROM lineorder JOIN customer ON lo_custkey = c_custkey JOIN supplier ON lo_suppkey = s_suppkey
+    JOIN part ON lo_partkey = p_partkey JOIN date ON lo_orderdate = d_datekey
+WHERE c_region = 'AMERICA' AND s_region = 'AMERICA' AND p_mfgr IN ('MFGR#1', 'MFGR#2')
+    AND lineorder.ctid >= :from AND lineorder.ctid < :to
+GROUP BY d_year, c_nation;
