@@ -1,8 +1,8 @@
 //! Errors on opening a device: the exit status, and what to do.
 
 use crate::failure::Failure;
-use crate::suggest::nearest;
 use anyhow::anyhow;
+use flashlane_base::suggest::nearest;
 use flashlane_host::CreateError;
 use flashlane_layer::LayerError;
 use flashlane_open::{OpenError, is_profile_file};
@@ -56,11 +56,8 @@ fn no_such_profile(name: &str, error: ConfigError) -> Failure {
         return Failure::unusable(error);
     }
     let file = format!("{name}.toml");
-    let hint = match nearest(name, profile::names()) {
-        _ if Path::new(&file).exists() => format!("; did you mean the file '{file}'?"),
-        Some(near) => format!("; did you mean '{near}'?"),
-        None => String::new(),
-    };
+    let hint =
+        if Path::new(&file).exists() { format!("; did you mean the file '{file}'?") } else { String::new() };
     Failure::unusable(anyhow!("{error}{hint}"))
 }
 

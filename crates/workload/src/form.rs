@@ -9,7 +9,6 @@ mod inline;
 mod keys;
 mod write;
 
-pub(crate) use error::hint;
 pub use error::{FormError, Place};
 pub use keys::{KEYS, Key, Scope};
 

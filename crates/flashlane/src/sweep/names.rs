@@ -5,8 +5,8 @@
 
 use super::{Experiment, SEED};
 use crate::failure::Failure;
-use crate::suggest::nearest;
 use anyhow::anyhow;
+use flashlane_base::suggest::nearest;
 use flashlane_device::spec::Spec;
 use flashlane_open::profile_fields;
 use flashlane_sim::profile::{PROFILES, field_names};

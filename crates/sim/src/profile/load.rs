@@ -10,6 +10,7 @@ use super::settings::Settings;
 use super::{checks, inherited, reserve, words};
 use crate::config::DriveConfig;
 use crate::config::refusal::{Refusal, require};
+use flashlane_base::suggest::hint;
 use flashlane_device::OverProvisioningChange;
 use flashlane_policy::Policies;
 
@@ -32,10 +33,11 @@ pub fn load_with(
     overrides: &[(String, String)],
 ) -> Result<DriveConfig, ConfigError> {
     let source = PROFILES.iter().find(|profile| profile.name == name).ok_or_else(|| {
-        let known = names().join(", ");
+        let (known, hint) = (names(), hint(name, names()));
+        let known = known.join(", ");
         ConfigError::new(
             &format!("'{name}'"),
-            format!("there is no such profile; there are: {known}; a file's path must end in .toml"),
+            format!("there is no such profile{hint}; there are: {known}; a file's path must end in .toml"),
         )
     })?;
     parse_with(policies, name, source.text, overrides)

@@ -6,6 +6,7 @@ use super::fields::{dotted, field_names, line_of, value_at};
 use super::message::in_words;
 use super::{checks, missing, renamed, words};
 use crate::config::refusal::Refusal;
+use flashlane_base::suggest::hint;
 use std::collections::BTreeSet;
 
 /// The settings that were given, each with the path of its field.
@@ -161,7 +162,7 @@ fn no_such_field(file: &str, table: &toml::Table, key: &str) -> String {
     format!(
         "there is no field of this name{}; set one by its full name, like 'flash.channels=16' (fields are listed by \
          'flashlane profile show {file}')",
-        words::hint(key, short.iter().map(String::as_str))
+        hint(key, short.iter().map(String::as_str))
     )
 }
 

@@ -1,5 +1,7 @@
 //! Messages about a setting's type: the TOML reader's name Rust types, these name the allowed values.
 
+use flashlane_base::suggest::hint;
+
 /// Rewrites a reader's message: the value given, the value probably meant, the values allowed.
 pub(super) fn plain(message: &str) -> String {
     let message = message.trim();
@@ -17,16 +19,6 @@ pub(super) fn field(error: &str) -> Option<String> {
         Some((name, _)) if at.rsplit('.').next() != Some(name) => Some(format!("{at}.{name}")),
         _ => Some(at.to_owned()),
     }
-}
-
-/// ` (did you mean 'full'?)`, where one of `names` is near to what was given.
-pub(super) fn hint<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    let near = names
-        .into_iter()
-        .map(|name| (strsim::osa_distance(given, name), name))
-        .filter(|&(distance, name)| distance <= 2.max(name.len() / 4) && distance < given.len())
-        .min();
-    near.map(|(_, name)| format!(" (did you mean '{name}'?)")).unwrap_or_default()
 }
 
 /// ``unknown variant `ful`, expected one of `fresh`, `full` ``, or the same of a field.

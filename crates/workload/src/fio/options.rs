@@ -9,8 +9,9 @@
 
 use super::ini::{self, Section, Setting};
 use super::values::{self, Base, Size};
-use crate::form::{FormError, Place, hint};
+use crate::form::{FormError, Place};
 use crate::{Arrivals, Distribution, Job, Mix, Pattern, Rate, Skew, Stop, Workload};
+use flashlane_base::suggest::hint;
 use flashlane_base::{Duration, Operation, Seed};
 
 /// A fio job file, translated.

@@ -1,5 +1,6 @@
 //! Errors in written workloads.
 
+use flashlane_base::suggest::hint;
 use std::fmt;
 
 /// A position in a written workload.
@@ -62,13 +63,4 @@ impl Fault {
 pub(super) fn unknown<'a>(what: &str, given: &str, allowed: impl Iterator<Item = &'a str> + Clone) -> String {
     let hint = hint(given, allowed.clone());
     format!("unknown {what} '{given}'{hint}; allowed: {}", allowed.collect::<Vec<_>>().join(", "))
-}
-
-/// Returns ` (did you mean 'size'?)` where an allowed name is similar.
-pub(crate) fn hint<'a>(given: &str, allowed: impl Iterator<Item = &'a str>) -> String {
-    let near = allowed
-        .map(|name| (strsim::osa_distance(given, name), name))
-        .filter(|&(distance, name)| distance <= 2.max(name.len() / 4))
-        .min();
-    near.map(|(_, name)| format!(" (did you mean '{name}'?)")).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use crate::config::refusal::{Refusal, require};
 use crate::config::{DriveConfig, PolicyOptions};
-use crate::profile::words;
+use flashlane_base::suggest::hint;
 use flashlane_policy::{OptionError, Options};
 
 /// Builds a policy once, so that its name and options are refused when the profile is read and not during a run.
@@ -14,7 +14,7 @@ pub(super) fn check<P>(
 ) -> Result<P, Refusal> {
     build(&options.options()).map_err(|error| match &error {
         OptionError::Policy { given, known, .. } => {
-            let hint = words::hint(given, known.split(", "));
+            let hint = hint(given, known.split(", "));
             (fields.0, format!("{error}{hint}"))
         }
         // Only a buffer's policies can be unsuited, and only because of where the buffer stands.
