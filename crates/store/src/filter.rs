@@ -81,10 +81,14 @@ pub(crate) fn hash_key(key: &[u8]) -> u64 {
         (product ^ (product >> 64)) as u64
     };
     let mut hash = fold(key.len() as u64 ^ SECRET[0], SECRET[1]);
-    for piece in key.chunks(8) {
-        let mut bytes = [0; 8];
-        bytes[..piece.len()].copy_from_slice(piece);
-        hash = fold(hash ^ u64::from_le_bytes(bytes) ^ SECRET[0], SECRET[1] ^ hash.rotate_left(32));
+    let step = |hash: u64, piece: u64| fold(hash ^ piece ^ SECRET[0], SECRET[1] ^ hash.rotate_left(32));
+    let (pieces, rest) = key.as_chunks();
+    for piece in pieces {
+        hash = step(hash, u64::from_le_bytes(*piece));
+    }
+    // Zeros fill up the last piece.
+    if !rest.is_empty() {
+        hash = step(hash, rest.iter().rfold(0, |piece, &byte| piece << 8 | u64::from(byte)));
     }
     fold(hash ^ SECRET[1], SECRET[0])
 }
