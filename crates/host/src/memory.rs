@@ -83,8 +83,8 @@ impl Memory {
 /// Fills `bytes` with pseudo-random data.
 pub(crate) fn fill(bytes: &mut [u8], seed: u64) {
     let mut source = Seed(seed).derive("host write data").source();
-    for chunk in bytes.chunks_mut(8) {
-        let count = chunk.len();
-        chunk.copy_from_slice(&source.bits().to_le_bytes()[..count]);
-    }
+    let (chunks, rest) = bytes.as_chunks_mut();
+    chunks.iter_mut().for_each(|chunk| *chunk = source.bits().to_le_bytes());
+    let count = rest.len();
+    rest.copy_from_slice(&source.bits().to_le_bytes()[..count]);
 }
