@@ -26,6 +26,7 @@ impl BlockBytes {
     }
 
     /// Returns the bytes that were requested.
+    #[inline]
     pub fn as_slice(&self) -> &[u8] {
         &self.buffer.as_slice()[self.requested.clone()]
     }

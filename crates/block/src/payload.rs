@@ -53,11 +53,13 @@ impl Payload {
     }
 
     /// Returns the block's bytes.
+    #[inline]
     pub fn as_slice(&self) -> &[u8] {
         &self.buffer.as_slice()[self.layout.header_bytes as usize..][..self.length_bytes as usize]
     }
 
     /// Returns the block's bytes, to be filled.
+    #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         let (from, length) = (self.layout.header_bytes as usize, self.length_bytes as usize);
         &mut self.buffer.as_mut_slice()[from..][..length]

@@ -92,6 +92,7 @@ impl Buffer {
     }
 
     /// The data.
+    #[inline]
     pub fn as_slice(&self) -> &[u8] {
         match &self.memory {
             // SAFETY: `blocks` holds at least `length_bytes` initialised bytes in one allocation, and `Block` is a
@@ -104,6 +105,7 @@ impl Buffer {
     }
 
     /// The data, mutable.
+    #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         match &mut self.memory {
             // SAFETY: as in `as_slice`; `&mut self` makes the access exclusive.
@@ -115,6 +117,7 @@ impl Buffer {
     }
 
     /// Length in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
         self.length_bytes
     }

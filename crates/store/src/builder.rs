@@ -107,8 +107,9 @@ impl Size {
         let large = self.large + other.large;
         let stretches = small / (shape.group_bytes - small_max) + 1 + large;
         let groups = stretches + large;
-        let separators = stretches * small_max + self.large_key_bytes + other.large_key_bytes;
-        let keys = 2 * self.key_bytes_max.max(other.key_bytes_max);
+        let key_max = self.key_bytes_max.max(other.key_bytes_max);
+        let separators = stretches * small_max.min(key_max) + self.large_key_bytes + other.large_key_bytes;
+        let keys = 2 * key_max;
         let lists = self.pieces + other.pieces;
         small
             + self.large_bytes

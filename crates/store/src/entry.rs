@@ -235,6 +235,11 @@ impl<'a> EntryRef<'a> {
         self.expiry_ms != 0 && self.expiry_ms <= now_ms
     }
 
+    /// Returns whether the value is stored in pieces.
+    pub(crate) fn has_pieces(&self) -> bool {
+        self.kind == PIECES
+    }
+
     /// Returns the blocks that the entry refers to.
     pub(crate) fn pieces(&self) -> Vec<u64> {
         match self.kind {

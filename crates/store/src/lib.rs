@@ -24,6 +24,7 @@ mod entry;
 mod error;
 mod filter;
 mod footer;
+mod heads;
 mod index;
 mod key_value;
 mod levels;

@@ -19,6 +19,7 @@ use crate::builder::{Builder, Head, Shape};
 use crate::cursor::{Cursor, Held};
 use crate::entry::{Body, EntryRef, Version};
 use crate::footer::{Origin, PatchFooter};
+use crate::heads::Heads;
 use crate::patch::{Age, Patch};
 use crate::snapshots::Snapshots;
 use flashlane_block::Payload;
@@ -55,6 +56,8 @@ pub(crate) struct Merge {
     pub(crate) inputs: Vec<Arc<Patch>>,
     /// One for each run, newest first.
     pub(crate) cursors: Vec<Cursor>,
+    /// Those that are merged now, or the one of the rest that is being copied.
+    heads: Heads,
     /// Runs with rests, the next one first: each its cursor and its place in the order of age.
     rests: VecDeque<(usize, Age)>,
     /// The first of `rests` is being copied.
@@ -113,6 +116,10 @@ impl Merged {
 
     fn is_tombstone(&self) -> bool {
         matches!(self, Self::Expired(_)) || self.entry().is_tombstone()
+    }
+
+    fn has_pieces(&self) -> bool {
+        matches!(self, Self::Read(held) if held.entry().has_pieces())
     }
 
     /// Returns the blocks that the version refers to.
@@ -186,14 +193,16 @@ impl Merge {
         let stays = |patch: &Patch| plan.until.as_ref().is_some_and(|until| patch.fields.last >= *until);
         let rests = runs.iter().enumerate().filter(|(_, (_, run))| run.iter().any(|patch| stays(patch)));
         let rests = rests.map(|(nth, (&age, _))| (nth, age)).collect();
-        let cursors = runs
+        let cursors: Vec<Cursor> = runs
             .into_values()
             .map(|run| Cursor::new(run.into_iter(), &[], chunk_bytes, chunk_bytes))
             .collect();
+        let heads = Heads::new(0..cursors.len());
         Self {
             plan,
             inputs,
             cursors,
+            heads,
             rests,
             is_copying: false,
             outputs_max,
@@ -251,45 +260,53 @@ impl Merge {
         {
             return Some(output);
         }
-        loop {
-            let sources = match self.rests.front() {
-                Some(&(nth, _)) if self.is_copying => nth..nth + 1,
-                _ => 0..self.cursors.len(),
-            };
-            if self.cursors[sources.clone()].iter().any(Cursor::is_waiting) {
-                return None;
-            }
-            let keys = sources.clone().filter_map(|nth| Some((self.cursors[nth].peek()?.key, nth)));
+        while self.heads.order(&self.cursors) {
             let until = self.plan.until.as_deref().filter(|_| !self.is_copying);
-            // Of equal keys that of the newest run.
-            let next = keys.min().filter(|(next, _)| until.is_none_or(|until| *next < until));
+            let first = self.heads.first().and_then(|run| Some((run, self.cursors[run].peek()?.key)));
+            let next = first.filter(|(_, key)| until.is_none_or(|until| *key < until));
             let gathered = self.versions.first().map(Merged::key);
-            let is_other = gathered.is_some_and(|own| next.is_none_or(|(next, _)| next != own));
-            let next = next.map(|(_, nth)| nth);
+            let is_other = gathered.is_some_and(|own| next.is_none_or(|(_, key)| key != own));
+            let next = next.map(|(run, _)| run);
             if is_other && let Some(output) = self.end_key(context) {
                 return Some(output);
             }
-            let Some(first) = next else {
-                match self.end_run(context) {
-                    Some(output) => return Some(output),
-                    None => continue,
+            match next {
+                Some(run) => self.gather(run),
+                None => {
+                    if let Some(output) = self.end_run(context) {
+                        return Some(output);
+                    }
                 }
-            };
-            self.gather(first..sources.end);
+            }
+        }
+        None
+    }
+
+    /// Takes the versions of the next key, as far as they are read: of `run`, the newest that has it, and of the others.
+    fn gather(&mut self, mut run: usize) {
+        loop {
+            let next = self.heads.second_of_same_key(&self.cursors);
+            self.heads.move_first();
+            self.take_versions(run);
+            match next {
+                Some(next) => run = next,
+                None => break,
+            }
         }
     }
 
-    /// Takes the versions of the next key from these cursors, the first of which has it.
-    fn gather(&mut self, cursors: std::ops::Range<usize>) {
-        let newest = self.cursors[cursors.start].pop().expect("an entry was seen");
-        let key = newest.entry().key;
-        self.merged_bytes += newest.entry().bytes.len() as u64;
-        self.versions.push(Merged::Read(newest.clone()));
-        for cursor in &mut self.cursors[cursors] {
-            while cursor.peek().is_some_and(|entry| entry.key == key) {
-                let held = cursor.pop().expect("an entry was seen");
-                self.merged_bytes += held.entry().bytes.len() as u64;
-                self.versions.push(Merged::Read(held));
+    /// Takes the next entry of a run, and those behind it with its key.
+    fn take_versions(&mut self, run: usize) {
+        let cursor = &mut self.cursors[run];
+        let mut newest = cursor.pop().expect("an entry was seen");
+        loop {
+            self.merged_bytes += newest.entry().bytes.len() as u64;
+            let is_last = cursor.peek().is_none_or(|next| next.key != newest.entry().key);
+            let older = if is_last { None } else { cursor.pop() };
+            self.versions.push(Merged::Read(newest));
+            match older {
+                Some(older) => newest = older,
+                None => break,
             }
         }
     }
@@ -298,14 +315,18 @@ impl Merge {
     fn end_key(&mut self, context: &mut Context<'_>) -> Option<Output> {
         let mut versions = std::mem::take(&mut self.versions);
         // What the log brought back may stand in two patches.
-        versions.sort_by_key(|version| Reverse(version.sequence()));
+        if versions.len() > 1 {
+            versions.sort_by_key(|version| Reverse(version.sequence()));
+        }
         if !self.is_copying {
             self.drop_versions(&mut versions, context);
         }
         if versions.is_empty() {
             return None;
         }
-        self.kept_pieces.extend(versions.iter().flat_map(Merged::pieces));
+        for version in versions.iter().filter(|version| version.has_pieces()) {
+            self.kept_pieces.extend(version.pieces());
+        }
         self.place(versions, context)
     }
 
@@ -340,21 +361,29 @@ impl Merge {
 
     /// Removes the versions that no snapshot sees.
     fn drop_versions(&mut self, versions: &mut Vec<Merged>, context: &Context<'_>) {
-        let removed = context.snapshots.prune(None, versions, Merged::sequence);
-        self.dropped_pieces.extend(removed.iter().flat_map(Merged::pieces));
+        if versions.len() > 1 {
+            let removed = context.snapshots.prune(None, versions, Merged::sequence);
+            self.dropped_pieces.extend(removed.iter().flat_map(Merged::pieces));
+        }
         if let Merged::Read(newest) = &versions[0]
             && newest.entry().is_expired(context.now_ms)
         {
             self.dropped_pieces.extend(newest.entry().pieces());
             versions[0] = Merged::Expired(newest.clone());
         }
-        let key = versions[0].key();
-        let is_covering = self.older.iter().any(|(first, last)| **first <= *key && *key <= **last);
-        while !is_covering && let Some(oldest) = versions.pop_if(|oldest| oldest.is_tombstone()) {
+        if !versions.last().is_some_and(Merged::is_tombstone) || self.is_covering(versions[0].key()) {
+            return;
+        }
+        while let Some(oldest) = versions.pop_if(|oldest| oldest.is_tombstone()) {
             if versions.is_empty() {
                 self.dropped_key = Some((oldest.key().to_vec(), oldest.sequence()));
             }
         }
+    }
+
+    /// Returns whether a patch that stays may hold an older version of a key.
+    fn is_covering(&self, key: &[u8]) -> bool {
+        self.older.iter().any(|(first, last)| **first <= *key && *key <= **last)
     }
 
     /// Ends the result, or the rest that is being copied. Returns its last output, if it has one, and goes on with the next
@@ -371,6 +400,7 @@ impl Merge {
         if std::mem::replace(&mut self.is_copying, true) {
             self.rests.pop_front();
         }
+        self.heads = Heads::new(self.rests.front().map_or(0..0, |&(nth, _)| nth..nth + 1));
         output
     }
 
