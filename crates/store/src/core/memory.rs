@@ -42,7 +42,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let merges = self.merges_max().min(self.slices.len() as u64);
         let bytes = (self.options.memory_bytes / 4 / merges).max(least_bytes);
         let more_writes = (bytes - least_bytes) / 2 / block_bytes;
-        let ahead_bytes = bytes - least_bytes - more_writes * block_bytes;
+        // Two reads for each lane keep all of them busy. What is read further ahead is merged when no cache has it any more.
+        let lanes = u64::from(self.blocks.device().profile().lanes.max(1));
+        let ahead_bytes_max = 2 * lanes * self.options.merge_chunk_bytes;
+        let ahead_bytes = (bytes - least_bytes - more_writes * block_bytes).min(ahead_bytes_max);
         let writes = u64::from(self.options.merge_writes) + more_writes;
         let ahead_patches = 1 + (2 * ahead_bytes).div_ceil(block_bytes);
         Share { bytes, writes: writes as usize, ahead_bytes, ahead_patches: ahead_patches as usize }
