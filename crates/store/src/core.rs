@@ -282,6 +282,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     fn finish(&mut self, pending: Pending, outcome: Outcome) {
+        self.finish_at(self.now(), pending, outcome);
+    }
+
+    fn finish_at(&mut self, completed: Instant, pending: Pending, outcome: Outcome) {
         let Pending { ticket, submitted } = pending;
         debug_assert!(self.finished.iter().all(|other| other.ticket != ticket), "{ticket:?} completes twice");
         match &outcome {
@@ -295,7 +299,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             }
             _ => {}
         }
-        self.finished.push(Finished { ticket, submitted, completed: self.now(), outcome });
+        self.finished.push(Finished { ticket, submitted, completed, outcome });
     }
 
     pub(crate) fn has_finished(&self) -> bool {

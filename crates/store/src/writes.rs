@@ -158,13 +158,12 @@ impl Writes {
 
     /// Removes the writes that the log has reached.
     pub(crate) fn take_reached(&mut self, written_to: u64, durable_to: u64) -> Vec<Logged> {
-        let reached = |queue: &mut VecDeque<Logged>, page: u64| {
-            let count = queue.partition_point(|logged| logged.end_page <= page);
-            queue.drain(..count).collect::<Vec<_>>()
+        let reached = |queue: &VecDeque<Logged>, page: u64| match queue.front() {
+            Some(first) if first.end_page <= page => queue.partition_point(|logged| logged.end_page <= page),
+            _ => 0,
         };
-        let mut logged = reached(&mut self.system, written_to);
-        logged.extend(reached(&mut self.device, durable_to));
-        logged
+        let (written, durable) = (reached(&self.system, written_to), reached(&self.device, durable_to));
+        self.system.drain(..written).chain(self.device.drain(..durable)).collect()
     }
 
     /// Removes all writes in the log.

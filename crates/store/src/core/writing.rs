@@ -11,7 +11,7 @@ use crate::entry::{Body, Entry, Pieces};
 use crate::error::{WriteError, WriteFailure};
 use crate::footer::{PIECE_END_BYTES, encode_piece};
 use crate::log::{Durability, Record};
-use crate::operation::{Batch, Outcome, Pending, QueuedWrite, Ticket};
+use crate::operation::{Batch, Outcome, QueuedWrite, Ticket};
 use crate::pacing;
 use crate::routes::Purpose;
 use crate::writes::{Logged, PiecesEnded};
@@ -280,7 +280,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.freed_pieces.extend(pieces.map(|&piece| (end_page, piece)));
         let logged = Logged { pending, slice: slice as u32, sequence, end_page };
         match durability {
-            Durability::Memory => self.acknowledge(logged.slice, pending, sequence),
+            Durability::Memory => self.acknowledge(self.now(), logged),
             Durability::System | Durability::Device => self.writes.log(durability, logged),
         }
     }
@@ -289,8 +289,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     pub(super) fn log_progress(&mut self) {
         let (written_to, durable_to) = (self.log.written_to(), self.log.durable_to());
         let logged = self.writes.take_reached(written_to, durable_to);
-        for Logged { pending, slice, sequence, .. } in logged {
-            self.acknowledge(slice, pending, sequence);
+        if !logged.is_empty() {
+            let now = self.now();
+            logged.into_iter().for_each(|logged| self.acknowledge(now, logged));
         }
     }
 
@@ -310,19 +311,19 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     // Acknowledgement.
 
-    /// Acknowledges a write to a slice, once its delay is over.
-    pub(super) fn acknowledge(&mut self, slice: u32, pending: Pending, sequence: u64) {
-        let since = self.now();
+    /// Acknowledges a write that is as safe as requested from `since` on, once its delay is over.
+    fn acknowledge(&mut self, since: Instant, logged: Logged) {
+        let Logged { pending, slice, sequence, .. } = logged;
         self.slices[slice as usize].delayed().add(since, pending, sequence);
         self.delayed_slices.insert(slice);
     }
 
     /// Completes the writes whose delay is over. Returns when that of the next one will be; [`Instant::FAR`] where there is none.
     pub(super) fn finish_delayed(&mut self) -> Instant {
-        let (now, mut next) = (self.now(), Instant::FAR);
         if self.delayed_slices.is_empty() {
-            return next;
+            return Instant::FAR;
         }
+        let (now, mut next) = (self.now(), Instant::FAR);
         let (common, patches_max) = (self.common_debt(), f64::from(self.policy.level_0_patches_max()));
         for nth in std::mem::take(&mut self.delayed_slices) {
             let slice = &mut self.slices[nth as usize];
@@ -334,7 +335,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 self.delayed_slices.insert(nth);
             }
             for (pending, sequence) in over {
-                self.finish(pending, Outcome::Write(Ok(sequence)));
+                self.finish_at(now, pending, Outcome::Write(Ok(sequence)));
             }
         }
         next
