@@ -351,13 +351,14 @@ struct Shared {
 }
 
 impl Shared {
-    fn read(options: &Options) -> Result<Self, OptionError> {
+    fn read(options: &Options, usual_trigger: u32) -> Result<Self, OptionError> {
         let share = crate::options::Share(0.5);
         let tombstones =
             options.get("tombstones", share, "a share of a patch's entries, as \"50%\"", |share| {
                 share.0 > 0.0 && share.0 <= 1.0
             })?;
-        let trigger = options.get("trigger", 4, "2 to 64", |trigger| (2..=64).contains(&trigger))?;
+        let trigger =
+            options.get("trigger", usual_trigger, "2 to 64", |trigger| (2..=64).contains(&trigger))?;
         Ok(Self { trigger, tombstones: tombstones.0 })
     }
 }

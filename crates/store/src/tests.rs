@@ -317,7 +317,7 @@ fn two_runs_of_one_seed_are_equal() {
     let run = || {
         let (mut store, mut random) = (create(4, 60, 3, 9), Seed(9).source());
         let mut out = Vec::new();
-        for _ in 0..1200 {
+        for _ in 0..3600 {
             let mut batch = Batch::default();
             batch.put(key(&mut random, 200), value(&mut random));
             let level =

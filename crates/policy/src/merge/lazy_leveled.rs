@@ -8,7 +8,7 @@ use super::{Choice, LEVELS, Merge, Shared, View};
 use crate::{OptionError, Options};
 
 pub(super) fn build(options: &Options) -> Result<Box<dyn Merge>, OptionError> {
-    Ok(Box::new(LazyLeveled { shared: Shared::read(options)? }))
+    Ok(Box::new(LazyLeveled { shared: Shared::read(options, 4)? }))
 }
 
 struct LazyLeveled {

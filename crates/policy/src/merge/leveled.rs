@@ -10,7 +10,9 @@ use super::{Choice, LEVELS, Merge, Shared, View};
 use crate::{OptionError, Options};
 
 pub(super) fn build(options: &Options) -> Result<Box<dyn Merge>, OptionError> {
-    let shared = Shared::read(options)?;
+    // With more patches each merge of level 0 rewrites less of level 1 for each of them, and the levels below are fewer; a get
+    // reads one patch all the same, and a scan all of them.
+    let shared = Shared::read(options, 8)?;
     let factor = options.get("factor", 8, "2 to 64", |factor| (2..=64).contains(&factor))?;
     Ok(Box::new(Leveled { shared, factor }))
 }

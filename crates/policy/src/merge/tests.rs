@@ -224,7 +224,7 @@ fn leveled_needs_no_merge_for_data_in_order() {
     let patches = model.patches();
     let view = View { patches: &patches, patch_bytes: PATCH as u64, is_space_scarce: false };
     let sizes: Vec<u64> = (0..5).map(|level| view.level_bytes(level) / PATCH as u64).collect();
-    assert_eq!(sizes, [0, 4, 32, 256, 208]);
+    assert_eq!(sizes, [0, 8, 64, 428, 0]);
 }
 
 #[test]
@@ -363,7 +363,9 @@ fn leveled_merges_neighbours_that_exceed_the_target() {
         [(0, 0), (1, 1), (2, 7), (8, 8), (9, 10), (11, 11)].map(|(first, last)| patch(2, first, last)),
     );
     let view = View { patches: &patches, patch_bytes: 1, is_space_scarce: false };
-    let choice = build("leveled").choose(view).expect("level 1 exceeds its target");
+    let options = Options::new([("trigger".into(), "4".into())]);
+    let mut policy = FAMILY.build("leveled", &options).expect("the option is valid");
+    let choice = policy.choose(view).expect("level 1 exceeds its target");
     assert_eq!(choice, Choice::whole(vec![1, 2, 8], 2, Some(2)));
     assert_eq!(view.legality(&choice), Ok(()));
 }

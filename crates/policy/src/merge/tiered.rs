@@ -8,7 +8,7 @@ use super::{Choice, LEVELS, Merge, Shared, View};
 use crate::{OptionError, Options};
 
 pub(super) fn build(options: &Options) -> Result<Box<dyn Merge>, OptionError> {
-    Ok(Box::new(Tiered { shared: Shared::read(options)? }))
+    Ok(Box::new(Tiered { shared: Shared::read(options, 4)? }))
 }
 
 struct Tiered {
