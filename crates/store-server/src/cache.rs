@@ -1,16 +1,14 @@
 //! Values that were used lately, in bounded memory, so that reading them again takes no device.
 //!
 //! Replaced by CLOCK (Corbató, 1968): keys stand in a circle; the hand passes over one that was used since it came by last, and
-//! removes one that was not. An access costs a look-up in a hash table, whose hash is keyed against chosen collisions.
+//! removes one that was not. An access costs a look-up in a hash table.
 //!
 //! Invariants: what the cache knows of a key is what the store holds, or will hold once the writes in flight have ended; each key
 //! in the table stands in the circle once.
 
-use crate::cells::Key;
+use crate::key::{Key, KeyTable};
 use crate::value::{Entry, Value};
-use hashbrown::HashMap;
 use std::collections::VecDeque;
-use std::hash::RandomState;
 
 /// Bytes of memory of an entry beside its key and value.
 const ENTRY_BYTES: usize = 160;
@@ -29,7 +27,7 @@ struct Cached {
 /// A cache of values, and of keys that are not there.
 #[derive(Debug)]
 pub struct Cache {
-    entries: HashMap<Key, Cached, RandomState>,
+    entries: KeyTable<Cached>,
     /// From the hand on.
     circle: VecDeque<Key>,
     bytes: usize,
@@ -50,8 +48,7 @@ fn bytes_of(key: &Key, entry: Option<&Option<Entry>>) -> usize {
 impl Cache {
     /// Begins without entries.
     pub fn new(bytes_max: usize) -> Self {
-        let entries = HashMap::with_hasher(RandomState::new());
-        Self { entries, circle: VecDeque::new(), bytes: 0, bytes_max }
+        Self { entries: KeyTable::default(), circle: VecDeque::new(), bytes: 0, bytes_max }
     }
 
     /// Returns the bytes of memory in use.

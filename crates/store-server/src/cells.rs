@@ -8,15 +8,10 @@
 //! Invariants: a cell exists while it has commands or writes, and no longer; the first command of a queue is granted unless the
 //! value is being loaded or a long one is being written; a value that is known is that of the last command that ran.
 
+use crate::key::{Key, KeyBytes, KeyTable};
 use crate::value::Entry;
 use flashlane_store::Ticket;
-use hashbrown::HashMap;
 use std::collections::{BTreeMap, VecDeque};
-use std::hash::RandomState;
-use std::rc::Rc;
-
-/// A key.
-pub type Key = Rc<[u8]>;
 
 /// Number of a command that runs or waits.
 pub type CommandId = u32;
@@ -154,14 +149,14 @@ impl Cell {
     }
 }
 
-/// All cells, in no order. A command looks its keys up a dozen times; the hash is keyed against chosen collisions.
-pub type Cells = HashMap<Key, Cell, RandomState>;
+/// All cells, in no order.
+pub type Cells = KeyTable<Cell>;
 
 /// Cells for which a table keeps room.
 const ROOM_KEPT: usize = 1024;
 
 /// Removes a cell. A table that a burst of requests has made large gives its memory back once an eighth of it is in use.
-pub fn remove(cells: &mut Cells, key: &[u8]) {
+pub fn remove(cells: &mut Cells, key: &Key) {
     cells.remove(key);
     if cells.capacity() > 8 * cells.len().max(ROOM_KEPT) {
         cells.shrink_to(2 * cells.len().max(ROOM_KEPT));
@@ -188,12 +183,12 @@ impl<'a> Keys<'a> {
 
     /// Returns the value of a key that the command has loaded.
     pub fn get(&self, key: &[u8]) -> Option<&Entry> {
-        let entry = match self.changes.get(key) {
-            Some(entry) => entry.as_ref(),
-            None => match self.cells.get(key).map(Cell::state) {
-                Some(State::Known(entry)) => entry.as_ref(),
-                other => unreachable!("a command reads a key that it has loaded, not {other:?}"),
-            },
+        let Some((key, cell)) = self.cells.get_key_value(&KeyBytes::new(key)) else {
+            unreachable!("a command reads its own keys")
+        };
+        let entry = match (self.changes.get(key), cell.state()) {
+            (Some(entry), _) | (None, State::Known(entry)) => entry.as_ref(),
+            (None, other) => unreachable!("a command reads a key that it has loaded, not {other:?}"),
         };
         entry.filter(|entry| !entry.is_expired(self.now_ms))
     }
@@ -214,7 +209,7 @@ impl<'a> Keys<'a> {
     }
 
     fn change(&mut self, key: &[u8], entry: Option<Entry>) {
-        let (key, _) = self.cells.get_key_value(key).expect("a command changes its own keys");
+        let (key, _) = self.cells.get_key_value(&KeyBytes::new(key)).expect("a command changes its own keys");
         self.changes.insert(key.clone(), entry);
     }
 

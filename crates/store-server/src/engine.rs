@@ -17,11 +17,12 @@ mod tests;
 mod transactions;
 
 use crate::cache::Cache;
-use crate::cells::{Cells, Key};
+use crate::cells::Cells;
 use crate::clients::Client;
 use crate::command::{self, CommandError, Context, Kind, SessionFn, Spec};
 use crate::commands::COMMANDS;
 use crate::jobs::{Job, Jobs};
+use crate::key::Key;
 use crate::metrics;
 use crate::protocol::{ProtocolError, Request, RequestLimits};
 use crate::reply::Reply;

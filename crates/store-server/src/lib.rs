@@ -14,6 +14,7 @@ mod engine;
 mod glob;
 mod info;
 mod jobs;
+mod key;
 mod limits;
 mod metrics;
 mod network;

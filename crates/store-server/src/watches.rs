@@ -2,7 +2,7 @@
 //!
 //! Invariant: `watchers` has a watch under each key of it, and no key without a watch.
 
-use crate::cells::Key;
+use crate::key::Key;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of the keys that a client watches, never used again.

@@ -2,8 +2,9 @@
 //!
 //! Invariants: a number is free or has a command; a command is ready once, when it has got its last key.
 
-use crate::cells::{CommandId, Key};
+use crate::cells::CommandId;
 use crate::command::{Kind, Spec};
+use crate::key::Key;
 use crate::protocol::Request;
 use crate::session::SlotId;
 use crate::watches::WatchId;

@@ -2,12 +2,14 @@
 //!
 //! Invariant: writes go to the store in the order in which they were made: none is sent while others are unsent.
 
-use crate::cells::Key;
 use crate::jobs::JobId;
+use crate::key::Key;
 use crate::session::SlotId;
 use crate::value::Entry;
 use flashlane_store::Ticket;
-use std::collections::{BTreeMap, VecDeque};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use std::collections::VecDeque;
 
 /// A key and its new value, if it has one.
 pub type Change = (Key, Option<Entry>);
@@ -35,7 +37,7 @@ pub struct Unsent {
 /// The writes of the server.
 #[derive(Debug, Default)]
 pub struct Writes {
-    in_flight: BTreeMap<Ticket, WriteInFlight>,
+    in_flight: HashMap<Ticket, WriteInFlight, FxBuildHasher>,
     unsent: VecDeque<Unsent>,
 }
 

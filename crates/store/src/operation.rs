@@ -7,7 +7,7 @@ use flashlane_base::Instant;
 use std::sync::Arc;
 
 /// Identifies an operation until it completes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
 /// A moment at which reads see the store: the number of the last write that they see.

@@ -1,8 +1,8 @@
 //! Hands the changes of commands and jobs to the store, and ends their writes.
 
 use super::Engine;
-use crate::cells::Key;
 use crate::jobs::JobId;
+use crate::key::Key;
 use crate::session::SlotId;
 use crate::value::Entry;
 use crate::writes::{Change, Unsent, WriteInFlight};

@@ -1,8 +1,8 @@
 //! Carries out jobs: reads and writes the store for them, and replies.
 
 use super::Engine;
-use crate::cells::Key;
 use crate::jobs::{Answer, Begun, Job, JobId, JobRead, Step};
+use crate::key::Key;
 use crate::reply::Reply;
 use crate::session::SlotId;
 use crate::value::Value;

@@ -1,8 +1,9 @@
 //! The course of a command on keys: it waits for its keys, runs, and its changes go to the store (`commit`).
 
 use super::{Engine, Waiting};
-use crate::cells::{self, Cell, Key, Keys, State};
+use crate::cells::{self, Cell, Keys, State};
 use crate::command::Kind;
+use crate::key::Key;
 use crate::reply::Reply;
 use crate::session::SlotId;
 use crate::value::{Entry, Value};

@@ -1,9 +1,10 @@
 //! MULTI, EXEC and WATCH.
 
 use super::{Engine, Waiting};
-use crate::cells::{Key, Keys};
+use crate::cells::Keys;
 use crate::clients::Transaction;
 use crate::command::{CommandError, Kind, Spec, Verb};
+use crate::key::Key;
 use crate::protocol::Request;
 use crate::reply::Reply;
 use crate::session::{ClientId, Session, SlotId};
