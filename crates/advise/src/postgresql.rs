@@ -125,162 +125,28 @@ const MOST_PARALLEL: u32 = 8;
 pub fn postgresql(model: &CostModel, database: &PostgreSql) -> Advice {
     assert_eq!(model.page_bytes(), PAGE, "a model of PostgreSQL has its pages");
     let mut advice = Advice::default();
-    let band = database.table_pages();
-    let deepest = model.depth_of_random(band);
-    let us = |ns: f64| format!("{:.1} µs", ns / 1e3);
-
+    let deepest = model.depth_of_random(database.table_pages());
     // First the limit of all asynchronous reads, which the proposals after it rely on.
     let workers = if database.version >= ASYNCHRONOUS {
         let proposed = deepest.clamp(WORKERS, MOST_WORKERS);
-        let in_flight = proposed.min(database.concurrency());
-        let trial = Trial { first: database.bitmap(WORKERS), second: database.bitmap(in_flight) };
-        advice.consider(
-            model,
-            Proposal {
-                name: WORKERS_NAME.into(),
-                now: WORKERS.to_string(),
-                proposed: proposed.to_string(),
-                scope: "server; reload",
-                apply: format!("ALTER SYSTEM SET io_workers = {proposed}; SELECT pg_reload_conf();"),
-                undo: "ALTER SYSTEM RESET io_workers; SELECT pg_reload_conf();".into(),
-                measured: format!(
-                    "{}, of which effective_io_concurrency allows {} at first",
-                    at_random(model, &trial),
-                    database.concurrency()
-                ),
-                formula: "fewest in flight whose time of a page is within 5% of the best; with io_method = worker each \
-                          worker has one read in flight",
-                void_when: "io_method is io_uring or sync",
-                on: database.on_bitmap(),
-                trial,
-                relies_on: None,
-            },
-        );
+        advice.consider(model, database.io_workers(model, proposed));
         if advice.proposals.is_empty() { WORKERS } else { proposed }
     } else {
         u32::MAX
     };
     let relies_on = (!advice.proposals.is_empty()).then_some(WORKERS_NAME);
-
-    let now = database.concurrency();
-    // More than the workers would wait for them.
-    let proposed = if deepest >= workers { workers.max(now) } else { deepest.min(MOST_CONCURRENCY) };
-    let trial =
-        Trial { first: database.bitmap(now.min(workers)), second: database.bitmap(proposed.min(workers)) };
-    advice.consider(
-        model,
-        Proposal {
-            name: "effective_io_concurrency".into(),
-            now: now.to_string(),
-            proposed: proposed.to_string(),
-            scope: "session, tablespace or server; no restart",
-            apply: format!(
-                "ALTER SYSTEM SET effective_io_concurrency = {proposed}; SELECT pg_reload_conf();"
-            ),
-            undo: "ALTER SYSTEM RESET effective_io_concurrency; SELECT pg_reload_conf();".into(),
-            measured: at_random(model, &trial),
-            formula: if database.version >= ASYNCHRONOUS {
-                "fewest in flight whose time of a page is within 5% of the best; no more than io_workers"
-            } else {
-                "fewest in flight whose time of a page is within 5% of the best"
-            },
-            void_when: if database.version >= ASYNCHRONOUS {
-                "io_workers is smaller with io_method = worker, other sessions keep the device busy, or most pages are \
-                 found in memory"
-            } else {
-                "other sessions keep the device busy, or most pages are found in memory"
-            },
-            on: database.on_bitmap(),
-            trial,
-            relies_on,
-        },
-    );
-
+    let with = |proposal| Proposal { relies_on, ..proposal };
+    advice.consider(model, with(database.io_concurrency(model, workers, deepest)));
     if database.version >= COMBINES {
-        let limit = database.most_combined();
-        let in_flight = depth_of(&database.scan(COMBINED, 1, workers));
-        let best = model.size_of_scan(in_flight, limit);
-        // Smaller requests than the default would be no gain.
-        let proposed = best.max(COMBINED);
-        let value = |bytes: u64| format!("{}kB", bytes >> 10);
-        advice.consider(
-            model,
-            Proposal {
-                name: "io_combine_limit".into(),
-                now: value(COMBINED),
-                proposed: value(proposed),
-                scope: if database.version >= ASYNCHRONOUS {
-                    "session or server; above io_max_combine_limit, that too, with a restart"
-                } else {
-                    "session or server; no restart"
-                },
-                apply: if database.version >= ASYNCHRONOUS {
-                    let value = value(proposed);
-                    format!("ALTER SYSTEM SET io_max_combine_limit = '{value}'; ALTER SYSTEM SET io_combine_limit = '{value}'; then restart")
-                } else {
-                    format!("ALTER SYSTEM SET io_combine_limit = '{}'; SELECT pg_reload_conf();", value(proposed))
-                },
-                undo: if database.version >= ASYNCHRONOUS {
-                    "ALTER SYSTEM RESET io_max_combine_limit; ALTER SYSTEM RESET io_combine_limit; then restart".into()
-                } else {
-                    "ALTER SYSTEM RESET io_combine_limit; SELECT pg_reload_conf();".into()
-                },
-                measured: format!(
-                    "a page of a scan takes {} in requests of {} and {} in requests of {}",
-                    us(model.scanned_page(COMBINED, in_flight).mean),
-                    format_bytes(COMBINED),
-                    us(model.scanned_page(proposed, in_flight).mean),
-                    format_bytes(proposed)
-                ),
-                formula: "smallest request whose time of a page is within 5% of the best",
-                void_when: "the table is in the page cache",
-                on: database.on_scan(),
-                trial: Trial {
-                    first: database.scan(COMBINED, 1, workers),
-                    second: database.scan(proposed, 1, workers),
-                },
-                relies_on,
-            },
-        );
+        advice.consider(model, with(database.combine_limit(model, workers)));
     }
-
-    let processes = |parallel: u32| depth_of(&database.scan(COMBINED, parallel + 1, workers));
-    let time = |parallel: u32| model.scanned_page(COMBINED, processes(parallel)).mean;
-    let best = (0..=MOST_PARALLEL).map(time).fold(f64::INFINITY, f64::min);
-    let enough = (0..=MOST_PARALLEL).find(|parallel| time(*parallel) <= best * 1.05).unwrap_or(MOST_PARALLEL);
-    // Workers share the processor's work too, of which this knows nothing: no fewer than the default.
-    let proposed = enough.max(PARALLEL);
-    advice.consider(
-        model,
-        Proposal {
-            name: "max_parallel_workers_per_gather".into(),
-            now: PARALLEL.to_string(),
-            proposed: proposed.to_string(),
-            scope: "session or server; no restart",
-            apply: format!(
-                "ALTER SYSTEM SET max_parallel_workers_per_gather = {proposed}; SELECT pg_reload_conf();"
-            ),
-            undo: "ALTER SYSTEM RESET max_parallel_workers_per_gather; SELECT pg_reload_conf();".into(),
-            measured: format!(
-                "a page of a scan takes {} with {} requests in flight and {} with {}",
-                us(time(PARALLEL)),
-                processes(PARALLEL),
-                us(time(proposed)),
-                processes(proposed)
-            ),
-            formula: "fewest workers whose time of a page is within 5% of the best; no fewer than the default",
-            void_when: "the query is bound by the processor, or there are fewer cores than workers",
-            on: database.on_scan(),
-            trial: Trial {
-                first: database.scan(COMBINED, PARALLEL + 1, workers),
-                second: database.scan(COMBINED, proposed + 1, workers),
-            },
-            relies_on,
-        },
-    );
-
-    advice.consider(model, Proposal { relies_on, ..database.page_cost(model, workers) });
+    advice.consider(model, with(database.parallel_workers(model, workers)));
+    advice.consider(model, with(database.page_cost(model, workers)));
     advice
+}
+
+fn us(ns: f64) -> String {
+    format!("{:.1} µs", ns / 1e3)
 }
 
 /// Returns the times of a page at random with which the gain of a trial is predicted.
@@ -312,6 +178,146 @@ impl PostgreSql {
 
     fn on_scan(&self) -> String {
         format!("a sequential scan of a table of {}", format_bytes(self.table_bytes))
+    }
+
+    fn io_workers(&self, model: &CostModel, proposed: u32) -> Proposal {
+        let in_flight = proposed.min(self.concurrency());
+        let trial = Trial { first: self.bitmap(WORKERS), second: self.bitmap(in_flight) };
+        Proposal {
+            name: WORKERS_NAME.into(),
+            now: WORKERS.to_string(),
+            proposed: proposed.to_string(),
+            scope: "server; reload",
+            apply: format!("ALTER SYSTEM SET io_workers = {proposed}; SELECT pg_reload_conf();"),
+            undo: "ALTER SYSTEM RESET io_workers; SELECT pg_reload_conf();".into(),
+            measured: format!(
+                "{}, of which effective_io_concurrency allows {} at first",
+                at_random(model, &trial),
+                self.concurrency()
+            ),
+            formula: "fewest in flight whose time of a page is within 5% of the best; with io_method = worker each \
+                      worker has one read in flight",
+            void_when: "io_method is io_uring or sync",
+            on: self.on_bitmap(),
+            trial,
+            relies_on: None,
+        }
+    }
+
+    fn io_concurrency(&self, model: &CostModel, workers: u32, deepest: u32) -> Proposal {
+        let now = self.concurrency();
+        // More than the workers would wait for them.
+        let proposed = if deepest >= workers { workers.max(now) } else { deepest.min(MOST_CONCURRENCY) };
+        let trial =
+            Trial { first: self.bitmap(now.min(workers)), second: self.bitmap(proposed.min(workers)) };
+        let is_asynchronous = self.version >= ASYNCHRONOUS;
+        Proposal {
+            name: "effective_io_concurrency".into(),
+            now: now.to_string(),
+            proposed: proposed.to_string(),
+            scope: "session, tablespace or server; no restart",
+            apply: format!(
+                "ALTER SYSTEM SET effective_io_concurrency = {proposed}; SELECT pg_reload_conf();"
+            ),
+            undo: "ALTER SYSTEM RESET effective_io_concurrency; SELECT pg_reload_conf();".into(),
+            measured: at_random(model, &trial),
+            formula: if is_asynchronous {
+                "fewest in flight whose time of a page is within 5% of the best; no more than io_workers"
+            } else {
+                "fewest in flight whose time of a page is within 5% of the best"
+            },
+            void_when: if is_asynchronous {
+                "io_workers is smaller with io_method = worker, other sessions keep the device busy, or most pages are \
+                 found in memory"
+            } else {
+                "other sessions keep the device busy, or most pages are found in memory"
+            },
+            on: self.on_bitmap(),
+            trial,
+            relies_on: None,
+        }
+    }
+
+    fn combine_limit(&self, model: &CostModel, workers: u32) -> Proposal {
+        let in_flight = depth_of(&self.scan(COMBINED, 1, workers));
+        // Smaller requests than the default would be no gain.
+        let proposed = model.size_of_scan(in_flight, self.most_combined()).max(COMBINED);
+        let value = |bytes: u64| format!("{}kB", bytes >> 10);
+        let (scope, apply, undo) = if self.version >= ASYNCHRONOUS {
+            let value = value(proposed);
+            (
+                "session or server; above io_max_combine_limit, that too, with a restart",
+                format!(
+                    "ALTER SYSTEM SET io_max_combine_limit = '{value}'; ALTER SYSTEM SET io_combine_limit = '{value}'; then restart"
+                ),
+                "ALTER SYSTEM RESET io_max_combine_limit; ALTER SYSTEM RESET io_combine_limit; then restart",
+            )
+        } else {
+            (
+                "session or server; no restart",
+                format!(
+                    "ALTER SYSTEM SET io_combine_limit = '{}'; SELECT pg_reload_conf();",
+                    value(proposed)
+                ),
+                "ALTER SYSTEM RESET io_combine_limit; SELECT pg_reload_conf();",
+            )
+        };
+        let page = |bytes| us(model.scanned_page(bytes, in_flight).mean);
+        Proposal {
+            name: "io_combine_limit".into(),
+            now: value(COMBINED),
+            proposed: value(proposed),
+            scope,
+            apply,
+            undo: undo.into(),
+            measured: format!(
+                "a page of a scan takes {} in requests of {} and {} in requests of {}",
+                page(COMBINED),
+                format_bytes(COMBINED),
+                page(proposed),
+                format_bytes(proposed)
+            ),
+            formula: "smallest request whose time of a page is within 5% of the best",
+            void_when: "the table is in the page cache",
+            on: self.on_scan(),
+            trial: Trial { first: self.scan(COMBINED, 1, workers), second: self.scan(proposed, 1, workers) },
+            relies_on: None,
+        }
+    }
+
+    fn parallel_workers(&self, model: &CostModel, workers: u32) -> Proposal {
+        let processes = |parallel: u32| depth_of(&self.scan(COMBINED, parallel + 1, workers));
+        let time = |parallel: u32| model.scanned_page(COMBINED, processes(parallel)).mean;
+        let best = (0..=MOST_PARALLEL).map(time).fold(f64::INFINITY, f64::min);
+        let enough =
+            (0..=MOST_PARALLEL).find(|parallel| time(*parallel) <= best * 1.05).unwrap_or(MOST_PARALLEL);
+        // Workers share the processor's work too, of which this knows nothing: no fewer than the default.
+        let proposed = enough.max(PARALLEL);
+        Proposal {
+            name: "max_parallel_workers_per_gather".into(),
+            now: PARALLEL.to_string(),
+            proposed: proposed.to_string(),
+            scope: "session or server; no restart",
+            apply: format!(
+                "ALTER SYSTEM SET max_parallel_workers_per_gather = {proposed}; SELECT pg_reload_conf();"
+            ),
+            undo: "ALTER SYSTEM RESET max_parallel_workers_per_gather; SELECT pg_reload_conf();".into(),
+            measured: format!(
+                "a page of a scan takes {} with {} requests in flight and {} with {}",
+                us(time(PARALLEL)),
+                processes(PARALLEL),
+                us(time(proposed)),
+                processes(proposed)
+            ),
+            formula: "fewest workers whose time of a page is within 5% of the best; no fewer than the default",
+            void_when: "the query is bound by the processor, or there are fewer cores than workers",
+            on: self.on_scan(),
+            trial: Trial {
+                first: self.scan(COMBINED, PARALLEL + 1, workers),
+                second: self.scan(COMBINED, proposed + 1, workers),
+            },
+            relies_on: None,
+        }
     }
 
     /// Proposes `random_page_cost`. PostgreSQL explains its default of 4 as 40 times slower access of which 90% is found in

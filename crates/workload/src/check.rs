@@ -168,44 +168,50 @@ impl Workload {
 
 impl Job {
     fn check(&self, limits: &Limits) -> Result<(), Unfit> {
-        let unfit = |field, given: String, allowed: String| Unfit {
-            job: Some(self.name.clone()),
-            field,
-            given,
-            allowed,
-        };
+        self.check_operations(limits)?;
+        self.check_counts(limits)?;
+        let area = self.check_area(limits)?;
+        self.check_pattern(limits, area)
+    }
+
+    fn unfit(&self, field: &'static str, given: impl Into<String>, allowed: impl Into<String>) -> Unfit {
+        Unfit { job: Some(self.name.clone()), field, given: given.into(), allowed: allowed.into() }
+    }
+
+    fn check_operations(&self, limits: &Limits) -> Result<(), Unfit> {
         if let Some(operation) = self.mix.changes().filter(|_| limits.read_only) {
-            return Err(unfit(
-                "operation",
-                operation.to_string(),
-                "only reads, since the device is open for reading only".into(),
-            ));
+            let allowed = "only reads, since the device is open for reading only";
+            return Err(self.unfit("operation", operation.to_string(), allowed));
         }
         if self.mix.changes() == Some(Operation::Append) && !limits.zones {
             let allowed =
                 "read, write or trim on this device; one with zones takes appends, like sim:zn540-1tb";
-            return Err(unfit("operation", "append".into(), allowed.into()));
+            return Err(self.unfit("operation", "append", allowed));
         }
         if !(0.0..=1.0).contains(&self.mix.reads) {
-            return Err(unfit("reads", format!("{}%", self.mix.reads * 100.0), "0% to 100%".into()));
+            return Err(self.unfit("reads", format!("{}%", self.mix.reads * 100.0), "0% to 100%"));
         }
-        if self.depth == 0 {
-            return Err(unfit("depth", "0".into(), "at least 1".into()));
-        }
-        if self.burst == 0 {
-            return Err(unfit("burst", "0".into(), "at least 1".into()));
-        }
-        for (field, count) in [("fsync", self.flush_every.map(u64::from)), ("accesses", self.accesses)] {
+        Ok(())
+    }
+
+    /// Checks how many requests are made, how fast and in which queue.
+    fn check_counts(&self, limits: &Limits) -> Result<(), Unfit> {
+        for (field, count) in [
+            ("depth", Some(u64::from(self.depth))),
+            ("burst", Some(u64::from(self.burst))),
+            ("fsync", self.flush_every.map(u64::from)),
+            ("accesses", self.accesses),
+        ] {
             if count == Some(0) {
-                return Err(unfit(field, "0".into(), "at least 1".into()));
+                return Err(self.unfit(field, "0", "at least 1"));
             }
         }
         if let Some(rate) = self.rate {
             if !(rate.per_second.is_finite() && rate.per_second > 0.0) {
-                return Err(unfit("rate", format!("{}/s", rate.per_second), "above 0/s".into()));
+                return Err(self.unfit("rate", format!("{}/s", rate.per_second), "above 0/s"));
             }
             if !self.think.is_zero() {
-                return Err(unfit("think", self.think.to_string(), "none for a job with a rate".into()));
+                return Err(self.unfit("think", self.think.to_string(), "none for a job with a rate"));
             }
         }
         if u32::from(self.queue) >= limits.queues {
@@ -213,35 +219,27 @@ impl Job {
                 1 => "0: the device has one queue".into(),
                 queues => format!("0 to {}, the device's queues", queues - 1),
             };
-            return Err(unfit("queue", self.queue.to_string(), allowed));
+            return Err(self.unfit("queue", self.queue.to_string(), allowed));
         }
+        Ok(())
+    }
+
+    /// Checks the size, and that the area lies on the device; returns the area's length.
+    fn check_area(&self, limits: &Limits) -> Result<u64, Unfit> {
         if self.size_bytes == 0 {
-            return Err(unfit("size", "0 B".into(), "at least one unit of the device".into()));
+            return Err(self.unfit("size", "0 B", "at least one unit of the device"));
         }
-        let unit = self.unit_bytes(limits).max(1);
-        let on_units = |field, bytes: u64| {
-            if bytes.is_multiple_of(unit) {
-                return Ok(());
-            }
-            let near = binary(bytes).filter(|near| near.is_multiple_of(unit)).map(|near| {
-                format!(" (did you mean {}? KB, MB and GB are powers of 1000)", exact_bytes(near))
-            });
-            let allowed = format!("multiples of {}{}", exact_bytes(unit), near.unwrap_or_default());
-            Err(unfit(field, exact_bytes(bytes), allowed))
-        };
-        on_units("size", self.size_bytes)?;
-        on_units("offset", self.area_offset_bytes)?;
+        self.check_units(limits, "size", self.size_bytes)?;
+        self.check_units(limits, "offset", self.area_offset_bytes)?;
         let area = self.area_length_bytes(limits.capacity_bytes);
         if self.shift_bytes > self.size_bytes {
             let allowed = format!("at most the size of {}", exact_bytes(self.size_bytes));
-            return Err(unfit("shift", exact_bytes(self.shift_bytes), allowed));
+            return Err(self.unfit("shift", exact_bytes(self.shift_bytes), allowed));
         }
-        on_units("shift", self.shift_bytes)?;
-        let start = self.area_offset_bytes.checked_add(self.shift_bytes);
-        let end = start.and_then(|start| start.checked_add(area));
+        self.check_units(limits, "shift", self.shift_bytes)?;
         if self.area_offset_bytes >= limits.capacity_bytes {
             let allowed = format!("offsets within the device's {}", exact_bytes(limits.capacity_bytes));
-            return Err(unfit("offset", exact_bytes(self.area_offset_bytes), allowed));
+            return Err(self.unfit("offset", exact_bytes(self.area_offset_bytes), allowed));
         }
         if self.area_length_bytes.is_none() && area < self.size_bytes {
             let from = match limits.capacity_bytes - area {
@@ -249,52 +247,52 @@ impl Job {
                 before => format!(" from {} to its end", exact_bytes(before)),
             };
             let allowed = format!("at most the device's {}{from}", exact_bytes(area));
-            return Err(unfit("size", exact_bytes(self.size_bytes), allowed));
+            return Err(self.unfit("size", exact_bytes(self.size_bytes), allowed));
         }
+        let start = self.area_offset_bytes.checked_add(self.shift_bytes);
+        let end = start.and_then(|start| start.checked_add(area));
         if end.is_none_or(|end| end > limits.capacity_bytes) {
             let shift = match self.shift_bytes {
                 0 => String::new(),
                 shift => format!(", shifted by {}", exact_bytes(shift)),
             };
-            return Err(unfit(
-                "area",
-                format!("{} from {}{shift}", exact_bytes(area), exact_bytes(self.area_offset_bytes)),
-                format!("an end within the device's {}", exact_bytes(limits.capacity_bytes)),
-            ));
+            let given = format!("{} from {}{shift}", exact_bytes(area), exact_bytes(self.area_offset_bytes));
+            let allowed = format!("an end within the device's {}", exact_bytes(limits.capacity_bytes));
+            return Err(self.unfit("area", given, allowed));
         }
         if area < self.size_bytes {
             let allowed = format!("room for one access of {}", exact_bytes(self.size_bytes));
-            return Err(unfit("area", exact_bytes(area), allowed));
+            return Err(self.unfit("area", exact_bytes(area), allowed));
         }
+        Ok(area)
+    }
+
+    /// Checks the alignment, and the pattern in an area of this length.
+    fn check_pattern(&self, limits: &Limits, area: u64) -> Result<(), Unfit> {
         if let Some(align) = self.align_bytes {
             if align == 0 {
-                return Err(unfit("align", "0 B".into(), format!("at least {}", exact_bytes(unit))));
+                let least = exact_bytes(self.unit_bytes(limits).max(1));
+                return Err(self.unfit("align", "0 B", format!("at least {least}")));
             }
-            on_units("align", align)?;
+            self.check_units(limits, "align", align)?;
         }
         match &self.pattern {
             Pattern::Sequential | Pattern::Random | Pattern::Permutation => Ok(()),
-            Pattern::Skewed(skew) => match skew.distribution.unfit() {
-                Some(allowed) => {
-                    let key = skew.distribution.key();
-                    let given = skew.to_string();
-                    let given = given.split(',').next().unwrap_or_default();
-                    Err(unfit(
-                        key,
-                        given.trim_start_matches(key).trim_start_matches('=').into(),
-                        allowed.into(),
-                    ))
-                }
-                None => Ok(()),
-            },
+            Pattern::Skewed(skew) => {
+                let Some(allowed) = skew.distribution.unfit() else { return Ok(()) };
+                let (key, text) = (skew.distribution.key(), skew.to_string());
+                let given = text.split(',').next().unwrap_or_default();
+                Err(self.unfit(key, given.trim_start_matches(key).trim_start_matches('='), allowed))
+            }
             Pattern::Ordered { step_bytes } => {
                 let step = step_bytes.unsigned_abs();
                 // A step of whole accesses was probably given as `incr`.
                 let field = if step.is_multiple_of(self.size_bytes) { "incr" } else { "stride" };
-                on_units(field, step)?;
+                self.check_units(limits, field, step)?;
                 if step > area {
                     let given = format!("a step of {}", exact_bytes(step));
-                    return Err(unfit(field, given, format!("at most the area of {}", exact_bytes(area))));
+                    let allowed = format!("at most the area of {}", exact_bytes(area));
+                    return Err(self.unfit(field, given, allowed));
                 }
                 Ok(())
             }
@@ -302,25 +300,38 @@ impl Job {
                 let most = area / self.size_bytes;
                 if !(1..=most).contains(partitions) {
                     let allowed = format!("1 to {most}, one access of {} each", exact_bytes(self.size_bytes));
-                    return Err(unfit("partitions", partitions.to_string(), allowed));
+                    return Err(self.unfit("partitions", partitions.to_string(), allowed));
                 }
                 Ok(())
             }
+            Pattern::List(offsets) if offsets.is_empty() => {
+                Err(self.unfit("list", "empty", "at least one offset"))
+            }
             Pattern::List(offsets) => {
-                if offsets.is_empty() {
-                    return Err(unfit("list", "empty".into(), "at least one offset".into()));
-                }
                 let last = area - self.size_bytes;
                 offsets.iter().try_for_each(|&offset| {
-                    on_units("list", offset)?;
+                    self.check_units(limits, "list", offset)?;
                     if offset > last {
                         let allowed = format!("offsets of at most {} in this area", exact_bytes(last));
-                        return Err(unfit("list", exact_bytes(offset), allowed));
+                        return Err(self.unfit("list", exact_bytes(offset), allowed));
                     }
                     Ok(())
                 })
             }
         }
+    }
+
+    /// Checks that a number of bytes is whole units of the device.
+    fn check_units(&self, limits: &Limits, field: &'static str, bytes: u64) -> Result<(), Unfit> {
+        let unit = self.unit_bytes(limits).max(1);
+        if bytes.is_multiple_of(unit) {
+            return Ok(());
+        }
+        let near = binary(bytes)
+            .filter(|near| near.is_multiple_of(unit))
+            .map(|near| format!(" (did you mean {}? KB, MB and GB are powers of 1000)", exact_bytes(near)));
+        let allowed = format!("multiples of {}{}", exact_bytes(unit), near.unwrap_or_default());
+        Err(self.unfit(field, exact_bytes(bytes), allowed))
     }
 
     /// The unit of all operations of the job.
