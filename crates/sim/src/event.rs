@@ -111,7 +111,7 @@ impl EventQueue {
     }
 
     /// Takes the next event.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<(Instant, Ticket, Event)> {
         let Reverse(key) = self.heap.pop()?;
         let index = key as u32 & 0x0fff_ffff;

@@ -40,11 +40,39 @@ pub(crate) struct Link {
     busy_ns: u64,
 }
 
-/// The transfers in one direction, or in both where the link is not duplex.
-#[derive(Clone, Default)]
+/// The transfers in one direction, or in both where the link is not duplex. Invariant: `first_ends` is when the first of
+/// `under_way` ends, which every event of the drive asks for; [`Instant::FAR`] where there is none.
+#[derive(Clone)]
 struct TransferQueue {
     free_at: Instant,
+    first_ends: Instant,
     under_way: VecDeque<(Instant, Transfer)>,
+}
+
+impl Default for TransferQueue {
+    fn default() -> Self {
+        Self { free_at: Instant::ZERO, first_ends: Instant::FAR, under_way: VecDeque::new() }
+    }
+}
+
+impl TransferQueue {
+    /// Queues a transfer of this duration. Returns when it ends.
+    #[inline]
+    fn push(&mut self, now: Instant, time: Duration, transfer: Transfer) -> Instant {
+        let ends = self.free_at.max(now) + time;
+        self.free_at = ends;
+        self.first_ends = self.first_ends.min(ends);
+        self.under_way.push_back((ends, transfer));
+        ends
+    }
+
+    /// Takes the first transfer.
+    #[inline]
+    fn pop(&mut self) -> Option<(Instant, Transfer)> {
+        let first = self.under_way.pop_front();
+        self.first_ends = self.under_way.front().map_or(Instant::FAR, |(ends, _)| *ends);
+        first
+    }
 }
 
 impl Link {
@@ -82,10 +110,7 @@ impl Link {
         }
         self.busy_ns += time.as_ns();
         let queue = &mut self.queues[if self.duplex { transfer.direction as usize } else { 0 }];
-        let ends = queue.free_at.max(now) + time;
-        queue.free_at = ends;
-        queue.under_way.push_back((ends, transfer));
-        ends
+        queue.push(now, time, transfer)
     }
 
     /// Whether anything is under way.
@@ -96,19 +121,14 @@ impl Link {
     /// When the next transfer ends.
     #[inline]
     pub(crate) fn next_time(&self) -> Instant {
-        let end = |queue: &TransferQueue| queue.under_way.front().map_or(Instant::FAR, |(ends, _)| *ends);
-        end(&self.queues[0]).min(end(&self.queues[1]))
+        self.queues[0].first_ends.min(self.queues[1].first_ends)
     }
 
     /// Takes the transfer that ends next; outbound before inbound on a tie.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Instant, Transfer)> {
-        let time = self.next_time();
-        let queue = self
-            .queues
-            .iter_mut()
-            .find(|queue| queue.under_way.front().is_some_and(|(end, _)| *end == time))?;
-        queue.under_way.pop_front()
+        let [first, second] = &mut self.queues;
+        if first.first_ends <= second.first_ends { first.pop() } else { second.pop() }
     }
 
     /// Power is cut: transfers are lost, the counters stay.
