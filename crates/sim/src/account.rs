@@ -48,10 +48,11 @@ impl TimeAccount {
     }
 
     /// Charges the time until `now` in the proportions of `other`, or to `part` where that has no time.
-    fn charge_like(&mut self, other: &TimeSplit, part: Part, now: Instant) {
-        match other.scaled_to(now.since(self.until)) {
+    fn charge_like(&mut self, other: Option<&Self>, part: Part, now: Instant) {
+        let time = now.since(self.until);
+        match other.and_then(|other| other.split.scaled_to(time)) {
             Some(split) => self.split += &split,
-            None => self.split.add(part, now.since(self.until)),
+            None => self.split.add(part, time),
         }
         self.until = now;
     }
@@ -67,11 +68,9 @@ pub(crate) struct TimeAccounts {
     /// Of buffered units on their way to flash whose next operation has yet to be queued, by slot: the missing parts were read,
     /// or the map was.
     drains: Vec<Option<TimeAccount>>,
-    /// Of flash operations that ended, of which the first `handled` were handled.
+    /// Of flash operations that ended, of which the first `handled` were handled; the last of these is being handled.
     ended: Vec<TimeAccount>,
     handled: usize,
-    /// The account of the flash operation whose end is being handled.
-    current: Option<TimeAccount>,
     /// Of the readahead that goes on after it waited for the map.
     resumed_readahead: Option<TimeAccount>,
     completed: Vec<(RequestId, TimeSplit)>,
@@ -134,9 +133,7 @@ impl TimeAccounts {
 
     /// Takes the accounts of flash operations that have ended, for [`TimeAccounts::operation_ended`].
     pub(crate) fn take_ended(&mut self, ended: &mut Vec<TimeAccount>) {
-        debug_assert_eq!(self.handled, self.ended.len(), "every end is handled before the next event");
-        self.ended.clear();
-        self.handled = 0;
+        debug_assert!(self.ended.is_empty(), "every end is handled before the next event");
         std::mem::swap(&mut self.ended, ended);
     }
 
@@ -144,7 +141,6 @@ impl TimeAccounts {
     pub(crate) fn operation_ended(&mut self, owner: Owner) {
         let account = self.ended[self.handled];
         self.handled += 1;
-        self.current = Some(account);
         match owner {
             Owner::Request(slot) | Owner::RequestFill(slot) => *self.request(slot) = account,
             Owner::DrainFill(slot) => self.keep_drain(slot, account),
@@ -179,13 +175,15 @@ impl TimeAccounts {
 
     /// All flash operations that have ended are handled.
     pub(crate) fn operations_handled(&mut self) {
-        self.current = None;
+        debug_assert_eq!(self.handled, self.ended.len(), "each of them is handled");
+        self.ended.clear();
+        self.handled = 0;
     }
 
     /// The wait of a request ends with that for the flash operation whose end is handled, or in the buffer.
     pub(crate) fn waited(&mut self, slot: RequestSlot, now: Instant) {
-        let cause = self.current.map_or(TimeSplit::ZERO, |account| account.split);
-        self.request(slot).charge_like(&cause, Part::Buffer, now);
+        let handled = self.handled.checked_sub(1).map(|last| &self.ended[last]);
+        self.requests[slot.0 as usize].charge_like(handled, Part::Buffer, now);
     }
 
     /// A buffered unit leaves the buffer.
@@ -223,6 +221,5 @@ impl TimeAccounts {
         self.drains.clear();
         self.ended.clear();
         self.handled = 0;
-        self.current = None;
     }
 }

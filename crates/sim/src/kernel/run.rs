@@ -166,14 +166,19 @@ fn step<F: FrontEnd>(front: &mut F) {
 #[inline]
 fn hand_over_finished<F: FrontEnd>(front: &mut F, die: DieId, mut finished: Vec<FlashOperation>) {
     let kernel = front.kernel();
-    if let (Some(accounts), Some(ended)) = (&mut kernel.accounts, kernel.flash.ended_accounts()) {
+    if let Some(accounts) = &mut kernel.accounts
+        && let Some(ended) = kernel.flash.ended_accounts()
+        && !finished.is_empty()
+    {
         accounts.take_ended(ended);
     }
     front.flash_finished(die, &finished);
-    finished.clear();
     let kernel = front.kernel();
-    if let Some(accounts) = &mut kernel.accounts {
+    if let Some(accounts) = &mut kernel.accounts
+        && !finished.is_empty()
+    {
         accounts.operations_handled();
     }
+    finished.clear();
     kernel.finished = finished;
 }

@@ -15,6 +15,8 @@ use std::collections::VecDeque;
 /// The parts of a wait, by what occupies the die.
 const BEHIND: [Part; 3] = [Part::BehindReads, Part::BehindPrograms, Part::BehindGc];
 const GC: usize = 2;
+/// The index of a die that performs nothing, for which nothing waits.
+const NOTHING: usize = 3;
 
 /// What occupies a die that performs `operation`, as an index of [`BEHIND`].
 fn occupant(operation: &FlashOperation) -> usize {
@@ -26,31 +28,37 @@ fn occupant(operation: &FlashOperation) -> usize {
     }
 }
 
-/// The clocks of a die. Invariant: their sum advances while something occupies the die.
-#[derive(Clone, Copy, Default)]
+/// The part of an array time that `retries` after the first read take.
+#[inline]
+fn time_of_retries(array: Duration, retries: u32) -> Duration {
+    // Nearly all reads need none, and a division takes long.
+    if retries == 0 { Duration::ZERO } else { array / u64::from(1 + retries) * u64::from(retries) }
+}
+
+/// The clocks of a die, of which one runs: that of what occupies it.
+#[derive(Clone, Copy)]
 struct Occupancy {
-    times: [Duration; 3],
-    by: Option<usize>,
+    times: [Duration; NOTHING + 1],
+    by: usize,
     since: Instant,
 }
 
 impl Occupancy {
-    fn at(&self, now: Instant) -> [Duration; 3] {
+    const IDLE: Self = Self { times: [Duration::ZERO; NOTHING + 1], by: NOTHING, since: Instant::ZERO };
+
+    #[inline]
+    fn at(&self, now: Instant) -> [Duration; NOTHING + 1] {
         let mut times = self.times;
-        if let Some(by) = self.by {
-            times[by] += now.since(self.since);
-        }
+        times[self.by] += now.since(self.since);
         times
     }
 
-    fn change(&mut self, by: Option<usize>, now: Instant) {
-        if self.by == by {
-            return;
+    #[inline]
+    fn change(&mut self, by: usize, now: Instant) {
+        if self.by != by {
+            self.times[self.by] += now.since(self.since);
+            (self.by, self.since) = (by, now);
         }
-        if let Some(last) = self.by {
-            self.times[last] += now.since(self.since);
-        }
-        (self.by, self.since) = (by, now);
     }
 }
 
@@ -59,9 +67,11 @@ impl Occupancy {
 struct OpAccount {
     account: TimeAccount,
     /// The clocks of its die when it was queued.
-    seen: [Duration; 3],
+    seen: [Duration; NOTHING + 1],
     /// Its array time.
     array: Duration,
+    /// What occupies the die while this is performed.
+    occupant: usize,
 }
 
 /// The accounts of operations at dies with queues.
@@ -83,7 +93,7 @@ impl QueuedAccounts {
         Self {
             next: TimeAccount::default(),
             ops: Vec::new(),
-            dies: vec![Occupancy::default(); dies],
+            dies: vec![Occupancy::IDLE; dies],
             groups: vec![VecDeque::new(); dies],
             ended: Vec::new(),
         }
@@ -113,14 +123,15 @@ impl QueuedAccounts {
         self.next.charge_until(Part::Buffer, now);
     }
 
-    /// The next operation is queued.
-    pub(super) fn queued(&mut self, op: OpSlot, die: DieId, now: Instant) {
+    /// The next operation is queued, which is in this slot.
+    pub(super) fn queued(&mut self, op: OpSlot, operation: &FlashOperation, die: DieId, now: Instant) {
         if self.ops.len() <= op.index() {
             self.ops.resize(op.index() + 1, OpAccount::default());
         }
         debug_assert_eq!(self.next.until(), now, "an account is set for each operation");
         let seen = self.dies[die.index()].at(now);
-        self.ops[op.index()] = OpAccount { account: self.next, seen, array: Duration::ZERO };
+        let (account, occupant) = (self.next, occupant(operation));
+        self.ops[op.index()] = OpAccount { account, seen, array: Duration::ZERO, occupant };
     }
 
     /// An operation begins: it has waited for what occupied its die.
@@ -147,9 +158,7 @@ impl QueuedAccounts {
     /// A read has left the array, which it needed once and for `retries` more times.
     pub(super) fn sensed(&mut self, op: OpSlot, retries: u32, now: Instant) {
         let account = &mut self.ops[op.index()].account;
-        let time = now.since(account.until());
-        let again = time.as_ns() / u64::from(1 + retries) * u64::from(retries);
-        account.charge(Part::Retry, Duration::from_ns(again));
+        account.charge(Part::Retry, time_of_retries(now.since(account.until()), retries));
         account.charge_until(Part::Array, now);
     }
 
@@ -167,9 +176,21 @@ impl QueuedAccounts {
         self.ended.push(self.ops[op.index()].account);
     }
 
-    /// A die performs `operation` from now on, or nothing.
-    pub(super) fn occupies(&mut self, die: DieId, operation: Option<&FlashOperation>, now: Instant) {
-        self.dies[die.index()].change(operation.map(occupant), now);
+    /// A die performs the operation in this slot from now on, or nothing.
+    #[inline]
+    pub(super) fn occupies(&mut self, die: DieId, op: OpSlot, now: Instant) {
+        let by = self.occupant(op);
+        self.dies[die.index()].change(by, now);
+    }
+
+    /// Whether it is known that a die performs the operation in this slot, or nothing.
+    pub(super) fn is_occupied_by(&self, die: DieId, op: OpSlot) -> bool {
+        self.dies[die.index()].by == self.occupant(op)
+    }
+
+    #[inline]
+    fn occupant(&self, op: OpSlot) -> usize {
+        if op.is_some() { self.ops[op.index()].occupant } else { NOTHING }
     }
 }
 
@@ -233,8 +254,7 @@ impl OwnTimes {
     }
 
     fn charge(&self, account: &mut TimeAccount) {
-        let again = self.array.as_ns() / u64::from(1 + self.retries) * u64::from(self.retries);
-        let again = Duration::from_ns(again);
+        let again = time_of_retries(self.array, self.retries);
         account.charge(Part::Retry, again);
         account.charge(Part::Array, self.array - again);
         account.charge(Part::Bus, self.bus);

@@ -142,7 +142,7 @@ impl QueuedScheduler {
         self.dies[die.index()].gc_operations += u32::from(operation.is_gc());
         let op = self.ops.insert(Node::new(operation));
         if let Some(accounts) = &mut self.accounts {
-            accounts.queued(op, die, now);
+            accounts.queued(op, &operation, die, now);
         }
         self.push_back(QueueId { die, rank }, op);
     }
@@ -210,9 +210,28 @@ impl QueuedScheduler {
     }
 
     /// Lets waiting operations start on whatever of the die is free.
+    #[inline]
     fn begin(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
+        if self.can_begin(die) {
+            self.begin_waiting(die, now, events);
+        }
+        debug_assert!(self.is_occupant_recorded(die), "it changes only where something can begin");
+    }
+
+    /// Whether the array or the register of a die can take an operation.
+    #[inline]
+    fn can_begin(&self, die: DieId) -> bool {
+        let state = &self.dies[die.index()];
+        let is_free = !state.array.is_some() && !state.register.is_some();
+        // What is to be suspended at the end of its step gets no successor in the register.
+        is_free || self.rules.cache_mode && !state.suspends_at_step
+    }
+
+    fn begin_waiting(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
         // With cache mode a read may free the array for the next at once; two rounds then find work.
-        while let Some(op) = self.next_operation(die, now, events) {
+        while self.can_begin(die)
+            && let Some(op) = self.next_operation(die, now, events)
+        {
             self.join_partners(die, op);
             self.each_account(op, |accounts, op| accounts.begins(op, die, now));
             let state = &mut self.dies[die.index()];
@@ -235,10 +254,11 @@ impl QueuedScheduler {
     }
 
     /// Joins to an operation that begins those that share its array time.
+    #[inline]
     fn join_partners(&mut self, die: DieId, op: OpSlot) {
-        let FlashOperation { work, class, .. } = self.ops[op].operation;
-        let rank = self.rank(class);
         let Some(index) = &mut self.index else { return };
+        let FlashOperation { work, class, .. } = self.ops[op].operation;
+        let rank = self.rules.ranks[class as usize];
         let queue = &mut self.dies[die.index()].queues[rank];
         let id = QueueId { die, rank };
         let joined = match work {
@@ -252,16 +272,12 @@ impl QueuedScheduler {
         self.ops[op].is_multi_plane = joined > 0;
     }
 
-    /// Takes the operation that the die can begin now, if there is one.
+    /// Takes the operation that the die can begin now, if there is one. Requires: the die [can begin](Self::can_begin) one.
     #[inline]
     fn next_operation(&mut self, die: DieId, now: Instant, events: &mut EventQueue) -> Option<OpSlot> {
         let state = &mut self.dies[die.index()];
         let array_free = !state.array.is_some();
         let register_free = !state.register.is_some();
-        // What is to be suspended at the end of its step gets no successor in the register.
-        if !(self.rules.cache_mode && !state.suspends_at_step || array_free && register_free) {
-            return None;
-        }
         if state.suspended.is_some() {
             return self.next_while_suspended(die, now, events);
         }
@@ -370,16 +386,16 @@ impl QueuedScheduler {
 
     #[inline]
     fn finish(&mut self, op: OpSlot, finished: &mut Vec<FlashOperation>) {
-        let operation = self.ops[op].operation;
+        let operation = &self.ops[op].operation;
         if let Some(accounts) = &mut self.accounts
             && operation.owner.waits()
         {
             accounts.ends(op);
         }
-        self.ops.remove(op);
         let die = self.media.die_of(operation.plane);
         self.dies[die.index()].gc_operations -= u32::from(operation.is_gc());
-        self.media.finish(&operation, finished);
+        self.media.finish(operation, finished);
+        self.ops.remove(op);
     }
 
     fn finish_group(&mut self, first: OpSlot, finished: &mut Vec<FlashOperation>) {

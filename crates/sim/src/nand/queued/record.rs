@@ -4,7 +4,6 @@ use super::QueuedScheduler;
 use crate::account::TimeAccount;
 use crate::ids::DieId;
 use crate::nand::accounts::QueuedAccounts;
-use crate::nand::die::DieState;
 use crate::nand::operation::Work;
 use crate::nand::queue::OpSlot;
 use flashlane_base::Instant;
@@ -19,7 +18,8 @@ impl QueuedScheduler {
             (0..self.groups.waiting(die)).for_each(|_| accounts.waits_for_group(die));
         }
         for op in self.ops.slots_in_use() {
-            accounts.queued(op, self.media.die_of(self.ops[op].operation.plane), now);
+            let operation = &self.ops[op].operation;
+            accounts.queued(op, operation, self.media.die_of(operation.plane), now);
         }
         self.accounts = Some(Box::new(accounts));
         (0..self.rules.dies).for_each(|die| self.record_occupant(DieId(die), now));
@@ -43,10 +43,22 @@ impl QueuedScheduler {
     /// Records what occupies a die from now on, where accounts are kept.
     #[inline]
     pub(super) fn record_occupant(&mut self, die: DieId, now: Instant) {
-        let Some(accounts) = &mut self.accounts else { return };
-        let DieState { array, register, .. } = self.dies[die.index()];
-        let op = if array.is_some() { array } else { register };
-        accounts.occupies(die, op.is_some().then(|| &self.ops[op].operation), now);
+        let op = self.occupant(die);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.occupies(die, op, now);
+        }
+    }
+
+    /// Whether the occupant of a die is recorded, where accounts are kept.
+    pub(super) fn is_occupant_recorded(&self, die: DieId) -> bool {
+        self.accounts.as_ref().is_none_or(|accounts| accounts.is_occupied_by(die, self.occupant(die)))
+    }
+
+    /// The operation that occupies a die, if any.
+    #[inline]
+    fn occupant(&self, die: DieId) -> OpSlot {
+        let state = &self.dies[die.index()];
+        if state.array.is_some() { state.array } else { state.register }
     }
 
     /// Records that the data of an operation have crossed the bus, where accounts are kept: of a program, those of all that

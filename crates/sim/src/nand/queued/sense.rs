@@ -32,7 +32,7 @@ impl QueuedScheduler {
                 let joined = self.ops.insert(Node::new(*operation));
                 self.ops[last].partner = joined;
                 if let Some(accounts) = &mut self.accounts {
-                    accounts.queued(joined, die, now);
+                    accounts.queued(joined, operation, die, now);
                     accounts.begins(joined, die, now);
                 }
                 return true;
