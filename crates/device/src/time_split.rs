@@ -89,7 +89,11 @@ impl TimeSplit {
     /// Returns the sum of all parts.
     #[inline]
     pub fn total(&self) -> Duration {
-        self.0.iter().fold(Duration::ZERO, |sum, &time| sum + time)
+        let mut total = Duration::ZERO;
+        for &time in &self.0 {
+            total += time;
+        }
+        total
     }
 
     /// Returns all parts with their times.
@@ -107,25 +111,37 @@ impl TimeSplit {
         if total == time {
             return Some(*self);
         }
-        let share = |part: Duration| {
-            let ns = u128::from(part.as_ns()) * u128::from(time.as_ns()) / u128::from(total.as_ns());
-            Duration::from_ns(ns as u64)
-        };
-        let mut scaled = Self(self.0.map(share));
+        let (mut scaled, mut rest, mut largest) = (Self::ZERO, time, 0);
+        for (at, &part) in self.0.iter().enumerate() {
+            if !part.is_zero() {
+                scaled.0[at] = share(part, time, total);
+                rest = rest - scaled.0[at];
+                largest = if part >= self.0[largest] { at } else { largest };
+            }
+        }
         // Rounding down leaves less than a nanosecond a part.
-        let rest = time - scaled.total();
-        let largest = (0..COUNT).max_by_key(|&at| self.0[at]).expect("there are parts");
         scaled.0[largest] += rest;
         debug_assert_eq!(scaled.total(), time, "scaling keeps the sum");
         Some(scaled)
     }
 }
 
+/// The share of `time` that `part` has of `total`, rounded down.
+#[inline]
+fn share(part: Duration, time: Duration, total: Duration) -> Duration {
+    let (part, time, total) = (part.as_ns(), time.as_ns(), total.as_ns());
+    Duration::from_ns(match part.checked_mul(time) {
+        // Nearly always: times of up to four seconds.
+        Some(product) => product / total,
+        None => (u128::from(part) * u128::from(time) / u128::from(total)) as u64,
+    })
+}
+
 impl AddAssign<&TimeSplit> for TimeSplit {
     #[inline]
     fn add_assign(&mut self, other: &TimeSplit) {
-        for (sum, &time) in self.0.iter_mut().zip(&other.0) {
-            *sum += time;
+        for at in 0..COUNT {
+            self.0[at] += other.0[at];
         }
     }
 }

@@ -59,7 +59,7 @@ pub(crate) struct Recorder<'a> {
 
 /// Returns where the time of a completed request went since `due`: before its submission it waited in a queue. `None` where
 /// the device does not record it.
-#[cold]
+#[inline]
 pub(crate) fn time_split(device: &dyn Device, completion: &Completion, due: Instant) -> Option<TimeSplit> {
     let mut split = device.time_split(completion.id)?;
     split.add(Part::Queue, completion.submitted.since(due));
@@ -285,19 +285,22 @@ impl<'a> Recorder<'a> {
         completion: &Completion,
         device: &dyn Device,
     ) {
-        if let Some(parts) = &mut self.time_parts
-            && let Some(split) = time_split(device, completion, due)
-        {
-            parts[kind(access.operation)].record(&split);
+        let latency = completion.completed.since(due);
+        let mut split = None;
+        if let Some(parts) = &mut self.time_parts {
+            split = time_split(device, completion, due);
+            if let Some(split) = &split {
+                parts[kind(access.operation)].record(latency, split);
+            }
         }
-        let (started, is_split) = (self.started, self.time_parts.is_some());
+        let started = self.started;
         self.samples.offer(|| Sample {
             submitted_ns: due.since(started).as_ns(),
-            latency_ns: completion.completed.since(due).as_ns(),
+            latency_ns: latency.as_ns(),
             offset_bytes: access.offset_bytes,
             job,
             operation: access.operation,
-            split: if is_split { time_split(device, completion, due).map(Box::new) } else { None },
+            split: split.map(Box::new),
         });
     }
 

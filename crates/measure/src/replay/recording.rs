@@ -122,7 +122,7 @@ impl Recording {
             self.record_access(finished, latency);
         }
         if let Some(split) = &finished.split {
-            self.time_parts[kind(access.operation)].record(split);
+            self.time_parts[kind(access.operation)].record(latency, split);
         }
         let started = self.started;
         self.samples.offer(|| Sample {

@@ -38,9 +38,10 @@ const FINE: u64 = 32;
 const FINE_BITS: u32 = FINE.trailing_zeros();
 
 impl TimeParts {
-    /// Adds a request.
-    pub fn record(&mut self, split: &TimeSplit) {
-        let class = class_of(split.total());
+    /// Adds a request, whose latency is the sum of its parts.
+    pub fn record(&mut self, latency: Duration, split: &TimeSplit) {
+        debug_assert_eq!(split.total(), latency, "the parts of a latency add up to it");
+        let class = class_of(latency);
         if self.classes.len() <= class {
             self.classes.resize(class + 1, Class::default());
         }
@@ -118,7 +119,7 @@ mod tests {
             if number % 1000 < 16 {
                 split.add(Part::BehindGc, Duration::from_ms(1));
             }
-            parts.record(&split);
+            parts.record(split.total(), &split);
         }
         let bands = parts.bands();
         let found: Vec<_> = bands.iter().map(|band| (band.around, band.requests)).collect();
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!(bands[3].sum.of(Part::Array), Duration::from_us(1_600));
         // A percentile with too few requests beyond it has no band.
         let mut few = TimeParts::default();
-        (0..999).for_each(|_| few.record(&TimeSplit::ZERO));
+        (0..999).for_each(|_| few.record(Duration::ZERO, &TimeSplit::ZERO));
         assert_eq!(few.bands().len(), 2);
     }
 }
