@@ -1,7 +1,7 @@
 //! Page mapping: any mapping unit can lie anywhere on flash, and the policies choose where.
 //!
 //! Memory: 4 bytes a mapping unit of the capacity and 4 bytes one of the flash, which the system commits only as a run touches
-//! them; 14 bytes a block, and 16 more on a drive that was prepared. Where the units of such a drive lie is computed until
+//! them; 14 bytes a block, and 11 more on a drive that was prepared. Where the units of such a drive lie is computed until
 //! they are written or moved (`layout`).
 
 mod cells;
@@ -38,6 +38,7 @@ use layout::PreparedLayout;
 use pacing::Pacer;
 use reverse::Reverse;
 use slc::SlcCache;
+use std::cell::Cell;
 use std::ops::Range;
 use superblocks::Superblocks;
 use translation_pages::TranslationPages;
@@ -86,6 +87,8 @@ pub struct PageMapped {
     reverse: Reverse,
     /// Where mapping units lie on a drive that was prepared.
     layout: Option<Box<PreparedLayout>>,
+    /// The mapping unit that was prefetched last.
+    prefetched: Cell<Lpn>,
     blocks: EraseBlocks,
     planes: Vec<PlaneState>,
     /// Where each allocation pool looks first.
@@ -150,6 +153,7 @@ impl PageMapped {
             map: Map::new(geometry.stored_units() + geometry.replica_units),
             reverse: Reverse::new(&geometry),
             layout: None,
+            prefetched: Cell::new(Map::NO_ENTRY),
             free_units: planes.iter().map(|plane| plane.free_units(&geometry)).collect(),
             blocks,
             planes,
@@ -183,7 +187,7 @@ impl PageMapped {
         let Some(superblocks) = &self.superblocks else {
             return match self.map.entry(lpn) {
                 Entry::Number(number) => Some(self.plane_at(Ppn(number))),
-                Entry::Untouched => Some(self.layout.as_ref()?.spot_of(lpn)?.0),
+                Entry::Untouched => self.layout.as_ref()?.plane_of(lpn),
                 Entry::Empty => None,
             };
         };
@@ -235,11 +239,12 @@ impl PageMapped {
     fn enter_prepared(&mut self, plane: PlaneId, block: BlockId) {
         let Some(layout) = &mut self.layout else { return };
         let number = plane.0 * self.geometry.blocks + block.0;
-        let mut places = std::mem::take(&mut layout.found);
-        places.extend(layout.units_of(number, plane, |ppn| self.reverse.is_untouched(ppn, plane)));
-        places.drain(..).for_each(|(ppn, lpn)| self.reverse.set(ppn, plane, lpn));
-        layout.found = places;
-        layout.take(number);
+        for (index, ppn) in layout.filled.units_of(plane, number) {
+            if self.reverse.is_untouched(ppn, plane) {
+                self.reverse.set(ppn, plane, layout.lpn_of(plane, index));
+            }
+        }
+        layout.filled.take(number);
     }
 
     /// The plane of a physical number.
@@ -261,13 +266,26 @@ impl PageMapped {
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         self.map.prefetch(lpn);
+        // The entry of the one before is in the processor's cache by now, and tells whether its place will be computed.
+        let before = self.prefetched.replace(lpn);
+        if let Some(layout) = &self.layout
+            && before.0 < layout.units
+            && self.map.entry(before) == Entry::Untouched
+        {
+            layout.prefetch(before);
+        }
     }
 
     #[inline]
     pub fn prefetch_place(&self, lpn: Lpn) {
-        // To compute a place costs more than to wait for its entry.
-        if let Entry::Number(number) = self.map.entry(lpn) {
-            self.reverse.prefetch(Ppn(number));
+        match self.map.entry(lpn) {
+            Entry::Number(number) => self.reverse.prefetch(Ppn(number), self.plane_at(Ppn(number))),
+            Entry::Untouched => {
+                if let Some((plane, ppn)) = self.prepared_place(lpn) {
+                    self.reverse.prefetch(ppn, plane);
+                }
+            }
+            Entry::Empty => {}
         }
     }
 

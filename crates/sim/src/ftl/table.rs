@@ -114,18 +114,24 @@ impl Table {
     /// Fetches entry `index` into the processor's cache, where the processor can.
     #[inline]
     pub(super) fn prefetch(&self, index: usize) {
-        #[cfg(target_arch = "x86_64")]
         if let Some(entry) = self.raw().get(index) {
-            // SAFETY: a prefetch reads nothing into the program and cannot fault; the pointer is to a live entry.
-            unsafe {
-                std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
-                    std::ptr::from_ref(entry).cast(),
-                )
-            }
+            prefetch(entry);
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = index;
     }
+}
+
+/// Fetches a value into the processor's cache, where the processor can.
+#[inline]
+pub(super) fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing into the program and cannot fault; the pointer is to a live value.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+            std::ptr::from_ref(value).cast(),
+        )
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
 }
 
 impl Drop for Table {

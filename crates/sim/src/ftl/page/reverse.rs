@@ -1,6 +1,5 @@
 //! Which mapping unit lies on each physical number.
 
-use crate::divisor::Divisor;
 use crate::ftl::table::{Entry, Table};
 use crate::ids::{Lpn, PlaneId, Ppn};
 use crate::nand::Geometry;
@@ -13,17 +12,12 @@ const SKEW: u32 = 16;
 /// By physical number the logical number.
 pub(super) struct Reverse {
     table: Table,
-    /// The mapping units of a plane.
-    per_plane: Divisor,
 }
 
 impl Reverse {
     pub(super) fn new(geometry: &Geometry) -> Self {
         let entries = geometry.physical_units() + u64::from(geometry.planes) * u64::from(SKEW);
-        Self {
-            table: Table::untouched(entries as usize),
-            per_plane: Divisor::new(geometry.blocks * geometry.block_units),
-        }
+        Self { table: Table::untouched(entries as usize) }
     }
 
     #[inline]
@@ -58,10 +52,10 @@ impl Reverse {
         }
     }
 
-    /// Fetches an entry into the processor's cache.
+    /// Fetches the entry of a physical number on `plane` into the processor's cache.
     #[inline]
-    pub(super) fn prefetch(&self, ppn: Ppn) {
-        self.table.prefetch(Self::index(ppn, PlaneId(self.per_plane.of(ppn.0))));
+    pub(super) fn prefetch(&self, ppn: Ppn, plane: PlaneId) {
+        self.table.prefetch(Self::index(ppn, plane));
     }
 
     /// Fetches the entries behind that of a physical number on `plane`, where it is the first of a cache line.

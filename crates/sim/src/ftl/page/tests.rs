@@ -37,7 +37,9 @@ fn units_on_flash(ftl: &PageMapped) -> Vec<(Ppn, Lpn)> {
         let plane = PlaneId(block / ftl.geometry.blocks);
         let places = block * ftl.geometry.block_units..(block + 1) * ftl.geometry.block_units;
         units.extend(places.map(Ppn).filter_map(|ppn| Some((ppn, ftl.reverse.get(ppn, plane)?))));
-        let prepared = ftl.layout.iter().flat_map(|layout| layout.units_of(block, plane, |_| true));
+        let Some(layout) = &ftl.layout else { continue };
+        let prepared =
+            layout.filled.units_of(plane, block).map(|(index, ppn)| (ppn, layout.lpn_of(plane, index)));
         units.extend(prepared.filter(|&(ppn, _)| ftl.reverse.is_untouched(ppn, plane)));
     }
     units
