@@ -26,8 +26,18 @@ pub trait Replacement: Send {
     /// The page in `frame` was used again, and with `write` is dirty now.
     fn touch(&mut self, frame: u32, write: bool);
 
-    /// Removes and returns the frame whose page is to be replaced; `None` where the order is empty.
+    /// Returns the frame whose page is to be replaced, which stays in the order; `None` where that is empty.
     fn victim(&mut self) -> Option<u32>;
+
+    /// Removes `frame`, which is in the order.
+    fn remove(&mut self, frame: u32);
+
+    /// Removes and returns the victim.
+    fn take_victim(&mut self) -> Option<u32> {
+        let frame = self.victim()?;
+        self.remove(frame);
+        Some(frame)
+    }
 
     /// The device took as long as usual for `page`, or was `slow`.
     fn observe(&mut self, _page: u32, _slow: bool) {}

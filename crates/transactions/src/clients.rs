@@ -466,8 +466,6 @@ impl Client for Clients<'_, '_> {
         let client = self.slots[slot as usize];
         let took = completion.completed.since(due);
         self.record.requested(access.operation, took);
-        let slow = self.slowness.is_slow(access.operation, took);
-        self.pool.observe((access.offset_bytes / self.page_bytes) as u32, slow);
         let now = device.now();
         if self.readahead.is_reader(client) {
             for follower in self.readahead.completed(client, &mut self.pool) {
@@ -476,6 +474,9 @@ impl Client for Clients<'_, '_> {
             }
             return Some(Duration::ZERO);
         }
+        // Windows are of many pages, and slower for that.
+        let slow = self.slowness.is_slow(access.operation, took);
+        self.pool.observe((access.offset_bytes / self.page_bytes) as u32, slow);
         let one = &mut self.clients[client as usize];
         match one.state {
             State::Write { frame } => {

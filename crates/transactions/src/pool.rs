@@ -95,7 +95,7 @@ impl Pool {
         self.table.len() as u32
     }
 
-    /// Returns whether a page is on the device and nobody reads it.
+    /// Returns whether a page is neither in the pool nor being read.
     pub fn is_away(&self, page: u32) -> bool {
         self.table[page as usize] == 0
     }
@@ -114,12 +114,12 @@ impl Pool {
     /// Replaces the policy's victim, if that is clean; otherwise it stays.
     fn clean_victim(&mut self) -> Option<u32> {
         let number = self.policy.victim()?;
-        let frame = self.frames[number as usize];
-        if frame.dirty {
-            self.policy.insert(number, frame.page, true);
+        let Frame { page, dirty, .. } = self.frames[number as usize];
+        if dirty {
             return None;
         }
-        self.table[frame.page as usize] = 0;
+        self.policy.remove(number);
+        self.table[page as usize] = 0;
         Some(number)
     }
 
@@ -139,7 +139,7 @@ impl Pool {
         if let Some(frame) = self.free.pop() {
             return Room::Free { frame };
         }
-        let number = self.policy.victim().expect("there are as many frames as may be in use");
+        let number = self.policy.take_victim().expect("there are as many frames as may be in use");
         let frame = &mut self.frames[number as usize];
         let page = frame.page;
         if !frame.dirty {

@@ -1,10 +1,13 @@
 //! The operating system's readahead below the pool: where a client's misses follow each other, pages are read in windows, and
 //! the next window is read while the last is used.
 //!
-//! After Linux's (`mm/readahead.c`, "on-demand readahead"), for each client and relation. A miss on the page behind the last
-//! one that was read for them, or on a relation's first, reads a small window; a use of its marked page begins the next one,
-//! two or four times as large, up to the largest. Other misses read their page alone. A window ends before a page that is in
-//! the pool, or being read, and where no frame is free or clean.
+//! After Linux's on-demand readahead (`mm/readahead.c`), for each client and relation. A miss on the page behind the last one
+//! missed, or on a relation's first, reads a small window; one behind the last window, or a use of its marked page, reads the
+//! next, two or four times as large, up to the largest. Other misses read their page alone and leave the window as it is.
+//!
+//! Unlike Linux, a window ends before a page that is in the pool or being read, and where no frame is free or clean; pages
+//! found in the pool do not count as read before (context readahead); and a client's windows last as long as it does, not as
+//! an open file.
 //!
 //! A client has one window in flight at most, beside the page that it waits for. Invariant: the pages of a reader are in the
 //! pool's table as read by it, and each has a frame.
@@ -20,7 +23,7 @@ const SYSTEM_PAGE_BYTES: u64 = 4096;
 pub(crate) struct Readahead {
     page_bytes: u64,
     /// Pages of the largest window; 0 where nothing is read ahead.
-    most: u32,
+    largest: u32,
     /// First page, and the one after the last, of each relation.
     relations: Vec<(u32, u32)>,
     /// By client and relation.
@@ -31,13 +34,15 @@ pub(crate) struct Readahead {
 
 #[derive(Clone, Copy, Default)]
 struct Stream {
-    /// The page after the last that was read for it.
+    /// The page after the last that was missed.
+    after_miss: u32,
+    /// The page after its last window.
     next: u32,
     /// Pages of its last window; 0 before the first.
     window: u32,
 }
 
-/// What reads a client's windows. Its number in the pool's table is the client's plus the number of clients.
+/// Reads the windows of a client. Its number in the pool's table is the client's plus the number of clients.
 #[derive(Default)]
 struct Reader {
     first: u32,
@@ -56,7 +61,7 @@ impl Readahead {
         let relations = relations.map(|of| (of.first_page, of.first_page + of.pages));
         Self {
             page_bytes,
-            most: (bytes / page_bytes) as u32,
+            largest: (bytes / page_bytes) as u32,
             relations: relations.collect(),
             streams: BTreeMap::new(),
             readers: (0..clients).map(|_| Reader::default()).collect(),
@@ -69,15 +74,16 @@ impl Readahead {
         let Some(relation) = self.relation_of(page) else { return false };
         let is_first = self.relations[relation].0 == page;
         let stream = self.streams.entry((client, relation)).or_default();
-        let follows = is_first || stream.next == page;
-        let last = if follows { stream.window } else { 0 };
-        *stream = Stream { next: page + 1, window: last };
-        if !follows {
+        let before = *stream;
+        stream.after_miss = page + 1;
+        let (size, mark) = if !is_first && before.window > 0 && before.next == page {
+            (self.larger(before.window), page)
+        } else if is_first || before.after_miss == page {
+            // The rest is read while the first page is used.
+            (self.first_window(), page + 1)
+        } else {
             return false;
-        }
-        // The rest of a first window is read while its first page is used; a larger one is marked at its beginning.
-        let (size, mark) =
-            if last == 0 { (self.first_window(), page + 1) } else { (self.larger(last), page) };
+        };
         self.begin(client, relation, page, size, mark, pool)
     }
 
@@ -85,7 +91,7 @@ impl Readahead {
     pub fn reaches_mark(&mut self, client: u32, page: u32, pool: &mut Pool) -> bool {
         let Some(relation) = self.relation_of(page) else { return false };
         let stream = self.streams.get(&(client, relation)).copied().unwrap_or_default();
-        let within = page + 1..=page.saturating_add(self.most);
+        let within = page + 1..=page.saturating_add(self.largest);
         // Where another client read the page ahead, the window goes on behind what is there.
         let next = match within.contains(&stream.next) {
             true => Some(stream.next),
@@ -117,7 +123,8 @@ impl Readahead {
             return false;
         }
         let next = first + reader.frames.len() as u32;
-        self.streams.insert((client, relation), Stream { next, window: size });
+        let stream = self.streams.entry((client, relation)).or_default();
+        (stream.next, stream.window) = (next, size);
         true
     }
 
@@ -163,7 +170,7 @@ impl Readahead {
     }
 
     fn relation_of(&self, page: u32) -> Option<usize> {
-        if self.most == 0 {
+        if self.largest == 0 {
             return None;
         }
         let relation = self.relations.partition_point(|&(first, _)| first <= page).checked_sub(1)?;
@@ -172,7 +179,7 @@ impl Readahead {
 
     /// Pages of the first window of a client that reads a page of the database at a time.
     fn first_window(&self) -> u32 {
-        let (read, most) = (self.system_pages(1).next_power_of_two(), self.system_pages(self.most));
+        let (read, most) = (self.system_pages(1).next_power_of_two(), self.system_pages(self.largest));
         let size = match read {
             _ if read <= most / 32 => 4 * read,
             _ if read <= most / 4 => 2 * read,
@@ -181,9 +188,9 @@ impl Readahead {
         self.database_pages(size)
     }
 
-    /// Pages of the window after one of so many.
+    /// Pages of the window that follows one of `window` pages.
     fn larger(&self, window: u32) -> u32 {
-        let (last, most) = (self.system_pages(window), self.system_pages(self.most));
+        let (last, most) = (self.system_pages(window), self.system_pages(self.largest));
         let size = if last < most / 16 { 4 * last } else { 2 * last };
         self.database_pages(size.min(most))
     }
@@ -193,6 +200,6 @@ impl Readahead {
     }
 
     fn database_pages(&self, system_pages: u64) -> u32 {
-        (system_pages * SYSTEM_PAGE_BYTES / self.page_bytes).clamp(1, u64::from(self.most)) as u32
+        (system_pages * SYSTEM_PAGE_BYTES / self.page_bytes).clamp(1, u64::from(self.largest)) as u32
     }
 }

@@ -11,6 +11,8 @@ use flashlane_policy::{OptionError, Options};
 pub const CLIENTS_MOST: u32 = 1024;
 /// Most pages of the pool.
 pub const POOL_PAGES_MOST: u32 = 1 << 30;
+/// Largest factor of processor time: then a day is 3,000 years, which the clock still counts.
+pub const CPU_FACTOR_MOST: f64 = 1e6;
 /// Most pages of a window of readahead.
 const READAHEAD_PAGES_MOST: u64 = 1 << 14;
 
@@ -77,7 +79,7 @@ pub struct Setup {
     pub readahead_bytes: u64,
     /// Processors that the clients share; `None` for one each.
     pub processors: Option<u32>,
-    /// Processor time of a transaction, in times of what was recorded; above 0.
+    /// Processor time of a transaction, in times of what was recorded; above 0, at most [`CPU_FACTOR_MOST`].
     pub cpu_factor: f64,
     /// Longest wait for a lock, above zero: then the transaction restarts, unless it is the oldest.
     pub lock_wait: Duration,
@@ -166,8 +168,14 @@ impl Setup {
     /// Checks the window of readahead, and the pool for the pages that it holds.
     fn check_readahead(&self, page: u64) -> Result<(), Refused> {
         let most = page * READAHEAD_PAGES_MOST;
-        if self.readahead_bytes != 0 && !(2 * page..=most).contains(&self.readahead_bytes) {
-            let allowed = format!("0 for none, or {} to {}", exact_bytes(2 * page), exact_bytes(most));
+        let is_whole = self.readahead_bytes.is_multiple_of(page);
+        if self.readahead_bytes != 0 && !((2 * page..=most).contains(&self.readahead_bytes) && is_whole) {
+            let allowed = format!(
+                "0 for none, or {} to {} in multiples of {}",
+                exact_bytes(2 * page),
+                exact_bytes(most),
+                exact_bytes(page)
+            );
             return Err(Refused::new("the readahead", exact_bytes(self.readahead_bytes), &allowed));
         }
         let least = u64::from(self.clients) * (1 + self.readahead_bytes / page);
@@ -190,8 +198,8 @@ impl Setup {
         if let Some(processors) = self.processors {
             within("the number of processors", processors, 1, CLIENTS_MOST)?;
         }
-        if !(self.cpu_factor.is_finite() && self.cpu_factor > 0.0) {
-            let allowed = "a number above 0, where 1 is as recorded";
+        if !(self.cpu_factor > 0.0 && self.cpu_factor <= CPU_FACTOR_MOST) {
+            let allowed = "a number above 0 and at most 1000000, where 1 is as recorded";
             return Err(Refused::new("the factor of processor time", self.cpu_factor, allowed));
         }
         within("the number of pages of the pool", self.pool_pages, 1, POOL_PAGES_MOST)?;

@@ -273,6 +273,20 @@ fn scan_is_read_ahead_in_growing_windows() {
     assert_eq!((run.misses, &device.lengths[..]), (2, &[1, 2, 4, 8, 8][..]));
     let (_, device) = ran(&setup, vec![(40, [5, 3, 9, 70, 2].map(Access::read).into())]);
     assert_eq!(device.lengths, [1; 5]);
+    // A page apart leaves the window as it is.
+    let (_, device) = ran(&setup, vec![(40, [70, 71, 72, 90, 73, 74].map(Access::read).into())]);
+    assert_eq!(device.lengths[..4], [1, 2, 4, 1]);
+}
+
+#[test]
+fn first_page_begins_a_small_window_each_time() {
+    // Twice a relation's first page, and in between so many pages apart that it leaves the pool.
+    let apart = |from: u32| (from..from + 20).step_by(2);
+    let pages = [0].into_iter().chain(apart(20)).chain([0]).chain(apart(40));
+    let setup = Setup { clients: 1, pool_pages: 9, readahead_bytes: 65_536, ..Setup::default() };
+    let (_, device) = ran(&setup, vec![(80, pages.map(Access::read).collect())]);
+    let of_first = device.submitted.iter().zip(&device.lengths).filter(|(request, _)| request.1 == 0);
+    assert_eq!(of_first.map(|(_, pages)| *pages).collect::<Vec<_>>(), [2, 2]);
 }
 
 #[test]
@@ -318,7 +332,7 @@ fn setups_that_do_not_fit_are_refused() {
         (
             Setup { readahead_bytes: 8192, ..default.clone() },
             header.clone(),
-            "the readahead is 8 KiB, must be 0 for none, or 16 KiB to 128 MiB",
+            "the readahead is 8 KiB, must be 0 for none, or 16 KiB to 128 MiB in multiples of 8 KiB",
         ),
         (
             Setup { processors: Some(0), ..default.clone() },
@@ -328,7 +342,7 @@ fn setups_that_do_not_fit_are_refused() {
         (
             Setup { cpu_factor: f64::NAN, ..default.clone() },
             header.clone(),
-            "the factor of processor time is NaN, must be a number above 0, where 1 is as recorded",
+            "the factor of processor time is NaN, must be a number above 0 and at most 1000000, where 1 is as recorded",
         ),
         (
             Setup { lock_wait: Duration::ZERO, ..default.clone() },

@@ -94,10 +94,12 @@ impl Replacement for CflruE {
                 self.classes &= !(1 << class);
             }
         }
-        let frame = oldest?;
+        oldest
+    }
+
+    fn remove(&mut self, frame: u32) {
         self.take(frame);
         self.fill_window();
-        Some(frame)
     }
 
     fn observe(&mut self, page: u32, slow: bool) {

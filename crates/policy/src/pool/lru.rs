@@ -17,7 +17,11 @@ impl Replacement for Lru {
     }
 
     fn victim(&mut self) -> Option<u32> {
-        self.0.pop_oldest(0)
+        self.0.oldest(0)
+    }
+
+    fn remove(&mut self, frame: u32) {
+        self.0.remove(frame);
     }
 }
 

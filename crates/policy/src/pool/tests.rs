@@ -59,9 +59,12 @@ impl Replacement for Model {
             // The first of equals. A page that was clean when it entered the window has left it if it was written.
             _ => clean.or_else(|| window.iter().min_by_key(least))?,
         };
+        Some(frame)
+    }
+
+    fn remove(&mut self, frame: u32) {
         self.take(frame);
         self.enter();
-        Some(frame)
     }
 
     fn observe(&mut self, page: u32, slow: bool) {
@@ -97,8 +100,8 @@ fn step(
             model.observe(page, slow);
         }
         _ if free.is_empty() || random.chance(0.3) => {
-            let victim = policy.victim();
-            assert_eq!(victim, model.victim(), "{context}");
+            let victim = policy.take_victim();
+            assert_eq!(victim, model.take_victim(), "{context}");
             free.extend(victim);
         }
         _ => {}
@@ -117,8 +120,8 @@ fn policy_replaces_as_its_model() {
             step(policy.as_mut(), &mut model, &mut free, &mut random, &context);
         }
         // Every frame leaves once.
-        while let Some(frame) = policy.victim() {
-            assert_eq!(Some(frame), model.victim(), "{}, seed {seed}", entry.name);
+        while let Some(frame) = policy.take_victim() {
+            assert_eq!(Some(frame), model.take_victim(), "{}, seed {seed}", entry.name);
         }
         assert!(model.order.is_empty(), "{}, seed {seed}", entry.name);
     }
@@ -135,12 +138,12 @@ fn cflru_e_writes_the_least_slow_page_of_an_all_dirty_window() {
     for frame in 0..32 {
         policy.insert(frame, if frame % 2 == 0 { frame } else { 64 + frame }, true);
     }
-    let victims: Vec<u32> = std::iter::from_fn(|| policy.victim()).take(4).collect();
+    let victims: Vec<u32> = std::iter::from_fn(|| policy.take_victim()).take(4).collect();
     // Each victim lets one more page into the window.
     assert_eq!(victims, [1, 3, 5, 7]);
     let clean = 40;
     policy.insert(1, clean, false);
-    assert_ne!(policy.victim(), Some(1), "a clean page outside the window is young");
+    assert_ne!(policy.take_victim(), Some(1), "a clean page outside the window is young");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Figure 8: how much faster a query is in sub-queries.
 //!
-//! The processor time is an estimate, on which the gain of hash joins hangs: a second figure shows how.
+//! The gains of the scan and of hash joins depend on the processor time, an estimate: a figure shows how.
 
-use super::queries::{Join, PAPERS, Times, factors, queries};
+use super::queries::{Join, PAPERS, Times, factors, processor_time_estimated, queries};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
-use flashlane_result::{Axis, Figure, Series, Warning};
+use flashlane_result::{Axis, Figure, Series};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy::new(
     "fig8",
@@ -49,15 +49,8 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         marks: Vec::new(),
         caption: format!("The study takes {PAPERS} times."),
     };
-    let warning = Warning::new(
-        "processor-time-estimated",
-        format!(
-            "fig8, fig9: how much longer the paper's processor took is estimated, {PAPERS} times; a scan is faster in sub-queries \
-             only where one processor cannot keep up with the drive (fig8-processor)"
-        ),
-    );
     let [index, hash] = [Join::Index, Join::Hash].map(|join| figure(lab, &times, join));
-    Ok(Outcome { rows, figures: vec![index, hash, by_processor], warnings: vec![warning] })
+    Ok(Outcome { rows, figures: vec![index, hash, by_processor], warnings: vec![processor_time_estimated()] })
 }
 
 fn figure(lab: &Lab<'_>, times: &Times, join: Join) -> Figure {
