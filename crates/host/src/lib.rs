@@ -81,5 +81,6 @@ pub use same_file::is_same_file;
 pub use signature::Signature;
 pub use sockets::{Address, ListenError, Listeners, Stream, wait_for_sockets};
 pub use ticker::Ticker;
+pub use usage::is_store_log;
 pub use written::{is_virtual, never_written_share};
 pub use zoned::{ZonedDevice, ZonedError, ZonedOptions};

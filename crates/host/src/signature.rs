@@ -42,6 +42,11 @@ impl Signature {
         [OWN_LANES, OWN_BLOCKS, OWN_LOG].contains(&self.what.as_str())
     }
 
+    /// Whether this is the log of a store of ours.
+    pub(crate) fn is_log(&self) -> bool {
+        self.what == OWN_LOG
+    }
+
     /// Returns whether this is a partition table, which covers no bytes of the partitions.
     pub(crate) fn is_table(&self) -> bool {
         [GPT, MBR].contains(&self.what.as_str())
@@ -155,8 +160,8 @@ const MARKS: &[Mark] = &[
     mark("lz4 archive", 0, b"\x04\x22\x4d\x18"),
     mark("PDF document", 0, b"%PDF-"),
     mark("PNG image", 0, b"\x89PNG\r\n\x1a\n"),
-    mark("JPEG image", 0, b"\xff\xd8\xff\xe0"),
-    mark("JPEG image", 0, b"\xff\xd8\xff\xe1"),
+    // Any segment may be the first.
+    mark("JPEG image", 0, b"\xff\xd8\xff"),
     mark("GIF image", 0, b"GIF87a"),
     mark("GIF image", 0, b"GIF89a"),
     // WAV, AVI and WebP.
@@ -260,7 +265,8 @@ pub(crate) fn find(
             label: ends.text(mark.label),
         });
     }
-    let computed = [ext, swap, lvm, raid_at_the_end, zfs, gpt, mbr, old_tar, gzip, bzip2, elf, pe, own];
+    let computed =
+        [ext, swap, lvm, raid_at_the_end, vhd_at_the_end, zfs, gpt, mbr, old_tar, gzip, bzip2, elf, pe, own];
     found.extend(computed.iter().filter_map(|look| look(&ends)));
     Ok(found)
 }
@@ -328,6 +334,12 @@ fn raid_at_the_end(ends: &Ends) -> Option<Signature> {
         version_0.filter(|&at| ends.u32(at) == Some(MAGIC))
     }?;
     Some(plain("Linux RAID member", at))
+}
+
+/// A disk image of fixed size has its footer in its last sector only, of 512 bytes, or 511 in old ones.
+fn vhd_at_the_end(ends: &Ends) -> Option<Signature> {
+    let places = [512, 511].into_iter().filter_map(|footer| ends.length_bytes.checked_sub(footer));
+    places.into_iter().find(|&at| at > 0 && ends.has(at, b"conectix")).map(|at| plain("VHD disk image", at))
 }
 
 /// ZFS has four labels of 256 KiB, two at each end; the second half of each is a ring of uberblocks.

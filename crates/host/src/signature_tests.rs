@@ -48,6 +48,8 @@ fn every_computed_signature_is_found() {
         ("LVM physical volume", vec![(512, b"LABELONE")]),
         ("Linux RAID member", vec![(((last / 512 - 16) & !7) * 512, &raid)]),
         ("Linux RAID member", vec![((last & !0xffff) - 65_536, &raid)]),
+        ("VHD disk image", vec![(last - 512, b"conectix")]),
+        ("VHD disk image", vec![(last - 511, b"conectix")]),
         ("ZFS pool member", vec![(130 << 10, &ring)]),
         ("ZFS pool member", vec![((3 << 20) - (256 << 10) + (200 << 10), &ring_big_endian)]),
         ("GPT partition table", vec![(512, b"EFI PART")]),

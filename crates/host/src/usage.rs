@@ -58,6 +58,10 @@ pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     findings.extend(in_layers(&files, &mounts));
     let used = graph::storage_below(&machine, &identities);
     findings.extend(open_elsewhere(&Openers::new(&mounts, used, files)));
+    // A claim without a name, as of the journal of a mounted file system.
+    if target.block && findings.is_empty() && stays_claimed(&target.real) {
+        findings.push(Finding::Claimed { device: target.real.display().to_string() });
+    }
     let content = content(target)?;
     let is_own = |finding: &Finding| matches!(finding, Finding::Signature(signature) if signature.is_own());
     let shows_own = content.iter().any(is_own);
@@ -80,6 +84,15 @@ pub(crate) fn content(target: &Target) -> io::Result<Vec<Finding>> {
         Ok(found) => found.into_iter().map(Finding::Signature).collect(),
         Err(e) => vec![Finding::Unreadable { reason: format!("its bytes cannot be read: {e}") }],
     })
+}
+
+/// Returns whether a file or device is, or was, the log of a store of ours.
+///
+/// # Errors
+/// The operating system's error where it cannot be read.
+pub fn is_store_log(path: &Path) -> io::Result<bool> {
+    let found = content(&Target::resolve(path).map_err(io::Error::other)?)?;
+    Ok(found.iter().any(|finding| matches!(finding, Finding::Signature(signature) if signature.is_log())))
 }
 
 /// Returns the signatures on a file or device of this length, by libblkid and our own table.
@@ -249,14 +262,30 @@ fn is_claimed(node: &Path) -> bool {
     opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }
 
-/// Returns other processes that have the target open. A starting process shares its parent's files briefly, so retry.
+/// How often it is looked, and how far apart: what a process that starts shares with its parent, and what another has just
+/// closed, is seen for a moment.
+const LOOKS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(25);
+
+/// Returns whether a device stays claimed.
+fn stays_claimed(node: &Path) -> bool {
+    (0..LOOKS).all(|_| {
+        let is_claimed = is_claimed(node);
+        if is_claimed {
+            std::thread::sleep(PAUSE);
+        }
+        is_claimed
+    })
+}
+
+/// Returns other processes that stay with the target open.
 fn open_elsewhere(openers: &Openers<'_>) -> Vec<Finding> {
     let mut found = openers.find();
-    let mut tries_left = 20;
-    while !found.is_empty() && tries_left > 0 {
-        std::thread::sleep(Duration::from_millis(25));
+    let mut looks_left = LOOKS;
+    while !found.is_empty() && looks_left > 0 {
+        std::thread::sleep(PAUSE);
         found = openers.find();
-        tries_left -= 1;
+        looks_left -= 1;
     }
     let finding =
         |opener: openers::Opener| Finding::Open { program: opener.program, process: opener.process };

@@ -428,11 +428,12 @@ impl Arguments {
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let PlaceOptions { device, log } = arguments.action.place();
     let device = devices::resolve(device)?;
+    let log_is_named = log.is_some();
     let log = match log {
         Some(log) => log.clone(),
         None => log_beside(&device).map_err(|error| not_created(&device, error))?,
     };
-    let place = &Place { log: devices::resolve(&log)?, device };
+    let place = &Place { log: devices::resolve(&log)?, device, log_is_named };
     match &arguments.action {
         Action::Create { slices, safety, format, .. } => {
             stat::create(place, slices.slices(), safety, *format)

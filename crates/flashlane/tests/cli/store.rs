@@ -156,6 +156,25 @@ fn other_blocks_are_not_put_among_those_of_a_store() {
 }
 
 #[test]
+fn foreign_log_is_overwritten_only_where_it_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (device, log) = (dir.path().join("data"), dir.path().join("data.log"));
+    fs::write(&device, vec![7; 16 << 20]).unwrap();
+    fs::write(&log, "my own log line\n".repeat(1 << 20)).unwrap();
+    let before = fs::read(&log).unwrap();
+    let spec = format!("lanes({},channels=2,unit=256KiB,format=yes)", text(&device));
+    for command in ["create", "bench"] {
+        let words = ["is no log of a store, and is kept", "--log"];
+        refused(2, &["store", command, &spec, "--destroy-data"], &words);
+    }
+    assert!(fs::read(&log).unwrap() == before && fs::read(&device).unwrap() == vec![7; 16 << 20]);
+    let named = ["store", "create", &spec, "--destroy-data", "--log", text(&log)];
+    done(&named);
+    // A log of ours is replaced with its store.
+    done(&[&named[..4], &["--really", text(&device), "--really-log", text(&log)]].concat());
+}
+
+#[test]
 fn cut_log_is_refused_by_every_command() {
     let kept = Kept::new("16MiB");
     for nth in 0..5 {

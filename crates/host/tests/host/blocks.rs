@@ -236,6 +236,19 @@ fn device_claimed_by_another_process_is_refused() {
 }
 
 #[test]
+fn claim_is_reported_beside_a_signature() {
+    use std::os::unix::fs::OpenOptionsExt;
+    // As of the journal of a mounted file system: the kernel's lists do not name who has it.
+    let Some(drive) = Loop::ext4() else { return };
+    let claim = fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&drive.device).unwrap();
+    let found = drive.findings();
+    assert!(found.contains(&Finding::Claimed { device: drive.device.display().to_string() }), "{found:?}");
+    assert!(words(&found).contains("ext4 file system"), "{found:?}");
+    drop(claim);
+    assert!(!words(&drive.findings()).contains("claimed"));
+}
+
+#[test]
 fn discarded_range_reads_as_zeros() {
     let Some(drive) = Loop::blank() else { return };
     for engine in ENGINES {

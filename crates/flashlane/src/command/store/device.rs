@@ -23,14 +23,26 @@ use std::path::Path;
 pub struct Place {
     pub device: Target,
     pub log: Target,
+    /// Whether the user named the log, or it stands beside the device.
+    pub log_is_named: bool,
 }
 
 impl Place {
+    /// Returns whether the log is a file or device that exists and was never the log of a store.
+    fn log_is_foreign(&self) -> bool {
+        let existing = self.log.path().filter(|path| path.exists());
+        existing.is_some_and(|path| !flashlane_host::is_store_log(path).is_ok_and(|is_log| is_log))
+    }
+
     /// Returns the arguments that name both, to be copied.
     fn named(&self) -> String {
         let device = quoted(&self.device.to_string());
         let is_beside = flashlane_open::log_beside(&self.device).is_ok_and(|log| log == *self.log.spec());
-        if is_beside { device } else { format!("{device} --log {}", quoted(&self.log.to_string())) }
+        if is_beside && !self.log_is_foreign() {
+            device
+        } else {
+            format!("{device} --log {}", quoted(&self.log.to_string()))
+        }
     }
 }
 
@@ -102,7 +114,16 @@ pub fn create(
             to_destroy_both(place)
         )));
     }
-    if place.log.path().is_some_and(|path| path.exists()) {
+    if place.log.path().is_some_and(Path::exists) {
+        // Consent is for what the user names, or for an earlier log of ours.
+        if !place.log_is_named && place.log_is_foreign() {
+            return Err(Failure::unusable(anyhow!(
+                "the log of the store would be '{}', which exists, is no log of a store, and is kept: --log NAME makes the log \
+                 elsewhere; if all data in that file may be lost: --log {}",
+                place.log,
+                quoted(&place.log.to_string())
+            )));
+        }
         let what = "creating the log of a store";
         require_consent(&place.log, &log_consent, what, "name a new file with --log")?;
     }
@@ -181,7 +202,7 @@ fn of_log(error: OpenError) -> Failure {
 }
 
 fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
-    let Place { device, log } = place;
+    let Place { device, log, .. } = place;
     let created = || format!("'flashlane store create {} --create SIZE' creates a new store", place.named());
     match error {
         StoreSpecError::Log(OpenError::Real { error: HostError::NotFound { .. }, .. }) => {
