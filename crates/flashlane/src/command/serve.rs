@@ -11,7 +11,7 @@ mod watch;
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, notify};
 use crate::options::{self, Format, OutputOptions, SafetyOptions};
-use crate::output::prepare_for_device;
+use crate::output::{is_in, prepare_for_device};
 use crate::preflight;
 use crate::progress::Meter;
 use anyhow::anyhow;
@@ -136,6 +136,14 @@ fn check_paths(
     if options.record.as_deref().is_some_and(is_standard_output) {
         return Err(Failure::unusable(anyhow!(
             "--record - would mix the trace with the lines of each second: give it a file"
+        )));
+    }
+    if let (Some(record), Some(dir)) = (&options.record, &options.out)
+        && is_in(record, dir)
+    {
+        return Err(Failure::unusable(anyhow!(
+            "--record {} is in the directory of --out, whose files are those of the result: give another path",
+            record.display()
         )));
     }
     let device = target.path().map(|path| ("the served device", path));

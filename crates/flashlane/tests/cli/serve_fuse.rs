@@ -307,6 +307,9 @@ fn what_cannot_be_mounted_is_refused() {
     }
     let hidden = ["serve", "fuse", DRIVE, &path("empty"), "--record", &path("empty/trace.msr")];
     refused(2, &hidden, &["--record", "is in the directory that is mounted on"]);
+    let report = [DRIVE, &path("empty"), "--out", &path("result"), "--record", &path("result/report.html")];
+    std::fs::create_dir(path("result")).unwrap();
+    refused(2, &[&["serve", "fuse"], &report[..]].concat(), &["--record", "is in the directory of --out"]);
     assert!(path("empty").parse::<PathBuf>().unwrap().read_dir().unwrap().next().is_none());
 }
 
