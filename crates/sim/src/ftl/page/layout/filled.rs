@@ -196,3 +196,40 @@ impl Filled {
         self.positions[block as usize] = NO_DATA;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::load;
+    use flashlane_base::Seed;
+
+    #[test]
+    fn every_unit_lies_where_its_block_has_it() {
+        let geometry = Geometry::new(&load("ssd-s", &[]).unwrap());
+        let mut random = Seed(1).source();
+        for (open_blocks, mean_units) in [(0, 20), (2, 20), (2, 1), (40, 64)] {
+            let mut filled = Filled::spread(&geometry, mean_units, open_blocks);
+            for plane in (0..5).map(PlaneId) {
+                // Some blocks are empty, and more than a group of them in a row.
+                let units = |_| if random.chance(0.7) { 0 } else { random.below(65) as u32 };
+                let units: Vec<u32> = (0..60).map(units).collect();
+                let numbers = (0..).map(|number| plane.0 * geometry.blocks + number);
+                filled.push_plane(numbers.clone().zip(units.iter().copied()));
+                let mut next = 0;
+                for (block, units) in numbers.zip(units) {
+                    let listed: Vec<_> = filled.units_of(plane, block).collect();
+                    assert_eq!(listed.len(), units as usize);
+                    for (index, ppn) in listed {
+                        assert_eq!((index, ppn.0 / geometry.block_units), (next, block));
+                        assert_eq!(filled.ppn(plane, index, None), ppn);
+                        let group = filled.group_of(plane, index);
+                        assert_eq!(filled.ppn(plane, index, Some(group)), ppn);
+                        next += 1;
+                    }
+                    filled.take(block);
+                    assert_eq!(filled.units_of(plane, block).count(), 0);
+                }
+            }
+        }
+    }
+}
