@@ -39,6 +39,7 @@ mod load;
 pub mod mapping;
 mod one_at_a_time;
 mod options;
+mod page_ends;
 pub mod pattern;
 mod point_measurement;
 mod portrait;

@@ -17,6 +17,7 @@ use crate::bench::Bench;
 use crate::busy_rows;
 use crate::error::Interruption;
 use crate::mapping::Policy;
+use crate::page_ends;
 use crate::pattern::{self, Point};
 use crate::repetitions::{repeat, samples};
 use flashlane_device::SubmitError;
@@ -127,8 +128,7 @@ fn page(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, Inter
         return Ok(None);
     }
     let sectors = ends.iter().copied().fold(0, gcd);
-    // Of the ends of pages at most half are ends of chunks, too.
-    if ends.len() < 2 || 2 * ends.len() + 1 < count / sectors {
+    if !page_ends::are_of_pages(&ends, sectors, count) {
         return Ok(None);
     }
     writer.turn += (2 * REFERENCE + PAGE_WRITES * (count + count / sectors)) as u64;
