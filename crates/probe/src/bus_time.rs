@@ -143,14 +143,37 @@ pub(crate) fn longest_memory_reads_us(
     page_bytes: u64,
 ) -> Result<Option<[f64; 2]>, Interruption> {
     let Some(trimmed) = trim_end(bench, area, page_bytes)? else { return Ok(None) };
+    let points = memory_reads(bench, trimmed, page_bytes)?;
+    let deviations = (MEMORY_READS as f64).sqrt() * FROM_FLASH;
+    Ok(Some([0, 1].map(|kind| points[kind].value + deviations * points[kind].error)))
+}
+
+/// Least standard errors, and least time in microseconds, by which reads of flash take longer than others.
+const FLASH_ERRORS: f64 = 6.0;
+const LEAST_FLASH_US: f64 = 1.0;
+
+/// Returns whether reads of a page that take this time need no flash: no longer than reads of trimmed space. False on a drive
+/// without trim.
+pub(crate) fn is_from_memory(
+    bench: &mut Bench<'_>,
+    area: Area,
+    page_bytes: u64,
+    read: Point,
+) -> Result<bool, Interruption> {
+    let Some(trimmed) = trim_end(bench, area, page_bytes)? else { return Ok(false) };
+    let memory = memory_reads(bench, trimmed, page_bytes)?[1];
+    let slack_us = (FLASH_ERRORS * memory.error.hypot(read.error)).max(LEAST_FLASH_US);
+    Ok(read.value < memory.value + slack_us)
+}
+
+/// Measures reads of a sector and of a page in trimmed space.
+fn memory_reads(bench: &mut Bench<'_>, trimmed: Area, page_bytes: u64) -> Result<Vec<Point>, Interruption> {
     let sizes = [bench.sector_bytes(), page_bytes];
-    let points = repeat(bench, 2, MEMORY_READS, |bench, kind| {
+    repeat(bench, 2, MEMORY_READS, |bench, kind| {
         let page = bench.random().below(trimmed.length_bytes / page_bytes);
         let read = Access::read(trimmed.offset_bytes + page * page_bytes, sizes[kind]);
         bench.one(read).map(|time| time.as_us_f64())
-    })?;
-    let deviations = (MEMORY_READS as f64).sqrt() * FROM_FLASH;
-    Ok(Some([0, 1].map(|kind| points[kind].value + deviations * points[kind].error)))
+    })
 }
 
 fn difference(one: Point, other: Point) -> Point {

@@ -10,6 +10,7 @@
 
 use crate::area::Area;
 use crate::bench::Bench;
+use crate::bus_time;
 use crate::error::Interruption;
 use crate::pattern::{Point, point};
 use flashlane_base::Duration;
@@ -27,15 +28,29 @@ const STREAMS_MAX: u64 = 64;
 const FETCHED: f64 = 0.85;
 const NOT_FETCHED: f64 = 0.95;
 
-/// Finds the number of streams, and draws latency against streams.
-pub(crate) fn find(bench: &mut Bench<'_>, area: Area, page: u64) -> Result<(Finding, Figure), Interruption> {
+/// Finds the number of streams, and draws latency against streams. Where the probe may write, reads of trimmed space show
+/// whether random reads come from flash.
+pub(crate) fn find(
+    bench: &mut Bench<'_>,
+    area: Area,
+    page: u64,
+    may_write: bool,
+) -> Result<(Finding, Figure), Interruption> {
     let first = random_latency(bench, area, page, Duration::ZERO)?;
     let pause = Duration::from_ns((2e3 * first.value) as u64);
     let reader = Reader { area, page, pause };
     let compared = Compared::measure(bench, &reader)?;
     let (random, one) = (compared.random, compared.sequential_us);
     let mut curve = vec![(1.0, one)];
-    let finding = if one > NOT_FETCHED * random.value {
+    let finding = if one > NOT_FETCHED * random.value
+        && may_write
+        && bus_time::is_from_memory(bench, area, page, random)?
+    {
+        Finding::not_determined(format!(
+            "random reads take {:.1} µs, no longer than those of trimmed space: they come from a buffer, not from flash",
+            random.value
+        ))
+    } else if one > NOT_FETCHED * random.value {
         Finding::absent(
             0.95,
             format!("sequential reads take {one:.1} µs, random ones {:.1} µs", random.value),
@@ -215,4 +230,30 @@ fn sequential_latency(
         }
     }
     Ok(point(&mut times))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_base::Seed;
+    use flashlane_result::probe::Status;
+    use flashlane_sim::{Drive, profile};
+
+    /// Random reads from the buffer are as fast as sequential ones.
+    #[test]
+    fn reads_from_a_buffer_show_no_lack_of_readahead() {
+        let settings = [("buffer.policy", "cflru"), ("buffer.placement", "above"), ("buffer.size", "32MiB")];
+        let settings: Vec<(String, String)> = settings.map(|(key, value)| (key.into(), value.into())).into();
+        let mut drive = Drive::new(&profile::load("ssd-s", &settings).unwrap(), Seed(1));
+        let mut stop = || false;
+        let mut bench = Bench::new(&mut drive, Seed(1), &mut stop);
+        let area = Area { offset_bytes: 0, length_bytes: 16 << 20 };
+        bench.fill(0, area.length_bytes, 256 << 10).unwrap();
+        // In descending order nothing is read ahead.
+        for page in (0..area.length_bytes / 4096).rev() {
+            bench.one(Access::read(page * 4096, 4096)).unwrap();
+        }
+        let (finding, _) = find(&mut bench, area, 4096, true).unwrap();
+        assert_eq!(finding.status, Status::NotDetermined, "{finding:?}");
+    }
 }

@@ -172,7 +172,8 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
 
 fn find_readahead(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(), Interruption> {
     let area = session.area();
-    let (finding, figure) = readahead::find(session.bench(), area, page_bytes)?;
+    let may_write = session.settings().may_write;
+    let (finding, figure) = readahead::find(session.bench(), area, page_bytes, may_write)?;
     session.note(Feature::ReadaheadStreams, finding);
     session.draw(figure);
     Ok(())
