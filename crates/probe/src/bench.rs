@@ -232,19 +232,43 @@ impl<'a> Bench<'a> {
         after: Duration,
         read: Access,
     ) -> Result<Duration, Interruption> {
+        self.beside([write, read], after)
+    }
+
+    /// Submits a read and, when it has been in flight for `after` or is done, a durable write. Returns the latency of the
+    /// read when both are done.
+    ///
+    /// # Errors
+    /// As [`Bench::burst`].
+    pub(crate) fn write_beside_read(
+        &mut self,
+        read: Access,
+        after: Duration,
+        write: Access,
+    ) -> Result<Duration, Interruption> {
+        self.beside([read, write], after)
+    }
+
+    /// Submits two requests, the second when the first has been in flight for `after` or is done; writes are durable. Returns
+    /// the latency of the read.
+    fn beside(&mut self, both: [Access; 2], after: Duration) -> Result<Duration, Interruption> {
         self.check_stop()?;
         let start = self.device.now();
-        self.submit_durable(0, &write)?;
         self.out.clear();
-        while self.device.now() < start + after && self.out.is_empty() {
-            self.device.reap(start + after, &mut self.out);
+        for (id, access) in both.iter().enumerate() {
+            while id > 0 && self.device.now() < start + after && self.out.is_empty() {
+                self.device.reap(start + after, &mut self.out);
+            }
+            match access.operation {
+                Operation::Write => self.submit_durable(id as u64, access)?,
+                _ => self.submit(id as u64, access)?,
+            }
         }
-        self.submit(1, &read)?;
-        self.wait_for_rest(&[write, read])?;
-        let took = |id: u64| self.out.iter().find(|done| done.id.0 == id).map(Completion::latency);
-        let took = took(1).expect("both requests are done");
-        self.record(Some(write), 2, start, self.device.now().since(start));
-        Ok(took)
+        self.wait_for_rest(&both)?;
+        let is_read = |done: &&Completion| both[done.id.0 as usize].operation == Operation::Read;
+        let took = self.out.iter().find(is_read).map(Completion::latency);
+        self.record(Some(both[0]), 2, start, self.device.now().since(start));
+        Ok(took.expect("both requests are done, and one is a read"))
     }
 
     /// Keeps `depth` requests in flight until `accesses` end. Returns the total time.

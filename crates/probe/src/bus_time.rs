@@ -30,6 +30,8 @@ pub(crate) struct BusTime {
     pub(crate) most_sector_us: f64,
     /// Standard deviation of the time of a read of a sector.
     pub(crate) deviation_us: f64,
+    /// How much longer a read of a sector takes than one of trimmed space: an array time, and the sector on the bus.
+    pub(crate) flash_us: f64,
 }
 
 impl BusTime {
@@ -56,6 +58,7 @@ impl BusTime {
         let [least_sector_us, most_sector_us] =
             [-4.0, 4.0].map(|errors| second_sector.value + errors * second_sector.error);
         let deviation_us = points[0].error * (READS as f64).sqrt();
+        let flash_us = points[0].value - points[2].value;
         let rest = (page_bytes - sector) as f64;
         if rest == 0.0 {
             // All of a read's time at flash may be its transfer.
@@ -69,6 +72,7 @@ impl BusTime {
                 least_sector_us,
                 most_sector_us,
                 deviation_us,
+                flash_us,
             }));
         }
         let (flash, link) = (difference(points[0], points[1]), difference(points[2], points[3]));
@@ -83,6 +87,7 @@ impl BusTime {
             least_sector_us,
             most_sector_us,
             deviation_us,
+            flash_us,
         }))
     }
 

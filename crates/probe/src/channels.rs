@@ -28,7 +28,10 @@ const ATTEMPTS: usize = 2;
 const MORE: usize = 6;
 /// Most channels, and longest run, in chunks.
 const CHANNELS_MAX: usize = 64;
-const LONGEST_RUN: usize = 96;
+const LONGEST_RUN: usize = 128;
+/// Times of pairs that share no channel vary by less than this multiple of those of pairs that do: where they vary more, some wait
+/// for a channel that is missed.
+const APART_VARIES: f64 = 6.0;
 /// Least standard errors of a step, and least difference from every other pattern, in variances of a pair.
 const ERRORS: f64 = 8.0;
 const WORSE: f64 = 40.0;
@@ -38,6 +41,8 @@ const OF_ARRAY: f64 = 0.25;
 const OF_TRANSFER: f64 = 0.1;
 /// Least share of a transfer that a wait for the bus is seen as: pairs whose array times differ meet on the bus seldom.
 const WAIT_MIN: f64 = 0.4;
+/// Most of it that pairs on different dies wait for.
+const WAIT_MAX: f64 = 1.5;
 
 /// A single channel is seen where the time on its bus exceeds that on the link by this share.
 const BUS_EXCEEDS: f64 = 0.3;
@@ -91,6 +96,30 @@ pub(crate) fn of_pairs(pairs: &[Pair], chunks: usize, dies: Dies) -> Option<Chan
     let kept: Vec<Pair> = pairs.iter().copied().filter(|pair| !dies.shares(pair.one, pair.other)).collect();
     let fit = fit(&kept, chunks, &|run, channels| holds_whole_dies(dies, run, channels))?;
     Some(Channels { count: fit.channels, run: fit.run, step_us: fit.step_us, pairs: kept.len() })
+}
+
+/// Deviations of pairs that share a channel as a share of their wait, and of others as one of those alone, at most.
+const SHARED_VARIES: f64 = 1.2;
+const ALONE_VARIES: f64 = 1.3;
+/// Returns the channels that pairs wait for, in any order of the stripe, where a pair alone varies by `deviation_us`. Up to half
+/// of those on a channel may wait for nothing, as they share a die; all others are explained.
+pub(crate) fn of_any_pairs(pairs: &[Pair], chunks: usize, deviation_us: f64) -> Option<Channels> {
+    best_fit(pairs, chunks, &|_, _| true)?.explained(deviation_us, pairs.len())
+}
+
+/// Returns the channels as [`of_any_pairs`] does, of pairs whose chunks are numbered in either of two ways, of which it is not
+/// known which is right: by the one that explains the times clearly better, or by both.
+pub(crate) fn of_either(pairs: [&[Pair]; 2], chunks: [usize; 2], deviation_us: f64) -> Option<Channels> {
+    let fits = [0, 1].map(|way| best_fit(pairs[way], chunks[way], &|_, _| true));
+    let found = [0, 1].map(|way| fits[way].and_then(|fit| fit.explained(deviation_us, pairs[way].len())));
+    let left = fits.map(|fit| fit.map_or(f64::INFINITY, |fit| fit.left_us2));
+    match found {
+        [Some(one), Some(other)] if (one.count, one.run) == (other.count, other.run) => Some(one),
+        // Chunks numbered wrongly may be apart by a multiple of other channels.
+        [Some(one), _] if left[1] - left[0] > WORSE * left[0] / pairs[0].len() as f64 => Some(one),
+        [_, Some(other)] if left[0] - left[1] > WORSE * left[1] / pairs[1].len() as f64 => Some(other),
+        _ => None,
+    }
 }
 
 fn holds_whole_dies(dies: Dies, run: usize, channels: usize) -> bool {
@@ -229,7 +258,9 @@ impl Costs {
     /// Returns the channels that explain the pairs, where their wait is one for the bus.
     fn channels(&self, pairs: &[Pair], chunks: usize, dies: Option<Dies>) -> Option<Channels> {
         if let Some(dies) = dies {
-            return of_pairs(pairs, chunks, dies);
+            // What takes longer waited for an array: of a die that was taken for two.
+            let most_us = WAIT_MAX * self.bus_us + 3.0 * self.array.error;
+            return of_pairs(pairs, chunks, dies).filter(|found| found.step_us < most_us);
         }
         // Those that wait for an array are not compared with those that wait for a bus.
         let array_seen =
@@ -274,12 +305,18 @@ impl Waits {
 struct Fit {
     run: usize,
     channels: usize,
+    /// Place of the first chunk in its run.
+    offset: usize,
     step_us: f64,
     error_us: f64,
     /// Mean time of pairs that share nothing.
     apart_us: f64,
+    /// Mean square of what the pattern leaves of the times.
+    left_us2: f64,
     /// Chunks of one run collide as those of later turns of the channels do.
     recurs: bool,
+    /// Two turns of the channels are seen, and every other pattern explains clearly less.
+    is_clear: bool,
 }
 
 /// Returns whether pairs, given by their number and the sum of their times, take a step longer than those apart; or there
@@ -288,9 +325,39 @@ fn is_step((pairs, time): (f64, f64), apart_us: f64, step_us: f64) -> bool {
     pairs == 0.0 || (WAIT_MIN..2.0).contains(&((time / pairs - apart_us) / step_us))
 }
 
+impl Fit {
+    /// Returns whether pairs that share no channel vary far more than those that do: as where only a part of those that wait is
+    /// predicted to.
+    fn misses_some(&self, pairs: &[Pair]) -> bool {
+        let run_of = |chunk: usize| (chunk + self.offset) / self.run;
+        let [shared, apart] = [true, false].map(|is_shared| {
+            let shares = |pair: &&Pair| {
+                run_of(pair.one).abs_diff(run_of(pair.other)).is_multiple_of(self.channels) == is_shared
+            };
+            let kept: Vec<Pair> = pairs.iter().filter(shares).copied().collect();
+            let PairSums { count, sum, squares } = PairSums::of(&kept);
+            squares / count - (sum / count).powi(2)
+        });
+        apart > APART_VARIES * shared
+    }
+
+    /// Returns the channels, where the pattern is clear and explains all that pairs differ by.
+    fn explained(self, deviation_us: f64, pairs: usize) -> Option<Channels> {
+        let varies =
+            SHARED_VARIES * self.step_us.powi(2) / self.channels as f64 + ALONE_VARIES * deviation_us.powi(2);
+        let channels = Channels { count: self.channels, run: self.run, step_us: self.step_us, pairs };
+        (self.is_clear && self.left_us2 < varies).then_some(channels)
+    }
+}
+
 /// Returns the pattern of those possible, by run and number of channels, that explains the times clearly better than any
 /// other.
 fn fit(pairs: &[Pair], chunks: usize, is_possible: &dyn Fn(usize, usize) -> bool) -> Option<Fit> {
+    best_fit(pairs, chunks, is_possible).filter(|fit| fit.is_clear)
+}
+
+/// Returns the pattern of those possible that explains the times best, and whether it is clear.
+fn best_fit(pairs: &[Pair], chunks: usize, is_possible: &dyn Fn(usize, usize) -> bool) -> Option<Fit> {
     let all_pairs = PairSums::of(pairs);
     let count = all_pairs.count;
     // Squared errors left, and the best pattern of each.
@@ -302,7 +369,9 @@ fn fit(pairs: &[Pair], chunks: usize, is_possible: &dyn Fn(usize, usize) -> bool
             let by_difference = by_difference(pairs, chunks, run, offset);
             // With as many channels as runs no two runs share one.
             for &channels in &all {
-                let Some((left, tried)) = all_pairs.fit(&by_difference, run, channels) else { continue };
+                let Some((left, tried)) = all_pairs.fit(&by_difference, [run, channels, offset]) else {
+                    continue;
+                };
                 if left >= next {
                     continue;
                 }
@@ -322,8 +391,9 @@ fn fit(pairs: &[Pair], chunks: usize, is_possible: &dyn Fn(usize, usize) -> bool
         }
     }
     let (left, fit) = best?;
-    let is_seen = fit.recurs && 2 * fit.run * fit.channels <= chunks;
-    (is_seen && fit.step_us > ERRORS * fit.error_us && next - left > WORSE * left / count).then_some(fit)
+    let is_seen = fit.recurs && 2 * fit.run * fit.channels <= chunks && !fit.misses_some(pairs);
+    let is_clear = is_seen && fit.step_us > ERRORS * fit.error_us && next - left > WORSE * left / count;
+    Some(Fit { is_clear, ..fit })
 }
 
 /// The number of pairs, the sum of their times and the sum of the squares of these.
@@ -364,7 +434,7 @@ impl PairSums {
 
     /// Fits a pattern: pairs whose runs differ by a multiple of `channels` share one. Returns it with the squared errors that
     /// it leaves; `None` where few pairs share a channel, or few do not, or those that do are no slower.
-    fn fit(&self, by_difference: &[(f64, f64)], run: usize, channels: usize) -> Option<(f64, Fit)> {
+    fn fit(&self, by_difference: &[(f64, f64)], [run, channels, offset]: [usize; 3]) -> Option<(f64, Fit)> {
         let Self { count, sum, squares } = *self;
         let (shared, sharing) = self.sharing(by_difference, channels)?;
         let apart_us = (sum - sharing) / (count - shared);
@@ -377,7 +447,11 @@ impl PairSums {
         let same_run = by_difference[0];
         let recurs = is_step(same_run, apart_us, step_us)
             && is_step((shared - same_run.0, sharing - same_run.1), apart_us, step_us);
-        Some((left, Fit { run, channels, step_us, error_us, apart_us, recurs }))
+        let left_us2 = left / count;
+        Some((
+            left,
+            Fit { run, channels, offset, step_us, error_us, apart_us, left_us2, recurs, is_clear: false },
+        ))
     }
 }
 
@@ -444,6 +518,43 @@ mod tests {
         assert_eq!(costs(12.0, 40.0).channels(&one_turn, 600, None), None);
     }
 
+    /// Two channels of long runs: every second part of a run looks like a channel, but the others wait as well.
+    #[test]
+    fn part_of_a_channel_is_no_channel() {
+        let long = pairs(4000, (150, 2, 4), [200.0, 0.0]);
+        assert_eq!(fit(&long, 600, &|run, channels| (run, channels) == (75, 4)), None);
+        assert!(fit(&long, 600, &|_, _| true).is_none_or(|fit| fit.channels == 2));
+    }
+
+    /// Of an array time in a tenth of the pairs, as where an outer die was missed.
+    #[test]
+    fn waits_for_arrays_are_no_channels_of_known_dies() {
+        let dies = Dies { inner: 24, planes: 1, outer: 1, offset: 0 };
+        let of_arrays = pairs(9000, (1, 12, 1), [8.0, 0.0]);
+        assert!(costs(8.0, 40.0).channels(&of_arrays, 600, Some(dies)).is_some());
+        assert_eq!(costs(3.0, 40.0).channels(&of_arrays, 600, Some(dies)), None);
+    }
+
+    #[test]
+    fn chunks_numbered_wrongly_show_no_channels() {
+        // Pages of 120 of 1000 chunks are written, on 32 channels in runs of 16; by turn they seem to be behind all.
+        let mut random = Seed(3).source();
+        let pairs: Vec<Pair> = (0..1200)
+            .map(|_| {
+                let (one, other) = (random.below(120) as usize, 120 + random.below(880) as usize);
+                let is_shared = (one / 16).abs_diff(other / 16).is_multiple_of(32);
+                let took_us = 50.0 + random.unit() + if is_shared { 16.0 } else { 0.0 };
+                Pair { one, other, took_us }
+            })
+            .collect();
+        for behind in (880..1408).step_by(80) {
+            let by_turn: Vec<Pair> =
+                pairs.iter().map(|pair| Pair { one: pair.one + behind, ..*pair }).collect();
+            let found = of_either([&pairs, &by_turn], [1000, behind + 120], 0.5);
+            assert!(found.is_none_or(|found| (found.count, found.run) == (32, 16)), "{behind}: {found:?}");
+        }
+    }
+
     #[test]
     fn dies_do_not_pass_for_channels() {
         let dies = pairs(4000, (1, 12, 1), [0.0, 40.0]);
@@ -469,6 +580,7 @@ mod tests {
                 least_sector_us: 1.0,
                 most_sector_us: 1.4,
                 deviation_us: 1.0,
+                flash_us: 50.0,
             };
             costs(12.0, 40.0).single_channel(bus, &small, &large).map(|found| found.count)
         };

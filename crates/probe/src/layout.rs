@@ -18,6 +18,7 @@ use crate::residues::{self, Residues};
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
 use crate::spans;
 use crate::stripe::{self, Stripe, Verdict};
+use crate::transfers;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Finding, Status};
 
@@ -78,6 +79,11 @@ pub(crate) fn bus_findings(busy: BusyDies, buses: Buses) -> (Finding, Finding) {
             );
             (Finding::found(count as u64, 0.9, evidence.clone()), Finding::found(1_u64, 0.9, evidence))
         }
+        _ if is_prime(count) => {
+            let evidence =
+                format!("{seen}: each has a channel, or all share one, as {count} has no other divisor");
+            (Finding::found(count as u64, 0.92, evidence.clone()), Finding::found(1_u64, 0.92, evidence))
+        }
         Buses::Hidden { bus } => {
             let why = format!(
                 "{seen}; a page takes at most {:.1} µs on a bus, and a command with a sector at least {:.1} µs on the link: no \
@@ -121,6 +127,37 @@ pub(crate) fn span_findings(
         }
         // What looks like a die may be a channel that is busy as a whole.
         Some(_) => Finding::not_determined(format!("{seen}, as many as dies seem to be: these may hide")),
+        None => Finding::not_determined(format!("{seen}; but no dies were seen behind them")),
+    };
+    (Finding::found(count as u64, 0.93, seen), sub_domains)
+}
+
+/// Findings on the interleaving degree and the sub-domains from reads that wait for the transfers of writes, the number of dies
+/// and how it was seen, and the distance in chunks at which pairs share one.
+fn transfer_findings(
+    channels: Channels,
+    dies: Option<(usize, String)>,
+    distance: Option<usize>,
+) -> (Finding, Finding) {
+    let Channels { count, run, step_us, pairs } = channels;
+    let seen = match count {
+        1 => format!(
+            "all of {pairs} reads of sectors wait for the transfer of a written page, by {step_us:.1} µs"
+        ),
+        _ => format!(
+            "of {pairs} reads of sectors those wait for the transfer of a written page, by {step_us:.1} µs, that are on runs of \
+             {run} chunks on every {} channel",
+            ordinal(count)
+        ),
+    };
+    let period = dies.as_ref().map(|(dies, _)| *dies).or(distance);
+    if period.is_some_and(|period| !period.is_multiple_of(count)) {
+        let why =
+            format!("two experiments disagree: chunks recur on a die every {}; {seen}", period.unwrap_or(0));
+        return (Finding::not_determined(why.clone()), Finding::not_determined(why));
+    }
+    let sub_domains = match dies {
+        Some((dies, evidence)) => Finding::found((dies / count) as u64, 0.93, format!("{seen}; {evidence}")),
         None => Finding::not_determined(format!("{seen}; but no dies were seen behind them")),
     };
     (Finding::found(count as u64, 0.93, seen), sub_domains)
@@ -260,11 +297,14 @@ impl ChunkLayout {
         }
         if let Some(busy) = self.busy.dies() {
             self.add_dies(busy);
-            if let Some(page) = written_page
-                && self.is_open()
-            {
-                self.add_buses(session, area, chunk, page, busy)?;
-            }
+        }
+        if self.degree.status == Status::NotDetermined && session.settings().may_write {
+            self.add_transfers(session, area, chunk, page)?;
+        }
+        if let (Some(busy), Some(page)) = (self.busy.dies(), written_page)
+            && self.is_open()
+        {
+            self.add_buses(session, area, chunk, page, busy)?;
         }
         Ok(())
     }
@@ -286,6 +326,25 @@ impl ChunkLayout {
         if let Some(channels) = channels::find(session.bench(), area, chunk, page, repetitions, dies, bus)? {
             (self.degree, self.sub_domains) =
                 channel_findings(channels, dies, self.die_period(), self.sub_domains.clone());
+        }
+        Ok(())
+    }
+
+    /// Completes the findings by reads that wait for the transfers of writes.
+    fn add_transfers(
+        &mut self,
+        session: &mut Session<'_, '_>,
+        area: Area,
+        chunk: &Chunk,
+        page_bytes: u64,
+    ) -> Result<(), Interruption> {
+        let busy = self.busy.dies();
+        let dies = busy.map(|busy| (busy.dies, busy.policy));
+        let known = transfers::Known { page_bytes, dies, fill_bytes: FILL_BYTES };
+        let found = transfers::find(session.bench(), area, chunk, known)?;
+        if let Some(channels) = found {
+            let counted = busy.map(|busy| (busy.dies.count(), busy.evidence()));
+            (self.degree, self.sub_domains) = transfer_findings(channels, counted, self.die_period());
         }
         Ok(())
     }
@@ -392,6 +451,11 @@ impl ChunkLayout {
         session.note(Feature::InterleavingDegree, self.degree.clone());
         session.note(Feature::SubDomains, self.sub_domains.clone());
     }
+}
+
+/// Returns whether no number of channels but one and all divides as many dies.
+fn is_prime(dies: usize) -> bool {
+    dies > 1 && (2..dies).all(|divisor| !dies.is_multiple_of(divisor))
 }
 
 /// Returns `32nd` for 32.

@@ -56,6 +56,7 @@ pub mod stride;
 pub mod stripe;
 mod structure;
 mod survey;
+mod transfers;
 mod verify;
 mod write_buffer;
 mod write_rows;

@@ -7,7 +7,7 @@
 
 use crate::area::{Area, Chunk};
 use crate::beside::Beside;
-use crate::busy_buses;
+use crate::busy_buses::{self, Buses};
 use crate::busy_dies::{self, Seen};
 use crate::dies::Dies;
 use crate::error::Interruption;
@@ -79,27 +79,46 @@ impl OneAtATime {
         Self { degree: open.clone(), sub_domains: open, dies: None, die_count: None }
     }
 
-    fn of_pairs(WrittenPairs { dies, step_us, channels }: WrittenPairs) -> Self {
-        let count = dies.count();
-        let seen = format!(
-            "one read of two pages that were written to different chunks takes {step_us:.1} µs longer on one of {count} dies"
-        );
-        let (degree, sub_domains) = match channels {
-            Some(channels) => {
+    fn of_pairs(WrittenPairs { dies, step_us, is_array_time, buses }: WrittenPairs) -> Self {
+        let count = dies.map(Dies::count);
+        let seen = match count {
+            Some(count) => format!(
+                "one read of two pages that were written to different chunks takes {step_us:.1} µs longer on one of {count} dies"
+            ),
+            None => "one read of two pages that were written to different chunks takes longer on some".into(),
+        };
+        let found = |number: usize, why: &str| Finding::found(number as u64, 0.93, why);
+        let (degree, sub_domains) = match (buses, count) {
+            (Buses::Channels(channels), _) => {
                 let degree = format!(
                     "{seen}, and {:.1} µs on runs of {} chunks on every {} channel",
                     channels.step_us,
                     channels.run,
                     ordinal(channels.count)
                 );
-                let sub_domains = (count / channels.count) as u64;
-                (Finding::found(channels.count as u64, 0.93, degree), Finding::found(sub_domains, 0.93, seen))
+                let sub_domains = match count {
+                    Some(count) => found(count / channels.count, &seen),
+                    None => Finding::not_determined(format!("{degree}; dies take no longer than a bus")),
+                };
+                (found(channels.count, &degree), sub_domains)
             }
-            None => {
+            (Buses::OneDieEach { bus_us }, Some(count)) => {
+                let why = format!(
+                    "{seen}, and no longer by a bus, of {bus_us:.1} µs a page: each has a channel, or all share one"
+                );
+                let sub_domains = match is_array_time {
+                    true => found(1, &why),
+                    false => {
+                        Finding::not_determined(format!("{why}; but a shared bus may look like a die here"))
+                    }
+                };
+                (found(count, &why), sub_domains)
+            }
+            _ => {
                 let open = Finding::not_determined(format!("{seen}; but a shared channel could not be told"));
                 (open.clone(), open)
             }
         };
-        Self { degree, sub_domains, dies: None, die_count: Some(count) }
+        Self { degree, sub_domains, dies: None, die_count: count }
     }
 }

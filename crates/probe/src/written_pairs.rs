@@ -4,9 +4,16 @@
 //! any two chunks that they are written to: pages are overwritten in random order, and the turns of each two neighbours are
 //! their chunks. Such a pair takes an array time longer on one die, as it does in a chunk, and the time of a transfer longer
 //! on one channel. Where places follow from addresses, all pairs are alike, and nothing is found.
+//!
+//! - *One die per channel.* Where no order of the stripe lets pairs on different dies wait for a bus, though they would have been
+//!   seen to, each die has its channel, or all share one (`busy_buses`).
+//! - *Busy buses.* Where a bus takes longer for a page than an array, as with cache mode, those that wait are on one channel, and
+//!   not only on one die: no dies explain them, but channels do.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
+use crate::bus_time::BusTime;
+use crate::busy_buses::Buses;
 use crate::channels::{self, Channels, Pair};
 use crate::dies::{ChunkPair, Dies};
 use crate::error::Interruption;
@@ -27,14 +34,24 @@ const DEVIATIONS: f64 = 8.0;
 const READS_MAX: usize = 12;
 /// Pairs on one die are faster than those in a chunk by at most this number of standard deviations.
 const SLOW: f64 = 3.5;
+/// Pairs on a channel wait for at least this share of the time that follows from the times of a page on bus and link, and for at
+/// most this multiple of a transfer; refuted by this number of standard errors.
+const SEEN_OF_WAIT: f64 = 0.4;
+const WAIT_MAX: f64 = 1.3;
+const ERRORS: f64 = 6.0;
+/// Least share of a transfer that the link does not hide.
+const NOT_HIDDEN: f64 = 0.5;
 
 /// What pairs show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct WrittenPairs {
-    pub(crate) dies: Dies,
+    /// `None` where all that share a channel take as long as on one die.
+    pub(crate) dies: Option<Dies>,
     /// How much longer pairs take on one die, in microseconds.
     pub(crate) step_us: f64,
-    pub(crate) channels: Option<Channels>,
+    /// Whether that is longer than they would wait for the bus of a channel: what looks like a die is one.
+    pub(crate) is_array_time: bool,
+    pub(crate) buses: Buses,
 }
 
 /// Looks for dies and channels. The area MUST have been filled in order, with `fill_bytes` per request, and nothing been
@@ -51,7 +68,8 @@ pub(crate) fn find(
         return Ok(None);
     };
     let Some(step) = PairStep::measure(bench, area, chunk, page_bytes)? else { return Ok(None) };
-    let mut pages = Pages { rewritten, pairs: Vec::new() };
+    let bus = BusTime::measure(bench, area, page_bytes)?;
+    let mut pages = Pages { rewritten, pairs: Vec::new(), bus };
     let mut found = None;
     for least in PAGES_MIN {
         pages.overwrite(bench, least)?;
@@ -104,6 +122,8 @@ struct Written {
 struct Pages<'a> {
     rewritten: Rewritten<'a>,
     pairs: Vec<Written>,
+    /// `None` where the time on a bus cannot be measured.
+    bus: Option<BusTime>,
 }
 
 impl Pages<'_> {
@@ -145,25 +165,65 @@ impl Pages<'_> {
             is_shared: pair.took_us > step.slow_us,
         };
         let samples: Vec<ChunkPair> = small.iter().map(sample).collect();
-        let Some(fit) = Dies::fit(&samples, &[]).filter(|fit| fit.rival.is_none() && fit.is_exact()) else {
-            return Ok(None);
+        let fit = Dies::fit(&samples, &[]).filter(|fit| fit.rival.is_none() && fit.is_exact());
+        let dies = fit.map(|fit| fit.dies);
+        let buses = match dies {
+            Some(dies) => self.buses(bench, dies)?,
+            None => self.busy_buses(bench)?,
         };
-        let dies = fit.dies;
-        let chunks = self.pairs.iter().flat_map(|pair| pair.chunks).max().map_or(0, |last| last + 1);
-        let half = (self.rewritten.page_bytes / 2 / sector * sector).max(sector);
-        let mut found = None;
-        for sizes in [
-            [self.rewritten.page_bytes; 2],
-            [half, self.rewritten.page_bytes],
-            [sector, self.rewritten.page_bytes],
-        ] {
+        let is_found = dies.is_some() || buses != Buses::Unclear;
+        let sector_us = self
+            .bus
+            .map_or(f64::INFINITY, |bus| bus.most_us * sector as f64 / self.rewritten.page_bytes as f64);
+        let is_array_time = step.step_us > WAIT_MAX * sector_us;
+        Ok(is_found.then_some(WrittenPairs { dies, step_us: step.step_us, is_array_time, buses }))
+    }
+
+    /// Number of chunks that pairs were written to, from the first one on.
+    fn chunks(&self) -> usize {
+        self.pairs.iter().flat_map(|pair| pair.chunks).max().map_or(0, |last| last + 1)
+    }
+
+    /// Returns the channels of known dies.
+    fn buses(&self, bench: &mut Bench<'_>, dies: Dies) -> Result<Buses, Interruption> {
+        let (sector, page) = (bench.sector_bytes(), self.rewritten.page_bytes);
+        let half = (page / 2 / sector * sector).max(sector);
+        let mut whole = Vec::new();
+        for sizes in [[page; 2], [half, page], [sector, page]] {
             let pairs = self.read(bench, sizes, 1)?;
-            found = channels::of_pairs(&pairs, chunks, dies);
-            if found.is_some() {
-                break;
+            // What takes longer than a transfer, where that is known, waited for an array.
+            let is_transfer = |found: &Channels| {
+                self.bus.is_none_or(|bus| found.step_us < WAIT_MAX * bus.most_us + bus.deviation_us)
+            };
+            if let Some(found) = channels::of_pairs(&pairs, self.chunks(), dies).filter(is_transfer) {
+                return Ok(Buses::Channels(found));
+            }
+            if whole.is_empty() {
+                whole = pairs;
             }
         }
-        Ok(Some(WrittenPairs { dies, step_us: step.step_us, channels: found }))
+        let Some(bus) = self.bus else { return Ok(Buses::Unclear) };
+        // The link separates reads that share no bus.
+        let waits_us = [bus.least_us, bus.page_on_link_us].map(|hold_us| bus.mean_wait_us(hold_us, 0.0));
+        let least_us = SEEN_OF_WAIT * (waits_us[0] - waits_us[1]);
+        whole.retain(|pair| !dies.shares(pair.one, pair.other));
+        let is_none =
+            least_us > 0.0 && channels::none_of_pairs(&whole, self.chunks(), dies, least_us, ERRORS);
+        Ok(if is_none { Buses::OneDieEach { bus_us: bus.least_us } } else { Buses::Unclear })
+    }
+
+    /// Returns the channels where pairs wait for one bus as long as on one die.
+    fn busy_buses(&self, bench: &mut Bench<'_>) -> Result<Buses, Interruption> {
+        let Some(bus) = self.bus else { return Ok(Buses::Unclear) };
+        let least_us = bus.least_us - bus.page_on_link_us;
+        if least_us < NOT_HIDDEN * bus.most_us {
+            return Ok(Buses::Unclear);
+        }
+        let pairs = self.read(bench, [self.rewritten.page_bytes; 2], 1)?;
+        let found = channels::of_any_pairs(&pairs, self.chunks(), bus.deviation_us);
+        let is_wait =
+            |found: &Channels| (SEEN_OF_WAIT * least_us..WAIT_MAX * bus.most_us).contains(&found.step_us);
+        Ok(found.filter(is_wait).map_or(Buses::Unclear, Buses::Channels))
     }
 
     /// Reads the end of the first page of each pair and the start of the second in one request, several times.

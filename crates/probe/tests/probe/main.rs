@@ -2,6 +2,7 @@
 
 mod failing;
 mod file;
+mod hidden_buses;
 mod known;
 mod recommendations;
 mod structureless;

@@ -1,0 +1,74 @@
+//! Channels behind a link that hides the wait of reads for a bus, dies that share no bus, and a single die.
+
+use crate::known::{made, made_in_order};
+use crate::{assert_right_or_open, number, structure_of};
+use flashlane_probe::{Feature, ProbeResult, Status};
+
+const RUNS_OF_TWO: &str = r#"["package", "channel", "die", "plane"]"#;
+/// A page takes 20 µs on the link and 7 µs on a bus.
+const SLOW_LINK: [(&str, &str); 2] = [("link.bandwidth", "200MB/s"), ("bus", "600MB/s")];
+
+fn with<'a>(some: &[(&'a str, &'a str)], more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    [some, more].concat()
+}
+
+fn assert_found(result: &ProbeResult, degree: u64, sub_domains: Option<u64>) {
+    assert_eq!(number(result, Feature::InterleavingDegree), Some(degree), "{:#?}", result.findings);
+    assert_eq!(number(result, Feature::SubDomains), sub_domains, "{:#?}", result.findings);
+}
+
+/// No array time is long enough for a page to cross the link meanwhile, but for a sector.
+#[test]
+fn reads_wait_for_the_rest_of_written_parts() {
+    let short = with(&SLOW_LINK, &[("flash.read", "8us"), ("link.bandwidth", "100MB/s")]);
+    let result = structure_of(made_in_order(RUNS_OF_TWO, &short));
+    assert_found(&result, 6, Some(2));
+}
+
+/// All wait for one bus, but those on the die of the written page.
+#[test]
+fn single_bus_is_waited_for_by_all_other_dies() {
+    let single = with(&SLOW_LINK, &[("channels", "1"), ("packages", "4"), ("blocks", "800")]);
+    let result = structure_of(made(&single));
+    assert_right_or_open(&result, Feature::InterleavingDegree, &[1, 4]);
+    assert_ne!(result.finding(Feature::InterleavingDegree).unwrap().status, Status::NotDetermined);
+}
+
+/// Array time and transfer are not told apart, and programs are suspended for reads.
+#[test]
+fn pages_of_one_sector_show_their_channels() {
+    let sectors = [
+        ("sector", "4096B"),
+        ("flash.suspend", "5us"),
+        ("scheduling.policy", "read-first"),
+        ("flash.cache_mode", "true"),
+    ];
+    let result = structure_of(made(&sectors));
+    assert_eq!(number(&result, Feature::InterleavingDegree), Some(6), "{:#?}", result.findings);
+}
+
+#[test]
+fn dies_of_a_prime_number_share_no_bus_or_one() {
+    let prime = with(
+        &SLOW_LINK,
+        &[("channels", "5"), ("packages", "1"), ("blocks", "700"), ("link.read_command", "16us")],
+    );
+    assert_found(&structure_of(made(&prime)), 5, Some(1));
+}
+
+#[test]
+fn one_die_per_channel_is_seen_one_request_at_a_time() {
+    let one_each = [("depth", "1"), ("packages", "1"), ("blocks", "600"), ("bus", "60MB/s")];
+    assert_found(&structure_of(made(&one_each)), 6, Some(1));
+}
+
+/// With cache mode a page takes longer on the bus than its array, so that a shared bus looks like a shared die.
+#[test]
+fn busy_buses_are_seen_one_request_at_a_time() {
+    let busy = [("depth", "1"), ("flash.cache_mode", "true"), ("bus", "40MB/s"), ("flash.read", "5us")];
+    for order in [RUNS_OF_TWO, r#"["channel", "package", "die", "plane"]"#] {
+        let result = structure_of(made_in_order(order, &busy));
+        assert_eq!(number(&result, Feature::InterleavingDegree), Some(6), "{:#?}", result.findings);
+        assert_right_or_open(&result, Feature::SubDomains, &[2]);
+    }
+}
