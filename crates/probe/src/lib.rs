@@ -50,6 +50,7 @@ mod repetitions;
 mod residues;
 mod rewritten;
 mod session;
+mod single_die;
 mod spans;
 mod stage;
 pub mod stride;

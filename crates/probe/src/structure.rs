@@ -15,7 +15,7 @@ use crate::session::{FILL_BYTES, Session};
 use crate::stage::Stage;
 use crate::stripe::Stripe;
 use crate::write_rows::{self, KnownFromReads};
-use crate::{figures, stride};
+use crate::{figures, single_die, stride};
 use flashlane_base::units::format_bytes;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::Finding;
@@ -294,16 +294,33 @@ struct FoundStripe {
     group_count: Option<usize>,
 }
 
+/// Finds a single die, where no chunk was found.
+fn find_single_die(session: &mut Session<'_, '_>, page: Option<u64>) -> Result<FoundStripe, Interruption> {
+    let features = [Feature::InterleavingDegree, Feature::SubDomains];
+    let area = session.area();
+    let wait_us = match page.filter(|_| session.settings().may_write) {
+        Some(page) => single_die::find(session.bench(), area, page)?,
+        None => None,
+    };
+    if let Some(wait_us) = wait_us {
+        let why = format!("any two reads wait for one array, by {wait_us:.1} µs: there is one die");
+        for feature in features {
+            session.note(feature, Finding::found(1_u64, 0.92, why.clone()));
+        }
+        session
+            .note(Feature::ChunkSize, Finding::cannot_be_seen(format!("{why}, whose chunks are all alike")));
+        return Ok(FoundStripe { die_count: Some(1), ..FoundStripe::default() });
+    }
+    session.note_not_determined(&features, "it is counted in chunks, and none was found");
+    Ok(FoundStripe::default())
+}
+
 fn find_stripe(
     session: &mut Session<'_, '_>,
     chunk: Option<&Chunk>,
     page: Option<u64>,
 ) -> Result<FoundStripe, Interruption> {
-    let Some(chunk) = chunk else {
-        let features = [Feature::InterleavingDegree, Feature::SubDomains];
-        session.note_not_determined(&features, "it is counted in chunks, and none was found");
-        return Ok(FoundStripe::default());
-    };
+    let Some(chunk) = chunk else { return find_single_die(session, page) };
     if session.bench().depth() < 2 {
         let OneAtATime { degree, sub_domains, dies, die_count } = one_at_a_time::find(session, chunk, page)?;
         session.note(Feature::InterleavingDegree, degree);

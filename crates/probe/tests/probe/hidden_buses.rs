@@ -48,6 +48,23 @@ fn pages_of_one_sector_show_their_channels() {
 }
 
 #[test]
+fn single_die_needs_no_chunk() {
+    let one =
+        [("channels", "1"), ("packages", "1"), ("planes", "1"), ("capacity", "128MiB"), ("blocks", "700")];
+    for cache_mode in ["false", "true"] {
+        let result = structure_of(made(&with(&one, &[("flash.cache_mode", cache_mode)])));
+        assert_found(&result, 1, Some(1));
+        assert!(result.finding(Feature::ChunkSize).unwrap().is_hidden());
+    }
+    let two = structure_of(made(&with(&one, &[("packages", "2"), ("blocks", "350"), ("chunk", "4KiB")])));
+    assert_right_or_open(&two, Feature::SubDomains, &[2, 1]);
+    assert_ne!(
+        number(&two, Feature::InterleavingDegree).zip(number(&two, Feature::SubDomains)),
+        Some((1, 1))
+    );
+}
+
+#[test]
 fn dies_of_a_prime_number_share_no_bus_or_one() {
     let prime = with(
         &SLOW_LINK,
