@@ -205,31 +205,35 @@ impl Builder {
     pub(crate) fn push(&mut self, key: &[u8], version: &Version) {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
-        version.encode(key, &mut scratch);
-        self.append(key, version.sequence, version.body.is_tombstone(), &scratch);
+        let value = version.encode_to_value(key, &mut scratch);
+        self.append(key, version.sequence, version.body.is_tombstone(), [&scratch, value]);
         self.pieces.extend(version.body.pieces());
         self.scratch = scratch;
     }
 
     /// Appends an entry of another patch. Requires: as [`push`](Self::push).
     pub(crate) fn copy(&mut self, entry: EntryRef<'_>) {
-        self.append(entry.key, entry.sequence, entry.is_tombstone(), entry.bytes);
+        self.append(entry.key, entry.sequence, entry.is_tombstone(), [entry.bytes, &[]]);
         self.pieces.extend(entry.pieces());
     }
 
-    fn append(&mut self, key: &[u8], sequence: u64, is_tombstone: bool, bytes: &[u8]) {
+    /// Appends an entry, whose bytes are given in two parts.
+    fn append(&mut self, key: &[u8], sequence: u64, is_tombstone: bool, [head, rest]: [&[u8]; 2]) {
+        let length = head.len() + rest.len();
         let is_same_key = !self.is_empty() && self.last == key;
         debug_assert!(self.is_empty() || *self.last <= *key, "{key:?} comes behind {:?}", self.last);
         if !is_same_key {
-            self.begin_key(key, bytes.len());
+            self.begin_key(key, length);
         }
-        let end = self.at + bytes.len();
+        let end = self.at + length;
         assert!(end as u64 <= self.shape.block_bytes, "the entries of a patch exceed its block");
-        self.payload.as_mut_slice()[self.at..end].copy_from_slice(bytes);
+        let (to, to_rest) = self.payload.as_mut_slice()[self.at..end].split_at_mut(head.len());
+        to.copy_from_slice(head);
+        to_rest.copy_from_slice(rest);
         self.at = end;
         self.entries += 1;
         self.tombstones += u64::from(is_tombstone);
-        self.entry_bytes += bytes.len() as u64;
+        self.entry_bytes += length as u64;
         let (low, high) = self.sequences;
         self.sequences = (low.min(sequence), high.max(sequence));
     }

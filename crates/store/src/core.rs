@@ -194,7 +194,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     pub(crate) fn slice_of(&self, key: &[u8]) -> u32 {
-        self.slices.partition_point(|slice| slice.lower() <= key) as u32 - 1
+        match &self.slices[..] {
+            [_] => 0,
+            slices => slices.partition_point(|slice| slice.lower() <= key) as u32 - 1,
+        }
     }
 
     // State, for the store's calls.

@@ -252,7 +252,7 @@ impl Cursor {
             let to = (range.end - base) as usize;
             let mut reader = Reader::new(&bytes[(range.start - base) as usize..to]);
             while let Some(entry) = EntryRef::read(&mut reader)? {
-                if *entry.key >= *self.from {
+                if self.from.is_empty() || *entry.key >= *self.from {
                     source.buffered_bytes += entry.bytes.len() as u64;
                     entries.push(entry.location(to - reader.rest().len()));
                 }

@@ -82,19 +82,6 @@ impl Body {
             Self::Tombstone => 0,
         }
     }
-
-    fn encode(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Value(value) => out.extend_from_slice(value),
-            Self::Pieces(pieces) => {
-                let Pieces { value_bytes, ids, tail } = &**pieces;
-                put_varint(out, *value_bytes);
-                put_list(out, ids);
-                out.extend_from_slice(tail);
-            }
-            Self::Tombstone => {}
-        }
-    }
 }
 
 impl Version {
@@ -121,6 +108,12 @@ impl Version {
 
     /// Appends this version's entry.
     pub(crate) fn encode(&self, key: &[u8], out: &mut Vec<u8>) {
+        let value = self.encode_to_value(key, out);
+        out.extend_from_slice(value);
+    }
+
+    /// Appends this version's entry up to its value, which is returned: it follows. So a value is copied once.
+    pub(crate) fn encode_to_value(&self, key: &[u8], out: &mut Vec<u8>) -> &[u8] {
         let kind = match self.body {
             Body::Value(_) => VALUE,
             Body::Pieces(_) => PIECES,
@@ -134,7 +127,17 @@ impl Version {
         }
         put_varint(out, self.body.len_bytes());
         out.extend_from_slice(key);
-        self.body.encode(out);
+        match &self.body {
+            Body::Value(value) => return value,
+            Body::Pieces(pieces) => {
+                let Pieces { value_bytes, ids, tail } = &**pieces;
+                put_varint(out, *value_bytes);
+                put_list(out, ids);
+                out.extend_from_slice(tail);
+            }
+            Body::Tombstone => {}
+        }
+        &[]
     }
 }
 
