@@ -5,7 +5,8 @@
 //! before or long after the sector is. So a sector is read, and the write is submitted when its page reaches its bus a little
 //! before the sector does: on the same channel the read then waits for the page. It is the first on its die, so it waits for no
 //! program and no array, and a read on the very die of the page waits for nothing. Where the array time is too short for that, a
-//! write of a sector is submitted together with the read: the rest of its page is read, and crosses the bus.
+//! write of a sector is submitted before the read: the rest of its page is read, and crosses the bus. There a read on the die of the
+//! page waits for its array, so that the dies have to be known.
 //!
 //! - *When.* The time at which the array of a read ends, and that at which a page has crossed the link, follow from reads of
 //!   flash and of trimmed space (`bus_time`). Where a page is one sector its time on the bus is not known, and several moments
@@ -84,7 +85,9 @@ pub(crate) fn find(
     let mut search = Search { pages, known, alone: Point::default(), bus, turns };
     search.alone = search.reference(bench)?;
     let mut found = None;
-    for moment in moments(&bus, sector_share) {
+    // A read beside a part of a page on the same die waits for an array: dies have to be known.
+    let is_told = |moment: &Moment| known.dies.is_some() || moment.first == First::Read;
+    for moment in moments(&bus, sector_share).into_iter().filter(is_told) {
         found = search.at(bench, moment)?;
         if found.is_some() {
             break;
@@ -378,9 +381,15 @@ mod tests {
         assert_eq!(shape(found(&[], None)), Some((6, 2)), "by address");
         assert_eq!(shape(found(&[("mapping.policy", "write-order")], None)), Some((6, 2)), "by turn");
         // Each page is written several times.
-        for policy in ["lba", "write-order"] {
-            let short_array = found(&[("flash.read", "12us"), ("mapping.policy", policy)], None);
-            assert_eq!(shape(short_array), Some((6, 2)), "beside the rest of a part, {policy}");
+        let dies = Dies { inner: 24, planes: 1, outer: 1, offset: 0 };
+        for (name, policy) in [("lba", Policy::Lba), ("write-order", Policy::WriteOrder)] {
+            let short_array = [("flash.read", "12us"), ("mapping.policy", name)];
+            assert_eq!(
+                shape(found(&short_array, Some((dies, policy)))),
+                Some((6, 2)),
+                "beside a part, {name}"
+            );
+            assert_eq!(found(&short_array, None), None, "a die is not told from a channel, {name}");
         }
         let sectors = found(&[("sector", "4096B"), ("link.bandwidth", "600MB/s")], None);
         assert_eq!(shape(sectors), Some((6, 2)), "of pages of one sector");
