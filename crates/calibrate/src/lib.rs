@@ -18,14 +18,14 @@ mod fit;
 mod measurement;
 mod predict;
 mod probe;
-mod read;
+mod reading;
 mod report;
 mod search;
 mod start;
 
 pub use fit::{Constant, Fit, Options, calibrate};
 pub use measurement::{Measurement, Quantity, ReadError};
-pub use read::read;
+pub use reading::read;
 pub use report::result_of;
 pub use start::{Start, StartError};
 
