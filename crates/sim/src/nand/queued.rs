@@ -26,6 +26,7 @@ mod gc;
 mod passing;
 mod record;
 mod sense;
+mod times;
 
 use super::Geometry;
 use super::accounts::QueuedAccounts;
@@ -299,34 +300,6 @@ impl QueuedScheduler {
         if can { self.pop(QueueId { die, rank }) } else { None }
     }
 
-    /// The array time of a read and those that share it: that of the slowest.
-    fn read_time(&self, op: OpSlot) -> Duration {
-        let (mut slowest, mut next) = (Duration::ZERO, op);
-        while next.is_some() {
-            let node = &self.ops[next];
-            if let Work::Read(read) = node.operation.work {
-                slowest = slowest.max(self.media.timing().reading(read.page_type));
-            }
-            next = node.partner;
-        }
-        slowest * u64::from(1 + self.retries(op))
-    }
-
-    /// The array time of a program and those that share it: that of the slowest, with the summary, where one of them fills its
-    /// block.
-    fn program_time(&self, mut op: OpSlot) -> Duration {
-        let (mut slowest, mut fills_block) = (Duration::ZERO, false);
-        while op.is_some() {
-            let node = &self.ops[op];
-            if let Work::Program(program) = node.operation.work {
-                slowest = slowest.max(self.media.timing().programming(program.page_type, false));
-                fills_block |= program.fills_block;
-            }
-            op = node.partner;
-        }
-        slowest + if fills_block { self.media.timing().summary } else { Duration::ZERO }
-    }
-
     /// Starts the array for `nominal`, or what the flash's noise makes of it.
     #[inline]
     fn run_array(&mut self, die: DieId, nominal: Duration, now: Instant, events: &mut EventQueue) {
@@ -351,21 +324,6 @@ impl QueuedScheduler {
         self.each_account(first, |accounts, op| accounts.charge(op, Part::BehindPrograms, now));
         self.run_array(die, self.program_time(first), now, events);
         self.suspend_for_waiting(die, now, events);
-    }
-
-    fn bus_time(&self, op: OpSlot) -> Duration {
-        let timing = self.media.timing();
-        let (units, bytes) = match self.ops[op].operation.work {
-            Work::Gc(gc) => return self.rules.gc.bus_time(&gc, timing),
-            Work::Erase(_) => unreachable!("an erase carries no data"),
-            Work::Read(read) => (read.units, read.bus_bytes),
-            Work::Program(program) => (program.units, program.bus_bytes),
-        };
-        match units {
-            // The pages of several planes, one after the other.
-            2.. => timing.bus(bytes / u64::from(units)) * u64::from(units),
-            _ => timing.bus(bytes),
-        }
     }
 
     fn want_bus(&mut self, die: DieId, op: OpSlot, now: Instant, events: &mut EventQueue) {

@@ -1,0 +1,52 @@
+//! How long the operations of a die occupy its array and the bus.
+
+use super::QueuedScheduler;
+use crate::nand::operation::Work;
+use crate::nand::queue::OpSlot;
+use flashlane_base::Duration;
+
+impl QueuedScheduler {
+    /// The array time of a read and those that share it: that of the slowest.
+    pub(super) fn read_time(&self, op: OpSlot) -> Duration {
+        let (mut slowest, mut next) = (Duration::ZERO, op);
+        while next.is_some() {
+            let node = &self.ops[next];
+            if let Work::Read(read) = node.operation.work {
+                slowest = slowest.max(self.media.timing().reading(read.page_type));
+            }
+            next = node.partner;
+        }
+        slowest * u64::from(1 + self.retries(op))
+    }
+
+    /// The array time of a program and those that share it: that of the slowest, with the summary, where one of them fills its
+    /// block.
+    pub(super) fn program_time(&self, mut op: OpSlot) -> Duration {
+        let (mut slowest, mut fills_block) = (Duration::ZERO, false);
+        while op.is_some() {
+            let node = &self.ops[op];
+            if let Work::Program(program) = node.operation.work {
+                slowest = slowest.max(self.media.timing().programming(program.page_type, false));
+                fills_block |= program.fills_block;
+            }
+            op = node.partner;
+        }
+        slowest + if fills_block { self.media.timing().summary } else { Duration::ZERO }
+    }
+
+    /// How long an operation, with all its units, is on the bus.
+    pub(super) fn bus_time(&self, op: OpSlot) -> Duration {
+        let timing = self.media.timing();
+        let (units, bytes) = match self.ops[op].operation.work {
+            Work::Gc(gc) => return self.rules.gc.bus_time(&gc, timing),
+            Work::Erase(_) => unreachable!("an erase carries no data"),
+            Work::Read(read) => (read.units, read.bus_bytes),
+            Work::Program(program) => (program.units, program.bus_bytes),
+        };
+        match units {
+            // The pages of several planes, one after the other.
+            2.. => timing.bus(bytes / u64::from(units)) * u64::from(units),
+            _ => timing.bus(bytes),
+        }
+    }
+}
