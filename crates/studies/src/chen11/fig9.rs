@@ -4,7 +4,7 @@
 //! The model is measured on the drive as `flashlane advise` does. A planner would estimate how many pages an index join reads;
 //! here these are the pages that it missed.
 
-use super::queries::{Join, MOST, PAPERS, Times, processor_time_estimated};
+use super::queries::{Join, MOST, PAPERS, READAHEAD, Times, processor_time_estimated};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
@@ -17,9 +17,6 @@ pub(super) const FIGURE: FigureStudy = FigureStudy::new(
     "Section 6.3: alone, Q2.2 is 1.9 times as slow by index joins as by hash joins; in sub-queries it is 1.4 times as fast. Q1.2n, with d_weeknuminyear = 1, changes its better plan, too",
     measure,
 );
-
-/// Bytes of a scan's requests: Linux's readahead.
-const REQUEST: u64 = 128 << 10;
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let times = Times::of(lab);
@@ -83,7 +80,7 @@ fn chosen(model: &CostModel, times: &Times, query: &str, sub_queries: u32) -> St
     let fetched = times.get(query, Join::Index, 1, PAPERS).misses as f64;
     let (pages, depth) = (f64::from(times.fact_pages), sub_queries);
     let index = Reads::Random { pages: fetched, band_pages: pages, depth };
-    let hash = Reads::Scan { pages, request_bytes: REQUEST, depth };
+    let hash = Reads::Scan { pages, request_bytes: READAHEAD, depth };
     let plans = [(Join::Index, index), (Join::Hash, hash)]
         .map(|(join, reads)| Plan { name: join.name().into(), reads: vec![reads] });
     compare(model, &plans)[0].0.name.clone()
