@@ -1,7 +1,8 @@
 //! The buffer pool: frames with pages of the database, which a policy replaces.
 //!
 //! A dirty page is written before its frame takes another one. While it is written it can be used; then it stays, and
-//! another page has to go, as in PostgreSQL. A page is read by one client, or by its readahead; others that want it wait for that one.
+//! another page has to go, as in PostgreSQL. A page is read by one client, or by its readahead; others that
+//! want it wait for that one.
 //!
 //! A hit costs a table access and the policy's step: 4 bytes a page of the database, 8 a frame.
 
@@ -58,8 +59,8 @@ pub(crate) enum Room {
 }
 
 impl Pool {
-    /// Creates an empty pool of `frames` frames. Requires: as many as may be in use at a
-    /// time, by clients and their readahead.
+    /// Creates an empty pool of `frames` frames. Requires: as many as may be in use at a time, by clients and
+    /// their readahead.
     pub fn new(frames: u32, pages: u32, policy: Box<dyn Replacement>) -> Self {
         Self {
             policy,

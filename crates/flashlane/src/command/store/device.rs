@@ -23,7 +23,7 @@ use std::path::Path;
 pub struct Place {
     pub device: Target,
     pub log: Target,
-    /// Whether the user named the log, or it stands beside the device.
+    /// Whether the user named the log; otherwise it is the file beside that of the device.
     pub log_is_named: bool,
 }
 
