@@ -409,6 +409,10 @@ impl FrontEnd for Drive {
             self.kernel.operation_ended(operation.owner);
             self.flash_operation_finished(die, operation);
         }
+    }
+
+    #[inline]
+    fn die_went_on(&mut self, die: DieId) {
         if let Some(idle_dies) = &mut self.volatile.idle_dies {
             idle_dies.watch(&mut self.kernel, die);
         }

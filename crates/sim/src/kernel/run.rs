@@ -23,8 +23,11 @@ pub(crate) trait FrontEnd {
     /// A transfer over the link ended.
     fn transfer_ended(&mut self, transfer: Transfer);
 
-    /// Flash operations of `die` finished, in this order; perhaps none.
+    /// Flash operations of `die` finished, in this order: at least one.
     fn flash_finished(&mut self, die: DieId, finished: &[FlashOperation]);
+
+    /// The array of `die` ended an operation or a step of one, or its register an operation: perhaps it is idle now.
+    fn die_went_on(&mut self, _die: DieId) {}
 
     /// Whether an event of the front end's timers ends its timer; otherwise it is stale, and not handled.
     fn claims_timer(&mut self, event: Event, _ticket: Ticket) -> bool {
@@ -115,17 +118,17 @@ fn step<F: FrontEnd>(front: &mut F) {
         }
         Event::ArrayDone(die) => {
             kernel.advance(time, ARRAY | u64::from(die.0));
-            let mut finished = std::mem::take(&mut kernel.finished);
-            kernel.flash.array_done(die, ticket, time, &mut kernel.volatile.events, &mut finished);
-            hand_over_finished(front, die, finished);
+            kernel.flash.array_done(die, ticket, time, &mut kernel.volatile.events, &mut kernel.finished);
+            hand_over_finished(front, die);
+            front.die_went_on(die);
         }
         Event::BusDone(channel) => {
             kernel.advance(time, BUS | u64::from(channel.0));
-            let mut finished = std::mem::take(&mut kernel.finished);
-            kernel.flash.bus_done(channel, time, &mut kernel.volatile.events, &mut finished);
-            match finished.first().map(|operation| kernel.flash.die_of(operation.plane)) {
-                Some(die) => hand_over_finished(front, die, finished),
-                None => kernel.finished = finished,
+            kernel.flash.bus_done(channel, time, &mut kernel.volatile.events, &mut kernel.finished);
+            if let Some(operation) = kernel.finished.first() {
+                let die = kernel.flash.die_of(operation.plane);
+                hand_over_finished(front, die);
+                front.die_went_on(die);
             }
         }
         Event::DieIdle(die) => {
@@ -162,21 +165,22 @@ fn step<F: FrontEnd>(front: &mut F) {
     }
 }
 
-/// Hands finished flash operations of `die` to the front end.
+/// Hands the flash operations of `die` that have just finished to the front end.
 #[inline]
-fn hand_over_finished<F: FrontEnd>(front: &mut F, die: DieId, mut finished: Vec<FlashOperation>) {
+fn hand_over_finished<F: FrontEnd>(front: &mut F, die: DieId) {
     let kernel = front.kernel();
+    if kernel.finished.is_empty() {
+        return;
+    }
+    let mut finished = std::mem::take(&mut kernel.finished);
     if let Some(accounts) = &mut kernel.accounts
         && let Some(ended) = kernel.flash.ended_accounts()
-        && !finished.is_empty()
     {
         accounts.take_ended(ended);
     }
     front.flash_finished(die, &finished);
     let kernel = front.kernel();
-    if let Some(accounts) = &mut kernel.accounts
-        && !finished.is_empty()
-    {
+    if let Some(accounts) = &mut kernel.accounts {
         accounts.operations_handled();
     }
     finished.clear();

@@ -64,11 +64,10 @@ impl GcStepRules {
         timing.bus(self.unit_bytes) * 2 * self.units_at_once(gc.moves) * u64::from(gc.planes)
     }
 
-    /// Returns the rest of GC after a flash page was moved; `None` if this ends a paced step.
-    pub(super) fn after_page(&self, gc: Gc) -> Option<Gc> {
-        let moves = gc.moves.saturating_sub(self.units_per_program);
-        let over = gc.is_paced_step && moves + gc.summaries + gc.erases == 0;
-        (!over).then_some(Gc { moves, ..gc })
+    /// A flash page was moved. Returns whether this ends GC: a paced step that moves no more and erases nothing.
+    pub(super) fn page_moved(&self, gc: &mut Gc) -> bool {
+        gc.moves = gc.moves.saturating_sub(self.units_per_program);
+        gc.is_paced_step && gc.moves + gc.summaries + gc.erases == 0
     }
 }
 

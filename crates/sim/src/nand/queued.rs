@@ -215,17 +215,29 @@ impl QueuedScheduler {
     fn begin(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
         if self.can_begin(die) {
             self.begin_waiting(die, now, events);
+        } else if self.rules.cache_mode {
+            // A program ended in the array beside one on the bus.
+            self.record_occupant(die, now);
         }
-        debug_assert!(self.is_occupant_recorded(die), "it changes only where something can begin");
+        debug_assert!(
+            self.is_occupant_recorded(die),
+            "without cache mode it changes only where something can begin"
+        );
     }
 
-    /// Whether the array or the register of a die can take an operation.
+    /// Whether the array or the register of a die can take an operation: both where both are free, and with cache mode one of
+    /// them beside an operation of the same direction (chen11, section 5.2).
     #[inline]
     fn can_begin(&self, die: DieId) -> bool {
         let state = &self.dies[die.index()];
-        let is_free = !state.array.is_some() && !state.register.is_some();
-        // What is to be suspended at the end of its step gets no successor in the register.
-        is_free || self.rules.cache_mode && !state.suspends_at_step
+        match (state.array.is_some(), state.register.is_some()) {
+            (false, false) => true,
+            (true, true) => false,
+            // What is to be suspended at the end of its step gets no successor in the register.
+            _ if !self.rules.cache_mode || state.suspends_at_step => false,
+            (true, false) => self.ops[state.array].operation.is_program(),
+            (false, true) => self.ops[state.register].operation.is_read(),
+        }
     }
 
     fn begin_waiting(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
@@ -291,11 +303,9 @@ impl QueuedScheduler {
             return None;
         }
         let can = match operation.work {
-            _ if array_free && register_free => true,
-            // Only with cache mode: pipelining goes in one direction (chen11, section 5.2).
-            Work::Read(_) => array_free && self.ops[state.register].operation.is_read(),
-            Work::Program(_) => register_free && self.ops[state.array].operation.is_program(),
-            Work::Gc(_) | Work::Erase(_) => false,
+            Work::Read(_) => array_free,
+            Work::Program(_) => register_free,
+            Work::Gc(_) | Work::Erase(_) => array_free && register_free,
         };
         if can { self.pop(QueueId { die, rank }) } else { None }
     }

@@ -6,7 +6,7 @@ use crate::ids::DieId;
 use crate::nand::die::DEFERRED;
 use crate::nand::gc::GcStep;
 use crate::nand::multi_plane::QueueId;
-use crate::nand::operation::{Defer, FlashOperation, Gc, Work};
+use crate::nand::operation::{Defer, FlashOperation, Work};
 use crate::nand::queue::{Node, OpSlot};
 use flashlane_base::Instant;
 use flashlane_policy::scheduling::Class;
@@ -14,10 +14,10 @@ use flashlane_policy::scheduling::Class;
 impl QueuedScheduler {
     /// Starts GC or an erase, or its next step.
     pub(super) fn begin_gc(&mut self, die: DieId, op: OpSlot, now: Instant, events: &mut EventQueue) {
-        let FlashOperation { work, defer, .. } = self.ops[op].operation;
+        let FlashOperation { work, defer, .. } = &self.ops[op].operation;
         let timing = self.media.timing();
         let (step, time) = match work {
-            Work::Gc(gc) => self.rules.gc.next(&gc, defer == Defer::BehindHost, timing),
+            Work::Gc(gc) => self.rules.gc.next(gc, *defer == Defer::BehindHost, timing),
             Work::Erase(erase) => (GcStep::Erase, timing.erase * u64::from(erase.times)),
             Work::Read(_) | Work::Program(_) => unreachable!("neither has steps"),
         };
@@ -35,29 +35,28 @@ impl QueuedScheduler {
         events: &mut EventQueue,
         finished: &mut Vec<FlashOperation>,
     ) {
-        let Node { operation, step, .. } = self.ops[op];
+        let Node { operation, step, .. } = &mut self.ops[op];
         let state = &mut self.dies[die.index()];
         state.array = OpSlot::NONE;
-        let gc = match (operation.work, step) {
+        let gc = match (&mut operation.work, *step) {
             (Work::Gc(gc), GcStep::Move | GcStep::Program) => gc,
             (_, GcStep::Bus) => unreachable!("the bus ends this step"),
             _ => return self.finish(op, finished),
         };
-        if step == GcStep::Move && !self.rules.gc.copyback {
+        if *step == GcStep::Move && !self.rules.gc.copyback {
             state.register = op;
-            self.ops[op].step = GcStep::Bus;
+            *step = GcStep::Bus;
             return self.want_bus(die, op, now, events);
         }
-        let Some(left) = self.rules.gc.after_page(gc) else {
-            self.ops[op].operation.work = Work::Gc(Gc { moves: 0, ..gc });
+        if self.rules.gc.page_moved(gc) {
             return self.finish(op, finished);
-        };
-        self.ops[op].operation.work = Work::Gc(left);
-        let rank = self.rules.ranks[operation.class as usize];
-        if operation.defer == Defer::BehindHost && state.has_waiting(DEFERRED) {
+        }
+        let FlashOperation { class, defer, .. } = *operation;
+        let rank = self.rules.ranks[class as usize];
+        if defer == Defer::BehindHost && state.has_waiting(DEFERRED) {
             self.push_front(QueueId { die, rank: DEFERRED }, op);
         } else if self.rules.gc.preemptible && state.has_waiting(rank) {
-            if operation.class == Class::IdleGc {
+            if class == Class::IdleGc {
                 state.paused.push(&mut self.ops, op);
             } else {
                 self.push_front(QueueId { die, rank }, op);
