@@ -135,26 +135,33 @@ struct Entry {
     reads: u32,
     /// The operation in flight that changes the unit, other than appends.
     changing: Option<Operation>,
+}
+
+const _: () = assert!(size_of::<Entry>() <= 32, "random requests miss the processor's caches for it");
+
+/// What more is known of a unit that is a zone.
+#[derive(Clone, Copy, Debug, Default)]
+struct ZoneEntry {
     /// Appends in flight, and their bytes.
     appends: u32,
     appending_bytes: u64,
-    /// Of a bad unit, the bytes from its start that can still be read.
+    /// Of a bad zone, the bytes from its start that can still be read.
     readable_bytes: u64,
 }
 
 impl Entry {
     fn idle(state: UnitState, erases: Option<u32>) -> Self {
-        Self { state, erases, reads: 0, changing: None, appends: 0, appending_bytes: 0, readable_bytes: 0 }
+        Self { state, erases, reads: 0, changing: None }
     }
 
     /// The operation in flight because of which `operation` is refused.
-    fn busy_for(&self, operation: Operation) -> Option<Operation> {
+    fn busy_for(&self, operation: Operation, zone: ZoneEntry) -> Option<Operation> {
         use Operation::{Append, Close, Erase, Finish, Open, Read, Write};
         match (operation, self.changing) {
             // Bytes with a completed write can be read during the next write.
             (Read, Some(Write | Finish | Open | Close)) => None,
             (Erase, None) if self.reads > 0 => Some(Read),
-            (Write | Erase | Open | Close | Finish, None) if self.appends > 0 => Some(Append),
+            (Write | Erase | Open | Close | Finish, None) if zone.appends > 0 => Some(Append),
             (_, changing) => changing,
         }
     }
@@ -174,6 +181,8 @@ pub struct UnitRules {
     unit_bytes: u64,
     per_lane: u64,
     entries: Vec<Entry>,
+    /// Of the same units, where they are zones; otherwise empty.
+    zones: Vec<ZoneEntry>,
 }
 
 impl UnitRules {
@@ -185,9 +194,14 @@ impl UnitRules {
         assert!(profile.erase_unit_bytes > 0, "a device with erase units has a size for them");
         assert!(profile.capacity_bytes.is_multiple_of(profile.erase_unit_bytes), "a lane is whole units");
         let per_lane = profile.capacity_bytes / profile.erase_unit_bytes;
-        let entry = Entry::idle(UnitState::ERASED, Some(0));
-        let entries = vec![entry; (per_lane * u64::from(profile.lanes)) as usize];
-        Self { unit_bytes: profile.erase_unit_bytes, per_lane, entries }
+        let units = (per_lane * u64::from(profile.lanes)) as usize;
+        let zones = if profile.zones.is_some() { units } else { 0 };
+        Self {
+            unit_bytes: profile.erase_unit_bytes,
+            per_lane,
+            entries: vec![Entry::idle(UnitState::ERASED, Some(0)); units],
+            zones: vec![ZoneEntry::default(); zones],
+        }
     }
 
     /// Number of units of a lane.
@@ -204,6 +218,11 @@ impl UnitRules {
         self.at(request.lane, request.offset_bytes / self.unit_bytes)
     }
 
+    #[inline]
+    fn zone(&self, at: usize) -> ZoneEntry {
+        self.zones.get(at).copied().unwrap_or_default()
+    }
+
     /// Returns a unit's state; `None` where there is no such unit.
     pub fn get(&self, lane: Lane, index: u64) -> Option<Unit> {
         let exists = index < self.per_lane && (u64::from(lane.0) * self.per_lane) < self.entries.len() as u64;
@@ -218,28 +237,31 @@ impl UnitRules {
     pub fn set(&mut self, lane: Lane, index: u64, state: UnitState, erases: Option<u32>) {
         let at = self.at(lane, index);
         self.entries[at] = Entry::idle(state, erases);
+        if let Some(zone) = self.zones.get_mut(at) {
+            *zone = ZoneEntry::default();
+        }
     }
 
-    /// Lets the first `bytes` of a bad unit be read: it can only be written no longer.
+    /// Lets the first `bytes` of a bad zone be read: it can only be written no longer. Requires: the units are zones.
     pub fn keep_readable(&mut self, lane: Lane, index: u64, bytes: u64) {
         let at = self.at(lane, index);
         debug_assert_eq!(self.entries[at].state, UnitState::Bad, "other units can be read as far as written");
-        self.entries[at].readable_bytes = bytes;
+        self.zones[at].readable_bytes = bytes;
     }
 
-    /// Returns where the next append to a unit begins, from its start. The unit MUST be sound.
+    /// Returns where the next append to a zone begins, from its start. The zone MUST be sound.
     pub fn next_append(&self, lane: Lane, index: u64) -> u64 {
-        let entry = &self.entries[self.at(lane, index)];
-        match entry.state {
-            UnitState::Written { bytes } => bytes + entry.appending_bytes,
+        let at = self.at(lane, index);
+        match self.entries[at].state {
+            UnitState::Written { bytes } => bytes + self.zone(at).appending_bytes,
             UnitState::Torn | UnitState::Bad => unreachable!("it takes no append"),
         }
     }
 
     /// Returns whether an operation that changes the unit is in flight.
     pub fn is_changing(&self, lane: Lane, index: u64) -> bool {
-        let entry = &self.entries[self.at(lane, index)];
-        entry.changing.is_some() || entry.appends > 0
+        let at = self.at(lane, index);
+        self.entries[at].changing.is_some() || self.zone(at).appends > 0
     }
 
     /// Checks `request` against the state of its unit. [`Profile::check`] MUST have passed.
@@ -252,7 +274,8 @@ impl UnitRules {
         }
         let from = request.offset_bytes % self.unit_bytes;
         let to = from + request.length_bytes;
-        let entry = &self.entries[self.of(request)];
+        let at = self.of(request);
+        let (entry, zone) = (&self.entries[at], self.zone(at));
         if request.operation == Operation::Append && from > 0 {
             return Err(Rule::NotAtZoneStart { beyond_bytes: from });
         }
@@ -260,10 +283,10 @@ impl UnitRules {
             return Err(Rule::AcrossUnits { unit_bytes: self.unit_bytes });
         }
         if entry.state == UnitState::Bad {
-            let is_read = request.operation == Operation::Read && to <= entry.readable_bytes;
+            let is_read = request.operation == Operation::Read && to <= zone.readable_bytes;
             return if is_read { Ok(()) } else { Err(Rule::Bad) };
         }
-        if let Some(operation) = entry.busy_for(request.operation) {
+        if let Some(operation) = entry.busy_for(request.operation, zone) {
             return Err(Rule::Busy { operation });
         }
         match (request.operation, entry.state) {
@@ -279,7 +302,7 @@ impl UnitRules {
                 Err(Rule::OutOfOrder { expected_bytes: bytes })
             }
             (Operation::Append, UnitState::Written { bytes }) => {
-                let left_bytes = self.unit_bytes - bytes - entry.appending_bytes;
+                let left_bytes = self.unit_bytes - bytes - zone.appending_bytes;
                 if request.length_bytes > left_bytes { Err(Rule::NoRoom { left_bytes }) } else { Ok(()) }
             }
             _ => Ok(()),
@@ -297,8 +320,9 @@ impl UnitRules {
         match request.operation {
             Operation::Read => entry.reads += 1,
             Operation::Append => {
-                entry.appends += 1;
-                entry.appending_bytes += request.length_bytes;
+                let zone = &mut self.zones[at];
+                zone.appends += 1;
+                zone.appending_bytes += request.length_bytes;
             }
             operation => entry.changing = Some(operation),
         }
@@ -318,8 +342,9 @@ impl UnitRules {
                 return;
             }
             Operation::Append => {
-                entry.appends -= 1;
-                entry.appending_bytes -= request.length_bytes;
+                let zone = &mut self.zones[at];
+                zone.appends -= 1;
+                zone.appending_bytes -= request.length_bytes;
             }
             _ => entry.changing = None,
         }

@@ -25,13 +25,25 @@ impl Correction {
         (retry > 0.0 || uncorrectable > 0.0).then_some(Self { retry, uncorrectable, random })
     }
 
-    /// Decides how a read from a block of this wear (share of its endurance) will go.
-    pub(crate) fn decide(&mut self, read: &mut Read, wear: f64) {
-        if self.random.chance(self.uncorrectable * wear) {
+    /// Decides how a read will go, of a block that has used the share `wear` of its endurance, at most 1. Most reads go well
+    /// whatever it is: it is asked for only where it decides, since it lies at random places of memory.
+    pub(crate) fn decide(&mut self, read: &mut Read, wear: impl Fn() -> f64) {
+        if self.happens(self.uncorrectable, &wear) {
             (read.retries, read.unreadable) = (MOST_RETRIES, true);
         }
-        while read.retries < MOST_RETRIES && self.random.chance(self.retry * wear) {
+        while read.retries < MOST_RETRIES && self.happens(self.retry, &wear) {
             read.retries += 1;
+        }
+    }
+
+    /// Draws something that happens to the share `at_most` of reads of a block at the end of its endurance.
+    #[inline]
+    fn happens(&mut self, at_most: f64, wear: impl Fn() -> f64) -> bool {
+        let drawn = self.random.unit();
+        drawn < at_most && {
+            let wear = wear();
+            debug_assert!(wear <= 1.0, "a block of wear {wear} is used beyond its endurance");
+            drawn < at_most * wear
         }
     }
 }

@@ -64,7 +64,7 @@ impl Sdf {
             let plane = shape.plane_of(page.0);
             let mut read = Read::of(page, piece(page, from, to, shape.page_bytes).bytes.into());
             if let Some(correction) = &mut self.correction {
-                correction.decide(&mut read, self.engines[lane as usize].wear_of(unit, plane));
+                correction.decide(&mut read, || self.engines[lane as usize].wear_of(unit, plane));
                 self.counts.read_retries += u64::from(read.retries);
             }
             let plane = PlaneId(lane * shape.planes + plane);

@@ -199,7 +199,7 @@ impl Zoned {
             }
             let mut read = Read { page_type: self.page_type(place.page_of_block), ..Read::of(page, bytes) };
             if let Some(correction) = &mut self.correction {
-                correction.decide(&mut read, self.wear.of(zone));
+                correction.decide(&mut read, || self.wear.of(zone));
                 self.counts.read_retries += u64::from(read.retries);
             }
             self.kernel.enqueue(FlashOperation::read(

@@ -59,7 +59,7 @@ impl Translation {
     ) {
         let mut read = self.read_on(page, lpn, bytes);
         if let Some(correction) = &mut self.correction {
-            correction.decide(&mut read, self.ftl.wear_of(lpn));
+            correction.decide(&mut read, || self.ftl.wear_of(lpn));
             self.read_retries += u64::from(read.retries);
         }
         let (owner, class) = (Owner::Request(slot), Class::HostRead);

@@ -144,7 +144,7 @@ impl Rebuilder {
             let mut read = Read { retries: 0, unreadable: false, ..rebuild.own };
             if let Some(correction) = correction {
                 // Superblocks are erased as one: the pages of a row are as worn as each other.
-                correction.decide(&mut read, wear);
+                correction.decide(&mut read, || wear);
             }
             enqueue(kernel, slot.owner(), plane, read);
         }
