@@ -80,6 +80,7 @@ fn not_opened(path: &Path, error: flashlane_host::OpenError) -> Failure {
 /// Explains an error of the operating system that would recur on every attempt to open the device or create the file.
 fn forbidden(path: &Path, source: &std::io::Error) -> Option<&'static str> {
     const EPERM: i32 = 1;
+    const EAGAIN: i32 = 11;
     const EACCES: i32 = 13;
     const EROFS: i32 = 30;
     Some(match source.raw_os_error()? {
@@ -92,6 +93,8 @@ fn forbidden(path: &Path, source: &std::io::Error) -> Option<&'static str> {
             "; the file's permissions allow it, but a control group or container that limits devices, or a security \
              module, forbids it to this process: run it outside, or have the device added there"
         }
+        // The open does not block, and was tried for a second.
+        EAGAIN => "; another program has a lease on it, and does not give it back (lslocks shows LEASE)",
         EACCES => {
             "; the file's permissions do not allow it: run as its owner, a member of its group, or root"
         }
@@ -134,6 +137,7 @@ mod tests {
             (Path::new("/dev/null"), libc::EPERM, Status::Unusable, "control group"),
             (file.path(), libc::EACCES, Status::Unusable, "run as its owner"),
             (file.path(), libc::EROFS, Status::Unusable, "mounted read-only"),
+            (file.path(), libc::EAGAIN, Status::Unusable, "lslocks"),
             (file.path(), libc::EIO, Status::Failed, "os error 5"),
         ] {
             let source = io::Error::from_raw_os_error(errno);
