@@ -6,11 +6,11 @@
 //! Engine::put             block table: start_put; sequence number and checksums
 //! Engine::queue_write     Scheduler::queue_write (lane queue), dispatch
 //! Scheduler::dispatch     submit_write: least_worn unit; header and footer; Port::submit; if accepted, unit table: start_write
-//!   … the device writes …
+//!   … the device writes: lanes of a file (`flashlane_layer::Lanes`), or a simulated one under `flashlane_layer::Backed` …
 //! Engine::step            Port::reap; Scheduler::complete ─> note_write_end (unit table: write_completed) ─> Event::WriteEnded
 //! Engine::handle          handle_write ─> enter_written (block table: put_completed; completions: finish)
 //! Engine::step, then      superblock if due, dispatch, unplaced writes
-//! Blocks::reap            returns it
+//! Blocks::reap            returns it, or Blocks::wait for one alone
 //! ```
 //! [`Blocks::put`] checks that the operation is admissible and hands it to the **engine** (`engine`), which knows what each
 //! block is doing. The engine gives the block a sequence number, computes its checksums and queues it on a lane. The

@@ -405,7 +405,7 @@ impl<D: DataDevice> Engine<D> {
             }
             Err(failure) => {
                 self.rewrites += u64::from(matches!(failure, PutFailure::Write { .. }));
-                self.retry_on_another_lane(write, failure);
+                self.retry_on_another_unit(write, failure);
             }
         }
     }
@@ -427,7 +427,7 @@ impl<D: DataDevice> Engine<D> {
     }
 
     /// Retries a write on another unit; fails it when it was tried often enough.
-    fn retry_on_another_lane(&mut self, mut write: Write, failure: PutFailure) {
+    fn retry_on_another_unit(&mut self, mut write: Write, failure: PutFailure) {
         // A unit with foreign data takes no attempt: it is found once, and nothing was written to it.
         let is_foreign = matches!(failure, PutFailure::Write { failure: Failure::ForeignData, .. });
         let is_out_of_attempts = !is_foreign && write.count_attempt() >= ATTEMPTS;

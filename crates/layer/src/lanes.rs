@@ -5,7 +5,8 @@
 //! durably on the device itself:
 //!
 //! - a write's data is made durable first, then the record of its unit, and then the write completes. A crash between
-//!   the two leaves the unit as recorded, erased from there on, and the data cannot be read;
+//!   the two leaves the unit as recorded, erased from there on, and the data cannot be read. Before a unit's first write, its
+//!   record gives up what it knows of the old content (`content`);
 //! - an erase changes the record only;
 //! - record changes in flight together share a write of their sector (`table`), so that many large writes in flight
 //!   cost little more than their own data.
@@ -16,8 +17,12 @@
 //! # The path of a write, by file
 //! ```text
 //! device     submit_with
-//! requests   accept: check it, submit its data to the device below (`pending` has the requests in flight);
-//!            before a unit's first write, `content` compares its old bytes
+//! requests   accept: check it, then (`pending` has the requests in flight)
+//!              submit its data to the device below, or
+//!              the first write to a unit whose old content is known: hold its data;
+//! content        compare the old bytes, where they are checked; the record loses its checksum
+//! records        write_sectors ─> sector_ended
+//! content        write_held: submit the data to the device below
 //! device     reap ─> requests: request_below_ended, when the data is durable
 //! table      the record of the unit changes, its sector is due
 //! records    write_sectors ─> sector_ended

@@ -141,8 +141,8 @@ impl Drive {
         self.translation.wear_spread()
     }
 
-    // Requests on their way in, in this order: send_command, start_command, data_received. See `Kernel::send` for the time of
-    // the command itself.
+    // Requests on their way in, in this order: send_command, start_command, start_write, data_received. See `Kernel::send` for
+    // the time of the command itself.
 
     /// The host sends a command, which may have to wait for the link.
     fn send_command(&mut self, slot: RequestSlot) {
@@ -297,7 +297,7 @@ impl Drive {
     fn flash_operation_finished(&mut self, die: DieId, operation: &FlashOperation) {
         if operation.owner.is_mechanism() {
             if let Some(completing) = self.translation.operation_finished(&mut self.kernel, operation) {
-                self.kernel.operation_completes(completing.owner);
+                self.kernel.account_completion(completing.owner);
                 self.flash_operation_finished(die, &completing);
             }
             return self.go_on_after_map();
@@ -406,7 +406,7 @@ impl FrontEnd for Drive {
     #[inline]
     fn flash_finished(&mut self, die: DieId, finished: &[FlashOperation]) {
         for operation in finished {
-            self.kernel.operation_ended(operation.owner);
+            self.kernel.account_operation(operation.owner);
             self.flash_operation_finished(die, operation);
         }
     }

@@ -91,7 +91,7 @@ impl EventQueue {
             Event::BufferLatencyOver(slot) => (5, slot.0),
             Event::CompletionDelivered(slot) => (6, slot.0),
             Event::Fetched(slot) => (FETCHED, slot.0),
-            Event::Mechanism(mechanism, number) => (MECHANISMS + u32::from(mechanism.0), number),
+            Event::Mechanism(mechanism, number) => (MECHANISMS + u32::from(mechanism.number()), number),
         };
         debug_assert!(kind < 1 << 4 && index < 1 << 28, "kinds have 4 bits, indices 28");
         // 31 bits, so that no ticket is that of `Timer::STOPPED`. Where the sequence wraps, two events of one time and on either
@@ -124,7 +124,7 @@ impl EventQueue {
             5 => Event::BufferLatencyOver(RequestSlot(index)),
             6 => Event::CompletionDelivered(RequestSlot(index)),
             FETCHED => Event::Fetched(RequestSlot(index)),
-            kind => Event::Mechanism(Mechanism((kind - MECHANISMS) as u8), index),
+            kind => Event::Mechanism(Mechanism::numbered((kind - MECHANISMS) as u8), index),
         };
         Some((Instant::from_ns((key >> 64) as u64), Ticket((key >> 32) as u32), event))
     }

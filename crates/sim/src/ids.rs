@@ -66,9 +66,29 @@ ids! {
 pub(crate) use ids;
 
 /// A mechanism of the drive above flash array and event queue, which know it by this only: each kind of its operations and
-/// timers has one of its own, at most 8 in all.
+/// timers has one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mechanism(pub u8);
+pub struct Mechanism(u8);
+
+impl Mechanism {
+    /// The event queue and the trace hash have numbers for as many kinds.
+    const MOST: u8 = 7;
+
+    /// The kind of this number.
+    ///
+    /// # Panics
+    /// Beyond the kinds that there are numbers for: while compiling, as they are constants.
+    pub const fn numbered(number: u8) -> Self {
+        assert!(number < Self::MOST, "the next kind needs more bits in the event queue and the trace hash");
+        Self(number)
+    }
+
+    /// Its number.
+    #[inline]
+    pub fn number(self) -> u8 {
+        self.0
+    }
+}
 
 impl Lpn {
     /// Of an operation without a mapping unit of its own: the program of a row's parity, and the moves of GC, for which

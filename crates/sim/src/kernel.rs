@@ -121,8 +121,8 @@ pub(crate) struct Kernel<S> {
     flash: FlashArray,
     volatile: Volatile<S>,
     completed: Vec<Completion>,
-    /// The number of volatile writes: [`Kernel::volatile_writes`].
-    volatile_writes: u64,
+    /// The number of volatile writes: [`Kernel::volatile_writes_so_far`].
+    volatile_writes_so_far: u64,
     /// Commands that had to wait in their submission queue.
     queued_commands: u64,
     /// An empty list, kept to spare its allocation.
@@ -152,7 +152,7 @@ impl<S> Kernel<S> {
                 loads: QueueLoads::new(config).map(Box::new),
             },
             completed: Vec::new(),
-            volatile_writes: 0,
+            volatile_writes_so_far: 0,
             queued_commands: 0,
             finished: Vec::new(),
             accounts: None,
@@ -346,8 +346,8 @@ impl<S> Kernel<S> {
     /// It is also the least number that a write can have which the buffer has still to admit: [`flashlane_device::AtRisk`]
     /// numbers writes by completion, and buffered writes complete in the order in which the buffer has admitted them.
     #[inline]
-    pub(crate) fn volatile_writes(&self) -> u64 {
-        self.volatile_writes
+    pub(crate) fn volatile_writes_so_far(&self) -> u64 {
+        self.volatile_writes_so_far
     }
 
     /// Counts a write that the buffer has wholly admitted: a power cut could lose it.
@@ -355,7 +355,7 @@ impl<S> Kernel<S> {
         let request = &mut self.volatile.requests[slot];
         debug_assert!(request.is_volatile_write() && !request.counted);
         request.counted = true;
-        self.volatile_writes += 1;
+        self.volatile_writes_so_far += 1;
     }
 
     // Where the time of requests goes. Without accounts all of this does nothing.
@@ -393,7 +393,7 @@ impl<S> Kernel<S> {
 
     /// The next of the flash operations that have finished is handled.
     #[inline]
-    pub(crate) fn operation_ended(&mut self, owner: Owner) {
+    pub(crate) fn account_operation(&mut self, owner: Owner) {
         if let Some(accounts) = &mut self.accounts {
             accounts.operation_ended(owner);
         }
@@ -401,7 +401,7 @@ impl<S> Kernel<S> {
 
     /// The flash operation that is handled completes what `owner` waits for, for which others were queued.
     #[inline]
-    pub(crate) fn operation_completes(&mut self, owner: Owner) {
+    pub(crate) fn account_completion(&mut self, owner: Owner) {
         if let Some(accounts) = &mut self.accounts {
             accounts.operation_completes(owner, self.now);
         }
@@ -465,7 +465,7 @@ impl<S> Kernel<S> {
     #[inline]
     fn push_completion(&mut self, slot: RequestSlot) {
         let request = &self.volatile.requests[slot];
-        self.volatile_writes += u64::from(request.is_volatile_write() && !request.counted);
+        self.volatile_writes_so_far += u64::from(request.is_volatile_write() && !request.counted);
         if let Some(accounts) = &mut self.accounts {
             accounts.completed(slot, request.id, self.now);
         }

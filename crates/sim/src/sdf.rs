@@ -154,7 +154,7 @@ impl FrontEnd for Sdf {
     #[inline]
     fn flash_finished(&mut self, _: DieId, finished: &[FlashOperation]) {
         for operation in finished {
-            self.kernel.operation_ended(operation.owner);
+            self.kernel.account_operation(operation.owner);
             self.flash_operation_finished(operation);
         }
     }

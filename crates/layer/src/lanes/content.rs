@@ -84,7 +84,7 @@ pub(super) fn read_all<D: DataDevice>(
 
 impl<D: DataDevice> Lanes<D> {
     /// Returns whether the content of the unit is known, and a write to it thus the first since its erase.
-    pub(super) fn has_known_content(&self, request: &Request) -> bool {
+    pub(super) fn is_first_on_known_content(&self, request: &Request) -> bool {
         let record = self.table.record(self.layout.number(request));
         record.state == UnitState::ERASED && record.content.is_some()
     }
@@ -200,12 +200,12 @@ impl<D: DataDevice> Lanes<D> {
         let number = self.layout.number(&pending.request);
         let record = Record { content: None, ..self.table.record(number) };
         self.repairs_in_background = true;
-        self.table.change(number, record, Pending { precedes_data: true, ..pending });
+        self.table.change(number, record, Pending { data_is_held: true, ..pending });
     }
 
     /// Submits the data of a write whose unit has lost its checksum.
     pub(super) fn write_held(&mut self, pending: Pending, completed: Instant, out: &mut Vec<Completion>) {
-        let pending = Pending { precedes_data: false, ..pending };
+        let pending = Pending { data_is_held: false, ..pending };
         if let Err(failure) = pending.outcome {
             return self.fail(pending, failure, completed, out);
         }

@@ -11,7 +11,7 @@ pub(super) struct Pending {
     pub submitted: Instant,
     pub outcome: Result<(), Failure>,
     /// Whether the data of this write is still to be submitted, after the record of its unit (`content`).
-    pub precedes_data: bool,
+    pub data_is_held: bool,
 }
 
 /// The purpose of a request below.

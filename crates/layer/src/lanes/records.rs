@@ -74,7 +74,7 @@ impl<D: DataDevice> Lanes<D> {
         self.table.ended(sector, outcome.is_ok(), buffer, &mut ended);
         for pending in ended.drain(..) {
             let pending = Pending { outcome: pending.outcome.and(outcome), ..pending };
-            match pending.precedes_data {
+            match pending.data_is_held {
                 true => self.write_held(pending, completed, out),
                 false => self.complete(pending, completed, out),
             }

@@ -36,10 +36,10 @@ impl<D: DataDevice> Lanes<D> {
         if let Err(error) = self.check(&request) {
             return Err((error, buffer));
         }
-        let pending = Pending { request, submitted: self.below.now(), outcome: Ok(()), precedes_data: false };
+        let pending = Pending { request, submitted: self.below.now(), outcome: Ok(()), data_is_held: false };
         match request.operation {
             Operation::Erase => return self.begin_erase(pending, buffer),
-            Operation::Write if self.has_known_content(&request) => {
+            Operation::Write if self.is_first_on_known_content(&request) => {
                 return self.begin_first_write(pending, buffer);
             }
             _ => {}

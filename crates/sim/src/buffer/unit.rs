@@ -37,7 +37,7 @@ pub(crate) struct BufferedUnit {
     pub(crate) present: UnitParts,
     /// The flush epoch in which it was first written.
     pub(super) epoch: u64,
-    /// The number of the first write that is here and not on flash, or a lower one (`Kernel::volatile_writes`); [`NO_WRITE`]
+    /// The number of the first write that is here and not on flash, or a lower one (`Kernel::volatile_writes_so_far`); [`NO_WRITE`]
     /// where there is none.
     pub(super) first_unflushed_write: u64,
     pub(super) stage: Stage,

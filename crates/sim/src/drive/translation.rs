@@ -13,6 +13,7 @@
 
 mod map_access;
 mod map_cache;
+mod mechanisms;
 mod reading;
 mod rebuild;
 mod replication;
@@ -27,10 +28,11 @@ use crate::nand::{Correction, Defer, FlashOperation, Gc, Geometry, Owner, PageTy
 use flashlane_base::{Instant, Seed};
 use flashlane_policy::scheduling::Class;
 pub(super) use map_access::Resumed;
-use map_cache::{HOST_MEMORY, LOAD, MapCache, PAGE_WRITE};
-use rebuild::{REBUILD, RebuildSlot, Rebuilder};
-use replication::{COPY, CopyPlaced, HEDGE, HedgeSlot, Replicator};
-use rotation::{Rotation, TURN, TurnId};
+use map_cache::MapCache;
+use mechanisms::{COPY, HEDGE, HOST_MEMORY, LOAD, PAGE_WRITE, REBUILD, TURN};
+use rebuild::{RebuildSlot, Rebuilder};
+use replication::{CopyPlaced, HedgeSlot, Replicator};
+use rotation::{Rotation, TurnId};
 use std::ops::Range;
 
 /// The part of a drive that knows where everything lies on flash.
@@ -280,8 +282,8 @@ impl Translation {
         self.enqueue_parity(kernel, place, may_wait);
     }
 
-    /// [`Translation::program`] for mapping units of a request that follow each other. `units` is left with those behind
-    /// the first for which there was no room.
+    /// [`Translation::program`] for mapping units of a request that follow each other, of a drive without a map cache. `units`
+    /// is left with those behind the first for which there was no room.
     ///
     /// # Errors
     /// [`NoRoom`] where no block is left to write to.
@@ -291,6 +293,7 @@ impl Translation {
         slot: RequestSlot,
         units: &mut Range<u32>,
     ) -> Result<(), NoRoom> {
+        debug_assert!(self.map_cache.is_none(), "a map cache is told of every place");
         let owner = Owner::Request(slot);
         if self.replicator.is_some() {
             while units.start < units.end {

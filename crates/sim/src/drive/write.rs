@@ -4,12 +4,14 @@
 //! Drive::submit ─> Kernel::accept … the host's submission … submitted ─> send_command
 //!          ─> start_command ─> start_write
 //!          … the link … transfer_ended ─> data_received
-//! store ─┬─ into the buffer: admit, start_acknowledgement … buffer_latency_over ─> acknowledge ──> completion
+//! store ─┬─ into the buffer: admit (where the profile says so, a unit's plane is chosen here), start_acknowledgement
+//!        │                   … buffer_latency_over ─> acknowledge ──> completion
 //!        │                   drain: write_unit (read missing parts), program … drained: release the slot
 //!        └─ bypass: write_bypassing: write_unit (read missing parts), program … programmed ──> completion
 //!           of a drive without a buffer: units written in part like these, whole ones by program_run:
 //!           Translation::program_run ─> Ftl::place_run, Kernel::enqueue_run
-//! program: Translation::program ─> Ftl::place (runs GC in the tables: `ftl::page::gc`),
+//! program: Translation::look_up_for_write (may wait for the map), place_and_program, which is
+//!          Translation::program ─> Ftl::place, or place_on the chosen plane (runs GC in the tables: `ftl::page::gc`),
 //!          Kernel::enqueue, or where GC is due enqueue_with_gc: GC that must precede, the program, other GC
 //!          … the flash array … flash_finished ─> Drive::flash_operation_finished
 //! ```
@@ -230,7 +232,7 @@ impl WritePath {
     /// Admits a write's mapping units to the buffer as far as there is room. Returns whether all of them are in.
     fn admit(&mut self, kernel: &mut DriveKernel, translation: &mut Translation, slot: RequestSlot) -> bool {
         let unit_bytes = self.transfers.unit_bytes;
-        let write_number = kernel.volatile_writes();
+        let write_number = kernel.volatile_writes_so_far();
         let write = kernel.in_flight_mut(slot);
         let Request { offset_bytes, length_bytes, .. } = write.request();
         let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");

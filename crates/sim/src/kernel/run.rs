@@ -157,7 +157,7 @@ fn step<F: FrontEnd>(front: &mut F) {
             front.submitted(slot);
         }
         Event::Mechanism(mechanism, number) => {
-            kernel.advance(time, (MECHANISM + u64::from(mechanism.0)) << 60 | u64::from(number));
+            kernel.advance(time, (MECHANISM + u64::from(mechanism.number())) << 60 | u64::from(number));
             if front.claims_timer(event, ticket) {
                 front.timer_ended(event);
             }

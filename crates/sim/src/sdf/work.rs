@@ -4,6 +4,16 @@
 //! Of each request no more is on its way than the window allows: a read's pages from the array to the host, a write's
 //! from the host into the array. So lanes share the link, and requests of a lane share its flash, page by page; and what
 //! waits at a chip while a unit is written is never more than the window.
+//!
+//! ```text
+//! Sdf::submit ─> Kernel::accept … the host's submission … submitted ─> start
+//! read:  read_on: Kernel::enqueue … the flash array … flash_operation_finished ─> send … the link … continue_after ─> read_on;
+//!        with the last page: complete
+//! write: write_on ─> send … the link … continue_after ─> program: Kernel::enqueue (`save`: a block that fails), write_on
+//!        … the flash array … flash_operation_finished ─> done, write_on; with the last row: complete
+//! erase: send … the link … continue_after ─> erase: Kernel::enqueue … the flash array … flash_operation_finished ─> done
+//! ```
+//! "…" is time.
 
 use super::Sdf;
 use super::job::Job;

@@ -18,10 +18,10 @@ use flashlane_device::{Failure, Operation, Part, Request};
 use flashlane_policy::scheduling::Class;
 
 /// Timers of the firmware: of a write command, and of others.
-pub(super) const COMMAND: Mechanism = Mechanism(0);
-const FIRMWARE: Mechanism = Mechanism(1);
+pub(super) const COMMAND: Mechanism = Mechanism::numbered(0);
+const FIRMWARE: Mechanism = Mechanism::numbered(1);
 /// Programs of a zone's data.
-const DATA: Mechanism = Mechanism(2);
+const DATA: Mechanism = Mechanism::numbered(2);
 
 impl Zoned {
     /// A request reaches the drive.

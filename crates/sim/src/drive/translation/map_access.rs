@@ -3,9 +3,8 @@
 
 use super::super::request::DriveKernel;
 use super::Translation;
-use super::map_cache::{
-    Access, AccessKind, FetchSlot, HOST_MEMORY, LOAD, LoadSlot, PAGE_WRITE, PageWriteSlot, Waiting,
-};
+use super::map_cache::{Access, AccessKind, FetchSlot, LoadSlot, PageWriteSlot, Waiting};
+use super::mechanisms::{HOST_MEMORY, LOAD, PAGE_WRITE};
 use crate::event::Event;
 use crate::ids::{Lpn, Mechanism, RequestSlot};
 use crate::nand::{FlashOperation, Owner, Read, Work};

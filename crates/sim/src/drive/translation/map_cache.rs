@@ -34,11 +34,12 @@ mod page_write;
 mod shadow;
 
 use super::super::request::DriveKernel;
+use super::mechanisms::{HOST_MEMORY, LOAD, PAGE_WRITE};
 use crate::account::TimeAccount;
 use crate::config::{DriveConfig, Granularity, entries_of_translation_page};
 use crate::event::Event;
 use crate::ftl::Ftl;
-use crate::ids::{Lpn, Mechanism, ids};
+use crate::ids::{Lpn, ids};
 use crate::nand::{FlashOperation, Geometry, Owner, Read};
 use crate::slab::Slab;
 use flashlane_base::Duration;
@@ -47,13 +48,6 @@ use lines::{Evicted, Holder, Lines};
 use page_write::{PageWrite, PageWriteStage};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
-
-/// Reads of translation pages for accesses that wait.
-pub(super) const LOAD: Mechanism = Mechanism(4);
-/// Reads and programs of translation pages that have changed.
-pub(super) const PAGE_WRITE: Mechanism = Mechanism(5);
-/// Lines that are on their way from the host's memory.
-pub(super) const HOST_MEMORY: Mechanism = Mechanism(6);
 
 ids! {
     /// A translation page that is being read for accesses.

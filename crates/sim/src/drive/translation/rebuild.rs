@@ -17,15 +17,13 @@
 //! Invariant: a rebuild stays until all flash reads of its own have ended, and completes then, once.
 
 use super::super::request::DriveKernel;
+use super::mechanisms::REBUILD;
 use crate::config::{DriveConfig, Rebuilding};
 use crate::ftl::Ftl;
-use crate::ids::{Mechanism, PlaneId, ids};
+use crate::ids::{PlaneId, ids};
 use crate::nand::{Correction, Defer, FlashOperation, Owner, Read, Work};
 use crate::slab::Slab;
 use flashlane_policy::scheduling::Class;
-
-/// Reads of a row's pages, from which another one is rebuilt.
-pub(super) const REBUILD: Mechanism = Mechanism(2);
 
 ids! {
     /// A read that is rebuilt from the rest of its row.

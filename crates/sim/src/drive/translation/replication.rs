@@ -37,10 +37,11 @@ mod hedge;
 mod versions;
 
 use super::super::request::DriveKernel;
+use super::mechanisms::{COPY, HEDGE};
 use crate::config::DriveConfig;
 use crate::event::{Event, Ticket, Timer};
 use crate::ftl::{Ftl, Placed, Released};
-use crate::ids::{DieId, Lpn, Mechanism, PlaneId};
+use crate::ids::{DieId, Lpn, PlaneId};
 use crate::nand::{Defer, FlashOperation, Geometry, Owner, Program, Read, Timing, Work};
 use crate::slab::Slab;
 use counts::ReplicationCounts;
@@ -48,12 +49,9 @@ use dies::DieAccesses;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_policy::scheduling::Class;
 use flashlane_replication::{Access, Candidate, ExtraWrites, Groups, History, Shape, Slot, take_best};
-pub(super) use hedge::{HEDGE, HedgeSlot};
+pub(super) use hedge::HedgeSlot;
 use hedge::{HedgeKind, HedgedAccess};
 use versions::Versions;
-
-/// Programs of copies, and timers of the next copy of a die.
-pub(super) const COPY: Mechanism = Mechanism(1);
 
 /// A copy that is to be programmed: its place, and the number of its mapping unit.
 pub(super) struct CopyPlaced {

@@ -12,14 +12,12 @@
 //! - the work of a die begins in the order in which it became due;
 //! - nothing waits where no die of its row has its turn.
 
+use super::mechanisms::TURN;
 use crate::config::DriveConfig;
 use crate::ftl::GcWork;
-use crate::ids::{Mechanism, PlaneId, ids};
+use crate::ids::{PlaneId, ids};
 use crate::nand::{Geometry, Owner};
 use std::collections::VecDeque;
-
-/// The end of GC that takes turns with that of other dies.
-pub(super) const TURN: Mechanism = Mechanism(3);
 
 ids! {
     /// Dies of a row that garbage-collect one after the other.

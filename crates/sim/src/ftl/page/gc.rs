@@ -84,6 +84,12 @@ impl PageMapped {
         Some(BlockId(victim as u32))
     }
 
+    /// The block of a plane that GC empties next, from `source`.
+    pub(super) fn next_victim(&mut self, plane: PlaneId, source: Source) -> Option<BlockId> {
+        let in_cache = self.next_cache_victim(plane, source);
+        if in_cache.is_some() || source == Source::Cache { in_cache } else { self.choose(plane) }
+    }
+
     /// Empties and erases one block of the plane. Returns false where none can be gained.
     pub(super) fn collect(&mut self, plane: PlaneId, source: Source, due: &mut Vec<GcWork>) -> bool {
         let Some(victim) = self.next_victim(plane, source) else { return false };

@@ -258,23 +258,23 @@ impl PageMapped {
         self.slc.as_ref().is_some_and(|slc| slc.fold != Fold::WhenNeeded)
     }
 
-    /// The block of a plane that GC empties next, from `source`: from now on it counts as closed.
-    pub(super) fn next_victim(&mut self, plane: PlaneId, source: Source) -> Option<BlockId> {
-        let Some(slc) = &mut self.slc else { return self.choose(plane) };
+    /// The oldest block of a plane's cache, where GC for `source` empties it next: from now on it counts as closed.
+    pub(super) fn next_cache_victim(&mut self, plane: PlaneId, source: Source) -> Option<BlockId> {
+        let slc = self.slc.as_mut()?;
         let cache = &mut slc.planes[plane.index()];
         // Folding what is kept for the cache gives other data no block.
         let gives_room = cache.marked > slc.kept_blocks;
-        if (source == Source::Cache || gives_room)
-            && let Some(block) = cache.closed.pop_front()
-        {
-            let number = self.index_of(plane, BlockId(block));
-            self.blocks.valid[number] -= View::NOT_CLOSED;
-            return Some(BlockId(block));
+        if source == Source::Any && !gives_room {
+            return None;
         }
-        (source != Source::Cache).then(|| self.choose(plane)).flatten()
+        let block = BlockId(cache.closed.pop_front()?);
+        let number = self.index_of(plane, block);
+        self.blocks.valid[number] -= View::NOT_CLOSED;
+        Some(block)
     }
 
-    /// Takes back [`PageMapped::next_victim`], where the plane lacks room to empty the block.
+    /// Takes back [`PageMapped::next_victim`], where the plane lacks room to empty the block: one of the cache is its oldest
+    /// again, others stay closed.
     pub(super) fn put_back(&mut self, plane: PlaneId, block: BlockId) {
         let number = self.index_of(plane, block);
         if self.is_cache_block(number) {

@@ -2,8 +2,9 @@
 //!
 //! A hedged access stays from its arrival until its last flash operation has ended, also after it has completed.
 
+use super::super::mechanisms::HEDGE;
 use crate::event::Timer;
-use crate::ids::{DieId, Lpn, Mechanism, ids};
+use crate::ids::{DieId, Lpn, ids};
 use crate::nand::{Owner, Read};
 use flashlane_replication::{Candidate, Slot};
 
@@ -11,9 +12,6 @@ ids! {
     /// An access to a mapping unit that may have copies.
     HedgeSlot;
 }
-
-/// Flash operations and deadlines of hedged accesses.
-pub(in crate::drive::translation) const HEDGE: Mechanism = Mechanism(0);
 
 impl HedgeSlot {
     pub(super) fn owner(self) -> Owner {
