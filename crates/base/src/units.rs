@@ -1,4 +1,4 @@
-//! Parses and formats sizes, times, rates, shares and counts: `4k`, `1GiB`, `250us`, `40MB/s`, `15%`, `1M`.
+//! Parses and formats sizes, times, rates, shares, powers and counts: `4k`, `1GiB`, `250us`, `40MB/s`, `15%`, `30mW`, `1M`.
 //!
 //! A number without a unit is refused where a unit is required, with the value given and examples. `k`, `m`, `g`, `t`
 //! and `KiB` … are powers of 1024 (as in fio and dd); `KB`, `MB`, `GB`, `TB` are powers of 1000 (as drives are sold).
@@ -61,6 +61,7 @@ const RATES: Units = &[
     ("gib/s", 1073741824.0),
 ];
 const SHARES: Units = &[("%", 0.01)];
+const POWERS: Units = &[("mw", 1.0), ("w", 1e3)];
 const COUNTS: Units = &[("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9)];
 
 /// A quantity's name, examples and units.
@@ -74,6 +75,7 @@ const SIZE: Kind = Kind { what: "a size", example: "'512B', '4k', '4KiB', '1GiB'
 const TIME: Kind = Kind { what: "a time", example: "'25us', '1.5ms' or '30s'", units: TIMES };
 const RATE: Kind = Kind { what: "a rate", example: "'40MB/s' or '3.5GB/s'", units: RATES };
 const SHARE: Kind = Kind { what: "a share", example: "'15%'", units: SHARES };
+const POWER: Kind = Kind { what: "a power", example: "'30mW' or '5.5W'", units: POWERS };
 const COUNT: Kind = Kind { what: "a count", example: "'32', '100k' or '1M'", units: COUNTS };
 
 impl Kind {
@@ -203,6 +205,14 @@ pub fn parse_share(text: &str) -> Result<f64, UnitError> {
     }
     // Divided, not scaled by 0.01: then `70%` is the float nearest to 0.7.
     Ok(value / 100.0)
+}
+
+/// Parses a power to whole milliwatts: `30mW`, `5.5W`.
+///
+/// # Errors
+/// [`UnitError`] where the unit is missing or unknown, or the power is not a whole number of milliwatts.
+pub fn parse_power(text: &str) -> Result<u64, UnitError> {
+    POWER.whole(text)
 }
 
 /// Parses a plain count: `32`, `100k`, `1M` (powers of 1000).

@@ -50,6 +50,10 @@ impl Counters {
     pub const HOST_PAGES_SETTLED: &'static str = "host_pages_settled";
     /// Of the pages that the host wrote, those that a write buffer lost, since no block was left to program them.
     pub const PAGES_LOST: &'static str = "pages_lost";
+    /// Energy that the device took, in nanojoules: the sum of the counters whose names begin with [`Counters::ENERGY_OF`].
+    pub const ENERGY: &'static str = "energy_nj";
+    /// How the names of counters begin that have the energy of an operation or state, in nanojoules.
+    pub const ENERGY_OF: &'static str = "energy_of_";
     /// Pages programmed into flash for the host, GC and wear leveling.
     pub const FLASH_PAGES_PROGRAMMED: &'static str = "flash_pages_programmed";
 }

@@ -1,6 +1,7 @@
 //! The device interface.
 
 use crate::counters::Counters;
+use crate::power::PowerCurve;
 use crate::profile::Profile;
 use crate::request::{Completion, Lane, Request, RequestId, SubmitError};
 use crate::time_split::TimeSplit;
@@ -59,6 +60,12 @@ pub trait Device {
     /// The device's counters so far.
     fn counters(&self) -> Counters {
         Counters::default()
+    }
+
+    /// Returns the energy of the device over its time so far; `None` where it does not count energy. Its sum is that of the
+    /// counter [`Counters::ENERGY`].
+    fn power_curve(&self) -> Option<PowerCurve> {
+        None
     }
 
     /// Records from now on where the time of requests goes, for [`Device::time_split`]. Requires: nothing is in flight. It
@@ -126,6 +133,9 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn counters(&self) -> Counters {
         (**self).counters()
     }
+    fn power_curve(&self) -> Option<PowerCurve> {
+        (**self).power_curve()
+    }
     fn record_time_splits(&mut self) -> bool {
         (**self).record_time_splits()
     }
@@ -170,6 +180,9 @@ impl<D: Device + ?Sized> Device for &mut D {
     }
     fn counters(&self) -> Counters {
         (**self).counters()
+    }
+    fn power_curve(&self) -> Option<PowerCurve> {
+        (**self).power_curve()
     }
     fn record_time_splits(&mut self) -> bool {
         (**self).record_time_splits()

@@ -1,8 +1,8 @@
 //! Views of a device with lanes as a device without: one lane alone, or all lanes in one address space.
 
 use crate::{
-    AtRisk, Completion, Counters, Device, Lane, Profile, Request, RequestId, Rule, SubmitError, TimeSplit,
-    Unit, Zone,
+    AtRisk, Completion, Counters, Device, Lane, PowerCurve, Profile, Request, RequestId, Rule, SubmitError,
+    TimeSplit, Unit, Zone,
 };
 use flashlane_base::{Instant, Operation};
 
@@ -65,6 +65,10 @@ impl<D: Device> Device for OneLane<D> {
 
     fn appended_at(&self, id: RequestId) -> Option<(Lane, u64)> {
         self.inner.appended_at(id).map(|(_, offset_bytes)| (Lane(0), offset_bytes))
+    }
+
+    fn power_curve(&self) -> Option<PowerCurve> {
+        self.inner.power_curve()
     }
 
     fn record_time_splits(&mut self) -> bool {
@@ -184,6 +188,10 @@ impl<D: Device> Device for Interleaved<D> {
     fn appended_at(&self, id: RequestId) -> Option<(Lane, u64)> {
         let (lane, offset_bytes) = self.inner.appended_at(id)?;
         Some((Lane(0), self.outer_offset(lane, offset_bytes)))
+    }
+
+    fn power_curve(&self) -> Option<PowerCurve> {
+        self.inner.power_curve()
     }
 
     fn record_time_splits(&mut self) -> bool {

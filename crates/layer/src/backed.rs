@@ -24,8 +24,8 @@ use crate::state::StateOptions;
 use crate::undo::Undo;
 use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{
-    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request,
-    RequestId, SubmitError, TimeSplit, Unit, UnitState, Zone,
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, PowerCurve, Profile,
+    Request, RequestId, SubmitError, TimeSplit, Unit, UnitState, Zone,
 };
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -281,6 +281,10 @@ impl<D: Device> Device for Backed<D> {
 
     fn counters(&self) -> Counters {
         self.inner.counters()
+    }
+
+    fn power_curve(&self) -> Option<PowerCurve> {
+        self.inner.power_curve()
     }
 
     fn record_time_splits(&mut self) -> bool {

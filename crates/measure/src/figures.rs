@@ -1,6 +1,7 @@
 //! Figures of a run: distribution of latencies, and latency over time.
 
 use crate::Run;
+use crate::energy::power_over_time;
 use crate::statistics::Band;
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Histogram, requests_needed};
@@ -23,7 +24,8 @@ pub fn of(run: &Run) -> Vec<Figure> {
     let operations = run.operations();
     let operations = operations.iter().map(|(name, latencies)| (*name, latencies));
     let distribution = distribution(operations, &run.latencies(), run.bytes());
-    [Some(distribution), over_time(run), time_split(&run.time_split)].into_iter().flatten().collect()
+    let power = power_over_time(run.power.as_ref());
+    [Some(distribution), over_time(run), time_split(&run.time_split), power].into_iter().flatten().collect()
 }
 
 /// Draws the distribution of latencies by operation.

@@ -7,6 +7,7 @@
 
 mod closed_loop;
 mod doubt;
+mod energy;
 pub mod engine;
 mod error;
 pub mod figures;
@@ -26,6 +27,7 @@ pub use doubt::{
     Doubt, Load, Throughput, about_flash, about_over_provisioning, about_settings, is_filling_buffer,
     never_written_share,
 };
+pub use energy::Power;
 pub use error::{Interruption, MeasureError};
 pub use options::{Progress, RunOptions, Watch};
 pub use precondition::Preconditioned;

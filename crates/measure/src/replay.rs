@@ -20,6 +20,7 @@ pub use fit::{Fitted, Refusal, Unfitting};
 pub use options::{Beyond, MOST_IN_FLIGHT, Pace, PaceError, ReplayOptions, Unaligned};
 pub use recording::{ByOperation, Slow};
 
+use crate::energy::{Power, power};
 use crate::engine::drive;
 use crate::rate::per_second;
 use crate::run::bands;
@@ -91,6 +92,8 @@ pub struct Replay {
     pub samples: Vec<Sample>,
     /// Where the time of requests went since their arrival, by operation; empty where the device does not record it.
     pub time_split: Vec<(&'static str, Vec<Band>)>,
+    /// Power over the replay; `None` where the device does not count energy.
+    pub power: Option<Power>,
     /// Requests that waited because the device was full; the wait is in their latency.
     pub waited: u64,
     /// The backlog that grew longest, where requests have time stamps.
@@ -146,6 +149,7 @@ fn replay_all(
         return Err(ReplayError::Nothing { device: profile.name, records: fitted.records, first });
     }
     Ok(Replay {
+        power: power(device, recording.started, recording.last),
         options: *how,
         requests: recording.requests,
         flushes: recording.flushes,

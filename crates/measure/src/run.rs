@@ -6,6 +6,7 @@
 //! the device time to the last completion.
 
 use crate::closed_loop::watched_loop;
+use crate::energy::{self, Power};
 use crate::engine::{Ending, drive};
 use crate::options::{Progress, Watch};
 use crate::precondition::{self, Preconditioned};
@@ -43,6 +44,8 @@ pub struct Run {
     pub samples: Vec<Sample>,
     /// Where the time of requests went, by operation; empty where the device does not record it.
     pub time_split: Vec<(&'static str, Vec<Band>)>,
+    /// Power over the run; `None` where the device does not count energy.
+    pub power: Option<Power>,
     /// Requests that waited because the device was full; the wait is in their latency.
     pub waited: u64,
     /// Requests that failed or never completed.
@@ -243,6 +246,7 @@ fn measured(
         steadiness: recorder.batches.rounds().and_then(|rounds| Window::of(&rounds)),
         samples: recorder.samples.into_samples(),
         time_split: bands(recorder.time_parts.as_deref().map_or(&[], |parts| &parts[..])),
+        power: energy::power(device, recorder.started, recorder.last),
         waited: ending.waited,
         failed: ending.failed,
         precondition: None,

@@ -1,5 +1,6 @@
 //! Converts runs to results, `flashlane.run/1`, with helpers shared with replays.
 
+use crate::energy::energy_row;
 use crate::rate::per_second;
 use crate::statistics::{Band, Confidence};
 use crate::{Doubt, JobRun, Preconditioned, Run, Verified, figures};
@@ -87,6 +88,7 @@ impl From<&Run> for RunResult {
                 run.elapsed,
             ),
             time_split: time_split(&run.time_split),
+            energy: energy_row(&run.counters, run.power.as_ref(), (run.requests, run.bytes()), run.elapsed),
             jobs: run
                 .jobs
                 .iter()

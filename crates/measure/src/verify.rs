@@ -11,7 +11,8 @@
 use flashlane_base::units::exact_bytes;
 use flashlane_base::{Instant, Operation, Seed};
 use flashlane_device::{
-    Buffer, Completion, Counters, DataDevice, Device, Profile, Request, RequestId, SubmitError, TimeSplit,
+    Buffer, Completion, Counters, DataDevice, Device, PowerCurve, Profile, Request, RequestId, SubmitError,
+    TimeSplit,
 };
 use flashlane_workload::{Access, Job, Pattern, Workload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -331,6 +332,10 @@ impl Device for Verifying<'_> {
 
     fn counters(&self) -> Counters {
         self.device.counters()
+    }
+
+    fn power_curve(&self) -> Option<PowerCurve> {
+        self.device.power_curve()
     }
 
     fn record_time_splits(&mut self) -> bool {

@@ -4,6 +4,7 @@
 
 mod advice;
 mod calibration;
+mod energy;
 mod over_time;
 mod probe;
 mod probe_portrait;

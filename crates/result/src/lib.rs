@@ -8,6 +8,7 @@
 
 pub mod advice;
 pub mod calibration;
+pub mod energy;
 pub mod feature;
 mod figure;
 mod machine;

@@ -2,6 +2,7 @@
 //!
 //! Fields that runs also have are the same here.
 
+use crate::energy::EnergyRow;
 use crate::run::{ConfidenceRow, DeviceRow, OperationRow};
 use crate::time_split::TimeSplitRow;
 use crate::{Figure, Machine, Warning};
@@ -68,6 +69,9 @@ pub struct ReplayResult {
     /// Where the time of requests went, by operation; empty where the device does not record it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub time_split: Vec<TimeSplitRow>,
+    /// The energy; missing where the device does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyRow>,
     /// Results over time.
     pub over_time: OverTimeRow,
     /// The slowest requests, slowest first.

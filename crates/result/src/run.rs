@@ -1,5 +1,6 @@
 //! `flashlane.run/1` and `flashlane.runs/1`: one workload on one device, and several, one after the other.
 
+use crate::energy::EnergyRow;
 use crate::time_split::TimeSplitRow;
 use crate::{Figure, Machine, Warning};
 use flashlane_base::Latency;
@@ -38,6 +39,9 @@ pub struct RunResult {
     /// Where the time of requests went, by operation; empty where the device does not record it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub time_split: Vec<TimeSplitRow>,
+    /// The energy; missing where the device does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyRow>,
     /// Results by job.
     pub jobs: Vec<JobRow>,
     /// The least slowdown of a job beside the others, over the greatest: 1 where all are slowed down alike. With `--alone` only.

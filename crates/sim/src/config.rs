@@ -17,6 +17,7 @@ mod link;
 mod map_cache;
 mod mapping;
 mod policy_options;
+mod power;
 mod quantity;
 mod queues;
 mod readahead;
@@ -38,6 +39,7 @@ pub use link::*;
 pub use map_cache::*;
 pub use mapping::*;
 pub use policy_options::*;
+pub use power::*;
 pub use quantity::*;
 pub use queues::*;
 pub use readahead::*;
@@ -107,6 +109,8 @@ pub struct DriveConfig {
     pub lanes: Option<LanesConfig>,
     /// Zones, and no translation layer; a conventional drive where absent.
     pub zones: Option<ZonesConfig>,
+    /// The power of operations and states; energy is not counted if absent.
+    pub power: Option<PowerConfig>,
     /// The flash array.
     pub flash: FlashConfig,
     /// The state in which the drive starts.

@@ -16,6 +16,7 @@ mod translation;
 mod write;
 
 use crate::config::{DriveConfig, InitialState};
+use crate::energy::EnergyMeter;
 use crate::event::{Event, Ticket};
 use crate::ftl::{StopCheck, never_stop};
 use crate::host_port::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLock, Transfer};
@@ -25,8 +26,8 @@ use crate::nand::{FlashOperation, Geometry, Owner, Work};
 use counters::Counts;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
-    AtRisk, Completion, Counters, Device, Lane, Operation, OverProvisioning, Part, Profile, Request,
-    RequestId, SubmitError, TimeSplit,
+    AtRisk, Completion, Counters, Device, Lane, Operation, OverProvisioning, Part, PowerCurve, Profile,
+    Request, RequestId, SubmitError, TimeSplit,
 };
 use idle::IdleDies;
 use link_transfers::LinkTransfers;
@@ -480,6 +481,10 @@ impl Device for Drive {
 
     fn counters(&self) -> Counters {
         counters::list(&self.kernel, &self.translation, &self.volatile.counts(&self.kernel))
+    }
+
+    fn power_curve(&self) -> Option<PowerCurve> {
+        self.kernel.energy().map(EnergyMeter::into_curve)
     }
 
     fn record_time_splits(&mut self) -> bool {

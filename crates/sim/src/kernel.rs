@@ -14,6 +14,7 @@ pub(crate) use run::{FrontEnd, run};
 
 use crate::account::{TimeAccount, TimeAccounts};
 use crate::config::DriveConfig;
+use crate::energy::{EnergyMeter, Use};
 use crate::event::{Event, EventQueue, Timer};
 use crate::host_port::{Arbiter, CompletionPath, HostIdle, Link, QueueLoads, Submission, Transfer};
 use crate::ids::{BufferSlot, DieId, Lpn, PlaneId, RequestSlot};
@@ -129,6 +130,8 @@ pub(crate) struct Kernel<S> {
     finished: Vec<FlashOperation>,
     /// The accounts of requests, where their times are recorded.
     accounts: Option<Box<TimeAccounts>>,
+    /// The energy of what is not flash, where the profile states powers.
+    meter: Option<Box<EnergyMeter>>,
 }
 
 impl<S> Kernel<S> {
@@ -156,6 +159,7 @@ impl<S> Kernel<S> {
             queued_commands: 0,
             finished: Vec::new(),
             accounts: None,
+            meter: EnergyMeter::new(config),
         }
     }
 
@@ -190,6 +194,11 @@ impl<S> Kernel<S> {
 
     pub(crate) fn link(&self) -> &Link {
         &self.link
+    }
+
+    /// The energy that the drive has taken until now, where the profile states powers.
+    pub(crate) fn energy(&self) -> Option<EnergyMeter> {
+        Some(self.meter.as_ref()?.until(self.now, self.flash.meter()?))
     }
 
     pub(crate) fn host_is_idle(&self) -> bool {
@@ -227,6 +236,11 @@ impl<S> Kernel<S> {
     {
         debug_assert!(self.volatile.in_flight < self.profile.depth, "check refuses what is too much");
         self.volatile.in_flight += 1;
+        if let Some(meter) = &mut self.meter
+            && self.volatile.in_flight == 1
+        {
+            meter.becomes_active(self.now);
+        }
         self.volatile.host_idle.request_accepted();
         let accepted = InFlight::new(request, self.now);
         let slot = self.volatile.requests.insert(accepted);
@@ -279,7 +293,13 @@ impl<S> Kernel<S> {
     pub(crate) fn send(&mut self, transfer: Transfer, bytes: u64, carried: u32) {
         let request = &mut self.volatile.requests[transfer.request];
         let command = !std::mem::replace(&mut request.command_sent, true);
+        let busy_ns = self.link.busy_ns();
         let ends = self.link.send(self.now, transfer, bytes, carried, command);
+        if let Some(meter) = &mut self.meter {
+            let time = Duration::from_ns(self.link.busy_ns() - busy_ns);
+            let begins = Instant::from_ns(ends.as_ns() - time.as_ns());
+            meter.charge(Use::Link, 1, time, (begins, ends));
+        }
         if let Some(accounts) = &mut self.accounts {
             accounts.transfer(transfer.request, transfer.direction, self.now, ends);
         }
@@ -454,6 +474,11 @@ impl<S> Kernel<S> {
         self.push_completion(slot);
         self.volatile.requests.remove(slot);
         self.volatile.in_flight -= 1;
+        if let Some(meter) = &mut self.meter
+            && self.volatile.in_flight == 0
+        {
+            meter.becomes_inactive(self.now);
+        }
         if self.volatile.in_flight == 0
             && let Some(after) = self.volatile.host_idle.starts_after()
         {
@@ -485,6 +510,9 @@ impl<S> Kernel<S> {
         }
         self.link.cut_power();
         self.flash.cut_power();
+        if let Some(meter) = &mut self.meter {
+            meter.becomes_inactive(self.now);
+        }
         if let Some(accounts) = &mut self.accounts {
             accounts.cut_power();
         }

@@ -10,6 +10,7 @@ mod cache;
 pub mod config;
 mod divisor;
 mod drive;
+mod energy;
 mod event;
 mod ftl;
 mod host_port;

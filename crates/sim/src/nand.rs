@@ -2,6 +2,7 @@
 
 mod accounts;
 mod array;
+mod array_time;
 mod cells;
 mod channels;
 mod correction;

@@ -17,6 +17,7 @@ mod tests;
 mod work;
 
 use crate::config::{DriveConfig, InitialState};
+use crate::energy::EnergyMeter;
 use crate::host_port::Transfer;
 use crate::ids::{DieId, RequestSlot};
 use crate::kernel::{self, FrontEnd, Kernel};
@@ -24,8 +25,8 @@ use crate::nand::{Correction, FlashOperation, Geometry};
 use engine::Engine;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
-    AtRisk, Completion, Counters, Device, Failure, Lane, Operation, Profile, Request, RequestId, SubmitError,
-    TimeSplit, Unit, UnitRules, UnitState,
+    AtRisk, Completion, Counters, Device, Failure, Lane, Operation, PowerCurve, Profile, Request, RequestId,
+    SubmitError, TimeSplit, Unit, UnitRules, UnitState,
 };
 use job::Job;
 use shape::Shape;
@@ -218,7 +219,12 @@ impl Device for Sdf {
         ];
         list.extend(self.kernel.queued_commands().map(|count| ("commands_queued", count)));
         list.extend(flash.list());
+        list.extend(self.kernel.energy().iter().flat_map(EnergyMeter::list));
         Counters(list)
+    }
+
+    fn power_curve(&self) -> Option<PowerCurve> {
+        self.kernel.energy().map(EnergyMeter::into_curve)
     }
 
     fn record_time_splits(&mut self) -> bool {

@@ -27,6 +27,7 @@ mod work;
 mod writing;
 
 use crate::config::{DriveConfig, InitialState, ZonesConfig};
+use crate::energy::EnergyMeter;
 use crate::event::{Event, Ticket};
 use crate::host_port::Transfer;
 use crate::ids::{DieId, RequestSlot};
@@ -35,8 +36,8 @@ use crate::nand::{Correction, FlashOperation, Geometry, PageType, page_types};
 use commands::Commands;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
-    AtRisk, Completion, Counters, Device, Failure, Lane, Operation, Profile, Request, RequestId, Rule,
-    SubmitError, TimeSplit, Unit, UnitRules, UnitState, Zone, ZoneLimits, ZoneState,
+    AtRisk, Completion, Counters, Device, Failure, Lane, Operation, PowerCurve, Profile, Request, RequestId,
+    Rule, SubmitError, TimeSplit, Unit, UnitRules, UnitState, Zone, ZoneLimits, ZoneState,
 };
 use job::Job;
 use shape::{Shape, ZoneId};
@@ -349,7 +350,12 @@ impl Device for Zoned {
         ];
         list.extend(self.kernel.queued_commands().map(|count| ("commands_queued", count)));
         list.extend(flash.list());
+        list.extend(self.kernel.energy().iter().flat_map(EnergyMeter::list));
         Counters(list)
+    }
+
+    fn power_curve(&self) -> Option<PowerCurve> {
+        self.kernel.energy().map(EnergyMeter::into_curve)
     }
 
     fn record_time_splits(&mut self) -> bool {

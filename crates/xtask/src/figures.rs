@@ -5,6 +5,7 @@
 
 mod advise;
 mod blocks;
+mod energy;
 mod guards;
 mod harness;
 mod host;
@@ -65,6 +66,8 @@ const FIGURES: &[&Figure] = &[
     &slc::ATOM_DIRECT,
     &slc::ATOM_AFTER,
     &slc::ATOM_MEAN,
+    &energy::READS,
+    &energy::WRITES,
     &zones::READ_MEAN,
     &zones::READ_P99,
     &zones::READ_32_RATE,

@@ -1,6 +1,7 @@
 //! Figures of a replay: latency and throughput over time, and the distribution of latencies.
 
 use super::Replay;
+use crate::energy::power_over_time;
 use crate::figures::{distribution, time_split};
 use flashlane_result::replay::SliceRow;
 use flashlane_result::{Axis, Figure, Series};
@@ -16,6 +17,7 @@ pub(super) fn of(replay: &Replay, slices: &[SliceRow]) -> Vec<Figure> {
     [latency_over_time(replay, slices), throughput_over_time(replay, slices), distribution]
         .into_iter()
         .chain(time_split(&replay.time_split))
+        .chain(power_over_time(replay.power.as_ref()))
         .collect()
 }
 

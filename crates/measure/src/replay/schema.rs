@@ -1,6 +1,7 @@
 //! Converts a replay to its result, `flashlane.replay/1`.
 
 use super::{Pace, Replay, figures};
+use crate::energy::energy_row;
 use crate::rate::per_second;
 use crate::schema::{device_row, operations, time_split};
 use flashlane_result::Warning;
@@ -44,6 +45,12 @@ impl From<&Replay> for ReplayResult {
             operations: operations(by_name, replay.elapsed),
             slowest: slowest(replay),
             time_split: time_split(&replay.time_split),
+            energy: energy_row(
+                &replay.counters,
+                replay.power.as_ref(),
+                (replay.requests, replay.bytes),
+                replay.elapsed,
+            ),
             harness_ns_per_request: None,
             warnings: replay.doubts().iter().map(Warning::from).collect(),
             partial: replay.partial.map(|reason| reason.to_string()),

@@ -1,5 +1,6 @@
 //! `flashlane.replay/1`: a recorded trace on one device.
 
+use super::energy::{energy, facts as energy_facts};
 use super::over_time::{Slice, over_time};
 use super::run::{counter_table, device_table, harness, latency_table, mean, mean_flush, nonzero};
 use super::tail::{p99_fact, shown, with_reason};
@@ -41,6 +42,7 @@ fn of(result: &ReplayResult) -> Document {
         ),
         compared(result),
         time_split(&result.time_split),
+        energy(result.energy.as_ref()),
         part_table("Slowest requests", Column::right("Place", "place"), slowest),
         over_time(result.over_time.slice_s, &result.over_time.slices, slice)
             .map(|table| table.beside(["throughput-over-time"])),
@@ -54,7 +56,7 @@ fn of(result: &ReplayResult) -> Document {
         title: result.device.name.clone(),
         subtitle: subtitle(result),
         caution,
-        facts: facts.into_iter().flatten().collect(),
+        facts: facts.into_iter().chain(energy_facts(result.energy.as_ref())).flatten().collect(),
         tables: tables.into_iter().flatten().collect(),
         sample_structure: SampleStructure::OverTime,
         ..Document::default()

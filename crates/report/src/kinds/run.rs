@@ -1,5 +1,6 @@
 //! `flashlane.run/1`: one workload on one device.
 
+use super::energy::{energy, facts as energy_facts};
 use super::tail::{p99_fact, shown, why_not, with_reason};
 use super::time_split::time_split;
 use super::{
@@ -60,6 +61,7 @@ fn of(result: &RunResult) -> Document {
         ),
         of_several,
         time_split(&result.time_split),
+        energy(result.energy.as_ref()),
         counter_table(&result.device.counters),
         device_table(&result.device),
         result.precondition.as_ref().and_then(preconditioned),
@@ -72,7 +74,7 @@ fn of(result: &RunResult) -> Document {
         caution: caution(&result.warnings),
         title: result.device.name.clone(),
         subtitle: result.workload.clone(),
-        facts: facts.into_iter().flatten().collect(),
+        facts: facts.into_iter().chain(energy_facts(result.energy.as_ref())).flatten().collect(),
         tables: tables.into_iter().flatten().collect(),
         sample_structure: SampleStructure::OverTime,
         ..Document::default()
@@ -162,7 +164,10 @@ fn verified(of: &VerifiedRow) -> Option<Table> {
 
 /// Returns the device's counters.
 pub(super) fn counter_table(counters: &CounterRow) -> Option<Table> {
-    field_table("Device counters", &nonzero(fields(counters)))
+    let mut counts = nonzero(fields(counters));
+    // The table of energy has them.
+    counts.retain(|name, _| !name.starts_with("energy_"));
+    field_table("Device counters", &counts)
 }
 
 /// Removes zero and unknown counts.

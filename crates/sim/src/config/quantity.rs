@@ -21,6 +21,10 @@ pub struct Rate(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Share(pub f64);
 
+/// A power in milliwatts: `"30mW"`, `"5.5W"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Power(pub u64);
+
 impl Bytes {
     pub(super) fn sector() -> Self {
         Self(512)
@@ -56,5 +60,6 @@ quantity! {
     Bytes, "a size with its unit, like \"4KiB\"", units::parse_bytes;
     Time, "a time with its unit, like \"25us\"", units::parse_duration;
     Rate, "a rate with its unit, like \"40MB/s\"", units::parse_rate;
+    Power, "a power with its unit, like \"30mW\"", units::parse_power;
     Share, "a share with its unit, like \"15%\"", units::parse_share;
 }

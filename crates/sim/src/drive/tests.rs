@@ -3,6 +3,7 @@
 mod buffered;
 mod cells;
 mod cleaning;
+mod energy;
 mod lifetime;
 mod link;
 mod map_cache;

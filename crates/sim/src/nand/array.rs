@@ -12,6 +12,7 @@ use super::queued::QueuedScheduler;
 use super::scheduler::{Scheduler, ranks};
 use crate::account::TimeAccount;
 use crate::config::{DeferGc, DriveConfig};
+use crate::energy::EnergyMeter;
 use crate::event::{EventQueue, Ticket};
 use crate::ids::{ChannelId, DieId, Lpn, PlaneId};
 use flashlane_base::{Instant, Seed};
@@ -71,6 +72,11 @@ impl FlashArray {
     /// What was counted so far, power cuts or not.
     pub fn counters(&self) -> FlashCounters {
         self.media().counters()
+    }
+
+    /// The energy meter, where the profile states powers.
+    pub(crate) fn meter(&self) -> Option<&EnergyMeter> {
+        self.media().meter()
     }
 
     // What a scheduler does is said at `Scheduler`.

@@ -5,6 +5,7 @@
 //! come last.
 
 use super::Timing;
+use super::array_time::ArrayTime;
 use super::operation::Gc;
 use flashlane_base::Duration;
 
@@ -43,19 +44,23 @@ impl GcStepRules {
     }
 
     /// The first or next step of GC and its array time. `deferrable`: the host's operations may go between steps.
-    pub(super) fn next(&self, gc: &Gc, deferrable: bool, timing: &Timing) -> (GcStep, Duration) {
+    pub(super) fn next(&self, gc: &Gc, deferrable: bool, timing: &Timing) -> (GcStep, ArrayTime) {
         let (read, program) = (timing.reading(gc.page_type()), timing.program);
         // When in GC the summaries are written is left open: with the erase, where steps are apart.
-        let erase = timing.erase * u64::from(gc.erases) + timing.summary * u64::from(gc.summaries);
+        let end = ArrayTime {
+            program: timing.summary * u64::from(gc.summaries),
+            erase: timing.erase * u64::from(gc.erases),
+            ..ArrayTime::default()
+        };
         if self.copyback && !self.preemptible && !deferrable {
             let programs = u64::from(gc.moves.div_ceil(self.units_per_program));
-            (GcStep::Whole, read * u64::from(gc.moves) + program * programs + erase)
+            let (read, program) = (read * u64::from(gc.moves), program * programs + end.program);
+            (GcStep::Whole, ArrayTime { read, program, ..end })
         } else if gc.moves == 0 {
-            (GcStep::Erase, erase)
-        } else if self.copyback {
-            (GcStep::Move, read * self.units_at_once(gc.moves) + program)
+            (GcStep::Erase, end)
         } else {
-            (GcStep::Move, read * self.units_at_once(gc.moves))
+            let read = ArrayTime::of_read(read * self.units_at_once(gc.moves));
+            (GcStep::Move, if self.copyback { ArrayTime { program, ..read } } else { read })
         }
     }
 

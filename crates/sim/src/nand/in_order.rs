@@ -6,8 +6,9 @@
 
 use super::Geometry;
 use super::accounts::{InOrderAccounts, OwnTimes};
+use super::array_time::ArrayTime;
 use super::media::Media;
-use super::operation::{Defer, FlashOperation, Owner, Program, Read, Work};
+use super::operation::{Defer, Erase, FlashOperation, Gc, Owner, Program, Read, Work};
 use super::scheduler::Scheduler;
 use crate::account::TimeAccount;
 use crate::config::DriveConfig;
@@ -106,9 +107,31 @@ impl InOrderScheduler {
             let program = FlashOperation::program(owner, plane, unit.lpn, all.bus_bytes);
             let program = FlashOperation { work: Work::Program(all), ..program };
             let own = OwnTimes { deferred: Duration::ZERO, array, bus: bus * u64::from(units), retries: 0 };
+            self.charge(die, ArrayTime::of_program(array), 1, (array, own.bus), now);
             self.push(die, &program, own, now, events);
         }
         self.sharing = sharing;
+    }
+
+    /// Charges the energy of an operation that is about to be queued, where energy is counted: its array time of `planes`
+    /// planes, and its time on the bus.
+    #[inline]
+    fn charge(
+        &mut self,
+        die: DieId,
+        nominal: ArrayTime,
+        planes: u64,
+        (array, bus): (Duration, Duration),
+        now: Instant,
+    ) {
+        if self.media.meter().is_none() {
+            return;
+        }
+        let state = &self.dies[die.index()];
+        let begins = state.free_at.max(now) + state.deferred;
+        let within = (begins, begins + array + bus);
+        self.media.charge_array(nominal, || planes, array, within);
+        self.media.charge_bus(bus, within);
     }
 
     /// Puts an operation that takes `own` times behind the others of its die.
@@ -196,22 +219,31 @@ impl Scheduler for InOrderScheduler {
         let (array, bus) = match operation.work {
             Work::Read(read) => {
                 retries = u32::from(read.retries);
-                (timing.reading(read.page_type) * u64::from(1 + retries), read.bus_bytes)
+                let time = timing.reading(read.page_type) * u64::from(1 + retries);
+                (ArrayTime::of_read(time), read.bus_bytes)
             }
             Work::Program(program) => {
-                (timing.programming(program.page_type, program.fills_block), program.bus_bytes)
+                let time = timing.programming(program.page_type, program.fills_block);
+                (ArrayTime::of_program(time), program.bus_bytes)
             }
             Work::Gc(gc) => {
-                let moved = (timing.read + timing.program) * u64::from(gc.moves);
-                let summaries = timing.summary * u64::from(gc.summaries);
-                (moved + timing.erase * u64::from(gc.erases) + summaries, 0)
+                let moves = u64::from(gc.moves);
+                let program = timing.program * moves + timing.summary * u64::from(gc.summaries);
+                let erase = timing.erase * u64::from(gc.erases);
+                (ArrayTime { read: timing.read * moves, program, erase }, 0)
             }
-            Work::Erase(erase) => (timing.erase * u64::from(erase.times), 0),
+            Work::Erase(erase) => (ArrayTime::of_erase(timing.erase * u64::from(erase.times)), 0),
         };
         let bus = if bus > 0 { timing.bus(bus) } else { Duration::ZERO };
-        let array = self.media.array_time(array);
+        let nominal = array;
+        let array = self.media.array_time(nominal.total());
         self.media.count_bus(bus);
         let die = self.media.die_of(operation.plane);
+        let planes = match operation.work {
+            Work::Gc(Gc { planes, .. }) | Work::Erase(Erase { planes, .. }) => planes,
+            Work::Read(_) | Work::Program(_) => 1,
+        };
+        self.charge(die, nominal, u64::from(planes), (array, bus), now);
         self.push(die, &operation, OwnTimes { deferred: Duration::ZERO, array, bus, retries }, now, events);
     }
 

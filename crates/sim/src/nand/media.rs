@@ -1,11 +1,13 @@
 //! What both schedulers know of the flash: how long its operations take, where its planes are, and what was counted.
 
+use super::array_time::ArrayTime;
 use super::operation::{FlashOperation, Owner, Work};
 use super::{Geometry, Timing};
 use crate::config::DriveConfig;
 use crate::divisor::Divisor;
+use crate::energy::{EnergyMeter, Use};
 use crate::ids::{DieId, PlaneId};
-use flashlane_base::{Duration, Seed};
+use flashlane_base::{Duration, Instant, Seed};
 
 /// What the flash counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +45,7 @@ pub(super) struct Media {
     timing: Timing,
     planes_per_die: Divisor,
     counters: FlashCounters,
+    meter: Option<Box<EnergyMeter>>,
 }
 
 impl Media {
@@ -51,6 +54,7 @@ impl Media {
             timing: Timing::new(config, seed),
             planes_per_die: Divisor::new(geometry.planes_per_die),
             counters: FlashCounters::default(),
+            meter: EnergyMeter::new(config),
         }
     }
 
@@ -80,6 +84,33 @@ impl Media {
     #[inline]
     pub(super) fn count_bus(&mut self, time: Duration) {
         self.counters.bus_busy_ns += time.as_ns();
+    }
+
+    /// The energy meter, where the profile states powers.
+    pub(super) fn meter(&self) -> Option<&EnergyMeter> {
+        self.meter.as_deref()
+    }
+
+    /// Charges the energy of an array time of `planes` planes that takes `time`, where energy is counted.
+    #[inline]
+    pub(super) fn charge_array(
+        &mut self,
+        array: ArrayTime,
+        planes: impl FnOnce() -> u64,
+        time: Duration,
+        within: (Instant, Instant),
+    ) {
+        if let Some(meter) = &mut self.meter {
+            array.charge(meter, planes(), time, within);
+        }
+    }
+
+    /// Charges the energy of a transfer of `time` over a bus, likewise.
+    #[inline]
+    pub(super) fn charge_bus(&mut self, time: Duration, within: (Instant, Instant)) {
+        if let Some(meter) = &mut self.meter {
+            meter.charge(Use::Bus, 1, time, within);
+        }
     }
 
     /// Counts an array time of several planes.

@@ -30,6 +30,7 @@ mod times;
 
 use super::Geometry;
 use super::accounts::QueuedAccounts;
+use super::array_time::ArrayTime;
 use super::channels::Channels;
 use super::die::{DEFERRED, DieState};
 use super::gc::{GcStep, GcStepRules};
@@ -44,10 +45,11 @@ use crate::config::{DriveConfig, Programming};
 use crate::event::{Event, EventQueue, Ticket};
 use crate::ids::{ChannelId, DieId, Lpn, WordLine};
 use crate::slab::Slab;
-use flashlane_base::{Duration, Instant, Seed};
+use flashlane_base::{Instant, Seed};
 use flashlane_device::Part;
 use flashlane_policy::scheduling::{Class, RANKS};
 use passing::PassingRules;
+use times::working_planes;
 
 /// What of a profile decides the order of operations.
 #[derive(Clone, Copy)]
@@ -252,7 +254,7 @@ impl QueuedScheduler {
                 Work::Read(_) => {
                     debug_assert!(!state.array.is_some(), "the array is free");
                     state.array = op;
-                    let read = self.read_time(op);
+                    let read = ArrayTime::of_read(self.read_time(op));
                     self.run_array(die, read, now, events);
                 }
                 Work::Program(_) => {
@@ -312,9 +314,12 @@ impl QueuedScheduler {
 
     /// Starts the array for `nominal`, or what the flash's noise makes of it.
     #[inline]
-    fn run_array(&mut self, die: DieId, nominal: Duration, now: Instant, events: &mut EventQueue) {
-        let time = self.media.array_time(nominal);
+    fn run_array(&mut self, die: DieId, nominal: ArrayTime, now: Instant, events: &mut EventQueue) {
+        let time = self.media.array_time(nominal.total());
         let ends = now + time;
+        let (ops, first) = (&self.ops, self.dies[die.index()].array);
+        let planes = || working_planes(ops, first, self.rules.planes_per_die);
+        self.media.charge_array(nominal, planes, time, (now, ends));
         let state = &mut self.dies[die.index()];
         if let Some(accounts) = &mut self.accounts {
             accounts.array_starts(state.array, time);
@@ -332,7 +337,7 @@ impl QueuedScheduler {
     #[inline]
     fn run_loaded(&mut self, die: DieId, first: OpSlot, now: Instant, events: &mut EventQueue) {
         self.each_account(first, |accounts, op| accounts.charge(op, Part::BehindPrograms, now));
-        self.run_array(die, self.program_time(first), now, events);
+        self.run_array(die, ArrayTime::of_program(self.program_time(first)), now, events);
         self.suspend_for_waiting(die, now, events);
     }
 
@@ -349,6 +354,7 @@ impl QueuedScheduler {
         let DieState { transferring, channel, .. } = self.dies[die.index()];
         let time = self.bus_time(transferring);
         self.media.count_bus(time);
+        self.media.charge_bus(time, (now, now + time));
         events.schedule(now + time, Event::BusDone(channel));
     }
 
@@ -488,7 +494,7 @@ impl Scheduler for QueuedScheduler {
             Work::Gc(_) => {
                 (state.array, state.register) = (op, OpSlot::NONE);
                 self.ops[op].step = GcStep::Program;
-                self.run_array(die, self.media.timing().program, now, events);
+                self.run_array(die, ArrayTime::of_program(self.media.timing().program), now, events);
             }
         }
         self.begin(die, now, events);

@@ -93,6 +93,7 @@ fn ranges(config: &DriveConfig) -> Vec<Refusal> {
     found.extend(config.slc.iter().flat_map(|slc| slc.ranges()));
     found.extend(config.mapping.cache.iter().flat_map(|cache| cache.ranges()));
     found.extend(config.zones.iter().flat_map(|zones| zones.ranges()));
+    found.extend(config.power.iter().flat_map(|power| power.ranges()));
     found.extend([config.scheduling.ranges(), config.flash.ranges()].concat());
     found.extend(flash::page(config).err());
     found

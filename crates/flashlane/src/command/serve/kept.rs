@@ -78,6 +78,7 @@ pub fn result<D: DataDevice>(served: &Served<D>, ended: Ended<'_>) -> RunResult 
         confidence: None,
         operations: operations(latencies().chain(flushes), ended.elapsed),
         time_split: Vec::new(),
+        energy: None,
         jobs: Vec::new(),
         fairness: None,
         offered_iops: None,

@@ -3,6 +3,7 @@
 //!
 //! A law that is broken names the seed of its drive and prints the profile, which is all it takes to see it again.
 
+mod energy;
 mod mechanisms;
 mod profile;
 
@@ -96,10 +97,13 @@ fn holds(seed: u64, settings: &[(String, String)]) -> bool {
         let Ok(config) = parse("random", &text, settings) else { return false };
         let first = Load::run(&config, seed, false);
         first.check(&config);
-        let again = Load::run(&config, seed, true);
+        // Neither accounts of time nor of energy change anything.
+        let metered = DriveConfig { power: Some(energy::power(seed)), ..config };
+        let again = Load::run(&metered, seed, true);
         assert_eq!(first.drive.trace_hash(), again.drive.trace_hash());
         assert_eq!(first.completions, again.completions);
         again.all_time_is_accounted_for();
+        energy::is_accounted_for(&again.drive, &metered);
         true
     }));
     examined.unwrap_or_else(|_| panic!("the drive of seed {seed} breaks a law:\n{text}"))

@@ -11,7 +11,7 @@ fn gc_moves_flash_pages_then_erases() {
     let mut seen = Vec::new();
     loop {
         let (step, time) = steps.next(&gc, false, &timing);
-        seen.push((step, time));
+        seen.push((step, time.total()));
         if step == GcStep::Erase {
             break;
         }
@@ -22,7 +22,8 @@ fn gc_moves_flash_pages_then_erases() {
     assert_eq!(seen, [pages[0], pages[1], (GcStep::Erase, erase)]);
     let whole = GcStepRules { preemptible: false, ..steps };
     let gc = Gc { moves: 6, summaries: 0, erases: 1, from_slc: false, planes: 1, is_paced_step: false };
-    assert_eq!(whole.next(&gc, false, &timing), (GcStep::Whole, read * 6 + program * 2 + erase));
+    let all = ArrayTime { read: read * 6, program: program * 2, erase };
+    assert_eq!(whole.next(&gc, false, &timing), (GcStep::Whole, all));
     let mut step = Gc { moves: 4, erases: 0, is_paced_step: true, ..gc };
     assert!(steps.page_moved(&mut step));
 }

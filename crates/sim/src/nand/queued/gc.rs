@@ -3,6 +3,7 @@
 use super::QueuedScheduler;
 use crate::event::EventQueue;
 use crate::ids::DieId;
+use crate::nand::array_time::ArrayTime;
 use crate::nand::die::DEFERRED;
 use crate::nand::gc::GcStep;
 use crate::nand::multi_plane::QueueId;
@@ -18,7 +19,7 @@ impl QueuedScheduler {
         let timing = self.media.timing();
         let (step, time) = match work {
             Work::Gc(gc) => self.rules.gc.next(gc, *defer == Defer::BehindHost, timing),
-            Work::Erase(erase) => (GcStep::Erase, timing.erase * u64::from(erase.times)),
+            Work::Erase(erase) => (GcStep::Erase, ArrayTime::of_erase(timing.erase * u64::from(erase.times))),
             Work::Read(_) | Work::Program(_) => unreachable!("neither has steps"),
         };
         self.dies[die.index()].array = op;

@@ -2,8 +2,25 @@
 
 use super::QueuedScheduler;
 use crate::nand::operation::Work;
-use crate::nand::queue::OpSlot;
+use crate::nand::queue::{OpSlot, Operations};
 use flashlane_base::Duration;
+
+/// The planes of a die that work during the array time of `first` and those that share it.
+pub(super) fn working_planes(ops: &Operations, first: OpSlot, planes_per_die: u32) -> u64 {
+    if let Work::Gc(_) | Work::Erase(_) = ops[first].operation.work {
+        return u64::from(ops[first].operation.planes());
+    }
+    // A die has at most 64 planes.
+    let (mut planes, mut op) = (0_u64, first);
+    while op.is_some() {
+        let operation = &ops[op].operation;
+        let plane = operation.plane.0 % planes_per_die;
+        let end = (plane + operation.planes()).min(planes_per_die);
+        (plane..end).for_each(|plane| planes |= 1 << plane);
+        op = ops[op].partner;
+    }
+    u64::from(planes.count_ones())
+}
 
 impl QueuedScheduler {
     /// The array time of a read and those that share it: that of the slowest.

@@ -191,7 +191,7 @@ fn document_has_a_row_for_each_counter_and_no_other() {
     let slc = [("slc.read", "30us"), ("slc.program", "200us"), ("slc.size", "6GB")];
     let drives: [(&str, &[(&str, &str)]); 8] = [
         ("ssd-s", &[]),
-        ("ssd-s", &[("mapping.unit", "2KiB"), ("queues.count", "2")]),
+        ("ssd-s", &[("mapping.unit", "2KiB"), ("queues.count", "2"), ("power.idle", "1W")]),
         ("he-4g", &[("replication.policy", "pblru"), ("over_provisioning", "40%")]),
         ("he-4g", &parity),
         ("nvme-tlc", &slc),
