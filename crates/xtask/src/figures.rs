@@ -10,6 +10,7 @@ mod guards;
 mod harness;
 mod host;
 mod interrupt;
+mod large_units;
 mod map_cache;
 mod pacing;
 mod page;
@@ -68,6 +69,8 @@ const FIGURES: &[&Figure] = &[
     &slc::ATOM_MEAN,
     &energy::READS,
     &energy::WRITES,
+    &large_units::WRITES,
+    &large_units::READS,
     &zones::READ_MEAN,
     &zones::READ_P99,
     &zones::READ_32_RATE,

@@ -16,7 +16,7 @@ pub struct MappingConfig {
     /// The translation scheme's own settings.
     #[serde(default)]
     pub translation_options: PolicyOptions,
-    /// Size of a mapping unit: a whole fraction of the flash page, which is the default.
+    /// Size of a mapping unit: a whole fraction of the flash page, which is the default, or a number of pages.
     pub unit: Option<Bytes>,
     /// Data that stays together on one plane before the stripe moves on; whole mapping units.
     pub chunk: Bytes,

@@ -63,6 +63,8 @@ enum UnitSource {
 /// The part of a drive that serves reads.
 pub(super) struct ReadPath {
     transfers: LinkTransfers,
+    /// Whether mapping units are larger than a page: the end of a read stands for several pages.
+    large_units: bool,
     capacity_bytes: u64,
     readahead: Option<(Box<dyn Readahead>, ReadCache)>,
     counts: ReadCounts,
@@ -83,7 +85,14 @@ impl ReadPath {
             let cache = ReadCache::new(r.cache.0 / geometry.unit_bytes);
             (policy.expect("validation built every policy once"), cache)
         });
-        Self { transfers, capacity_bytes: config.capacity.0, readahead, counts, to_fetch: Vec::new() }
+        Self {
+            transfers,
+            large_units: geometry.pages_per_unit > 1,
+            capacity_bytes: config.capacity.0,
+            readahead,
+            counts,
+            to_fetch: Vec::new(),
+        }
     }
 
     pub(super) fn counts(&self) -> ReadCounts {
@@ -143,7 +152,7 @@ impl ReadPath {
                     from_flash += 1;
                     writes.reserve_clean(piece.lpn);
                     let place = (plane, page);
-                    translation.read_for_host(kernel, slot, place, piece.lpn, u64::from(piece.bytes));
+                    translation.read_for_host(kernel, slot, place, piece);
                 }
                 UnitSource::MapOnFlash => {
                     from_flash += 1;
@@ -207,13 +216,21 @@ impl ReadPath {
             self.counts.unreadable += 1;
             kernel.in_flight_mut(slot).fail(Failure::Unreadable);
         } else if writes.keeps_reads() {
-            let Request { offset_bytes, length_bytes, .. } = kernel.in_flight(slot).request();
             let unit_bytes = self.transfers.unit_bytes;
-            let piece = piece(read.lpn, offset_bytes, offset_bytes + length_bytes, unit_bytes);
-            writes.fill_clean(read.lpn, piece.touched(unit_bytes));
+            writes.fill_clean(read.lpn, self.piece_of(kernel, slot, read.lpn).touched(unit_bytes));
         }
-        self.transfers.transfer_out(kernel, slot, read.units, read.bus_bytes);
+        let bytes = match self.large_units {
+            false => read.bus_bytes,
+            true => u64::from(self.piece_of(kernel, slot, read.lpn).bytes),
+        };
+        self.transfers.transfer_out(kernel, slot, read.units, bytes);
         kernel.in_flight_mut(slot).units_read(read.units)
+    }
+
+    /// The piece of a request in a mapping unit that it touches.
+    fn piece_of(&self, kernel: &DriveKernel, slot: RequestSlot, lpn: Lpn) -> Piece {
+        let Request { offset_bytes, length_bytes, .. } = kernel.in_flight(slot).request();
+        piece(lpn, offset_bytes, offset_bytes + length_bytes, self.transfers.unit_bytes)
     }
 
     /// Asks the readahead policy what to read from flash after a read. Returns those mapping units that are not on their way

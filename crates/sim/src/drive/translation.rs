@@ -11,6 +11,7 @@
 //!
 //! Invariant: between two calls no garbage collection is left to be queued.
 
+mod large_units;
 mod map_access;
 mod map_cache;
 mod mechanisms;
@@ -27,6 +28,7 @@ use crate::ids::{DieId, Lpn, Mechanism, PlaneId, RequestSlot};
 use crate::nand::{Correction, Defer, FlashOperation, Gc, Geometry, Owner, PageType, Program, Read, Work};
 use flashlane_base::{Instant, Seed};
 use flashlane_policy::scheduling::Class;
+use large_units::LargeUnits;
 pub(super) use map_access::Resumed;
 use map_cache::MapCache;
 use mechanisms::{COPY, HEDGE, HOST_MEMORY, LOAD, PAGE_WRITE, REBUILD, TURN};
@@ -50,6 +52,8 @@ pub(super) struct Translation {
     /// Array reads that error correction needed beyond the first of each read.
     read_retries: u64,
     unit_bytes: u64,
+    /// Where mapping units are larger than a page.
+    large_units: Option<LargeUnits>,
     units_per_page: u32,
     units_per_program: u32,
     /// Whether there is an SLC cache.
@@ -109,6 +113,7 @@ impl Translation {
             rotation: Rotation::new(config, geometry),
             read_retries: 0,
             unit_bytes: geometry.unit_bytes,
+            large_units: LargeUnits::new(geometry),
             units_per_page: geometry.units_per_page,
             units_per_program: geometry.units_per_program,
             has_slc: config.slc.is_some(),
@@ -275,11 +280,20 @@ impl Translation {
         may_wait: bool,
     ) {
         if self.due_gc.is_empty() {
-            kernel.enqueue(program);
+            self.enqueue_program(kernel, program);
         } else {
             self.enqueue_with_gc(kernel, Some(program));
         }
         self.enqueue_parity(kernel, place, may_wait);
+    }
+
+    /// Queues the program of a mapping unit, page by page where it is larger than one.
+    #[inline]
+    fn enqueue_program(&self, kernel: &mut DriveKernel, program: FlashOperation) {
+        match self.large_units {
+            None => kernel.enqueue(program),
+            Some(large) => large.programs(program).for_each(|page| kernel.enqueue(page)),
+        }
     }
 
     /// [`Translation::program`] for mapping units of a request that follow each other, of a drive without a map cache. `units`
@@ -327,7 +341,7 @@ impl Translation {
 
     /// Programs mapping units from `first` on in these places.
     fn enqueue_run(&self, kernel: &mut DriveKernel, owner: Owner, first: Lpn, places: &[Placed]) {
-        if kernel.flash().joins_programs() {
+        if kernel.flash().joins_programs() && self.large_units.is_none() {
             let Some(&place) = places.first() else { return };
             debug_assert!(places.iter().all(|place| place.parity.is_none()), "parity refuses copyback");
             let Work::Program(unit) = self.program_operation(owner, first, place, false).work else { return };
@@ -335,7 +349,7 @@ impl Translation {
             return kernel.enqueue_run(owner, unit, places);
         }
         for (lpn, &place) in (first.0..).map(Lpn).zip(places) {
-            kernel.enqueue(self.program_operation(owner, lpn, place, false));
+            self.enqueue_program(kernel, self.program_operation(owner, lpn, place, false));
             self.enqueue_parity(kernel, place, false);
         }
     }
@@ -391,7 +405,7 @@ impl Translation {
             self.enqueue_gc(kernel, gc, if waits { deferred } else { host });
         }
         if let Some(program) = program {
-            kernel.enqueue(program);
+            self.enqueue_program(kernel, program);
         }
         due.retain(|gc| !gc.precedes_write);
         match self.rotation {
@@ -565,6 +579,7 @@ impl Translation {
                 return;
             }
         }
+        let moves = self.large_units.map_or(moves, |large| large.pages_of(moves));
         let gc = Gc { moves, summaries, erases, from_slc, planes, is_paced_step };
         kernel.enqueue(scheduling.operation(plane, Work::Gc(gc)));
     }

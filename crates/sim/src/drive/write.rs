@@ -392,8 +392,7 @@ impl WritePath {
         if !present.is_whole()
             && let Some(plane) = translation.plane_of(lpn)
         {
-            let bytes = present.missing_bytes(self.transfers.unit_bytes);
-            translation.read_rest(kernel, owner.fill(), plane, lpn, bytes);
+            translation.read_rest(kernel, owner.fill(), plane, lpn, present);
         } else {
             self.program(kernel, translation, lpn, owner);
         }

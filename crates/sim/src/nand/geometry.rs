@@ -3,7 +3,7 @@
 //! Planes count with the channel first, then package, die and plane; a physical number is
 //! `(plane * blocks + block) * block_units + unit`, 32 bits.
 
-use crate::config::{DriveConfig, LevelName, entries_of_translation_page};
+use crate::config::{DriveConfig, FlashConfig, LevelName, entries_of_translation_page};
 use flashlane_base::Seed;
 use flashlane_policy::allocation::{Array, Level};
 
@@ -34,6 +34,8 @@ pub struct Geometry {
     pub unit_bytes: u64,
     /// Mapping units of a flash page.
     pub units_per_page: u32,
+    /// Flash pages of a mapping unit that is larger than one; 1 where it is not.
+    pub pages_per_unit: u32,
     /// Mapping units that a plane programs at once: those of a page, or of all pages of a word line.
     pub units_per_program: u32,
     /// Mapping units that the host sees.
@@ -64,7 +66,8 @@ impl Geometry {
         let flash = &config.flash;
         let dies = flash.channels * flash.packages * flash.dies;
         let unit_bytes = config.mapping.unit.unwrap_or(flash.page).0;
-        let units = (flash.page.0 / unit_bytes) as u32;
+        let pages_per_unit = (unit_bytes / flash.page.0).max(1) as u32;
+        let units = (flash.page.0 / unit_bytes).max(1) as u32;
         let planes = dies * flash.planes;
         let logical_units = config.capacity.0.div_ceil(unit_bytes).min(u64::from(u32::MAX - 1)) as u32;
         let replica_space = config.replication.as_ref().map_or(0.0, |replication| replication.space.0);
@@ -84,10 +87,11 @@ impl Geometry {
                 LevelName::Channel => flash.packages * flash.dies * flash.planes,
             },
             blocks: flash.blocks,
-            block_units: flash.pages * units,
-            data_units: (flash.pages - config.compat.disksim.summary_pages) * units,
+            block_units: flash.pages / pages_per_unit * units,
+            data_units: (flash.pages - config.compat.disksim.summary_pages) / pages_per_unit * units,
             unit_bytes,
             units_per_page: units,
+            pages_per_unit,
             units_per_program: units * flash.pages_per_program(),
             logical_units,
             replica_units: (f64::from(logical_units) * replica_space / f64::from(dies)) as u32 * dies,
@@ -122,6 +126,16 @@ impl Geometry {
         self.slc_units *= protected * joined;
         self.chunk_units *= protected;
         self
+    }
+
+    /// Mapping units that are programmed at once on all planes of a superblock; one, where that is several pages.
+    pub fn step_units(&self, flash: &FlashConfig) -> u32 {
+        (self.block_units / flash.pages).max(1) * flash.pages_per_program()
+    }
+
+    /// Bytes of a mapping unit on one flash page.
+    pub fn page_part_bytes(&self) -> u64 {
+        self.unit_bytes / u64::from(self.pages_per_unit)
     }
 
     /// Whether blocks of several planes are filled and garbage-collected together.

@@ -103,7 +103,7 @@ impl QueuedScheduler {
                 copyback: flash.copyback,
                 preemptible: config.cleaning.preemptible,
                 units_per_program: geometry.units_per_program,
-                unit_bytes: geometry.unit_bytes,
+                unit_bytes: geometry.page_part_bytes(),
             },
         };
         Self::idle(rules, Media::new(config, geometry, seed))

@@ -6,6 +6,7 @@ mod cleaning;
 mod compat;
 mod flash;
 pub(super) mod lanes;
+mod large_units;
 mod map_cache;
 mod mapping;
 mod policy;

@@ -56,15 +56,18 @@ fn programs_take_their_energy_alone_or_on_several_planes() {
     let of = |multi_plane: &str| {
         let small =
             [("capacity", "64MiB"), ("flash.blocks", "24"), ("flash.pages", "16"), ("flash.channels", "2")];
-        let others =
-            [&small[..], &[("flash.multi_plane", multi_plane), ("flash.factory_bad", "0%")]].concat();
+        let others = [
+            &small[..],
+            &[("flash.multi_plane", multi_plane), ("mapping.unit", "16KiB"), ("flash.factory_bad", "0%")],
+        ]
+        .concat();
         let mut drive = metered("nvme-tlc", &others);
         let unit = 16 << 10;
         let writes = (0..256).map(|id| Request::write(id, id * unit, unit)).chain([Request::flush(256)]);
         let counters = energy_of(&mut drive, writes, Duration::ZERO);
         let of = |name: &str| counters.get(name).unwrap();
-        // 600 us of 70 mW for each page of four mapping units.
-        let pages = (of(Counters::FLASH_PAGES_PROGRAMMED) + of("pages_left_empty")) / 4;
+        // 600 us of 70 mW for each page.
+        let pages = of(Counters::FLASH_PAGES_PROGRAMMED);
         assert_eq!(of("energy_of_programs_nj"), 42_000 * pages);
         (pages, of("multi_plane_operations"))
     };

@@ -11,7 +11,9 @@ use super::*;
 use crate::config::{DriveConfig, Time};
 use crate::profile::parse;
 use flashlane_device::{Failure, QueueId};
-use mechanisms::{cached, celled, mapped_on_flash, paced, queued, rebuilt, replicated, superblocks};
+use mechanisms::{
+    cached, celled, large_units, mapped_on_flash, paced, queued, rebuilt, replicated, superblocks,
+};
 use profile::{from, profile};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -76,6 +78,12 @@ fn every_drive_with_several_queues_keeps_the_laws() {
 #[test]
 fn every_drive_with_a_map_on_flash_keeps_the_laws() {
     let accepted = (0..DRIVES / 2).filter(|&seed| holds(seed, &mapped_on_flash(seed))).count() as u64;
+    assert!(accepted > DRIVES / 8, "only {accepted} of {} profiles were drives", DRIVES / 2);
+}
+
+#[test]
+fn every_drive_with_large_units_keeps_the_laws() {
+    let accepted = (0..DRIVES / 2).filter(|&seed| holds(seed, &large_units(seed))).count() as u64;
     assert!(accepted > DRIVES / 8, "only {accepted} of {} profiles were drives", DRIVES / 2);
 }
 

@@ -3,8 +3,10 @@
 
 use super::super::request::DriveKernel;
 use super::Translation;
+use super::large_units::LargeUnits;
 use crate::ids::{FlashPage, Lpn, PlaneId, RequestSlot};
 use crate::nand::{FlashOperation, Owner, Read};
+use crate::pieces::{Piece, UnitParts};
 use flashlane_policy::scheduling::Class;
 
 impl Translation {
@@ -38,13 +40,37 @@ impl Translation {
         kernel: &mut DriveKernel,
         slot: RequestSlot,
         place: (PlaneId, FlashPage),
-        lpn: Lpn,
-        bytes: u64,
+        piece: Piece,
     ) {
         let (owner, class) = (Owner::Request(slot), Class::HostRead);
+        let (lpn, bytes) = (piece.lpn, u64::from(piece.bytes));
+        if let Some(large) = self.large_units {
+            return self.read_pages_for_host(kernel, large, slot, place, piece);
+        }
         if self.map_cache.is_none() || self.look_up_for_read(kernel, owner, class, lpn, bytes) {
             self.read_known(kernel, slot, place, lpn, bytes);
         }
+    }
+
+    /// The same of a mapping unit that is larger than a page.
+    fn read_pages_for_host(
+        &mut self,
+        kernel: &mut DriveKernel,
+        large: LargeUnits,
+        slot: RequestSlot,
+        (plane, page): (PlaneId, FlashPage),
+        piece: Piece,
+    ) {
+        let read = self.read_on(page, piece.lpn, u64::from(piece.bytes));
+        let unit = FlashOperation::read(Owner::Request(slot), Class::HostRead, plane, read);
+        let bytes = large.touched(u64::from(piece.start), u64::from(piece.bytes));
+        let pages = LargeUnits::reads(unit, bytes, |read| {
+            if let Some(correction) = &mut self.correction {
+                correction.decide(read, || self.ftl.wear_of(piece.lpn));
+                self.read_retries += u64::from(read.retries);
+            }
+        });
+        pages.into_iter().for_each(|page| kernel.enqueue(page));
     }
 
     /// [`Translation::read_for_host`] where the place of the mapping unit is known.
@@ -72,17 +98,23 @@ impl Translation {
         kernel.enqueue(FlashOperation::read(owner, class, plane, read));
     }
 
-    /// Reads `bytes` of a mapping unit that a write leaves out.
+    /// Reads what a mapping unit has beside the parts `present`, which a write leaves out.
     pub(in crate::drive) fn read_rest(
         &mut self,
         kernel: &mut DriveKernel,
         owner: Owner,
         plane: PlaneId,
         lpn: Lpn,
-        bytes: u64,
+        present: UnitParts,
     ) {
         self.note_access(kernel, plane);
         let class = Class::Write;
+        let bytes = present.missing_bytes(self.unit_bytes);
+        if let Some(large) = self.large_units {
+            let unit = FlashOperation::read(owner, class, plane, self.read_of(lpn, bytes));
+            let pages = LargeUnits::reads(unit, large.missing(present), |_| {});
+            return pages.into_iter().for_each(|page| kernel.enqueue(page));
+        }
         if self.map_cache.is_none() || self.look_up_for_read(kernel, owner, class, lpn, bytes) {
             kernel.enqueue(FlashOperation::read(owner, class, plane, self.read_of(lpn, bytes)));
         }
@@ -104,12 +136,14 @@ impl Translation {
         lpn: Lpn,
     ) {
         self.note_access(kernel, plane);
-        kernel.enqueue(FlashOperation::read(
-            Owner::Readahead,
-            class,
-            plane,
-            self.read_of(lpn, self.unit_bytes),
-        ));
+        let unit = FlashOperation::read(Owner::Readahead, class, plane, self.read_of(lpn, self.unit_bytes));
+        match self.large_units {
+            None => kernel.enqueue(unit),
+            Some(large) => {
+                let pages = LargeUnits::reads(unit, large.touched(0, self.unit_bytes), |_| {});
+                pages.into_iter().for_each(|page| kernel.enqueue(page));
+            }
+        }
     }
 
     /// Reports an access to replication that it does not serve.

@@ -32,8 +32,7 @@ impl PageMapped {
             },
             InitialState::Fragmented => {
                 let sample = steady::sample(config, &self.geometry, seed, watch)?;
-                let page_units =
-                    self.geometry.block_units / config.flash.pages * config.flash.pages_per_program();
+                let page_units = self.geometry.step_units(&config.flash);
                 self.scatter(&sample, page_units, seed, watch)?;
             }
         }

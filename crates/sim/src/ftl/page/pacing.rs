@@ -51,7 +51,7 @@ impl Pacer {
             .expect("validation built every policy once");
         policy.in_steps().then(|| Self {
             policy,
-            step_units: geometry.block_units / config.flash.pages * config.flash.pages_per_program(),
+            step_units: geometry.step_units(&config.flash),
             // The victim's units that were moved already occupy up to a block more until it is erased; the open block for
             // moved units has up to one left, which the host cannot use.
             floor: (KEPT_BLOCKS as u32 + 2) * geometry.data_units,

@@ -5,6 +5,7 @@ use crate::ids::{FlashPage, PlaneId, RequestSlot};
 use crate::nand::operation::Gc;
 use crate::nand::{Erase, Program, Read};
 use crate::profile::load;
+use flashlane_base::Duration;
 
 /// One die, whose array lets reads between the moves of GC.
 fn one_die(planes: &str) -> QueuedScheduler {

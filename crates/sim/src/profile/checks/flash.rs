@@ -1,5 +1,6 @@
 //! The flash array: sizes that must fit each other, and its number of mapping units.
 
+use super::large_units;
 use crate::config::DriveConfig;
 use crate::config::refusal::{Refusal, require};
 use flashlane_base::units::exact_bytes;
@@ -30,22 +31,21 @@ pub(super) fn sizes(config: &DriveConfig) -> Result<(), Refusal> {
         format!("channels * packages * dies * planes is {planes}; allowed: at most 65536")
     })?;
     let unit = config.mapping.unit.unwrap_or(flash.page).0;
-    require(
-        unit > 0 && flash.page.0.is_multiple_of(unit) && unit.is_multiple_of(config.sector.0),
-        "mapping.unit",
-        || {
-            format!(
-                "it is {}; allowed: a whole fraction of the flash page of {} in whole sectors",
-                exact_bytes(unit),
-                exact_bytes(flash.page.0)
-            )
-        },
-    )?;
+    let is_fraction = unit > 0 && flash.page.0.is_multiple_of(unit) && unit.is_multiple_of(config.sector.0);
+    require(is_fraction || large_units::is_large(config), "mapping.unit", || {
+        format!(
+            "it is {}; allowed: a whole fraction of the flash page of {} in whole sectors, or 2, 4, 8, 16, 32 or 64 pages, up \
+             to 1 MiB",
+            exact_bytes(unit),
+            exact_bytes(flash.page.0)
+        )
+    })?;
+    large_units::validate(config)?;
     require(flash.spare.0 <= flash.page.0, "flash.spare", || {
         let (given, page) = (exact_bytes(flash.spare.0), exact_bytes(flash.page.0));
         format!("it is {given}; allowed: at most the page of {page}")
     })?;
-    let units = flash.page.0 / unit;
+    let units = (flash.page.0 / unit).max(1);
     require(u64::from(flash.pages) * units < 1 << 15, "flash.pages", || {
         format!("a block has {} mapping units; allowed: at most 32767", u64::from(flash.pages) * units)
     })?;

@@ -67,7 +67,7 @@ fn profile(field: &str, without: Option<&str>, added: Option<(&str, &str)>) -> S
     let of_kind = of_kind.chain(OF_MAP_CACHE.into_iter().filter(|_| is_map_cache));
     let of_kind = of_kind.chain(OF_ZONES.into_iter().filter(|_| is_zones));
     let settings = of_kind.chain(OF_LANES.into_iter().filter(|_| is_lanes));
-    let mut sections = BTreeMap::from([("", String::new())]);
+    let mut sections = BTreeMap::from([("", String::new()), ("power", String::new())]);
     sections
         .extend((!is_lanes && !is_zones && !is_slc && !is_map_cache).then(|| ("replication", String::new())));
     for (name, value) in settings.chain(added) {

@@ -232,3 +232,32 @@ pub(super) fn celled(seed: u64) -> Vec<(String, String)> {
     all.retain(|(key, _)| key != "slc.bits" || bits > 1);
     all
 }
+
+/// What gives a random drive mapping units of several pages.
+pub(super) fn large_units(seed: u64) -> Vec<(String, String)> {
+    let mut random = Seed(seed).derive("large units").source();
+    let text = profile(&mut Seed(seed).derive("profile").source());
+    let number = |key| number_in(&text, key);
+    let pages = [2, 4, 8][random.below(3) as usize];
+    let unit = format!("{}B", pages * number("page"));
+    let room = format!("{}B", pages * number("page") * from(&mut random, 1, 30));
+    let block_pages = pages * from(&mut random, 2, 8);
+    let planes = number("channels") * number("packages") * number("dies") * number("planes");
+    let bytes = planes * number("blocks") * block_pages * number("page") / number("sector");
+    let capacity = bytes * from(&mut random, 10, 70) / 100 * number("sector");
+    let mut all = vec![
+        ("mapping.translation", "page".into()),
+        ("mapping.unit", unit.clone()),
+        ("mapping.chunk", unit.clone()),
+        ("flash.pages", block_pages.to_string()),
+        ("compat.disksim.summary_pages", "0".into()),
+        ("capacity", format!("{capacity}B")),
+    ];
+    if text.contains("[buffer]") {
+        all.push(("buffer.size", room.clone()));
+    }
+    if text.contains("[readahead]") {
+        all.extend([("readahead.window", unit), ("readahead.cache", room)]);
+    }
+    all.into_iter().map(|(key, value)| (key.into(), value)).collect()
+}
