@@ -47,17 +47,18 @@ impl GcStepRules {
     pub(super) fn next(&self, gc: &Gc, deferrable: bool, timing: &Timing) -> (GcStep, ArrayTime) {
         let (read, program) = (timing.reading(gc.page_type()), timing.program);
         // When in GC the summaries are written is left open: with the erase, where steps are apart.
-        let end = ArrayTime {
+        let end = || ArrayTime {
             program: timing.summary * u64::from(gc.summaries),
             erase: timing.erase * u64::from(gc.erases),
             ..ArrayTime::default()
         };
         if self.copyback && !self.preemptible && !deferrable {
             let programs = u64::from(gc.moves.div_ceil(self.units_per_program));
+            let end = end();
             let (read, program) = (read * u64::from(gc.moves), program * programs + end.program);
             (GcStep::Whole, ArrayTime { read, program, ..end })
         } else if gc.moves == 0 {
-            (GcStep::Erase, end)
+            (GcStep::Erase, end())
         } else {
             let read = ArrayTime::of_read(read * self.units_at_once(gc.moves));
             (GcStep::Move, if self.copyback { ArrayTime { program, ..read } } else { read })
