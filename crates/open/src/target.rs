@@ -222,8 +222,8 @@ impl Target {
         Ok(Some(Self::resolve(&spec, &config.policies)?.in_memory()))
     }
 
-    /// Returns the same device, with the data of its layers in memory: a file is of one device only.
-    fn in_memory(self) -> Self {
+    /// Returns the same device, with the data of its layers in memory, for use beside this one: a file is of one device only.
+    pub fn in_memory(self) -> Self {
         let resolved = match self.resolved {
             Resolved::Layered { layer, inner } => {
                 Resolved::Layered { layer: layer.in_memory(), inner: Box::new(inner.in_memory()) }

@@ -226,6 +226,20 @@ fn counters_are_printed_on_request_and_the_run_is_kept_and_repeated_at_the_end()
 }
 
 #[test]
+fn twin_of_a_drive_whose_data_is_in_a_file_leaves_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = dir.path().join("bytes");
+    let device = format!("backed(({DRIVE}),file={})", text(&bytes));
+    for (value, consent) in [(1, &[][..]), (2, &["--destroy-data"][..])] {
+        let Some(mounted) = Mounted::new(&device, consent) else { return };
+        mounted.open().write_all_at(&[value; 4096], 8192).unwrap();
+        let (output, _) = mounted.end("-TERM");
+        assert!(output.contains("in virtual time"), "{output}");
+        assert_eq!(std::fs::read(&bytes).unwrap()[8192..12288], [value; 4096]);
+    }
+}
+
+#[test]
 fn read_only_file_refuses_changes() {
     let Some(mounted) = Mounted::new(DRIVE, &["--read-only"]) else { return };
     assert_eq!(os_error(OpenOptions::new().write(true).open(mounted.file())), libc::EROFS);

@@ -25,7 +25,7 @@ pub fn text(target: &Target, options: &DeviceOptions, replied: Vec<Replied>) -> 
     }
     let is_cut = replied.len() == REQUESTS_MAX;
     let span = span_of(&replied);
-    let mut drive = devices::open(target, &opening(options))?.device;
+    let mut drive = devices::open(&target.clone().in_memory(), &opening(options))?.device;
     let how = ReplayOptions { pace: Pace::Think { speed: 1.0 }, ..ReplayOptions::default() };
     let twin = replay(&mut *drive, records(replied, slowdown), &how, RunOptions::default());
     Ok(line(&twin.map_err(Failure::failed)?, span, is_cut, slowdown))
