@@ -27,13 +27,16 @@ pub struct Opening {
     /// ready for [`DEPTH_DEFAULT`] anyway. A simulated drive has the depth of its profile.
     pub depth: Option<u64>,
     pub seed: Seed,
+    /// Whether the command goes on after an interrupt, which stops the preparation of a simulated drive otherwise.
+    pub after_interrupt: bool,
 }
 
 impl Opening {
     /// Opens for `access` as `safety` allows.
     pub fn new(safety: &SafetyOptions, access: Access, seed: Seed) -> Self {
         let allow_page_cache = safety.allow_page_cache;
-        Self { consent: safety.consent(), access, allow_page_cache, depth: None, seed }
+        let consent = safety.consent();
+        Self { consent, access, allow_page_cache, depth: None, seed, after_interrupt: false }
     }
 
     fn options(&self) -> OpenOptions {
@@ -44,6 +47,7 @@ impl Opening {
             .allow_page_cache(self.allow_page_cache)
             .depth(needed.max(DEPTH_DEFAULT))
             .seed(self.seed)
+            .after_interrupt(self.after_interrupt)
     }
 }
 

@@ -31,6 +31,7 @@ pub struct OpenOptions {
     pub(crate) policies: Policies,
     pub(crate) create_bytes: Option<u64>,
     pub(crate) check_erased: bool,
+    pub(crate) after_interrupt: bool,
 }
 
 impl Default for OpenOptions {
@@ -44,6 +45,7 @@ impl Default for OpenOptions {
             policies: Policies::default(),
             create_bytes: None,
             check_erased: false,
+            after_interrupt: false,
         }
     }
 }
@@ -103,6 +105,12 @@ impl OpenOptions {
     /// replaced, and a file that cannot be opened as the spec says is removed.
     pub fn create(self, length_bytes: u64) -> Self {
         Self { create_bytes: Some(length_bytes), ..self }
+    }
+
+    /// Prepares simulated drives also where a signal has requested an orderly end, which stops their preparation otherwise: for
+    /// a step that follows this request. The next signal still ends the program.
+    pub fn after_interrupt(self, is_after: bool) -> Self {
+        Self { after_interrupt: is_after, ..self }
     }
 
     /// Makes the lanes of a real device treat an erased unit as written where it begins with foreign data. For callers

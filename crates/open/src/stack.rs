@@ -96,7 +96,7 @@ fn layers(spec: &Spec) -> u64 {
 fn simulated(drive: &Simulated, options: &OpenOptions) -> Result<Built, OpenError> {
     let Simulated { config, lane, name } = drive;
     // Preparing a large drive takes long, so an interrupt stops it.
-    let mut watch = || match flashlane_host::interrupted() {
+    let mut watch = || match !options.after_interrupt && flashlane_host::interrupted() {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
     };

@@ -171,6 +171,7 @@ impl MeasuringOptions {
             allow_page_cache: self.allow_page_cache,
             depth: Some(self.calibration().most_in_flight.into()),
             seed: self.seed,
+            after_interrupt: false,
         };
         let opened = devices::open_rewritable(&target, &opening, "advice")?;
         let mut warnings = opened.warnings;

@@ -5,7 +5,7 @@
 //! the difference between the two is what this machine added.
 
 use super::{DeviceOptions, live::ns, opening};
-use crate::device as devices;
+use crate::device::{self as devices, Opening};
 use crate::failure::Failure;
 use flashlane_base::{Duration, Histogram, Instant};
 use flashlane_device::Operation;
@@ -25,7 +25,8 @@ pub fn text(target: &Target, options: &DeviceOptions, replied: Vec<Replied>) -> 
     }
     let is_cut = replied.len() == REQUESTS_MAX;
     let span = span_of(&replied);
-    let mut drive = devices::open(&target.clone().in_memory(), &opening(options))?.device;
+    let opening = Opening { after_interrupt: true, ..opening(options) };
+    let mut drive = devices::open(&target.clone().in_memory(), &opening)?.device;
     let how = ReplayOptions { pace: Pace::Think { speed: 1.0 }, ..ReplayOptions::default() };
     let twin = replay(&mut *drive, records(replied, slowdown), &how, RunOptions::default());
     Ok(line(&twin.map_err(Failure::failed)?, span, is_cut, slowdown))
