@@ -80,7 +80,7 @@ struct DatabaseOptions {
     /// Size of the table that matters; default: the whole device, at most 10 GiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     table: Option<u64>,
-    /// Share of index accesses whose page is found in memory; PostgreSQL's own default assumes 90%
+    /// Largest share of index accesses whose page is found in memory; PostgreSQL's own default assumes 90%
     #[arg(long, value_name = "SHARE", default_value = "90%", value_parser = parse_share)]
     cached: f64,
 }

@@ -29,9 +29,7 @@ fn choice_of_a_plan_depends_on_the_reads_in_flight_and_is_checked() {
 #[test]
 fn each_proposal_says_how_it_is_set_and_undone() {
     let shown = done(&["advise", "postgresql", DRIVE]);
-    for part in
-        ["Set random_page_cost", "ALTER SYSTEM SET random_page_cost", "ALTER SYSTEM RESET random_page_cost"]
-    {
+    for part in ["Set io_workers", "ALTER SYSTEM SET io_workers", "ALTER SYSTEM RESET io_workers"] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
     let result = json(&["advise", "rocksdb", DRIVE]);
