@@ -58,6 +58,15 @@ clean_up() {
         done
         rmdir "$CGROUP"
     fi
+    release_drive
+    rm -rf --one-file-system "$WORK"
+    exit "$status"
+}
+
+# release_drive: unmounts the drive, detaches it, and ends its server; what fails is said and does not keep the rest. Then another
+# drive can be made.
+release_drive() {
+    local try
     if [[ -n "$MOUNT" ]]; then
         for try in {1..50}; do
             umount "$MOUNT" 2>/dev/null && break
@@ -75,21 +84,20 @@ clean_up() {
     fi
     if [[ -n "$SERVER" ]]; then
         kill -TERM "$SERVER" 2>/dev/null
-        wait "$SERVER"
+        wait "$SERVER" || true
         # A server that was killed leaves its mount.
         ! mount | grep -qF " on $SERVED " || umount -l "$SERVED"
         # The summary, without the lines of each second.
         sed -n '/^not valid\|^served /,$p' "$WORK/server.log" >&2
     fi
-    rm -rf --one-file-system "$WORK"
-    exit "$status"
+    MOUNT='' DRIVE='' SERVER=''
 }
 
 # serve_drive DEVICE OPTION...: a loop device over a device that `flashlane serve fuse` serves, in DRIVE. The server has a session
 # of its own: Ctrl-C ends this script, which then unmounts what is on the drive before the server ends.
 serve_drive() {
     SERVED="$WORK/served"
-    mkdir "$SERVED"
+    mkdir -p "$SERVED"
     setsid "$FLASHLANE" serve fuse "$1" "$SERVED" "${@:2}" >"$WORK/server.log" &
     SERVER=$!
     until [[ -e "$SERVED/drive" ]]; do
@@ -102,7 +110,12 @@ serve_drive() {
 # ext4 OPTION...: a fresh ext4 on the drive, mounted at MOUNT; nothing of it is left to be initialised later.
 ext4() {
     mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 "$@" "$DRIVE"
-    mkdir "$WORK/mount"
+    mount_drive
+}
+
+# mount_drive: mounts the file system of the drive at MOUNT.
+mount_drive() {
+    mkdir -p "$WORK/mount"
     mount "$DRIVE" "$WORK/mount"
     MOUNT="$WORK/mount"
 }

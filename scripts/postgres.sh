@@ -22,10 +22,10 @@ as_postgres() {
     (cd "$WORK/socket" && runuser -u postgres -- "$@")
 }
 
-# start_postgres [limited]: starts it, within the limit on memory if so asked.
+# start_postgres [COMMAND...]: starts it by a command that runs another one, such as `limited`. PROGRAM is run in place of `postgres`.
 start_postgres() {
     (cd "$WORK/socket" && "$@" runuser -u postgres -- \
-        "$bin/pg_ctl" -s -w -t 600 -D "$DATA" -l "$WORK/socket/log" -o "$SERVER_OPTIONS" start)
+        "$bin/pg_ctl" -s -w -t 600 -D "$DATA" -l "$WORK/socket/log" ${PROGRAM:+-p "$PROGRAM"} -o "$SERVER_OPTIONS" start)
 }
 
 stop_postgres() {

@@ -5,6 +5,7 @@
 
 mod advise;
 mod blocks;
+mod database;
 mod energy;
 mod guards;
 mod harness;
@@ -175,6 +176,12 @@ const FIGURES: &[&Figure] = &[
     &advise::PLANS,
     &advise::TIMES,
     &advise::GAINS,
+    &database::ADVICE_SLOWEST,
+    &database::ADVICE_FASTEST,
+    &database::INDEX_GAIN,
+    &database::HASH_GAIN,
+    &database::ALONE,
+    &database::DIVIDED,
     &phases::TIME,
     &phases::STARTUP,
     &phases::STARTUP_INVENTED,

@@ -301,11 +301,11 @@ impl Queries {
 
 /// Parts of the Star Schema Benchmark: 200,000 x floor(1 + log2 scale), and below scale 1 in proportion to scale 5, the
 /// paper's.
-fn parts(scale: f64) -> u64 {
+pub(crate) fn parts(scale: f64) -> u64 {
     if scale < 1.0 { (600_000.0 * scale / 5.0) as u64 } else { 200_000 * (1 + scale.log2() as u64) }
 }
 
-fn scale(text: &str) -> Result<f64, String> {
+pub(crate) fn scale(text: &str) -> Result<f64, String> {
     let scale = text.parse().ok().filter(|scale| (0.01..=100.0).contains(scale));
     scale.ok_or_else(|| "allowed: 0.01 to 100".into())
 }
@@ -457,7 +457,7 @@ mod tests {
         ] {
             let (script, variables) = checked(name).unwrap();
             let text = std::fs::read_to_string(root.join("scripts/record").join(script)).unwrap();
-            let shared = ["record/lib.sh", "lib.sh", "postgres.sh"]
+            let shared = ["record/lib.sh", "lib.sh", "postgres.sh", "ssb.sh"]
                 .map(|name| std::fs::read_to_string(root.join("scripts").join(name)).unwrap());
             for (variable, _) in variables {
                 assert!(text.contains(variable) || shared.concat().contains(variable), "{name}: {variable}");

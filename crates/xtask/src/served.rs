@@ -1,8 +1,11 @@
 //! Programs on a drive that `flashlane serve fuse` serves: the options of `scripts/served`.
 
-use crate::record::{check_buffers, count, number, size, size_or_none, work};
+mod benchmark;
+
+use crate::record::{check_buffers, count, number, parts, scale, size, size_or_none, work};
 use crate::script::{self, Variables};
 use anyhow::{Result, bail};
+use benchmark::{Measured, advice_table, sub_queries_table};
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -37,20 +40,80 @@ pub enum Program {
         #[command(flatten)]
         database: Database,
     },
-    /// Queries with PostgreSQL's defaults and with the settings that `flashlane advise` proposes for the drive, in turn
-    #[command(mut_arg("device", |arg| arg.default_value("sim:ssd-s,capacity=2GiB")))]
+    /// Queries of the Star Schema Benchmark with PostgreSQL's defaults and with the settings that `flashlane advise` proposes
+    /// for the drive, in turn, with cold caches
     Advice {
-        #[command(flatten)]
-        drive: Drive,
-        /// Rows of the table: 128 bytes each
-        #[arg(long, default_value = "3M", value_parser = count)]
-        rows: u64,
-        /// Times that each query is made with each settings
-        #[arg(long, default_value = "5", value_parser = count)]
+        /// The drives, one after the other; by default ssd-s, nvme-tlc and a slow flash card, each with its slowdown
+        #[arg(value_name = "DEVICE")]
+        devices: Vec<String>,
+        /// Simulated times are this many times as long; by default 4, or what the default drive requires
+        #[arg(long, value_parser = count, value_name = "N")]
+        slowdown: Option<u64>,
+        /// Largest share of index accesses whose page is found in memory, as for `flashlane advise`
+        #[arg(long, default_value = "90%", value_name = "SHARE")]
+        cached: String,
+        /// Times that each query is run with each settings
+        #[arg(long, default_value = "3", value_parser = count)]
         rounds: u64,
         #[command(flatten)]
-        database: Database,
+        benchmark: Benchmark,
     },
+    /// Queries of the Star Schema Benchmark as index joins and as hash joins, in 1, 2, 4, 8 and 16 sub-queries (chen11, figures
+    /// 8 and 9), with cold caches
+    SubQueries {
+        /// The drive
+        #[arg(default_value = SSD_S)]
+        device: String,
+        /// Simulated times are this many times as long
+        #[arg(long, default_value = "8", value_parser = count, value_name = "N")]
+        slowdown: u64,
+        /// Run PostgreSQL under valgrind, with some 4 times the processor time
+        #[arg(long)]
+        slow_processor: bool,
+        /// Times that each query is run
+        #[arg(long, default_value = "1", value_parser = count)]
+        rounds: u64,
+        #[command(flatten)]
+        benchmark: Benchmark,
+    },
+}
+
+/// SSD-S with an eighth of its blocks, which is prepared sooner.
+const SSD_S: &str = "sim:ssd-s,flash.blocks=1024,capacity=4GB";
+/// Drives of three kinds with the slowdowns at which this machine keeps up; nvme-tlc with a 32nd of its blocks.
+const DRIVES: [(&str, u64); 3] =
+    [(SSD_S, 4), ("sim:nvme-tlc,flash.blocks=43,capacity=31GB", 25), ("sim:transcend-module-like", 1)];
+const SLOWDOWN: u64 = 4;
+
+/// The Star Schema Benchmark on a PostgreSQL whose data lies on a drive.
+#[derive(Args, Clone, Debug)]
+#[command(mut_arg("buffers", |arg| arg.default_value("1MiB")))]
+pub struct Benchmark {
+    /// Scale of the database: 0.8 GB each
+    #[arg(long, default_value = "0.1", value_parser = scale)]
+    scale: f64,
+    /// An argument of `flashlane serve fuse`, as in `--serve=--record --serve=TRACE`; may be repeated
+    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
+    serve: Vec<String>,
+    /// A directory for the database, mount points and sockets
+    #[arg(long, default_value = "/var/tmp", value_name = "DIR")]
+    work: PathBuf,
+    #[command(flatten)]
+    database: Database,
+}
+
+impl Benchmark {
+    fn check(&self, rounds: u64) -> Result<Variables> {
+        let mut variables = self.database.check()?;
+        variables.extend([
+            ("SCALE", self.scale.to_string().into()),
+            ("PARTS", number(parts(self.scale))),
+            ("OPTIONS", lines("--serve", &self.serve)?),
+            ("WORK_IN", work(&self.work)?),
+            ("ROUNDS", number(rounds)),
+        ]);
+        Ok(variables)
+    }
 }
 
 /// A PostgreSQL.
@@ -123,10 +186,28 @@ impl Program {
                 variables.push(("SETTINGS", lines("--set", set)?));
                 ("pgbench", variables, &[])
             }
-            Self::Advice { drive, rows, rounds, database } => {
-                let mut variables = [drive.check()?, database.check()?].concat();
-                variables.extend([("ROWS", number(*rows)), ("ROUNDS", number(*rounds))]);
+            Self::Advice { devices, slowdown, cached, rounds, benchmark } => {
+                let drives: Vec<_> = match devices.as_slice() {
+                    [] => DRIVES.iter().map(|(device, own)| (*device, slowdown.unwrap_or(*own))).collect(),
+                    given => {
+                        given.iter().map(|device| (device.as_str(), slowdown.unwrap_or(SLOWDOWN))).collect()
+                    }
+                };
+                let lined: Vec<_> =
+                    drives.iter().map(|(device, slowdown)| format!("{slowdown} {device}")).collect();
+                let mut variables = benchmark.check(*rounds)?;
+                variables.extend([("DEVICES", lines("DEVICE", &lined)?), ("CACHED", cached.into())]);
                 ("advice", variables, &[])
+            }
+            Self::SubQueries { device, slowdown, slow_processor, rounds, benchmark } => {
+                let mut variables = benchmark.check(*rounds)?;
+                let processor = if *slow_processor { "slow" } else { "native" };
+                variables.extend([
+                    ("DEVICE", device.into()),
+                    ("SLOWDOWN", number(*slowdown)),
+                    ("PROCESSOR", processor.into()),
+                ]);
+                ("sub-queries", variables, &[])
             }
         })
     }
@@ -138,7 +219,16 @@ impl Program {
 /// Where an option is out of range, or the script fails.
 pub fn run(root: &Path, program: &Program) -> Result<()> {
     let (script, variables, arguments) = program.check()?;
-    script::run(root, &format!("served/{script}"), variables, arguments)
+    let script = format!("served/{script}");
+    let table = match program {
+        Program::Advice { .. } => advice_table,
+        Program::SubQueries { .. } => sub_queries_table,
+        Program::FileSystem { .. } | Program::Pgbench { .. } => {
+            return script::run(root, &script, variables, arguments);
+        }
+    };
+    print!("{}", table(&Measured::read(&script::output(root, &script, variables)?)?));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -163,9 +253,10 @@ mod tests {
     fn every_program_has_a_script_that_reads_its_variables() {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
         let read = |name: &str| std::fs::read_to_string(scripts.join(name)).unwrap();
-        for name in ["file-system", "pgbench", "advice"] {
+        for name in ["file-system", "pgbench", "advice", "sub-queries"] {
             let (script, variables, _) = checked(name).unwrap();
-            let text = read(&format!("served/{script}")) + &read("lib.sh") + &read("postgres.sh");
+            let shared = ["lib.sh", "postgres.sh", "ssb.sh", "served/database.sh"].map(read).concat();
+            let text = read(&format!("served/{script}")) + &shared;
             for (variable, _) in variables {
                 assert!(text.contains(variable), "{name}: {variable}");
             }
@@ -176,12 +267,19 @@ mod tests {
     fn arguments_of_the_server_and_the_command_are_passed_on() {
         let (_, variables, command) =
             checked("file-system sim:ssd-m --serve=--slowdown --serve=4 -- dd if=/dev/zero").unwrap();
-        let value = |of: &str| variables.iter().find(|(name, _)| *name == of).unwrap().1.clone();
+        let value_of = |variables: &Variables, of: &str| {
+            variables.iter().find(|(name, _)| *name == of).unwrap().1.clone()
+        };
+        let value = |of| value_of(&variables, of);
         assert_eq!((value("DEVICE"), value("OPTIONS")), ("sim:ssd-m".into(), "--slowdown\n4".into()));
         assert_eq!(command, ["dd", "if=/dev/zero"]);
         let settings = checked("pgbench --set a=1 --set b=2").unwrap().1;
         assert!(settings.contains(&("SETTINGS", "a=1\nb=2".into())));
         assert!(checked("pgbench --set a").unwrap_err().contains("NAME=VALUE"));
+        let devices = |line| value_of(&checked(line).unwrap().1, "DEVICES");
+        assert_eq!(devices("advice sim:a sim:b"), "4 sim:a\n4 sim:b");
+        assert_eq!(devices("advice --slowdown 7 sim:a"), "7 sim:a");
+        assert!(devices("advice").to_str().unwrap().ends_with("\n1 sim:transcend-module-like"));
         assert!(checked("pgbench --buffers 1k").unwrap_err().contains("128 KiB"));
     }
 }
