@@ -2,8 +2,8 @@
 //!
 //! A flash operation is charged when it begins (on dies that serve in order, when it is queued), for the time that it takes, on
 //! each plane that works; GC for its reads, programs and erases apart. What a power cut ends early has been charged in
-//! full. Suspending and resuming takes no energy of its own. SimpleSSD counts likewise (Jung, Zhang, Abulila and others, IEEE
-//! CAL 2018): currents of the data sheet times the supply voltage, for as long as the die or the bus is busy.
+//! full. Suspending and resuming takes no energy of its own. EnergySim (Cho and others, an extension of DiskSim) counts
+//! likewise: currents of the data sheet times the supply voltage, for as long as a part is busy.
 //!
 //! Invariants:
 //! - energy is a whole number of picojoules, a milliwatt for a nanosecond: no sum depends on an order;

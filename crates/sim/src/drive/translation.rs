@@ -287,15 +287,6 @@ impl Translation {
         self.enqueue_parity(kernel, place, may_wait);
     }
 
-    /// Queues the program of a mapping unit, page by page where it is larger than one.
-    #[inline]
-    fn enqueue_program(&self, kernel: &mut DriveKernel, program: FlashOperation) {
-        match self.large_units {
-            None => kernel.enqueue(program),
-            Some(large) => large.programs(program).for_each(|page| kernel.enqueue(page)),
-        }
-    }
-
     /// [`Translation::program`] for mapping units of a request that follow each other, of a drive without a map cache. `units`
     /// is left with those behind the first for which there was no room.
     ///
