@@ -319,6 +319,13 @@ impl<S> Kernel<S> {
         self.flash.enqueue(operation, self.now, &mut self.volatile.events);
     }
 
+    /// The class of the flash reads of a request that is served now: all pages of a mapping unit have one class.
+    pub(crate) fn class_of_reads(&self, slot: RequestSlot) -> Class {
+        let queue = self.volatile.requests[slot].queue;
+        let is_light = self.volatile.loads.as_ref().is_some_and(|loads| loads.is_light(queue));
+        if is_light { Class::LightRead } else { Class::HostRead }
+    }
+
     /// Lets the next flash operation begin with the account of what it is for, where accounts are kept.
     #[inline]
     fn begin_account(&mut self, owner: Owner) {

@@ -62,7 +62,7 @@ impl Translation {
         piece: Piece,
     ) {
         let read = self.read_on(page, piece.lpn, u64::from(piece.bytes));
-        let unit = FlashOperation::read(Owner::Request(slot), Class::HostRead, plane, read);
+        let unit = FlashOperation::read(Owner::Request(slot), kernel.class_of_reads(slot), plane, read);
         let bytes = large.touched(u64::from(piece.start), u64::from(piece.bytes));
         let pages = LargeUnits::reads(unit, bytes, |read| {
             if let Some(correction) = &mut self.correction {
