@@ -188,7 +188,10 @@ impl ReadPath {
             match found {
                 CacheLookup::Miss => {}
                 CacheLookup::Pending => {
-                    if let Some(plane) = translation.plane_of(piece.lpn) {
+                    // Of a large unit only the last page would pass others.
+                    if !self.large_units
+                        && let Some(plane) = translation.plane_of(piece.lpn)
+                    {
                         kernel.promote_readahead(plane, piece.lpn);
                     }
                     return UnitSource::Readahead;
