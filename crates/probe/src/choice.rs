@@ -2,8 +2,8 @@
 //!
 //! Without a bound on the latency the choice is the fewest bytes in flight that reach 90% of the best bandwidth: with
 //! more, latency grows and bandwidth hardly does. With a bound it is the greatest bandwidth, within 2%, whose 99th percentile
-//! is within it. The chosen point and the best point are measured again, as `run` does; where that changes the choice, the
-//! next point is measured, until the choice stands.
+//! is within it. The chosen point is measured again, as `run` does, and the best point where that may decide; where it changes
+//! the choice, the next point is measured, until the choice stands.
 
 use crate::bench::Bench;
 use crate::error::Interruption;
@@ -19,6 +19,8 @@ const FASTEST_SHARE_MIN: f64 = 0.98;
 /// Tolerance for a short measurement: its percentile may be this much above that of a long one, and its rate of writes
 /// this much below, since a drive with GC is fast and slow in turns.
 const SHORT_MEASUREMENT_SLACK: f64 = 1.25;
+/// The best point may be faster than its short measurement by this factor.
+const BEST_UNDERRATED: f64 = 1.05;
 /// Maximum number of confirming measurements.
 const CONFIRMATIONS_MAX: usize = 5;
 /// The best may lie beyond the edge of the grid where the edge exceeds its neighbour by this factor.
@@ -47,7 +49,9 @@ pub(crate) fn cheapest(
     for _ in 0..CONFIRMATIONS_MAX {
         let (chosen, best) = grid.cheapest(|_| true).expect("a grid has cells");
         let open = [chosen, best].into_iter().find(|&at| grid.cells[at].confirmed.is_none());
-        let Some(at) = open else { return Ok(choice(grid, chosen, best)) };
+        let Some(at) = open.filter(|_| !grid.is_settled(chosen, best)) else {
+            return Ok(choice(grid, chosen, best));
+        };
         grid.confirm(bench, at, confirm)?;
     }
     let (chosen, best) = grid.cheapest(|cell| cell.confirmed.is_some()).expect("some cells were confirmed");
@@ -202,14 +206,34 @@ impl Grid {
         let all = || self.cells.iter().enumerate().filter(|(_, cell)| eligible(cell));
         let (best, fastest) = all().max_by(|a, b| a.1.bytes_per_s.total_cmp(&b.1.bytes_per_s))?;
         let enough = BEST_SHARE_MIN * fastest.bytes_per_s;
-        let slack = |cell: &GridCell| match (self.load, &cell.confirmed) {
-            (Load::RandomWrite, None) => SHORT_MEASUREMENT_SLACK,
-            _ => 1.0,
-        };
-        let good = all().filter(|(_, cell)| cell.bytes_per_s * slack(cell) >= enough);
+        let good = all().filter(|(_, cell)| self.most_bytes_per_s(cell) >= enough);
         let (chosen, _) =
             good.min_by_key(|(_, cell)| (cell.request_bytes * u64::from(cell.depth), cell.depth))?;
         Some((chosen, best))
+    }
+
+    /// Returns the bytes per second that a cell may have by its measurement.
+    fn most_bytes_per_s(&self, cell: &GridCell) -> f64 {
+        match (self.load, &cell.confirmed) {
+            (Load::RandomWrite, None) => SHORT_MEASUREMENT_SLACK * cell.bytes_per_s,
+            _ => cell.bytes_per_s,
+        }
+    }
+
+    /// Returns whether a confirming measurement of the best cell would not change the choice. If the best is slower than it
+    /// seems, the confirmed choice is a lower bound of it, beside which no cell with fewer bytes in flight is good enough; if
+    /// it is a little faster, the choice still is. Of writes it always may: a measurement of them also changes the drive.
+    fn is_settled(&self, chosen: usize, best: usize) -> bool {
+        let bytes = |cell: &GridCell| (cell.request_bytes * u64::from(cell.depth), cell.depth);
+        let (chosen, best) = (&self.cells[chosen], &self.cells[best]);
+        let enough = BEST_SHARE_MIN * chosen.bytes_per_s;
+        self.load != Load::RandomWrite
+            && chosen.confirmed.is_some()
+            && chosen.bytes_per_s >= BEST_UNDERRATED * BEST_SHARE_MIN * best.bytes_per_s
+            && self
+                .cells
+                .iter()
+                .all(|cell| bytes(cell) >= bytes(chosen) || self.most_bytes_per_s(cell) < enough)
     }
 
     /// Replaces the estimate of a cell by a confirming measurement.
@@ -252,6 +276,23 @@ mod tests {
         };
         let cells = cells.iter().map(cell).collect();
         Grid { load: Load::RandomRead, cells, largest_bytes: 16384, deepest: 64, written: BTreeMap::new() }
+    }
+
+    #[test]
+    fn best_is_confirmed_only_where_it_may_decide() {
+        let settled = |cells: &[(u32, f64)], is_confirmed: bool| {
+            let mut grid = grid(cells);
+            let best = grid.cells.len() - 1;
+            grid.cells.iter_mut().for_each(|cell| cell.confirmed = None);
+            grid.cells[1].confirmed = is_confirmed.then(|| measured(cells[1].1));
+            grid.is_settled(1, best)
+        };
+        let certain = [(1, 0.8e8), (2, 0.97e8), (4, 1e8)];
+        assert!(settled(&certain, true) && !settled(&certain, false));
+        // If the best is a tenth slower than it seems, one request in flight is good enough.
+        assert!(!settled(&[(1, 0.89e8), (2, 0.97e8), (4, 1e8)], true));
+        // If it is a little faster, two are not.
+        assert!(!settled(&[(1, 0.8e8), (2, 0.91e8), (4, 1e8)], true));
     }
 
     #[test]

@@ -88,6 +88,7 @@ fn history_of_new_drive(
         page_bytes: page_or_usual(page.and_then(Finding::number), sector_bytes),
         buffer_bytes,
         stale_bytes: 0,
+        unwritten_bytes: 0,
         mixed_bytes: 0,
         written: BTreeMap::new(),
         steady_since_bytes: 0,

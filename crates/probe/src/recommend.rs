@@ -131,6 +131,7 @@ fn write_history(session: &mut Session<'_, '_>, page_bytes: u64) -> WriteHistory
         Status::NotDetermined => None,
     });
     let settings = session.settings();
+    let unwritten_share = session.drive_state().never_written_share.unwrap_or(0.0);
     WriteHistory {
         effort: settings.effort,
         has_bound: settings.p99.is_some(),
@@ -138,6 +139,7 @@ fn write_history(session: &mut Session<'_, '_>, page_bytes: u64) -> WriteHistory
         page_bytes,
         buffer_bytes,
         stale_bytes: session.bench().changed().stale_bytes(page_bytes),
+        unwritten_bytes: (unwritten_share * settings.capacity_bytes as f64) as u64,
         mixed_bytes: 0,
         written: BTreeMap::new(),
         steady_since_bytes: 0,

@@ -31,6 +31,9 @@
 //! shows how much the buffer may have taken meanwhile: where that matters and a burst is no faster, it may have been filling
 //! all along. Either way, rounds that filled it are not called sustained ([`Writes::filling_share`]).
 //!
+//! A drive that was never written and has room for several times the probe's writes runs no GC, so that stale data costs it
+//! nothing: the volumes above are then not written, only rounds of the least length, which must be steady all the same.
+//!
 //! This does not show the rate of a drive with much spare space after that is used up: whether GC ran is reported
 //! separately, where the drive counts it.
 
@@ -88,6 +91,8 @@ pub(crate) struct WriteHistory {
     pub(crate) buffer_bytes: Option<u64>,
     /// Upper bound of the stale data left by the probe's other experiments.
     pub(crate) stale_bytes: u64,
+    /// Bytes of the drive that were known to be never written before the probe.
+    pub(crate) unwritten_bytes: u64,
     /// Bytes written at random since in requests of mixed sizes.
     pub(crate) mixed_bytes: u64,
     /// Bytes written at random since in requests of one size, by that size.
@@ -133,6 +138,25 @@ impl WriteHistory {
         self.written_bytes() >= self.stale_bytes
     }
 
+    /// Returns whether the drive runs no GC, and will not for as much as was written so far: it counts GC and ran none, has no
+    /// SLC cache whose end would count, and at most half of its never written space is used.
+    fn has_room(&self, bench: &Bench<'_>) -> bool {
+        let counters = bench.device().counters();
+        self.effort != Effort::Full
+            && point_measurement::is_cleaning(&counters) == Some(false)
+            && counters.get("slc_pages_written").is_none_or(|pages| pages == 0)
+            && bench.changed().stale_bytes(self.page_bytes) <= self.unwritten_bytes / 2
+    }
+
+    /// Returns the bytes of a round of preconditioning, before limits of the drive.
+    fn round_bytes(&self, has_room: bool) -> u64 {
+        match self.buffer_bytes {
+            Some(buffer_bytes) if has_room => (RUN_BYTES / 4).max(2 * buffer_bytes),
+            _ if has_room => RUN_BYTES,
+            _ => RUN_BYTES.max(self.stale_bytes / ROUNDS as u64),
+        }
+    }
+
     /// Returns how often the rounds of a measurement may be doubled until they are steady.
     fn doublings(&self) -> usize {
         match self.effort {
@@ -151,19 +175,20 @@ impl WriteHistory {
     }
 }
 
-/// Writes mixed requests at random to the whole device until the stale data of the probe's experiments is used up and
-/// the rounds are steady, or the budget ends.
+/// Writes mixed requests at random to the whole device until the stale data of the probe's experiments is used up, or costs
+/// nothing as the drive has room, and the rounds are steady, or the budget ends.
 pub(crate) fn precondition(bench: &mut Bench<'_>, history: &mut WriteHistory) -> Result<(), Interruption> {
     let capacity_bytes = bench.device().profile().capacity_bytes;
-    let round_bytes = (capacity_bytes / ROUND_PART).min(RUN_BYTES.max(history.stale_bytes / ROUNDS as u64));
     let (start, mut rounds) = (bench.device().now(), Vec::new());
     while rounds.len() < ROUNDS_MAX {
         if bench.is_real() && bench.device().now().since(start) >= history.budget.precondition {
             break;
         }
-        let (bytes, took) = write_mixed(bench, history, round_bytes)?;
+        let round_bytes = history.round_bytes(history.has_room(bench));
+        let (bytes, took) = write_mixed(bench, history, round_bytes.min(capacity_bytes / ROUND_PART))?;
         rounds.push(bytes as f64 / took.as_s_f64().max(1e-9));
-        if history.is_used_up() && Window::of(&rounds).is_some_and(|window| window.is_steady()) {
+        let has_no_effect = history.is_used_up() || history.has_room(bench);
+        if has_no_effect && Window::of(&rounds).is_some_and(|window| window.is_steady()) {
             break;
         }
     }
@@ -211,7 +236,7 @@ pub(crate) fn once(
 ///
 /// Earlier writes at other sizes still determine where stale pages lie, and a drive that reclaims many blocks at a time
 /// is fast and slow in turns. So the five rounds together write as much as was written and trimmed since the last call,
-/// or since the start (with [`Effort::Quick`] at most the bound of stale data). Where they do not meet the rule, or filled
+/// or since the start (with [`Effort::Quick`] at most the bound of stale data; on a drive with room the least). Where they do not meet the rule, or filled
 /// the write buffer, the next rounds are twice as long.
 pub(crate) fn sustained(
     bench: &mut Bench<'_>,
@@ -221,7 +246,9 @@ pub(crate) fn sustained(
     let capacity_bytes = bench.device().profile().capacity_bytes;
     let least = least_requests(cell);
     let since = bench.changed().stale_bytes(history.page_bytes) - history.steady_since_bytes;
+    let has_room = history.has_room(bench);
     let bytes = match history.effort {
+        _ if has_room => 0,
         Effort::Quick => since.min(history.stale_bytes),
         _ => history.rounds_factor * since,
     };
@@ -241,7 +268,8 @@ pub(crate) fn sustained(
         let is_steady = Window::of(&rates).is_some_and(|window| window.is_steady());
         let mut measured = PointMeasurement::of_rounds(&rounds);
         let is_filling = measured.filling == Some(true);
-        measured.steady = is_steady && history.is_used_up() && !is_filling;
+        let has_no_effect = history.is_used_up() || (has_room && measured.cleaning == Some(false));
+        measured.steady = is_steady && has_no_effect && !is_filling;
         let job = Load::RandomWrite.job(cell.request_bytes, cell.depth);
         // A repetition on a drive in its state before the probe has to write this volume first.
         let precondition = (mixed_bytes > 0).then_some(Precondition::Mixed { bytes: mixed_bytes });
@@ -416,6 +444,7 @@ mod tests {
             page_bytes: 4096,
             buffer_bytes: None,
             stale_bytes: 0,
+            unwritten_bytes: 0,
             mixed_bytes: 1 << 30,
             written: BTreeMap::new(),
             steady_since_bytes: 0,
