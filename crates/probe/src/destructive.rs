@@ -43,8 +43,7 @@ pub(crate) fn run_stages(session: &mut Session<'_, '_>, structure: &Structure) -
     let most = if session.settings().effort == Effort::Quick { 2048 } else { 32768 };
     let most = most.min((area.length_bytes / page_or_usual) as usize);
     session.in_time(&[Feature::WriteBuffer], |session| {
-        let is_by_address =
-            session.finding(Feature::MappingPolicy).and_then(Finding::word) == Some(Policy::Lba.name());
+        let is_by_address = is_by_address(session);
         let same_die = structure.same_die_distance().filter(|_| is_by_address);
         let chunk = structure.chunk.as_ref();
         let target = write_buffer::Target { area, page_bytes: page_or_usual, chunk, same_die };
@@ -64,6 +63,11 @@ pub(crate) fn run_stages(session: &mut Session<'_, '_>, structure: &Structure) -
     // Before random writes to the whole drive, which leave no block in order.
     session.begin_stage(Stage::ReclaimUnit);
     find_reclaim_unit(session, structure)
+}
+
+/// Returns whether places were found to follow from addresses.
+fn is_by_address(session: &Session<'_, '_>) -> bool {
+    session.finding(Feature::MappingPolicy).and_then(Finding::word) == Some(Policy::Lba.name())
 }
 
 fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
@@ -230,7 +234,8 @@ fn find_reclaim_unit(session: &mut Session<'_, '_>, structure: &Structure) -> Re
             let chunk_pages = chunk.size_bytes / page_bytes;
             let stripe =
                 reclaim::PageStripe { page_bytes, stripe_pages: period as u64 * chunk_pages, chunk_pages };
-            let (finding, figure) = reclaim::find(session.bench(), stripe)?;
+            let is_by_address = is_by_address(session);
+            let (finding, figure) = reclaim::find(session.bench(), stripe, is_by_address)?;
             session.set_filled();
             session.draw(figure);
             finding

@@ -45,6 +45,7 @@ mod point_measurement;
 mod portrait;
 mod readahead;
 mod reclaim;
+mod reclaim_turns;
 mod recommend;
 mod repetitions;
 mod residues;

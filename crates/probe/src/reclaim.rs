@@ -4,10 +4,11 @@
 //! has to erase another, and unless that is hidden between writes, one write waits for it. So every n-th write to a die
 //! is slow, and n pages are an erase block (of all planes that are opened together). Dies need not be in step: each is
 //! analyzed separately, with its writes selected by the stripe found before. The experiment writes the whole drive, so
-//! it runs only at full effort.
+//! it runs only at full effort. Where single writes show nothing, many at once may (`reclaim_turns`).
 
 use crate::bench::Bench;
 use crate::error::Interruption;
+use crate::reclaim_turns;
 use flashlane_base::units::format_bytes;
 use flashlane_result::probe::Finding;
 use flashlane_result::{Axis, Figure, Series};
@@ -38,8 +39,13 @@ const AGREE: f64 = 0.9;
 /// Maximum number of slow writes per period, where planes of a die are out of step.
 const IN_PERIOD_MAX: usize = 8;
 
-/// Overwrites the drive and looks for the period of each die's slow writes.
-pub(crate) fn find(bench: &mut Bench<'_>, stripe: PageStripe) -> Result<(Finding, Figure), Interruption> {
+/// Overwrites the drive and looks for the period of each die's slow writes. `is_by_address` is whether places are known to
+/// follow from addresses.
+pub(crate) fn find(
+    bench: &mut Bench<'_>,
+    stripe: PageStripe,
+    is_by_address: bool,
+) -> Result<(Finding, Figure), Interruption> {
     let capacity = bench.device().profile().capacity_bytes;
     let depth = bench.depth();
     for _ in 0..ROUNDS {
@@ -48,6 +54,7 @@ pub(crate) fn find(bench: &mut Bench<'_>, stripe: PageStripe) -> Result<(Finding
     }
     bench.flush_and_pause()?;
     let PageStripe { page_bytes, stripe_pages, .. } = stripe;
+    let turns = capacity / (page_bytes * stripe_pages);
     let most = (PAGES_MAX * stripe_pages).min(capacity / page_bytes).min(WRITES_MAX);
     let mut latencies: Vec<f64> = Vec::new();
     let mut wanted = (FIRST_PAGES * stripe_pages).min(most);
@@ -67,8 +74,12 @@ pub(crate) fn find(bench: &mut Bench<'_>, stripe: PageStripe) -> Result<(Finding
             ));
         }
         if wanted == most {
-            let why = "written from end to end more than once, the dies show no steady rhythm of pauses";
-            return Ok((Finding::not_determined(why), figure(&latencies, stripe)));
+            let why = "the drive has less room than one turn of its dies";
+            let finding = match turns {
+                0 => Finding::not_determined(why),
+                _ => reclaim_turns::find(bench, stripe, turns, is_by_address)?,
+            };
+            return Ok((finding, figure(&latencies, stripe)));
         }
         wanted = (wanted * 4).min(most);
     }
@@ -95,15 +106,21 @@ fn of_die(latencies: &[f64], stripe: PageStripe, die: usize) -> Vec<f64> {
 fn period(latencies: &[f64]) -> Option<usize> {
     let mut sorted = latencies.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let slow = SLOW * sorted.get(sorted.len() / 2)?;
+    let (period, _) = exact_period(latencies, SLOW * sorted.get(sorted.len() / 2)?, IN_PERIOD_MAX)?;
+    Some(period)
+}
+
+/// Returns the period of latencies above `slow`, with at most `most` of them in each, and their number in a period, exact over
+/// at least three periods.
+pub(crate) fn exact_period(latencies: &[f64], slow: f64, most: usize) -> Option<(usize, usize)> {
     let places: Vec<usize> = (0..latencies.len()).filter(|&i| latencies[i] > slow).collect();
     let gaps: Vec<usize> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let repeats =
         |group: &usize| gaps.len() >= 3 * group && gaps.iter().zip(&gaps[*group..]).all(|(a, b)| a == b);
-    let group = (1..=IN_PERIOD_MAX).find(repeats)?;
+    let group = (1..=most).find(repeats)?;
     let period = gaps[..group].iter().sum();
     // A shorter period is not a block.
-    (period >= 8).then_some(period)
+    (period >= 8).then_some((period, group))
 }
 
 fn figure(latencies: &[f64], stripe: PageStripe) -> Figure {
