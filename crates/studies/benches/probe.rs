@@ -22,6 +22,7 @@ fn main() {
         "time" => return simulated(),
         "score" => return scored(500),
         "wide" => return scored_wide(300),
+        "full" => return scored_full(200),
         "advice" => return advised(false),
         "file" => return file(),
         _ => {}
@@ -29,6 +30,7 @@ fn main() {
     simulated();
     scored(if quick { 4 } else { 500 });
     scored_wide(if quick { 2 } else { 300 });
+    scored_full(if quick { 1 } else { 200 });
     advised(quick);
     if quick {
         return;
@@ -54,12 +56,14 @@ fn simulated() {
 }
 
 fn scored(drives: u64) {
-    print_tallies("score", &score(drives, Seed(0), Range::Usual, &|_| true));
+    print_tallies("score", &score(drives, Seed(0), Range::Usual, Effort::Normal, &|_| true));
 }
 
-/// On a seed that the probe was not tuned on.
+/// On a seed that the probe was not tuned on, or that of `FLASHLANE_SEED`.
 fn scored_wide(drives: u64) {
-    let score = score(drives, Seed(4242), Range::Wide(&flashlane_host::thread_cpu_time), &|_| true);
+    let seed = wide_seed();
+    let range = Range::Wide(&flashlane_host::thread_cpu_time);
+    let score = score(drives, seed, range, Effort::Normal, &|_| true);
     print_tallies("wide", &score);
     let wide = score.wide.expect("a score of wide drives");
     let certain = wide.calibration.iter().filter(|band| band.from >= 0.9);
@@ -74,6 +78,22 @@ fn scored_wide(drives: u64) {
         wide.cpu.median_s,
         wide.cpu.p99_s
     );
+}
+
+fn wide_seed() -> Seed {
+    Seed(std::env::var("FLASHLANE_SEED").map_or(4242, |seed| seed.parse().expect("a number")))
+}
+
+/// The reclaim unit, on the drives that ran GC.
+fn scored_full(drives: u64) {
+    let range = Range::Wide(&flashlane_host::thread_cpu_time);
+    let mut score = score(drives, wide_seed(), range, Effort::Full, &|_| true);
+    for mistake in score.mistakes.iter().filter(|mistake| mistake.feature == Feature::ReclaimUnit) {
+        println!("mistake: drive {}: {}: {}", mistake.drive, mistake.truth, mistake.answer);
+    }
+    score.features.retain(|tally| tally.feature == Feature::ReclaimUnit);
+    score.drives = score.features.iter().map(|tally| tally.right + tally.wrong + tally.not_determined).sum();
+    print_tallies("wide", &score);
 }
 
 fn print_tallies(kind: &str, score: &Score) {

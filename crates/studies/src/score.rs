@@ -11,7 +11,8 @@ mod usual;
 mod wide;
 
 use flashlane_base::{Duration, Seed};
-use flashlane_probe::{Finding, Options, ProbeResult, Progress, Status, probe};
+use flashlane_device::Device;
+use flashlane_probe::{Effort, Finding, Options, ProbeResult, Progress, Status, probe};
 use flashlane_result::feature::Feature;
 use flashlane_result::score::{Band, CpuTime, Failed, Mistake, SCORE_SCHEMA, Score, Tally, Wide};
 use flashlane_sim::{Drive, profile};
@@ -36,6 +37,8 @@ pub struct Truth {
     pub readahead_streams: u64,
     /// Size of the write buffer; 0 for none.
     pub write_buffer_bytes: u64,
+    /// Reclaim unit.
+    pub reclaim_unit_bytes: Vec<u64>,
 }
 
 /// Tolerance of a buffer's size, since the pages that leave it while it fills are estimated.
@@ -54,22 +57,29 @@ pub enum Range<'a> {
 ///
 /// `watch` takes the number of drives done and returns whether to continue. It is also called within drives, which take seconds
 /// each; a drive that it stops does not count.
-pub fn score(drives: u64, seed: Seed, range: Range<'_>, watch: &(dyn Fn(u64) -> bool + Sync)) -> Score {
+/// With [`Effort::Full`] the reclaim unit counts, too, on drives that ran GC.
+pub fn score(
+    drives: u64,
+    seed: Seed,
+    range: Range<'_>,
+    effort: Effort,
+    watch: &(dyn Fn(u64) -> bool + Sync),
+) -> Score {
     let done = AtomicU64::new(0);
     let probed: Vec<Probed> = (0..drives)
         .into_par_iter()
         .filter_map(|drive| {
             let go_on = || watch(done.load(Ordering::Relaxed));
-            let probed = go_on().then(|| examine(drive, seed, range, &go_on)).flatten()?;
+            let probed = go_on().then(|| examine(drive, seed, (range, effort), &go_on)).flatten()?;
             done.fetch_add(1, Ordering::Relaxed);
             Some(probed)
         })
         .collect();
     let count = probed.len() as u64;
     let wide = matches!(range, Range::Wide(_)).then(|| summary(&probed));
-    let mut features: Vec<Tally> = FEATURES
+    let mut features: Vec<Tally> = features(effort)
         .map(|feature| Tally { feature, right: 0, wrong: 0, not_determined: 0, cannot_be_seen: 0 })
-        .into();
+        .collect();
     let mut mistakes = Vec::new();
     for answer in probed.into_iter().flat_map(|probed| probed.answers) {
         let tally =
@@ -88,6 +98,12 @@ pub fn score(drives: u64, seed: Seed, range: Range<'_>, watch: &(dyn Fn(u64) -> 
     }
     let partial = (count < drives).then(|| format!("stopped after {count} of {drives} drives"));
     Score { schema: SCORE_SCHEMA.into(), drives: count, seed: seed.0, features, mistakes, wide, partial }
+}
+
+/// Returns the features that a probe of this effort looks for.
+fn features(effort: Effort) -> impl Iterator<Item = Feature> {
+    let with_full = (effort == Effort::Full).then_some(Feature::ReclaimUnit);
+    FEATURES.into_iter().chain(with_full)
 }
 
 const FEATURES: [Feature; 7] = [
@@ -120,7 +136,12 @@ enum Mark {
 }
 
 /// Probes the `drive`-th drive and marks each answer. `None` where `go_on` stopped it.
-fn examine(drive: u64, seed: Seed, range: Range<'_>, go_on: &dyn Fn() -> bool) -> Option<Probed> {
+fn examine(
+    drive: u64,
+    seed: Seed,
+    (range, effort): (Range<'_>, Effort),
+    go_on: &dyn Fn() -> bool,
+) -> Option<Probed> {
     let random = &mut seed.derive_nth("score drive", drive).source();
     let (truth, profile) = match range {
         Range::Usual => usual::draw(random),
@@ -137,6 +158,7 @@ fn examine(drive: u64, seed: Seed, range: Range<'_>, go_on: &dyn Fn() -> bool) -
     let options = Options {
         may_write: true,
         structure_only: true,
+        effort,
         seed,
         watch: Some(&mut watch),
         ..Options::default()
@@ -153,13 +175,21 @@ fn examine(drive: u64, seed: Seed, range: Range<'_>, go_on: &dyn Fn() -> bool) -
         Err(error) => Some(error.to_string()),
     };
     let failed = error.map(|error| Failed { drive, error, profile: profile.clone() });
-    let answers = result.map_or(Vec::new(), |result| mark(drive, &result, &truth, &profile));
+    // The reclaim unit of a drive that never ran GC is no question.
+    let has_cleaned = device.counters().get("blocks_erased").is_some_and(|blocks| blocks > 0);
+    let asked = features(effort).filter(|&feature| feature != Feature::ReclaimUnit || has_cleaned);
+    let answers = result.map_or(Vec::new(), |result| mark(drive, asked, &result, &truth, &profile));
     Some(Probed { answers, failed, cpu })
 }
 
-fn mark(drive: u64, result: &ProbeResult, truth: &Truth, profile: &str) -> Vec<Answer> {
-    FEATURES
-        .into_iter()
+fn mark(
+    drive: u64,
+    asked: impl Iterator<Item = Feature>,
+    result: &ProbeResult,
+    truth: &Truth,
+    profile: &str,
+) -> Vec<Answer> {
+    asked
         .map(|feature| {
             let finding = result.finding(feature).expect("a whole probe names every feature");
             let mark = match (finding.status, is_right(feature, finding, truth)) {
@@ -186,6 +216,7 @@ fn is_right(feature: Feature, finding: &Finding, truth: &Truth) -> bool {
         Feature::PageSize => is_one_of(&truth.page_size_bytes),
         Feature::InterleavingDegree => is_one_of(&truth.interleaving_degree),
         Feature::SubDomains => is_one_of(&truth.sub_domains),
+        Feature::ReclaimUnit => is_one_of(&truth.reclaim_unit_bytes),
         Feature::MappingPolicy => finding.word() == Some(truth.mapping_policy),
         Feature::ReadaheadStreams => number.unwrap_or(0) == truth.readahead_streams,
         Feature::WriteBuffer => match (number, truth.write_buffer_bytes) {

@@ -165,6 +165,8 @@ const FIGURES: &[&Figure] = &[
     &probe::WIDE_READAHEAD_WRONG,
     &probe::WIDE_BUFFER,
     &probe::WIDE_BUFFER_WRONG,
+    &probe::WIDE_RECLAIM,
+    &probe::WIDE_RECLAIM_WRONG,
     &probe::WIDE_CERTAIN,
     &probe::WIDE_FAILED,
     &probe::WIDE_TIME,

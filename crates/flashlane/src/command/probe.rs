@@ -247,10 +247,11 @@ fn score_random(arguments: &Arguments, drives: u64) -> Result<Status, Failure> {
     output::prepare(&arguments.output)?;
     let meter = Meter::new(format!("probing {drives} random drives"));
     let range = if arguments.wide { Range::Wide(&flashlane_host::thread_cpu_time) } else { Range::Usual };
-    let score = flashlane_studies::score::score(drives, arguments.seed, range, &|done| {
-        meter.set(Some(done as f64 / drives.max(1) as f64));
-        !flashlane_host::interrupted()
-    });
+    let score =
+        flashlane_studies::score::score(drives, arguments.seed, range, effort(arguments.effort), &|done| {
+            meter.set(Some(done as f64 / drives.max(1) as f64));
+            !flashlane_host::interrupted()
+        });
     drop(meter);
     deliver(arguments, &score, None)
 }

@@ -39,6 +39,7 @@ fn findings_are_counted_by_stated_confidence() {
 #[test]
 fn stop_ends_the_drive_under_way() {
     let calls = AtomicU64::new(0);
-    let score = score(1, Seed(0), Range::Usual, &|_| calls.fetch_add(1, Ordering::Relaxed) < 2);
+    let score =
+        score(1, Seed(0), Range::Usual, Effort::Normal, &|_| calls.fetch_add(1, Ordering::Relaxed) < 2);
     assert_eq!((score.drives, score.partial.as_deref()), (0, Some("stopped after 0 of 1 drives")));
 }

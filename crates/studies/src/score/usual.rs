@@ -70,6 +70,7 @@ pub(super) fn draw(random: &mut Random) -> (Truth, String) {
         mapping_policy,
         readahead_streams: streams,
         write_buffer_bytes: buffer as u64,
+        reclaim_unit_bytes: [1, planes].map(|planes| planes * pages_per_block * page as u64).into(),
     };
     (truth, profile)
 }

@@ -4,7 +4,7 @@
 //!
 //! *Truth.* The planes of a die that cannot work together are one queue: where the stripe visits them first, their chunks
 //! are one. Where they can, a domain's chunk is one plane's or that of all, and a sub-domain is a die or a plane. The only channel of a drive cannot be told from
-//! its link: its dies then are its domains, too.
+//! its link: its dies then are its domains, too. The reclaim unit is an erase block, or those of all planes of a die.
 
 use super::Truth;
 use flashlane_base::Random;
@@ -44,6 +44,7 @@ struct Drawn {
     is_by_address: bool,
     streams: u64,
     buffer: u64,
+    pages_per_block: u64,
     /// Lines before the first section, and the sections.
     head: String,
     sections: String,
@@ -94,6 +95,7 @@ impl Drawn {
             is_by_address,
             streams,
             buffer,
+            pages_per_block: 0,
             head: String::new(),
             sections: String::new(),
         };
@@ -106,6 +108,7 @@ impl Drawn {
             log_uniform(random, (64_u64 << 20) as f64, (8_u64 << 30) as f64) as u64 / 65536 * 65536;
         let least_pages = chunk_pages.max(16);
         let pages_per_block = least_pages.max(16 << random.below(5));
+        self.pages_per_block = pages_per_block;
         let all_planes = self.channels * self.packages * self.dies * self.planes;
         // Flash for a quarter more, and blocks for GC.
         let blocks = (capacity * 5 / 4).div_ceil(all_planes * pages_per_block * self.page) + 8;
@@ -206,6 +209,9 @@ impl Drawn {
             mapping_policy: if self.is_by_address { "lba" } else { "write-order" },
             readahead_streams: self.streams,
             write_buffer_bytes: self.buffer,
+            reclaim_unit_bytes: [1, self.planes]
+                .map(|planes| planes * self.pages_per_block * self.page)
+                .into(),
         }
     }
 }

@@ -60,6 +60,18 @@ wide!(
     0.3
 );
 figure!(
+    WIDE_RECLAIM,
+    "wide-reclaim_unit_bytes-right",
+    "`probe --score 200 --wide --full --seed 4242`: reclaim unit right, on drives that ran GC, percent",
+    Goal::AtLeast(60.0, Some(90.0))
+);
+figure!(
+    WIDE_RECLAIM_WRONG,
+    "wide-reclaim_unit_bytes-wrong",
+    "reclaim unit of wide drives wrong, percent",
+    Goal::AtMost(0.5, None)
+);
+figure!(
     WIDE_CERTAIN,
     "wide-certain-wrong",
     "findings on wide drives stated at 0.9 or more that are wrong, percent",
