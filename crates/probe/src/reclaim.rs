@@ -93,7 +93,19 @@ fn common_period(latencies: &[f64], stripe: PageStripe) -> Option<(u64, usize, u
     found.sort_unstable();
     let middle = *found.get(found.len() / 2)?;
     let agreeing = found.iter().filter(|&&period| period == middle).count();
-    (agreeing as f64 >= AGREE * dies as f64).then_some((middle as u64, dies, agreeing))
+    let is_one_unit = !may_be_several_units(middle, stripe.chunk_pages as usize);
+    (is_one_unit && agreeing as f64 >= AGREE * dies as f64).then_some((middle as u64, dies, agreeing))
+}
+
+/// Returns whether a period may be several reclaim units: one that ends with a chunk erases before the die's next chunk, unseen,
+/// so that where chunks do not divide the unit, the pauses recur after the least common multiple of both. All others are seen, so
+/// that there are at most one more than the slow writes of a period. No unit is less than a chunk.
+fn may_be_several_units(period: usize, chunk_pages: usize) -> bool {
+    (2..=IN_PERIOD_MAX + 1).filter(|&units| period.is_multiple_of(units)).any(|units| {
+        let unit = period / units;
+        let first_at_an_end = (1..=units).find(|nth| (nth * unit).is_multiple_of(chunk_pages));
+        unit >= chunk_pages && first_at_an_end == Some(units)
+    })
 }
 
 /// Returns the latencies of the writes to one die, in order.
@@ -160,6 +172,17 @@ mod tests {
     #[test]
     fn dies_out_of_step_show_their_block() {
         assert_eq!(common_period(&latencies(12 * 200, usize::MAX), STRIPE), Some((64, 6, 6)));
+    }
+
+    #[test]
+    fn chunks_that_do_not_divide_the_unit_hide_pauses() {
+        // Seen on drives with units of 128, 16, 128 and 16 pages in chunks of 3, 5, 7 and 3.
+        for (period, chunk_pages) in [(384, 3), (80, 5), (896, 7), (48, 3)] {
+            assert!(may_be_several_units(period, chunk_pages), "{period} {chunk_pages}");
+        }
+        for (period, chunk_pages) in [(128, 4), (128, 3), (64, 1), (928, 232), (138, 138)] {
+            assert!(!may_be_several_units(period, chunk_pages), "{period} {chunk_pages}");
+        }
     }
 
     #[test]
