@@ -44,6 +44,12 @@ use std::time::Duration;
 /// The operating system's error where the target cannot be opened for reading.
 pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
+    if lookup::processes(proc).next().is_none() {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "/proc, which shows what is in use, is not mounted",
+        ));
+    }
     let mounts = Mounts::of_all(proc);
     let machine = read::machine(sys, &mounts);
     let own = own_file(target, &machine, proc);

@@ -73,6 +73,12 @@ pub(super) fn processes(proc: &Path) -> impl Iterator<Item = String> {
     names(proc).into_iter().filter(|name| name.bytes().all(|character| character.is_ascii_digit()))
 }
 
+/// Returns the threads of a process that `proc` lists, but for the first, as folders of `proc`.
+pub(super) fn threads(proc: &Path, process: &str) -> Vec<String> {
+    let threads = names(&proc.join(process).join("task")).into_iter();
+    threads.filter(|thread| thread != process).map(|thread| format!("{process}/task/{thread}")).collect()
+}
+
 /// Returns the node of a block device in `/dev`, if it has that number.
 pub(super) fn node(name: &str, number: Number) -> Option<PathBuf> {
     // The kernel writes `!` for a slash in device names.

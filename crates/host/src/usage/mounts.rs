@@ -1,6 +1,6 @@
 //! Mounted file systems, as `/proc/PID/mountinfo` lists them.
 
-use super::lookup::{number, processes};
+use super::lookup::{number, processes, threads};
 use super::machine::Number;
 use std::collections::BTreeSet;
 use std::fs;
@@ -111,7 +111,12 @@ pub(super) fn namespaces(proc: &Path) -> Vec<Mount> {
     let namespace = |process: &str| fs::read_link(proc.join(process).join("ns/mnt")).ok();
     let mut seen: BTreeSet<PathBuf> = namespace("self").into_iter().collect();
     let mut all = mounts(proc);
-    for process in processes(proc) {
+    // A thread may have a namespace of its own, and is all that is left of a process whose first thread has ended.
+    let tasks = processes(proc).flat_map(|process| {
+        let threads = threads(proc, &process);
+        std::iter::once(process).chain(threads)
+    });
+    for process in tasks {
         let Some(other) = namespace(&process) else { continue };
         if !seen.insert(other) {
             continue;
@@ -177,6 +182,21 @@ mod tests {
         let found = mounts(proc.path());
         let at: Vec<_> = found.iter().map(|mount| mount.at.as_os_str().as_bytes()).collect();
         assert_eq!(at, [&b"/a\xff b"[..], "/caf\u{e9}".as_bytes()]);
+    }
+
+    #[test]
+    fn thread_with_a_namespace_of_its_own_shows_its_mounts() {
+        let proc = tempfile::tempdir().unwrap();
+        for (folder, namespace) in [("self", 1), ("77", 1), ("77/task/77", 1), ("77/task/78", 2)] {
+            let folder = proc.path().join(folder);
+            fs::create_dir_all(folder.join("ns")).unwrap();
+            std::os::unix::fs::symlink(format!("mnt:[{namespace}]"), folder.join("ns/mnt")).unwrap();
+            fs::write(folder.join("mountinfo"), format!("22 1 0:{namespace} / / rw - tmpfs none rw\n"))
+                .unwrap();
+        }
+        let found = namespaces(proc.path());
+        let numbers: Vec<_> = found.iter().map(|mount| mount.number).collect();
+        assert_eq!(numbers, [(0, 1), (0, 2)]);
     }
 
     #[test]

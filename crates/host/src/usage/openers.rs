@@ -5,10 +5,13 @@
 //! it is open for writing, because many services keep devices open for reading. A file counts where it is open for
 //! reading or writing.
 //!
+//! The threads of a process share its memory, but one may have left the table of open files; and of a process whose first thread
+//! has ended, only the others show anything.
+//!
 //! A file that is open through an overlay is the file in the layers too, and is looked for by all its identities.
 
 use super::layers::{Mounts, OpenFile};
-use super::lookup::{names, storage};
+use super::lookup::{names, storage, threads};
 use super::machine::{Backing, FileFacts, FileId, Number, Storage};
 use rustix::fs::Stat;
 use std::collections::BTreeSet;
@@ -50,15 +53,27 @@ impl<'a> Openers<'a> {
     pub(super) fn find(&self) -> Vec<Opener> {
         let (this, proc) = (std::process::id(), self.mounts.proc);
         let processes = names(proc).into_iter().filter_map(|name| name.parse::<u32>().ok());
-        let has = |process: &u32| {
-            let folder = proc.join(process.to_string());
-            *process != this && (self.is_open(&folder) || self.is_mapped(&folder))
-        };
+        let has = |process: &u32| *process != this && self.is_used_by(*process);
         let opener = |process: u32| {
             let program = fs::read_to_string(proc.join(process.to_string()).join("comm")).unwrap_or_default();
             Opener { program: program.trim().to_owned(), process }
         };
         processes.filter(has).map(opener).collect()
+    }
+
+    fn is_used_by(&self, process: u32) -> bool {
+        let (proc, name) = (self.mounts.proc, process.to_string());
+        let first = proc.join(&name);
+        if self.is_open(&first) || self.is_mapped(&first) {
+            return true;
+        }
+        let has_ended = fs::read(first.join("maps")).is_ok_and(|maps| maps.is_empty());
+        threads(proc, &name).iter().any(|thread| {
+            let folder = proc.join(thread);
+            let number = folder.file_name().and_then(|name| name.to_str()?.parse().ok());
+            let has_own_files = number.is_none_or(|thread| !shares_files(process, thread));
+            has_own_files && self.is_open(&folder) || has_ended && self.is_mapped(&folder)
+        })
     }
 
     fn is_open(&self, process: &Path) -> bool {
@@ -116,6 +131,14 @@ impl<'a> Openers<'a> {
         layers.files.keys().any(|layer| self.target.contains(layer))
             || used.length_bytes > 0 && others.any(|file| facts.may_be(file))
     }
+}
+
+/// Returns whether two threads have one table of open files; false where the kernel does not say.
+fn shares_files(one: u32, other: u32) -> bool {
+    // Of <linux/kcmp.h>, which the libc crate leaves out.
+    const KCMP_FILES: libc::c_long = 2;
+    // SAFETY: the call takes numbers and changes nothing.
+    unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0_u64, 0_u64) == 0 }
 }
 
 /// Returns what a link of `/proc` leads to; `None` for other types of files.
@@ -206,6 +229,34 @@ mod tests {
             let expected = if is_open { other() } else { Vec::new() };
             assert_eq!(openers_of(proc.path(), &file), expected, "{flags}");
         }
+    }
+
+    #[test]
+    fn thread_with_open_files_of_its_own_is_a_use() {
+        let (proc, process) = proc();
+        let file = proc.path().join("file");
+        fs::write(&file, "").unwrap();
+        let thread = process.join("task/78");
+        for folder in ["fd", "fdinfo"] {
+            fs::create_dir_all(thread.join(folder)).unwrap();
+        }
+        assert_eq!(openers_of(proc.path(), &file), []);
+        symlink(&file, thread.join("fd/3")).unwrap();
+        assert_eq!(openers_of(proc.path(), &file), other());
+    }
+
+    #[test]
+    fn mapping_outlives_the_first_thread() {
+        let (proc, process) = proc();
+        let file = proc.path().join("file");
+        fs::write(&file, "mapped").unwrap();
+        let stat = fs::metadata(&file).unwrap();
+        let device = format!("{:02x}:{:02x}", major(stat.dev()), minor(stat.dev()));
+        fs::create_dir_all(process.join("task/78")).unwrap();
+        let line = format!("7f00-7f01 r--s 00000000 {device} {}      {}\n", stat.ino(), file.display());
+        fs::write(process.join("task/78/maps"), line).unwrap();
+        fs::write(process.join("maps"), "").unwrap();
+        assert_eq!(openers_of(proc.path(), &file), other());
     }
 
     #[test]
