@@ -23,6 +23,7 @@ use crate::terminal::printable;
 use clap::CommandFactory;
 
 pub fn call(command: Command) -> Result<Status, Failure> {
+    flashlane_host::report_file_size_limit();
     if handles_interrupt(&command) {
         // If no handler can be installed, Ctrl-C ends the program at once, as by default.
         let name = std::env::args().nth(1).unwrap_or_default();

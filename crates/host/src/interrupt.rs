@@ -5,11 +5,18 @@
 //! processor waits for a device or the system: it gets [`WAITING_GRACE`], so that a run of hours keeps its result
 //! though the drive stalls. Time in which the program is runnable, but the machine is busy with other work, counts
 //! towards neither limit. [`Uninterruptible`] protects the few steps that must finish.
+//!
+//! A loop that has noticed the signal prints what it has. Where nobody reads that, on standard output or error, for
+//! [`WAITING_GRACE`], the program ends too.
+//!
+//! The signals are handled by threads of their own, and blocked in all others: a thread that waits in the kernel for a
+//! device or server that does not answer handles none.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level;
 use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -33,15 +40,16 @@ static UNINTERRUPTIBLE: AtomicUsize = AtomicUsize::new(0);
 /// Catches the first SIGINT, SIGTERM or SIGHUP (the terminal or the connection is closed): it makes [`interrupted`]
 /// return true, and ends the program where no loop calls that. The next SIGINT or SIGTERM has its default action and
 /// kills; the next SIGHUP does not, since a terminal that closes may send two, its own and the shell's. A SIGHUP that is
-/// already ignored, as under `nohup`, stays ignored. A second call has no effect.
+/// already ignored, as under `nohup`, stays ignored. A second call has no effect. Must be called by the main thread, before
+/// others are started.
 ///
 /// Where the program ends since no loop asks, the line `last_words` is written to standard error before, if that takes it.
 ///
 /// # Errors
 /// The operating system's error where a handler cannot be installed.
 pub fn catch_interrupts(last_words: &str) -> io::Result<()> {
-    // A signal during the installation would be lost, or kill.
-    let _blocked = BlockedSignals::block()?;
+    // For this thread and those that it spawns. A signal during the installation would be lost, or kill.
+    mask(libc::SIG_BLOCK)?;
     let requested = Arc::new(AtomicBool::new(false));
     if STOP_REQUESTED.set(Arc::clone(&requested)).is_err() {
         return Ok(());
@@ -61,10 +69,18 @@ pub fn catch_interrupts(last_words: &str) -> io::Result<()> {
         low_level::pipe::register(signal, sent)?;
         let last_words = format!("{last_words}\n");
         std::thread::Builder::new().name("interrupts".into()).stack_size(64 << 10).spawn(move || {
+            // It fails for other signals only.
+            _ = mask(libc::SIG_UNBLOCK);
             end_unless_noticed(heard, signal, &last_words);
         })?;
     }
     Ok(())
+}
+
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) fail as others do, in place of the signal that ends the program.
+pub fn report_file_size_limit() {
+    // SAFETY: it changes the action of one signal, which no other code here does.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 /// Returns whether the process ignores a signal.
@@ -77,36 +93,21 @@ fn is_ignored(signal: i32) -> bool {
     answer == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Blocks the stopping signals for this thread, and threads that it spawns, until dropped.
-struct BlockedSignals {
-    /// The signals blocked before.
-    before: libc::sigset_t,
-}
-
-impl BlockedSignals {
-    fn block() -> io::Result<Self> {
-        // SAFETY: a signal set is plain data, and `sigemptyset` gives it its value; signal numbers are valid.
-        let (signals, mut before) = unsafe {
-            let (mut signals, mut before) = (std::mem::zeroed(), std::mem::zeroed());
-            libc::sigemptyset(&mut signals);
-            libc::sigemptyset(&mut before);
-            for signal in STOPPING {
-                libc::sigaddset(&mut signals, signal);
-            }
-            (signals, before)
-        };
-        // SAFETY: both sets outlive the call.
-        match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &signals, &mut before) } {
-            0 => Ok(Self { before }),
-            error => Err(io::Error::from_raw_os_error(error)),
+/// Blocks or unblocks (`how`) the stopping signals for this thread, and threads that it spawns.
+fn mask(how: i32) -> io::Result<()> {
+    // SAFETY: a signal set is plain data, and `sigemptyset` gives it its value; signal numbers are valid.
+    let signals = unsafe {
+        let mut signals = std::mem::zeroed();
+        libc::sigemptyset(&mut signals);
+        for signal in STOPPING {
+            libc::sigaddset(&mut signals, signal);
         }
-    }
-}
-
-impl Drop for BlockedSignals {
-    fn drop(&mut self) {
-        // SAFETY: the set outlives the call; null requests no old set.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
+        signals
+    };
+    // SAFETY: the set outlives the call; null requests no old set.
+    match unsafe { libc::pthread_sigmask(how, &signals, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
     }
 }
 
@@ -117,27 +118,40 @@ fn end_unless_noticed(mut heard: UnixStream, signal: i32, last_words: &str) {
     let (computed, mut waited) = (processor_time(), Duration::ZERO);
     loop {
         std::thread::sleep(PAUSE);
-        if NOTICED.load(Ordering::Acquire) {
-            return;
-        }
-        if !wants_processor() {
-            // Count pauses instead of elapsed time: the machine, or the program, may have been stopped in between.
+        let is_noticed = NOTICED.load(Ordering::Acquire);
+        // Count pauses instead of elapsed time: the machine, or the program, may have been stopped in between.
+        if is_noticed && is_read() {
+            waited = Duration::ZERO;
+        } else if !wants_processor() {
             waited += PAUSE;
         }
-        let is_over = processor_time().saturating_sub(computed) >= GRACE || waited >= WAITING_GRACE;
-        if is_over && UNINTERRUPTIBLE.load(Ordering::Acquire) == 0 {
-            say(last_words);
+        let computes = !is_noticed && processor_time().saturating_sub(computed) >= GRACE;
+        if (computes || waited >= WAITING_GRACE) && UNINTERRUPTIBLE.load(Ordering::Acquire) == 0 {
+            if !is_noticed {
+                say(last_words);
+            }
             _ = low_level::emulate_default_handler(signal);
         }
     }
+}
+
+/// Returns whether standard output and error take more.
+fn is_read() -> bool {
+    let (stdout, stderr) = (io::stdout(), io::stderr());
+    [stdout.as_fd(), stderr.as_fd()].into_iter().all(takes_more)
+}
+
+/// Returns whether a write would not wait: it may fail.
+fn takes_more(output: BorrowedFd<'_>) -> bool {
+    let ready = poll(&mut [PollFd::new(&output, PollFlags::OUT)], Some(&Timespec::default()));
+    ready.map_or(true, |count| count > 0)
 }
 
 /// Writes to standard error, unless its reader would make this program wait. The lock of `std::io::stderr` may be held by a
 /// thread that does.
 fn say(words: &str) {
     let stderr = io::stderr();
-    let ready = poll(&mut [PollFd::new(&stderr, PollFlags::OUT)], Some(&Timespec::default()));
-    if ready.is_ok_and(|count| count > 0) {
+    if takes_more(stderr.as_fd()) {
         // There is nobody to tell where this fails.
         _ = rustix::io::write(&stderr, words.as_bytes());
     }

@@ -65,7 +65,7 @@ pub use entropy::fresh_seed;
 pub use file_device::FileDevice;
 pub use finding::Finding;
 pub use identity::{identity, serial};
-pub use interrupt::{Uninterruptible, catch_interrupts, interrupted};
+pub use interrupt::{Uninterruptible, catch_interrupts, interrupted, report_file_size_limit};
 pub use listen::allow_open_files;
 pub use mount::{avoid_own_writeback, unmount_dead, user};
 pub use open::{OpenOptions, OwnData, PageCache};

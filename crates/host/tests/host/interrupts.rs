@@ -92,6 +92,43 @@ fn ignored_hangup_stays_ignored() {
     assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
 }
 
+const UNREAD_CHILD: &str = "FLASHLANE_TEST_UNREAD_CHILD";
+
+#[test]
+fn child_whose_result_nobody_reads() {
+    if std::env::var_os(UNREAD_CHILD).is_none() {
+        return;
+    }
+    flashlane_host::catch_interrupts(LAST_WORDS).unwrap();
+    let open = |path| std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    open("/proc/self/fd/2").write_all(b"ready\n").unwrap();
+    while !flashlane_host::interrupted() {
+        std::thread::yield_now();
+    }
+    // More than a pipe holds.
+    open("/proc/self/fd/1").write_all(&vec![b'x'; 4 << 20]).unwrap();
+}
+
+#[test]
+fn interrupt_ends_a_program_whose_result_nobody_reads() {
+    for signals in [[libc::SIGINT].as_slice(), &[libc::SIGHUP, libc::SIGHUP]] {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "interrupts::child_whose_result_nobody_reads", "--nocapture"])
+            .env(UNREAD_CHILD, "1")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
+        assert!(lines.any(|line| line == "ready"));
+        for &signal in signals {
+            // SAFETY: a signal to a child that has not been waited for.
+            unsafe { libc::kill(child.id() as i32, signal) };
+        }
+        assert_eq!(child.wait().unwrap().signal(), Some(signals[0]));
+    }
+}
+
 const DEAF_CHILD: &str = "FLASHLANE_TEST_DEAF_CHILD";
 
 #[test]
