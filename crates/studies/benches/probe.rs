@@ -6,12 +6,13 @@
 mod process;
 
 use flashlane_base::Seed;
-use flashlane_probe::{Effort, Feature, Medium, Options, ProbeResult, Status, probe};
+use flashlane_probe::{Effort, Feature, Medium, Options, ProbeResult, Status, add_fragmented, probe};
 use flashlane_result::score::Score;
-use flashlane_sim::{Drive, profile};
+use flashlane_sim::{Drive, device, profile};
 use flashlane_studies::advice_score::{Comparison, LOADS, compare, profiles, random};
 use flashlane_studies::score::{Range, score};
 use process::user_cpu_s;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn main() {
@@ -39,19 +40,23 @@ fn main() {
 }
 
 fn simulated() {
+    let options = Options { may_write: true, ..Options::default() };
+    let load = |settings: &[(String, String)]| profile::load("ssd-s", settings).expect("a shipped profile");
     let before = user_cpu_s();
-    let mut drive = Drive::new(&profile::load("ssd-s", &[]).expect("a shipped profile"), Seed(0));
-    let result =
-        probe(&mut drive, Options { may_write: true, ..Options::default() }).expect("a drive of 32 GB");
+    let mut drive = Drive::new(&load(&[]), Seed(0));
+    let mut result = probe(&mut drive, options).expect("a drive of 32 GB");
+    // As the command does.
+    let fragmented = load(&[("initial.state".into(), "fragmented".into())]);
+    let open = || Ok::<_, Infallible>(Some(device(&fragmented, Seed(0), "sim:ssd-s".into())));
+    let Ok(()) = add_fragmented(&mut result, options, open);
     println!(
         "probe-time: {:.2} s of user CPU (sim:ssd-s, {} requests)",
         user_cpu_s() - before,
         result.requests
     );
     let before = user_cpu_s();
-    let mut drive = Drive::new(&profile::load("ssd-s", &[]).expect("a shipped profile"), Seed(0));
-    probe(&mut drive, Options { may_write: true, structure_only: true, ..Options::default() })
-        .expect("a drive of 32 GB");
+    let mut drive = Drive::new(&load(&[]), Seed(0));
+    probe(&mut drive, Options { structure_only: true, ..options }).expect("a drive of 32 GB");
     println!("structure-time: {:.2} s of user CPU (the same without recommendations)", user_cpu_s() - before);
 }
 
