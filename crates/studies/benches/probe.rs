@@ -40,15 +40,15 @@ fn main() {
 }
 
 fn simulated() {
-    let options = Options { may_write: true, ..Options::default() };
+    let options = || Options { may_write: true, ..Options::default() };
     let load = |settings: &[(String, String)]| profile::load("ssd-s", settings).expect("a shipped profile");
     let before = user_cpu_s();
     let mut drive = Drive::new(&load(&[]), Seed(0));
-    let mut result = probe(&mut drive, options).expect("a drive of 32 GB");
+    let mut result = probe(&mut drive, options()).expect("a drive of 32 GB");
     // As the command does.
     let fragmented = load(&[("initial.state".into(), "fragmented".into())]);
     let open = || Ok::<_, Infallible>(Some(device(&fragmented, Seed(0), "sim:ssd-s".into())));
-    let Ok(()) = add_fragmented(&mut result, options, open);
+    let Ok(()) = add_fragmented(&mut result, options(), open);
     println!(
         "probe-time: {:.2} s of user CPU (sim:ssd-s, {} requests)",
         user_cpu_s() - before,
@@ -56,7 +56,7 @@ fn simulated() {
     );
     let before = user_cpu_s();
     let mut drive = Drive::new(&load(&[]), Seed(0));
-    probe(&mut drive, Options { structure_only: true, ..options }).expect("a drive of 32 GB");
+    probe(&mut drive, Options { structure_only: true, ..options() }).expect("a drive of 32 GB");
     println!("structure-time: {:.2} s of user CPU (the same without recommendations)", user_cpu_s() - before);
 }
 
