@@ -309,11 +309,10 @@ impl<S> Kernel<S> {
 
     #[inline]
     pub(crate) fn enqueue(&mut self, mut operation: FlashOperation) {
-        if let Some(loads) = &self.volatile.loads
+        if self.volatile.loads.is_some()
             && let (Class::HostRead, Owner::Request(slot)) = (operation.class, operation.owner)
-            && loads.is_light(self.volatile.requests[slot].queue)
         {
-            operation.class = Class::LightRead;
+            operation.class = self.class_of_reads(slot);
         }
         self.begin_account(operation.owner);
         self.flash.enqueue(operation, self.now, &mut self.volatile.events);

@@ -1,8 +1,7 @@
 //! The table of energy, for runs and replays on simulated drives whose profile states powers.
 
 use super::scalar;
-use crate::document::Fact;
-use crate::document::{Cell, Column, Row, Table};
+use crate::document::{Cell, Column, Fact, Row, Table};
 use crate::format::{capitalised, exact, number, percent};
 use flashlane_result::energy::EnergyRow;
 
