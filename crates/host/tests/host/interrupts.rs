@@ -31,10 +31,21 @@ fn child_that_waits_for_an_interrupt() {
     }
 }
 
+/// The test program, restarted for one helper, which a variable turns on.
+fn child(helper: &str, variable: &str, value: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", &format!("interrupts::{helper}"), "--nocapture"])
+        .env(variable, value)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
 #[test]
 fn first_interrupt_is_reported_and_second_one_kills() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut command = child("child_that_waits_for_an_interrupt", CHILD, "1");
         // The test may run under `nohup` itself.
         // SAFETY: `signal` may be called between fork and exec.
         unsafe {
@@ -43,13 +54,7 @@ fn first_interrupt_is_reported_and_second_one_kills() {
                 Ok(())
             })
         };
-        let mut child = command
-            .args(["--exact", "interrupts::child_that_waits_for_an_interrupt", "--nocapture"])
-            .env(CHILD, "1")
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
         // SAFETY: a signal to a child that has not been waited for.
         let send = |signal| unsafe { libc::kill(child.id() as i32, signal) };
@@ -112,13 +117,8 @@ fn child_whose_result_nobody_reads() {
 #[test]
 fn interrupt_ends_a_program_whose_result_nobody_reads() {
     for signals in [[libc::SIGINT].as_slice(), &[libc::SIGHUP, libc::SIGHUP]] {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "interrupts::child_whose_result_nobody_reads", "--nocapture"])
-            .env(UNREAD_CHILD, "1")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = child("child_whose_result_nobody_reads", UNREAD_CHILD, "1");
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
         assert!(lines.any(|line| line == "ready"));
         for &signal in signals {
@@ -162,14 +162,8 @@ fn child_that_asks_for_no_interrupt() {
 #[test]
 fn one_interrupt_ends_a_program_that_does_not_ask() {
     for mode in ["deaf", "whole"] {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "interrupts::child_that_asks_for_no_interrupt", "--nocapture"])
-            .env(DEAF_CHILD, mode)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = child("child_that_asks_for_no_interrupt", DEAF_CHILD, mode);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
         assert!(lines.any(|line| line == "ready"));
         // SAFETY: a signal to a child that has not been waited for.
@@ -185,14 +179,8 @@ fn one_interrupt_ends_a_program_that_does_not_ask() {
 
 #[test]
 fn time_while_stopped_does_not_count() {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "interrupts::child_that_asks_for_no_interrupt", "--nocapture"])
-        .env(DEAF_CHILD, "stopped")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = child("child_that_asks_for_no_interrupt", DEAF_CHILD, "stopped");
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
     assert!(lines.any(|line| line == "ready"));
     // SAFETY: a signal to a child that has not been waited for.
