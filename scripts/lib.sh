@@ -83,7 +83,7 @@ release_drive() {
         losetup -d "$DRIVE"
     fi
     if [[ -n "$SERVER" ]]; then
-        kill -TERM "$SERVER" 2>/dev/null
+        kill -TERM "$SERVER" 2>/dev/null || true
         wait "$SERVER" || true
         # A server that was killed leaves its mount.
         ! mount | grep -qF " on $SERVED " || umount -l "$SERVED"

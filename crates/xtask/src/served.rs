@@ -40,6 +40,26 @@ pub enum Program {
         #[command(flatten)]
         database: Database,
     },
+    /// A PostgreSQL on the drive whose clients, server and drive are killed at random times, and which then has to have everything
+    /// that was committed
+    Crashes {
+        #[command(flatten)]
+        drive: Drive,
+        /// Duration in seconds
+        #[arg(long, default_value = "300", value_parser = count)]
+        seconds: u64,
+        /// Seed of what is killed, and when
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=32_767))]
+        seed: u64,
+        /// Clients that each insert rows, and note what they are told is committed
+        #[arg(long, default_value = "2", value_parser = count)]
+        writers: u64,
+        /// Transactions of pgbench a second beside them
+        #[arg(long, default_value = "100", value_parser = count)]
+        rate: u64,
+        #[command(flatten)]
+        database: Database,
+    },
     /// Queries of the Star Schema Benchmark with PostgreSQL's defaults and with the settings that `flashlane advise` proposes
     /// for the drive, in turn, with cold caches
     Advice {
@@ -186,6 +206,12 @@ impl Program {
                 variables.push(("SETTINGS", lines("--set", set)?));
                 ("pgbench", variables, &[])
             }
+            Self::Crashes { drive, seconds, seed, writers, rate, database } => {
+                let all = [("RUN_SECONDS", seconds), ("SEED", seed), ("WRITERS", writers), ("RATE", rate)];
+                let mut variables = [drive.check()?, database.check()?].concat();
+                variables.extend(all.map(|(name, value)| (name, number(*value))));
+                ("crashes", variables, &[])
+            }
             Self::Advice { devices, slowdown, cached, rounds, benchmark } => {
                 let drives: Vec<_> = match devices.as_slice() {
                     [] => DRIVES.iter().map(|(device, own)| (*device, slowdown.unwrap_or(*own))).collect(),
@@ -223,7 +249,7 @@ pub fn run(root: &Path, program: &Program) -> Result<()> {
     let table = match program {
         Program::Advice { .. } => advice_table,
         Program::SubQueries { .. } => sub_queries_table,
-        Program::FileSystem { .. } | Program::Pgbench { .. } => {
+        Program::FileSystem { .. } | Program::Pgbench { .. } | Program::Crashes { .. } => {
             return script::run(root, &script, variables, arguments);
         }
     };
@@ -253,7 +279,7 @@ mod tests {
     fn every_program_has_a_script_that_reads_its_variables() {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
         let read = |name: &str| std::fs::read_to_string(scripts.join(name)).unwrap();
-        for name in ["file-system", "pgbench", "advice", "sub-queries"] {
+        for name in ["file-system", "pgbench", "crashes", "advice", "sub-queries"] {
             let (script, variables, _) = checked(name).unwrap();
             let shared = ["lib.sh", "postgres.sh", "ssb.sh", "served/database.sh"].map(read).concat();
             let text = read(&format!("served/{script}")) + &shared;
