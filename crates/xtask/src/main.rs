@@ -3,11 +3,11 @@
 mod arrows;
 mod figures;
 mod fuzz;
+mod guest;
 mod record;
 mod script;
 mod served;
 mod sim;
-mod zoned_drive;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -72,7 +72,9 @@ enum Task {
         program: served::Program,
     },
     /// Test zoned drives in a QEMU guest with a zoned NVMe drive
-    ZonedDrive(zoned_drive::Options),
+    ZonedDrive(guest::ZonedDrive),
+    /// Test `flashlane serve nbd` with the kernel's client in a QEMU guest; flashlane on the path or in $FLASHLANE
+    NbdKernel(guest::NbdKernel),
 }
 
 fn main() -> Result<()> {
@@ -84,7 +86,8 @@ fn main() -> Result<()> {
         Task::Sim { subject, first, trials, cuts } => sim::run(subject, first, trials, cuts),
         Task::Record { program } => record::run(&root, &program),
         Task::Served { program } => served::run(&root, &program),
-        Task::ZonedDrive(options) => zoned_drive::run(&root, options),
+        Task::ZonedDrive(options) => guest::zoned_drive(&root, options),
+        Task::NbdKernel(options) => guest::nbd_kernel(&root, options),
     }
 }
 
