@@ -457,7 +457,7 @@ mod tests {
         ] {
             let (script, variables) = checked(name).unwrap();
             let text = std::fs::read_to_string(root.join("scripts/record").join(script)).unwrap();
-            let shared = ["record/lib.sh", "lib.sh", "postgres.sh", "ssb.sh"]
+            let shared = ["record/lib.sh", "lib.sh", "postgres.sh", "ssb.sh", "transactions.sh"]
                 .map(|name| std::fs::read_to_string(root.join("scripts").join(name)).unwrap());
             for (variable, _) in variables {
                 assert!(text.contains(variable) || shared.concat().contains(variable), "{name}: {variable}");

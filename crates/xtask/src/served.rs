@@ -1,12 +1,14 @@
 //! Programs on a drive that `flashlane serve fuse` serves: the options of `scripts/served`.
 
 mod benchmark;
+mod replication;
 
 use crate::record::{check_buffers, count, number, parts, scale, size, size_or_none, work};
 use crate::script::{self, Variables};
 use anyhow::{Result, bail};
 use benchmark::{Measured, advice_table, sub_queries_table};
 use clap::{Args, Subcommand};
+use replication::replication_table;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -78,6 +80,38 @@ pub enum Program {
         #[command(flatten)]
         benchmark: Benchmark,
     },
+    /// Transactions on fragmented drives with the layer `replicated` and without, in turn (he14, figure 7)
+    Replication {
+        /// The drives, one after the other; by default two of the paper's kinds without their write caches
+        #[arg(value_name = "DEVICE")]
+        devices: Vec<String>,
+        /// Simulated times are this many times as long
+        #[arg(long, default_value = "4", value_parser = count, value_name = "N")]
+        slowdown: u64,
+        /// Settings of the layer
+        #[arg(long, default_value = "partitions=16,copies=3", value_name = "SETTINGS")]
+        layer: String,
+        /// Connections
+        #[arg(long, default_value = "10", value_parser = count)]
+        clients: u64,
+        /// Duration of each run in seconds, after half as long to warm up
+        #[arg(long, default_value = "60", value_parser = count)]
+        seconds: u64,
+        /// Times that each is run
+        #[arg(long, default_value = "1", value_parser = count)]
+        rounds: u64,
+        /// Memory of PostgreSQL, with its page cache; 0 for no limit
+        #[arg(long, default_value = "96MiB", value_parser = size_or_none)]
+        memory: u64,
+        /// An argument of `flashlane serve fuse`; may be repeated
+        #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
+        serve: Vec<String>,
+        /// A directory for the database, mount points and sockets
+        #[arg(long, default_value = "/var/tmp", value_name = "DIR")]
+        work: PathBuf,
+        #[command(flatten)]
+        database: Database,
+    },
     /// Queries of the Star Schema Benchmark as index joins and as hash joins, in 1, 2, 4, 8 and 16 sub-queries (chen11, figures
     /// 8 and 9), with cold caches
     SubQueries {
@@ -104,6 +138,16 @@ const SSD_S: &str = "sim:ssd-s,flash.blocks=1024,capacity=4GB";
 const DRIVES: [(&str, u64); 3] =
     [(SSD_S, 4), ("sim:nvme-tlc,flash.blocks=43,capacity=31GB", 25), ("sim:transcend-module-like", 1)];
 const SLOWDOWN: u64 = 4;
+
+/// Drives of he14, section 5.3, a tenth of their size: their GC collects whole blocks before a write goes on.
+const REPLICATED: [&str; 2] = [
+    "sim:vector-like,flash.blocks=206,capacity=24576MiB,cleaning.pacing=watermark,buffer.policy=none",
+    "sim:ssd-s,flash.blocks=1649,capacity=6144MiB,cleaning.pacing=watermark,buffer.policy=none",
+];
+/// Benchmarks and their scales: databases of some 300 MB.
+const TRANSACTIONS: &str = "tpc-b 20\ntatp 300000\ntpc-c 3";
+/// Size of the file system, with room for rows and the log.
+const TRANSACTIONS_MIB: u64 = 2048;
 
 /// The Star Schema Benchmark on a PostgreSQL whose data lies on a drive.
 #[derive(Args, Clone, Debug)]
@@ -225,6 +269,42 @@ impl Program {
                 variables.extend([("DEVICES", lines("DEVICE", &lined)?), ("CACHED", cached.into())]);
                 ("advice", variables, &[])
             }
+            Self::Replication {
+                devices,
+                slowdown,
+                layer,
+                clients,
+                seconds,
+                rounds,
+                memory,
+                serve,
+                work: folder,
+                database,
+            } => {
+                let devices: Vec<_> = match devices.as_slice() {
+                    [] => REPLICATED.to_vec(),
+                    given => given.iter().map(String::as_str).collect(),
+                };
+                let lined: Vec<_> = devices.iter().map(|device| format!("{slowdown} {device}")).collect();
+                let all = [
+                    ("CLIENTS", *clients),
+                    ("RUN_SECONDS", *seconds),
+                    ("WARM_SECONDS", seconds / 2),
+                    ("ROUNDS", *rounds),
+                    ("MEMORY", *memory),
+                    ("IMAGE_MIB", TRANSACTIONS_MIB),
+                ];
+                let mut variables = database.check()?;
+                variables.extend(all.map(|(name, value)| (name, number(value))));
+                variables.extend([
+                    ("DEVICES", lines("DEVICE", &lined)?),
+                    ("LAYER", layer.into()),
+                    ("BENCHMARKS", TRANSACTIONS.into()),
+                    ("OPTIONS", lines("--serve", serve)?),
+                    ("WORK_IN", work(folder)?),
+                ]);
+                ("replication", variables, &[])
+            }
             Self::SubQueries { device, slowdown, slow_processor, rounds, benchmark } => {
                 let mut variables = benchmark.check(*rounds)?;
                 let processor = if *slow_processor { "slow" } else { "native" };
@@ -249,6 +329,7 @@ pub fn run(root: &Path, program: &Program) -> Result<()> {
     let table = match program {
         Program::Advice { .. } => advice_table,
         Program::SubQueries { .. } => sub_queries_table,
+        Program::Replication { .. } => replication_table,
         Program::FileSystem { .. } | Program::Pgbench { .. } | Program::Crashes { .. } => {
             return script::run(root, &script, variables, arguments);
         }
@@ -279,9 +360,11 @@ mod tests {
     fn every_program_has_a_script_that_reads_its_variables() {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
         let read = |name: &str| std::fs::read_to_string(scripts.join(name)).unwrap();
-        for name in ["file-system", "pgbench", "crashes", "advice", "sub-queries"] {
+        for name in ["file-system", "pgbench", "crashes", "replication", "advice", "sub-queries"] {
             let (script, variables, _) = checked(name).unwrap();
-            let shared = ["lib.sh", "postgres.sh", "ssb.sh", "served/database.sh"].map(read).concat();
+            let shared = ["lib.sh", "postgres.sh", "ssb.sh", "transactions.sh", "served/database.sh"]
+                .map(read)
+                .concat();
             let text = read(&format!("served/{script}")) + &shared;
             for (variable, _) in variables {
                 assert!(text.contains(variable), "{name}: {variable}");

@@ -1,4 +1,4 @@
-//! Times of the Star Schema Benchmark on served drives: the rows that scripts print, and their tables.
+//! Measurements on served drives: the rows that scripts print, and the tables of the Star Schema Benchmark's times.
 
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
@@ -17,10 +17,24 @@ struct Run {
     plan: String,
 }
 
+/// One run of a benchmark of transactions, in the drive's time.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Transactions {
+    pub(super) device: String,
+    pub(super) benchmark: String,
+    /// What is compared: `plain` or `layer`.
+    pub(super) form: String,
+    pub(super) per_s: f64,
+    pub(super) mean_ms: f64,
+    /// Mean of the slowest hundredth.
+    pub(super) slowest_ms: f64,
+}
+
 /// Rows that a script printed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     runs: Vec<Run>,
+    transactions: Vec<Transactions>,
     /// Devices with the settings that were proposed for them.
     advice: Vec<(String, String)>,
     /// Devices with the reason why their run is not valid; empty where it is.
@@ -53,12 +67,27 @@ impl Measured {
                 seconds: positive(ms)? / 1e3,
                 plan: plan.into(),
             }),
+            ["transactions", device, benchmark, form, rate, mean, slowest] => {
+                self.transactions.push(Transactions {
+                    device: device.into(),
+                    benchmark: benchmark.into(),
+                    form: form.into(),
+                    per_s: positive(rate)?,
+                    mean_ms: positive(mean)?,
+                    slowest_ms: positive(slowest)?,
+                });
+            }
             ["advice", device, settings] => self.advice.push((device.into(), settings.into())),
             ["lateness", device, reason] => self.lateness.push((device.into(), reason.into())),
             ["processor", _, times] => self.processor = Some(positive(times)?),
             _ => bail!("fields of no known row"),
         }
         Ok(())
+    }
+
+    /// Returns the runs of transactions, in their order.
+    pub(super) fn transactions(&self) -> &[Transactions] {
+        &self.transactions
     }
 
     fn devices(&self) -> Vec<&str> {
@@ -87,7 +116,7 @@ impl Measured {
     }
 
     /// Returns a line for each device: whether its run is valid.
-    fn verdicts(&self) -> String {
+    pub(super) fn verdicts(&self) -> String {
         let line = |(device, reason): &(String, String)| match reason.as_str() {
             "" => format!("{device}: valid, the drive's replies were in time\n"),
             reason => format!("{device}: NOT VALID: {reason}\n"),
@@ -101,7 +130,8 @@ fn positive(text: &str) -> Result<f64> {
     number.with_context(|| format!("'{text}' is no positive number"))
 }
 
-fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+/// Returns each once, in the order of the first.
+pub(super) fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut found = Vec::new();
     for one in all {
         if !found.contains(&one) {
@@ -112,7 +142,7 @@ fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 /// Returns the median. Requires: at least one value.
-fn median(mut values: Vec<f64>) -> f64 {
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
     assert!(!values.is_empty(), "a median is of something");
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;
