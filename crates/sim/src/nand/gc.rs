@@ -1,12 +1,13 @@
 //! The steps of garbage collection on a die: which comes next, and how long it takes.
 //!
-//! With copyback, and where no operation may go between, all of it is one array time. Otherwise each flash page is a step:
+//! With copyback, and where no operation may go between, all of it is one array time, as on every die that serves in order. Otherwise each flash page is a step:
 //! read into the register, out over the bus to the controller and back (without copyback), and programmed; the erases
 //! come last.
 
-use super::Timing;
 use super::array_time::ArrayTime;
 use super::operation::Gc;
+use super::{Geometry, Timing};
+use crate::config::DriveConfig;
 use flashlane_base::Duration;
 
 /// The step of GC that is under way.
@@ -37,31 +38,40 @@ pub(super) struct GcStepRules {
 }
 
 impl GcStepRules {
+    pub(super) fn new(config: &DriveConfig, geometry: &Geometry) -> Self {
+        Self {
+            copyback: config.flash.copyback,
+            preemptible: config.cleaning.preemptible,
+            units_per_program: geometry.units_per_program,
+            unit_bytes: geometry.page_part_bytes(),
+        }
+    }
+
     /// Mapping units that GC with `moves` of them left moves next: they may lie on as many flash pages, and are
     /// programmed as one.
     fn units_at_once(&self, moves: u32) -> u64 {
         u64::from(moves.min(self.units_per_program))
     }
 
+    /// The array time of all GC that is left, with copyback.
+    pub(super) fn whole(&self, gc: &Gc, timing: &Timing) -> ArrayTime {
+        debug_assert!(self.copyback, "without it, units go over the bus");
+        let programs = timing.program * u64::from(gc.moves.div_ceil(self.units_per_program));
+        let end = end(gc, timing);
+        let read = timing.reading(gc.page_type()) * u64::from(gc.moves);
+        ArrayTime { read, program: programs + end.program, ..end }
+    }
+
     /// The first or next step of GC and its array time. `deferrable`: the host's operations may go between steps.
     pub(super) fn next(&self, gc: &Gc, deferrable: bool, timing: &Timing) -> (GcStep, ArrayTime) {
-        let (read, program) = (timing.reading(gc.page_type()), timing.program);
-        // When in GC the summaries are written is left open: with the erase, where steps are apart.
-        let end = || ArrayTime {
-            program: timing.summary * u64::from(gc.summaries),
-            erase: timing.erase * u64::from(gc.erases),
-            ..ArrayTime::default()
-        };
         if self.copyback && !self.preemptible && !deferrable {
-            let programs = u64::from(gc.moves.div_ceil(self.units_per_program));
-            let end = end();
-            let (read, program) = (read * u64::from(gc.moves), program * programs + end.program);
-            (GcStep::Whole, ArrayTime { read, program, ..end })
+            (GcStep::Whole, self.whole(gc, timing))
         } else if gc.moves == 0 {
-            (GcStep::Erase, end())
+            (GcStep::Erase, end(gc, timing))
         } else {
-            let read = ArrayTime::of_read(read * self.units_at_once(gc.moves));
-            (GcStep::Move, if self.copyback { ArrayTime { program, ..read } } else { read })
+            let read = timing.reading(gc.page_type()) * self.units_at_once(gc.moves);
+            let program = if self.copyback { timing.program } else { Duration::ZERO };
+            (GcStep::Move, ArrayTime { program, ..ArrayTime::of_read(read) })
         }
     }
 
@@ -74,6 +84,15 @@ impl GcStepRules {
     pub(super) fn page_moved(&self, gc: &mut Gc) -> bool {
         gc.moves = gc.moves.saturating_sub(self.units_per_program);
         gc.is_paced_step && gc.moves + gc.summaries + gc.erases == 0
+    }
+}
+
+/// The last step of GC. When the summaries are written is left open: with the erase, where steps are apart.
+fn end(gc: &Gc, timing: &Timing) -> ArrayTime {
+    ArrayTime {
+        program: timing.summary * u64::from(gc.summaries),
+        erase: timing.erase * u64::from(gc.erases),
+        ..ArrayTime::default()
     }
 }
 

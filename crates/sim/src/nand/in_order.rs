@@ -7,6 +7,7 @@
 use super::Geometry;
 use super::accounts::{InOrderAccounts, OwnTimes};
 use super::array_time::ArrayTime;
+use super::gc::GcStepRules;
 use super::media::Media;
 use super::operation::{Defer, Erase, FlashOperation, Gc, Owner, Program, Read, Work};
 use super::scheduler::Scheduler;
@@ -21,6 +22,7 @@ use std::collections::VecDeque;
 #[derive(Clone)]
 pub(super) struct InOrderScheduler {
     pub(super) media: Media,
+    gc: GcStepRules,
     dies: Vec<InOrderDie>,
     /// Whether programs of one request that follow each other on a die may be reported with the last of them, and
     /// whether reads: where the drive does nothing with a single mapping unit of a write, of a read.
@@ -40,6 +42,8 @@ struct DieShare {
     plane: PlaneId,
     units: u32,
     array: Duration,
+    /// When the last of them ends.
+    ends: Instant,
 }
 
 /// The operations of a die.
@@ -51,6 +55,14 @@ struct InOrderDie {
     under_way: VecDeque<(Instant, FlashOperation)>,
 }
 
+impl InOrderDie {
+    /// When an operation begins that is queued now.
+    #[inline]
+    fn begins_next(&self, now: Instant) -> Instant {
+        self.free_at.max(now) + self.deferred
+    }
+}
+
 impl InOrderScheduler {
     pub(super) fn new(config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
         let flash = &config.flash;
@@ -59,6 +71,7 @@ impl InOrderScheduler {
         let dies = geometry.dies as usize;
         Self {
             media: Media::new(config, geometry, seed),
+            gc: GcStepRules::new(config, geometry),
             dies: vec![InOrderDie::default(); dies],
             joins_programs: unbuffered,
             joins_reads: unbuffered
@@ -89,49 +102,29 @@ impl InOrderScheduler {
         let bus = self.media.timing().bus(unit.bus_bytes);
         for (plane, fills_block) in places {
             let nominal = self.media.timing().programming(unit.page_type, fills_block);
-            let array = self.media.array_time(nominal);
-            self.media.count_bus(bus);
             let die = self.media.die_of(plane);
             let share = &mut self.shares[die.index()];
             if share.units == 0 {
                 self.sharing.push(die);
-                share.plane = plane;
+                *share =
+                    DieShare { plane, ends: self.dies[die.index()].begins_next(now), ..DieShare::default() };
             }
+            self.media.run_bus(bus, share.ends);
+            let array = self.media.run_array(ArrayTime::of_program(nominal), || 1, share.ends + bus);
             share.units += 1;
             share.array += array;
+            share.ends += bus + array;
         }
         let mut sharing = std::mem::take(&mut self.sharing);
         for die in sharing.drain(..) {
-            let DieShare { plane, units, array } = std::mem::take(&mut self.shares[die.index()]);
+            let DieShare { plane, units, array, .. } = std::mem::take(&mut self.shares[die.index()]);
             let all = Program { units, bus_bytes: unit.bus_bytes * u64::from(units), ..unit };
             let program = FlashOperation::program(owner, plane, unit.lpn, all.bus_bytes);
             let program = FlashOperation { work: Work::Program(all), ..program };
             let own = OwnTimes { deferred: Duration::ZERO, array, bus: bus * u64::from(units), retries: 0 };
-            self.charge(die, ArrayTime::of_program(array), 1, (array, own.bus), now);
             self.push(die, &program, own, now, events);
         }
         self.sharing = sharing;
-    }
-
-    /// Charges the energy of an operation that is about to be queued, where energy is counted: its array time of `planes`
-    /// planes, and its time on the bus.
-    #[inline]
-    fn charge(
-        &mut self,
-        die: DieId,
-        nominal: ArrayTime,
-        planes: u64,
-        (array, bus): (Duration, Duration),
-        now: Instant,
-    ) {
-        if self.media.meter().is_none() {
-            return;
-        }
-        let state = &self.dies[die.index()];
-        let begins = state.free_at.max(now) + state.deferred;
-        let within = (begins, begins + array + bus);
-        self.media.charge_array(nominal, || planes, array, within);
-        self.media.charge_bus(bus, within);
     }
 
     /// Puts an operation that takes `own` times behind the others of its die.
@@ -216,7 +209,7 @@ impl Scheduler for InOrderScheduler {
     fn enqueue(&mut self, operation: FlashOperation, now: Instant, events: &mut EventQueue) {
         let timing = self.media.timing();
         let mut retries = 0;
-        let (array, bus) = match operation.work {
+        let (nominal, bus_bytes) = match operation.work {
             Work::Read(read) => {
                 retries = u32::from(read.retries);
                 let time = timing.reading(read.page_type) * u64::from(1 + retries);
@@ -226,24 +219,19 @@ impl Scheduler for InOrderScheduler {
                 let time = timing.programming(program.page_type, program.fills_block);
                 (ArrayTime::of_program(time), program.bus_bytes)
             }
-            Work::Gc(gc) => {
-                let moves = u64::from(gc.moves);
-                let program = timing.program * moves + timing.summary * u64::from(gc.summaries);
-                let erase = timing.erase * u64::from(gc.erases);
-                (ArrayTime { read: timing.read * moves, program, erase }, 0)
-            }
+            Work::Gc(gc) => (self.gc.whole(&gc, timing), 0),
             Work::Erase(erase) => (ArrayTime::of_erase(timing.erase * u64::from(erase.times)), 0),
         };
-        let bus = if bus > 0 { timing.bus(bus) } else { Duration::ZERO };
-        let nominal = array;
-        let array = self.media.array_time(nominal.total());
-        self.media.count_bus(bus);
+        let bus = if bus_bytes > 0 { timing.bus(bus_bytes) } else { Duration::ZERO };
         let die = self.media.die_of(operation.plane);
-        let planes = match operation.work {
-            Work::Gc(Gc { planes, .. }) | Work::Erase(Erase { planes, .. }) => planes,
+        let from = self.dies[die.index()].begins_next(now);
+        // Which of the two is first does not show in energy over time, whose windows are much longer.
+        let planes = || match operation.work {
+            Work::Gc(Gc { planes, .. }) | Work::Erase(Erase { planes, .. }) => u64::from(planes),
             Work::Read(_) | Work::Program(_) => 1,
         };
-        self.charge(die, nominal, u64::from(planes), (array, bus), now);
+        let array = self.media.run_array(nominal, planes, from);
+        self.media.run_bus(bus, from + array);
         self.push(die, &operation, OwnTimes { deferred: Duration::ZERO, array, bus, retries }, now, events);
     }
 

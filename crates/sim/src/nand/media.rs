@@ -72,45 +72,35 @@ impl Media {
         self.counters
     }
 
-    /// How long an array time takes that nominally takes `nominal`; it is counted.
+    /// An array time of `planes` planes begins that nominally takes `nominal`. Returns how long it takes; its time and energy are
+    /// counted.
     #[inline]
-    pub(super) fn array_time(&mut self, nominal: Duration) -> Duration {
-        let time = self.timing.array(nominal);
+    pub(super) fn run_array(
+        &mut self,
+        nominal: ArrayTime,
+        planes: impl FnOnce() -> u64,
+        from: Instant,
+    ) -> Duration {
+        let time = self.timing.array(nominal.total());
         self.counters.array_busy_ns += time.as_ns();
+        if let Some(meter) = &mut self.meter {
+            nominal.charge(meter, planes(), time, (from, from + time));
+        }
         time
     }
 
-    /// Counts `time` of a bus.
+    /// A transfer of `time` over a bus begins; likewise.
     #[inline]
-    pub(super) fn count_bus(&mut self, time: Duration) {
+    pub(super) fn run_bus(&mut self, time: Duration, from: Instant) {
         self.counters.bus_busy_ns += time.as_ns();
+        if let Some(meter) = &mut self.meter {
+            meter.charge(Use::Bus, 1, time, (from, from + time));
+        }
     }
 
     /// The energy meter, where the profile states powers.
     pub(super) fn meter(&self) -> Option<&EnergyMeter> {
         self.meter.as_deref()
-    }
-
-    /// Charges the energy of an array time of `planes` planes that takes `time`, where energy is counted.
-    #[inline]
-    pub(super) fn charge_array(
-        &mut self,
-        array: ArrayTime,
-        planes: impl FnOnce() -> u64,
-        time: Duration,
-        within: (Instant, Instant),
-    ) {
-        if let Some(meter) = &mut self.meter {
-            array.charge(meter, planes(), time, within);
-        }
-    }
-
-    /// Charges the energy of a transfer of `time` over a bus, likewise.
-    #[inline]
-    pub(super) fn charge_bus(&mut self, time: Duration, within: (Instant, Instant)) {
-        if let Some(meter) = &mut self.meter {
-            meter.charge(Use::Bus, 1, time, within);
-        }
     }
 
     /// Counts an array time of several planes.

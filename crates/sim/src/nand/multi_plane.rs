@@ -29,7 +29,7 @@ const LISTS: usize = 4;
 
 /// A queue: its die, and which of the die's it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct QueueId {
+pub(super) struct DieQueue {
     pub(super) die: DieId,
     pub(super) rank: usize,
 }
@@ -97,7 +97,7 @@ impl MultiPlaneIndex {
         })
     }
 
-    fn at(&self, id: QueueId, plane: u32, list: usize) -> usize {
+    fn at(&self, id: DieQueue, plane: u32, list: usize) -> usize {
         let queue = id.die.index() * QUEUES + id.rank;
         (queue * self.planes_per_die as usize + plane as usize) * LISTS + list
     }
@@ -108,7 +108,7 @@ impl MultiPlaneIndex {
     }
 
     /// The list of an operation; `None` for one on all planes at once, which nothing can join.
-    fn of(&self, id: QueueId, operation: &FlashOperation) -> Option<usize> {
+    fn of(&self, id: DieQueue, operation: &FlashOperation) -> Option<usize> {
         debug_assert!(
             operation.planes() == 1 || !operation.class.is_host_read(),
             "host reads are on one plane"
@@ -124,7 +124,7 @@ impl MultiPlaneIndex {
     }
 
     /// Before `op` is put behind all others of `queue`.
-    pub(super) fn push(&mut self, ops: &Operations, queue: &Queue, id: QueueId, op: OpSlot) {
+    pub(super) fn push(&mut self, ops: &Operations, queue: &Queue, id: DieQueue, op: OpSlot) {
         self.set_links(op, Links { order: self.next_order, previous: queue.last(), next: OpSlot::NONE });
         self.next_order += 1;
         let Some(list) = self.of(id, &ops[op].operation) else { return };
@@ -135,7 +135,7 @@ impl MultiPlaneIndex {
     }
 
     /// Before `op` is put before all others of `queue`.
-    pub(super) fn push_front(&mut self, ops: &Operations, queue: &Queue, id: QueueId, op: OpSlot) {
+    pub(super) fn push_front(&mut self, ops: &Operations, queue: &Queue, id: DieQueue, op: OpSlot) {
         self.front_order -= 1;
         if !queue.is_empty() {
             self.links[queue.first().index()].previous = op;
@@ -163,7 +163,7 @@ impl MultiPlaneIndex {
     }
 
     /// After `op`, the first of its list, was taken out of its queue.
-    pub(super) fn remove(&mut self, ops: &Operations, id: QueueId, op: OpSlot) {
+    pub(super) fn remove(&mut self, ops: &Operations, id: DieQueue, op: OpSlot) {
         let Links { previous, next, .. } = *self.links_of(op);
         let behind = ops[op].next;
         if behind != OpSlot::NONE {
@@ -178,7 +178,7 @@ impl MultiPlaneIndex {
     }
 
     /// After `op` was taken out of its queue, wherever in its list it is.
-    pub(super) fn remove_any(&mut self, ops: &Operations, id: QueueId, op: OpSlot) {
+    pub(super) fn remove_any(&mut self, ops: &Operations, id: DieQueue, op: OpSlot) {
         let list = self.of(id, &ops[op].operation).map(|list| (list, self.lists[list]));
         let Some((list, List { last, .. })) = list.filter(|(_, list)| list.first != op) else {
             return self.remove(ops, id, op);
@@ -199,7 +199,7 @@ impl MultiPlaneIndex {
     }
 
     /// Takes `op`, the first of its list, out of `queue`.
-    fn take(&mut self, ops: &mut Operations, queue: &mut Queue, id: QueueId, op: OpSlot) {
+    fn take(&mut self, ops: &mut Operations, queue: &mut Queue, id: DieQueue, op: OpSlot) {
         queue.remove(ops, self.links_of(op).previous, op);
         self.remove(ops, id, op);
     }
@@ -209,7 +209,7 @@ impl MultiPlaneIndex {
         &mut self,
         ops: &mut Operations,
         queue: &mut Queue,
-        id: QueueId,
+        id: DieQueue,
     ) -> Option<OpSlot> {
         let reads = (0..self.planes_per_die).map(|plane| self.first(id, plane, &[HOST_READS]));
         let first = reads.filter(|&op| op != OpSlot::NONE).min_by_key(|&op| self.links_of(op).order)?;
@@ -218,7 +218,7 @@ impl MultiPlaneIndex {
     }
 
     /// The first in these lists of a queue and plane.
-    fn first(&self, id: QueueId, plane: u32, lists: &[usize]) -> OpSlot {
+    fn first(&self, id: DieQueue, plane: u32, lists: &[usize]) -> OpSlot {
         let firsts = lists.iter().map(|&list| self.lists[self.at(id, plane, list)].first);
         firsts
             .filter(|&op| op != OpSlot::NONE)
@@ -228,7 +228,7 @@ impl MultiPlaneIndex {
 
     /// Joins to `op`, which was taken out, those in `queue` that can share its array time, in their order. Says how many
     /// of them are on other planes.
-    pub(super) fn join(&mut self, ops: &mut Operations, queue: &mut Queue, id: QueueId, op: OpSlot) -> u64 {
+    pub(super) fn join(&mut self, ops: &mut Operations, queue: &mut Queue, id: DieQueue, op: OpSlot) -> u64 {
         let FlashOperation { work, plane, .. } = ops[op].operation;
         let units = match work {
             Work::Read(Read { units, .. }) | Work::Program(Program { units, .. }) => units,
@@ -264,7 +264,7 @@ impl MultiPlaneIndex {
     }
 
     /// Finds the programs of a plane that fill up one flash page, of which `first` is found already if it is any.
-    fn find_programs(&mut self, id: QueueId, plane: u32, first: OpSlot) {
+    fn find_programs(&mut self, id: DieQueue, plane: u32, first: OpSlot) {
         let until = self.until[plane as usize];
         let mut next = self.lists[self.at(id, plane, PROGRAMS)].first;
         for _ in u32::from(first.is_some())..self.units_per_page {
@@ -278,7 +278,7 @@ impl MultiPlaneIndex {
 
     /// Finds the programs of a plane that fill up one word line, or one page of the SLC cache, of which `first` is found already
     /// if it is any.
-    fn find_word_line(&mut self, ops: &Operations, id: QueueId, plane: u32, first: OpSlot) {
+    fn find_word_line(&mut self, ops: &Operations, id: DieQueue, plane: u32, first: OpSlot) {
         let until = self.until[plane as usize];
         let mut next = self.lists[self.at(id, plane, PROGRAMS)].first;
         let word_line_of = |op: OpSlot| match ops[op].operation.work {
@@ -302,7 +302,7 @@ impl MultiPlaneIndex {
 
     /// Finds the first read of a plane and those behind it of the same flash page, or those of the page of `first`, which is
     /// found already if it is any.
-    fn find_reads(&mut self, ops: &Operations, id: QueueId, plane: u32, first: OpSlot) {
+    fn find_reads(&mut self, ops: &Operations, id: DieQueue, plane: u32, first: OpSlot) {
         let until = self.until[plane as usize];
         let mut first = first;
         if !first.is_some() {
@@ -337,7 +337,7 @@ impl MultiPlaneIndex {
         &mut self,
         ops: &mut Operations,
         queue: &mut Queue,
-        id: QueueId,
+        id: DieQueue,
         op: OpSlot,
     ) -> u64 {
         let FlashOperation { work: Work::Gc(mut gc), owner, plane, .. } = ops[op].operation else { return 0 };
@@ -369,7 +369,7 @@ impl MultiPlaneIndex {
 
     /// Finds for each plane the order of its first GC: a program behind it goes to a block that it has yet to free.
     /// Those that begin on the same plane are on equally many.
-    fn find_freeing(&mut self, ops: &Operations, id: QueueId) {
+    fn find_freeing(&mut self, ops: &Operations, id: DieQueue) {
         self.until.clear();
         self.until.resize(self.planes_per_die as usize, u64::MAX);
         for plane in 0..self.planes_per_die {

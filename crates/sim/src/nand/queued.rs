@@ -36,7 +36,7 @@ use super::die::{DEFERRED, DieState};
 use super::gc::{GcStep, GcStepRules};
 use super::groups::PendingGroups;
 use super::media::Media;
-use super::multi_plane::{MultiPlaneIndex, QueueId};
+use super::multi_plane::{DieQueue, MultiPlaneIndex};
 use super::operation::{Defer, FlashOperation, Owner, Work};
 use super::queue::{Node, OpSlot, Operations};
 use super::scheduler::{Scheduler, ranks};
@@ -99,12 +99,7 @@ impl QueuedScheduler {
             passing: PassingRules::new(config),
             units_per_page: geometry.units_per_page,
             one_shot: flash.programming == Programming::OneShot,
-            gc: GcStepRules {
-                copyback: flash.copyback,
-                preemptible: config.cleaning.preemptible,
-                units_per_program: geometry.units_per_program,
-                unit_bytes: geometry.page_part_bytes(),
-            },
+            gc: GcStepRules::new(config, geometry),
         };
         Self::idle(rules, Media::new(config, geometry, seed))
     }
@@ -147,12 +142,12 @@ impl QueuedScheduler {
         if let Some(accounts) = &mut self.accounts {
             accounts.queued(op, &operation, die, now);
         }
-        self.push_back(QueueId { die, rank }, op);
+        self.push_back(DieQueue { die, rank }, op);
     }
 
     /// Puts an operation behind the others of a queue.
     #[inline]
-    fn push_back(&mut self, id: QueueId, op: OpSlot) {
+    fn push_back(&mut self, id: DieQueue, op: OpSlot) {
         let queue = &mut self.dies[id.die.index()].queues[id.rank];
         if let Some(index) = &mut self.index {
             index.push(&self.ops, queue, id, op);
@@ -161,7 +156,7 @@ impl QueuedScheduler {
     }
 
     /// Puts an operation before the others of a queue.
-    fn push_front(&mut self, id: QueueId, op: OpSlot) {
+    fn push_front(&mut self, id: DieQueue, op: OpSlot) {
         let queue = &mut self.dies[id.die.index()].queues[id.rank];
         if let Some(index) = &mut self.index {
             index.push_front(&self.ops, queue, id, op);
@@ -171,7 +166,7 @@ impl QueuedScheduler {
 
     /// Takes the first operation out of a queue.
     #[inline]
-    fn pop(&mut self, id: QueueId) -> Option<OpSlot> {
+    fn pop(&mut self, id: DieQueue) -> Option<OpSlot> {
         let op = self.dies[id.die.index()].queues[id.rank].pop(&self.ops)?;
         if let Some(index) = &mut self.index {
             index.remove(&self.ops, id, op);
@@ -180,7 +175,7 @@ impl QueuedScheduler {
     }
 
     /// Takes the readahead of a mapping unit out of a queue, where it waits there.
-    fn take_readahead(&mut self, id: QueueId, lpn: Lpn) -> Option<OpSlot> {
+    fn take_readahead(&mut self, id: DieQueue, lpn: Lpn) -> Option<OpSlot> {
         let queue = &mut self.dies[id.die.index()].queues[id.rank];
         let (mut previous, mut op) = (OpSlot::NONE, queue.first());
         while op.is_some() {
@@ -275,7 +270,7 @@ impl QueuedScheduler {
         let FlashOperation { work, class, .. } = self.ops[op].operation;
         let rank = self.rules.ranks[class as usize];
         let queue = &mut self.dies[die.index()].queues[rank];
-        let id = QueueId { die, rank };
+        let id = DieQueue { die, rank };
         let joined = match work {
             Work::Gc(gc) if gc.is_paced_step => {
                 let joined = index.join_steps(&mut self.ops, queue, id, op);
@@ -309,17 +304,16 @@ impl QueuedScheduler {
             Work::Program(_) => register_free,
             Work::Gc(_) | Work::Erase(_) => array_free && register_free,
         };
-        if can { self.pop(QueueId { die, rank }) } else { None }
+        if can { self.pop(DieQueue { die, rank }) } else { None }
     }
 
     /// Starts the array for `nominal`, or what the flash's noise makes of it.
     #[inline]
     fn run_array(&mut self, die: DieId, nominal: ArrayTime, now: Instant, events: &mut EventQueue) {
-        let time = self.media.array_time(nominal.total());
-        let ends = now + time;
         let (ops, first) = (&self.ops, self.dies[die.index()].array);
         let planes = || working_planes(ops, first, self.rules.planes_per_die);
-        self.media.charge_array(nominal, planes, time, (now, ends));
+        let time = self.media.run_array(nominal, planes, now);
+        let ends = now + time;
         let state = &mut self.dies[die.index()];
         if let Some(accounts) = &mut self.accounts {
             accounts.array_starts(state.array, time);
@@ -353,8 +347,7 @@ impl QueuedScheduler {
     fn transfer(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
         let DieState { transferring, channel, .. } = self.dies[die.index()];
         let time = self.bus_time(transferring);
-        self.media.count_bus(time);
-        self.media.charge_bus(time, (now, now + time));
+        self.media.run_bus(time, now);
         events.schedule(now + time, Event::BusDone(channel));
     }
 
@@ -524,10 +517,10 @@ impl Scheduler for QueuedScheduler {
         for op in under_way.into_iter().filter(|op| op.is_some()) {
             self.promote(op);
         }
-        while let Some(op) = self.pop(QueueId { die, rank: DEFERRED }) {
+        while let Some(op) = self.pop(DieQueue { die, rank: DEFERRED }) {
             self.promote(op);
             let rank = self.rank(self.ops[op].operation.class);
-            self.push_back(QueueId { die, rank }, op);
+            self.push_back(DieQueue { die, rank }, op);
         }
     }
 
@@ -536,16 +529,16 @@ impl Scheduler for QueuedScheduler {
         if from == to {
             return;
         }
-        let Some(op) = self.take_readahead(QueueId { die, rank: from }, lpn) else { return };
+        let Some(op) = self.take_readahead(DieQueue { die, rank: from }, lpn) else { return };
         self.ops[op].operation.class = Class::HostRead;
-        self.push_back(QueueId { die, rank: to }, op);
+        self.push_back(DieQueue { die, rank: to }, op);
         self.suspend(die, now, events);
         self.begin(die, now, events);
     }
 
     fn cancel_readahead(&mut self, die: DieId, lpn: Lpn) -> bool {
         let rank = self.rank(Class::Readahead);
-        let Some(op) = self.take_readahead(QueueId { die, rank }, lpn) else { return false };
+        let Some(op) = self.take_readahead(DieQueue { die, rank }, lpn) else { return false };
         self.ops.remove(op);
         true
     }

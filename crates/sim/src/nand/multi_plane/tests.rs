@@ -8,7 +8,7 @@ use crate::slab::{LOOKS, Slab};
 use flashlane_base::{Random, Seed};
 use flashlane_policy::scheduling::Class;
 
-const QUEUE: QueueId = QueueId { die: DieId(1), rank: 2 };
+const QUEUE: DieQueue = DieQueue { die: DieId(1), rank: 2 };
 const PLANES: u32 = 4;
 
 /// One queue, with what stands in it once more.

@@ -6,7 +6,7 @@ use crate::ids::DieId;
 use crate::nand::array_time::ArrayTime;
 use crate::nand::die::DEFERRED;
 use crate::nand::gc::GcStep;
-use crate::nand::multi_plane::QueueId;
+use crate::nand::multi_plane::DieQueue;
 use crate::nand::operation::{Defer, FlashOperation, Work};
 use crate::nand::queue::{Node, OpSlot};
 use flashlane_base::Instant;
@@ -55,12 +55,12 @@ impl QueuedScheduler {
         let FlashOperation { class, defer, .. } = *operation;
         let rank = self.rules.ranks[class as usize];
         if defer == Defer::BehindHost && state.has_waiting(DEFERRED) {
-            self.push_front(QueueId { die, rank: DEFERRED }, op);
+            self.push_front(DieQueue { die, rank: DEFERRED }, op);
         } else if self.rules.gc.preemptible && state.has_waiting(rank) {
             if class == Class::IdleGc {
                 state.paused.push(&mut self.ops, op);
             } else {
-                self.push_front(QueueId { die, rank }, op);
+                self.push_front(DieQueue { die, rank }, op);
             }
         } else {
             self.begin_gc(die, op, now, events);

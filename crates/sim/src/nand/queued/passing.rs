@@ -14,7 +14,7 @@ use super::QueuedScheduler;
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Timer};
 use crate::ids::DieId;
-use crate::nand::multi_plane::QueueId;
+use crate::nand::multi_plane::DieQueue;
 use crate::nand::operation::Work;
 use crate::nand::queue::OpSlot;
 use flashlane_base::{Duration, Instant};
@@ -91,7 +91,7 @@ impl QueuedScheduler {
         let read = match is_overdue {
             true => None,
             false => ranks.into_iter().find_map(|rank| {
-                index.take_host_read(&mut self.ops, &mut state.queues[rank], QueueId { die, rank })
+                index.take_host_read(&mut self.ops, &mut state.queues[rank], DieQueue { die, rank })
             }),
         };
         if read.is_none() {
