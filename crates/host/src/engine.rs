@@ -4,6 +4,7 @@
 //! ownership are handled in `file_device`.
 
 mod blocking;
+mod cached;
 mod ioctl;
 mod job;
 mod threads;

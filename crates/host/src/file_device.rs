@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::doubt::{Doubt, Doubts};
 use crate::engine::{Done, Engine, EngineChoice, Job, THREADS_MAX, Threads, Uring, Work};
 use crate::memory::Memory;
+use crate::open::PageCache;
 use crate::target;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{
@@ -80,6 +81,7 @@ pub(crate) struct Setup {
     /// Whether the device supports trims; `None` for a file, whose file system reports it for a punched hole only.
     pub trims: Option<bool>,
     pub engine: EngineChoice,
+    pub page_cache: PageCache,
     pub doubts: Doubts,
 }
 
@@ -90,7 +92,7 @@ impl FileDevice {
     /// # Errors
     /// Neither engine can be set up.
     pub(crate) fn new(setup: Setup) -> io::Result<Self> {
-        let Setup { file, others, mut profile, block, trims, engine, mut doubts } = setup;
+        let Setup { file, others, mut profile, block, trims, engine, page_cache, mut doubts } = setup;
         let clock = Clock::start();
         let discards = trims == Some(true) && !profile.read_only;
         let uring = match engine {
@@ -101,7 +103,12 @@ impl FileDevice {
             EngineChoice::Threads => Err(io::Error::from_raw_os_error(0)),
         };
         let engine = match uring {
-            Ok(uring) => Engine::Uring(Box::new(uring)),
+            Ok(mut uring) => {
+                if page_cache == PageCache::Use {
+                    uring.write_through_page_cache(&file)?;
+                }
+                Engine::Uring(Box::new(uring))
+            }
             Err(e) => {
                 profile.depth = profile.depth.min(THREADS_MAX);
                 let errno = e.raw_os_error().unwrap_or(libc::EIO);

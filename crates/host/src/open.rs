@@ -177,7 +177,8 @@ impl OpenOptions {
         };
         let block = target.block;
         let trims = block.then(|| takes_discards(&target));
-        Ok(Setup { file, others, profile, block, trims, engine: self.engine, doubts })
+        let (engine, page_cache) = (self.engine, self.page_cache);
+        Ok(Setup { file, others, profile, block, trims, engine, page_cache, doubts })
     }
 
     pub(crate) fn os(&self, action: &'static str, source: io::Error) -> OpenError {

@@ -397,6 +397,14 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Starts everything that can start.
     fn pump(&mut self) {
+        self.pump_but_log();
+        if self.may_write {
+            self.log.dispatch();
+        }
+    }
+
+    /// Starts everything but the next group of the log.
+    fn pump_but_log(&mut self) {
         self.log_progress();
         if self.may_write {
             self.admit_writes();
@@ -404,7 +412,6 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             self.flush_containers();
             self.compact();
             self.free_log();
-            self.log.dispatch();
         }
         if !self.cache.is_empty() {
             self.fit_cache();

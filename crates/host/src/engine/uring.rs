@@ -17,6 +17,7 @@
 //! seen together: no latency is too short, and none is too long by more than the few ns of the loop.
 
 use super::blocking::{Blocking, MESSAGE_BYTES};
+use super::cached::CachedWrites;
 use super::job::{Done, Job, Work};
 use crate::clock::Clock;
 use flashlane_base::{Duration, Instant};
@@ -38,6 +39,8 @@ pub(crate) struct Uring {
     // Declared before `blocking`, so that it is dropped first: no read into a mailbox may outlive the mailbox.
     ring: IoUring,
     blocking: Option<Blocking>,
+    /// For a file that is open through the page cache.
+    cached: Option<CachedWrites>,
     /// Whether trims are discards on a block device.
     discards: bool,
     /// Entries not yet submitted to the kernel.
@@ -62,7 +65,16 @@ impl Uring {
         ring.submitter().register_files(&[file.as_raw_fd()])?;
         let registers = ring.submitter().register_buffers_sparse(2 * depth).is_ok();
         let blocking = (discards || resets).then(|| Blocking::start(file, depth)).transpose()?;
-        Ok(Self { ring, blocking, discards, queued: 0, in_flight: 0, registers })
+        Ok(Self { ring, blocking, cached: None, discards, queued: 0, in_flight: 0, registers })
+    }
+
+    /// Makes short writes in the calling thread from now on: `file`, that of the ring, is open through the page cache.
+    ///
+    /// # Errors
+    /// The process has too many open files.
+    pub(crate) fn write_through_page_cache(&mut self, file: &File) -> io::Result<()> {
+        self.cached = Some(CachedWrites::new(file)?);
+        Ok(())
     }
 
     /// See [`super::Engine::register`].
@@ -83,6 +95,9 @@ impl Uring {
 
     #[inline]
     pub(crate) fn queue(&mut self, job: Job) {
+        if self.cached.as_mut().is_some_and(|cached| cached.make(&job)) {
+            return;
+        }
         let blocks = match job.work {
             Work::Trim => self.discards,
             work => work == Work::Reset,
@@ -110,6 +125,13 @@ impl Uring {
 
     #[inline]
     pub(crate) fn wait(&mut self, clock: &Clock, until: Instant, done: &mut Vec<Done>) -> io::Result<()> {
+        if self.cached.as_mut().is_some_and(|cached| cached.take(clock, done)) {
+            if self.in_flight > 0 {
+                self.enter(clock, Instant::ZERO)?;
+                self.drain(clock, done)?;
+            }
+            return Ok(());
+        }
         loop {
             self.enter(clock, until)?;
             if self.drain(clock, done)? || (until != Instant::FAR && clock.now() >= until) {

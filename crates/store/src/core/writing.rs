@@ -55,7 +55,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             self.writes.add_pieces(write, pieces);
             self.store_pieces(pending.ticket);
         }
-        self.pump();
+        match durability {
+            Durability::Memory => self.pump(),
+            // The next step follows at once, since something waits for the write: those that are submitted until then join
+            // the group.
+            Durability::System | Durability::Device => self.pump_but_log(),
+        }
         Ok(pending.ticket)
     }
 
