@@ -26,7 +26,7 @@ use crate::routes::{Purpose, Routes};
 use crate::slice::Slice;
 use crate::snapshots::Snapshots;
 use crate::writes::Writes;
-use flashlane_base::Instant;
+use flashlane_base::{Duration, Instant};
 use flashlane_block::{
     BlockBytes, Blocks, GetFailure, Outcome as BlockOutcome, Payload, Ticket as BlockTicket,
 };
@@ -67,6 +67,8 @@ pub(crate) struct Core<D, L> {
     finished: Vec<Finished>,
     /// When the next write whose acknowledgement is delayed completes, unless debt changes before.
     next_due: Instant,
+    /// When [`poll`](Core::poll) looks at the devices again.
+    next_poll: Instant,
     next_ticket: u64,
     /// Buffers of blocks, for later ones.
     payloads: Vec<Payload>,
@@ -81,6 +83,8 @@ pub(crate) struct Parts<D, L> {
     pub(crate) bounds: Vec<Vec<u8>>,
 }
 
+/// Longest time for which completions of a device are left while operations complete without one.
+const POLL_INTERVAL: Duration = Duration::from_us(50);
 /// Fewest bytes of a block.
 const BLOCK_BYTES_MIN: u64 = 2048;
 /// Smallest group of small entries.
@@ -166,6 +170,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             delayed_slices: BTreeSet::new(),
             finished: Vec::new(),
             next_due: Instant::FAR,
+            next_poll: Instant::ZERO,
             next_ticket: 0,
             payloads: Vec::new(),
             is_blocks_turn: false,
@@ -444,11 +449,26 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 self.step_blocks(time);
                 self.step_log(time);
             }
+            // A write of the log may have completed in its submission: blocks are not waited for then.
+            Step::Blocks(_) if !log.is_idle && self.log.step(log.now) => {}
             Step::Blocks(time) => self.step_blocks(time),
             Step::Log(time) => self.step_log(time),
         }
         self.pump();
         true
+    }
+
+    /// Takes what has completed on real devices, if that was not done lately: operations that complete without a device must not
+    /// hold up those that wait for one.
+    pub(crate) fn poll(&mut self) {
+        if self.blocks.is_idle() && self.log.is_idle() {
+            return;
+        }
+        let now = self.now();
+        if now >= self.next_poll && self.blocks.device().next_event().is_none() {
+            self.next_poll = now + POLL_INTERVAL;
+            self.step(now);
+        }
     }
 
     fn step_blocks(&mut self, until: Instant) {

@@ -169,7 +169,11 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
     /// Appends completed operations to `out`. Returns as soon as there is one or the clock has reached `until`; with nothing
     /// in flight and `until` [`Instant::FAR`] at once. Merges go on meanwhile.
     pub fn reap(&mut self, until: Instant, out: &mut Vec<Finished>) {
-        while !self.core.has_finished() && self.core.step(until) && self.now() < until {}
+        if self.core.has_finished() {
+            self.core.poll();
+        } else {
+            while self.core.step(until) && !self.core.has_finished() && self.now() < until {}
+        }
         self.core.take_finished(out);
     }
 
