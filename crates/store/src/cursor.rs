@@ -1,8 +1,9 @@
 //! A cursor over the patches of a run: reads their groups in chunks, in the order of keys, and parts them into entries.
 //!
-//! Of the first patch, whose entries come next, it asks for the next chunk while at most half of one is left. A merge also reads
-//! ahead, in the first patch and in the next ones, which lie on other lanes: [`Cursor::ahead`] names the reads that would serve
-//! it, and the merge chooses among those of all its runs.
+//! For a merge it asks for the next chunk of the first patch, whose entries come next, while at most half of one is left; and it
+//! reads ahead, in the first patch and in the next ones, which lie on other lanes: [`Cursor::ahead`] names the reads that would
+//! serve the merge, which chooses among those of all its runs. For a scan it says where the groups begin that are not read
+//! ([`Cursor::unread`]), and reads as many as the scan wants.
 //!
 //! Entries are not copied: they stay in the bytes that were read, a *chunk*, until the last of them is taken and let go.
 //!
@@ -24,11 +25,10 @@ use std::sync::Arc;
 pub(crate) struct Cursor {
     /// Patches with entries that are still to come, those of the first one next.
     sources: VecDeque<Source>,
-    /// Bytes of the next read, which doubles up to the most.
-    chunk_bytes: u64,
-    chunk_bytes_max: u64,
     /// Entries below this key are left out.
     from: Vec<u8>,
+    /// Whether nothing was read yet of the group with that key.
+    is_new: bool,
     /// Chunks whose entries were all taken.
     spent: Vec<Arc<BlockBytes>>,
 }
@@ -78,8 +78,13 @@ impl Source {
 
     /// Starts a read of `bytes`, as far as groups allow.
     fn start_read(&mut self, bytes: u64) -> Wanted {
+        self.start_read_of_groups(self.patch.index.groups_within(self.group, bytes) - self.group)
+    }
+
+    /// Starts a read of the next groups.
+    fn start_read_of_groups(&mut self, groups: usize) -> Wanted {
         assert!(self.reading_to.is_none() && !self.is_read(), "a patch is read in the order of its groups");
-        let end = self.patch.index.groups_within(self.group, bytes);
+        let end = self.group + groups;
         self.reading_to = Some(end);
         Wanted { block: self.patch.id, range: self.patch.index.range(self.group..end) }
     }
@@ -91,16 +96,59 @@ impl Source {
     }
 }
 
-/// What is wanted of a cursor at most; more than nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bounds {
-    pub(crate) entries: u64,
-    pub(crate) bytes: u64,
+/// The next groups of a run that are neither read nor being read.
+pub(crate) struct Unread<'a> {
+    patch: &'a Patch,
+    /// The first of them.
+    group: usize,
+    /// Whether the patch has a read in flight, so that no other may begin.
+    is_reading: bool,
+    /// Whether the first group is that of the first key that is wanted: entries before are left out.
+    is_first: bool,
+    /// The first key of the next patch.
+    next: Option<&'a [u8]>,
 }
 
-impl Bounds {
-    /// Everything.
-    pub(crate) const NONE: Self = Self { entries: u64::MAX, bytes: u64::MAX };
+impl Unread<'_> {
+    /// Returns a key below which neither the group `ahead` groups behind the first nor any behind it has entries; `None` behind
+    /// the last one of the run.
+    pub(crate) fn bound(&self, ahead: usize) -> Option<Vec<u8>> {
+        let Self { patch, group, next, .. } = self;
+        if group + ahead < patch.index.groups() {
+            return Some(patch.index.bound_of(group + ahead, &patch.fields.first));
+        }
+        next.map(<[u8]>::to_vec)
+    }
+
+    /// Returns whether a read of the first `ahead` groups may be longer by one.
+    pub(crate) fn may_read(&self, ahead: usize, bytes_max: u64) -> bool {
+        let end = self.group + ahead + 1;
+        let is_there = !self.is_reading && end <= self.patch.index.groups();
+        is_there && (ahead == 0 || length(self.patch.index.range(self.group..end)) <= bytes_max)
+    }
+
+    /// Returns how many entries a group of the patch has on average.
+    pub(crate) fn entries_of_group(&self) -> u64 {
+        self.patch.fields.entries.div_ceil(self.patch.index.groups() as u64)
+    }
+
+    /// Returns about how many entries the group `ahead` groups behind the first has, and its bytes. Requires: it may be read.
+    pub(crate) fn size(&self, ahead: usize) -> (u64, u64) {
+        let group = self.group + ahead;
+        let entries = entries_about(self.patch, group..group + 1);
+        let bytes = length(self.patch.index.range(group..group + 1));
+        if self.is_first && ahead == 0 { (entries / 2, bytes) } else { (entries, bytes) }
+    }
+}
+
+/// Returns about how many entries these groups of a patch have.
+fn entries_about(patch: &Patch, groups: Range<usize>) -> u64 {
+    let before = |group: usize| group as u64 * patch.fields.entries / patch.index.groups() as u64;
+    before(groups.end) - before(groups.start)
+}
+
+fn length(range: Range<u64>) -> u64 {
+    range.end - range.start
 }
 
 /// A read that a cursor asks for.
@@ -112,12 +160,7 @@ pub(crate) struct Wanted {
 
 impl Cursor {
     /// A cursor over these patches of a run, at the first entry whose key is not below `from`.
-    pub(crate) fn new(
-        patches: impl Iterator<Item = Arc<Patch>>,
-        from: &[u8],
-        chunk_bytes: u64,
-        chunk_bytes_max: u64,
-    ) -> Self {
+    pub(crate) fn new(patches: impl Iterator<Item = Arc<Patch>>, from: &[u8]) -> Self {
         let mut sources: VecDeque<Source> = patches
             .map(|patch| Source {
                 patch,
@@ -127,10 +170,12 @@ impl Cursor {
                 buffered_bytes: 0,
             })
             .collect();
-        if let Some(first) = sources.front_mut().filter(|first| first.patch.covers(from)) {
+        let first = sources.front_mut().filter(|first| first.patch.covers(from));
+        let is_new = first.is_some();
+        if let Some(first) = first {
             first.group = first.patch.index.group_of(from);
         }
-        Self { sources, chunk_bytes, chunk_bytes_max, from: from.to_vec(), spent: Vec::new() }
+        Self { sources, from: from.to_vec(), is_new, spent: Vec::new() }
     }
 
     /// Returns whether there are no more entries.
@@ -206,19 +251,42 @@ impl Cursor {
         }
     }
 
-    /// Returns the next read of the first patch, if one is due; it then counts as in flight. It reads no more than is left of the
-    /// wanted entries and bytes, as far as groups allow.
-    pub(crate) fn start_read(&mut self, wanted: Bounds) -> Option<Wanted> {
+    /// Returns the next read of the first patch, of about `chunk_bytes`, if one is due; it then counts as in flight.
+    pub(crate) fn start_read(&mut self, chunk_bytes: u64) -> Option<Wanted> {
         let first = self.sources.front_mut()?;
-        let left_bytes = wanted.bytes.saturating_sub(first.buffered_bytes);
-        let is_enough = left_bytes == 0 || first.entries() >= wanted.entries;
-        let is_due = first.buffered_bytes <= self.chunk_bytes / 2 && !first.is_read();
-        if first.reading_to.is_some() || is_enough || !is_due {
-            return None;
-        }
-        let wanted = first.start_read(self.chunk_bytes.min(left_bytes));
-        self.chunk_bytes = (2 * self.chunk_bytes).min(self.chunk_bytes_max);
-        Some(wanted)
+        let is_due = first.buffered_bytes <= chunk_bytes / 2 && !first.is_read();
+        (first.reading_to.is_none() && is_due).then(|| first.start_read(chunk_bytes))
+    }
+
+    /// Returns the next groups that are neither read nor being read, if there are any behind those of the patch that is read.
+    pub(crate) fn unread(&self) -> Option<Unread<'_>> {
+        let nth = self.sources.iter().position(|source| !source.is_read())?;
+        let Source { patch, group, reading_to, .. } = &self.sources[nth];
+        Some(Unread {
+            patch,
+            group: reading_to.unwrap_or(*group),
+            is_reading: reading_to.is_some(),
+            is_first: nth == 0 && self.is_new,
+            next: self.sources.get(nth + 1).map(|next| &next.patch.fields.first[..]),
+        })
+    }
+
+    /// Starts a read of so many of the groups that [`unread`](Self::unread) names.
+    pub(crate) fn start_read_of(&mut self, groups: usize) -> Wanted {
+        let unread = self.sources.iter_mut().find(|source| !source.is_read());
+        self.is_new = false;
+        unread.expect("a patch has groups that are not read").start_read_of_groups(groups)
+    }
+
+    /// Returns about how many entries are to come and read or being read, and their bytes. Requires: patches are read one after
+    /// the other.
+    pub(crate) fn held(&self) -> (u64, u64) {
+        let of = |source: &Source| {
+            let reading = source.reading_to.map_or(0, |end| entries_about(&source.patch, source.group..end));
+            (source.entries() + reading, source.held_bytes())
+        };
+        let held = self.sources.iter().map(of).take_while(|held| held.1 > 0);
+        held.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 
     /// Bytes of entries that are to come and read or being read.
@@ -236,9 +304,9 @@ impl Cursor {
         })
     }
 
-    /// Starts a read ahead of the `nth` patch, which [`ahead`](Self::ahead) named.
-    pub(crate) fn start_read_ahead(&mut self, nth: usize) -> Wanted {
-        self.sources[nth].start_read(self.chunk_bytes_max)
+    /// Starts a read ahead of about `chunk_bytes` of the `nth` patch, which [`ahead`](Self::ahead) named.
+    pub(crate) fn start_read_ahead(&mut self, nth: usize, chunk_bytes: u64) -> Wanted {
+        self.sources[nth].start_read(chunk_bytes)
     }
 
     /// The read of this block that is in flight has returned these bytes.
@@ -342,13 +410,13 @@ mod tests {
         let blocks = Blocks::format(MemoryLanes::new(1, 8, 8192, 512, Seed(1)), 1, BlockOptions::default());
         let mut blocks = blocks.expect("the device suits");
         let patches: Vec<Arc<Patch>> = (0..3).map(|nth| patch(&mut blocks, 20 * nth, 20)).collect();
-        let mut cursor = Cursor::new(patches.iter().cloned(), &[], 1024, 1024);
-        let first = cursor.start_read(Bounds::NONE).expect("the first chunk is due");
-        assert_eq!(cursor.start_read(Bounds::NONE), None, "a patch has one read in flight");
+        let mut cursor = Cursor::new(patches.iter().cloned(), &[]);
+        let first = cursor.start_read(1024).expect("the first chunk is due");
+        assert_eq!(cursor.start_read(1024), None, "a patch has one read in flight");
         // The first patch is being read, the third is out of reach.
         let ahead: Vec<(usize, Vec<u8>)> = cursor.ahead(2).collect();
         assert_eq!(ahead, [(1, 20_u32.to_be_bytes().to_vec())]);
-        let second = cursor.start_read_ahead(1);
+        let second = cursor.start_read_ahead(1, 1024);
         assert_eq!((first.block, second.block), (patches[0].id, patches[1].id));
         assert_eq!(cursor.ahead(2).count(), 0);
         let held = first.range.end - first.range.start + second.range.end - second.range.start;
@@ -362,7 +430,7 @@ mod tests {
             match cursor.pop() {
                 Some(held) => keys.push(held.entry().key.to_vec()),
                 None => {
-                    let wanted = cursor.start_read(Bounds::NONE).expect("a cursor that waits reads");
+                    let wanted = cursor.start_read(1024).expect("a cursor that waits reads");
                     cursor.read_ended(wanted.block, read(&mut blocks, &wanted)).expect("it is sound");
                     reads += 1;
                 }
@@ -379,8 +447,8 @@ mod tests {
         let blocks = Blocks::format(MemoryLanes::new(1, 8, 8192, 512, Seed(1)), 1, BlockOptions::default());
         let mut blocks = blocks.expect("the device suits");
         let patch = patch(&mut blocks, 0, 4);
-        let mut cursor = Cursor::new([patch].into_iter(), &2_u32.to_be_bytes(), 1024, 1024);
-        let wanted = cursor.start_read(Bounds::NONE).expect("the chunk is due");
+        let mut cursor = Cursor::new([patch].into_iter(), &2_u32.to_be_bytes());
+        let wanted = cursor.start_read(1024).expect("the chunk is due");
         cursor.read_ended(wanted.block, read(&mut blocks, &wanted)).expect("it is sound");
         let mut spent = Vec::new();
         let next = cursor.peek().map(|entry| entry.key.to_vec());

@@ -74,12 +74,12 @@ impl Levels {
     }
 
     /// Returns a cursor for each run that has keys from `key` on and below `end`, newest first.
-    pub(crate) fn cursors(&self, key: &[u8], end: Option<&[u8]>, chunk_bytes: (u64, u64)) -> Vec<Cursor> {
+    pub(crate) fn cursors(&self, key: &[u8], end: Option<&[u8]>) -> Vec<Cursor> {
         let cursor = |run: &Range<usize>| {
-            let run = self.patches[run.clone()].iter();
-            let from = run.skip_while(|patch| *patch.fields.last < *key);
-            let patches = from.take_while(|patch| end.is_none_or(|end| *patch.fields.first < *end));
-            Cursor::new(patches.cloned(), key, chunk_bytes.0, chunk_bytes.1)
+            let run = &self.patches[run.clone()];
+            let run = &run[run.partition_point(|patch| *patch.fields.last < *key)..];
+            let patches = run.iter().take_while(|patch| end.is_none_or(|end| *patch.fields.first < *end));
+            Cursor::new(patches.cloned(), key)
         };
         self.runs.iter().map(cursor).filter(|cursor| !cursor.is_at_end()).collect()
     }

@@ -39,6 +39,7 @@ mod reads;
 mod recovery;
 mod requirements;
 mod routes;
+mod scans;
 mod slice;
 mod snapshots;
 pub mod space;

@@ -177,13 +177,7 @@ pub(crate) struct Output {
 
 impl Merge {
     /// A merge of `inputs` that writes at most `outputs_max` patches; `all` are the patches of the slice.
-    pub(crate) fn new(
-        plan: Plan,
-        inputs: Vec<Arc<Patch>>,
-        all: &[Arc<Patch>],
-        chunk_bytes: u64,
-        outputs_max: u64,
-    ) -> Self {
+    pub(crate) fn new(plan: Plan, inputs: Vec<Arc<Patch>>, all: &[Arc<Patch>], outputs_max: u64) -> Self {
         let newest = inputs.iter().map(|patch| patch.age()).min().expect("a merge has inputs");
         let is_input = |patch: &Patch| inputs.iter().any(|input| input.id == patch.id);
         let older = all.iter().filter(|patch| patch.age() >= newest && !is_input(patch));
@@ -193,10 +187,7 @@ impl Merge {
         let stays = |patch: &Patch| plan.until.as_ref().is_some_and(|until| patch.fields.last >= *until);
         let rests = runs.iter().enumerate().filter(|(_, (_, run))| run.iter().any(|patch| stays(patch)));
         let rests = rests.map(|(nth, (&age, _))| (nth, age)).collect();
-        let cursors: Vec<Cursor> = runs
-            .into_values()
-            .map(|run| Cursor::new(run.into_iter(), &[], chunk_bytes, chunk_bytes))
-            .collect();
+        let cursors: Vec<Cursor> = runs.into_values().map(|run| Cursor::new(run.into_iter(), &[])).collect();
         let heads = Heads::new(0..cursors.len());
         Self {
             plan,

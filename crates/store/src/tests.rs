@@ -2,6 +2,7 @@
 
 mod cache;
 mod copies;
+mod scans;
 mod space;
 
 use crate::operation::{Batch, Outcome};

@@ -10,7 +10,7 @@
 
 use super::Core;
 use super::memory::Share;
-use crate::cursor::{Bounds, Cursor, Wanted};
+use crate::cursor::{Cursor, Wanted};
 use crate::merging::{Context, MERGE_BLOCKS, Merge, Output, PART_BLOCKS, Plan};
 use crate::patch::Patch;
 use crate::routes::Purpose;
@@ -99,8 +99,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         };
         // Outputs are placed as if the inputs were gone, so that what stays is evenly spread over the lanes.
         inputs.iter().for_each(|patch| self.blocks.set_expiring(patch.id, true));
-        let (all, chunk_bytes) = (slice.levels().patches(), self.options.merge_chunk_bytes);
-        let merge = Merge::new(plan, inputs, all, chunk_bytes, outputs_max);
+        let merge = Merge::new(plan, inputs, slice.levels().patches(), outputs_max);
         slice.set_merge(Box::new(merge));
     }
 
@@ -152,23 +151,23 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     fn read_for_merge(&mut self, merge: &mut Merge, share: Share) {
+        let chunk_bytes = self.options.merge_chunk_bytes;
         for nth in 0..merge.cursors.len() {
             if merge.is_aborted {
                 return;
             }
-            if let Some(wanted) = merge.cursors[nth].start_read(Bounds::NONE) {
+            if let Some(wanted) = merge.cursors[nth].start_read(chunk_bytes) {
                 self.read_input(merge, nth, wanted);
             }
         }
         // Of all runs the one whose entries end first is read ahead (forecasting: Knuth, The Art of Computer Programming,
         // volume 3, section 5.4.6).
-        let chunk_bytes = self.options.merge_chunk_bytes;
         while merge.held_bytes() + chunk_bytes <= share.ahead_bytes && !merge.is_aborted {
             let ahead = merge.cursors.iter().enumerate().flat_map(|(cursor, own)| {
                 own.ahead(share.ahead_patches).map(move |(patch, key)| (key, cursor, patch))
             });
             let Some((_, cursor, patch)) = ahead.min() else { break };
-            let wanted = merge.cursors[cursor].start_read_ahead(patch);
+            let wanted = merge.cursors[cursor].start_read_ahead(patch, chunk_bytes);
             self.read_input(merge, cursor, wanted);
         }
     }

@@ -7,12 +7,12 @@
 
 use super::Core;
 use crate::bytes::Reader;
-use crate::cursor::{Bounds, Cursor};
 use crate::entry::{Body, EntryRef, Malformed, Pieces, Version};
 use crate::error::ReadFailure;
-use crate::operation::{Outcome, Page, Snapshot, Ticket, Value};
-use crate::reads::{Get, PiecesRead, Scan, gather, item, next_position};
+use crate::operation::{Outcome, Snapshot, Ticket, Value};
+use crate::reads::{Get, PiecesRead};
 use crate::routes::Purpose;
+use crate::scans::{Request, Scan, item};
 use flashlane_block::{BlockBytes, GetFailure};
 use flashlane_device::DataDevice;
 use std::collections::VecDeque;
@@ -22,9 +22,6 @@ use std::sync::Arc;
 const RESTARTS: u32 = 16;
 /// Pieces of a value that are read at once.
 const PIECES_IN_FLIGHT: usize = 4;
-/// Bytes of a scan's first read of a run, in groups, and of its later ones.
-const SCAN_GROUPS: u64 = 1;
-const SCAN_BYTES_MAX: u64 = 512 << 10;
 
 /// Returns the newest version of `key` up to `sequence` in the bytes of a group.
 fn find(bytes: &[u8], key: &[u8], sequence: u64) -> Result<Option<Version>, Malformed> {
@@ -232,21 +229,15 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let pending = self.accept();
         let sequence = snapshot.map_or(self.last_sequence, |snapshot| snapshot.0);
         self.snapshots.add(sequence);
-        let scan = Scan {
-            pending,
-            sequence,
+        let request = Request {
             slice: self.slice_of(start),
-            position: start.to_vec(),
+            sequence,
+            start: start.to_vec(),
             end: end.map(<[u8]>::to_vec),
-            items_max: limits.0.max(1),
+            items_max: limits.0,
             bytes_max: limits.1,
-            bytes: 0,
-            cursors: Vec::new(),
-            gathering: None,
-            structure: None,
-            page: Page::default(),
         };
-        self.advance_scan(scan);
+        self.advance_scan(Scan::new(pending, request));
         pending.ticket
     }
 
@@ -265,9 +256,13 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             return;
         }
         let read = match result {
-            Ok(data) => scan.cursors[cursor]
-                .read_ended(block, data)
-                .map_err(|Malformed| ReadFailure::Malformed { id: 0, offset_bytes: 0 }),
+            Ok(data) => {
+                let cursor = &mut scan.cursors[cursor];
+                let read = cursor.read_ended(block, data);
+                // Older versions of a key that is done may begin the next patch of a run.
+                cursor.skip_to(&scan.position);
+                read.map_err(|Malformed| ReadFailure::Malformed { id: 0, offset_bytes: 0 })
+            }
             Err(failure) => {
                 scan.cursors[cursor].read_failed(block);
                 Err(ReadFailure::Block(failure))
@@ -282,18 +277,18 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Goes on with a scan as far as entries are read.
     fn advance_scan(&mut self, mut scan: Scan) {
         loop {
-            if let Err(failure) = self.read_for_scan(&mut scan) {
-                return self.end_scan(scan, Err(failure));
-            }
-            if scan.cursors.iter().any(Cursor::is_waiting) {
-                self.reuse_spent(&mut scan.cursors);
-                self.reads.add_scan(scan);
-                return;
+            match self.read_for_scan(&mut scan) {
+                Err(failure) => return self.end_scan(scan, Err(failure)),
+                Ok(false) => {}
+                Ok(true) => {
+                    self.reuse_spent(&mut scan.cursors);
+                    self.reads.add_scan(scan);
+                    return;
+                }
             }
             let slice = &self.slices[scan.slice as usize];
-            gather(&mut scan, slice.containers());
-            let gathered = scan.gathering.as_ref();
-            if gathered.is_some_and(|(key, _)| scan.cursors.iter().any(|cursor| cursor.may_go_on(key))) {
+            scan.gather(slice.containers());
+            if scan.may_gather_more() {
                 continue;
             }
             let Some((key, version)) = scan.gathering.take() else {
@@ -310,46 +305,34 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             };
             scan.position.clone_from(&key);
             scan.position.push(0);
-            if let Some(item) =
-                version.filter(|version| !version.is_absent(self.now_ms)).and_then(|v| item(key, v))
-            {
-                scan.bytes +=
-                    item.key.len() as u64 + item.value.as_ref().map_or(0, |value| value.len() as u64);
-                scan.page.items.push(item);
-            }
-            let is_full = scan.page.items.len() as u64 >= scan.items_max || scan.bytes >= scan.bytes_max;
-            if is_full {
-                let next = next_position(&scan, slice.containers());
+            let version = version.filter(|version| !version.is_absent(self.now_ms));
+            if scan.add(version.and_then(|version| item(key, version))) {
+                scan.look_up(slice.containers());
+                let next = scan.next_position();
                 return self.end_scan(scan, Ok(Some(next)));
             }
         }
     }
 
-    /// Makes the cursors anew where patches or containers changed, and starts the reads that are due.
-    fn read_for_scan(&mut self, scan: &mut Scan) -> Result<(), ReadFailure> {
+    /// Makes the cursors anew where patches or containers changed, and starts reads where the scan is blocked. Returns whether it
+    /// is.
+    fn read_for_scan(&mut self, scan: &mut Scan) -> Result<bool, ReadFailure> {
         let slice = &self.slices[scan.slice as usize];
         let structure = slice.structure();
         if scan.structure != Some(structure) {
-            let chunks = (SCAN_GROUPS * self.shape.group_bytes, SCAN_BYTES_MAX);
-            scan.cursors = slice.levels().cursors(&scan.position, scan.end.as_deref(), chunks);
-            scan.structure = Some(structure);
-            scan.gathering = None;
+            scan.restart(slice.levels().cursors(&scan.position, scan.end.as_deref()), structure);
         }
-        // What is read beyond the page is read again for the next one.
-        let left = Bounds {
-            entries: scan.items_max - scan.page.items.len() as u64,
-            bytes: scan.bytes_max.saturating_sub(scan.bytes).max(1),
-        };
-        for nth in 0..scan.cursors.len() {
-            // Older versions of a key that is done may begin the next patch of a run.
-            scan.cursors[nth].skip_to(&scan.position);
-            let Some(wanted) = scan.cursors[nth].start_read(left) else { continue };
-            let purpose = Purpose::Scan { scan: scan.pending.ticket, cursor: nth, structure };
+        scan.look_up(slice.containers());
+        if !scan.is_blocked() {
+            return Ok(false);
+        }
+        for (cursor, wanted) in scan.plan() {
+            let purpose = Purpose::Scan { scan: scan.pending.ticket, cursor, structure };
             if !self.read_block(wanted.block, wanted.range, purpose) {
                 return Err(ReadFailure::Missing { id: wanted.block });
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn end_scan(&mut self, mut scan: Scan, result: Result<Option<Vec<u8>>, ReadFailure>) {

@@ -1,0 +1,98 @@
+//! Tests of what scans read.
+
+use super::*;
+
+const KEYS: u32 = 360;
+
+/// Returns a store whose keys lie in three runs by turns.
+fn three_runs() -> TestStore {
+    let device = MemoryLanes::new(2, 64, 8192, 512, Seed(5));
+    let options = StoreOptions { merge: "tiered".into(), ..options() };
+    let mut store =
+        Store::create(device, MemoryDisk::new(256 << 10, 512, Seed(5)), 4, Slices::even(1), options)
+            .expect("the devices suit");
+    for run in 0..3 {
+        for number in (run..KEYS).step_by(3) {
+            let mut batch = Batch::default();
+            batch.put(number.to_be_bytes(), vec![7; 20]);
+            write(&mut store, batch).expect("there is room");
+        }
+        store.flush();
+        store.settle();
+    }
+    let patches = store.status().slices[0].patches.clone();
+    assert_eq!(patches.iter().sum::<u64>(), 3, "{patches:?}");
+    store
+}
+
+/// Returns the reads that wait or are in flight.
+fn reads(store: &TestStore) -> u64 {
+    let lanes = store.blocks().status().lanes;
+    lanes.iter().map(|lane| lane.queue.reads_waiting + lane.queue.reads_in_flight).sum()
+}
+
+/// Scans up to `items` keys from `start` on. Returns their numbers, and the most reads that were in flight with all there were.
+fn scan(store: &mut TestStore, start: u32, end: Option<u32>, items: u64) -> (Vec<u32>, u64, u64) {
+    store.settle();
+    let end = end.map(u32::to_be_bytes);
+    let ticket = store.scan(&start.to_be_bytes(), end.as_ref().map(|end| &end[..]), items, u64::MAX, None);
+    let (mut at_once, mut all, mut before) = (reads(store), reads(store), reads(store));
+    while !store.core.has_finished() {
+        assert!(store.step(Instant::FAR), "a scan completes");
+        let now = reads(store);
+        // A step ends one read at least.
+        all += (now + 1).saturating_sub(before.max(1));
+        (at_once, before) = (at_once.max(now), now);
+    }
+    let Outcome::Scan(Ok(page)) = store.wait(ticket).expect("it has completed").outcome else {
+        panic!("the devices are sound")
+    };
+    let number = |key: Vec<u8>| u32::from_be_bytes(key.try_into().expect("four bytes"));
+    (page.items.into_iter().map(|item| number(item.key)).collect(), at_once, all)
+}
+
+#[test]
+fn scan_reads_each_run_once_and_at_once() {
+    let mut store = three_runs();
+    for start in (0..200).step_by(7) {
+        let (found, at_once, all) = scan(&mut store, start, None, 90);
+        assert_eq!(found, (start..start + 90).collect::<Vec<_>>());
+        assert_eq!(at_once, 3, "from {start}");
+        // Groups have more or fewer entries than on average.
+        assert!((3..6).contains(&all), "{all} reads from {start}");
+    }
+}
+
+#[test]
+fn scan_reads_nothing_behind_its_end() {
+    let mut store = three_runs();
+    let (found, at_once, all) = scan(&mut store, 30, Some(33), u64::MAX);
+    assert_eq!((found, at_once), (vec![30, 31, 32], 3));
+    assert!(all <= 6, "{all} reads of groups with about twenty entries");
+    let (found, ..) = scan(&mut store, KEYS, None, 10);
+    assert_eq!(found, []);
+}
+
+#[test]
+fn scan_looks_further_ahead_where_keys_are_deleted() {
+    let mut store = create(2, 128, 1, 6);
+    for number in 0..1500_u32 {
+        let mut batch = Batch::default();
+        batch.put(number.to_be_bytes(), vec![7; 20]);
+        write(&mut store, batch).expect("there is room");
+    }
+    let snapshot = store.snapshot();
+    for number in 1..1499_u32 {
+        let mut batch = Batch::default();
+        batch.delete(number.to_be_bytes());
+        write(&mut store, batch).expect("there is room");
+    }
+    store.flush();
+    store.settle();
+    let (found, _, all) = scan(&mut store, 0, None, 2);
+    assert_eq!(found, [0, 1499]);
+    // Each of these patches has ten groups or more.
+    let patches: u64 = store.status().slices[0].patches.iter().sum();
+    assert!(all < 4 * patches, "{all} reads of {patches} patches");
+    store.release(snapshot);
+}
