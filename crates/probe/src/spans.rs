@@ -8,7 +8,9 @@
 //!
 //! *Size.* Nothing is fitted but a bus between the limits that reads of flash and of trimmed space set (`bus_time`): the time of
 //! a page and of a chunk are measured, and those of all reads follow. A pattern counts if they come out, and those of no other
-//! pattern do: where two patterns predict different times, those measured have to be the one's. Dies whose array times hide transfers (a chunk takes longer on its die than two on one bus) show nothing.
+//! pattern do: where two patterns predict different times, those measured have to be the one's. A bus that six channels share may
+//! be as fast as the link, or as a chunk's dies, so that both take as long: only the steps of several channels are theirs, which
+//! have to be seen beside the trend of the times. Dies whose array times hide transfers (a chunk takes longer on its die than two on one bus) show nothing.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
@@ -227,7 +229,7 @@ impl Costs {
         let is_explained = best.left.sqrt() < UNEXPLAINED * chunk_bus_us;
         let is_only = all.iter().all(|other| other.pattern == best.pattern || other.is_refuted_by(best));
         let recurs = run * channels + (run * channels / 4).max(LENGTHS_MIN) <= longest;
-        let is_one = channels > 1 || self.is_no_long_run(spans, best);
+        let is_one = if channels == 1 { self.is_no_long_run(spans, best) } else { best.has_steps(spans) };
         (recurs && is_explained && is_only && is_one).then_some(Channels {
             count: channels,
             run,
@@ -261,6 +263,28 @@ impl Tried {
         let differ = mean_square(self.predicted.iter().copied(), &best.predicted);
         let count = self.predicted.len() as f64;
         self.left - best.left > OF_PREDICTED * differ && differ * count > WORSE * best.left
+    }
+}
+
+impl Tried {
+    /// Returns whether the times step as this pattern predicts with each turn of the channels: beside their trend, which is the mean
+    /// over a turn, they have to be as those predicted are.
+    fn has_steps(&self, spans: &[Span]) -> bool {
+        let turn = self.pattern.run * self.pattern.channels;
+        let beside_trend = |us: &[f64]| -> Vec<f64> {
+            let near = |one: &Span, other: &Span| 2 * one.count.abs_diff(other.count) <= turn;
+            let trend = |at: &Span| {
+                let near = spans.iter().zip(us).filter(|(span, _)| near(at, span)).map(|(_, us)| *us);
+                let (count, sum) = near.fold((0.0, 0.0), |(count, sum), us| (count + 1.0, sum + us));
+                sum / count
+            };
+            spans.iter().zip(us).map(|(span, us)| us - trend(span)).collect()
+        };
+        let took: Vec<f64> = spans.iter().map(|span| span.took_us).collect();
+        let (took, predicted) = (beside_trend(&took), beside_trend(&self.predicted));
+        let product: f64 = took.iter().zip(&predicted).map(|(took, predicted)| took * predicted).sum();
+        let squares: f64 = predicted.iter().map(|predicted| predicted.powi(2)).sum();
+        squares > 0.0 && product > OF_PREDICTED * squares
     }
 }
 
@@ -323,6 +347,29 @@ mod tests {
         // Some of them cross the end of a run.
         spans.retain(|span| span.count <= 12);
         assert_eq!(COSTS.fit(&spans), None);
+    }
+
+    /// As seen on a drive with 20 channels: its link takes as long for six chunks as a bus for one.
+    #[test]
+    fn line_without_steps_shows_no_channels() {
+        let costs = Costs { page_us: 32.5, chunk_us: 69.3, bus_us: [4.0, 4.2], link_us: 0.646, ..COSTS };
+        let mut random = Seed(5).source();
+        let mut spans = |us: &dyn Fn(&Span) -> f64| -> Vec<Span> {
+            (0..180)
+                .map(|nth| {
+                    let span = Span { first: random.below(8000) as usize, count: 1 + nth % 90, took_us: 0.0 };
+                    Span { took_us: us(&span) + random.unit(), ..span }
+                })
+                .collect()
+        };
+        let (six, four) =
+            (Pattern { run: 1, channels: 6, offset: 0 }, Pattern { run: 1, channels: 4, offset: 0 });
+        for pattern in [six, four] {
+            let found = costs.fit(&spans(&|span| costs.predicted_us(span, pattern.busiest(span), 4.0)));
+            assert_eq!(found.map(|found| found.count), Some(pattern.channels));
+        }
+        let line = |span: &Span| (31.6 + 2.745 * span.count as f64).max(68.6 + 0.66 * span.count as f64);
+        assert_eq!(costs.fit(&spans(&line)), None);
     }
 
     /// Dies take as long for a chunk as the pattern of channels says, but their array times are no transfers.

@@ -34,6 +34,9 @@ const DEVIATIONS: f64 = 8.0;
 const READS_MAX: usize = 12;
 /// Pairs on one die are faster than those in a chunk by at most this number of standard deviations.
 const SLOW: f64 = 3.5;
+/// Pairs on one die are as slow as those in a chunk, but for this share of the step. Pairs that only share a channel are faster,
+/// and pass for slow ones where a cache answers some reads of the few chunks of a drive.
+const DIFFERS_MAX: f64 = 0.1;
 /// Pairs on a channel wait for at least this share of the time that follows from the times of a page on bus and link, and for at
 /// most this multiple of a transfer; refuted by this number of standard errors.
 const SEEN_OF_WAIT: f64 = 0.4;
@@ -85,6 +88,8 @@ pub(crate) fn find(
 /// How one read across two pages of a chunk differs from one across two chunks.
 struct PairStep {
     step_us: f64,
+    /// Pairs in a chunk take this long.
+    inside_us: f64,
     /// Pairs on one die take longer than this: as long as those in a chunk, but for noise.
     slow_us: f64,
     /// Reads whose mean shows the step.
@@ -106,9 +111,18 @@ impl PairStep {
         let is_seen = step.value > DEVIATIONS * step.error && reads <= READS_MAX as f64;
         Ok(is_seen.then(|| Self {
             step_us: step.value,
+            inside_us: found.inside.value,
             slow_us: found.inside.value - SLOW * deviation_us / reads.sqrt(),
             reads: reads as usize,
         }))
+    }
+
+    /// Returns whether the pairs on one of these dies are as slow as those in a chunk.
+    fn is_of(&self, dies: Dies, pairs: &[Pair]) -> bool {
+        let shared = pairs.iter().filter(|pair| dies.shares(pair.one, pair.other));
+        let mut took_us: Vec<f64> = shared.map(|pair| pair.took_us).collect();
+        let is_as_slow = |us: f64| (us - self.inside_us).abs() <= DIFFERS_MAX * self.step_us;
+        !took_us.is_empty() && is_as_slow(pattern::point(&mut took_us).value)
     }
 }
 
@@ -166,7 +180,7 @@ impl Pages<'_> {
         };
         let samples: Vec<ChunkPair> = small.iter().map(sample).collect();
         let fit = Dies::fit(&samples, &[]).filter(|fit| fit.rival.is_none() && fit.is_exact());
-        let dies = fit.map(|fit| fit.dies);
+        let dies = fit.map(|fit| fit.dies).filter(|dies| step.is_of(*dies, &small));
         let buses = match dies {
             Some(dies) => self.buses(bench, dies)?,
             None => self.busy_buses(bench)?,

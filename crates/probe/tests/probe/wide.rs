@@ -478,3 +478,43 @@ fn noise_of_long_writes_hides_no_page() {
     assert_eq!(number(&result, Feature::InterleavingDegree), Some(4), "{:#?}", result.findings);
     assert_eq!(number(&result, Feature::SubDomains), Some(12), "{:#?}", result.findings);
 }
+
+/// A cache answers some reads of the few chunks, so that those which wait for the bus of a channel seem to share a die.
+#[test]
+fn packages_of_a_channel_are_no_die() {
+    let overrides = [
+        ("sector", "4096B"),
+        ("capacity", "109510656B"),
+        ("initial.state", "full"),
+        ("submission", "1993ns"),
+        ("jitter", "4%"),
+        ("link.bandwidth", "243855962B/s"),
+        ("read_command", "161ns"),
+        ("write_command", "161ns"),
+        ("depth", "1"),
+        ("link.read_write_exclusion", "true"),
+        ("chunk", "1MiB"),
+        ("channels", "4"),
+        ("packages", "2"),
+        ("dies", "4"),
+        ("planes", "2"),
+        ("blocks", "11"),
+        ("flash.page", "16KiB"),
+        ("flash.read", "14200ns"),
+        ("flash.program", "230us"),
+        ("bus", "102833059B/s"),
+        ("noise", "3.44%"),
+        ("readahead.window", "64KiB"),
+        ("readahead.cache", "512KiB"),
+        ("readahead.options.streams", "3"),
+        ("readahead.options.trigger", "4"),
+        ("buffer.policy", "cflru"),
+        ("buffer.size", "4292608B"),
+    ];
+    for seed in 1..4 {
+        let result =
+            structure_of(made_with_seed(r#"["package", "channel", "plane", "die"]"#, &overrides, seed));
+        assert_right_or_open(&result, Feature::InterleavingDegree, &[4]);
+        assert_right_or_open(&result, Feature::SubDomains, &[8]);
+    }
+}
