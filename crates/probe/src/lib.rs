@@ -50,6 +50,7 @@ mod recommend;
 mod repetitions;
 mod residues;
 mod rewritten;
+mod rounds;
 mod session;
 mod single_die;
 mod spans;

@@ -1,5 +1,6 @@
 //! What a measurement of one point gives.
 
+use crate::rounds::Round;
 use flashlane_base::{Histogram, Seed};
 use flashlane_device::Counters;
 use flashlane_measure::statistics::steady_state::Window;
@@ -72,7 +73,7 @@ impl From<&Run> for PointMeasurement {
     fn from(run: &Run) -> Self {
         Self {
             steady: run.steadiness.as_ref().is_some_and(Window::is_steady),
-            ..Self::of_rounds(std::slice::from_ref(run))
+            ..Self::of_rounds(&[Round::from(run)], &run.workload)
         }
     }
 }
@@ -97,31 +98,21 @@ impl PointMeasurement {
         }
     }
 
-    /// Combines runs of one workload, of which there MUST be at least one.
-    pub(crate) fn of_rounds(rounds: &[Run]) -> Self {
-        let mut all = Histogram::new();
-        let (mut requests, mut bytes, mut ns) = (0, 0, 0);
-        let mut counters = Counters::default();
-        for run in rounds {
-            all.merge(&run.latencies());
-            requests += run.requests;
-            bytes += run.bytes();
-            ns += run.elapsed.as_ns();
-            counters = counters.plus(&run.counters);
-        }
-        let each: Vec<Latencies> = rounds.iter().map(|run| Latencies::from(&run.latencies())).collect();
-        let per_s = 1e9 / ns.max(1) as f64;
+    /// Combines rounds of one workload, of which there MUST be at least one.
+    pub(crate) fn of_rounds(rounds: &[Round], workload: &Workload) -> Self {
+        let all = Round::combined(rounds);
+        let each: Vec<Latencies> = rounds.iter().map(|round| Latencies::from(&round.latencies)).collect();
         Self {
-            bandwidth_bytes_per_s: bytes as f64 * per_s,
-            iops: requests as f64 * per_s,
-            latencies: Latencies::from(&all).compared_with(&each),
-            requests,
+            bandwidth_bytes_per_s: all.bytes_per_s(),
+            iops: all.requests as f64 * 1e9 / all.ns.max(1) as f64,
+            latencies: Latencies::from(&all.latencies).compared_with(&each),
+            requests: all.requests,
             steady: false,
-            write_amplification: counters.write_amplification(),
-            cleaning: is_cleaning(&counters),
-            filling: is_filling_buffer(&counters),
+            write_amplification: all.counters.write_amplification(),
+            cleaning: is_cleaning(&all.counters),
+            filling: is_filling_buffer(&all.counters),
             range_bytes_per_s: None,
-            workload: line(&rounds[0].workload),
+            workload: line(workload),
         }
     }
 }
