@@ -3,7 +3,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `machine` | block devices, mounts and swap spaces as plain data |
-//! | `read`, `mounts`, `loops`, `lookup` | the sources of that data |
+//! | `read`, `mounts`, `namespaces`, `visits`, `loops`, `lookup` | the sources of that data |
 //! | `layers`, `held`, `links`, `bytes` | overlays, and the files of their layers |
 //! | `graph` | all users of a target's bytes |
 //! | `openers` | other processes that have it open |
@@ -17,8 +17,10 @@ mod lookup;
 mod loops;
 mod machine;
 mod mounts;
+mod namespaces;
 mod openers;
 mod read;
+mod visits;
 
 pub(crate) use mounts::{Mount, mounts, read_escaped};
 
@@ -62,6 +64,7 @@ pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     findings.extend(hidden_use(target, &below, &mounts));
     let files = [own.into_iter().collect(), below].concat();
     findings.extend(in_layers(&files, &mounts));
+    findings.extend(mounts.unseen.iter().map(|reason| Finding::Unreadable { reason: reason.clone() }));
     let used = graph::storage_below(&machine, &identities);
     findings.extend(open_elsewhere(&Openers::new(&mounts, used, files)));
     // A claim without a name, as of the journal of a mounted file system.
@@ -199,7 +202,7 @@ fn own_file(target: &Target, machine: &Machine, proc: &Path) -> Option<Backing> 
         return None;
     }
     let length_bytes = target.real.metadata().map_or(0, |metadata| metadata.len());
-    let mounts = Mounts { all: mounts(proc), proc };
+    let mounts = Mounts::of_this(proc);
     let (layers, facts) = mounts.look_up(as_file(target), length_bytes..length_bytes.saturating_add(1));
     let own = std::iter::once(Storage::File(facts.id));
     let possible = machine.possible_identities(&facts);
@@ -223,7 +226,7 @@ fn as_file(target: &Target) -> OpenFile<'_> {
 pub(crate) fn other_files(target: &Target) -> OtherFiles {
     let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
     if !target.block {
-        let layers = Mounts { all: mounts(proc), proc }.layers_of(as_file(target));
+        let layers = Mounts::of_this(proc).layers_of(as_file(target));
         return OtherFiles { same: opened(layers.files), below: Vec::new() };
     }
     let mounts = Mounts::of_all(proc);

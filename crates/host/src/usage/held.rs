@@ -2,7 +2,7 @@
 //!
 //! Their layers are not known, but what they show is found below that directory.
 
-use super::lookup::{is_on_overlay, names, processes, split};
+use super::lookup::{is_on_overlay, names, processes, split, tables, threads};
 use super::machine::Number;
 use rustix::fs::FileType;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Held {
     /// Leads to its uppermost directory that can be reached.
     pub top: PathBuf,
-    /// The number of a process that is in it or has a directory of it open.
+    /// The number of a process that is in it or has a directory of it open, with one of its threads at least.
     pub process: String,
 }
 
@@ -22,9 +22,11 @@ pub(super) fn held_overlays(proc: &Path, mounted: &BTreeSet<Number>) -> Vec<Held
     let mut seen = mounted.clone();
     let mut found = Vec::new();
     for process in processes(proc) {
-        let folder = proc.join(&process);
-        let files = names(&folder.join("fd")).into_iter().map(|fd| folder.join("fd").join(fd));
-        for link in ["cwd", "root"].map(|name| folder.join(name)).into_iter().chain(files) {
+        let tasks = std::iter::once(process.clone()).chain(threads(proc, &process));
+        let places = tasks.flat_map(|task| ["cwd", "root"].map(|name| proc.join(&task).join(name)));
+        let folders = tables(proc, &process).into_iter().map(|task| proc.join(task).join("fd"));
+        let files = folders.flat_map(|folder| names(&folder).into_iter().map(move |fd| folder.join(fd)));
+        for link in places.chain(files) {
             let is_new = directory(&link).is_some_and(|(device, _)| !seen.contains(&split(device)));
             if is_new && is_on_overlay(&link) {
                 seen.extend(directory(&link).map(|(device, _)| split(device)));

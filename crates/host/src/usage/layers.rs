@@ -7,7 +7,8 @@ use super::held::{Held, held_overlays};
 use super::links::{ENTRIES_MAX, HasName, Links};
 use super::lookup::{facts, facts_at, is_on_overlay, storage_at};
 use super::machine::{FileFacts, FileId, InOverlay, Number, Storage};
-use super::mounts::{Layer, Mount, namespaces};
+use super::mounts::{Layer, Mount, mounts};
+use super::namespaces::Namespaces;
 use crate::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,6 +20,10 @@ use std::path::{Path, PathBuf};
 pub(super) struct Mounts<'a> {
     pub all: Vec<Mount>,
     pub proc: &'a Path,
+    /// Why the mounts of some namespaces are not among them, one reason each.
+    pub unseen: Vec<String>,
+    /// Keeps the folders of `/proc` that the mounts name.
+    _namespaces: Namespaces,
 }
 
 /// A file that a program or a loop device has open.
@@ -54,7 +59,18 @@ impl Layers {
 impl<'a> Mounts<'a> {
     /// The mounts of all namespaces, as `proc` (`/proc`) shows them now.
     pub(super) fn of_all(proc: &'a Path) -> Self {
-        Self { all: namespaces(proc), proc }
+        let mut namespaces = Namespaces::all(proc);
+        let (all, unseen) = (std::mem::take(&mut namespaces.mounts), std::mem::take(&mut namespaces.unseen));
+        Self { all, proc, unseen, _namespaces: namespaces }
+    }
+
+    /// The mounts of this process only.
+    pub(super) fn of_this(proc: &'a Path) -> Self {
+        Self::new(mounts(proc), proc)
+    }
+
+    fn new(all: Vec<Mount>, proc: &'a Path) -> Self {
+        Self { all, proc, unseen: Vec::new(), _namespaces: Namespaces::default() }
     }
 
     /// Returns a file in the layers of its file system; nothing unless that is an overlay.

@@ -11,7 +11,7 @@ fn file_in_an_overlay_layer_has_both_identities() {
         let line = format!("9 1 0:77 / /merged rw - overlay none rw,{layers}");
         let mount = Mount { process: process.map(str::to_owned), ..Mount::parse(&line).unwrap() };
         let other = Mount::parse("8 1 0:79 / /merged/other rw - tmpfs none rw").unwrap();
-        Mounts { all: vec![mount, other], proc: root.path() }
+        Mounts::new(vec![mount, other], root.path())
     };
     let whole = Layers {
         files: [(storage_at(&lower.join("image")).unwrap(), lower.join("image"))].into(),

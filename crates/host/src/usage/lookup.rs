@@ -79,6 +79,26 @@ pub(super) fn threads(proc: &Path, process: &str) -> Vec<String> {
     threads.filter(|thread| thread != process).map(|thread| format!("{process}/task/{thread}")).collect()
 }
 
+/// Returns a process and those of its threads that have a table of open files of their own, as folders of `proc`.
+pub(super) fn tables(proc: &Path, process: &str) -> Vec<String> {
+    let number = |name: &str| name.rsplit('/').next().and_then(|name| name.parse::<u32>().ok());
+    let first = number(process);
+    let has_own = |thread: &String| match (first, number(thread)) {
+        (Some(first), Some(thread)) => !shares_files(first, thread),
+        _ => true,
+    };
+    let threads = threads(proc, process).into_iter().filter(has_own);
+    std::iter::once(process.to_owned()).chain(threads).collect()
+}
+
+/// Returns whether two threads have one table of open files; false where the kernel does not say.
+fn shares_files(one: u32, other: u32) -> bool {
+    // Of <linux/kcmp.h>, which the libc crate leaves out.
+    const KCMP_FILES: libc::c_long = 2;
+    // SAFETY: the call takes numbers and changes nothing.
+    unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0_u64, 0_u64) == 0 }
+}
+
 /// Returns the node of a block device in `/dev`, if it has that number.
 pub(super) fn node(name: &str, number: Number) -> Option<PathBuf> {
     // The kernel writes `!` for a slash in device names.

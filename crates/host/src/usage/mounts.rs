@@ -1,8 +1,7 @@
 //! Mounted file systems, as `/proc/PID/mountinfo` lists them.
 
-use super::lookup::{number, processes, threads};
+use super::lookup::number;
 use super::machine::Number;
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -18,7 +17,7 @@ pub(crate) struct Mount {
     pub source: PathBuf,
     /// Options of the file system, comma-separated, as the kernel writes them.
     pub options: String,
-    /// A process in whose mount namespace it is; `None` for this process's own.
+    /// A process or thread in whose mount namespace it is, as a folder of `/proc`; `None` for this process's own.
     pub process: Option<String>,
 }
 
@@ -56,8 +55,12 @@ impl Mount {
 
     /// Returns the mount point, for messages.
     pub(super) fn shown_at(&self) -> PathBuf {
+        let at = self.at.display();
         match &self.process {
-            Some(process) => format!("{} (as process {process} sees it)", self.at.display()).into(),
+            Some(visit) if visit.starts_with("self/") => {
+                format!("{at} (in a mount namespace that no process is in)").into()
+            }
+            Some(process) => format!("{at} (as process {process} sees it)").into(),
             None => self.at.clone(),
         }
     }
@@ -104,32 +107,6 @@ fn lower_layers(list: &[u8]) -> Vec<Layer> {
 pub(crate) fn mounts(proc: &Path) -> Vec<Mount> {
     let text = read_escaped(&proc.join("self/mountinfo")).unwrap_or_default();
     text.lines().filter_map(Mount::parse).collect()
-}
-
-/// Returns the mounts of this process and of every other mount namespace that it may read.
-pub(super) fn namespaces(proc: &Path) -> Vec<Mount> {
-    let namespace = |process: &str| fs::read_link(proc.join(process).join("ns/mnt")).ok();
-    let mut seen: BTreeSet<PathBuf> = namespace("self").into_iter().collect();
-    let mut all = mounts(proc);
-    // A thread may have a namespace of its own, and is all that is left of a process whose first thread has ended.
-    let tasks = processes(proc).flat_map(|process| {
-        let threads = threads(proc, &process);
-        std::iter::once(process).chain(threads)
-    });
-    for process in tasks {
-        let Some(other) = namespace(&process) else { continue };
-        if !seen.insert(other) {
-            continue;
-        }
-        let text = read_escaped(&proc.join(&process).join("mountinfo")).unwrap_or_default();
-        for mount in text.lines().filter_map(Mount::parse) {
-            // Skip copies of known mounts.
-            if !all.iter().any(|known| known.number == mount.number && known.source == mount.source) {
-                all.push(Mount { process: Some(process.clone()), ..mount });
-            }
-        }
-    }
-    all
 }
 
 /// Reads a list of `/proc`, with bytes beyond ASCII written as `\\377` and the like, for [`unescape`]: the kernel leaves them as
@@ -182,21 +159,6 @@ mod tests {
         let found = mounts(proc.path());
         let at: Vec<_> = found.iter().map(|mount| mount.at.as_os_str().as_bytes()).collect();
         assert_eq!(at, [&b"/a\xff b"[..], "/caf\u{e9}".as_bytes()]);
-    }
-
-    #[test]
-    fn thread_with_a_namespace_of_its_own_shows_its_mounts() {
-        let proc = tempfile::tempdir().unwrap();
-        for (folder, namespace) in [("self", 1), ("77", 1), ("77/task/77", 1), ("77/task/78", 2)] {
-            let folder = proc.path().join(folder);
-            fs::create_dir_all(folder.join("ns")).unwrap();
-            std::os::unix::fs::symlink(format!("mnt:[{namespace}]"), folder.join("ns/mnt")).unwrap();
-            fs::write(folder.join("mountinfo"), format!("22 1 0:{namespace} / / rw - tmpfs none rw\n"))
-                .unwrap();
-        }
-        let found = namespaces(proc.path());
-        let numbers: Vec<_> = found.iter().map(|mount| mount.number).collect();
-        assert_eq!(numbers, [(0, 1), (0, 2)]);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! A file that is open through an overlay is the file in the layers too, and is looked for by all its identities.
 
 use super::layers::{Mounts, OpenFile};
-use super::lookup::{names, storage, threads};
+use super::lookup::{names, storage, tables, threads};
 use super::machine::{Backing, FileFacts, FileId, Number, Storage};
 use rustix::fs::Stat;
 use std::collections::BTreeSet;
@@ -68,12 +68,8 @@ impl<'a> Openers<'a> {
             return true;
         }
         let has_ended = fs::read(first.join("maps")).is_ok_and(|maps| maps.is_empty());
-        threads(proc, &name).iter().any(|thread| {
-            let folder = proc.join(thread);
-            let number = folder.file_name().and_then(|name| name.to_str()?.parse().ok());
-            let has_own_files = number.is_none_or(|thread| !shares_files(process, thread));
-            has_own_files && self.is_open(&folder) || has_ended && self.is_mapped(&folder)
-        })
+        tables(proc, &name).iter().skip(1).any(|thread| self.is_open(&proc.join(thread)))
+            || has_ended && threads(proc, &name).iter().any(|thread| self.is_mapped(&proc.join(thread)))
     }
 
     fn is_open(&self, process: &Path) -> bool {
@@ -131,14 +127,6 @@ impl<'a> Openers<'a> {
         layers.files.keys().any(|layer| self.target.contains(layer))
             || used.length_bytes > 0 && others.any(|file| facts.may_be(file))
     }
-}
-
-/// Returns whether two threads have one table of open files; false where the kernel does not say.
-fn shares_files(one: u32, other: u32) -> bool {
-    // Of <linux/kcmp.h>, which the libc crate leaves out.
-    const KCMP_FILES: libc::c_long = 2;
-    // SAFETY: the call takes numbers and changes nothing.
-    unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0_u64, 0_u64) == 0 }
 }
 
 /// Returns what a link of `/proc` leads to; `None` for other types of files.

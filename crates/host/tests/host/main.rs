@@ -8,6 +8,7 @@ mod failing;
 mod files;
 mod interrupts;
 mod laws;
+mod namespaces;
 mod overlays;
 mod postgres;
 mod recording;

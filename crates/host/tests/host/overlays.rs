@@ -107,7 +107,7 @@ impl Drop for Loops {
 }
 
 /// Returns every reason not to overwrite a file or device; none where it opens.
-fn reasons(path: &Path) -> Vec<Finding> {
+pub fn reasons(path: &Path) -> Vec<Finding> {
     match OpenOptions::read_write(path).open() {
         Err(OpenError::Refused { findings, .. }) => findings,
         Err(e) => panic!("{e}"),
