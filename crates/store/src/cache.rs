@@ -4,8 +4,8 @@
 //! is that of the device for as long as any patch names it: overwrites, deletes and merges change which groups are looked up,
 //! and nothing has to be invalidated. Groups of deleted blocks are not looked up any more, and go as others come.
 //!
-//! Scans and merges neither use nor fill it, and groups above [`GROUP_BYTES_MAX`] are not kept: reading these costs the transfer
-//! more than the request, and a few displace many. Replacement is that of `quick_cache`, a variant of S3-FIFO (Yang et al., "FIFO
+//! Merges neither use nor fill it, and reads above [`READ_BYTES_MAX`] are not kept, be they of one group or, for a scan, of
+//! several: these cost the transfer more than the request, and a few displace many. Replacement is that of `quick_cache`, a variant of S3-FIFO (Yang et al., "FIFO
 //! queues are all you need for cache eviction", SOSP 2023). Hashes are not seeded, so a run repeats.
 //!
 //! Invariant: groups, with [`ENTRY_BYTES`] for each, take no more memory than the capacity, which is what the other parts of the
@@ -14,10 +14,11 @@
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 use rustc_hash::FxBuildHasher;
+use std::sync::Arc;
 
-/// Longest group that is kept.
-const GROUP_BYTES_MAX: u64 = 64 << 10;
-/// Memory of a group beside its bytes: its entry in lists and table, and the header of its allocation.
+/// Longest read of which groups are kept.
+pub(crate) const READ_BYTES_MAX: u64 = 64 << 10;
+/// Memory of a group beside its bytes: its entry in lists and table, and the headers of its allocation.
 const ENTRY_BYTES: u64 = 96;
 /// Bytes of a group on average, from which the number of groups that are remembered for a while after they went follows.
 const GROUP_BYTES_EXPECTED: u64 = 4096;
@@ -30,8 +31,8 @@ type Place = (u64, u64);
 #[derive(Clone, Debug)]
 struct Bytes;
 
-impl Weighter<Place, Box<[u8]>> for Bytes {
-    fn weight(&self, _: &Place, group: &Box<[u8]>) -> u64 {
+impl Weighter<Place, Arc<[u8]>> for Bytes {
+    fn weight(&self, _: &Place, group: &Arc<[u8]>) -> u64 {
         group.len() as u64 + ENTRY_BYTES
     }
 }
@@ -42,7 +43,7 @@ pub(crate) struct GroupCache {
     bytes_max: u64,
 }
 
-type Groups = Cache<Place, Box<[u8]>, Bytes, FxBuildHasher, DefaultLifecycle<Place, Box<[u8]>>>;
+type Groups = Cache<Place, Arc<[u8]>, Bytes, FxBuildHasher, DefaultLifecycle<Place, Arc<[u8]>>>;
 
 fn empty(bytes_max: u64) -> Groups {
     let mut options = OptionsBuilder::new();
@@ -82,14 +83,14 @@ impl GroupCache {
     }
 
     /// Returns a group of this block, if it is kept.
-    pub(crate) fn get(&self, block: u64, offset_bytes: u64) -> Option<&[u8]> {
-        self.groups.get(&(block, offset_bytes)).map(|group| &group[..])
+    pub(crate) fn get(&self, block: u64, offset_bytes: u64) -> Option<&Arc<[u8]>> {
+        self.groups.get(&(block, offset_bytes))
     }
 
     /// Keeps a group that was read, whose checksums match.
     pub(crate) fn insert(&mut self, block: u64, offset_bytes: u64, group: &[u8]) {
         let bytes = group.len() as u64;
-        if bytes <= GROUP_BYTES_MAX && bytes + ENTRY_BYTES <= self.groups.capacity() {
+        if bytes <= READ_BYTES_MAX && bytes + ENTRY_BYTES <= self.groups.capacity() {
             self.groups.insert((block, offset_bytes), group.into());
         }
     }
@@ -129,9 +130,9 @@ mod tests {
     #[test]
     fn long_groups_are_not_kept() {
         let mut cache = GroupCache::new(1 << 20);
-        cache.insert(1, 0, &vec![7; GROUP_BYTES_MAX as usize + 1]);
+        cache.insert(1, 0, &vec![7; READ_BYTES_MAX as usize + 1]);
         assert_eq!(cache.get(1, 0), None);
-        cache.insert(1, 0, &vec![7; GROUP_BYTES_MAX as usize]);
+        cache.insert(1, 0, &vec![7; READ_BYTES_MAX as usize]);
         assert!(cache.get(1, 0).is_some() && cache.get(1, 1).is_none() && cache.get(2, 0).is_none());
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Cursor {
     /// Whether nothing was read yet of the group with that key.
     is_new: bool,
     /// Chunks whose entries were all taken.
-    spent: Vec<Arc<BlockBytes>>,
+    spent: Vec<Arc<ReadBytes>>,
 }
 
 /// A patch that is read.
@@ -46,17 +46,34 @@ struct Source {
     buffered_bytes: u64,
 }
 
+/// Bytes that were read.
+#[derive(Debug)]
+pub(crate) enum ReadBytes {
+    Device(BlockBytes),
+    /// A group that the cache has.
+    Cache(Arc<[u8]>),
+}
+
+impl ReadBytes {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Device(data) => data.as_slice(),
+            Self::Cache(data) => data,
+        }
+    }
+}
+
 /// Bytes that were read, and the entries in them that are still to come.
 #[derive(Debug)]
 struct Chunk {
-    data: Arc<BlockBytes>,
+    data: Arc<ReadBytes>,
     entries: std::vec::IntoIter<Location>,
 }
 
 /// An entry that was taken. Its chunk stays in memory as long.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
-    data: Arc<BlockBytes>,
+    data: Arc<ReadBytes>,
     location: Location,
 }
 
@@ -125,6 +142,11 @@ impl Unread<'_> {
         let end = self.group + ahead + 1;
         let is_there = !self.is_reading && end <= self.patch.index.groups();
         is_there && (ahead == 0 || length(self.patch.index.range(self.group..end)) <= bytes_max)
+    }
+
+    /// Returns the block, and the place of the first group in it.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.patch.id, self.patch.index.range(self.group..self.group).start)
     }
 
     /// Returns how many entries a group of the patch has on average.
@@ -238,7 +260,8 @@ impl Cursor {
     pub(crate) fn take_spent(&mut self, out: &mut Vec<BlockBytes>) {
         for data in std::mem::take(&mut self.spent) {
             match Arc::try_unwrap(data) {
-                Ok(data) => out.push(data),
+                Ok(ReadBytes::Device(data)) => out.push(data),
+                Ok(ReadBytes::Cache(_)) => {}
                 Err(held) => self.spent.push(held),
             }
         }
@@ -309,8 +332,24 @@ impl Cursor {
         self.sources[nth].start_read(chunk_bytes)
     }
 
+    /// Returns the place and the bytes of each group of the read of this block that is in flight, which has returned `data`.
+    pub(crate) fn groups_of<'a>(
+        &'a self,
+        block: u64,
+        data: &'a BlockBytes,
+    ) -> impl Iterator<Item = (u64, &'a [u8])> + 'a {
+        let source =
+            self.sources.iter().find(|source| source.patch.id == block).expect("a read is of a patch");
+        let groups = source.group..source.reading_to.expect("a read is in flight");
+        let base = source.patch.index.range(groups.clone()).start;
+        groups.map(move |group| {
+            let range = source.patch.index.range(group..group + 1);
+            (range.start, &data.as_slice()[(range.start - base) as usize..(range.end - base) as usize])
+        })
+    }
+
     /// The read of this block that is in flight has returned these bytes.
-    pub(crate) fn read_ended(&mut self, block: u64, data: BlockBytes) -> Result<(), Malformed> {
+    pub(crate) fn read_ended(&mut self, block: u64, data: ReadBytes) -> Result<(), Malformed> {
         let (source, end) = end_read(&mut self.sources, block);
         let (index, bytes) = (&source.patch.index, data.as_slice());
         let base = index.range(source.group..end).start;
@@ -398,11 +437,11 @@ mod tests {
         Arc::new(Patch::new(id, footer))
     }
 
-    fn read(blocks: &mut Blocks<MemoryLanes>, wanted: &Wanted) -> BlockBytes {
+    fn read(blocks: &mut Blocks<MemoryLanes>, wanted: &Wanted) -> ReadBytes {
         let Wanted { block, range } = wanted;
         let get = blocks.get(*block, range.start, range.end - range.start).expect("the block is there");
         let Outcome::Get(Ok(data)) = wait(blocks, get) else { panic!("the block cannot be read") };
-        data
+        ReadBytes::Device(data)
     }
 
     #[test]

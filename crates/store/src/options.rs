@@ -47,7 +47,7 @@ pub struct StoreOptions {
     pub blocks: BlockOptions,
     /// Bytes of memory for containers, indexes, filters, waiting writes, buffers of merges, and the cache of reads.
     pub memory_bytes: u64,
-    /// Whether short values that gets read are kept in the memory that the others leave.
+    /// Whether what gets and scans read by short reads is kept in the memory that the others leave.
     pub cache_reads: bool,
     /// Name of the merge policy.
     pub merge: String,

@@ -7,9 +7,10 @@
 //!
 //! Invariant: a scan takes a key only where no group that is not read can hold it.
 
+use crate::cache::GroupCache;
 use crate::container::Container;
-use crate::cursor::{Cursor, Unread, Wanted};
-use crate::entry::{Body, Version};
+use crate::cursor::{Cursor, ReadBytes, Unread, Wanted};
+use crate::entry::{Body, Malformed, Version};
 use crate::operation::{Item, Page, Pending};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -136,13 +137,44 @@ impl Scan {
         cursor.is_waiting() && cursor.bound().is_some_and(is_wanted)
     }
 
-    /// Returns the reads that serve the scan best, each with its cursor; they then count as in flight. There is one where the scan
-    /// is blocked and no read in flight serves that.
-    pub(crate) fn plan(&mut self) -> Vec<(usize, Wanted)> {
+    /// Returns the reads that serve the scan best, each with its cursor; they then count as in flight. Groups that the cache has are
+    /// not among them where a read would begin with them. Where the scan is blocked and no read in flight serves that, it is so no
+    /// longer, or there is one.
+    ///
+    /// # Errors
+    /// [`Malformed`] where a group that was cached is no list of entries.
+    pub(crate) fn plan(&mut self, cache: &GroupCache) -> Result<Vec<(usize, Wanted)>, Malformed> {
+        let mut reads = Vec::new();
+        loop {
+            let groups = self.groups_to_read();
+            let is_over = groups.iter().all(|groups| *groups == 0);
+            for (nth, mut groups) in groups.into_iter().enumerate().filter(|(_, groups)| *groups > 0) {
+                let cursor = &mut self.cursors[nth];
+                while groups > 0 {
+                    let (block, offset) = cursor.unread().expect("a group is not read").place();
+                    let Some(group) = cache.get(block, offset) else { break };
+                    cursor.start_read_of(1);
+                    cursor.read_ended(block, ReadBytes::Cache(group.clone()))?;
+                    groups -= 1;
+                }
+                cursor.skip_to(&self.position);
+                if groups > 0 {
+                    reads.push((nth, cursor.start_read_of(groups)));
+                }
+            }
+            // A cached group may end before the key from which on entries are wanted.
+            if is_over || !reads.is_empty() || !self.is_blocked() {
+                return Ok(reads);
+            }
+        }
+    }
+
+    /// Returns how many groups to read of each run.
+    fn groups_to_read(&mut self) -> Vec<usize> {
         let next = self.next_key().map(<[u8]>::to_vec);
         let waits_for = |cursor: &Cursor| self.waits_for(cursor, next.as_deref());
         if self.cursors.iter().any(|cursor| cursor.is_reading() && waits_for(cursor)) {
-            return Vec::new();
+            return vec![0; self.cursors.len()];
         }
         let scale = 1_u64 << self.plans.min(PLANS_MAX);
         let left = self.items_max - self.page.items.len() as u64;
@@ -175,8 +207,7 @@ impl Scan {
             nearest.extend(bound(nth, groups[nth]));
         }
         self.plans += 1;
-        let planned = groups.into_iter().enumerate().filter(|(_, groups)| *groups > 0);
-        planned.map(|(nth, groups)| (nth, self.cursors[nth].start_read_of(groups))).collect()
+        groups
     }
 
     /// Gathers the versions of the next key, as far as they are read, if there is one before the end of the slice or of the scan.

@@ -10,7 +10,7 @@
 
 use super::Core;
 use super::memory::Share;
-use crate::cursor::{Cursor, Wanted};
+use crate::cursor::{Cursor, ReadBytes, Wanted};
 use crate::merging::{Context, MERGE_BLOCKS, Merge, Output, PART_BLOCKS, Plan};
 use crate::patch::Patch;
 use crate::routes::Purpose;
@@ -191,7 +191,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let merge = self.slices[slice as usize].merge_mut().expect("a merge waits for its reads");
         match result {
             Ok(data) => {
-                let is_sound = merge.cursors[cursor].read_ended(block, data).is_ok();
+                let is_sound = merge.cursors[cursor].read_ended(block, ReadBytes::Device(data)).is_ok();
                 merge.is_aborted |= !is_sound;
             }
             Err(_) => {

@@ -7,6 +7,8 @@
 
 use super::Core;
 use crate::bytes::Reader;
+use crate::cache::READ_BYTES_MAX;
+use crate::cursor::ReadBytes;
 use crate::entry::{Body, EntryRef, Malformed, Pieces, Version};
 use crate::error::ReadFailure;
 use crate::operation::{Outcome, Snapshot, Ticket, Value};
@@ -258,7 +260,13 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let read = match result {
             Ok(data) => {
                 let cursor = &mut scan.cursors[cursor];
-                let read = cursor.read_ended(block, data);
+                if data.as_slice().len() as u64 <= READ_BYTES_MAX {
+                    self.fit_cache();
+                    for (offset, group) in cursor.groups_of(block, &data) {
+                        self.cache.insert(block, offset, group);
+                    }
+                }
+                let read = cursor.read_ended(block, ReadBytes::Device(data));
                 // Older versions of a key that is done may begin the next patch of a run.
                 cursor.skip_to(&scan.position);
                 read.map_err(|Malformed| ReadFailure::Malformed { id: 0, offset_bytes: 0 })
@@ -326,13 +334,14 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if !scan.is_blocked() {
             return Ok(false);
         }
-        for (cursor, wanted) in scan.plan() {
+        let malformed = |Malformed| ReadFailure::Malformed { id: 0, offset_bytes: 0 };
+        for (cursor, wanted) in scan.plan(&self.cache).map_err(malformed)? {
             let purpose = Purpose::Scan { scan: scan.pending.ticket, cursor, structure };
             if !self.read_block(wanted.block, wanted.range, purpose) {
                 return Err(ReadFailure::Missing { id: wanted.block });
             }
         }
-        Ok(true)
+        Ok(scan.is_blocked())
     }
 
     fn end_scan(&mut self, mut scan: Scan, result: Result<Option<Vec<u8>>, ReadFailure>) {

@@ -5,9 +5,9 @@ use super::*;
 const KEYS: u32 = 360;
 
 /// Returns a store whose keys lie in three runs by turns.
-fn three_runs() -> TestStore {
+fn three_runs(cache_reads: bool) -> TestStore {
     let device = MemoryLanes::new(2, 64, 8192, 512, Seed(5));
-    let options = StoreOptions { merge: "tiered".into(), ..options() };
+    let options = StoreOptions { merge: "tiered".into(), cache_reads, ..options() };
     let mut store =
         Store::create(device, MemoryDisk::new(256 << 10, 512, Seed(5)), 4, Slices::even(1), options)
             .expect("the devices suit");
@@ -53,7 +53,7 @@ fn scan(store: &mut TestStore, start: u32, end: Option<u32>, items: u64) -> (Vec
 
 #[test]
 fn scan_reads_each_run_once_and_at_once() {
-    let mut store = three_runs();
+    let mut store = three_runs(false);
     for start in (0..200).step_by(7) {
         let (found, at_once, all) = scan(&mut store, start, None, 90);
         assert_eq!(found, (start..start + 90).collect::<Vec<_>>());
@@ -64,8 +64,25 @@ fn scan_reads_each_run_once_and_at_once() {
 }
 
 #[test]
+fn second_scan_of_keys_takes_no_device() {
+    let mut store = three_runs(true);
+    let (found, _, all) = scan(&mut store, 7, None, 90);
+    assert_eq!((found.len(), all >= 3), (90, true));
+    assert!(store.status().cache_memory_bytes > 90 * 20);
+    for start in [7, 20] {
+        let again = scan(&mut store, start, None, 70);
+        assert_eq!(again, ((start..start + 70).collect(), 0, 0));
+    }
+    // A get finds what a scan has read.
+    let before = store.status().counters;
+    assert_eq!(get(&mut store, &30_u32.to_be_bytes()), Some(vec![7; 20]));
+    let counters = store.status().counters.since(&before);
+    assert_eq!((counters.get_reads, counters.get_reads_cached), (0, 1));
+}
+
+#[test]
 fn scan_reads_nothing_behind_its_end() {
-    let mut store = three_runs();
+    let mut store = three_runs(false);
     let (found, at_once, all) = scan(&mut store, 30, Some(33), u64::MAX);
     assert_eq!((found, at_once), (vec![30, 31, 32], 3));
     assert!(all <= 6, "{all} reads of groups with about twenty entries");
