@@ -45,6 +45,7 @@ impl MemoryDisk {
             erase_unit_bytes: 0,
             depth: 64,
             queues: 1,
+            placement_handles: 1,
             simulated: true,
             read_only: false,
             over_provisioning: None,

@@ -52,6 +52,7 @@ impl MemoryLanes {
             erase_unit_bytes: unit_bytes,
             depth: 64,
             queues: 1,
+            placement_handles: 1,
             simulated: true,
             read_only: false,
             over_provisioning: None,

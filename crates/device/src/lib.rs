@@ -26,7 +26,7 @@ pub use lanes::{Interleaved, OneLane};
 pub use null::NullDevice;
 pub use power::PowerCurve;
 pub use profile::{OverProvisioning, OverProvisioningChange, Profile};
-pub use request::{Completion, Failure, Lane, QueueId, Request, RequestId, SubmitError};
+pub use request::{Completion, Failure, Lane, PlacementHandle, QueueId, Request, RequestId, SubmitError};
 pub use time_split::{Part, TimeSplit};
 pub use unit::{Rule, Unit, UnitRules, UnitState};
 pub use unit_head::{BlocksShape, UNIT_MAGIC, UnitHead, UnitKind};

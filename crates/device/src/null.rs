@@ -24,6 +24,7 @@ impl NullDevice {
             erase_unit_bytes: 0,
             depth: 1 << 16,
             queues: 1,
+            placement_handles: 1,
             simulated: true,
             read_only: false,
             over_provisioning: None,

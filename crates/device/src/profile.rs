@@ -26,6 +26,8 @@ pub struct Profile {
     pub depth: u32,
     /// Submission queues, from which the device takes commands by its rule; most devices have one.
     pub queues: u32,
+    /// Placement handles, of which each write names one; 1 on devices without placement.
+    pub placement_handles: u32,
     /// Whether time is virtual, so that waiting costs nothing.
     pub simulated: bool,
     /// Whether writes, trims and erases are refused.
@@ -64,7 +66,10 @@ impl Profile {
     #[inline]
     pub fn check(&self, request: &Request) -> Result<(), SubmitError> {
         let unit = match request.operation {
-            Operation::Flush => return self.check_queue(request.queue),
+            Operation::Flush => {
+                self.check_queue(request.queue)?;
+                return self.check_handle(request);
+            }
             Operation::Read | Operation::Trim => self.read_unit_bytes,
             Operation::Write => self.write_unit_bytes,
             Operation::Erase if self.erase_unit_bytes == 0 => {
@@ -79,6 +84,9 @@ impl Profile {
             return Err(SubmitError::ReadOnly { operation: request.operation });
         }
         self.check_queue(request.queue)?;
+        if request.handle.0 != 0 {
+            self.check_handle(request)?;
+        }
         if request.lane.0 >= self.lanes {
             return Err(SubmitError::NoSuchLane { lane: request.lane, lanes: self.lanes });
         }
@@ -104,6 +112,15 @@ impl Profile {
             });
         }
         Ok(())
+    }
+
+    fn check_handle(&self, request: &Request) -> Result<(), SubmitError> {
+        let &Request { operation, handle, .. } = request;
+        let takes = handle.0 == 0 || operation == Operation::Write;
+        match takes && u32::from(handle.0) < self.placement_handles {
+            true => Ok(()),
+            false => Err(SubmitError::NoSuchHandle { operation, handle, handles: self.placement_handles }),
+        }
     }
 
     #[inline]

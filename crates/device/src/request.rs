@@ -17,6 +17,11 @@ pub struct Lane(pub u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueId(pub u16);
 
+/// A placement handle of a device: writes with different handles go to different reclaim units (flexible data placement, NVMe
+/// TP4146; streams are its older form). Devices without placement have handle 0 only, which is that of any other write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlacementHandle(pub u16);
+
 /// A request to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -28,6 +33,8 @@ pub struct Request {
     pub lane: Lane,
     /// Submission queue in which it waits.
     pub queue: QueueId,
+    /// Writes only: the placement handle of the data; other requests have handle 0.
+    pub handle: PlacementHandle,
     /// First byte of the range on its lane; of an append the start of its zone.
     pub offset_bytes: u64,
     /// Length of the range.
@@ -163,6 +170,16 @@ pub enum SubmitError {
         /// Number of queues of the device.
         queues: u32,
     },
+    /// The device has no such placement handle, or the request is no write.
+    #[error("placement handle {} of a {operation} does not exist: the device has {}", .handle.0, handle_numbers(*operation, *handles))]
+    NoSuchHandle {
+        /// Operation of the request.
+        operation: Operation,
+        /// Placement handle of the request.
+        handle: PlacementHandle,
+        /// Number of handles of the device.
+        handles: u32,
+    },
     /// The device does not support the operation.
     #[error("the device has no {operation}")]
     Unsupported {
@@ -219,6 +236,15 @@ fn queue_numbers(queues: u32) -> String {
     }
 }
 
+/// The placement handles that an operation of a device takes, in words.
+fn handle_numbers(operation: Operation, handles: u32) -> String {
+    match (operation, handles) {
+        (Operation::Write, 2..) => format!("handles 0 to {}", handles - 1),
+        (Operation::Write, _) => "handle 0 only".into(),
+        _ => "handles for writes only".into(),
+    }
+}
+
 impl Request {
     /// Returns the error that refuses this request by `rule`.
     pub fn refused_by(&self, rule: Rule) -> SubmitError {
@@ -232,6 +258,7 @@ impl Request {
             operation,
             lane: Lane(0),
             queue: QueueId(0),
+            handle: PlacementHandle(0),
             offset_bytes,
             length_bytes,
             durable: false,
@@ -291,6 +318,11 @@ impl Request {
     /// Returns the request in another submission queue.
     pub fn in_queue(self, queue: QueueId) -> Self {
         Self { queue, ..self }
+    }
+
+    /// Returns the write with another placement handle.
+    pub fn placed(self, handle: PlacementHandle) -> Self {
+        Self { handle, ..self }
     }
 
     /// Returns the write as a durable one, which completes only when its bytes are on flash.

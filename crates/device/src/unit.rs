@@ -381,6 +381,7 @@ mod tests {
             erase_unit_bytes: 1024,
             depth: 8,
             queues: 1,
+            placement_handles: 1,
             simulated: true,
             read_only: false,
             over_provisioning: None,

@@ -150,6 +150,7 @@ fn file_profile(length_bytes: u64) -> Profile {
         erase_unit_bytes: 0,
         depth: DEPTH_MAX,
         queues: 1,
+        placement_handles: 1,
         simulated: false,
         read_only: false,
         over_provisioning: None,

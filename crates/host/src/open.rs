@@ -169,6 +169,7 @@ impl OpenOptions {
             erase_unit_bytes: 0,
             depth: self.depth,
             queues: 1,
+            placement_handles: 1,
             simulated: false,
             read_only: !self.writes(),
             over_provisioning: None,

@@ -150,6 +150,7 @@ fn profile(below: &Profile, layout: &Layout) -> Profile {
         erase_unit_bytes: unit_bytes,
         // One request below is reserved for background writes.
         depth: below.depth - 1,
+        placement_handles: 1,
         ..below.clone()
     }
 }

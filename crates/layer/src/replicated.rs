@@ -203,6 +203,8 @@ impl<B: Below> Replicated<B> {
             name: label(settings::NAME, &under.name, &settings.to_string()),
             capacity_bytes: layout.capacity_bytes(),
             depth: under.depth.min(MOST_PENDING),
+            // Homes and copies are written without a handle.
+            placement_handles: 1,
             ..under.clone()
         };
         let delays = Delays::new(settings.delay);

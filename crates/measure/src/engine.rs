@@ -11,7 +11,9 @@
 
 use crate::Interruption;
 use flashlane_base::{Duration, Instant, Operation};
-use flashlane_device::{Completion, Device, Lane, QueueId, Request, RequestId, Rule, SubmitError};
+use flashlane_device::{
+    Completion, Device, Lane, PlacementHandle, QueueId, Request, RequestId, Rule, SubmitError,
+};
 use flashlane_workload::Access;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -25,6 +27,8 @@ pub struct Task {
     pub durable: bool,
     /// The submission queue in which it waits.
     pub queue: QueueId,
+    /// Writes only: the placement handle.
+    pub handle: PlacementHandle,
     /// When its latency begins; `Instant::FAR` for the time of issue.
     pub due: Instant,
     /// Whether its erase unit is erased before; the latency does not include that.
@@ -34,7 +38,14 @@ pub struct Task {
 impl From<Access> for Task {
     #[inline]
     fn from(access: Access) -> Self {
-        Self { access, durable: false, queue: QueueId(0), due: Instant::FAR, erases_first: false }
+        Self {
+            access,
+            durable: false,
+            queue: QueueId(0),
+            handle: PlacementHandle(0),
+            due: Instant::FAR,
+            erases_first: false,
+        }
     }
 }
 
@@ -269,12 +280,13 @@ impl<'a, C: Client> Engine<'a, C> {
     /// Hands the request of `slot` to the device.
     #[inline]
     fn submit(&mut self, slot: u32) -> Submitted {
-        let Task { access, durable, queue, erases_first, .. } = self.tasks[slot as usize];
+        let Task { access, durable, queue, handle, erases_first, .. } = self.tasks[slot as usize];
         let mut request = Request {
             id: RequestId(u64::from(slot)),
             operation: access.operation,
             lane: Lane(0),
             queue,
+            handle,
             offset_bytes: access.offset_bytes,
             length_bytes: access.length_bytes,
             durable,
@@ -334,6 +346,7 @@ impl<'a, C: Client> Engine<'a, C> {
             offset_bytes,
             length_bytes: unit_bytes,
             durable: false,
+            handle: PlacementHandle(0),
             ..request
         }
     }

@@ -186,7 +186,9 @@ impl<'a> Recorder<'a> {
         if access.operation == Operation::Append && self.unit_bytes > 0 {
             access.offset_bytes -= access.offset_bytes % self.unit_bytes;
         }
-        Some(Task { access, durable, queue: self.terms[job as usize].queue(), due, erases_first })
+        let terms = &self.terms[job as usize];
+        let (queue, handle) = (terms.queue(), terms.handle(&access));
+        Some(Task { access, durable, queue, handle, due, erases_first })
     }
 
     /// Whether an access begins to write an erase unit from its start that is not erased: it is erased first, as fio resets
@@ -343,8 +345,9 @@ impl Client for Recorder<'_> {
         let Slot { job, special } = self.slots[slot as usize];
         if special {
             // Copied by field, so that tasks of the other path stay in registers: the function called writes to memory.
-            let Task { access, durable, queue, due, erases_first } = self.next_special(slot, device)?;
-            return Some(Task { access: by_field(access), durable, queue, due, erases_first });
+            let Task { access, durable, queue, handle, due, erases_first } =
+                self.next_special(slot, device)?;
+            return Some(Task { access: by_field(access), durable, queue, handle, due, erases_first });
         }
         if self.left == 0 || self.ended {
             return None;

@@ -92,6 +92,7 @@ pub fn limits(profile: &Profile) -> Limits {
         zones: profile.zones.is_some(),
         keeps_bytes: false,
         queues: profile.queues,
+        placement_handles: profile.placement_handles,
     }
 }
 

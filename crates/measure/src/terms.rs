@@ -1,4 +1,5 @@
-//! Timing and limits of a job: pauses, a rate, flushes, durable writes, its own number of accesses, its submission queue.
+//! Timing and limits of a job: pauses, a rate, flushes, durable writes, its own number of accesses, its submission queue
+//! and placement handle.
 //!
 //! A rate needs no queue. Each free slot *claims* the next arrival and sleeps until then; a slot that becomes free late
 //! claims an arrival in the past and issues at once. So arrivals are served in order, each as soon as a slot is free,
@@ -6,7 +7,7 @@
 
 use crate::rate::per_second;
 use flashlane_base::{Duration, Instant, Operation, Random, Seed};
-use flashlane_device::QueueId;
+use flashlane_device::{PlacementHandle, QueueId};
 use flashlane_workload::{Access, Arrivals, Job, Rate};
 
 /// Timing and limits of a job.
@@ -15,6 +16,7 @@ pub(crate) struct Terms {
     burst: u32,
     durable: bool,
     queue: QueueId,
+    handle: PlacementHandle,
     /// Writes from one flush to the next; zero for none.
     flush_every: u32,
     since_flush: u32,
@@ -80,6 +82,7 @@ impl Terms {
             || job.durable
             || job.accesses.is_some()
             || job.queue > 0
+            || job.placement > 0
     }
 
     /// Creates the terms of `job`, with arrivals from `started` on.
@@ -92,6 +95,7 @@ impl Terms {
             burst: job.burst,
             durable: job.durable,
             queue: QueueId(job.queue),
+            handle: PlacementHandle(job.placement),
             flush_every: job.flush_every.unwrap_or(0),
             since_flush: 0,
             left: job.accesses.unwrap_or(u64::MAX),
@@ -104,6 +108,11 @@ impl Terms {
     /// Returns the submission queue of the job's requests.
     pub(crate) fn queue(&self) -> QueueId {
         self.queue
+    }
+
+    /// Returns the placement handle of an access, which only writes have.
+    pub(crate) fn handle(&self, access: &Access) -> PlacementHandle {
+        if access.operation == Operation::Write { self.handle } else { PlacementHandle(0) }
     }
 
     /// Returns the initial state of a slot.

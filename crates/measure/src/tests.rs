@@ -47,6 +47,7 @@ impl Scripted {
             erase_unit_bytes: 0,
             depth,
             queues: 1,
+            placement_handles: 1,
             simulated: true,
             read_only: false,
             over_provisioning: None,

@@ -39,6 +39,7 @@ pub(crate) use drain_load::{DrainCause, DrainCounters};
 use drain_queue::DrainQueue;
 use epochs::FlushEpochs;
 use flashlane_base::{Duration, Instant, Seed};
+use flashlane_device::PlacementHandle;
 use flashlane_policy::buffer::{Access, Page, Queues, Replacement, Shape};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -165,12 +166,14 @@ impl WriteBuffer {
         })
     }
 
-    /// Admits the parts `present` of a unit, of the write with number `write_number`. `assign` assigns its plane where that
+    /// Admits the parts `present` of a unit, of the write with number `write_number` and a placement handle, which all of the unit
+    /// has from then on. `assign` assigns its plane where that
     /// is done on admission; a unit that is still buffered keeps its plane.
     pub(crate) fn admit(
         &mut self,
         lpn: Lpn,
         present: UnitParts,
+        handle: PlacementHandle,
         write_number: u64,
         assign: impl FnOnce() -> Option<PlaneId>,
     ) -> Admission {
@@ -179,6 +182,7 @@ impl WriteBuffer {
             match entry.stage {
                 Stage::Dirty if self.coalesce || !entry.present.is_whole() => {
                     entry.present |= present;
+                    entry.handle = handle;
                     // A flush waits for the units of older epochs: rewriting one must not put off its turn forever.
                     if entry.epoch == self.epochs.current() {
                         self.policy.touch(slot.0, Access::Write);
@@ -187,6 +191,7 @@ impl WriteBuffer {
                 }
                 Stage::Clean => {
                     entry.present |= present;
+                    entry.handle = handle;
                     entry.plane = if self.assigns { assign() } else { None };
                     self.policy.touch(slot.0, Access::Write);
                     self.mark_dirty(slot, write_number);
@@ -202,7 +207,7 @@ impl WriteBuffer {
         let before = older_version.map_or(UnitParts::NONE, |older| self.entries[older.index()].present);
         let plane = if self.assigns { assign() } else { None };
         self.entries[slot.index()] =
-            BufferedUnit { plane, present: present | before, older_version, ..BufferedUnit::of(lpn) };
+            BufferedUnit { plane, handle, present: present | before, older_version, ..BufferedUnit::of(lpn) };
         self.policy.insert(slot.0, Page { number: lpn.0, package: self.package_of(plane), dirty: true });
         self.mark_dirty(slot, write_number);
         Admission::New
@@ -282,6 +287,11 @@ impl WriteBuffer {
     /// The plane that is assigned to the unit in `slot`.
     pub(crate) fn plane_of(&self, slot: BufferSlot) -> Option<PlaneId> {
         self.entries[slot.index()].plane
+    }
+
+    /// The placement handle of the last write of the unit in `slot`.
+    pub(crate) fn handle_of(&self, slot: BufferSlot) -> PlacementHandle {
+        self.entries[slot.index()].handle
     }
 
     /// Whether the unit in `slot` is read and programmed again, and the host has not written it.

@@ -16,6 +16,7 @@ mod limits;
 mod link;
 mod map_cache;
 mod mapping;
+mod placement;
 mod policy_options;
 mod power;
 mod quantity;
@@ -38,6 +39,7 @@ pub use level::*;
 pub use link::*;
 pub use map_cache::*;
 pub use mapping::*;
+pub use placement::*;
 pub use policy_options::*;
 pub use power::*;
 pub use quantity::*;
@@ -104,6 +106,8 @@ pub struct DriveConfig {
     pub replication: Option<ReplicationConfig>,
     /// Blocks written with one bit a cell, as a cache; none if absent.
     pub slc: Option<SlcConfig>,
+    /// Placement handles; one, which all writes have, if absent.
+    pub placement: Option<PlacementConfig>,
     /// Software-defined flash: every channel is a lane, and there is no translation layer; a conventional drive where
     /// absent.
     pub lanes: Option<LanesConfig>,
@@ -153,6 +157,11 @@ impl DriveConfig {
         let flash = &self.flash;
         let planes = if flash.multi_plane { flash.planes } else { 1 };
         flash.page.0 * u64::from(flash.pages_per_program() * planes)
+    }
+
+    /// Returns the number of placement handles.
+    pub fn handle_count(&self) -> u32 {
+        self.placement.map_or(1, |placement| placement.handles)
     }
 
     /// Returns the number of submission queues.

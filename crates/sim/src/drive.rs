@@ -369,6 +369,7 @@ fn profile(config: &DriveConfig) -> Profile {
         erase_unit_bytes: 0,
         depth: config.link.depth,
         queues: config.queue_count(),
+        placement_handles: config.handle_count(),
         simulated: true,
         read_only: false,
         over_provisioning: config

@@ -21,6 +21,7 @@ use crate::ids::{FlashPage, Lpn, PlaneId};
 use crate::nand::{Geometry, PageType};
 use block::BlockMapped;
 use flashlane_base::Seed;
+use flashlane_device::PlacementHandle;
 use page::PageMapped;
 use scheme::Scheme;
 use std::ops::ControlFlow;
@@ -98,6 +99,14 @@ impl Ftl {
     pub fn prefetch_place(&self, lpn: Lpn) {
         if let Self::Page(layer) = self {
             layer.prefetch_place(lpn);
+        }
+    }
+
+    /// The mapping units that are placed from now on have this placement handle. Only page mapping has handles.
+    pub fn use_handle(&mut self, handle: PlacementHandle) {
+        match self {
+            Self::Page(layer) => layer.use_handle(handle),
+            Self::Block(_) => unreachable!("validation refuses placement handles where blocks are mapped"),
         }
     }
 

@@ -22,7 +22,8 @@ use crate::nand::{FlashArray, FlashOperation, Geometry, Owner, Program};
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::{
-    Completion, Failure, Lane, Operation, Part, Profile, QueueId, Request, RequestId, SubmitError, TimeSplit,
+    Completion, Failure, Lane, Operation, Part, PlacementHandle, Profile, QueueId, Request, RequestId,
+    SubmitError, TimeSplit,
 };
 use flashlane_policy::scheduling::Class;
 
@@ -37,6 +38,7 @@ pub(crate) struct InFlight<S> {
     length_bytes: u64,
     lane: Lane,
     queue: QueueId,
+    handle: PlacementHandle,
     operation: Operation,
     durable: bool,
     submitted: Instant,
@@ -57,6 +59,7 @@ impl<S: Default> InFlight<S> {
             length_bytes: request.length_bytes,
             lane: request.lane,
             queue: request.queue,
+            handle: request.handle,
             operation: request.operation,
             durable: request.durable,
             submitted,
@@ -76,6 +79,7 @@ impl<S> InFlight<S> {
             operation: self.operation,
             lane: self.lane,
             queue: self.queue,
+            handle: self.handle,
             offset_bytes: self.offset_bytes,
             length_bytes: self.length_bytes,
             durable: self.durable,

@@ -76,6 +76,7 @@ impl Sdf {
             erase_unit_bytes: shape.unit_bytes,
             depth: config.link.depth,
             queues: config.queue_count(),
+            placement_handles: 1,
             simulated: true,
             read_only: false,
             over_provisioning: None,

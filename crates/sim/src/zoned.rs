@@ -227,6 +227,7 @@ fn profile(config: &DriveConfig, zones: &ZonesConfig, shape: &Shape, is_full: bo
         erase_unit_bytes: shape.zone_bytes,
         depth: config.link.depth,
         queues: config.queue_count(),
+        placement_handles: 1,
         simulated: true,
         read_only: false,
         over_provisioning: None,

@@ -30,6 +30,7 @@ impl Fixed {
             erase_unit_bytes: 0,
             depth: 1024,
             queues: 1,
+            placement_handles: 1,
             simulated: true,
             read_only: false,
             over_provisioning: None,

@@ -24,6 +24,8 @@ pub struct Limits {
     pub keeps_bytes: bool,
     /// Submission queues, at least 1.
     pub queues: u32,
+    /// Placement handles, at least 1.
+    pub placement_handles: u32,
 }
 
 impl Limits {
@@ -38,6 +40,7 @@ impl Limits {
             zones: false,
             keeps_bytes: false,
             queues: 1,
+            placement_handles: 1,
         }
     }
 }
@@ -220,6 +223,13 @@ impl Job {
                 queues => format!("0 to {}, the device's queues", queues - 1),
             };
             return Err(self.unfit("queue", self.queue.to_string(), allowed));
+        }
+        if u32::from(self.placement) >= limits.placement_handles {
+            let allowed = match limits.placement_handles {
+                1 => "0: the device has no placement handles".into(),
+                handles => format!("0 to {}, the device's placement handles", handles - 1),
+            };
+            return Err(self.unfit("placement", self.placement.to_string(), allowed));
         }
         Ok(())
     }

@@ -138,6 +138,8 @@ pub struct Job {
     pub rate: Option<Rate>,
     /// Number of the device's submission queue in which its requests wait; 0 on devices with one.
     pub queue: u16,
+    /// Placement handle of its writes; 0 on devices without placement.
+    pub placement: u16,
 }
 
 /// A mix of two operations.
@@ -191,6 +193,7 @@ impl Job {
             flush_every: None,
             rate: None,
             queue: 0,
+            placement: 0,
         }
     }
 
@@ -252,6 +255,11 @@ impl Job {
     /// The same job in another submission queue.
     pub fn queue(self, queue: u16) -> Self {
         Self { queue, ..self }
+    }
+
+    /// The same job with another placement handle for its writes.
+    pub fn placement(self, placement: u16) -> Self {
+        Self { placement, ..self }
     }
 
     /// Returns the length of the part of a device of `capacity_bytes` that the job accesses, before its shift.

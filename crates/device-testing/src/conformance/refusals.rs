@@ -2,7 +2,7 @@
 
 use super::law::{Law, Make};
 use super::watched::{Health, Watched};
-use flashlane_device::{Device, Lane, Operation, Profile, QueueId, Request, SubmitError};
+use flashlane_device::{Device, Lane, Operation, PlacementHandle, Profile, QueueId, Request, SubmitError};
 
 pub(super) const LAWS: &[(&str, Law)] = &[
     ("a refusal names what was given and what is allowed", Law::Alone(refusals_name_what_was_given)),
@@ -45,6 +45,14 @@ pub(super) fn unlawful(p: &Profile) -> Vec<(Request, SubmitError)> {
             SubmitError::NoSuchQueue { queue: QueueId(p.queues as u16), queues: p.queues },
         ),
     ];
+    for operation in [Operation::Read, Operation::Trim] {
+        let handle = PlacementHandle(1);
+        let request = Request { operation, ..Request::read(0, 0, unit) }.placed(handle);
+        let handles = p.placement_handles;
+        if !p.read_only || operation == Operation::Read {
+            list.push((request, SubmitError::NoSuchHandle { operation, handle, handles }));
+        }
+    }
     if unit > 1 {
         list.push(misaligned(0, unit - 1));
         list.push(misaligned(1, unit - 1));
@@ -69,6 +77,10 @@ pub(super) fn unlawful(p: &Profile) -> Vec<(Request, SubmitError)> {
     if p.read_only {
         list.push((write, SubmitError::ReadOnly { operation: Operation::Write }));
     } else {
+        let (operation, handles) = (Operation::Write, p.placement_handles);
+        for handle in [PlacementHandle(handles as u16), PlacementHandle(u16::MAX)] {
+            list.push((write.placed(handle), SubmitError::NoSuchHandle { operation, handle, handles }));
+        }
         let beyond = Request::write(0, capacity, write_unit);
         let (offset_bytes, length_bytes) = (capacity, write_unit);
         list.push((beyond, SubmitError::OutOfRange { offset_bytes, length_bytes, capacity_bytes: capacity }));

@@ -59,6 +59,7 @@ fn profile() -> Profile {
         erase_unit_bytes: 0,
         depth: 8,
         queues: 1,
+        placement_handles: 1,
         simulated: true,
         read_only: false,
         over_provisioning: None,

@@ -15,16 +15,18 @@ fn rewriting_a_unit_does_not_delay_a_waiting_flush() {
     let mut settings = one_die.to_vec();
     settings.extend([("buffer.policy", "lru"), ("buffer.size", "32KiB"), ("buffer.drain_per_die", "1")]);
     let mut buffer = make(&settings);
-    (0..4).for_each(|unit| assert_eq!(buffer.admit(Lpn(unit), UnitParts::WHOLE, 0, || None), Admission::New));
+    (0..4).for_each(|unit| {
+        assert_eq!(buffer.admit(Lpn(unit), UnitParts::WHOLE, PlacementHandle(0), 0, || None), Admission::New)
+    });
     let epoch = buffer.begin_flush();
     for new in 4..12 {
-        buffer.admit(Lpn(0), UnitParts::WHOLE, 0, || None);
+        buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 0, || None);
         let (slot, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
         buffer.release(slot, Instant::ZERO);
         if buffer.is_flushed(epoch) {
             return;
         }
-        buffer.admit(Lpn(new), UnitParts::WHOLE, 0, || None);
+        buffer.admit(Lpn(new), UnitParts::WHOLE, PlacementHandle(0), 0, || None);
     }
     panic!("the flush still waits");
 }
@@ -45,25 +47,25 @@ fn small() -> WriteBuffer {
 #[test]
 fn bypassing_write_supersedes_buffered_versions() {
     let mut buffer = small();
-    buffer.admit(Lpn(0), UnitParts::WHOLE, 0, || None);
+    buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 0, || None);
     let (chosen, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     let epoch = buffer.begin_flush();
-    assert_eq!(buffer.admit(Lpn(0), UnitParts::WHOLE, 1, || None), Admission::New);
+    assert_eq!(buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 1, || None), Admission::New);
     assert_eq!(buffer.forget(Lpn(0)), Some(Unflushed { first_write: 0, epoch }));
-    assert_eq!(buffer.admit(Lpn(0), UnitParts::WHOLE, 2, || None), Admission::New);
+    assert_eq!(buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 2, || None), Admission::New);
     assert!(!buffer.is_wanted(chosen), "it would be programmed over what is newer");
 }
 
 #[test]
 fn superseded_version_is_not_programmed_after_a_newer_one() {
     let mut buffer = small();
-    buffer.admit(Lpn(0), UnitParts::WHOLE, 0, || None);
+    buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 0, || None);
     let (first, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     let epoch = buffer.begin_flush();
-    buffer.admit(Lpn(0), UnitParts::WHOLE, 1, || None);
+    buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 1, || None);
     let (second, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     buffer.start_program(second, PlaneId(0), Instant::ZERO);
-    buffer.admit(Lpn(0), UnitParts::WHOLE, 2, || None);
+    buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 2, || None);
     assert!(!buffer.is_wanted(first));
     buffer.release(first, Instant::ZERO);
     assert!(!buffer.is_flushed(epoch), "the second version has what the first had and is not on flash");
@@ -86,7 +88,7 @@ fn versions_reach_flash_in_order_and_before_their_flush_ends() {
             match random.below(7) {
                 0 => {
                     write += 1;
-                    buffer.admit(Lpn(0), UnitParts::WHOLE, write, || None);
+                    buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), write, || None);
                     buffered.push(write);
                 }
                 1 => chosen.extend(

@@ -3,6 +3,7 @@
 use super::drain_load::DrainCause;
 use crate::ids::{BufferSlot, Lpn, PlaneId};
 use crate::pieces::UnitParts;
+use flashlane_device::PlacementHandle;
 
 /// The stage of a buffered unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub(crate) struct BufferedUnit {
     /// The plane that it will be programmed on. `None` where that is found when it is programmed: the drive assigns none
     /// before, or no plane had room.
     pub(super) plane: Option<PlaneId>,
+    /// The placement handle of the last write; 0 on a drive without them, and of a unit that no write left here.
+    pub(super) handle: PlacementHandle,
     /// Which parts of the unit are here.
     pub(crate) present: UnitParts,
     /// The flush epoch in which it was first written.

@@ -27,6 +27,7 @@ use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, StopCheck};
 use crate::ids::{DieId, Lpn, Mechanism, PlaneId, RequestSlot};
 use crate::nand::{Correction, Defer, FlashOperation, Gc, Geometry, Owner, PageType, Program, Read, Work};
 use flashlane_base::{Instant, Seed};
+use flashlane_device::PlacementHandle;
 use flashlane_policy::scheduling::Class;
 use large_units::LargeUnits;
 pub(super) use map_access::Resumed;
@@ -56,6 +57,8 @@ pub(super) struct Translation {
     large_units: Option<LargeUnits>,
     units_per_page: u32,
     units_per_program: u32,
+    /// Whether writes name placement handles.
+    has_handles: bool,
     /// Whether there is an SLC cache.
     has_slc: bool,
     /// Planes of a die, of which those that go together count as one.
@@ -116,6 +119,7 @@ impl Translation {
             large_units: LargeUnits::new(geometry),
             units_per_page: geometry.units_per_page,
             units_per_program: geometry.units_per_program,
+            has_handles: config.placement.is_some(),
             has_slc: config.slc.is_some(),
             planes_per_die: geometry.planes_per_die / geometry.joined_planes,
             defer: match config.cleaning.defer {
@@ -234,6 +238,17 @@ impl Translation {
     pub(super) fn check(&self) {
         self.ftl.check();
         self.check_map(false);
+    }
+
+    /// Whether writes name placement handles.
+    #[inline]
+    pub(super) fn has_handles(&self) -> bool {
+        self.has_handles
+    }
+
+    /// The mapping units that are programmed from now on have this placement handle. Requires: there are handles.
+    pub(super) fn use_handle(&mut self, handle: PlacementHandle) {
+        self.ftl.use_handle(handle);
     }
 
     /// Finds a place for a mapping unit and programs it there, on `assigned` where that has room. `may_wait`: it may wait

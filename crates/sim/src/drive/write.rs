@@ -43,7 +43,7 @@ use crate::ids::{BufferSlot, Lpn, RequestSlot};
 use crate::nand::{Geometry, Owner};
 use crate::pieces::{UnitParts, pieces_after, split};
 use flashlane_base::Duration;
-use flashlane_device::{Counters, Failure, Part, Request};
+use flashlane_device::{Counters, Failure, Part, PlacementHandle, Request};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What writes, trims and flushes counted.
@@ -234,11 +234,11 @@ impl WritePath {
         let unit_bytes = self.transfers.unit_bytes;
         let write_number = kernel.volatile_writes_so_far();
         let write = kernel.in_flight_mut(slot);
-        let Request { offset_bytes, length_bytes, .. } = write.request();
+        let Request { offset_bytes, length_bytes, handle, .. } = write.request();
         let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");
         for piece in pieces_after(write.admitted_units(), offset_bytes, length_bytes, unit_bytes) {
             let assign = || translation.assign(piece.lpn);
-            match buffer.admit(piece.lpn, piece.covered(unit_bytes), write_number, assign) {
+            match buffer.admit(piece.lpn, piece.covered(unit_bytes), handle, write_number, assign) {
                 Admission::New => {}
                 Admission::Absorbed => self.counts.absorbed += 1,
                 Admission::Full => return false,
@@ -441,6 +441,9 @@ impl WritePath {
     ) {
         // Only drains may wait for others that are programmed along with them, and only where nothing waits for them; but a
         // word line is programmed as a whole.
+        if translation.has_handles() {
+            translation.use_handle(self.handle_of(kernel, owner));
+        }
         let completes_word_lines = translation.completes_word_lines();
         let (assigned, may_wait) = match (owner, &self.buffer) {
             (Owner::Drain(slot), Some(buffer)) => {
@@ -455,6 +458,15 @@ impl WritePath {
                     buffer.start_program(slot, plane, kernel.now());
                 }
             }
+        }
+    }
+
+    /// The placement handle of what is written for `owner`.
+    fn handle_of(&self, kernel: &DriveKernel, owner: Owner) -> PlacementHandle {
+        match (owner, &self.buffer) {
+            (Owner::Request(slot), _) => kernel.in_flight(slot).request().handle,
+            (Owner::Drain(slot), Some(buffer)) => buffer.handle_of(slot),
+            _ => PlacementHandle(0),
         }
     }
 

@@ -8,9 +8,14 @@ use flashlane_policy::cleaning::View;
 use std::collections::VecDeque;
 
 /// Blocks that a plane needs beyond those of its data: the free ones at which GC is due, and an open one each for the
-/// host and for moved units; one for translation pages, if there are any; and those that are kept for the SLC cache.
+/// host and for moved units; those of further placement handles; one for translation pages, if there are any; and those that
+/// are kept for the SLC cache.
 pub(super) fn spare_blocks(geometry: &Geometry) -> u32 {
-    geometry.low_blocks + 2 + geometry.kept_slc_blocks + geometry.translation_streams()
+    geometry.low_blocks
+        + 2
+        + geometry.kept_slc_blocks
+        + geometry.translation_streams()
+        + geometry.placement_streams
 }
 
 /// The state of every block of the drive, by plane and block.

@@ -6,6 +6,7 @@
 
 mod cells;
 mod gc;
+mod handles;
 mod initial;
 mod layout;
 mod pacing;
@@ -34,6 +35,7 @@ use flashlane_policy::mapping::Mapping;
 use flashlane_policy::wear::Wear;
 use flashlane_policy::{OptionError, Options};
 use gc::HOST_STREAM;
+use handles::Handles;
 use layout::PreparedLayout;
 use pacing::Pacer;
 use reverse::Reverse;
@@ -105,6 +107,8 @@ pub struct PageMapped {
     translation: Option<Box<TranslationPages>>,
     /// Where blocks are written with one bit a cell at first.
     slc: Option<Box<SlcCache>>,
+    /// Where writes name placement handles.
+    handles: Option<Box<Handles>>,
     /// Where pages have types.
     cells: Option<Box<Cells>>,
     /// Idle planes are garbage-collected until they have this number of free blocks.
@@ -168,6 +172,7 @@ impl PageMapped {
             pacer: Pacer::new(config, &geometry),
             translation: TranslationPages::new(&geometry).map(Box::new),
             slc: SlcCache::new(config, &geometry).map(Box::new),
+            handles: Handles::new(config, &geometry).map(Box::new),
             cells: Cells::new(config, &geometry).map(Box::new),
             per_page: Divisor::new(geometry.units_per_page),
             per_block: Divisor::new(geometry.block_units),
@@ -307,6 +312,9 @@ impl PageMapped {
         {
             return Ok(placed);
         }
+        if self.handles.is_some() {
+            self.switch_host(plane);
+        }
         let opens_block = self.is_full(plane);
         if opens_block {
             self.make_room(plane, HOST_STREAM, due).ok_or(NoRoom)?;
@@ -335,6 +343,9 @@ impl PageMapped {
         let mut placed = self.placed(plane, ppn, fills_block);
         if let Some(cells) = &self.cells {
             cells.describe(self.number_in_block(ppn), ppn, &mut placed);
+        }
+        if let Some(handles) = &self.handles {
+            placed.word_line = handles.group_of(ppn);
         }
         placed
     }
@@ -510,6 +521,7 @@ impl PageMapped {
                 self.pace(plane, rest, due);
             }
         }
+        self.close_parked_pages(page_units, due);
         self.close_open_cache_pages();
         self.mapping.skip_to_chunk(self.geometry.chunk_units.into());
     }

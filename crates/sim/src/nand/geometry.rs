@@ -56,6 +56,8 @@ pub struct Geometry {
     pub slc_units: u32,
     /// Blocks of each plane that are kept for the SLC cache.
     pub kept_slc_blocks: u32,
+    /// Blocks of each plane that are open beyond those of a drive without placement handles.
+    pub placement_streams: u32,
     /// Blocks of each plane that are bad from the start.
     pub factory_bad_per_plane: u32,
 }
@@ -109,6 +111,7 @@ impl Geometry {
                 // One at least: it is open for long, and not folded.
                 slc.size.0.div_ceil(of_planes).clamp(1, u64::from(flash.blocks)) as u32
             }),
+            placement_streams: config.placement.map_or(0, |placement| placement.extra_streams()),
             factory_bad_per_plane: (flash.factory_bad.0 * f64::from(flash.blocks)).ceil() as u32,
         }
     }

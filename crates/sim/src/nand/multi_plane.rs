@@ -41,6 +41,8 @@ pub(super) struct MultiPlaneIndex {
     /// Programs on one plane that share an array time: of a flash page, or of a word line.
     units_per_page: u32,
     units_per_program: u32,
+    /// Whether only programs of one word line, or of one flash page, do.
+    by_word_line: bool,
     /// Whether planes share one.
     multi_plane: bool,
     lists: Vec<List>,
@@ -79,6 +81,7 @@ impl MultiPlaneIndex {
         planes_per_die: u32,
         units_per_page: u32,
         units_per_program: u32,
+        by_word_line: bool,
         multi_plane: bool,
         suspends: bool,
     ) -> Option<Self> {
@@ -87,6 +90,7 @@ impl MultiPlaneIndex {
             planes_per_die,
             units_per_page,
             units_per_program,
+            by_word_line,
             multi_plane,
             lists: vec![List { first: OpSlot::NONE, last: OpSlot::NONE }; lists],
             links: Vec::new(),
@@ -243,7 +247,7 @@ impl MultiPlaneIndex {
         for plane in planes {
             let first = if plane == own { op } else { OpSlot::NONE };
             match work {
-                Work::Program(_) if self.units_per_program > self.units_per_page => {
+                Work::Program(_) if self.by_word_line => {
                     self.find_word_line(ops, id, plane, first);
                 }
                 Work::Program(_) => self.find_programs(id, plane, first),

@@ -62,7 +62,7 @@ struct Rules {
     cache_mode: bool,
     units_per_page: u32,
     /// Whether all pages of a word line are programmed at once.
-    one_shot: bool,
+    by_word_line: bool,
     /// By class.
     ranks: [usize; RANKS],
     passing: PassingRules,
@@ -98,7 +98,7 @@ impl QueuedScheduler {
             ranks: ranks(config),
             passing: PassingRules::new(config),
             units_per_page: geometry.units_per_page,
-            one_shot: flash.programming == Programming::OneShot,
+            by_word_line: flash.programming == Programming::OneShot || config.placement.is_some(),
             gc: GcStepRules::new(config, geometry),
         };
         Self::idle(rules, Media::new(config, geometry, seed))
@@ -111,6 +111,7 @@ impl QueuedScheduler {
             rules.planes_per_die,
             rules.units_per_page,
             rules.gc.units_per_program,
+            rules.by_word_line,
             rules.multi_plane,
             media.timing().suspend.is_some(),
         );
@@ -391,7 +392,7 @@ impl Scheduler for QueuedScheduler {
             }
             if !self.groups.is_empty() {
                 // A program of the SLC cache completes no word line.
-                let of = self.rules.one_shot.then_some(program.word_line);
+                let of = self.rules.by_word_line.then_some(program.word_line);
                 self.release_group(die, of, now);
             }
         }

@@ -9,6 +9,7 @@ pub(super) mod lanes;
 mod large_units;
 mod map_cache;
 mod mapping;
+mod placement;
 mod policy;
 mod readahead;
 mod replication;
@@ -45,6 +46,8 @@ const SHARED_RULES: [(&str, &[&str]); 2] = [
             "slc.size",
             "slc.free_blocks",
             "mapping.cache.size",
+            "placement.handles",
+            "placement.isolation",
         ],
     ),
 ];
@@ -91,6 +94,7 @@ fn ranges(config: &DriveConfig) -> Vec<Refusal> {
     found.extend(config.queues.iter().flat_map(|queues| queues.ranges()));
     found.extend(config.buffer.iter().flat_map(|buffer| buffer.ranges()));
     found.extend(config.replication.iter().flat_map(|replication| replication.ranges()));
+    found.extend(config.placement.iter().flat_map(|placement| placement.ranges()));
     found.extend(config.slc.iter().flat_map(|slc| slc.ranges()));
     found.extend(config.mapping.cache.iter().flat_map(|cache| cache.ranges()));
     found.extend(config.zones.iter().flat_map(|zones| zones.ranges()));
@@ -128,6 +132,7 @@ fn structure(config: &mut DriveConfig) -> Result<Scheme, Refusal> {
     cells::validate(config, scheme.maps_blocks())?;
     slc::validate(config, scheme.maps_blocks())?;
     map_cache::validate(config, scheme.maps_blocks())?;
+    placement::validate(config, scheme.maps_blocks())?;
     capacity(config, &scheme)?;
     Ok(scheme)
 }

@@ -123,6 +123,10 @@ const KNOWN: &[&str] = &[
     "stonewall",
     "wait_for_previous",
     "kb_base",
+    "fdp",
+    "dataplacement",
+    "fdp_pli",
+    "plids",
 ];
 
 /// Common options without an equivalent, and the reason.
@@ -142,6 +146,12 @@ const REFUSED: &[(&str, &str)] = &[
     ("iodepth_batch", "requests are submitted one by one"),
     ("iodepth_batch_submit", "requests are submitted one by one"),
     ("iodepth_low", "the depth is kept full"),
+    (
+        "fdp_pli_select",
+        "a job has one placement handle here, and no choice among several: write a job for each",
+    ),
+    ("plid_select", "a job has one placement handle here, and no choice among several: write a job for each"),
+    ("dp_scheme", "a job has one placement handle here: write a job for each"),
     ("read_iolog", "'flashlane replay' replays traces, those of fio too"),
 ];
 
@@ -177,6 +187,8 @@ struct Draft {
     number_ios: Option<u64>,
     loops: Option<u64>,
     stonewall: bool,
+    places: Option<(bool, usize)>,
+    placement: Option<(u16, usize)>,
 }
 
 impl FioFile {
@@ -336,6 +348,18 @@ impl Draft {
             "number_ios" => self.number_ios = Some(values::number(value, u64::MAX)?),
             "loops" => self.loops = Some(values::number(value, 1 << 32)?.max(1)),
             "stonewall" | "wait_for_previous" => self.stonewall = on()?,
+            "fdp" => self.places = Some((on()?, line)),
+            "dataplacement" => {
+                self.places = match value {
+                    "none" => Some((false, line)),
+                    // Streams are the older form of placement.
+                    "fdp" | "streams" => Some((true, line)),
+                    _ => {
+                        return Err(format!("'{value}' has no equivalent here; allowed: none, fdp, streams"));
+                    }
+                }
+            }
+            "fdp_pli" | "plids" => self.placement = Some((placement(value)?, line)),
             "kb_base" => {}
             _ => return Err(refusal(name)),
         }
@@ -391,6 +415,18 @@ impl Draft {
             return wrong("rate_iops and thinktime both say when the next access comes; give one".into());
         }
         let writes = mix.changes() == Some(Operation::Write);
+        let placement = match (self.places, self.placement) {
+            (Some((true, line)), None) => {
+                let reason = "data placement needs fdp_pli=N here, the placement handle of the job: without one fio takes \
+                              all handles in turn";
+                return Err((line, reason.into()));
+            }
+            (Some((true, _)), Some((handle, _))) => handle,
+            (None | Some((false, _)), Some((_, line))) => {
+                return Err((line, "fdp_pli: it has no effect without fdp=1 or dataplacement=fdp".into()));
+            }
+            (None | Some((false, _)), None) => 0,
+        };
         let depth = if self.synchronous { 1 } else { self.depth.unwrap_or(1).max(1) };
         let job = Job {
             align_bytes: self.align_bytes.filter(|_| is_random(&pattern)),
@@ -404,6 +440,7 @@ impl Draft {
                 .rate
                 .filter(|&rate| rate > 0.0)
                 .map(|per_second| Rate { per_second, arrivals: self.arrivals }),
+            placement,
             ..Job::new(section.name, pattern, mix, bytes).depth(depth as u32)
         };
         let clones = self.numjobs.unwrap_or(1).max(1);
@@ -450,6 +487,15 @@ impl Draft {
 
 fn is_random(pattern: &Pattern) -> bool {
     matches!(pattern, Pattern::Random | Pattern::Skewed(_) | Pattern::Permutation)
+}
+
+/// fio's `fdp_pli`, a list of placement handles, of which a job has one here.
+fn placement(value: &str) -> Result<u16, String> {
+    value.trim().parse().map_err(|_| {
+        format!(
+            "'{value}': a job has one placement handle here, a number from 0: write a job for each of several"
+        )
+    })
 }
 
 /// fio's `random_distribution`; `None` for a uniform one.

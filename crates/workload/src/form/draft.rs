@@ -32,7 +32,8 @@ pub(super) struct Draft {
     pub(super) fsync: Option<u64>,
     pub(super) fua: Option<bool>,
     pub(super) accesses: Option<u64>,
-    pub(super) queue: Option<Queue>,
+    pub(super) queue: Option<Numbered>,
+    pub(super) placement: Option<Numbered>,
     pub(super) requests: Option<u64>,
     pub(super) time: Option<Duration>,
     pub(super) confidence: Option<f64>,
@@ -42,13 +43,25 @@ pub(super) struct Draft {
     pub(super) verify: Option<bool>,
 }
 
-/// The submission queue of a job.
+/// The submission queue or placement handle of a job.
 #[derive(Clone, Copy)]
-pub(super) enum Queue {
+pub(super) enum Numbered {
     /// This one.
     Number(u16),
-    /// Of equal jobs the i-th has the i-th queue.
+    /// Of equal jobs the i-th has the i-th one.
     Each,
+}
+
+impl Numbered {
+    /// Returns the number of the job that is the `index`-th of its equal ones.
+    fn of_job(given: Option<Self>, index: u64) -> u16 {
+        match given {
+            // There are at most 1024 equal jobs.
+            Some(Self::Each) => index as u16,
+            Some(Self::Number(number)) => number,
+            None => 0,
+        }
+    }
 }
 
 /// A pattern and an operation by their joint name: `random-read`, `mixed`.
@@ -117,11 +130,11 @@ impl Draft {
                 "'shared' says that several jobs use one area; it needs jobs=N",
             ));
         }
-        if matches!(self.queue, Some(Queue::Each)) && jobs == 1 {
-            return Err(Fault::new(
-                "queue",
-                "'queue=each' gives each of several jobs its own; it needs jobs=N",
-            ));
+        for (key, given) in [("queue", self.queue), ("placement", self.placement)] {
+            if matches!(given, Some(Numbered::Each)) && jobs == 1 {
+                let reason = format!("'{key}=each' gives each of several jobs its own; it needs jobs=N");
+                return Err(Fault::new(key, reason));
+            }
         }
         if jobs > 1 && !shared && self.area_bytes.is_none() {
             let reason = format!(
@@ -169,12 +182,8 @@ impl Draft {
             rate: self
                 .rate
                 .map(|per_second| Rate { per_second, arrivals: self.arrivals.unwrap_or_default() }),
-            queue: match self.queue {
-                // There are at most 1024 equal jobs.
-                Some(Queue::Each) => index as u16,
-                Some(Queue::Number(queue)) => queue,
-                None => 0,
-            },
+            queue: Numbered::of_job(self.queue, index),
+            placement: Numbered::of_job(self.placement, index),
         })
     }
 

@@ -1,6 +1,6 @@
 //! The keys of a workload, each with its meaning and the parser of its value.
 
-use super::draft::{Draft, Queue};
+use super::draft::{Draft, Numbered};
 use crate::{Arrivals, Distribution, Precondition};
 use flashlane_base::units::{Quantity, UnitError, parse_bytes, parse_count, parse_duration, parse_share};
 use flashlane_base::{Duration, Seed};
@@ -199,6 +199,14 @@ pub const KEYS: &[Key] = &[
          unless given",
         |d, v| set(&mut d.queue, queue(v)),
     ),
+    Key::job(
+        "placement",
+        None,
+        "1",
+        "placement handle of the writes, on a device with several (FDP), from 0; 'each' gives each of equal jobs its \
+         own, in their order; 0 unless given",
+        |d, v| set(&mut d.placement, handle(v)),
+    ),
     Key::run("requests", COUNT, "1M", "stop after this many; 100k unless another stop is given", |d, v| {
         set(&mut d.requests, count(v, u64::MAX))
     }),
@@ -268,12 +276,24 @@ fn count(value: &str, most: u64) -> Result<u64, String> {
 }
 
 /// Parses the number of a submission queue, or `each`.
-fn queue(value: &str) -> Result<Queue, String> {
+fn queue(value: &str) -> Result<Numbered, String> {
     match value {
-        "each" => Ok(Queue::Each),
-        _ => value.parse().map(Queue::Number).map_err(|_| {
+        "each" => Ok(Numbered::Each),
+        _ => value.parse().map(Numbered::Number).map_err(|_| {
             format!(
                 "'{value}' is no queue: the number of one, from 0, or 'each' for as many queues as equal jobs"
+            )
+        }),
+    }
+}
+
+/// Parses the number of a placement handle, or `each`.
+fn handle(value: &str) -> Result<Numbered, String> {
+    match value {
+        "each" => Ok(Numbered::Each),
+        _ => value.parse().map(Numbered::Number).map_err(|_| {
+            format!(
+                "'{value}' is no placement handle: the number of one, from 0, or 'each' for as many handles as equal jobs"
             )
         }),
     }

@@ -78,7 +78,10 @@ impl fmt::Display for Job {
         self.flush_every.map_or(Ok(()), |writes| write!(f, ",fsync={writes}"))?;
         f.write_str(if self.durable { ",fua" } else { "" })?;
         self.accesses.map_or(Ok(()), |accesses| write!(f, ",accesses={accesses}"))?;
-        if self.queue > 0 { write!(f, ",queue={}", self.queue) } else { Ok(()) }
+        if self.queue > 0 {
+            write!(f, ",queue={}", self.queue)?;
+        }
+        if self.placement > 0 { write!(f, ",placement={}", self.placement) } else { Ok(()) }
     }
 }
 

@@ -10,9 +10,9 @@ mod profile;
 use super::*;
 use crate::config::{DriveConfig, Time};
 use crate::profile::parse;
-use flashlane_device::{Failure, QueueId};
+use flashlane_device::{Failure, PlacementHandle, QueueId};
 use mechanisms::{
-    cached, celled, large_units, mapped_on_flash, paced, queued, rebuilt, replicated, superblocks,
+    cached, celled, large_units, mapped_on_flash, paced, placed, queued, rebuilt, replicated, superblocks,
 };
 use profile::{from, profile};
 use std::collections::BTreeSet;
@@ -73,6 +73,12 @@ fn every_drive_with_an_slc_cache_keeps_the_laws() {
 fn every_drive_with_several_queues_keeps_the_laws() {
     let accepted = (0..DRIVES / 3).filter(|&seed| holds(seed, &queued(seed))).count() as u64;
     assert!(accepted > DRIVES / 8, "only {accepted} of {} profiles were drives", DRIVES / 3);
+}
+
+#[test]
+fn every_drive_with_placement_handles_keeps_the_laws() {
+    let accepted = (0..DRIVES / 2).filter(|&seed| holds(seed, &placed(seed))).count() as u64;
+    assert!(accepted > DRIVES / 8, "only {accepted} of {} profiles were drives", DRIVES / 2);
 }
 
 #[test]
@@ -152,6 +158,9 @@ impl Load {
             let request = if r.chance(0.1) { request.durable() } else { request };
             let queues = u64::from(config.queue_count());
             let request = request.in_queue(QueueId((id * 7 % queues) as u16));
+            let handle = PlacementHandle((id * 5 % u64::from(config.handle_count())) as u16);
+            let is_write = request.operation == Operation::Write;
+            let request = if is_write { request.placed(handle) } else { request };
             load.drive.submit(request).unwrap();
             load.requests.push(request);
             load.wait(depth - 1);

@@ -78,6 +78,9 @@ impl WritePath {
         slot: RequestSlot,
         units: &mut std::ops::Range<u32>,
     ) {
+        if translation.has_handles() {
+            translation.use_handle(kernel.in_flight(slot).request().handle);
+        }
         while translation.program_run(kernel, slot, units).is_err() {
             self.write_failed(kernel, Lpn(units.start - 1), Owner::Request(slot));
         }

@@ -140,6 +140,7 @@ impl PageMapped {
         let number = self.index_of(plane, block);
         let moves = u32::from(self.blocks.valid[number]);
         let from_slc = self.is_cache_block(number);
+        self.switch_moved(plane, block);
         let open = self.planes[plane.index()].open[self.moved_stream];
         let left = self.geometry.data_units - open.written;
         if moves > left && self.planes[plane.index()].free.is_empty() {
@@ -239,6 +240,7 @@ impl PageMapped {
     pub(super) fn open(&mut self, plane: PlaneId, stream: usize) -> Option<()> {
         let block = self.take_free(plane)?;
         self.planes[plane.index()].open[stream] = OpenBlock { block, written: 0 };
+        self.opened(plane, stream, block);
         // The host's units change from a free block to an open one; those of another stream are lost to it.
         if stream != HOST_STREAM {
             self.free_units[plane.index()] -= self.geometry.data_units;

@@ -147,6 +147,7 @@ impl PageMapped {
         if victim.next == 0 {
             self.enter_prepared(plane, victim.block);
         }
+        self.switch_moved(plane, victim.block);
         let number = self.index_of(plane, victim.block);
         let from_slc = self.is_cache_block(number);
         let is_paced_step = at_once != WHOLE_VICTIM;

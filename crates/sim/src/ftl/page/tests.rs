@@ -79,6 +79,11 @@ pub(crate) fn check(ftl: &PageMapped) {
         let is_victim = |block: BlockId| ftl.is_victim(PlaneId(plane as u32), block);
         assert!(!free.iter().copied().map(BlockId).any(is_victim), "a block is free and being cleaned");
         assert!(!state.open.iter().any(|open| is_victim(open.block)), "a block is open and being cleaned");
+        for block in ftl.parked_blocks(plane) {
+            assert!(!free.contains(&block.0) && !is_victim(block), "a parked block is free or being cleaned");
+            let number = ftl.index_of(PlaneId(plane as u32), block);
+            assert!(ftl.blocks.valid[number] >= flashlane_policy::cleaning::View::NOT_CLOSED, "it is open");
+        }
     }
 }
 

@@ -21,7 +21,7 @@ struct Waiting {
 
 impl Waiting {
     fn new(units_per_page: u32, multi_plane: bool) -> Self {
-        let index = MultiPlaneIndex::new(2, PLANES, units_per_page, units_per_page, multi_plane, true)
+        let index = MultiPlaneIndex::new(2, PLANES, units_per_page, units_per_page, false, multi_plane, true)
             .expect("reads bypass others");
         Self { ops: Slab::new(), queue: Queue::EMPTY, index, all: Vec::new() }
     }
@@ -186,7 +186,8 @@ fn looks(act: impl FnOnce()) -> u64 {
 fn a_long_queue_is_not_looked_through_for_partners() {
     let looks_in = |rounds| {
         let (mut ops, mut queue) = (Slab::new(), Queue::EMPTY);
-        let mut index = MultiPlaneIndex::new(2, PLANES, 1, 1, true, false).expect("planes share array times");
+        let mut index =
+            MultiPlaneIndex::new(2, PLANES, 1, 1, false, true, false).expect("planes share array times");
         let all = (0..rounds)
             .flat_map(|_| [0, 1, 2].map(program))
             .chain([gc(3, false)])

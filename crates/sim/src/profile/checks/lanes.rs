@@ -14,6 +14,7 @@ pub(in crate::profile) const CONVENTIONAL: &[&str] = &[
     "cleaning",
     "replication",
     "slc",
+    "placement",
     "compat",
 ];
 

@@ -15,6 +15,7 @@ pub(in crate::profile) const OTHERS: &[&str] = &[
     "wear",
     "replication",
     "slc",
+    "placement",
     "compat",
 ];
 

@@ -146,6 +146,24 @@ pub(super) fn queued(seed: u64) -> Vec<(String, String)> {
     all.into_iter().map(|(key, value)| (key.into(), value.into())).collect()
 }
 
+/// What gives a random drive placement handles, half of them with paced GC, some of those with superblocks.
+pub(super) fn placed(seed: u64) -> Vec<(String, String)> {
+    let mut random = Seed(seed).derive("placement").source();
+    let mut all = if random.chance(0.5) { paced(seed) } else { Vec::new() };
+    all.retain(|(key, _)| key != "mapping.parity" && key != "capacity" && key != "cleaning.low");
+    let settings = [
+        ("mapping.translation", "page"),
+        ("cleaning.separate", "true"),
+        ("compat.disksim.pool", "plane"),
+        // Room for the open blocks beside what was drawn.
+        ("flash.blocks", "48"),
+        ("placement.handles", pick(&mut random, &["2", "3", "5"])),
+        ("placement.isolation", pick(&mut random, &["initial", "persistent"])),
+    ];
+    all.extend(settings.map(|(key, value)| (key.into(), value.into())));
+    all
+}
+
 /// What leaves a random drive with little memory for its map, a third of them with paced GC, a third with an SLC cache.
 pub(super) fn mapped_on_flash(seed: u64) -> Vec<(String, String)> {
     let mut random = Seed(seed).derive("map cache").source();
