@@ -49,6 +49,9 @@ const OF_SLC: [(&str, &str); 4] = [
 /// The required setting of a map on flash, which a drive with copies does not have, either.
 const OF_MAP_CACHE: [(&str, &str); 1] = [("mapping.cache.size", "'4KiB'")];
 
+/// The required settings of placement handles, which a drive with copies does not have, either.
+const OF_PLACEMENT: [(&str, &str); 2] = [("placement.handles", "2"), ("cleaning.separate", "true")];
+
 /// Sections that devices with erase units do not have.
 const NOT_OF_LANES: [&str; 3] = ["readahead.", "buffer.", "mapping."];
 
@@ -63,13 +66,15 @@ fn profile(field: &str, without: Option<&str>, added: Option<(&str, &str)>) -> S
     let of_kind = REQUIRED.into_iter().filter(|(name, _)| is_of_kind(name));
     let is_slc = field.starts_with("slc.");
     let is_map_cache = field.starts_with("mapping.cache.");
+    let is_placement = field.starts_with("placement.");
+    let of_kind = of_kind.chain(OF_PLACEMENT.into_iter().filter(|_| is_placement));
     let of_kind = of_kind.chain(OF_SLC.into_iter().filter(|_| is_slc));
     let of_kind = of_kind.chain(OF_MAP_CACHE.into_iter().filter(|_| is_map_cache));
     let of_kind = of_kind.chain(OF_ZONES.into_iter().filter(|_| is_zones));
     let settings = of_kind.chain(OF_LANES.into_iter().filter(|_| is_lanes));
     let mut sections = BTreeMap::from([("", String::new()), ("power", String::new())]);
-    sections
-        .extend((!is_lanes && !is_zones && !is_slc && !is_map_cache).then(|| ("replication", String::new())));
+    let has_copies = !(is_lanes || is_zones || is_slc || is_map_cache || is_placement);
+    sections.extend(has_copies.then(|| ("replication", String::new())));
     for (name, value) in settings.chain(added) {
         let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
         let text = sections.entry(section).or_default();
