@@ -71,6 +71,20 @@ pub enum Finding {
         /// Number of the process.
         process: u32,
     },
+    /// Descriptors wait in a Unix socket of another process, which may be of the device.
+    Waiting {
+        /// Name of the process.
+        program: String,
+        /// Number of the process.
+        process: u32,
+    },
+    /// Another process has a ring of io_uring with files that cannot be told, which may be the device.
+    UnknownRing {
+        /// Name of the process.
+        program: String,
+        /// Number of the process.
+        process: u32,
+    },
     /// The file is open in a program that this one cannot see, as outside a container, or in the kernel.
     OpenUnseen,
     /// The file system passes requests on to another one, and shows neither other users of the file nor its other names.
@@ -119,6 +133,15 @@ impl fmt::Display for Finding {
                 )
             }
             Self::Open { program, process } => write!(f, "it is open in {program} (process {process})"),
+            Self::Waiting { program, process } => write!(
+                f,
+                "it may be in use: descriptors wait in a socket of {program} (process {process}), and the kernel does not tell \
+                 of which files"
+            ),
+            Self::UnknownRing { program, process } => write!(
+                f,
+                "it may be in use: {program} (process {process}) has files registered with io_uring that cannot be told"
+            ),
             Self::OpenUnseen => {
                 f.write_str("it is open in a program that cannot be seen from here, as outside a container, or in the kernel")
             }

@@ -6,9 +6,10 @@
 //! | `read`, `mounts`, `namespaces`, `visits`, `loops`, `lookup` | the sources of that data |
 //! | `layers`, `held`, `links`, `bytes` | overlays, and the files of their layers |
 //! | `graph` | all users of a target's bytes |
-//! | `openers` | other processes that have it open |
+//! | `openers`, `descriptors` | other processes that have it open |
 
 mod bytes;
+mod descriptors;
 mod graph;
 mod held;
 mod layers;
@@ -29,6 +30,7 @@ use crate::claim::OtherFiles;
 use crate::finding::Finding;
 use crate::signature::{self, Signature};
 use crate::target::{self, Target};
+use descriptors::Unreceived;
 use graph::Whole;
 use layers::{Layers, Mounts, OpenFile};
 use machine::{Backing, FileId, Machine, Number, Storage};
@@ -296,7 +298,10 @@ fn open_elsewhere(openers: &Openers<'_>) -> Vec<Finding> {
         found = openers.find();
         looks_left -= 1;
     }
-    let finding =
-        |opener: openers::Opener| Finding::Open { program: opener.program, process: opener.process };
+    let finding = |openers::Opener { program, process, unreceived }| match unreceived {
+        Some(Unreceived::Waiting) => Finding::Waiting { program, process },
+        Some(Unreceived::Unknown) => Finding::UnknownRing { program, process },
+        Some(Unreceived::Registered) | None => Finding::Open { program, process },
+    };
     found.into_iter().map(finding).collect()
 }

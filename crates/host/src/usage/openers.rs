@@ -10,6 +10,7 @@
 //!
 //! A file that is open through an overlay is the file in the layers too, and is looked for by all its identities.
 
+use super::descriptors::{Unreceived, unreceived};
 use super::layers::{Mounts, OpenFile};
 use super::lookup::{names, storage, tables, threads};
 use super::machine::{Backing, FileFacts, FileId, Number, Storage};
@@ -23,6 +24,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct Opener {
     pub program: String,
     pub process: u32,
+    /// Where its use is a descriptor that is not among its open files.
+    pub unreceived: Option<Unreceived>,
 }
 
 /// Looks for the processes that use a target.
@@ -53,12 +56,24 @@ impl<'a> Openers<'a> {
     pub(super) fn find(&self) -> Vec<Opener> {
         let (this, proc) = (std::process::id(), self.mounts.proc);
         let processes = names(proc).into_iter().filter_map(|name| name.parse::<u32>().ok());
-        let has = |process: &u32| *process != this && self.is_used_by(*process);
         let opener = |process: u32| {
+            let unreceived = match self.is_used_by(process) {
+                true => None,
+                false => Some(self.unreceived_by(process)?),
+            };
             let program = fs::read_to_string(proc.join(process.to_string()).join("comm")).unwrap_or_default();
-            Opener { program: program.trim().to_owned(), process }
+            Some(Opener { program: program.trim().to_owned(), process, unreceived })
         };
-        processes.filter(has).map(opener).collect()
+        processes.filter(|process| *process != this).filter_map(opener).collect()
+    }
+
+    /// Returns whether a process may have a descriptor of a device of the target that is none of its open files.
+    fn unreceived_by(&self, process: u32) -> Option<Unreceived> {
+        if !self.target.iter().any(|on| matches!(on, Storage::Block(_))) {
+            return None;
+        }
+        let tasks = tables(self.mounts.proc, &process.to_string()).into_iter();
+        tasks.map(|task| self.mounts.proc.join(task)).find_map(|task| unreceived(&task, &self.target))
     }
 
     fn is_used_by(&self, process: u32) -> bool {
@@ -94,7 +109,7 @@ impl<'a> Openers<'a> {
         let mut seen = BTreeSet::new();
         text.lines().filter_map(Mapping::parse).any(|mapping| {
             // The program and its libraries have several.
-            if !seen.insert((mapping.device, mapping.inode, mapping.is_written)) {
+            if !seen.insert((mapping.device, mapping.inode, mapping.is_written, mapping.is_shared)) {
                 return false;
             }
             // Where a file system has other numbers for `stat` than the kernel lists here, the link has those of `stat`.
@@ -106,7 +121,10 @@ impl<'a> Openers<'a> {
                 Used { storage, path: mapping.path.into(), link: link.clone(), length_bytes }
             };
             let used = used(&link).unwrap_or_else(listed);
-            self.is_target(&used) && (mapping.is_written || matches!(used.storage, Storage::File(_)))
+            // Memory that is shared and of a file open for writing becomes writable by `mprotect`.
+            let may_be_written = || mapping.is_shared && is_of_writer(&link);
+            self.is_target(&used)
+                && (mapping.is_written || matches!(used.storage, Storage::File(_)) || may_be_written())
         })
     }
 
@@ -142,6 +160,7 @@ struct Mapping<'a> {
     range: &'a str,
     /// Whether a write to the memory is one to the file.
     is_written: bool,
+    is_shared: bool,
     device: Number,
     inode: u64,
     path: &'a str,
@@ -155,9 +174,16 @@ impl<'a> Mapping<'a> {
         let device = (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
         let inode = fields.next()?.parse().ok().filter(|&inode| inode != 0)?;
         let path = fields.next()?.trim_start();
-        let is_written = rights.contains('w') && rights.ends_with('s');
-        Some(Self { range, is_written, device, inode, path })
+        let is_shared = rights.ends_with('s');
+        let is_written = is_shared && rights.contains('w');
+        Some(Self { range, is_written, is_shared, device, inode, path })
     }
+}
+
+/// Returns whether what is mapped was opened for writing, as the rights of the link in `map_files` show.
+fn is_of_writer(link: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::symlink_metadata(link).is_ok_and(|data| data.permissions().mode() & 0o200 != 0)
 }
 
 /// Returns the flags that a process opened a file with, which the kernel lists as an octal number.
@@ -203,7 +229,7 @@ mod tests {
     }
 
     fn other() -> Vec<Opener> {
-        vec![Opener { program: "other".into(), process: 77 }]
+        vec![Opener { program: "other".into(), process: 77, unreceived: None }]
     }
 
     #[test]

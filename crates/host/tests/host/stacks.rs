@@ -64,10 +64,15 @@ impl Running {
         Self::with_script(folder, "cd \"$0\"; echo open; read end")
     }
 
-    fn with_script(path: &Path, script: &str) -> Self {
+    pub fn with_script(path: &Path, script: &str) -> Self {
         let mut shell = Command::new("sh");
-        let shell = shell.args(["-c", script, path.to_str().unwrap()]);
-        let mut running = Self(shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
+        shell.args(["-c", script, path.to_str().unwrap()]);
+        Self::starting(shell)
+    }
+
+    /// Starts a program and returns once it prints `open`.
+    fn starting(mut program: Command) -> Self {
+        let mut running = Self(program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
         let mut line = String::new();
         BufReader::new(running.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "open\n");
@@ -448,4 +453,45 @@ fn file_open_in_another_process_is_in_use() {
     assert!(OpenOptions::read_write(&path).really(&path).open().is_ok());
     drop(child);
     assert!(OpenOptions::read_write(&path).open().is_ok());
+}
+
+/// Runs a script of Python on a loop device and returns what is found of the device meanwhile, and afterwards; `None` where
+/// there is none of them.
+fn found_under(script: &str) -> Option<[Vec<Finding>; 2]> {
+    let drive = Loop::blank()?;
+    if let Err(e) = run("python3", &["-c", "import ctypes, mmap"]) {
+        println!("skipped: there is no Python here: {e}");
+        return None;
+    }
+    let mut python = Command::new("python3");
+    let end = "\nprint('open', flush=True); sys.stdin.read()";
+    let begin = "import ctypes, mmap, os, sys\nfd = os.open(sys.argv[1], os.O_RDWR)\n";
+    python.args(["-c", &[begin, script, end].concat(), drive.device.to_str().unwrap()]);
+    let user = Running::starting(python);
+    let reasons = || match OpenOptions::read_write(&drive.device).open() {
+        Err(OpenError::Refused { findings, .. }) => findings,
+        opened => opened.map(|_| Vec::new()).unwrap_or_else(|e| panic!("{e}")),
+    };
+    let found = reasons();
+    drop(user);
+    Some([found, reasons()])
+}
+
+#[test]
+fn device_registered_with_io_uring_is_in_use() {
+    let script = "call = ctypes.CDLL(None).syscall\nring = call(425, 4, ctypes.create_string_buffer(120))\n\
+        assert ring >= 0 and call(427, ring, 2, (ctypes.c_int * 1)(fd), 1) == 0; os.close(fd)\n";
+    let Some([found, after]) = found_under(script) else { return };
+    assert!(found.iter().any(|finding| matches!(finding, Finding::Open { .. })), "{found:?}");
+    assert_eq!(after, []);
+}
+
+#[test]
+fn mapping_that_may_become_writable_is_a_use_of_the_device() {
+    let script = "map = mmap.mmap(fd, 4096, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)\nos.close(fd)\n\
+        [os.close(int(n)) for n in os.listdir('/proc/self/fd') if os.path.islink(f'/proc/self/fd/{n}') \
+        and 'loop' in os.readlink(f'/proc/self/fd/{n}')]";
+    let Some([found, after]) = found_under(script) else { return };
+    assert!(found.iter().any(|finding| matches!(finding, Finding::Open { .. })), "{found:?}");
+    assert_eq!(after, []);
 }
