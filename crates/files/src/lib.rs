@@ -8,7 +8,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -20,8 +20,8 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Creates the temporary file for `path`, or for its target if it is a symbolic link. It has the mode of the file
-    /// that it replaces.
+    /// Creates the temporary file for `path`, or for its target if it is a symbolic link. It has the rights of the file
+    /// that it replaces, without its setuid, setgid and sticky bits.
     ///
     /// # Errors
     /// Errors of the system, and [`ErrorKind::InvalidInput`] where `path` is not a regular file.
@@ -30,7 +30,9 @@ impl AtomicFile {
         let old = regular_file(&path)?;
         let file = part_beside(&path)?;
         if let Some(old) = old {
-            file.as_file().set_permissions(old.permissions())?;
+            // The file is a new one of this user: a right to run as the owner or group of the old one does not pass on.
+            let rights = fs::Permissions::from_mode(old.permissions().mode() & 0o777);
+            file.as_file().set_permissions(rights)?;
         }
         Ok(Self { file, path })
     }
@@ -298,6 +300,16 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         created(&path, "newer").commit_over(|_| true).unwrap();
         assert_eq!(mode(&path), 0o640);
+    }
+
+    #[test]
+    fn replaced_file_passes_on_no_right_to_run_as_its_owner() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o7750)).unwrap();
+        let file = AtomicFile::create(&path).unwrap();
+        assert_eq!(file.file.path().metadata().unwrap().permissions().mode() & 0o7777, 0o750);
     }
 
     #[test]
