@@ -8,8 +8,10 @@ use crate::progress::Meter;
 use crate::refusal::suggest_for;
 use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
+use flashlane_host::is_same_file;
 use flashlane_layer::Format;
 use flashlane_open::{Access, Change, Consent, Real, Target};
+use std::path::Path;
 
 /// Runs all of them, ordered so that a refusal leaves no files behind. `writes` names the operation that would write, if
 /// it requires consent, and an alternative.
@@ -57,6 +59,20 @@ pub fn require_consent(
         described(real),
         if alternative.is_empty() { String::new() } else { format!(". To keep that data, {alternative}") }
     )))
+}
+
+/// Refuses a device that is the file `input`, which the command reads as `what`: the command would overwrite what it was asked to
+/// do. The file in which a layer keeps the bytes of a simulated drive counts too.
+pub fn check_input(target: &Target, what: &str, input: &Path) -> Result<(), Failure> {
+    let places = target.path().into_iter().chain(target.bytes_file());
+    for place in places.filter(|place| is_same_file(place, input)) {
+        return Err(Failure::unusable(anyhow!(
+            "{what} '{}' is the file of DEVICE, '{}': a command cannot read what it measures; give another of the two",
+            input.display(),
+            place.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Describes a real device in parentheses: kind, size, model, file system.

@@ -6,6 +6,7 @@ use anyhow::anyhow;
 use flashlane_open::Target;
 use flashlane_result::Warning;
 use flashlane_workload::{FioFile, KEYS, Scope, Workload};
+use std::path::Path;
 use toml::{Table, Value};
 
 /// The text of a workload, read once.
@@ -29,7 +30,7 @@ impl WorkloadSource {
         capacity: impl FnOnce() -> Result<Option<u64>, Failure>,
     ) -> Result<Self, Failure> {
         let is_fio = typed.ends_with(".fio");
-        if !typed.ends_with(".toml") && !is_fio {
+        if Self::job_file(typed).is_none() {
             return Ok(Self { text: typed.into(), file: None, fio: None });
         }
         let text = read_text(typed.as_ref(), SETTINGS_BYTES)
@@ -39,6 +40,11 @@ impl WorkloadSource {
         }
         let fio = FioFile::parse(&text, typed, capacity()?).map_err(Failure::unusable)?;
         Ok(Self { text: fio.stages[0].to_string(), file: None, fio: Some(fio) })
+    }
+
+    /// Returns the job file that a workload argument names, if it names one.
+    pub fn job_file(typed: &str) -> Option<&Path> {
+        (typed.ends_with(".toml") || typed.ends_with(".fio")).then(|| typed.as_ref())
     }
 
     /// Returns the workloads to run one after the other: one, unless a fio job file has stonewalls.

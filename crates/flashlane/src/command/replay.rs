@@ -11,7 +11,7 @@ use crate::options::{
     OutputOptions, SafetyOptions, SweepOptions, TraceDevice, device, device_of_trace, seed,
 };
 use crate::output;
-use crate::preflight::preflight;
+use crate::preflight::{check_input, preflight};
 use crate::progress::Meter;
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
@@ -92,6 +92,9 @@ impl Arguments {
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, safety, .. } = arguments;
     let (recording, plan) = (arguments.recording(), arguments.plan.checked(arguments.seed)?);
+    if let Ok(target) = devices::resolve(device) {
+        check_input(&target, "the trace", &arguments.trace)?;
+    }
     if !arguments.sweep.keys.is_empty() {
         return sweep::call(arguments, recording);
     }

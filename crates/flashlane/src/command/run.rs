@@ -5,7 +5,7 @@ mod alone;
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
-use crate::preflight::preflight;
+use crate::preflight::{check_input, preflight};
 use crate::progress::{Meter, ShareWatch};
 use crate::sweep::{self, Settings};
 use crate::workload::{PATTERN, WorkloadSource};
@@ -89,6 +89,9 @@ fn long_help() -> String {
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, safety, .. } = arguments;
     let typed = arguments.workload.join(" ");
+    if let (Some(file), Ok(target)) = (WorkloadSource::job_file(&typed), devices::resolve(device)) {
+        check_input(&target, "the job file", file)?;
+    }
     if !arguments.sweep.keys.is_empty() {
         let source =
             WorkloadSource::read(&typed, || devices::capacity_of(&devices::resolve(device)?, safety))?;

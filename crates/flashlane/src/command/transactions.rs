@@ -6,7 +6,7 @@ mod sweep;
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, SafetyOptions, SweepOptions, device, seed};
-use crate::preflight::preflight;
+use crate::preflight::{check_input, preflight};
 use crate::progress::{Meter, ShareWatch};
 use crate::{harness, output};
 use anyhow::anyhow;
@@ -145,6 +145,9 @@ impl Recorded {
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, safety, .. } = arguments;
+    if let Ok(target) = devices::resolve(device) {
+        check_input(&target, "the recording", &arguments.recording)?;
+    }
     if !arguments.sweep.keys.is_empty() {
         return sweep::call(arguments);
     }

@@ -134,3 +134,18 @@ fn create_fills_a_new_file_and_replaces_none() {
 fn missing_file_is_reported() {
     refused(2, &["run", "/no/such/file", WRITES], &["'/no/such/file' does not exist"]);
 }
+
+#[test]
+fn device_that_is_an_input_of_the_command_is_refused() {
+    let (dir, path) = file(b"");
+    for (name, command) in [("job.fio", "run"), ("a.trace", "replay"), ("a.pages", "transactions")] {
+        let input = dir.path().join(name);
+        fs::hard_link(&path, &input).unwrap();
+        for device in [text(&path), text(&input), &format!("backed(sim:ssd-s,file={})", path.display())] {
+            let arguments = [command, device, text(&input), "--destroy-data"];
+            refused(2, &arguments, &["is the file of DEVICE", text(&input), "give another of the two"]);
+        }
+        fs::remove_file(&input).unwrap();
+    }
+    untouched(&path, b"");
+}
