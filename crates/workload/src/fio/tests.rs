@@ -187,3 +187,21 @@ fn fio_options_are_answered_with_equivalents() {
         Workload::parse_toml("[[job]]\npattern = \"randread\"\niodepth = 4\n", "f").unwrap_err().to_string();
     assert!(error.contains("f:") && error.contains("fio's"), "{error}");
 }
+
+#[test]
+fn placement_handle_is_read_and_lists_are_refused() {
+    assert_eq!(job("rw=randwrite\nfdp=1\nfdp_pli=3\n").placement, 3);
+    assert_eq!(job("rw=randwrite\ndataplacement=streams\nplids=2\n").placement, 2);
+    assert_eq!(job("rw=randwrite\nfdp=0\n").placement, 0);
+    for (options, word) in [
+        ("fdp=1\n", "needs fdp_pli"),
+        ("fdp=1\nfdp_pli=1,2\n", "write a job for each"),
+        ("fdp_pli=1\n", "has no effect without"),
+        ("dataplacement=zones\n", "allowed: none, fdp, streams"),
+        ("fdp=1\nfdp_pli_select=random\n", "one placement handle"),
+    ] {
+        let text = format!("[a]\nsize=1m\nrw=randwrite\n{options}");
+        let error = FioFile::parse(&text, "job.fio", Some(GIB)).unwrap_err().to_string();
+        assert!(error.contains(word), "{options}: {error}");
+    }
+}
