@@ -64,8 +64,8 @@ pub fn require_consent(
 /// Refuses a device that is the file `input`, which the command reads as `what`: the command would overwrite what it was asked to
 /// do. The file in which a layer keeps the bytes of a simulated drive counts too.
 pub fn check_input(target: &Target, what: &str, input: &Path) -> Result<(), Failure> {
-    let places = target.path().into_iter().chain(target.bytes_file());
-    for place in places.filter(|place| is_same_file(place, input)) {
+    let mut places = target.path().into_iter().chain(target.bytes_file());
+    if let Some(place) = places.find(|place| is_same_file(place, input)) {
         return Err(Failure::unusable(anyhow!(
             "{what} '{}' is the file of DEVICE, '{}': a command cannot read what it measures; give another of the two",
             input.display(),
