@@ -23,7 +23,7 @@ pub(crate) const SIZE_STEP: u64 = 4;
 pub(crate) const DEPTH_STEP: u32 = 2;
 const _: () = assert!(SIZES[3] == SIZES[0] * SIZE_STEP.pow(3) && DEPTHS[6] == DEPTHS[0] * DEPTH_STEP.pow(6));
 /// Number of depths with one rate, within this share, after which greater ones are left out.
-const SATURATED_DEPTHS: usize = 4;
+const SATURATED_DEPTHS: usize = 3;
 const SATURATED: f64 = 0.01;
 /// Fewest requests of a cell, as a multiple of its depth.
 const ROUNDS_MIN: usize = 4;
