@@ -12,7 +12,7 @@ use flashlane_base::Seed;
 use flashlane_workload::{Job, Stop, Workload};
 
 /// Bytes of a confirming run, within limits on its number of requests.
-const READ_BYTES: u64 = 128 << 20;
+const READ_BYTES: u64 = 256 << 20;
 const REQUESTS_MIN: u64 = 1024;
 const REQUESTS_MAX: u64 = 20_000;
 /// Fewest requests as a multiple of the depth, so that the first and the last in flight hardly count.

@@ -24,9 +24,6 @@ const FEATURES: [Feature; 7] = [
     Feature::ReclaimUnit,
 ];
 
-/// Requests of a reader or a writer whose rate is compared.
-const INTERFERENCE_REQUESTS: usize = 1000;
-
 /// Reports the features as not determined on a drive that must not be written.
 pub(crate) fn skip_stages(session: &mut Session<'_, '_>) {
     let why = "it can only be seen by writing, and the drive was opened for reading";
@@ -57,8 +54,7 @@ pub(crate) fn run_stages(session: &mut Session<'_, '_>, structure: &Structure) -
         Ok(())
     })?;
     session.begin_stage(Stage::Interference);
-    // Their mean has a small error on any drive, so that noise needs no more.
-    let requests = session.settings().effort.repetitions(INTERFERENCE_REQUESTS) as u64;
+    let requests = session.repetitions().of(1000) as u64;
     session.in_time(&[Feature::ReadWriteSlowdown], |session| {
         let finding = interference::find(session.bench(), area, page_or_usual, requests)?;
         session.note(Feature::ReadWriteSlowdown, finding);

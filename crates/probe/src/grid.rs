@@ -22,9 +22,6 @@ pub(crate) const SIZE_STEP: u64 = 4;
 /// Factor from each of [`DEPTHS`] to the next.
 pub(crate) const DEPTH_STEP: u32 = 2;
 const _: () = assert!(SIZES[3] == SIZES[0] * SIZE_STEP.pow(3) && DEPTHS[6] == DEPTHS[0] * DEPTH_STEP.pow(6));
-/// Number of depths with one rate, within this share, after which greater ones are left out.
-const SATURATED_DEPTHS: usize = 3;
-const SATURATED: f64 = 0.01;
 /// Fewest requests of a cell, as a multiple of its depth.
 const ROUNDS_MIN: usize = 4;
 /// Distance between two scans: more than a drive prefetches.
@@ -91,23 +88,12 @@ impl Grid {
                 let cell = grid.cell(bench, test_area, &mut cursor, (size, depth), time)?;
                 grid.cells.push(cell);
                 // With requests this slow, a greater depth only makes them wait for each other.
-                let is_slow = bench.is_real() && bench.device().now().since(start) > time * 4;
-                if is_slow || grid.is_saturated() {
+                if bench.is_real() && bench.device().now().since(start) > time * 4 {
                     break;
                 }
             }
         }
         Ok(grid)
-    }
-
-    /// Returns whether the last depths, each twice the one before, have one rate: that of a part which is always busy.
-    fn is_saturated(&self) -> bool {
-        let Some(depths) = self.cells.last_chunk::<SATURATED_DEPTHS>() else { return false };
-        let last = &depths[SATURATED_DEPTHS - 1];
-        depths.iter().all(|cell| {
-            cell.request_bytes == last.request_bytes
-                && (cell.bytes_per_s / last.bytes_per_s - 1.0).abs() <= SATURATED
-        })
     }
 
     /// Measures a cell, after a lead-in.

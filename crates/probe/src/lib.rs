@@ -50,7 +50,6 @@ mod recommend;
 mod repetitions;
 mod residues;
 mod rewritten;
-mod rounds;
 mod session;
 mod single_die;
 mod spans;

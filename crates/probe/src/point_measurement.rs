@@ -1,6 +1,5 @@
 //! What a measurement of one point gives.
 
-use crate::rounds::Round;
 use flashlane_base::{Histogram, Seed};
 use flashlane_device::Counters;
 use flashlane_measure::statistics::steady_state::Window;
@@ -73,7 +72,7 @@ impl From<&Run> for PointMeasurement {
     fn from(run: &Run) -> Self {
         Self {
             steady: run.steadiness.as_ref().is_some_and(Window::is_steady),
-            ..Self::of_rounds(&[Round::from(run)], &run.workload)
+            ..Self::of_rounds(std::slice::from_ref(run))
         }
     }
 }
@@ -98,21 +97,31 @@ impl PointMeasurement {
         }
     }
 
-    /// Combines rounds of one workload, of which there MUST be at least one.
-    pub(crate) fn of_rounds(rounds: &[Round], workload: &Workload) -> Self {
-        let all = Round::combined(rounds);
-        let each: Vec<Latencies> = rounds.iter().map(|round| Latencies::from(&round.latencies)).collect();
+    /// Combines runs of one workload, of which there MUST be at least one.
+    pub(crate) fn of_rounds(rounds: &[Run]) -> Self {
+        let mut all = Histogram::new();
+        let (mut requests, mut bytes, mut ns) = (0, 0, 0);
+        let mut counters = Counters::default();
+        for run in rounds {
+            all.merge(&run.latencies());
+            requests += run.requests;
+            bytes += run.bytes();
+            ns += run.elapsed.as_ns();
+            counters = counters.plus(&run.counters);
+        }
+        let each: Vec<Latencies> = rounds.iter().map(|run| Latencies::from(&run.latencies())).collect();
+        let per_s = 1e9 / ns.max(1) as f64;
         Self {
-            bandwidth_bytes_per_s: all.bytes_per_s(),
-            iops: all.requests as f64 * 1e9 / all.ns.max(1) as f64,
-            latencies: Latencies::from(&all.latencies).compared_with(&each),
-            requests: all.requests,
+            bandwidth_bytes_per_s: bytes as f64 * per_s,
+            iops: requests as f64 * per_s,
+            latencies: Latencies::from(&all).compared_with(&each),
+            requests,
             steady: false,
-            write_amplification: all.counters.write_amplification(),
-            cleaning: is_cleaning(&all.counters),
-            filling: is_filling_buffer(&all.counters),
+            write_amplification: counters.write_amplification(),
+            cleaning: is_cleaning(&counters),
+            filling: is_filling_buffer(&counters),
             range_bytes_per_s: None,
-            workload: line(workload),
+            workload: line(&rounds[0].workload),
         }
     }
 }

@@ -43,7 +43,6 @@ use crate::grid::GridCell;
 use crate::load::Load;
 use crate::options::{Budget, Effort};
 use crate::point_measurement::{self, Latencies, PointMeasurement, is_timed};
-use crate::rounds::{Round, Rounds};
 use flashlane_base::{Duration, Seed};
 use flashlane_measure::statistics::steady_state::{ROUNDS, ROUNDS_MAX, Window};
 use flashlane_measure::{Run, is_filling_buffer};
@@ -55,10 +54,6 @@ use std::collections::BTreeMap;
 const RUN_BYTES: u64 = 80 << 20;
 const REQUESTS_MIN: u64 = 1024;
 const REQUESTS_MAX: u64 = 20_000;
-/// A run whose rate hardly varies may be shorter by this factor.
-const SHORT_ROUND_PART: u64 = 4;
-/// Difference of the rates of two short runs up to which no longer one follows.
-const SAME_RATE: f64 = 0.01;
 /// A round of preconditioning writes at most this fraction of the capacity, as with `precondition=steady`.
 const ROUND_PART: u64 = 4;
 /// Queue depth of preconditioning.
@@ -153,12 +148,11 @@ impl WriteHistory {
             && bench.changed().stale_bytes(self.page_bytes) <= self.unwritten_bytes / 2
     }
 
-    /// Returns the bytes of a round of preconditioning, before limits of the drive. `costs_nothing` is whether stale data does,
-    /// or there is none.
-    fn round_bytes(&self, costs_nothing: bool) -> u64 {
+    /// Returns the bytes of a round of preconditioning, before limits of the drive.
+    fn round_bytes(&self, has_room: bool) -> u64 {
         match self.buffer_bytes {
-            Some(buffer_bytes) if costs_nothing => (RUN_BYTES / 4).max(2 * buffer_bytes),
-            _ if costs_nothing => RUN_BYTES,
+            Some(buffer_bytes) if has_room => (RUN_BYTES / 4).max(2 * buffer_bytes),
+            _ if has_room => RUN_BYTES,
             _ => RUN_BYTES.max(self.stale_bytes / ROUNDS as u64),
         }
     }
@@ -190,8 +184,7 @@ pub(crate) fn precondition(bench: &mut Bench<'_>, history: &mut WriteHistory) ->
         if bench.is_real() && bench.device().now().since(start) >= history.budget.precondition {
             break;
         }
-        let costs_nothing = history.stale_bytes == 0 || history.has_room(bench);
-        let round_bytes = history.round_bytes(costs_nothing);
+        let round_bytes = history.round_bytes(history.has_room(bench));
         let (bytes, took) = write_mixed(bench, history, round_bytes.min(capacity_bytes / ROUND_PART))?;
         rounds.push(bytes as f64 / took.as_s_f64().max(1e-9));
         let has_no_effect = history.is_used_up() || history.has_room(bench);
@@ -230,42 +223,21 @@ pub(crate) fn once(
 ) -> Result<PointMeasurement, Interruption> {
     let requests = least_requests(cell);
     let lead_in = history.lead_in(cell);
-    if history.has_bound {
-        let run = measure(bench, history, cell, requests, lead_in)?;
-        bench.flush()?;
-        let from_idle = measure(bench, history, cell, requests, lead_in)?;
-        return Ok(PointMeasurement::of_rounds(&[&run, &from_idle].map(Round::from), &run.workload));
+    let run = measure(bench, history, cell, requests, lead_in)?;
+    if !history.has_bound {
+        return Ok(PointMeasurement::from(&run));
     }
-    let short = short_requests(cell);
-    let lengths = match bench.is_real() || 2 * short >= requests {
-        true => vec![requests],
-        false => vec![short, short, requests - 2 * short],
-    };
-    let mut runs: Vec<Run> = Vec::new();
-    for requests in lengths {
-        if let [first, second] = &runs[..]
-            && is_same_rate(first, second)
-        {
-            break;
-        }
-        let lead_in = if runs.is_empty() { lead_in } else { 0 };
-        runs.push(measure(bench, history, cell, requests, lead_in)?);
-    }
-    let rounds: Vec<Round> = runs.iter().map(Round::from).collect();
-    Ok(PointMeasurement::of_rounds(&rounds, &runs[0].workload))
-}
-
-/// Returns whether two short runs agree so well that a longer one would show the same.
-fn is_same_rate(first: &Run, second: &Run) -> bool {
-    (first.bandwidth_bytes_per_s() / second.bandwidth_bytes_per_s() - 1.0).abs() <= SAME_RATE
+    bench.flush()?;
+    let from_idle = measure(bench, history, cell, requests, lead_in)?;
+    Ok(PointMeasurement::of_rounds(&[run, from_idle]))
 }
 
 /// Measures a point until it is steady; adds its writes to `history`.
 ///
 /// Earlier writes at other sizes still determine where stale pages lie, and a drive that reclaims many blocks at a time
 /// is fast and slow in turns. So the five rounds together write as much as was written and trimmed since the last call,
-/// or since the start (with [`Effort::Quick`] at most the bound of stale data; on a drive with room the least). While the last
-/// five do not meet the rule, or filled the write buffer, more follow, and longer ones ([`Rounds`]).
+/// or since the start (with [`Effort::Quick`] at most the bound of stale data; on a drive with room the least). Where they do not meet the rule, or filled
+/// the write buffer, the next rounds are twice as long.
 pub(crate) fn sustained(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
@@ -280,32 +252,24 @@ pub(crate) fn sustained(
         Effort::Quick => since.min(history.stale_bytes),
         _ => history.rounds_factor * since,
     };
-    let owed = bytes / ROUNDS as u64 / cell.request_bytes;
-    let (requests, usual) = match bench.is_real() {
-        true => (least, least),
-        false => (short_requests(cell).max(owed), least.max(owed)),
+    let mut requests = match bench.is_real() {
+        true => least,
+        false => (bytes / ROUNDS as u64 / cell.request_bytes).max(least),
     };
-    let (lead_in, doublings) = (history.lead_in(cell), history.doublings());
-    let most = |doublings: usize| (ROUNDS as u64 * usual) * ((2 << doublings) - 1);
-    let own_bytes = history.written_in(cell.request_bytes);
-    let mixed_bytes = history.written_bytes() - own_bytes;
-    // A time limit may end a run before all its requests are done.
-    let (mut rounds, mut planned, mut done) = (Rounds::new(requests, usual), 0, 0);
-    loop {
-        let requests = rounds.requests();
-        let run = measure(bench, history, cell, requests, if done == 0 { lead_in } else { 0 })?;
-        planned += requests;
-        done += run.requests;
-        rounds.push(Round::from(&run));
-        let Some(window) = rounds.window().filter(|_| rounds.is_steady() || planned >= most(doublings))
-        else {
-            continue;
-        };
-        let mut measured = PointMeasurement::of_rounds(window, &run.workload);
+    let lead_in = history.lead_in(cell);
+    for doubled in 0.. {
+        let own_bytes = history.written_in(cell.request_bytes);
+        let mixed_bytes = history.written_bytes() - own_bytes;
+        let (mut rounds, warmup) = (Vec::new(), own_bytes / cell.request_bytes + lead_in);
+        for round in 0..ROUNDS {
+            rounds.push(measure(bench, history, cell, requests, if round == 0 { lead_in } else { 0 })?);
+        }
+        let rates: Vec<f64> = rounds.iter().map(Run::bandwidth_bytes_per_s).collect();
+        let is_steady = Window::of(&rates).is_some_and(|window| window.is_steady());
+        let mut measured = PointMeasurement::of_rounds(&rounds);
         let is_filling = measured.filling == Some(true);
         let has_no_effect = history.is_used_up() || (has_room && measured.cleaning == Some(false));
-        measured.steady = rounds.is_steady() && has_no_effect && !is_filling;
-        let warmup = own_bytes / cell.request_bytes + lead_in + done - measured.requests;
+        measured.steady = is_steady && has_no_effect && !is_filling;
         let job = Load::RandomWrite.job(cell.request_bytes, cell.depth);
         // A repetition on a drive in its state before the probe has to write this volume first.
         let precondition = (mixed_bytes > 0).then_some(Precondition::Mixed { bytes: mixed_bytes });
@@ -313,12 +277,14 @@ pub(crate) fn sustained(
         measured.workload = point_measurement::line(&line);
         let enough = measured.steady
             && (history.effort != Effort::Full || has_no_spare_space(&measured, history, capacity_bytes));
-        let doublings = if is_filling { history.doublings_while_filling() } else { doublings };
-        if enough || planned >= most(doublings) {
+        let doublings = if is_filling { history.doublings_while_filling() } else { history.doublings() };
+        if enough || doubled >= doublings {
             history.steady_since_bytes = bench.changed().stale_bytes(history.page_bytes);
             return Ok(measured);
         }
+        requests *= 2;
     }
+    unreachable!("the rounds are doubled a limited number of times")
 }
 
 /// Adds the latencies of further measurements that begin as the run of a line does: with idle planes, then writes of mixed
@@ -329,10 +295,7 @@ pub(crate) fn from_idle(
     cell: &GridCell,
     measured: &mut PointMeasurement,
 ) -> Result<f64, Interruption> {
-    let requests = match measured.cleaning {
-        Some(false) if !bench.is_real() => short_requests(cell),
-        _ => least_requests(cell),
-    };
+    let requests = least_requests(cell);
     let lead_in = history.lead_in(cell);
     let mut flushes = Vec::new();
     for _ in 0..RUNS_FROM_IDLE {
@@ -374,11 +337,6 @@ fn measure_full(
 /// Least number of requests of a measurement.
 fn least_requests(cell: &GridCell) -> u64 {
     (RUN_BYTES / cell.request_bytes).clamp(REQUESTS_MIN, REQUESTS_MAX)
-}
-
-/// Number of requests of a run whose rate hardly varies.
-fn short_requests(cell: &GridCell) -> u64 {
-    (least_requests(cell) / SHORT_ROUND_PART).max(REQUESTS_MIN)
 }
 
 /// Runs a point as `run` does.
