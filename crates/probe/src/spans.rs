@@ -264,9 +264,7 @@ impl Tried {
         let count = self.predicted.len() as f64;
         self.left - best.left > OF_PREDICTED * differ && differ * count > WORSE * best.left
     }
-}
 
-impl Tried {
     /// Returns whether the times step as this pattern predicts with each turn of the channels: beside their trend, which is the mean
     /// over a turn, they have to be as those predicted are.
     fn has_steps(&self, spans: &[Span]) -> bool {

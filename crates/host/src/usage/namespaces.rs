@@ -6,6 +6,10 @@ use super::visits::{self, Visit};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One survey at a time: a survey keeps the namespaces that it is in, and so the next would find what nothing else keeps.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// What mount namespaces show. While it lives, the folders of `/proc` that its mounts name lead to their namespaces, unless
 /// their processes end.
@@ -17,12 +21,15 @@ pub(super) struct Namespaces {
     /// The names of the namespaces whose mounts are known, or cannot be.
     known: BTreeSet<PathBuf>,
     visits: Vec<Visit>,
+    /// Given back after the visits have ended.
+    _alone: Option<MutexGuard<'static, ()>>,
 }
 
 impl Namespaces {
     /// Looks at the mounts of this process and of every other mount namespace that it may see.
     pub(super) fn all(proc: &Path) -> Self {
-        Self::with(proc, visits::listed(proc))
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        Self { _alone: Some(alone), ..Self::with(proc, visits::listed(proc)) }
     }
 
     /// As [`Namespaces::all`], where the kernel lists these.

@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 const PREFIX: &str = "flashlane_";
 /// Size of each processor's buffer. A busy server makes some 8 MB of events a second.
 const BUFFER_KB: u64 = 32 << 10;
+/// Tries to remove a busy instance, and the pause between two.
+const TRIES: u32 = 20;
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(25);
 
 /// An instance with its group of events.
 #[derive(Debug)]
@@ -77,8 +80,15 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // A removed instance switches its events off, after which they can be removed.
-        let _ = fs::remove_dir(self.at(""));
+        // A removed instance switches its events off, after which they can be removed. A program that is being started has its
+        // files open until it runs.
+        for _ in 0..TRIES {
+            let is_busy = |error: std::io::Error| error.kind() == std::io::ErrorKind::ResourceBusy;
+            if !fs::remove_dir(self.at("")).is_err_and(is_busy) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
         for name in &self.defined {
             let _ = define(&self.definitions, &format!("-:{}/{name}", self.group));
         }
