@@ -277,24 +277,21 @@ fn count(value: &str, most: u64) -> Result<u64, String> {
 
 /// Parses the number of a submission queue, or `each`.
 fn queue(value: &str) -> Result<Numbered, String> {
-    match value {
-        "each" => Ok(Numbered::Each),
-        _ => value.parse().map(Numbered::Number).map_err(|_| {
-            format!(
-                "'{value}' is no queue: the number of one, from 0, or 'each' for as many queues as equal jobs"
-            )
-        }),
-    }
+    numbered(value, "queue")
 }
 
 /// Parses the number of a placement handle, or `each`.
 fn handle(value: &str) -> Result<Numbered, String> {
+    numbered(value, "placement handle")
+}
+
+/// Parses the number of one of the device's parts called `part`, or `each`.
+fn numbered(value: &str, part: &str) -> Result<Numbered, String> {
     match value {
         "each" => Ok(Numbered::Each),
         _ => value.parse().map(Numbered::Number).map_err(|_| {
-            format!(
-                "'{value}' is no placement handle: the number of one, from 0, or 'each' for as many handles as equal jobs"
-            )
+            let parts = part.rsplit(' ').next().unwrap_or(part);
+            format!("'{value}' is no {part}: the number of one, from 0, or 'each' for as many {parts}s as equal jobs")
         }),
     }
 }
