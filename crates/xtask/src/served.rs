@@ -103,14 +103,8 @@ pub enum Program {
         /// Memory of PostgreSQL, with its page cache; 0 for no limit
         #[arg(long, default_value = "96MiB", value_parser = size_or_none)]
         memory: u64,
-        /// An argument of `flashlane serve fuse`; may be repeated
-        #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
-        serve: Vec<String>,
-        /// A directory for the database, mount points and sockets
-        #[arg(long, default_value = "/var/tmp", value_name = "DIR")]
-        work: PathBuf,
         #[command(flatten)]
-        database: Database,
+        served: ServedDatabase,
     },
     /// Queries of the Star Schema Benchmark as index joins and as hash joins, in 1, 2, 4, 8 and 16 sub-queries (chen11, figures
     /// 8 and 9), with cold caches
@@ -156,6 +150,25 @@ pub struct Benchmark {
     /// Scale of the database: 0.8 GB each
     #[arg(long, default_value = "0.1", value_parser = scale)]
     scale: f64,
+    #[command(flatten)]
+    served: ServedDatabase,
+}
+
+impl Benchmark {
+    fn check(&self, rounds: u64) -> Result<Variables> {
+        let mut variables = self.served.check()?;
+        variables.extend([
+            ("SCALE", self.scale.to_string().into()),
+            ("PARTS", number(parts(self.scale))),
+            ("ROUNDS", number(rounds)),
+        ]);
+        Ok(variables)
+    }
+}
+
+/// A PostgreSQL whose database is made once and then lies on served drives.
+#[derive(Args, Clone, Debug)]
+pub struct ServedDatabase {
     /// An argument of `flashlane serve fuse`, as in `--serve=--record --serve=TRACE`; may be repeated
     #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
     serve: Vec<String>,
@@ -166,16 +179,10 @@ pub struct Benchmark {
     database: Database,
 }
 
-impl Benchmark {
-    fn check(&self, rounds: u64) -> Result<Variables> {
+impl ServedDatabase {
+    fn check(&self) -> Result<Variables> {
         let mut variables = self.database.check()?;
-        variables.extend([
-            ("SCALE", self.scale.to_string().into()),
-            ("PARTS", number(parts(self.scale))),
-            ("OPTIONS", lines("--serve", &self.serve)?),
-            ("WORK_IN", work(&self.work)?),
-            ("ROUNDS", number(rounds)),
-        ]);
+        variables.extend([("OPTIONS", lines("--serve", &self.serve)?), ("WORK_IN", work(&self.work)?)]);
         Ok(variables)
     }
 }
@@ -269,18 +276,7 @@ impl Program {
                 variables.extend([("DEVICES", lines("DEVICE", &lined)?), ("CACHED", cached.into())]);
                 ("advice", variables, &[])
             }
-            Self::Replication {
-                devices,
-                slowdown,
-                layer,
-                clients,
-                seconds,
-                rounds,
-                memory,
-                serve,
-                work: folder,
-                database,
-            } => {
+            Self::Replication { devices, slowdown, layer, clients, seconds, rounds, memory, served } => {
                 let devices: Vec<_> = match devices.as_slice() {
                     [] => REPLICATED.to_vec(),
                     given => given.iter().map(String::as_str).collect(),
@@ -294,14 +290,12 @@ impl Program {
                     ("MEMORY", *memory),
                     ("IMAGE_MIB", TRANSACTIONS_MIB),
                 ];
-                let mut variables = database.check()?;
+                let mut variables = served.check()?;
                 variables.extend(all.map(|(name, value)| (name, number(value))));
                 variables.extend([
                     ("DEVICES", lines("DEVICE", &lined)?),
                     ("LAYER", layer.into()),
                     ("BENCHMARKS", TRANSACTIONS.into()),
-                    ("OPTIONS", lines("--serve", serve)?),
-                    ("WORK_IN", work(folder)?),
                 ]);
                 ("replication", variables, &[])
             }
