@@ -3,6 +3,7 @@
 use super::{Figure, Goal, number_after};
 
 const ADVICE: &str = "env FLASHLANE=target/release/flashlane cargo xtask served advice";
+const REPLICATION: &str = "env FLASHLANE=target/release/flashlane cargo xtask served replication";
 const SUB_QUERIES: &str = "env FLASHLANE=target/release/flashlane cargo xtask served sub-queries";
 
 pub const ADVICE_SLOWEST: Figure = Figure {
@@ -64,6 +65,45 @@ pub const DIVIDED: Figure = Figure {
     read: |output| index_over_hash(output).map(|[_, divided]| divided),
 };
 
+pub const LOST_ROWS: Figure = Figure {
+    id: "database-lost-rows",
+    what: "an hour of pgbench on a served `ssd-s` with kill -9 of clients, PostgreSQL and the drive's server: rows that a client was told are committed and that are lost or altered (root)",
+    goal: Some(Goal::AtMost(0.0, None)),
+    command: "env FLASHLANE=target/release/flashlane cargo xtask served crashes --seconds 3600 sim:ssd-s,capacity=3GiB",
+    // The first loss ends it with an error.
+    read: |output| output.contains("rows told, none is lost").then_some(0.0),
+};
+
+/// Benchmarks of a drive.
+const BENCHMARKS: usize = 3;
+
+/// Returns a change by the layer in percent, the mean of a drive's benchmarks, of the drive where it is least.
+fn least_change(output: &str, column: usize) -> Option<f64> {
+    let rows = output.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let of_benchmarks = rows.filter(|row| row.len() == 9 && ["tpc-b", "tatp", "tpc-c"].contains(&row[0]));
+    let changes = of_benchmarks.map(|row| row[column].trim_end_matches('%').parse().ok());
+    let changes: Vec<f64> = changes.collect::<Option<_>>()?;
+    let means =
+        changes.chunks(BENCHMARKS).map(|of_drive| of_drive.iter().sum::<f64>() / of_drive.len() as f64);
+    means.min_by(f64::total_cmp)
+}
+
+pub const LAYER_MEAN: Figure = Figure {
+    id: "database-layer-mean",
+    what: "he14's figure 7 on a PostgreSQL on served, fragmented drives: change of the mean latency by the layer `replicated`, in percent, the mean of three benchmarks, on the drive where it is least (root)",
+    goal: Some(Goal::AtMost(-10.0, Some(-22.0))),
+    command: REPLICATION,
+    read: |output| least_change(output, 5),
+};
+
+pub const LAYER_SLOWEST: Figure = Figure {
+    id: "database-layer-slowest",
+    what: "the same of the slowest hundredth",
+    goal: Some(Goal::AtMost(-20.0, Some(-39.0))),
+    command: REPLICATION,
+    read: |output| least_change(output, 8),
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,5 +117,14 @@ mod tests {
                       Q2.2: index joins take 3.11 times as long as hash joins in 1, 0.64 times in 16\n";
         let read = [INDEX_GAIN, HASH_GAIN, ALONE, DIVIDED].map(|figure| (figure.read)(output));
         assert_eq!(read, [Some(4.79), Some(1.3), Some(3.11), Some(0.64)]);
+    }
+
+    #[test]
+    fn changes_are_those_of_the_drive_where_they_are_least() {
+        let output = "sim:a\ntpc-b 1 2 10 8 -20% 20 10 -50%\ntatp 1 2 10 11 +10% 20 10 -50%\ntpc-c 1 2 10 11 +10% 20 30 +50%\n\
+                      sim:b\ntpc-b 1 2 10 9 -10% 20 10 -50%\ntatp 1 2 10 9 -10% 20 10 -50%\ntpc-c 1 2 10 9 -10% 20 20 +10%\n";
+        assert_eq!([LAYER_MEAN, LAYER_SLOWEST].map(|of| (of.read)(output)), [Some(-10.0), Some(-30.0)]);
+        let killed = "killed: clients 2 times, PostgreSQL 1, the server 1; 99 rows told, none is lost\n";
+        assert_eq!([killed, "killed"].map(|output| (LOST_ROWS.read)(output)), [Some(0.0), None]);
     }
 }
