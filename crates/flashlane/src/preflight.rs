@@ -1,6 +1,7 @@
 //! Checks and preparations before a measurement: consent to overwrite the device, the directory of `--out`, the file of
 //! `--create`.
 
+use crate::device::resolve;
 use crate::failure::{Failure, Status};
 use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
@@ -8,6 +9,7 @@ use crate::progress::Meter;
 use crate::refusal::suggest_for;
 use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
+use flashlane_device::spec::Spec;
 use flashlane_host::is_same_file;
 use flashlane_layer::Format;
 use flashlane_open::{Access, Change, Consent, Real, Target};
@@ -62,8 +64,10 @@ pub fn require_consent(
 }
 
 /// Refuses a device that is the file `input`, which the command reads as `what`: the command would overwrite what it was asked to
-/// do. The file in which a layer keeps the bytes of a simulated drive counts too.
-pub fn check_input(target: &Target, what: &str, input: &Path) -> Result<(), Failure> {
+/// do. The file in which a layer keeps the bytes of a simulated drive counts too. A device that cannot be resolved, as where a sweep
+/// completes it, passes: the command says why when it resolves it.
+pub fn check_input(device: &Spec, what: &str, input: &Path) -> Result<(), Failure> {
+    let Ok(target) = resolve(device) else { return Ok(()) };
     let mut places = target.path().into_iter().chain(target.bytes_file());
     if let Some(place) = places.find(|place| is_same_file(place, input)) {
         return Err(Failure::unusable(anyhow!(

@@ -92,9 +92,7 @@ impl Arguments {
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, safety, .. } = arguments;
     let (recording, plan) = (arguments.recording(), arguments.plan.checked(arguments.seed)?);
-    if let Ok(target) = devices::resolve(device) {
-        check_input(&target, "the trace", &arguments.trace)?;
-    }
+    check_input(device, "the trace", &arguments.trace)?;
     if !arguments.sweep.keys.is_empty() {
         return sweep::call(arguments, recording);
     }

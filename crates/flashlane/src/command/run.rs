@@ -89,8 +89,8 @@ fn long_help() -> String {
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, safety, .. } = arguments;
     let typed = arguments.workload.join(" ");
-    if let (Some(file), Ok(target)) = (WorkloadSource::job_file(&typed), devices::resolve(device)) {
-        check_input(&target, "the job file", file)?;
+    if let Some(file) = WorkloadSource::job_file(&typed) {
+        check_input(device, "the job file", file)?;
     }
     if !arguments.sweep.keys.is_empty() {
         let source =

@@ -145,9 +145,7 @@ impl Recorded {
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, safety, .. } = arguments;
-    if let Ok(target) = devices::resolve(device) {
-        check_input(&target, "the recording", &arguments.recording)?;
-    }
+    check_input(device, "the recording", &arguments.recording)?;
     if !arguments.sweep.keys.is_empty() {
         return sweep::call(arguments);
     }
