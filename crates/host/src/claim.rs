@@ -5,8 +5,8 @@
 //! loop device holds the device's bytes. A writer locks the target in its layers exclusively, and what lies below it shared:
 //! two loop devices over disjoint parts of one file do not exclude each other, but a writer of the file excludes both.
 //!
-//! `/proc` shows neither programs outside the namespace of this one (a container's host), nor users in the kernel. The kernel, however, grants a write lease (`fcntl(2)`)
-//! only on a file that is open once, so one is taken and given back at once.
+//! `/proc` shows neither programs outside the namespace of this one (a container's host), nor users in the kernel. The kernel,
+//! however, grants a write lease (`fcntl(2)`) only on a file that is open once, so one is taken and given back at once.
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
