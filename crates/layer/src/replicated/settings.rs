@@ -177,34 +177,31 @@ impl Settings {
 
     /// Divides a device.
     pub(super) fn layout(&self, below: &Profile) -> Result<Layout, LayerError> {
-        let Self { partitions, space, page_bytes, .. } = *self;
-        let unsuited = |reason: &str| LayerError::Unsuited {
-            layer: NAME,
-            device: below.name.clone(),
-            reason: reason.into(),
-        };
-        if below.erase_unit_bytes > 0 {
-            return Err(unsuited(
-                "it has erase units, and copies are written in place; it needs a device without",
-            ));
-        }
-        if below.lanes > 1 {
-            return Err(unsuited("it has lanes; it needs a device with one address space"));
-        }
+        check_kind(below)?;
+        let in_partition = self.pages(below)? / u64::from(self.partitions);
+        let slots = self.slots(in_partition)?;
+        let data_pages = (in_partition - slots) as u32;
+        Ok(Layout {
+            partitions: self.partitions,
+            page_bytes: self.page_bytes,
+            data_pages,
+            slots: slots as u32,
+        })
+    }
+
+    /// Returns the number of pages of a device, of which each partition has as many as any other.
+    fn pages(&self, below: &Profile) -> Result<u64, LayerError> {
+        let Self { partitions, page_bytes, .. } = *self;
+        let refuse_page = |reason| Err(refuse("page", exact_bytes(page_bytes), reason));
         let unit = below.write_unit_bytes.max(below.read_unit_bytes);
         if !page_bytes.is_multiple_of(unit) {
-            let given = exact_bytes(page_bytes);
-            return Err(refuse(
-                "page",
-                given,
-                format!("it is a multiple of the device's unit of {}", exact_bytes(unit)),
-            ));
+            return refuse_page(format!("it is a multiple of the device's unit of {}", exact_bytes(unit)));
+        }
+        let capacity = exact_bytes(below.capacity_bytes);
+        if !below.capacity_bytes.is_multiple_of(page_bytes) {
+            return refuse_page(format!("it does not divide the device's {capacity}"));
         }
         let pages = below.capacity_bytes / page_bytes;
-        if !below.capacity_bytes.is_multiple_of(page_bytes) {
-            let reason = format!("it does not divide the device's {}", exact_bytes(below.capacity_bytes));
-            return Err(refuse("page", exact_bytes(page_bytes), reason));
-        }
         if !pages.is_multiple_of(partitions.into()) {
             let divides = |count: &u64| pages.is_multiple_of(*count);
             let fewer = (2..u64::from(partitions)).rev().find(divides);
@@ -214,19 +211,29 @@ impl Settings {
                 true => "no count does; another page might".to_owned(),
                 false => format!("{} would", would.join(" or ")),
             };
+            let page = exact_bytes(page_bytes);
             let reason = format!(
-                "the device's {} are {pages} pages of {}, which it does not divide; {would}",
-                exact_bytes(below.capacity_bytes),
-                exact_bytes(page_bytes)
+                "the device's {capacity} are {pages} pages of {page}, which it does not divide; {would}"
             );
             return Err(refuse("partitions", partitions, reason));
         }
         if pages > u64::from(u32::MAX) {
             let least = below.capacity_bytes.div_ceil(u32::MAX.into()).next_power_of_two();
-            let reason = format!("the device has {pages} pages; {} would do", exact_bytes(least));
-            return Err(refuse("page", exact_bytes(page_bytes), reason));
+            return refuse_page(format!("the device has {pages} pages; {} would do", exact_bytes(least)));
         }
-        let in_partition = pages / u64::from(partitions);
+        Ok(pages)
+    }
+
+    /// Returns the number of slots for copies among the pages of a partition; the others are for data.
+    fn slots(&self, in_partition: u64) -> Result<u64, LayerError> {
+        let Self { partitions, page_bytes, space, .. } = *self;
+        if in_partition < 2 {
+            let page = exact_bytes(page_bytes);
+            let reason = format!(
+                "each holds one page of {page}, and needs one for data and one for copies; fewer partitions, a smaller page or a larger device would"
+            );
+            return Err(refuse("partitions", partitions, reason));
+        }
         let slots = (in_partition as f64 * space) as u64;
         if slots == 0 || slots == in_partition {
             let what = if slots == 0 { "copies" } else { "data" };
@@ -245,8 +252,22 @@ impl Settings {
             );
             return Err(refuse("space", percent(space), reason));
         }
-        Ok(Layout { partitions, page_bytes, data_pages: (in_partition - slots) as u32, slots: slots as u32 })
+        Ok(slots)
     }
+}
+
+/// Refuses a device that is divided already, or where copies cannot be written in place.
+fn check_kind(below: &Profile) -> Result<(), LayerError> {
+    let unsuited = |reason: &str| {
+        Err(LayerError::Unsuited { layer: NAME, device: below.name.clone(), reason: reason.into() })
+    };
+    if below.erase_unit_bytes > 0 {
+        return unsuited("it has erase units, and copies are written in place; it needs a device without");
+    }
+    if below.lanes > 1 {
+        return unsuited("it has lanes; it needs a device with one address space");
+    }
+    Ok(())
 }
 
 /// Returns a parser of a share without its ends.
@@ -318,5 +339,28 @@ impl Plan for Settings {
                 Stack::Data(device) => Stack::Data(Box::new(Replicated::new(Bytes(device), settings, seed)?)),
             })
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_device::{Device, NullDevice};
+
+    #[test]
+    fn devices_that_cannot_be_divided_are_refused_with_what_would_do() {
+        let settings = Settings::default();
+        let page = settings.page_bytes;
+        let of = |pages: u64| NullDevice::new(pages * page).profile().clone();
+        let cases = [
+            (of(8), Settings { partitions: 8, ..settings.clone() }, "each holds one page"),
+            (of(16), Settings { partitions: 8, space: 0.1, ..settings.clone() }, "50% to 50% would"),
+            (of(90), Settings { partitions: 8, ..settings.clone() }, "6 or 9 would"),
+            (of(800), Settings { partitions: 8, space: 0.8, ..settings }, "no more than 75%"),
+        ];
+        for (device, settings, expected) in cases {
+            let error = settings.layout(&device).map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
     }
 }
