@@ -15,6 +15,9 @@ pub struct StudyResult {
     pub paper: String,
     /// The quantities, figure by figure.
     pub rows: Vec<Row>,
+    /// Measured numbers with nothing published beside them, for a choice between alternatives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<Table>,
     /// Figures of the report; omitted in printed results.
     #[serde(default)]
     pub figures: Vec<Figure>,
@@ -51,6 +54,28 @@ pub struct Row {
     pub tolerance: String,
     /// Whether it is reproduced.
     pub verdict: Verdict,
+}
+
+/// Alternatives, each a row with the same measured numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Figure or table of the paper.
+    pub figure: String,
+    /// What is compared, on what.
+    pub title: String,
+    /// Heading of each number, with its unit.
+    pub columns: Vec<String>,
+    /// The alternatives.
+    pub rows: Vec<TableRow>,
+}
+
+/// An alternative of a [`Table`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableRow {
+    /// Its name.
+    pub name: String,
+    /// Its numbers, in the order of the columns.
+    pub values: Vec<f64>,
 }
 
 /// A number, or text.

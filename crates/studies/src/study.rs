@@ -4,6 +4,7 @@ use crate::lab::{Lab, Shared};
 use crate::workers::{Task, Workers};
 use crate::{FigureError, Options, REGISTRY, Row, STUDY_SCHEMA, StudyError, StudyResult};
 use flashlane_measure::Interruption;
+use flashlane_result::study::Table;
 use flashlane_result::{Figure, Warning};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -45,10 +46,12 @@ pub struct FigureStudy {
     pub(crate) measure: fn(&mut Lab<'_>) -> Result<Outcome, FigureError>,
 }
 
-/// The outcome of a figure; its rows do not name the figure yet.
+/// The outcome of a figure; its rows and tables do not name the figure yet.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) rows: Vec<Row>,
+    #[serde(default)]
+    pub(crate) tables: Vec<Table>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) warnings: Vec<Warning>,
 }
@@ -105,6 +108,7 @@ pub fn run(paper: &str, figure: Option<&str>, options: Options<'_>) -> Result<St
         schema: STUDY_SCHEMA.into(),
         paper: paper.into(),
         rows: Vec::new(),
+        tables: Vec::new(),
         figures: Vec::new(),
         warnings: Vec::new(),
         partial: None,
@@ -120,6 +124,8 @@ pub fn run(paper: &str, figure: Option<&str>, options: Options<'_>) -> Result<St
             continue;
         };
         result.rows.extend(outcome.rows.into_iter().map(|row| Row { figure: figure.id.into(), ..row }));
+        let of_figure = |table| Table { figure: figure.id.into(), ..table };
+        result.tables.extend(outcome.tables.into_iter().map(of_figure));
         result.figures.extend(outcome.figures);
         add_new(&mut result.warnings, outcome.warnings);
     }

@@ -191,6 +191,7 @@ mod tests {
             schema: String::new(),
             paper: "paper".into(),
             rows: vec![row],
+            tables: Vec::new(),
             figures: Vec::new(),
             warnings: Vec::new(),
             partial: partial.map(str::to_owned),

@@ -24,7 +24,7 @@ fn of(result: &StudyResult) -> Document {
         title: result.paper.clone(),
         subtitle: "Published numbers beside measured ones".into(),
         summary,
-        tables: vec![row_table(&result.rows)],
+        tables: std::iter::once(row_table(&result.rows)).chain(result.tables.iter().map(table)).collect(),
         ..Document::default()
     }
 }
@@ -61,7 +61,42 @@ fn row_table(rows: &[study::Row]) -> Table {
     }
 }
 
+fn table(of: &study::Table) -> Table {
+    let row = |row: &study::TableRow| {
+        let values = row.values.iter().map(|value| cell("", value));
+        Row::new(std::iter::once(Cell::text(&*row.name)).chain(values).collect())
+    };
+    let columns = of.columns.iter().map(|name| Column::right(name, name));
+    Table {
+        title: of.title.clone(),
+        columns: std::iter::once(Column::left("Form", "name")).chain(columns).collect(),
+        rows: of.rows.iter().map(row).collect(),
+        ..Table::default()
+    }
+}
+
 /// Abbreviates `at least 1`, `at most 2` and `3.5 to 5.5` with signs, for the narrow column.
 fn in_signs(tolerance: &str) -> String {
     tolerance.replace("at least ", "≥ ").replace("at most ", "≤ ").replace(" to ", "–")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_result::study::TableRow;
+
+    #[test]
+    fn tables_follow_the_rows_with_a_column_for_each_number() {
+        let of = study::Table {
+            figure: "rivals".into(),
+            title: "forms of a drive".into(),
+            columns: vec!["Transactions/s".into(), "p99 (ms)".into()],
+            rows: vec![TableRow { name: "paced GC".into(), values: vec![21.0, 1.5] }],
+        };
+        let table = table(&of);
+        let headings: Vec<&str> = table.columns.iter().map(|column| column.title.as_str()).collect();
+        let cells: Vec<&str> = table.rows[0].cells.iter().map(|cell| cell.text.as_str()).collect();
+        assert_eq!(headings, ["Form", "Transactions/s", "p99 (ms)"]);
+        assert_eq!(cells, ["paced GC", "21", "1.5"]);
+    }
 }

@@ -61,7 +61,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let drives = [("SSD-S", "ssd-s", &s), ("SSD-M", "ssd-m", &m)];
     let figures =
         drives.iter().flat_map(|(drive, id, b)| (0..PATTERNS.len()).map(|p| figure(drive, id, b, p)));
-    Ok(Outcome { rows, figures: figures.collect(), warnings: vec![part_pages()] })
+    Ok(Outcome { rows, figures: figures.collect(), warnings: vec![part_pages()], ..Outcome::default() })
 }
 
 fn bandwidths(lab: &mut Lab<'_>, profile: &str) -> Result<Bandwidths, FigureError> {

@@ -50,7 +50,12 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         caption: format!("The study takes {PAPERS} times."),
     };
     let [index, hash] = [Join::Index, Join::Hash].map(|join| figure(lab, &times, join));
-    Ok(Outcome { rows, figures: vec![index, hash, by_processor], warnings: vec![processor_time_estimated()] })
+    Ok(Outcome {
+        rows,
+        figures: vec![index, hash, by_processor],
+        warnings: vec![processor_time_estimated()],
+        ..Outcome::default()
+    })
 }
 
 fn figure(lab: &Lab<'_>, times: &Times, join: Join) -> Figure {

@@ -7,6 +7,7 @@ use super::method::{
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
+use flashlane_result::study::{Table, TableRow};
 use flashlane_result::{Axis, Figure, Series};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy::new(
@@ -48,11 +49,12 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             1.0,
         ));
         outcome.figures.push(tails(name, &runs));
+        outcome.tables.push(table(name, &runs));
     }
     Ok(outcome)
 }
 
-/// Draws response times at 50, 99 and 99.9%; the other numbers are in the caption.
+/// Draws response times at 50, 99 and 99.9%.
 fn tails(name: &str, runs: &Runs) -> Figure {
     let series = ["p50", "p99", "p99.9"].into_iter().enumerate().map(|(at, quantile)| Series {
         name: quantile.into(),
@@ -63,22 +65,38 @@ fn tails(name: &str, runs: &Runs) -> Figure {
             .collect(),
         ..Series::default()
     });
-    let numbers = |form: &&str| {
-        let Measured { transactions_per_s, quantiles_ms: [p50, p99, p999], capacity_bytes, .. } =
-            runs.get(form);
-        format!(
-            "{form}: p50 {p50:.1}, p99 {p99:.1}, p99.9 {p999:.1} ms, {transactions_per_s:.1} transactions/s, write amplification {:.2}, capacity {:.2} GB",
-            runs.get(form).write_amplification(),
-            *capacity_bytes as f64 / 1e9,
-        )
-    };
     Figure {
         id: format!("rivals-{}", name.to_lowercase()),
         title: format!("{name}: response times on a fragmented drive"),
         x: Axis { names: FORMS.map(Into::into).into(), ..Axis::linear("form", "") },
         y: Axis::log("response time", "ms"),
         series: series.collect(),
-        caption: format!("{}.", FORMS.iter().map(numbers).collect::<Vec<_>>().join("; ")),
         ..Figure::default()
+    }
+}
+
+/// What each form gives and takes. The title says which is best at what.
+fn table(name: &str, runs: &Runs) -> Table {
+    let best = |number: fn(&Measured) -> f64| {
+        FORMS.into_iter().min_by(|a, b| number(runs.get(a)).total_cmp(&number(runs.get(b)))).expect("forms")
+    };
+    let row = |form: &str| {
+        let run = runs.get(form);
+        let [p50, p99, p999] = run.quantiles_ms;
+        let space = run.capacity_bytes as f64 / 1e9;
+        let values = vec![run.transactions_per_s, p50, p99, p999, run.write_amplification(), space];
+        TableRow { name: form.into(), values }
+    };
+    Table {
+        figure: String::new(),
+        title: format!(
+            "{name}, the same transactions on forms of the drive: the highest throughput has {}, the lowest p99.9 {}",
+            best(|run| -run.transactions_per_s),
+            best(|run| run.quantiles_ms[2]),
+        ),
+        columns: ["Transactions/s", "p50 (ms)", "p99 (ms)", "p99.9 (ms)", "Write ampl.", "Capacity (GB)"]
+            .map(Into::into)
+            .into(),
+        rows: FORMS.into_iter().map(row).collect(),
     }
 }
