@@ -34,6 +34,15 @@ pub struct Page {
     pub dirty: bool,
 }
 
+/// A page that a policy reads from flash and writes again with pages that leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pad {
+    /// Logical number.
+    pub number: u32,
+    /// The slot of a page that leaves with it: the nearest before it in its erase block, or else the first behind it.
+    pub beside: u32,
+}
+
 /// How a buffered page was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -88,8 +97,8 @@ pub trait Replacement: Send {
         None
     }
 
-    /// Appends to `out` the logical pages to read from flash and write again with the pages chosen since the last call.
-    fn pads(&mut self, _out: &mut Vec<u32>) {}
+    /// Appends to `out` the pages to read from flash and write again with the pages chosen since the last call.
+    fn pads(&mut self, _out: &mut Vec<Pad>) {}
 }
 
 /// Builds a replacement policy for a buffer.

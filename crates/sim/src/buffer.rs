@@ -40,7 +40,7 @@ use drain_queue::DrainQueue;
 use epochs::FlushEpochs;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::PlacementHandle;
-use flashlane_policy::buffer::{Access, Page, Queues, Replacement, Shape};
+use flashlane_policy::buffer::{Access, Pad, Page, Queues, Replacement, Shape};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 pub(crate) use unit::BufferedUnit;
@@ -100,7 +100,7 @@ pub(crate) struct WriteBuffer {
     epochs: FlushEpochs,
     // Empty lists, kept to spare their allocation.
     batch_slots: Vec<u32>,
-    pads: Vec<u32>,
+    pads: Vec<Pad>,
 }
 
 /// The view that a policy has of a drive's buffer, if there is one.
@@ -374,11 +374,13 @@ impl WriteBuffer {
         self.drain_queue.push(self.package_of(plane), slot);
     }
 
-    /// Drains the units that the policy chose to be read and programmed again.
+    /// Drains the units that the policy chose to be read and programmed again. They are placed beside units that the host wrote,
+    /// to be overwritten with them, and so have the placement handle of such a unit.
     fn pad(&mut self, cause: DrainCause) {
         let mut pads = std::mem::take(&mut self.pads);
         self.policy.pads(&mut pads);
-        for lpn in pads.drain(..).map(Lpn) {
+        for Pad { number, beside } in pads.drain(..) {
+            let (lpn, handle) = (Lpn(number), self.entries[beside as usize].handle);
             if lpn.0 >= self.logical_units || self.newest.contains_key(&lpn) {
                 continue;
             }
@@ -387,8 +389,13 @@ impl WriteBuffer {
                 BufferSlot(self.entries.len() as u32 - 1)
             });
             let stage = Stage::Chosen(cause);
-            self.entries[slot.index()] =
-                BufferedUnit { first_unflushed_write: NO_WRITE, stage, pad: true, ..BufferedUnit::of(lpn) };
+            self.entries[slot.index()] = BufferedUnit {
+                handle,
+                first_unflushed_write: NO_WRITE,
+                stage,
+                pad: true,
+                ..BufferedUnit::of(lpn)
+            };
             self.newest.insert(lpn, slot);
             self.drain_queue.push(0, slot);
         }

@@ -3,7 +3,9 @@
 
 use crate::drives;
 use flashlane_base::{Duration, Instant, Random, Seed};
-use flashlane_device::{Buffer, Completion, DataDevice, Device, Failure, Operation, Request, RequestId};
+use flashlane_device::{
+    Buffer, Completion, DataDevice, Device, Failure, Operation, PlacementHandle, Request, RequestId,
+};
 use flashlane_layer::Backed;
 use flashlane_sim::{Drive, profile};
 
@@ -114,6 +116,12 @@ impl Run {
             3..=6 => (Request::write(id, offset, length * SECTOR).durable(), id),
             _ => (Request::write(id, offset, length * SECTOR), id),
         };
+        let handles = self.device.profile().placement_handles;
+        let has_handle = request.operation == Operation::Write && handles > 1;
+        let request = match has_handle {
+            true => request.placed(PlacementHandle(r.below(handles.into()) as u16)),
+            false => request,
+        };
         let bytes: Vec<u8> = (0..request.length_bytes / 8).flat_map(|_| value.to_le_bytes()).collect();
         let accepted = match request.operation {
             Operation::Write => {
@@ -212,6 +220,26 @@ fn cut_loses_no_durable_write() {
                 let settings = [("buffer.policy", policy.name), ("buffer.placement", placement), way];
                 let lost: u64 = (0..4).map(|seed| lost(&settings, seed)).sum();
                 assert!(lost > 0, "cuts lose data of a volatile buffer: {settings:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn cut_of_a_drive_with_handles_loses_no_durable_write() {
+    let handles = [
+        // Room for the handles' blocks.
+        ("flash.blocks", "40"),
+        ("cleaning.separate", "true"),
+        ("compat.disksim.pool", "plane"),
+        ("placement.handles", "4"),
+    ];
+    for policy in flashlane_policy::buffer::REGISTRY {
+        for isolation in ["initial", "persistent"] {
+            for way in [("buffer.placement", "below"), ("buffer.batch_pages_per_package", "2")] {
+                let own = [("buffer.policy", policy.name), ("placement.isolation", isolation), way];
+                let lost: u64 = (0..4).map(|seed| lost(&[&handles[..], &own].concat(), seed)).sum();
+                assert!(lost > 0, "cuts lose data of a volatile buffer: {own:?}");
             }
         }
     }

@@ -8,7 +8,7 @@
 //! written with it, so that block-mapped drives need not merge; on the page-mapped drives of this simulator it only
 //! costs.
 
-use super::{Access, Page, Replacement, Shape};
+use super::{Access, Pad, Page, Replacement, Shape};
 use crate::slot_lists::SlotLists;
 use crate::{OptionError, Options};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ struct Bplru {
     pages: SlotLists,
     /// The logical page of each slot.
     number: Vec<u32>,
-    pads: Vec<u32>,
+    pads: Vec<Pad>,
 }
 
 impl Bplru {
@@ -75,11 +75,18 @@ impl Bplru {
         // Copies of one page stay in the order in which they came.
         slots.sort_by_key(|&slot| self.number[slot as usize]);
         if self.padding {
-            let here =
-                |page: &u32| slots.binary_search_by_key(page, |&slot| self.number[slot as usize]).is_ok();
             let first = run * self.block_pages;
-            let all = first..first.saturating_add(self.block_pages);
-            self.pads.extend(all.filter(|page| !here(page)));
+            let (mut beside, mut next) = (slots[0], 0);
+            for number in first..first.saturating_add(self.block_pages) {
+                let mut is_here = false;
+                while slots.get(next).is_some_and(|&slot| self.number[slot as usize] == number) {
+                    (beside, is_here) = (slots[next], true);
+                    next += 1;
+                }
+                if !is_here {
+                    self.pads.push(Pad { number, beside });
+                }
+            }
         }
         let leaving = self.leaving();
         slots.into_iter().for_each(|slot| self.pages.push_youngest(leaving, slot));
@@ -137,7 +144,7 @@ impl Replacement for Bplru {
         }
     }
 
-    fn pads(&mut self, out: &mut Vec<u32>) {
+    fn pads(&mut self, out: &mut Vec<Pad>) {
         out.append(&mut self.pads);
     }
 }

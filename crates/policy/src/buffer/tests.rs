@@ -299,7 +299,7 @@ fn bplru_evicts_ordered_block_first_and_pads_others() {
     assert_eq!(leave(4), [4, 5, 6, 7]);
     assert_eq!(leave(2), [1, 0]);
     policy.pads(&mut pads);
-    assert_eq!(pads, [0, 3]);
+    assert_eq!(pads, [Pad { number: 0, beside: 1 }, Pad { number: 3, beside: 0 }]);
 }
 
 #[test]

@@ -147,3 +147,33 @@ fn versions_reach_flash_in_order_and_before_their_flush_ends() {
         }
     }
 }
+
+#[test]
+fn padding_has_the_handle_of_the_written_unit_before_it() {
+    let padding = [("buffer.policy", "bplru"), ("buffer.size", "32KiB"), ("buffer.options.padding", "true")];
+    let all_at_once = ("buffer.drain_per_die", "1024");
+    for way in [all_at_once, ("buffer.batch_pages_per_package", "64")] {
+        let mut buffer = make(&[&padding[..], &[way]].concat());
+        let block = make_geometry().data_units;
+        // Two units of one block, with different handles, and one of the next block.
+        for (unit, handle) in [(3, 1), (7, 2), (block + 5, 3)] {
+            buffer.admit(Lpn(unit), UnitParts::WHOLE, PlacementHandle(handle), 0, || None);
+        }
+        let mut drained = 0;
+        while let Some((slot, unit)) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO) {
+            let lpn = unit.lpn.0;
+            let expected = if lpn >= block { 3 } else { 1 + u16::from(lpn >= 7) };
+            assert_eq!(buffer.handle_of(slot), PlacementHandle(expected), "{way:?}: unit {lpn}");
+            assert_eq!(unit.pad, ![3, 7, block + 5].contains(&lpn));
+            drained += 1;
+            buffer.start_program(slot, PlaneId(0), Instant::ZERO);
+            buffer.release(slot, Instant::ZERO);
+        }
+        assert_eq!(drained, 2 * block, "{way:?}");
+    }
+}
+
+/// The geometry of [`make`]'s drive.
+fn make_geometry() -> Geometry {
+    Geometry::new(&load("ssd-s", &[]).expect("it is built in"))
+}

@@ -5,6 +5,7 @@
 
 mod energy;
 mod mechanisms;
+mod power_cuts;
 mod profile;
 
 use super::*;
