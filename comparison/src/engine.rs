@@ -29,6 +29,8 @@ pub struct Settings {
     pub engines: usize,
     /// Bytes of memory for writes and caches.
     pub memory_bytes: u64,
+    /// Whether reads bypass the page cache, where a store can do that.
+    pub direct_reads: bool,
     /// Values of at least this size are kept apart from the keys where a store can do that.
     pub separate_from_bytes: usize,
 }

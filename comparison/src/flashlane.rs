@@ -114,7 +114,8 @@ impl Partition {
         };
         let slices = Slices { bounds: (0..4).map(bound).collect() };
         let new = NewStore { slices, log_bytes: Some(LOG_BYTES), options, ..NewStore::default() };
-        let opened = OpenOptions::new().create(file_bytes).create_store(&*device, &*log, new);
+        let opening = OpenOptions::new().create(file_bytes).direct_reads(settings.direct_reads);
+        let opened = opening.create_store(&*device, &*log, new);
         let store = opened.expect("the disk has room");
         let durability = match settings.durability {
             engine::Durability::System => Durability::System,

@@ -46,6 +46,9 @@ struct Arguments {
     /// Bytes of memory that a store may use for writes and caches.
     #[arg(long, default_value_t = 256 << 20)]
     memory: u64,
+    /// Read past the page cache in the stores that can, which are all but fjall
+    #[arg(long)]
+    direct_reads: bool,
     /// Times that each store is measured.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
@@ -102,6 +105,9 @@ fn measure(arguments: &Arguments, name: Name, value_bytes: usize, dir: &Path) ->
     command.args(["--keys-max", &arguments.keys_max.to_string(), "--memory", &arguments.memory.to_string()]);
     command.args(["--clients", &arguments.clients.to_string()]);
     command.args(["--engines", &arguments.engines.to_string()]).arg("--dir").arg(dir);
+    if arguments.direct_reads {
+        command.arg("--direct-reads");
+    }
     for &phase in &arguments.phases {
         command.args(["--phases", &word(phase)]);
     }
@@ -127,6 +133,7 @@ fn child(arguments: &Arguments) {
         clients: arguments.clients,
         engines: arguments.engines,
         memory_bytes: arguments.memory,
+        direct_reads: arguments.direct_reads,
         separate_from_bytes: 16 << 10,
     };
     let is_asked = |phase: &Phase| arguments.phases.is_empty() || arguments.phases.contains(phase);

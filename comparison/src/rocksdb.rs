@@ -45,15 +45,16 @@ pub struct RocksDb {
 // SAFETY: a database of RocksDB may be used by several threads, and its options are only read.
 unsafe impl Sync for RocksDb {}
 
-/// Direct I/O, as this project's store has it, so that no page cache serves reads; and what RocksDB's tuning guide says of
-/// point lookups: a filter of 10 bits a key, and blob files for large values.
+/// Reads and background work go through the page cache or bypass it, as those of this project's store do; and what RocksDB's
+/// tuning guide says of point lookups: a filter of 10 bits a key, and blob files for large values.
 fn options(workload: &Workload, settings: Settings) -> String {
     let half = settings.memory_bytes / 2;
     let mut options = format!(
-        "create_if_missing=true;compression=kNoCompression;max_background_jobs=2;use_direct_reads=true;\
+        "create_if_missing=true;compression=kNoCompression;max_background_jobs=2;use_direct_reads={};\
          use_direct_io_for_flush_and_compaction=true;write_buffer_size={};db_write_buffer_size={half};\
          compaction_readahead_size=2097152;level_compaction_dynamic_level_bytes=true;\
          block_based_table_factory={{block_cache={half};filter_policy=bloomfilter:10:false}}",
+        settings.direct_reads,
         half / 2
     );
     if workload.value_bytes >= settings.separate_from_bytes {

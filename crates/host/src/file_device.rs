@@ -27,7 +27,7 @@ use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
-/// A real drive: a block device or a regular file, accessed without the page cache.
+/// A real drive: a block device or a regular file, accessed without the page cache unless [`PageCache`] says otherwise.
 ///
 /// Created by [`crate::OpenOptions::open`]. A request gets its submission time in `submit`, reaches the kernel then or
 /// with the next [`Device::reap`] at the latest, and gets its completion time when `reap` finds it done. A latency thus
@@ -74,6 +74,8 @@ struct Slot {
 /// Arguments of [`FileDevice::new`].
 pub(crate) struct Setup {
     pub file: File,
+    /// The file, open for reads through the page cache, where these go there and writes do not.
+    pub reads: Option<File>,
     /// Files that are locked with it.
     pub others: OtherFiles,
     pub profile: Profile,
@@ -92,7 +94,7 @@ impl FileDevice {
     /// # Errors
     /// Neither engine can be set up.
     pub(crate) fn new(setup: Setup) -> io::Result<Self> {
-        let Setup { file, others, mut profile, block, trims, engine, page_cache, mut doubts } = setup;
+        let Setup { file, reads, others, mut profile, block, trims, engine, page_cache, mut doubts } = setup;
         let clock = Clock::start();
         let discards = trims == Some(true) && !profile.read_only;
         let uring = match engine {
@@ -105,7 +107,9 @@ impl FileDevice {
         let engine = match uring {
             Ok(mut uring) => {
                 if page_cache == PageCache::Use {
-                    uring.write_through_page_cache(&file)?;
+                    uring.use_page_cache(&file)?;
+                } else if let Some(reads) = &reads {
+                    uring.read_through_page_cache(reads)?;
                 }
                 Engine::Uring(Box::new(uring))
             }
@@ -113,7 +117,7 @@ impl FileDevice {
                 profile.depth = profile.depth.min(THREADS_MAX);
                 let errno = e.raw_os_error().unwrap_or(libc::EIO);
                 doubts.raise(Doubt::NoIoUring { errno, depth: profile.depth });
-                Engine::Threads(Threads::new(file.try_clone()?, clock, discards)?)
+                Engine::Threads(Threads::new(file.try_clone()?, reads, clock, discards)?)
             }
         };
         // Two runs must not write the same data: a drive with deduplication would gain from it.

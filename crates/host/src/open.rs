@@ -23,6 +23,7 @@ use rustix::fs::OFlags;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
@@ -34,9 +35,19 @@ pub enum PageCache {
     Bypass,
     /// Direct I/O where the file system has it, and otherwise the page cache, which is a [`Doubt`].
     Tolerate,
+    /// Writes as with [`PageCache::Tolerate`]; reads of up to 512 KiB go through the page cache. No more is read ahead than a
+    /// request asks for. Nothing can be measured so.
+    Reads,
     /// A write completes when the operating system has it, and outlives this process but no power cut; a durable write or a
     /// flush completes when it is on the device. Nothing can be measured so.
     Use,
+}
+
+impl PageCache {
+    /// Returns whether the page cache is used where the file system has no direct I/O.
+    fn is_tolerated(self) -> bool {
+        matches!(self, Self::Tolerate | Self::Reads)
+    }
 }
 
 /// What the caller knows about Flashlane blocks on a device to overwrite.
@@ -146,7 +157,7 @@ impl OpenOptions {
         let unit_bytes = match extent.unit_bytes {
             0 if buffered || self.page_cache == PageCache::Use => 512,
             // The file opened with O_DIRECT, but the file system reports that it uses the page cache.
-            0 if self.page_cache == PageCache::Tolerate => {
+            0 if self.page_cache.is_tolerated() => {
                 doubts.raise(Doubt::PageCacheNotBypassed);
                 512
             }
@@ -179,7 +190,8 @@ impl OpenOptions {
         let block = target.block;
         let trims = block.then(|| takes_discards(&target));
         let (engine, page_cache) = (self.engine, self.page_cache);
-        Ok(Setup { file, others, profile, block, trims, engine, page_cache, doubts })
+        let reads = (self.page_cache == PageCache::Reads).then(|| open_for_reads(&file)).flatten();
+        Ok(Setup { file, reads, others, profile, block, trims, engine, page_cache, doubts })
     }
 
     pub(crate) fn os(&self, action: &'static str, source: io::Error) -> OpenError {
@@ -347,9 +359,7 @@ impl OpenOptions {
             match error.raw_os_error() {
                 // Only the owner may open with O_NOATIME.
                 Some(libc::EPERM) if flags & libc::O_NOATIME != 0 => flags &= !libc::O_NOATIME,
-                Some(libc::EINVAL)
-                    if flags & libc::O_DIRECT != 0 && self.page_cache == PageCache::Tolerate =>
-                {
+                Some(libc::EINVAL) if flags & libc::O_DIRECT != 0 && self.page_cache.is_tolerated() => {
                     flags &= !libc::O_DIRECT;
                     doubts.raise(Doubt::PageCacheNotBypassed);
                 }
@@ -385,6 +395,15 @@ struct Claimed {
     others: OtherFiles,
     /// Doubts about measurements.
     doubts: Doubts,
+}
+
+/// Opens a file that is open once more, for reads through the page cache. Returns nothing where the system lacks `/proc`.
+fn open_for_reads(file: &File) -> Option<File> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let reads = File::open(path).ok()?;
+    // The caller's reads are of random places, or ahead as far as they should be.
+    let _ = rustix::fs::fadvise(&reads, 0, None, rustix::fs::Advice::Random);
+    Some(reads)
 }
 
 fn add_file_doubts(file: &File, capacity_bytes: u64, doubts: &mut Doubts) -> io::Result<()> {

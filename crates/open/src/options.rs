@@ -26,6 +26,7 @@ pub struct OpenOptions {
     pub(crate) consent: Consent,
     pub(crate) access: Access,
     pub(crate) page_cache: PageCache,
+    pub(crate) direct_reads: bool,
     pub(crate) depth: u32,
     pub(crate) seed: Seed,
     pub(crate) policies: Policies,
@@ -40,6 +41,7 @@ impl Default for OpenOptions {
             consent: Consent::ReadOnly,
             access: Access::ReadWrite,
             page_cache: PageCache::Bypass,
+            direct_reads: false,
             depth: DEPTH_DEFAULT,
             seed: Seed(0),
             policies: Policies::default(),
@@ -84,6 +86,18 @@ impl OpenOptions {
     /// Opens a real device through the page cache ([`PageCache::Use`]).
     pub(crate) fn through_page_cache(self) -> Self {
         Self { page_cache: PageCache::Use, ..self }
+    }
+
+    /// Reads the blocks of a store past the page cache of the operating system. Default: gets and short scans of a store read
+    /// through it, so that data beyond the store's memory is read from what the system has free. It gives that memory back where
+    /// programs need it. Writes and long reads bypass it either way, and so does all else that reads a real device.
+    pub fn direct_reads(self, are_direct: bool) -> Self {
+        Self { direct_reads: are_direct, ..self }
+    }
+
+    /// Opens the device of a store's blocks.
+    pub(crate) fn for_store(self) -> Self {
+        Self { page_cache: if self.direct_reads { PageCache::Tolerate } else { PageCache::Reads }, ..self }
     }
 
     /// Sets the number of requests in flight on a real device; the depth of a simulated one is set by its profile.

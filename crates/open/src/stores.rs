@@ -139,7 +139,7 @@ impl OpenOptions {
     ) -> Result<AnyStore, StoreSpecError> {
         let (target, log) = self.targets(device, log)?;
         target_of_blocks(&target)?;
-        let opening = self.keeping_blocks(access);
+        let opening = self.keeping_blocks(access).for_store();
         let state = StateOptions { check_erased: true, ..StateOptions::default() };
         let (opened, _) = opening.open_with_state::<BlocksError>(&target, state, &|_| Ok(()))?;
         let opened_log = opening.through_page_cache().open_data(&log).map_err(StoreSpecError::Log)?;
@@ -179,7 +179,7 @@ impl OpenOptions {
                 }
                 Ok(())
             };
-            let opening = options.clone().allow_page_cache(true);
+            let opening = options.clone().for_store();
             let (opened, _) = opening.open_to_format::<StoreSpecError>(&target, &accept)?;
             let (log, mut file) = opened_log.take().expect("the device was accepted");
             let NewStore { slices, options, .. } = new.clone();

@@ -224,6 +224,8 @@ struct BenchOptions {
     /// Keep what is read in the memory that the store does not need
     #[arg(long)]
     cache_reads: bool,
+    #[command(flatten)]
+    reads: ReadsOption,
     /// Seed of all choices
     #[arg(long, value_name = "N", value_parser = options::seed, default_value = "1")]
     seed: Seed,
@@ -266,9 +268,19 @@ struct ServeOptions {
     /// Memory for values that were used lately
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "256MiB")]
     cache: u64,
+    #[command(flatten)]
+    reads: ReadsOption,
     /// Longest request, and so longest value
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "64MiB")]
     request_size: u64,
+}
+
+/// How a store is read that lies on a file or block device.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct ReadsOption {
+    /// Read past the page cache of the operating system, which keeps what was read in memory that is free
+    #[arg(long)]
+    direct_reads: bool,
 }
 
 /// The two devices of a store.
@@ -393,6 +405,15 @@ fn new_file(output: &Option<PathBuf>) -> Option<&Path> {
 }
 
 impl Action {
+    /// Returns whether reads bypass the page cache.
+    fn direct_reads(&self) -> bool {
+        match self {
+            Self::Serve { serve, .. } => serve.reads.direct_reads,
+            Self::Bench { bench, .. } => bench.reads.direct_reads,
+            _ => false,
+        }
+    }
+
     fn place(&self) -> &PlaceOptions {
         match self {
             Self::Create { place, .. }
@@ -433,7 +454,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         Some(log) => log.clone(),
         None => log_beside(&device).map_err(|error| not_created(&device, error))?,
     };
-    let place = &Place { log: devices::resolve(&log)?, device, log_is_named };
+    let direct_reads = arguments.action.direct_reads();
+    let place = &Place { log: devices::resolve(&log)?, device, log_is_named, direct_reads };
     match &arguments.action {
         Action::Create { slices, safety, format, .. } => {
             stat::create(place, slices.slices(), safety, *format)

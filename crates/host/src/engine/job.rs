@@ -34,6 +34,17 @@ pub(crate) struct Job {
     pub registered: Option<u16>,
 }
 
+/// Longest read through the page cache of a file that bypasses it otherwise. The copy of a longer one, as of a merge, takes more
+/// than the request, and displaces many short ones.
+const CACHED_READ_MAX_BYTES: u64 = 512 << 10;
+
+impl Job {
+    /// Returns whether it is a read through the page cache, where only reads are.
+    pub(super) fn is_cached_read(&self) -> bool {
+        self.work == Work::Read && self.length_bytes <= CACHED_READ_MAX_BYTES
+    }
+}
+
 /// A completed job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {

@@ -25,6 +25,8 @@ pub(crate) struct Threads {
 
 struct Shared {
     file: File,
+    /// The file, open through the page cache, if reads go there.
+    reads: Option<File>,
     /// Whether trims are discards on a block device.
     discards: bool,
     clock: Clock,
@@ -49,10 +51,10 @@ unsafe impl Send for State {}
 impl Threads {
     /// # Errors
     /// No thread can be started.
-    pub(crate) fn new(file: File, clock: Clock, discards: bool) -> io::Result<Self> {
+    pub(crate) fn new(file: File, reads: Option<File>, clock: Clock, discards: bool) -> io::Result<Self> {
         let state = Mutex::default();
         let (work, ended) = (Condvar::new(), Condvar::new());
-        let shared = Arc::new(Shared { file, discards, clock, state, work, ended });
+        let shared = Arc::new(Shared { file, reads, discards, clock, state, work, ended });
         let mut threads = Self { shared, threads: Vec::new() };
         threads.start()?;
         Ok(threads)
@@ -129,7 +131,7 @@ impl Shared {
     }
 
     fn run(&self, job: &Job) -> i64 {
-        let file = self.file.as_raw_fd();
+        let file = self.reads.as_ref().filter(|_| job.is_cached_read()).unwrap_or(&self.file).as_raw_fd();
         let (offset, length) = (job.offset_bytes as libc::off_t, job.length_bytes as usize);
         loop {
             let result = match job.work {

@@ -17,7 +17,7 @@
 //! seen together: no latency is too short, and none is too long by more than the few ns of the loop.
 
 use super::blocking::{Blocking, MESSAGE_BYTES};
-use super::cached::CachedWrites;
+use super::cached::{Cached, CachedCalls};
 use super::job::{Done, Job, Work};
 use crate::clock::Clock;
 use flashlane_base::{Duration, Instant};
@@ -34,13 +34,15 @@ const MAILBOX: u64 = 1 << 63;
 const HANDED_OVER_SHARE: u32 = 32;
 
 const FILE: Fixed = Fixed(0);
+/// The file, open through the page cache if reads go there.
+const FILE_FOR_READS: Fixed = Fixed(1);
 
 pub(crate) struct Uring {
     // Declared before `blocking`, so that it is dropped first: no read into a mailbox may outlive the mailbox.
     ring: IoUring,
     blocking: Option<Blocking>,
-    /// For a file that is open through the page cache.
-    cached: Option<CachedWrites>,
+    /// For a file of which calls go through the page cache.
+    cached: Option<CachedCalls>,
     /// Whether trims are discards on a block device.
     discards: bool,
     /// Entries not yet submitted to the kernel.
@@ -62,18 +64,28 @@ impl Uring {
         if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }
-        ring.submitter().register_files(&[file.as_raw_fd()])?;
+        ring.submitter().register_files(&[file.as_raw_fd(), file.as_raw_fd()])?;
         let registers = ring.submitter().register_buffers_sparse(2 * depth).is_ok();
         let blocking = (discards || resets).then(|| Blocking::start(file, depth)).transpose()?;
         Ok(Self { ring, blocking, cached: None, discards, queued: 0, in_flight: 0, registers })
     }
 
-    /// Makes short writes in the calling thread from now on: `file`, that of the ring, is open through the page cache.
+    /// Makes short calls in the calling thread from now on: `file`, that of the ring, is open through the page cache.
     ///
     /// # Errors
     /// The process has too many open files.
-    pub(crate) fn write_through_page_cache(&mut self, file: &File) -> io::Result<()> {
-        self.cached = Some(CachedWrites::new(file)?);
+    pub(crate) fn use_page_cache(&mut self, file: &File) -> io::Result<()> {
+        self.cached = Some(CachedCalls::new(file, Cached::ReadsAndWrites)?);
+        Ok(())
+    }
+
+    /// Reads through the page cache from now on: `file` is that of the ring, opened so.
+    ///
+    /// # Errors
+    /// The process has too many open files.
+    pub(crate) fn read_through_page_cache(&mut self, file: &File) -> io::Result<()> {
+        self.ring.submitter().register_files_update(FILE_FOR_READS.0, &[file.as_raw_fd()])?;
+        self.cached = Some(CachedCalls::new(file, Cached::Reads)?);
         Ok(())
     }
 
@@ -236,11 +248,12 @@ fn build(depth: u32) -> io::Result<IoUring> {
 fn entry(job: &Job) -> squeue::Entry {
     let (offset, length, memory) = (job.offset_bytes, job.length_bytes as u32, job.memory);
     let flags = |durable| if durable { libc::RWF_DSYNC } else { 0 };
+    let read_from = if job.is_cached_read() { FILE_FOR_READS } else { FILE };
     match (job.work, job.registered) {
         (Work::Read, Some(index)) => {
-            opcode::ReadFixed::new(FILE, memory, length, index).offset(offset).build()
+            opcode::ReadFixed::new(read_from, memory, length, index).offset(offset).build()
         }
-        (Work::Read, None) => opcode::Read::new(FILE, memory, length).offset(offset).build(),
+        (Work::Read, None) => opcode::Read::new(read_from, memory, length).offset(offset).build(),
         (Work::Write { durable }, Some(index)) => opcode::WriteFixed::new(FILE, memory, length, index)
             .offset(offset)
             .rw_flags(flags(durable))

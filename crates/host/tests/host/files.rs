@@ -1,7 +1,7 @@
 //! Tests on files: data, units, order and doubts.
 
 use crate::stacks::Mounted;
-use flashlane_base::{Duration, Instant};
+use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::{Buffer, Completion, DataDevice, Device, Request, RequestId, SubmitError};
 use flashlane_host::{
     CreateError, Doubt, EngineChoice, FileDevice, OpenError, OpenOptions, PageCache, create, identity,
@@ -236,6 +236,40 @@ fn page_cache_is_used_only_where_it_is_asked_for() {
         assert!(
             std::fs::read(&path).unwrap()[id as usize * 8192..][..4096].iter().all(|&byte| byte == id as u8)
         );
+    }
+}
+
+#[test]
+fn reads_through_page_cache_see_every_write_past_it() {
+    const UNIT: u64 = 64 << 10;
+    for engine in ENGINES {
+        let scratch = scratch(4 << 20);
+        let path = scratch.path();
+        let options = OpenOptions { engine, page_cache: PageCache::Reads, ..OpenOptions::read_write(&path) };
+        let mut device = open(&options);
+        let mut seen: Vec<Vec<u8>> =
+            std::fs::read(&path).unwrap().chunks(UNIT as usize).map(Vec::from).collect();
+        let (mut random, mut id) = (Seed(1).source(), 0);
+        for step in 0..600_u64 {
+            let at = random.below(seen.len() as u64);
+            let (first, length) = (4096 * random.below(8), 4096 * (1 + random.below(8)));
+            id += 1;
+            if random.chance(0.3) {
+                let bytes = vec![step as u8; UNIT as usize];
+                let write = Request::write(id, at * UNIT, UNIT).durable();
+                device.submit_with(write, Buffer::from_slice(&bytes)).unwrap();
+                seen[at as usize] = bytes;
+            } else {
+                let read = Request::read(id, at * UNIT + first, length);
+                device.submit_with(read, Buffer::zeroed(length as usize)).unwrap();
+            }
+            assert_eq!(drain(&mut device, 1)[0].outcome, Ok(()), "step {step}");
+            let buffer = device.take_buffer(RequestId(id)).unwrap();
+            if buffer.len() as u64 != UNIT {
+                let expected = &seen[at as usize][first as usize..][..length as usize];
+                assert!(buffer.as_slice() == expected, "step {step} reads what was there before");
+            }
+        }
     }
 }
 

@@ -137,6 +137,7 @@ fn document(place: &Place, bench: &BenchOptions, level: Level, runs: &[Run]) -> 
         "slices": bench.slices,
         "memory_bytes": bench.memory,
         "cache_reads": bench.cache_reads,
+        "direct_reads": place.direct_reads,
         "durability": level.name(),
         "seed": bench.seed.0,
         "workloads": workloads,

@@ -25,6 +25,8 @@ pub struct Place {
     pub log: Target,
     /// Whether the user named the log; otherwise it is the file beside that of the device.
     pub log_is_named: bool,
+    /// Whether reads of the device bypass the page cache.
+    pub direct_reads: bool,
 }
 
 impl Place {
@@ -87,7 +89,8 @@ fn open_with(place: &Place, access: Access, options: StoreOptions) -> Result<Any
              such"
         )));
     }
-    let opened = OpenOptions::new().open_store(&place.device, &place.log, access, options);
+    let opening = OpenOptions::new().direct_reads(place.direct_reads);
+    let opened = opening.open_store(&place.device, &place.log, access, options);
     Ok(opened.map_err(|error| not_opened(place, error))?.into())
 }
 
@@ -136,7 +139,7 @@ fn create_on(
     store_options: StoreOptions,
     safety: &CreateOptions,
 ) -> Result<AnyKeyValueStore, Failure> {
-    let options = OpenOptions::new().consent(safety.safety().consent());
+    let options = OpenOptions::new().consent(safety.safety().consent()).direct_reads(place.direct_reads);
     let new = NewStore {
         slices,
         log_bytes: safety.log_size,
