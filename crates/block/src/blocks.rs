@@ -7,7 +7,7 @@
 //! Engine::queue_write     Scheduler::queue_write (lane queue), dispatch
 //! Scheduler::dispatch     submit_write: least_worn unit; header and footer; Port::submit; if accepted, unit table: start_write
 //!   … the device writes: lanes of a file (`flashlane_layer::Lanes`), or a simulated one under `flashlane_layer::Backed` …
-//! Engine::step            Port::reap; Scheduler::complete ─> note_write_end (unit table: write_completed) ─> Event::WriteEnded
+//! Engine::step            Port::reap; Scheduler::complete ─> note_write_end (unit table: write_completed) ─> Ended::Write
 //! Engine::handle          handle_write ─> enter_written (block table: put_completed; completions: finish)
 //! Engine::step, then      superblock if due, dispatch, unplaced writes
 //! Blocks::reap            returns it, or Blocks::wait for one alone
@@ -227,8 +227,8 @@ impl<D: DataDevice> Blocks<D> {
         }
     }
 
-    /// Returns the lane for a block that can be put, once leftovers are queued for erasing and the id is recorded, for which
-    /// a superblock may have to be written first.
+    /// Returns the lane for a block that can be put, once leftovers are erased, which it waits for, and the id is recorded,
+    /// for which a superblock may have to be written first.
     fn admit_put(&mut self, id: u64, payload: &Payload) -> Result<u32, PutError> {
         self.check_put(id, payload)?;
         waiting::prepare_for_writes(&mut self.engine);

@@ -1,7 +1,7 @@
 //! The engine: turns what ends on a lane into transitions of blocks, superblock and ids.
 //!
 //! It knows which block an operation is for; the scheduler below knows when its request goes to the device and what becomes
-//! of the unit. Every function here either queues operations and dispatches their lane, or handles an [`Event`]. The parts
+//! of the unit. Every function here either queues operations and dispatches their lane, or handles an [`Ended`]. The parts
 //! keep their own invariants; `blocks` lists those that join them.
 
 use crate::block_bytes::BlockBytes;
@@ -16,7 +16,7 @@ use crate::parts::Parts;
 use crate::payload::Payload;
 use crate::placement::Placement;
 use crate::room::SuperblockLimits;
-use crate::scheduler::{EraseFailure, Event, Next, Scheduler};
+use crate::scheduler::{Ended, EraseFailure, Next, Scheduler};
 use crate::status::{Counts, LaneLength};
 use crate::superblock::SuperblockStore;
 use crate::units::{Cause, Holds, State, UnitTable};
@@ -241,7 +241,7 @@ impl<D: DataDevice> Engine<D> {
     /// Erases a unit of a lane, if one may be erased. Returns false where the device cannot take the request yet.
     pub(crate) fn start_erase(&mut self, lane: u32) -> bool {
         let next = self.scheduler.submit_erase(lane, self.limits());
-        self.handle_events();
+        self.handle_ended();
         next == Next::Continue
     }
 
@@ -268,8 +268,8 @@ impl<D: DataDevice> Engine<D> {
     /// Lets the device work until a request completes, at most until `until`, and handles the completions.
     pub(crate) fn step(&mut self, until: Instant) {
         for completion in self.scheduler.reap(until) {
-            let Some((lane, event)) = self.scheduler.complete(&completion) else { continue };
-            self.handle(event);
+            let Some((lane, ended)) = self.scheduler.complete(&completion) else { continue };
+            self.handle(ended);
             if self.is_device_lost() {
                 self.fail_all();
                 continue;
@@ -327,7 +327,7 @@ impl<D: DataDevice> Engine<D> {
             return self.fail_all();
         }
         self.scheduler.dispatch(lane, self.limits());
-        while self.handle_events() && !self.is_device_lost() {
+        while self.handle_ended() && !self.is_device_lost() {
             self.scheduler.dispatch(lane, self.limits());
         }
         if self.is_device_lost() {
@@ -342,20 +342,20 @@ impl<D: DataDevice> Engine<D> {
     }
 
     /// Handles what the device refused. Returns whether there was anything.
-    fn handle_events(&mut self) -> bool {
+    fn handle_ended(&mut self) -> bool {
         let mut has_handled = false;
-        while let Some(event) = self.scheduler.take_event() {
-            self.handle(event);
+        while let Some(ended) = self.scheduler.take_ended() {
+            self.handle(ended);
             has_handled = true;
         }
         has_handled
     }
 
-    fn handle(&mut self, event: Event) {
-        match event {
-            Event::Read { read, result } => self.handle_read(read, result),
-            Event::WriteEnded { write, result, retired } => self.handle_write(write, result, retired),
-            Event::Erased { address, cause, result } => self.handle_erase(address, cause, result),
+    fn handle(&mut self, ended: Ended) {
+        match ended {
+            Ended::Read { read, result } => self.handle_read(read, result),
+            Ended::Write { write, result, retired } => self.handle_write(write, result, retired),
+            Ended::Erase { address, cause, result } => self.handle_erase(address, cause, result),
         }
     }
 

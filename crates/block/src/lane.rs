@@ -91,7 +91,7 @@ impl LaneQueue {
         self.long_bytes_in_flight += self.long_bytes_of(read);
     }
 
-    pub(crate) fn read_returned(&mut self, read: &BlockRead) {
+    pub(crate) fn read_left_device(&mut self, read: &BlockRead) {
         assert!(self.reads_in_flight > 0, "no read is in flight");
         self.reads_in_flight -= 1;
         let bytes = self.long_bytes_of(read);
@@ -100,7 +100,7 @@ impl LaneQueue {
     }
 
     /// A read has its result and leaves the lane.
-    pub(crate) fn remove_read(&mut self, read: &BlockRead) {
+    pub(crate) fn unload_read(&mut self, read: &BlockRead) {
         self.unload(self.bytes_of(read));
     }
 
@@ -132,14 +132,14 @@ impl LaneQueue {
         self.writes_in_flight += 1;
     }
 
-    pub(crate) fn write_returned(&mut self) {
+    pub(crate) fn write_left_device(&mut self) {
         assert!(self.writes_in_flight > 0, "no write is in flight");
         self.writes_in_flight -= 1;
-        self.remove_write();
+        self.unload_write();
     }
 
     /// A write that is no longer queued leaves the lane.
-    pub(crate) fn remove_write(&mut self) {
+    pub(crate) fn unload_write(&mut self) {
         self.unload(self.unit_bytes);
     }
 

@@ -7,9 +7,9 @@
 //! Invariants:
 //! - The scheduler changes the state of a unit when the device has accepted a request for it and when the request completes.
 //!   An operation that the device could not take yet leaves no trace. Deletes and releases are the engine's.
-//! - Every operation that the device served or refused, and every write that finds no unit, leaves as one [`Event`]: returned
-//!   by [`complete`](Scheduler::complete), or kept for [`take_event`](Scheduler::take_event). One that waits leaves without an
-//!   event by [`take_waiting`](Scheduler::take_waiting) and [`take_waiting_writes`](Scheduler::take_waiting_writes).
+//! - Every operation that the device served or refused, and every write that finds no unit, leaves as one [`Ended`]: returned
+//!   by [`complete`](Scheduler::complete), or kept for [`take_ended`](Scheduler::take_ended). One that waits leaves without
+//!   one by [`take_waiting`](Scheduler::take_waiting) and [`take_waiting_writes`](Scheduler::take_waiting_writes).
 //! - Units are never written while [`Phase::Opened`], and erased in the background only while [`Phase::Ready`]; otherwise a
 //!   unit is erased only by [`submit_erase`](Scheduler::submit_erase).
 
@@ -27,19 +27,19 @@ use flashlane_device::{Buffer, Completion, DataDevice, Failure, Lane, Request};
 use std::collections::VecDeque;
 
 /// An operation that ended on its lane.
-pub(crate) enum Event {
+pub(crate) enum Ended {
     Read {
         read: BlockRead,
         result: Result<Buffer, GetFailure>,
     },
     /// A write that the device served or refused, or for which there was no unit. With the unit that was written, or taken
     /// out of use because of it.
-    WriteEnded {
+    Write {
         write: Write,
         result: Result<UnitAddress, PutFailure>,
         retired: Option<UnitAddress>,
     },
-    Erased {
+    Erase {
         address: UnitAddress,
         cause: Cause,
         result: Result<(), EraseFailure>,
@@ -85,7 +85,7 @@ pub(crate) struct Scheduler<D> {
     writes_per_lane: u32,
     units: UnitTable,
     lanes: Vec<LaneQueue>,
-    events: VecDeque<Event>,
+    ended: VecDeque<Ended>,
     phase: Phase,
     /// Whether an operation waits for what happens on another lane: for room in the device queue, for a superblock, or for
     /// an erased unit.
@@ -109,7 +109,7 @@ impl<D: DataDevice> Scheduler<D> {
             writes_per_lane: options.writes_per_lane.get(),
             units,
             lanes: (0..layout.lanes).map(|_| LaneQueue::new(&layout)).collect(),
-            events: VecDeque::new(),
+            ended: VecDeque::new(),
             phase: Phase::Opened,
             waits_for_other_lane: false,
             writes_that_waited: 0,
@@ -186,7 +186,7 @@ impl<D: DataDevice> Scheduler<D> {
 
     /// A read has its result.
     pub(crate) fn finish_read(&mut self, read: &BlockRead) {
-        self.lanes[read.address.lane as usize].remove_read(read);
+        self.lanes[read.address.lane as usize].unload_read(read);
     }
 
     pub(crate) fn queue_write(&mut self, lane: u32, write: Write) {
@@ -197,7 +197,7 @@ impl<D: DataDevice> Scheduler<D> {
     pub(crate) fn take_waiting(&mut self, lane: u32) -> (VecDeque<BlockRead>, VecDeque<Write>) {
         let lane = &mut self.lanes[lane as usize];
         let reads = lane.take_reads();
-        reads.iter().for_each(|read| lane.remove_read(read));
+        reads.iter().for_each(|read| lane.unload_read(read));
         (reads, lane.take_writes())
     }
 
@@ -207,8 +207,8 @@ impl<D: DataDevice> Scheduler<D> {
     }
 
     /// Returns the next operation that ended.
-    pub(crate) fn take_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+    pub(crate) fn take_ended(&mut self) -> Option<Ended> {
+        self.ended.pop_front()
     }
 
     /// Returns, once, whether an operation waits for what happens on another lane.
@@ -223,7 +223,7 @@ impl<D: DataDevice> Scheduler<D> {
 
     // Requests.
 
-    /// Hands over to the device what may go now. Operations that it refuses end as events.
+    /// Hands over to the device what may go now. Operations that it refuses leave as ended ones.
     pub(crate) fn dispatch(&mut self, lane: u32, limits: SuperblockLimits) {
         let at = lane as usize;
         while let Some(read) = self.lanes[at].pop_read() {
@@ -264,16 +264,16 @@ impl<D: DataDevice> Scheduler<D> {
             Submitted::Accepted => Next::Continue,
             Submitted::Busy(operation, _) => {
                 let InFlight::Read(read) = operation else { unreachable!("a read was submitted") };
-                queue.read_returned(&read);
+                queue.read_left_device(&read);
                 queue.requeue_read(read);
                 self.waits_for_other_lane = true;
                 Next::LaneWaits
             }
             Submitted::Refused(operation, _, refusal) => {
                 let InFlight::Read(read) = operation else { unreachable!("a read was submitted") };
-                queue.read_returned(&read);
+                queue.read_left_device(&read);
                 let failure = GetFailure::Refused { id: read.pending.id, address: read.address, refusal };
-                self.events.push_back(Event::Read { read, result: Err(failure) });
+                self.ended.push_back(Ended::Read { read, result: Err(failure) });
                 Next::Continue
             }
         }
@@ -318,11 +318,11 @@ impl<D: DataDevice> Scheduler<D> {
                 Next::LaneWaits
             }
             Submitted::Refused(operation, buffer, refusal) => {
-                self.lanes[at].remove_write();
+                self.lanes[at].unload_write();
                 self.units.write_refused(address);
                 let write = returned_write(operation, buffer);
                 let result = Err(PutFailure::Refused(refusal));
-                self.events.push_back(Event::WriteEnded { write, result, retired: None });
+                self.ended.push_back(Ended::Write { write, result, retired: None });
                 Next::Continue
             }
         }
@@ -349,8 +349,8 @@ impl<D: DataDevice> Scheduler<D> {
             return Next::LaneWaits;
         }
         let write = self.lanes[lane as usize].pop_write().expect("a write waits");
-        self.lanes[lane as usize].remove_write();
-        self.events.push_back(Event::WriteEnded { write, result: Err(PutFailure::NoUnit), retired: None });
+        self.lanes[lane as usize].unload_write();
+        self.ended.push_back(Ended::Write { write, result: Err(PutFailure::NoUnit), retired: None });
         Next::Continue
     }
 
@@ -379,8 +379,8 @@ impl<D: DataDevice> Scheduler<D> {
                 Submitted::Refused(..) => {
                     self.units.start_erase(address);
                     let failure = if self.port.is_lost() { Failure::DeviceLost } else { Failure::BadUnit };
-                    let event = self.note_erase_end(address, cause, Err(failure));
-                    self.events.push_back(event);
+                    let ended = self.note_erase_end(address, cause, Err(failure));
+                    self.ended.push_back(ended);
                 }
             }
         }
@@ -394,7 +394,7 @@ impl<D: DataDevice> Scheduler<D> {
     }
 
     /// Takes a completion in. Returns the lane, and the operation that it ends.
-    pub(crate) fn complete(&mut self, completion: &Completion) -> Option<(u32, Event)> {
+    pub(crate) fn complete(&mut self, completion: &Completion) -> Option<(u32, Ended)> {
         let (operation, buffer) = self.port.take(completion)?;
         Some(match operation {
             InFlight::Read(read) => (read.address.lane, self.note_read_end(read, buffer, completion.outcome)),
@@ -415,19 +415,19 @@ impl<D: DataDevice> Scheduler<D> {
         read: BlockRead,
         buffer: Option<Buffer>,
         outcome: Result<(), Failure>,
-    ) -> Event {
-        self.lanes[read.address.lane as usize].read_returned(&read);
+    ) -> Ended {
+        self.lanes[read.address.lane as usize].read_left_device(&read);
         let (id, address) = (read.pending.id, read.address);
         let result = match (outcome, buffer) {
             (Ok(()), Some(buffer)) => Ok(buffer),
             (Ok(()), None) => Err(GetFailure::Unreadable { id, address, failure: Failure::Unreadable }),
             (Err(failure), _) => Err(GetFailure::Unreadable { id, address, failure }),
         };
-        Event::Read { read, result }
+        Ended::Read { read, result }
     }
 
-    fn note_write_end(&mut self, address: UnitAddress, write: Write, outcome: Result<(), Failure>) -> Event {
-        self.lanes[address.lane as usize].write_returned();
+    fn note_write_end(&mut self, address: UnitAddress, write: Write, outcome: Result<(), Failure>) -> Ended {
+        self.lanes[address.lane as usize].write_left_device();
         let mut retired = None;
         let result = match outcome {
             Ok(()) => {
@@ -446,10 +446,10 @@ impl<D: DataDevice> Scheduler<D> {
                 Err(PutFailure::Write { address, failure })
             }
         };
-        Event::WriteEnded { write, result, retired }
+        Ended::Write { write, result, retired }
     }
 
-    fn note_erase_end(&mut self, address: UnitAddress, cause: Cause, outcome: Result<(), Failure>) -> Event {
+    fn note_erase_end(&mut self, address: UnitAddress, cause: Cause, outcome: Result<(), Failure>) -> Ended {
         let result = match outcome {
             Ok(()) => {
                 self.units.erase_completed(address, self.port.erases(address));
@@ -462,12 +462,12 @@ impl<D: DataDevice> Scheduler<D> {
                 Err(if is_bad { EraseFailure::Bad } else { EraseFailure::Retired(failure) })
             }
         };
-        Event::Erased { address, cause, result }
+        Ended::Erase { address, cause, result }
     }
 
     /// Asserts what must hold while no request is in flight.
     pub(crate) fn assert_consistent(&self) {
-        assert!(self.events.is_empty(), "events are left");
+        assert!(self.ended.is_empty(), "ended operations are left");
         self.units.assert_consistent();
     }
 }
