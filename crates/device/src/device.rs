@@ -62,8 +62,9 @@ pub trait Device {
         Counters::default()
     }
 
-    /// Returns the energy of the device over its time so far; `None` where it does not count energy. Its sum is that of the
-    /// counter [`Counters::ENERGY`].
+    /// Returns the energy of the device over its time so far; `None` where it does not count energy, or its clock is not that
+    /// of the drive that does. Its sum is that of the counter [`Counters::ENERGY`]; a layer over a device that counts
+    /// energy MUST return the device's.
     fn power_curve(&self) -> Option<PowerCurve> {
         None
     }

@@ -20,8 +20,8 @@ use crate::state::StateOptions;
 use faults::KINDS;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
-    Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
-    SubmitError, Unit, Zone,
+    Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, PowerCurve, Profile, Request,
+    RequestId, SubmitError, Unit, Zone,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -318,6 +318,10 @@ impl<D: Device> Device for Faulty<D> {
 
     fn appended_at(&self, id: RequestId) -> Option<(Lane, u64)> {
         self.inner.appended_at(id)
+    }
+
+    fn power_curve(&self) -> Option<PowerCurve> {
+        self.inner.power_curve()
     }
 
     fn counters(&self) -> Counters {

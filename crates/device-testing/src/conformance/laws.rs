@@ -3,7 +3,7 @@
 use super::law::Law;
 use super::watched::Watched;
 use flashlane_base::{Duration, Instant};
-use flashlane_device::{Device, Lane, Operation, Request, SubmitError};
+use flashlane_device::{Counters, Device, Lane, Operation, Request, SubmitError};
 
 pub(super) const LAWS: &[(&str, Law)] = &[
     ("the profile of a device is usable", Law::Alone(the_profile_is_usable)),
@@ -15,6 +15,7 @@ pub(super) const LAWS: &[(&str, Law)] = &[
     ("no more than the depth is in flight, and Full passes", Law::Alone(full_passes)),
     ("a flush completes after the writes before it", Law::Alone(a_flush_follows_writes)),
     ("a trim is accepted or refused as unsupported", Law::Alone(a_trim_is_accepted_or_unsupported)),
+    ("energy that is counted has a curve of the same sum", Law::Alone(energy_has_a_curve)),
 ];
 
 /// Devices with a deeper queue than this are not filled.
@@ -50,6 +51,20 @@ fn each_request_completes_once(mut subject: Watched<Box<dyn Device>>) {
     subject.drain();
     let completed = subject.log.len() - before;
     subject.require(completed == accepted, || format!("{completed} of {accepted} completed"));
+}
+
+fn energy_has_a_curve(mut subject: Watched<Box<dyn Device>>) {
+    subject.prepare(Lane(0));
+    subject.drain();
+    let counted_pj = subject.counters().get(Counters::ENERGY).map(|nj| u128::from(nj) * 1_000);
+    let curve = subject.power_curve();
+    let sum_pj = curve.map(|curve| curve.energy_pj.iter().map(|&pj| u128::from(pj)).sum::<u128>());
+    // Each counter of a use of energy is rounded to nanojoules.
+    let agree = match (counted_pj, sum_pj) {
+        (Some(counted), Some(sum)) => counted.abs_diff(sum) <= 100_000,
+        (counted, sum) => counted.is_none() && sum.is_none(),
+    };
+    subject.require(agree, || format!("{counted_pj:?} pJ counted, {sum_pj:?} pJ in the curve"));
 }
 
 fn nothing_completes_before_the_next_event(mut subject: Watched<Box<dyn Device>>) {

@@ -2,7 +2,7 @@
 
 use flashlane_base::Instant;
 use flashlane_device::{
-    Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Profile, Request, RequestId,
+    Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, PowerCurve, Profile, Request, RequestId,
     SubmitError, Unit, UnitState, Zone,
 };
 use std::collections::BTreeMap;
@@ -66,6 +66,10 @@ impl<D: Device> Watched<D> {
 
     pub fn counters(&self) -> Counters {
         self.device.counters()
+    }
+
+    pub fn power_curve(&self) -> Option<PowerCurve> {
+        self.device.power_curve()
     }
 
     pub fn in_flight(&self) -> usize {

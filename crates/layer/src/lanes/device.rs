@@ -8,8 +8,8 @@ use super::table::RecordTable;
 use super::{Lanes, StoredState, read_state, units};
 use flashlane_base::Instant;
 use flashlane_device::{
-    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Profile, Request, RequestId,
-    SubmitError, Unit,
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, PowerCurve, Profile, Request,
+    RequestId, SubmitError, Unit,
 };
 
 impl<D: DataDevice> Device for Lanes<D> {
@@ -48,6 +48,10 @@ impl<D: DataDevice> Device for Lanes<D> {
                 return;
             }
         }
+    }
+
+    fn power_curve(&self) -> Option<PowerCurve> {
+        self.below.power_curve()
     }
 
     fn counters(&self) -> Counters {

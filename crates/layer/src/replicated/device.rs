@@ -6,8 +6,8 @@ use super::slab::Key;
 use super::{Below, Bytes, Replicated, Worth, groups};
 use flashlane_base::Instant;
 use flashlane_device::{
-    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request,
-    RequestId, SubmitError,
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, PowerCurve, Profile,
+    Request, RequestId, SubmitError,
 };
 
 impl<B: Below> Device for Replicated<B> {
@@ -51,6 +51,10 @@ impl<B: Below> Device for Replicated<B> {
             let place = self.layout.home(page as u32) + offset_bytes % self.layout.page_bytes;
             self.below.device().prefetch(place, length_bytes);
         }
+    }
+
+    fn power_curve(&self) -> Option<PowerCurve> {
+        self.below.device().power_curve()
     }
 
     fn counters(&self) -> Counters {
