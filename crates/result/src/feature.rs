@@ -35,7 +35,7 @@ macro_rules! features {
 }
 
 features! {
-    /// Consecutive bytes on one domain.
+    /// Consecutive bytes on one plane.
     ChunkSize: "chunk_size_bytes", "Chunk size";
     /// Bytes read in one array time.
     PageSize: "page_size_bytes", "Page size";

@@ -89,7 +89,7 @@ pub struct DriveConfig {
     /// Write-back buffer; no buffer if absent, or if its policy is [`NO_BUFFER`].
     #[serde(default, deserialize_with = "buffer::unless_none")]
     pub buffer: Option<BufferConfig>,
-    /// Which page goes where. Required, except for software-defined flash.
+    /// Where mapping units go. Required, except with `[lanes]` or `[zones]`.
     #[serde(default)]
     pub mapping: MappingConfig,
     /// Garbage collection.

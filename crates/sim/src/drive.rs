@@ -301,7 +301,7 @@ impl Drive {
                 self.kernel.account_completion(completing.owner);
                 self.flash_operation_finished(die, &completing);
             }
-            return self.go_on_after_map();
+            return self.resume_after_map();
         }
         let (kernel, translation) = (&mut self.kernel, &mut self.translation);
         let Volatile { reads, writes, .. } = &mut self.volatile;
@@ -327,14 +327,17 @@ impl Drive {
     }
 
     /// Goes on with what waited for the map, where a part of it is on flash.
-    fn go_on_after_map(&mut self) {
+    fn resume_after_map(&mut self) {
         while let Some(resumed) = self.translation.next_resumed(&mut self.kernel) {
             match resumed {
                 Resumed::Write { owner, lpn } => {
                     self.volatile.writes.program_known(&mut self.kernel, &mut self.translation, lpn, owner);
                 }
                 Resumed::Readahead(lpn) => self.start_known_readahead(lpn),
-                Resumed::Ended(read) => self.flash_operation_finished(DieId::default(), &read),
+                Resumed::Ended(read) => {
+                    let die = self.kernel.flash().die_of(read.plane);
+                    self.flash_operation_finished(die, &read);
+                }
             }
         }
     }
@@ -414,7 +417,7 @@ impl FrontEnd for Drive {
     }
 
     #[inline]
-    fn die_went_on(&mut self, die: DieId) {
+    fn die_advanced(&mut self, die: DieId) {
         if let Some(idle_dies) = &mut self.volatile.idle_dies {
             idle_dies.watch(&mut self.kernel, die);
         }
@@ -436,7 +439,7 @@ impl FrontEnd for Drive {
             Event::DieIdle(die) => self.collect_idle(die),
             Event::Mechanism(mechanism, number) => {
                 self.translation.timer_ended(&mut self.kernel, mechanism, number);
-                self.go_on_after_map();
+                self.resume_after_map();
             }
             _ => unreachable!("{event:?} ends no timer of the drive"),
         }

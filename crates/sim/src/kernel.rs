@@ -31,8 +31,7 @@ use flashlane_policy::scheduling::Class;
 #[derive(Clone, Debug)]
 pub(crate) struct InFlight<S> {
     pub(crate) state: S,
-    // The request, field by field: copied as a whole it would be read before the caller's writes of its fields have
-    // come to an end in the processor.
+    // The request, field by field: one wide load right after narrow stores defeats the processor's store forwarding.
     id: RequestId,
     offset_bytes: u64,
     length_bytes: u64,

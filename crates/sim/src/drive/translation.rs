@@ -281,7 +281,7 @@ impl Translation {
             program = replicator.write(kernel, program, is_behind_gc);
         }
         self.enqueue_placed(kernel, program, place, may_wait);
-        self.placed(kernel, lpn);
+        self.update_map(kernel, lpn);
         Ok(place.plane)
     }
 

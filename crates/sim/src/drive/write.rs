@@ -19,8 +19,10 @@
 //! "…" is time, the flash array that of `crate::nand`; after it the kernel calls a function of `FrontEnd`. The command of a
 //! write crosses the link with its data, that of a read with the first mapping units that it returns; a trim or flush sends it
 //! alone. So a read starts, and a write waits for the read/write lock, before the command has crossed the link. The functions
-//! of [`Drive`](super::Drive) are in `drive`, those of the kernel in `crate::kernel`, all others of the first two paths here and
-//! in [`bypass`].
+//! of [`Drive`](super::Drive) are in `drive`, those of the kernel in `crate::kernel`, all others of the two paths of
+//! `store` here and in [`bypass`], but for those of the link, which are in [`LinkTransfers`]. A completion goes through it as
+//! well: `acknowledged` or `units_durable`, Kernel::complete, deliver_completion. On drives with several queues a command waits
+//! in its queue until the drive fetches it (`Event::Fetched`).
 //! The stages of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns the
 //! buffer and the requests that wait for it; it uses the kernel for time, link and flash, and the translation for places. Calls
 //! of the kernel with *charge* or *account* in their name record where time goes, and change nothing else. Where the buffer's
@@ -439,11 +441,11 @@ impl WritePath {
         lpn: Lpn,
         owner: Owner,
     ) {
-        // Only drains may wait for others that are programmed along with them, and only where nothing waits for them; but a
-        // word line is programmed as a whole.
         if translation.has_handles() {
             translation.use_handle(self.handle_of(kernel, owner));
         }
+        // Only drains may wait for others that are programmed along with them, and only where nothing waits for them; but a
+        // word line is programmed as a whole.
         let completes_word_lines = translation.completes_word_lines();
         let (assigned, may_wait) = match (owner, &self.buffer) {
             (Owner::Drain(slot), Some(buffer)) => {

@@ -27,7 +27,7 @@ pub(crate) trait FrontEnd {
     fn flash_finished(&mut self, die: DieId, finished: &[FlashOperation]);
 
     /// The array of `die` ended an operation or a step of one, or its register an operation: perhaps it is idle now.
-    fn die_went_on(&mut self, _die: DieId) {}
+    fn die_advanced(&mut self, _die: DieId) {}
 
     /// Whether an event of the front end's timers ends its timer; otherwise it is stale, and not handled.
     fn claims_timer(&mut self, event: Event, _ticket: Ticket) -> bool {
@@ -120,7 +120,7 @@ fn step<F: FrontEnd>(front: &mut F) {
             kernel.advance(time, ARRAY | u64::from(die.0));
             kernel.flash.array_done(die, ticket, time, &mut kernel.volatile.events, &mut kernel.finished);
             hand_over_finished(front, die);
-            front.die_went_on(die);
+            front.die_advanced(die);
         }
         Event::BusDone(channel) => {
             kernel.advance(time, BUS | u64::from(channel.0));
@@ -128,7 +128,7 @@ fn step<F: FrontEnd>(front: &mut F) {
             if let Some(operation) = kernel.finished.first() {
                 let die = kernel.flash.die_of(operation.plane);
                 hand_over_finished(front, die);
-                front.die_went_on(die);
+                front.die_advanced(die);
             }
         }
         Event::DieIdle(die) => {

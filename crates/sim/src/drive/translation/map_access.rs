@@ -80,8 +80,8 @@ impl Translation {
         is_known
     }
 
-    /// A mapping unit has a new place.
-    pub(super) fn placed(&mut self, kernel: &mut DriveKernel, lpn: Lpn) {
+    /// Enters the new place of a mapping unit in the map.
+    pub(super) fn update_map(&mut self, kernel: &mut DriveKernel, lpn: Lpn) {
         if let Some(cache) = &mut self.map_cache {
             cache.update(kernel, &self.ftl, lpn);
             self.settle_map(kernel);

@@ -76,7 +76,7 @@ impl Superblocks {
         )
     }
 
-    /// Where the data page with this number in its superblock lies.
+    /// Where the unit with this number in its superblock lies.
     fn spot(&self, unit: u32) -> Spot {
         let flash_page = unit / self.units_per_page;
         let (row, place) = (flash_page / self.data_pages_per_row, flash_page % self.data_pages_per_row);
@@ -89,15 +89,15 @@ impl Superblocks {
         Spot { channel, plane_in_die, parity: (place + 1 == self.data_pages_per_row).then_some(parity) }
     }
 
-    /// The plane of a data page, and that of its row's parity if it is the last of its row.
+    /// The plane of a unit, and that of its row's parity if it is the last of its row.
     pub(super) fn place(&self, plane: PlaneId, unit: u32) -> (PlaneId, Option<PlaneId>) {
         let spot = self.spot(unit);
         let parity = spot.parity.map(|channel| self.plane(plane, channel, spot.plane_in_die));
         (self.plane(plane, spot.channel, spot.plane_in_die), parity)
     }
 
-    /// Appends the planes from which the data page with this number can be rebuilt, where the first `written` data pages of
-    /// its superblock are written: those of the other pages of its row. The parity of an incomplete row is in the controller.
+    /// Appends the planes from which the unit with this number can be rebuilt, where the first `written` units of its
+    /// superblock are written: those of the other units of its row. The parity of an incomplete row is in the controller.
     pub(super) fn rest_of_row(&self, plane: PlaneId, unit: u32, written: u32, planes: &mut Vec<PlaneId>) {
         if self.channels_per_row == 1 {
             return;
@@ -114,7 +114,7 @@ impl Superblocks {
         }
     }
 
-    /// Whether the data page with this number, and the parity of its row, are programmed along with pages of higher
+    /// Whether the unit with this number, and the parity of its row, are programmed along with pages of higher
     /// numbers: the rest of its flash page, and those beside it on further planes of the die.
     pub(super) fn waits_for_group(&self, unit: u32) -> bool {
         self.spot(unit).plane_in_die + 1 < self.joined_planes
