@@ -7,7 +7,9 @@
 mod arguments;
 mod command;
 mod device;
+mod device_argument;
 mod failure;
+mod files;
 mod harness;
 mod input;
 mod options;
@@ -21,7 +23,7 @@ mod terminal;
 mod workload;
 
 use arguments::Arguments;
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use failure::{Status, notify};
 use flashlane_workload::{KEYS, fio_word};
@@ -32,17 +34,28 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
+    let (arguments, matches) = match parse() {
+        Ok(parsed) => parsed,
         Err(error) => return refuse(&error),
     };
-    match command::call(arguments.command) {
+    let whole = Arguments::command();
+    match files::check(&whole, &matches).and_then(|()| command::call(arguments.command)) {
         Ok(status) => status.into(),
         Err(failure) => {
+            if failure.status == Status::Unusable {
+                files::remove_created(&whole, &matches);
+            }
             failure.print();
             failure.status.into()
         }
     }
+}
+
+/// Parses the command line. Also returns the values of all arguments as they were given.
+fn parse() -> Result<(Arguments, ArgMatches), clap::Error> {
+    let matches = Arguments::command().try_get_matches()?;
+    let arguments = Arguments::from_arg_matches(&matches);
+    Ok((arguments.map_err(|error| error.format(&mut Arguments::command()))?, matches))
 }
 
 /// Returns the hint for an unknown option that is a workload key of ours (`--depth=4`) or of fio (`--rw=randread`).

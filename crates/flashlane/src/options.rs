@@ -1,11 +1,11 @@
 //! Options that several commands share, and parsers of their values.
 
+use crate::device_argument::DeviceArgument;
 use crate::suggest::quoted;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use flashlane_base::units::{parse_bytes, parse_count, parse_duration};
 use flashlane_base::{Duration, Seed};
-use flashlane_device::spec::Spec;
 use flashlane_open::{Access, Consent};
 use flashlane_sweep::METRICS;
 use std::net::SocketAddr;
@@ -192,8 +192,8 @@ pub fn device_of_trace(text: &str) -> Result<TraceDevice, String> {
 }
 
 /// Parses a device spec.
-pub fn device(text: &str) -> Result<Spec, String> {
-    text.parse().map_err(|error: flashlane_device::spec::SpecError| {
+pub fn device(text: &str) -> Result<DeviceArgument, String> {
+    text.parse().map(DeviceArgument::new).map_err(|error: flashlane_device::spec::SpecError| {
         format!("at character {}: {}", error.position + 1, error.reason)
     })
 }

@@ -5,7 +5,7 @@ use crate::options::{Format, OutputOptions};
 use crate::terminal::printable;
 use anyhow::anyhow;
 use flashlane_device::{Part, TimeSplit};
-use flashlane_host::Created;
+use flashlane_host::{CreateError, Created, check_place, create_empty};
 use flashlane_measure::statistics::Sample;
 use flashlane_open::Target;
 use flashlane_report::{Report, ReportError, Reportable, Samples, write_all};
@@ -53,6 +53,7 @@ pub fn is_in(file: &Path, dir: &Path) -> bool {
 }
 
 pub fn make_directory(dir: &Path) -> Result<(), Failure> {
+    check_place(dir).map_err(Failure::unusable)?;
     std::fs::create_dir_all(dir).map_err(|error| {
         Failure::unusable(anyhow!("cannot create the directory '{}': {error}", dir.display()))
     })
@@ -60,13 +61,15 @@ pub fn make_directory(dir: &Path) -> Result<(), Failure> {
 
 /// Creates a file for data; a file that exists is refused. Also returns what identifies the file, to remove no other.
 pub fn create_new(path: &Path) -> Result<(File, Created), Failure> {
-    let created = File::create_new(path).and_then(|file| Ok((Created::of(&file)?, file)));
-    created.map(|(created, file)| (file, created)).map_err(|error| {
-        let reason = match error.kind() {
-            ErrorKind::AlreadyExists => "it exists already, and is not replaced".into(),
-            _ => error.to_string(),
-        };
-        Failure::unusable(anyhow!("cannot create '{}': {reason}", path.display()))
+    create_empty(path).map_err(|error| match error {
+        CreateError::Exists { .. } => Failure::unusable(anyhow!(
+            "cannot create '{}': it exists already, and is not replaced",
+            path.display()
+        )),
+        CreateError::Os { source, .. } => {
+            Failure::unusable(anyhow!("cannot create '{}': {source}", path.display()))
+        }
+        error => Failure::unusable(error),
     })
 }
 

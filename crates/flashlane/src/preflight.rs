@@ -1,19 +1,15 @@
 //! Checks and preparations before a measurement: consent to overwrite the device, the directory of `--out`, the file of
 //! `--create`.
 
-use crate::device::resolve;
-use crate::failure::{Failure, Status};
+use crate::failure::Failure;
 use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
 use crate::progress::Meter;
 use crate::refusal::suggest_for;
 use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
-use flashlane_device::spec::Spec;
-use flashlane_host::is_same_file;
 use flashlane_layer::Format;
 use flashlane_open::{Access, Change, Consent, Real, Target};
-use std::path::Path;
 
 /// Runs all of them, ordered so that a refusal leaves no files behind. `writes` names the operation that would write, if
 /// it requires consent, and an alternative.
@@ -63,22 +59,6 @@ pub fn require_consent(
     )))
 }
 
-/// Refuses a device that is the file `input`, which the command reads as `what`: the command would overwrite what it was asked to
-/// do. The file in which a layer keeps the bytes of a simulated drive counts too. A device that cannot be resolved, as where a sweep
-/// completes it, passes: the command says why when it resolves it.
-pub fn check_input(device: &Spec, what: &str, input: &Path) -> Result<(), Failure> {
-    let Ok(target) = resolve(device) else { return Ok(()) };
-    let mut places = target.path().into_iter().chain(target.bytes_file());
-    if let Some(place) = places.find(|place| is_same_file(place, input)) {
-        return Err(Failure::unusable(anyhow!(
-            "{what} '{}' is the file of DEVICE, '{}': a command cannot read what it measures; give another of the two",
-            input.display(),
-            place.display()
-        )));
-    }
-    Ok(())
-}
-
 /// Describes a real device in parentheses: kind, size, model, file system.
 fn described(real: &Real) -> String {
     let identity = real.identity().clone();
@@ -91,21 +71,6 @@ fn described(real: &Real) -> String {
     ];
     let words: Vec<String> = words.into_iter().flatten().collect();
     if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
-}
-
-/// Creates the file of `--create`, if given, and calls `make` for it. Where that finds the arguments unusable, removes the
-/// file again.
-pub fn creating<T>(
-    target: &Target,
-    safety: &SafetyOptions,
-    make: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    create(target, safety)?;
-    let made = make();
-    if let (Err(Failure { status: Status::Unusable, .. }), Some(_)) = (&made, safety.create) {
-        target.remove_created();
-    }
-    made
 }
 
 /// Creates the file of `--create`, if given.

@@ -7,6 +7,7 @@ mod names;
 mod repeat;
 
 use crate::device as devices;
+use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, SafetyOptions, SweepOptions};
 use crate::output;
@@ -104,18 +105,15 @@ const DEPTH_METRIC: &str = "iops";
 /// Sweeps `experiment` over the keys of `options`.
 pub fn call(
     mut experiment: impl Experiment,
-    device: &Spec,
+    device: &DeviceArgument,
     options: &SweepOptions,
     safety: &SafetyOptions,
     out: &OutputOptions,
 ) -> Result<Status, Failure> {
-    let grid = grid(&experiment, device, options)?;
     // All points of a real device are on one target, which knows the file of `--create`.
-    let real = match devices::resolve(device) {
-        Ok(target) if !target.is_simulated() => Some(target),
-        _ => None,
-    };
-    let real = real.as_ref();
+    let real = device.target().ok().filter(|target| !target.is_simulated());
+    let device = device.spec();
+    let grid = grid(&experiment, device, options)?;
     let mut tasks = tasks(&experiment, device, real, &grid, 0, out.out.is_some())?;
     let is_exact = tasks.iter().flatten().all(|task| !is_random(&experiment, &task.plan));
     for repetition in 1..repetitions(&experiment, &grid, options, is_exact)? {

@@ -19,6 +19,26 @@ pub struct WorkloadSource {
     fio: Option<FioFile>,
 }
 
+/// One of the arguments that make up a workload. They are one, unless the user forgot quotes.
+#[derive(Clone, Debug)]
+pub struct Word(String);
+
+impl Word {
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    pub fn joined(words: &[Self]) -> String {
+        words.iter().map(Self::text).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl From<String> for Word {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
 /// Key of the pattern, in addition to [`KEYS`].
 pub const PATTERN: &str = "pattern";
 

@@ -39,6 +39,18 @@ pub enum CreateError {
         /// As given.
         path: PathBuf,
     },
+    /// The path is a symbolic link that leads nowhere.
+    #[error(
+        "'{}' is a symbolic link to '{}', where nothing is, and no file is created through one: name that file itself, or \
+         remove the link",
+        path.display(), leads_to.display()
+    )]
+    DanglingLink {
+        /// As given.
+        path: PathBuf,
+        /// What the link says.
+        leads_to: PathBuf,
+    },
     /// The file system has less room.
     #[error(
         "'{}' cannot be created with {}: its file system has {} left, {} too little",
@@ -137,35 +149,60 @@ pub fn create(
     if length_bytes == 0 || !length_bytes.is_multiple_of(4096) {
         return Err(CreateError::Length { path: path.into(), length_bytes });
     }
-    if !path.exists() && is_among_devices(path) {
-        return Err(CreateError::AmongDevices { path: path.into() });
-    }
+    check_place(path)?;
     if let Some(free_bytes) = free_bytes(path).filter(|&free| free < length_bytes) {
         return Err(CreateError::NoRoom { path: path.into(), length_bytes, free_bytes });
     }
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let file = match file {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(CreateError::Exists { path: path.into() });
-        }
-        Err(source) => {
-            return Err(CreateError::Os { path: path.into(), action: "make", done_bytes: 0, source });
-        }
-    };
+    let file = make(path, std::fs::OpenOptions::new().write(true).mode(0o600))?;
     // Asked for once the file is made: some file systems make it before they refuse direct I/O, and it would have no descriptor.
     if let Ok(flags) = rustix::fs::fcntl_getfl(&file) {
         let _ = rustix::fs::fcntl_setfl(&file, flags | OFlags::DIRECT);
     }
     // A signal must not prevent the removal of an unfinished file.
     let _whole = Uninterruptible::begin();
-    let os = |source| CreateError::Os { path: path.into(), action: "look at", done_bytes: 0, source };
-    let created = Created::of(&file).map_err(os)?;
+    let created = Created::of(&file).map_err(|source| os_error(path, "look at", source))?;
     fill(&file, path, length_bytes, go_on).map_err(|error| match (error, created.remove(path)) {
         (CreateError::Stopped { path, .. }, removed) => CreateError::Stopped { path, removed },
         (error, _) => error,
     })?;
     Ok(created)
+}
+
+/// Makes an empty file at `path`, open for reading and writing.
+///
+/// # Errors
+/// [`CreateError`] says why; an existing file is left unchanged.
+pub fn create_empty(path: &Path) -> Result<(File, Created), CreateError> {
+    check_place(path)?;
+    let file = make(path, std::fs::OpenOptions::new().read(true).write(true))?;
+    let created = Created::of(&file).map_err(|source| os_error(path, "look at", source))?;
+    Ok((file, created))
+}
+
+/// Checks that nothing is at `path` that keeps a new file or directory from being made there, as far as the path tells: links
+/// that lead nowhere and the folder of device nodes, where a mistyped name of a device leads.
+///
+/// # Errors
+/// [`CreateError::DanglingLink`] and [`CreateError::AmongDevices`].
+pub fn check_place(path: &Path) -> Result<(), CreateError> {
+    if path.exists() {
+        return Ok(());
+    }
+    if let Ok(leads_to) = path.read_link() {
+        return Err(CreateError::DanglingLink { path: path.into(), leads_to });
+    }
+    if is_among_devices(path) { Err(CreateError::AmongDevices { path: path.into() }) } else { Ok(()) }
+}
+
+fn make(path: &Path, options: &mut std::fs::OpenOptions) -> Result<File, CreateError> {
+    options.create_new(true).open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => CreateError::Exists { path: path.into() },
+        _ => os_error(path, "make", error),
+    })
+}
+
+fn os_error(path: &Path, action: &'static str, source: io::Error) -> CreateError {
+    CreateError::Os { path: path.into(), action, done_bytes: 0, source }
 }
 
 /// Returns the folder in which a path is.

@@ -57,7 +57,7 @@ mod zoned;
 
 pub use clock::{Clock, calendar_ms, date, date_of, end_sleeps_on_time, run_first, thread_cpu_time, timed};
 pub use consent::{Change, Consent};
-pub use create::{CreateError, Created, create, removal};
+pub use create::{CreateError, Created, check_place, create, create_empty, removal};
 pub use depth::{DEPTH_DEFAULT, DEPTH_MAX};
 pub use doubt::{Doubt, Doubts};
 pub use engine::EngineChoice;
@@ -77,7 +77,7 @@ pub use record::{
     PagesRecorded, PostgresError, PostgresRecorder, RecordError, Recorded, Recorder, Relation, Undo, Until,
 };
 pub use report_request::{catch_report_requests, report_requested};
-pub use same_file::is_same_file;
+pub use same_file::{is_on_device, is_same_file};
 pub use signature::Signature;
 pub use sockets::{Address, ListenError, Listeners, Stream, wait_for_sockets};
 pub use ticker::Ticker;

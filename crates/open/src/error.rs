@@ -105,6 +105,20 @@ pub enum OpenError {
         /// Path of the file.
         path: PathBuf,
     },
+    /// A simulated device is to keep its data in the file of its profile.
+    #[error("'{}' is the profile of the drive whose bytes it would hold: name another file", path.display())]
+    BytesFileIsProfile {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// A simulated device cannot keep its data in this file.
+    #[error("the bytes of a simulated drive cannot be kept in '{}': {error}", path.display())]
+    BytesFile {
+        /// Path of the file.
+        path: PathBuf,
+        /// The reason.
+        error: io::Error,
+    },
     /// A simulated device is to keep its data in what is no regular file.
     #[error("'{}' is not a regular file, and the bytes of a simulated drive are kept in one", path.display())]
     BytesFileIsNone {

@@ -6,8 +6,10 @@ use crate::own::{block_ranges, own_data};
 use crate::target::{Real, Resolved, Simulated, Target};
 use flashlane_device::spec::Spec;
 use flashlane_device::{Lane, OneLane, Profile};
-use flashlane_host::{Change, Consent, Doubts, Finding, OwnData, PageCache, ZonedError, ZonedOptions};
-use flashlane_layer::{Format, Stack, StateChange, StateOptions};
+use flashlane_host::{
+    Change, Consent, CreateError, Doubts, Finding, OwnData, PageCache, ZonedError, ZonedOptions, check_place, create_empty,
+};
+use flashlane_layer::{Format, Layer, Stack, StateChange, StateOptions};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -32,17 +34,39 @@ pub(crate) fn build<E: From<OpenError>>(
     state: StateOptions,
     accept: Accept<'_, E>,
 ) -> Result<Built, E> {
-    let (layer, inner) = match &target.resolved {
+    let (layer, inner, bytes) = match &target.resolved {
         Resolved::Simulated(drive) => return Ok(simulated(drive, options)?),
         Resolved::Real(device) => return Ok(real(device, options)?),
-        Resolved::Layered { layer, inner } => (layer, inner),
+        Resolved::Layered { layer, inner, bytes } => (layer, inner, bytes),
     };
     // An existing file stays locked from its check on; a new one is made last, which refuses one that is there by then.
-    let layer = match layer.file().map(|path| bytes_file(path, options)).transpose()?.flatten() {
-        Some(file) => layer.emptying(file),
-        None => layer.clone(),
+    let existing = layer.file().map(|path| bytes_file(path, options)).transpose()?.flatten();
+    let built = build(inner, options, state, accept)?;
+    let Some(path) = layer.file() else { return put_over(layer, built, target, options, state, accept) };
+    let file = match existing {
+        Some(file) => file,
+        None => {
+            let (file, created) = create_empty(path).map_err(|error| match error {
+                CreateError::Exists { path } => OpenError::BytesFileExists { path },
+                error => OpenError::Create(error),
+            })?;
+            bytes.note(created);
+            file
+        }
     };
-    let Built { stack, doubts, change } = build(inner, options, state, accept)?;
+    let finished = put_over(&layer.emptying(file), built, target, options, state, accept);
+    finished.inspect_err(|_| bytes.remove(path))
+}
+
+/// Puts a layer over a device: the last step of [`build`] for `target`.
+fn put_over<E: From<OpenError>>(
+    layer: &Layer,
+    Built { stack, doubts, change }: Built,
+    target: &Target,
+    options: &OpenOptions,
+    state: StateOptions,
+    accept: Accept<'_, E>,
+) -> Result<Built, E> {
     // A new file has no state to lose.
     let is_new = options.consent == Consent::NewFile;
     let format = state.format.or(is_new.then_some(Format::Always));
@@ -58,24 +82,27 @@ pub(crate) fn build<E: From<OpenError>>(
         StateChange::None => (options.seed, change),
         written => (options.seed, written.clone()),
     };
-    seed = seed.derive_nth("layer", layers(inner.spec()));
+    seed = seed.derive_nth("layer", layers(target.spec()) - 1);
     Ok(Built { stack: prepared.finish(seed).map_err(OpenError::Layer)?, doubts, change })
 }
 
 /// Opens the file at `path` to become the data of a simulated device; `None` where nothing is there.
 ///
 /// # Errors
-/// Those of a file whose loss is not allowed.
+/// Those of a file whose loss is not allowed, and of a path at which none can be made.
 fn bytes_file(path: &Path, options: &OpenOptions) -> Result<Option<File>, OpenError> {
     match std::fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return check_place(path).map(|()| None).map_err(OpenError::Create);
+        }
+        Err(error) => return Err(OpenError::BytesFile { path: path.into(), error }),
         Ok(metadata) if !metadata.is_file() => {
             return Err(OpenError::BytesFileIsNone { path: path.into() });
         }
-        _ if !options.consent.allows(Change::Destroy) => {
+        Ok(_) if !options.consent.allows(Change::Destroy) => {
             return Err(OpenError::BytesFileExists { path: path.into() });
         }
-        _ => {}
+        Ok(_) => {}
     }
     let host = flashlane_host::OpenOptions {
         consent: options.consent.clone(),

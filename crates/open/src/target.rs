@@ -8,7 +8,7 @@ use crate::profile::{config_named, is_profile_file};
 use crate::zoned::ZonedSettings;
 use flashlane_device::spec::{Spec, SpecError};
 use flashlane_device::{Lane, SubmitError};
-use flashlane_host::Created;
+use flashlane_host::{Created, is_same_file};
 use flashlane_layer::{Capabilities, Layer, LayerError, StateSettings};
 use flashlane_policy::Policies;
 use flashlane_result::Machine;
@@ -32,7 +32,7 @@ pub(crate) enum Resolved {
     /// A file, a block device or a zoned drive.
     Real(Box<Real>),
     /// A layer over another target.
-    Layered { layer: Layer, inner: Box<Target> },
+    Layered { layer: Layer, inner: Box<Target>, bytes: CreatedFile },
 }
 
 /// A simulated drive, with its configuration.
@@ -45,14 +45,35 @@ pub(crate) struct Simulated {
     pub(crate) name: String,
 }
 
+/// The file that was made for a target, if one was. All clones of the target know it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CreatedFile(Arc<Mutex<Option<Created>>>);
+
+impl CreatedFile {
+    pub(crate) fn get(&self) -> Option<Created> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn note(&self, created: Created) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(created);
+    }
+
+    /// Removes the file, unless another one has its path by now.
+    pub(crate) fn remove(&self, path: &Path) {
+        if let Some(created) = self.get() {
+            // The caller has an error to report.
+            let _ = created.remove(path);
+        }
+    }
+}
+
 /// A real device: its path, and what the kernel reports about it.
 #[derive(Clone, Debug)]
 pub struct Real {
     path: PathBuf,
     pub(crate) zoned: Option<ZonedSettings>,
     identity: OnceLock<Machine>,
-    /// The file that was made at the path, if one was. All clones of a target know it.
-    created: Arc<Mutex<Option<Created>>>,
+    created: CreatedFile,
 }
 
 impl Real {
@@ -63,12 +84,12 @@ impl Real {
 
     /// Returns the file that [`create`](crate::create) made at the path, if it did.
     pub(crate) fn created(&self) -> Option<Created> {
-        *self.created.lock().unwrap_or_else(PoisonError::into_inner)
+        self.created.get()
     }
 
     /// Notes the file that was made at the path.
     pub(crate) fn note_created(&self, created: Created) {
-        *self.created.lock().unwrap_or_else(PoisonError::into_inner) = Some(created);
+        self.created.note(created);
     }
 
     /// Returns the kernel's description of the drive. It is read on the first call, because a file may be created after
@@ -90,10 +111,11 @@ impl Target {
     ///
     /// # Errors
     /// [`OpenError::Profile`], [`OpenError::ProfileFile`], [`OpenError::ProfileAsDevice`],
-    /// [`OpenError::ConventionalLane`], [`OpenError::Lane`], [`OpenError::Layer`], [`OpenError::ZonedOver`] and [`OpenError::ZonedSetting`].
+    /// [`OpenError::ConventionalLane`], [`OpenError::Lane`], [`OpenError::Layer`], [`OpenError::BytesFileIsProfile`],
+    /// [`OpenError::ZonedOver`] and [`OpenError::ZonedSetting`].
     pub fn resolve(spec: &Spec, policies: &Policies) -> Result<Self, OpenError> {
         let real = |path: &Path, zoned| {
-            let (identity, created) = (OnceLock::new(), Arc::default());
+            let (identity, created) = (OnceLock::new(), CreatedFile::default());
             Box::new(Real { path: path.into(), zoned, identity, created })
         };
         let resolved = match spec {
@@ -118,7 +140,9 @@ impl Target {
             }
             Spec::Layer { name, inner, options } => {
                 let inner = Box::new(Self::resolve(inner, policies)?);
-                Resolved::Layered { layer: flashlane_layer::layer(name, options).map_err(and_zoned)?, inner }
+                let layer = flashlane_layer::layer(name, options).map_err(and_zoned)?;
+                check_bytes_file(&layer, inner.spec())?;
+                Resolved::Layered { layer, inner, bytes: CreatedFile::default() }
             }
         };
         Ok(Self { spec: spec.clone(), resolved })
@@ -132,7 +156,7 @@ impl Target {
     /// Returns the file in which a layer keeps the data of a simulated device, if one does.
     pub fn bytes_file(&self) -> Option<&Path> {
         match &self.resolved {
-            Resolved::Layered { layer, inner } => layer.file().or_else(|| inner.bytes_file()),
+            Resolved::Layered { layer, inner, .. } => layer.file().or_else(|| inner.bytes_file()),
             _ => None,
         }
     }
@@ -151,11 +175,16 @@ impl Target {
         self.real().map(Real::path)
     }
 
-    /// Removes the file that [`create`](crate::create) made for this target, unless another one has its path by now.
+    /// Removes the files that were made for this target, by [`create`](crate::create) or for the data of a simulated device,
+    /// unless others have their paths by now.
     pub fn remove_created(&self) {
-        if let Some((real, created)) = self.real().and_then(|real| Some((real, real.created()?))) {
-            // The caller has an error to report.
-            let _ = created.remove(real.path());
+        match &self.resolved {
+            Resolved::Simulated(_) => {}
+            Resolved::Real(real) => real.created.remove(&real.path),
+            Resolved::Layered { layer, inner, bytes } => {
+                layer.file().into_iter().for_each(|path| bytes.remove(path));
+                inner.remove_created();
+            }
         }
     }
 
@@ -187,7 +216,7 @@ impl Target {
             Resolved::Real(real) => {
                 Capabilities { erase_units: real.zoned.is_some(), bytes: true, stored_state: false }
             }
-            Resolved::Layered { layer, inner } => layer.entry().adds.over(inner.capabilities()),
+            Resolved::Layered { layer, inner, .. } => layer.entry().adds.over(inner.capabilities()),
         }
     }
 
@@ -225,12 +254,30 @@ impl Target {
     /// Returns the same device, with the data of its layers in memory, for use beside this one: a file is of one device only.
     pub fn in_memory(self) -> Self {
         let resolved = match self.resolved {
-            Resolved::Layered { layer, inner } => {
-                Resolved::Layered { layer: layer.in_memory(), inner: Box::new(inner.in_memory()) }
+            Resolved::Layered { layer, inner, bytes } => {
+                Resolved::Layered { layer: layer.in_memory(), inner: Box::new(inner.in_memory()), bytes }
             }
             other => other,
         };
         Self { resolved, ..self }
+    }
+}
+
+/// Refuses a layer that would keep its data in the file of the profile below it.
+fn check_bytes_file(layer: &Layer, inner: &Spec) -> Result<(), OpenError> {
+    let profile = profile_file(inner);
+    match layer.file().filter(|file| profile.is_some_and(|profile| is_same_file(file, profile))) {
+        Some(path) => Err(OpenError::BytesFileIsProfile { path: path.into() }),
+        None => Ok(()),
+    }
+}
+
+/// Returns the profile file of the simulated drive in `spec`, if it has one.
+fn profile_file(spec: &Spec) -> Option<&Path> {
+    match spec {
+        Spec::Path(_) => None,
+        Spec::Simulated { profile, .. } => is_profile_file(profile).then(|| Path::new(profile)),
+        Spec::Layer { inner, .. } => profile_file(inner),
     }
 }
 

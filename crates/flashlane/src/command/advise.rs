@@ -1,6 +1,7 @@
 //! `flashlane advise`: settings of a program, or the faster of two plans, by what the device's reads cost.
 
 use crate::device::{self as devices, Opening};
+use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, device, seed};
 use crate::output;
@@ -14,7 +15,6 @@ use flashlane_advise::{
 use flashlane_base::Seed;
 use flashlane_base::units::{format_bytes, parse_bytes, parse_share};
 use flashlane_device::Device;
-use flashlane_device::spec::Spec;
 use flashlane_open::{Access, Consent, Target};
 use flashlane_result::Warning;
 use flashlane_result::advice::AdviceResult;
@@ -89,7 +89,7 @@ struct DatabaseOptions {
 struct MeasuringOptions {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]
-    device: Spec,
+    device: DeviceArgument,
     /// Also make the reads of old and new in turn, print the measured gain beside the predicted one, and withdraw settings
     /// that gain less than 5%
     #[arg(long)]
@@ -158,7 +158,7 @@ impl MeasuringOptions {
 
     /// Opens the device for reading; a fresh simulated drive is filled.
     fn open(&self) -> Result<Subject, Failure> {
-        let given = devices::resolve(&self.device)?;
+        let given = self.device.target()?.clone();
         let is_fresh = given.config().is_some_and(|config| config.initial.state == InitialState::Fresh);
         let target = match given.with_state("full")? {
             Some(full) if is_fresh => full,

@@ -2,6 +2,7 @@
 //! drives.
 
 use crate::device::{self as devices, Opening};
+use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, device, positive_time, seed};
 use crate::output;
@@ -13,7 +14,6 @@ use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
 use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
 use flashlane_device::Profile;
-use flashlane_device::spec::Spec;
 use flashlane_open::{Access, Target};
 use flashlane_probe::bench::Measurement;
 use flashlane_probe::{Effort, Medium, Options, ProbeError, ProbeResult, Progress};
@@ -28,7 +28,7 @@ use flashlane_workload::Workload;
 pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device, required_unless_present = "score")]
-    device: Option<Spec>,
+    device: Option<DeviceArgument>,
     /// Probe N random simulated drives of known structure instead of DEVICE, and count correct findings
     #[arg(long, value_name = "N", value_parser = drives, conflicts_with_all = ["device", "destroy_data", "create", "read_only", "quick", "full"])]
     score: Option<u64>,
@@ -80,7 +80,7 @@ fn drives(text: &str) -> Result<u64, String> {
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     match (&arguments.device, arguments.score) {
-        (Some(device), None) => probe(arguments, &devices::resolve(device)?),
+        (Some(device), None) => probe(arguments, device.target()?),
         (_, score) => score_random(arguments, score.unwrap_or_default()),
     }
 }

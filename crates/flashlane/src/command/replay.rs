@@ -5,18 +5,17 @@ mod plan;
 mod recording;
 mod sweep;
 
-use crate::device as devices;
+use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{
     OutputOptions, SafetyOptions, SweepOptions, TraceDevice, device, device_of_trace, seed,
 };
 use crate::output;
-use crate::preflight::{check_input, preflight};
+use crate::preflight::preflight;
 use crate::progress::Meter;
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use flashlane_base::Seed;
-use flashlane_device::spec::Spec;
 use flashlane_measure::RunOptions;
 use flashlane_open::Access;
 use flashlane_trace::{FORMATS, OpenOptions};
@@ -30,7 +29,7 @@ use std::path::PathBuf;
 pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]
-    device: Spec,
+    device: DeviceArgument,
     /// Trace in any format of docs/traces.md, compressed (gz, xz, zst) or not; - for standard input
     trace: PathBuf,
     #[command(flatten)]
@@ -92,11 +91,10 @@ impl Arguments {
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, safety, .. } = arguments;
     let (recording, plan) = (arguments.recording(), arguments.plan.checked(arguments.seed)?);
-    check_input(device, "the trace", &arguments.trace)?;
     if !arguments.sweep.keys.is_empty() {
         return sweep::call(arguments, recording);
     }
-    let target = &devices::resolve(device)?;
+    let target = device.target()?;
     // Report an unreadable trace before creating a device. Open it once: data read from a pipe is gone.
     let side_by_side = recording.side_by_side()?;
     let trace = recording.open()?;

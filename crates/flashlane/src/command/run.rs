@@ -3,17 +3,17 @@
 mod alone;
 
 use crate::device::{self as devices, Opening};
+use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
-use crate::preflight::{check_input, preflight};
+use crate::preflight::preflight;
 use crate::progress::{Meter, ShareWatch};
 use crate::sweep::{self, Settings};
-use crate::workload::{PATTERN, WorkloadSource};
+use crate::workload::{PATTERN, Word, WorkloadSource};
 use crate::{harness, output};
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
-use flashlane_device::spec::Spec;
 use flashlane_device::{Rule, SubmitError};
 use flashlane_measure::{Interruption, MeasureError, Progress, Run, RunOptions, run, run_verified};
 use flashlane_open::{Access, Target};
@@ -30,11 +30,11 @@ use std::ops::ControlFlow;
 pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]
-    device: Spec,
+    device: DeviceArgument,
     /// PATTERN,KEY=VALUE,… (several jobs joined by '+'), or the path of a job file (.toml, or fio's .fio)
     // Several arguments are joined and then refused as a line: settings are separated by commas.
     #[arg(required = true, value_name = "WORKLOAD", num_args = 1.., hide_possible_values = true)]
-    workload: Vec<String>,
+    workload: Vec<Word>,
     /// Seed of all randomness; default: the workload's seed
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
     seed: Option<Seed>,
@@ -88,18 +88,14 @@ fn long_help() -> String {
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, safety, .. } = arguments;
-    let typed = arguments.workload.join(" ");
-    if let Some(file) = WorkloadSource::job_file(&typed) {
-        check_input(device, "the job file", file)?;
-    }
+    let typed = Word::joined(&arguments.workload);
     if !arguments.sweep.keys.is_empty() {
-        let source =
-            WorkloadSource::read(&typed, || devices::capacity_of(&devices::resolve(device)?, safety))?;
+        let source = WorkloadSource::read(&typed, || devices::capacity_of(device.target()?, safety))?;
         let base = arguments.changed(source.workload()?);
         let experiment = Experiment { arguments, source, base };
         return sweep::call(experiment, device, &arguments.sweep, safety, &arguments.output);
     }
-    let target = &devices::resolve(device)?;
+    let target = device.target()?;
     let source = WorkloadSource::read(&typed, || devices::capacity_of(target, safety))?;
     let stages: Vec<Workload> =
         source.stages()?.into_iter().map(|workload| arguments.changed(workload)).collect();

@@ -6,13 +6,12 @@ mod device;
 mod status;
 mod verdict;
 
-use crate::device as devices;
+use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status};
 use crate::options::{self, Format, OutputOptions, ReallyOption, SafetyOptions};
 use flashlane_base::units::parse_bytes;
 use flashlane_base::{Duration, Seed};
 use flashlane_block::Placement;
-use flashlane_device::spec::Spec;
 use flashlane_open::Consent;
 use flashlane_trace::is_standard_output;
 use std::num::NonZeroU32;
@@ -134,7 +133,7 @@ enum Action {
 }
 
 impl Action {
-    fn device(&self) -> &Spec {
+    fn device(&self) -> &DeviceArgument {
         match self {
             Self::Format { device, .. }
             | Self::Status { device, .. }
@@ -152,7 +151,7 @@ impl Action {
 struct DeviceOption {
     /// Software-defined flash: lanes(FILE,…), lanes(/dev/…), zoned(/dev/…), or simulated (sim:sdf)
     #[arg(value_parser = options::device)]
-    device: Spec,
+    device: DeviceArgument,
 }
 
 /// The load of a bench.
@@ -249,7 +248,7 @@ impl Arguments {
 }
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
-    let target = &devices::resolve(arguments.action.device())?;
+    let target = arguments.action.device().target()?;
     match &arguments.action {
         Action::Format { output, safety, .. } => status::format(target, output, safety),
         Action::Status { output, .. } => status::status(target, output),

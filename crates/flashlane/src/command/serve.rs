@@ -9,6 +9,7 @@ mod twin;
 mod watch;
 
 use crate::device::{self as devices, Opening};
+use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{self, Format, OutputOptions, SafetyOptions};
 use crate::output::{is_in, prepare_for_device};
@@ -18,7 +19,6 @@ use anyhow::anyhow;
 use flashlane_base::units::{exact_bytes, format_bytes, parse_bytes};
 use flashlane_base::{Duration, Seed};
 use flashlane_device::DataDevice;
-use flashlane_device::spec::Spec;
 use flashlane_host::is_same_file;
 use flashlane_open::{Access, Target};
 use flashlane_result::WarningCode;
@@ -61,7 +61,7 @@ enum Action {
 struct DeviceOptions {
     /// Simulated drive, file or block device
     #[arg(value_parser = options::device)]
-    device: Spec,
+    device: DeviceArgument,
     /// Refuse writes; a real device requires no permission then
     #[arg(long)]
     read_only: bool,
@@ -127,12 +127,8 @@ impl DeviceOptions {
     }
 }
 
-/// Refuses one file for two purposes: the device, its trace, and `place`, where it is served.
-fn check_paths(
-    target: &Target,
-    options: &DeviceOptions,
-    place: Option<(&str, &Path)>,
-) -> Result<(), Failure> {
+/// Refuses one file for two purposes: the trace, the result, and `place`, where the device is served.
+fn check_paths(options: &DeviceOptions, place: Option<(&str, &Path)>) -> Result<(), Failure> {
     if options.record.as_deref().is_some_and(is_standard_output) {
         return Err(Failure::unusable(anyhow!(
             "--record - would mix the trace with the lines of each second: give it a file"
@@ -146,17 +142,13 @@ fn check_paths(
             record.display()
         )));
     }
-    let device = target.path().map(|path| ("the served device", path));
-    let record = options.record.as_deref().map(|path| ("--record", path));
-    for (one, other) in [(device, record), (device, place), (record, place)] {
-        if let (Some((one, path)), Some((other, other_path))) = (one, other)
-            && is_same_file(path, other_path)
-        {
-            return Err(Failure::unusable(anyhow!(
-                "{other} {} is the file of {one}: give each a path that the other does not lead to",
-                other_path.display()
-            )));
-        }
+    if let (Some(record), Some((name, place))) = (options.record.as_deref(), place)
+        && is_same_file(record, place)
+    {
+        return Err(Failure::unusable(anyhow!(
+            "{name} {} is the file of --record: give each a path that the other does not lead to",
+            place.display()
+        )));
     }
     Ok(())
 }

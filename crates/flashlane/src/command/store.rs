@@ -10,13 +10,12 @@ mod serve;
 mod stat;
 mod table;
 
-use crate::device as devices;
+use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status};
 use crate::options::{self, Format, ReallyOption, SafetyOptions};
 use device::{Place, not_created};
 use flashlane_base::Seed;
 use flashlane_base::units::parse_bytes;
-use flashlane_device::spec::Spec;
 use flashlane_open::{Consent, log_beside};
 use flashlane_store::{Durability, Slices};
 use flashlane_trace::is_standard_output;
@@ -288,10 +287,10 @@ struct ReadsOption {
 struct PlaceOptions {
     /// Software-defined flash: lanes(FILE,…), lanes(/dev/…), zoned(/dev/…), or simulated (sim:sdf)
     #[arg(value_parser = options::device)]
-    device: Spec,
+    device: DeviceArgument,
     /// Device or file of the log, without erase units; default: FILE.log beside the file of DEVICE
     #[arg(long, value_name = "LOG", value_parser = options::device)]
-    log: Option<Spec>,
+    log: Option<DeviceArgument>,
 }
 
 /// How the keys are parted.
@@ -448,14 +447,14 @@ impl Arguments {
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let PlaceOptions { device, log } = arguments.action.place();
-    let device = devices::resolve(device)?;
+    let device = device.target()?.clone();
     let log_is_named = log.is_some();
     let log = match log {
         Some(log) => log.clone(),
-        None => log_beside(&device).map_err(|error| not_created(&device, error))?,
+        None => DeviceArgument::new(log_beside(&device).map_err(|error| not_created(&device, error))?),
     };
     let direct_reads = arguments.action.direct_reads();
-    let place = &Place { log: devices::resolve(&log)?, device, log_is_named, direct_reads };
+    let place = &Place { log: log.target()?.clone(), device, log_is_named, direct_reads };
     match &arguments.action {
         Action::Create { slices, safety, format, .. } => {
             stat::create(place, slices.slices(), safety, *format)

@@ -4,14 +4,14 @@ mod plan;
 mod sweep;
 
 use crate::device::{self as devices, Opening};
+use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, SafetyOptions, SweepOptions, device, seed};
-use crate::preflight::{check_input, preflight};
+use crate::preflight::preflight;
 use crate::progress::{Meter, ShareWatch};
 use crate::{harness, output};
 use anyhow::anyhow;
 use flashlane_base::Seed;
-use flashlane_device::spec::Spec;
 use flashlane_measure::{Progress, RunOptions};
 use flashlane_open::{Access, Target};
 use flashlane_result::transactions::TransactionsResult;
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]
-    device: Spec,
+    device: DeviceArgument,
     /// Recording of page accesses (docs/transactions.md), NAME.pages, compressed (gz, xz, zst) or not
     recording: PathBuf,
     #[command(flatten)]
@@ -145,11 +145,10 @@ impl Recorded {
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, safety, .. } = arguments;
-    check_input(device, "the recording", &arguments.recording)?;
     if !arguments.sweep.keys.is_empty() {
         return sweep::call(arguments);
     }
-    let target = &devices::resolve(device)?;
+    let target = device.target()?;
     let recorded = Recorded::read(&arguments.recording)?;
     let setup = arguments.plan.setup(&recorded, arguments.seed)?;
     recorded.check(target, safety, &setup)?;

@@ -5,6 +5,7 @@ mod plan;
 mod sweep;
 
 use crate::device::{self as devices, Opening};
+use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
 use crate::preflight::{access_allowed, preflight};
@@ -13,7 +14,6 @@ use crate::{harness, output};
 use anyhow::anyhow;
 use clap::ValueEnum;
 use flashlane_base::Seed;
-use flashlane_device::spec::Spec;
 use flashlane_open::{Access, Target};
 use flashlane_report::Samples;
 use flashlane_result::{Warning, WarningCode};
@@ -32,7 +32,7 @@ pub struct Arguments {
     action: Option<Action>,
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device, required = true)]
-    device: Option<Spec>,
+    device: Option<DeviceArgument>,
     /// Print the plan without running it: runs, I/Os, bytes written, expected time
     #[arg(long, conflicts_with_all = ["sweep", "create"])]
     plan: bool,
@@ -110,7 +110,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if !arguments.sweep.keys.is_empty() {
         return sweep::call(arguments, device);
     }
-    let target = &devices::resolve(device)?;
+    let target = device.target()?;
     if arguments.plan {
         return plan::call(arguments, target);
     }

@@ -1,6 +1,6 @@
 //! A real drive is somebody's data.
 
-use crate::program::{done, flashlane, json, refused, text};
+use crate::program::{command, done, flashlane, json, refused, text};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -148,4 +148,91 @@ fn device_that_is_an_input_of_the_command_is_refused() {
         fs::remove_file(&input).unwrap();
     }
     untouched(&path, b"");
+}
+
+#[test]
+fn no_command_reads_or_writes_its_own_device_as_a_file() {
+    let (dir, path) = file(b"");
+    let link = dir.path().join("link.fio");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let lanes = format!("lanes({})", path.display());
+    let (device, same) = (text(&path), text(&link));
+    let log = dir.path().join("drive.log");
+    fs::write(&log, "kept").unwrap();
+    for (arguments, label) in [
+        (&["run", device, same, "--destroy-data"][..], "the job file"),
+        (&["run", device, "random-read", "--out", same], "--out"),
+        (&["replay", device, same], "TRACE"),
+        (&["transactions", device, same, "--destroy-data"], "RECORDING"),
+        (&["sdf", "put", &lanes, "other", same], "FILE"),
+        (&["sdf", "get", &lanes, "0", "--output", same], "--output"),
+        (&["store", "put", &lanes, "key", same], "FILE"),
+        (&["store", "get", &lanes, "key", "--output", same], "--output"),
+        (&["store", "import", &lanes, same], "FILE"),
+        (&["store", "import", &lanes, text(&log)], "FILE"),
+        (&["store", "import", "lanes(other)", same, "--log", device], "FILE"),
+        (&["store", "table", "import", &lanes, "table", same], "FILE"),
+        (&["store", "file", "put", &lanes, "name", same], "FILE"),
+        (&["store", "serve", &lanes, "--password-file", same], "--password-file"),
+        (&["serve", "nbd", device, "--destroy-data", "--socket", "s", "--record", same, "--force"], "--record"),
+        (&["serve", "nbd", device, "--destroy-data", "--socket", same], "--socket"),
+        (&["probe", device, "--destroy-data", "--out", same], "--out"),
+    ] {
+        refused(2, arguments, &[label, "give another of the two"]);
+    }
+    untouched(&path, b"");
+    assert_eq!(fs::read(&log).unwrap(), b"kept");
+}
+
+#[test]
+fn device_is_not_read_through_standard_input() {
+    let (_dir, path) = file(b"");
+    for (name, more) in [("replay", &[][..]), ("transactions", &["--destroy-data"])] {
+        let arguments = [&[name, text(&path), "-"], more].concat();
+        let run = command(&arguments).stdin(fs::File::open(&path).unwrap()).output().unwrap();
+        let words = String::from_utf8(run.stderr).unwrap();
+        assert!(run.status.code() == Some(2) && words.contains("is the file of DEVICE"), "{words}");
+    }
+    untouched(&path, b"");
+}
+
+#[test]
+fn profile_does_not_become_the_bytes_of_its_drive() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, link) = (dir.path().join("my.toml"), dir.path().join("link"));
+    let profile = done(&["profile", "show", "ssd-s"]);
+    fs::write(&path, &profile).unwrap();
+    fs::hard_link(&path, &link).unwrap();
+    let device = format!("backed(sim:{},file={})", path.display(), link.display());
+    refused(2, &["run", &device, "random-write", "--destroy-data"], &["is the profile of the drive"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), profile);
+}
+
+#[test]
+fn refused_command_leaves_no_file_of_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("bytes");
+    let device = format!("backed(sim:ssd-s,file={})", path.display());
+    refused(2, &["probe", &device, "--page", "1000B"], &["--page"]);
+    refused(2, &["run", &device, "random-read,size=1TiB"], &["size"]);
+    assert!(!path.exists());
+}
+
+#[test]
+fn no_file_is_made_among_devices_or_through_a_dangling_link() {
+    let dir = tempfile::tempdir().unwrap();
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(dir.path().join("nowhere"), &link).unwrap();
+    let trace = dir.path().join("a.csv");
+    fs::write(&trace, "128166372003061629,usr,0,Read,0,4096,100\n").unwrap();
+    for (place, reason) in [("/dev/nvme9n9", "among devices"), (text(&link), "symbolic link")] {
+        let device = format!("backed(sim:ssd-s,file={place})");
+        refused(2, &["run", &device, "random-read,requests=10"], &[place, reason]);
+        refused(2, &["run", "sim:ssd-s", "random-read,requests=10", "--out", place], &[place, reason]);
+        let convert = ["trace", "convert", text(&trace), place, "--to", "spc"];
+        refused(2, &convert, &[place, reason]);
+        assert!(fs::symlink_metadata(place).is_err() || fs::read_link(place).is_ok(), "{place}");
+    }
+    assert!(!dir.path().join("nowhere").exists());
+    refused(2, &["run", "backed(sim:ssd-s,file=/dev/null/bytes)", "random-read"], &["/dev/null/bytes", "Not a directory"]);
 }

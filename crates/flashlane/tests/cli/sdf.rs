@@ -426,8 +426,8 @@ fn writers_refuse_a_read_only_file_system() {
     done(&[&["sdf", "format", &spec][..], &create].concat());
     let remounted = Command::new("mount").args(["-o", "remount,ro"]).arg(mount.0.path()).status().unwrap();
     assert!(remounted.success());
-    let file = mount.0.path().join("flash");
-    refused(2, &["sdf", "put", &spec, text(&file)], &["cannot open", text(&path), "mounted read-only"]);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    refused(2, &["sdf", "put", &spec, text(file.path())], &["cannot open", text(&path), "mounted read-only"]);
     let other = spec.replace("flash", "other");
     refused(2, &[&["sdf", "format", &other][..], &create].concat(), &["mounted read-only"]);
     done(&["sdf", "ls", &spec]);

@@ -319,8 +319,8 @@ fn trace_socket_and_device_are_different_files() {
     for name in ["file.spc", "link.spc", "hard.spc"] {
         let same = path(name);
         let record = ["--read-only", "--record", text(&same), "--force", "--socket", text(&socket)];
-        serve(&file, &record, &["--record", name, "the served device"]);
-        serve(&file, &["--read-only", "--socket", text(&same)], &["--socket", name, "the served device"]);
+        serve(&file, &record, &["--record", name, "DEVICE"]);
+        serve(&file, &["--read-only", "--socket", text(&same)], &["--socket", name, "DEVICE"]);
         serve(
             Path::new(DRIVE),
             &["--record", text(&file), "--socket", text(&same)],
@@ -330,7 +330,7 @@ fn trace_socket_and_device_are_different_files() {
     let create = ["--create", "1MiB", "--allow-page-cache"];
     let same = path("../").join(dir.path().file_name().unwrap()).join("new.spc");
     for (option, parts) in
-        [("--record", ["--record", "the served device"]), ("--socket", ["--socket", "the served device"])]
+        [("--record", ["--record", "DEVICE"]), ("--socket", ["--socket", "DEVICE"])]
     {
         let mut arguments = [&create[..], &[option, text(&same)]].concat();
         if option == "--record" {

@@ -3,7 +3,7 @@
 use crate::device::{self as devices, OpenedBytes, Opening};
 use crate::failure::Failure;
 use crate::options::SafetyOptions;
-use crate::preflight::{creating, require_consent};
+use crate::preflight::{create, require_consent};
 use crate::suggest::{quoted, to_destroy};
 use anyhow::anyhow;
 use flashlane_base::Seed;
@@ -186,7 +186,8 @@ pub fn format(
 ) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     require_erase_units(target)?;
     require_consent(target, &safety.consent(), "formatting", "")?;
-    creating(target, safety, || format_made(target, safety, seed, options, accept))
+    create(target, safety)?;
+    format_made(target, safety, seed, options, accept)
 }
 
 fn format_made(

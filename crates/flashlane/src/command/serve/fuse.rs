@@ -5,7 +5,6 @@ use super::{
     DeviceOptions, check, check_paths, described, open, run_first, warn_of_memory, warn_of_speed,
     warn_of_tail,
 };
-use crate::device as devices;
 use crate::failure::{Failure, Status, notify};
 use crate::output::{is_in, print};
 use crate::preflight;
@@ -33,28 +32,29 @@ pub struct Arguments {
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let options = &arguments.device;
-    let target = devices::resolve(&options.device)?;
-    check_paths(&target, options, None)?;
-    let data_bytes = check(&target, options)?;
+    let target = options.device.target()?;
+    check_paths(options, None)?;
+    let data_bytes = check(target, options)?;
     let mount_point = MountPoint::check(&arguments.mount_point).map_err(Failure::unusable)?;
     check_record(options, &arguments.mount_point)?;
-    options.prepare_out(&target)?;
+    options.prepare_out(target)?;
     let recording = options.recording()?;
-    let device = preflight::creating(&target, &options.safety, || open(&target, options))?;
-    warn_of_memory(&target, data_bytes);
+    preflight::create(target, &options.safety)?;
+    let device = open(target, options)?;
+    warn_of_memory(target, data_bytes);
     let serving = Options { data_bytes, read_only: options.read_only, ..Options::default() };
-    let slowdown = options.slowdown_of(&target);
+    let slowdown = options.slowdown_of(target);
     run_first(options)?;
     if slowdown.is_some() {
-        warn_of_speed(&target, options)?;
+        warn_of_speed(target, options)?;
     }
     let watch = Watch::new(slowdown, recording, options);
     match slowdown {
         Some(slowdown) => {
             let device = RealTime::new(device, slowdown);
-            serve(FuseServer::mount(&mount_point, device, &serving), &target, arguments, watch)
+            serve(FuseServer::mount(&mount_point, device, &serving), target, arguments, watch)
         }
-        None => serve(FuseServer::mount(&mount_point, device, &serving), &target, arguments, watch),
+        None => serve(FuseServer::mount(&mount_point, device, &serving), target, arguments, watch),
     }
 }
 

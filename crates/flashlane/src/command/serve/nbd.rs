@@ -6,7 +6,6 @@ use super::{
     warn_of_tail,
 };
 use crate::command::sdf::counted;
-use crate::device as devices;
 use crate::failure::{Failure, Status};
 use crate::options;
 use crate::output::print;
@@ -51,8 +50,8 @@ pub struct Arguments {
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let options = &arguments.device;
-    let target = devices::resolve(&options.device)?;
-    check_paths(&target, options, arguments.socket.as_deref().map(|path| ("--socket", path)))?;
+    let target = options.device.target()?;
+    check_paths(options, arguments.socket.as_deref().map(|path| ("--socket", path)))?;
     if arguments.client_memory < CLIENT_MEMORY_BYTES_MIN as u64 {
         return Err(Failure::unusable(anyhow!(
             "--client-memory {}: at least {} is required, for the longest request and its reply",
@@ -60,10 +59,10 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
             exact_bytes(CLIENT_MEMORY_BYTES_MIN as u64)
         )));
     }
-    let data_bytes = check(&target, options)?;
+    let data_bytes = check(target, options)?;
     let mut addresses: Vec<Address> = arguments.listen.iter().copied().map(Address::Tcp).collect();
     addresses.extend(arguments.socket.clone().map(Address::Unix));
-    options.prepare_out(&target)?;
+    options.prepare_out(target)?;
     let recording = options.recording()?;
     let bound = Bound::bind(&addresses, arguments.allow_remote).map_err(|error| {
         Failure::unusable(match error {
@@ -71,8 +70,9 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
             ListenError::Refused(_) => error.into(),
         })
     })?;
-    let device = preflight::creating(&target, &options.safety, || open(&target, options))?;
-    warn_of_memory(&target, data_bytes);
+    preflight::create(target, &options.safety)?;
+    let device = open(target, options)?;
+    warn_of_memory(target, data_bytes);
     let serving = Options {
         clients_max: arguments.clients as usize,
         memory_bytes: arguments.client_memory as usize,
@@ -80,17 +80,17 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         read_only: options.read_only,
         description: target.to_string(),
     };
-    let slowdown = options.slowdown_of(&target);
+    let slowdown = options.slowdown_of(target);
     run_first(options)?;
     if slowdown.is_some() {
-        warn_of_speed(&target, options)?;
+        warn_of_speed(target, options)?;
     }
     let watch = Watch::new(slowdown, recording, options);
     match slowdown {
         Some(slowdown) => {
-            serve(bound.serve(RealTime::new(device, slowdown), serving), &target, options, watch)
+            serve(bound.serve(RealTime::new(device, slowdown), serving), target, options, watch)
         }
-        None => serve(bound.serve(device, serving), &target, options, watch),
+        None => serve(bound.serve(device, serving), target, options, watch),
     }
 }
 

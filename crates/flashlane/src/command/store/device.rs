@@ -2,7 +2,7 @@
 
 use super::{CreateOptions, Level};
 use crate::failure::{Failure, Status};
-use crate::preflight::{creating, require_consent};
+use crate::preflight::{self, require_consent};
 use crate::suggest::{quoted, to_destroy};
 use anyhow::anyhow;
 use flashlane_block::{BlockOptions, OpenError as BlockOpenError};
@@ -130,7 +130,8 @@ pub fn create(
         let what = "creating the log of a store";
         require_consent(&place.log, &log_consent, what, "name a new file with --log")?;
     }
-    creating(&place.device, device, || create_on(place, slices, options, safety))
+    preflight::create(&place.device, device)?;
+    create_on(place, slices, options, safety)
 }
 
 fn create_on(

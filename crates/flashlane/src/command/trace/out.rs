@@ -5,6 +5,7 @@ use crate::failure::{Failure, notify};
 use crate::output;
 use crate::progress::metered;
 use anyhow::anyhow;
+use flashlane_host::check_place;
 use flashlane_trace::{
     FORMATS, Format, Output, Record, Trace, WriteError, Writer, Written, is_standard_output, output_name,
 };
@@ -45,6 +46,9 @@ pub(in crate::command) fn format(
 
 /// Creates the output file, or opens standard output.
 pub(in crate::command) fn create(out: &Path, force: bool) -> Result<Output, Failure> {
+    if !is_standard_output(out) {
+        check_place(out).map_err(Failure::unusable)?;
+    }
     Output::create(out, force).map_err(|error| match error {
         WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
         error => Failure::unusable(error),

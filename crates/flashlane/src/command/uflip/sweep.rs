@@ -1,19 +1,19 @@
 //! `flashlane uflip DEVICE --sweep`: the benchmark at each point of a grid.
 
 use super::Arguments;
+use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status};
 use crate::progress::ShareWatch;
 use crate::sweep::{self, Settings};
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
-use flashlane_device::spec::Spec;
 use flashlane_open::Target;
 use flashlane_sweep::PointResult;
 use flashlane_uflip::Progress;
 
-pub(super) fn call(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
-    sweep::call(Experiment(arguments), spec, &arguments.sweep, &arguments.safety, &arguments.output)
+pub(super) fn call(arguments: &Arguments, device: &DeviceArgument) -> Result<Status, Failure> {
+    sweep::call(Experiment(arguments), device, &arguments.sweep, &arguments.safety, &arguments.output)
 }
 
 /// A benchmark at each point.
