@@ -168,12 +168,18 @@ pub struct Keys<'a> {
     cells: &'a Cells,
     changes: BTreeMap<Key, Option<Entry>>,
     now_ms: u64,
+    string_bytes_max: usize,
 }
 
 impl<'a> Keys<'a> {
     /// Begins without changes.
-    pub fn new(cells: &'a Cells, now_ms: u64) -> Self {
-        Self { cells, changes: BTreeMap::new(), now_ms }
+    pub fn new(cells: &'a Cells, now_ms: u64, string_bytes_max: usize) -> Self {
+        Self { cells, changes: BTreeMap::new(), now_ms, string_bytes_max }
+    }
+
+    /// Returns the length of the longest string that a command may build.
+    pub fn string_bytes_max(&self) -> usize {
+        self.string_bytes_max
     }
 
     /// Returns the time in milliseconds since 1970.

@@ -18,6 +18,17 @@ pub struct Limits {
     pub output_bytes_max: usize,
 }
 
+/// Longest value, whatever the longest request is.
+pub const VALUE_BYTES_MAX: usize = 512 << 20;
+
+impl Limits {
+    /// Returns the length of the longest string that a command may build: that of the longest request, so that the engine
+    /// serves no client longer than for a request.
+    pub fn string_bytes_max(&self) -> usize {
+        usize::try_from(self.request_bytes_max).unwrap_or(usize::MAX).min(VALUE_BYTES_MAX)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

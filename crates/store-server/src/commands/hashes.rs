@@ -1,10 +1,10 @@
 //! Hashes. A hash is one value of the store, so that each command reads and writes all of it.
 
 use super::float;
-use super::strings::STRING_BYTES_MAX;
 use crate::cells::Keys;
 use crate::command::{CommandError, Kind, Spec, always, integer, is};
 use crate::glob;
+use crate::limits::VALUE_BYTES_MAX;
 use crate::protocol::{Request, parse_integer};
 use crate::reply::Reply;
 use crate::value::{Entry, Hash, Value};
@@ -51,7 +51,7 @@ fn change<T>(
     let key = request.arg(1);
     let done = change(&mut changed);
     let bytes: usize = changed.iter().map(|(field, value)| field.len() + value.len() + 8).sum();
-    if bytes > STRING_BYTES_MAX {
+    if bytes > VALUE_BYTES_MAX {
         return Err(CommandError::Other("ERR the hash exceeds 512 MiB, the longest value".into()));
     }
     if changed.is_empty() {

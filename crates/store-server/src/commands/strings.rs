@@ -8,9 +8,6 @@ use crate::reply::Reply;
 use crate::value::{Entry, Value};
 use std::sync::Arc;
 
-/// Longest string that a command builds.
-pub const STRING_BYTES_MAX: usize = 512 << 20;
-
 pub static COMMANDS: &[Spec] = &[
     Spec {
         name: "get",
@@ -448,7 +445,7 @@ fn setrange(keys: &mut Keys<'_>, request: &Request, reply: &mut Reply) -> Result
         reply.integer(old_bytes as i64);
         return Ok(());
     }
-    let end = offset.checked_add(part.len()).filter(|&end| end <= STRING_BYTES_MAX);
+    let end = offset.checked_add(part.len()).filter(|&end| end <= keys.string_bytes_max());
     let end = end.ok_or(CommandError::LongString)?;
     let mut bytes = old.map(|bytes| bytes.to_vec()).unwrap_or_default();
     bytes.resize(old_bytes.max(end), 0);
@@ -465,7 +462,7 @@ fn strlen(keys: &mut Keys<'_>, request: &Request, reply: &mut Reply) -> Result<(
 
 fn append(keys: &mut Keys<'_>, request: &Request, reply: &mut Reply) -> Result<(), CommandError> {
     let old = string(keys, request.arg(1))?.map_or(&[][..], |bytes| bytes.as_slice());
-    if old.len() + request.arg(2).len() > STRING_BYTES_MAX {
+    if old.len() + request.arg(2).len() > keys.string_bytes_max() {
         return Err(CommandError::LongString);
     }
     let bytes = [old, request.arg(2)].concat();

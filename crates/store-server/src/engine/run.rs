@@ -123,7 +123,8 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                 BTreeMap::new()
             }
             (None, Work::One(spec, request)) => {
-                let mut view = Keys::new(&self.cells, self.server.now_ms);
+                let mut view =
+                    Keys::new(&self.cells, self.server.now_ms, self.server.options.limits.string_bytes_max());
                 let function = match &spec.kind {
                     Kind::Keys(_, function) | Kind::Atomic(function) => function,
                     _ => unreachable!("a command on keys"),

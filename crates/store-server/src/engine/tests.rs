@@ -419,6 +419,19 @@ fn busy_store_delays_commands_in_their_order() {
 }
 
 #[test]
+fn no_command_builds_a_string_longer_than_a_request() {
+    let limits = crate::Limits { request_bytes_max: 1 << 20, ..crate::Limits::default() };
+    let mut engine = engine_with(1, ServerOptions { limits, ..ServerOptions::default() });
+    let client = connect(&mut engine);
+    let refusal = "-ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+    expect(&mut engine, client, "SETRANGE a 1048576 x", refusal);
+    expect(&mut engine, client, "SETRANGE a 536870911 x", refusal);
+    expect(&mut engine, client, "SETRANGE a 1048575 x", ":1048576");
+    expect(&mut engine, client, "APPEND a y", refusal);
+    expect(&mut engine, client, "STRLEN a", ":1048576");
+}
+
+#[test]
 fn keys_of_tables_and_files_are_out_of_reach() {
     let mut engine = engine();
     let mut batch = flashlane_store::Batch::default();

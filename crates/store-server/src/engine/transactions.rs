@@ -99,7 +99,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         let mut gone = Session::default();
         reply.array(commands.len());
         let cells = std::mem::take(&mut self.cells);
-        let mut keys = Keys::new(&cells, self.server.now_ms);
+        let mut keys = Keys::new(&cells, self.server.now_ms, self.server.options.limits.string_bytes_max());
         for (spec, request) in commands {
             let before = reply.len();
             let result = match &spec.kind {
