@@ -4,6 +4,7 @@
 //! files, and exits with 0 (done), 1 (failed, partial, or a verdict missed) or 2 (unusable arguments). An error is one
 //! paragraph on standard error.
 
+mod allocator;
 mod arguments;
 mod command;
 mod device;
@@ -23,15 +24,14 @@ mod terminal;
 mod workload;
 
 use arguments::Arguments;
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use failure::{Status, notify};
 use flashlane_workload::{KEYS, fio_word};
 use std::process::ExitCode;
 
-/// Of the time of the store's server, whose values live long and go at random, glibc's allocator took a fifth.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 fn main() -> ExitCode {
     let (arguments, matches) = match parse() {

@@ -46,8 +46,19 @@ static UNINTERRUPTIBLE: AtomicUsize = AtomicUsize::new(0);
 /// Where the program ends since no loop asks, the line `last_words` is written to standard error before, if that takes it.
 ///
 /// # Errors
-/// The operating system's error where a handler cannot be installed.
+/// The operating system's error where a handler cannot be installed; the signals then end the program, as by default.
 pub fn catch_interrupts(last_words: &str) -> io::Result<()> {
+    let caught = install(last_words);
+    if caught.is_err() {
+        // A handler without its thread would leave the first signal without an effect.
+        let handled = STOPPING.into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
+        handled.for_each(take_default_action);
+        _ = mask(libc::SIG_UNBLOCK);
+    }
+    caught
+}
+
+fn install(last_words: &str) -> io::Result<()> {
     // For this thread and those that it spawns. A signal during the installation would be lost, or kill.
     mask(libc::SIG_BLOCK)?;
     let requested = Arc::new(AtomicBool::new(false));
@@ -81,6 +92,12 @@ pub fn catch_interrupts(last_words: &str) -> io::Result<()> {
 pub fn report_file_size_limit() {
     // SAFETY: it changes the action of one signal, which no other code here does.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// Makes a signal end the program, as it does where nothing handles it.
+fn take_default_action(signal: i32) {
+    // SAFETY: it changes the action of one signal to one that runs no code of this program.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
 /// Returns whether the process ignores a signal.

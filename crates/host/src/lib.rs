@@ -19,6 +19,7 @@
 //! | `ticker`, `readable` | periodic display in the background; waiting for input |
 //! | `sockets`, `listen` | sockets of a server, and its limits |
 //! | `mount` | file systems that this process serves |
+//! | `out_of_memory` | the end of a program for which there is no memory |
 //! | `written` | the share of a device that was never written; virtual disks |
 
 // Real time, threads and system calls are allowed in this crate only.
@@ -42,6 +43,7 @@ mod memory;
 mod mount;
 mod open;
 mod open_error;
+mod out_of_memory;
 mod ram;
 mod readable;
 mod record;
@@ -67,9 +69,10 @@ pub use finding::Finding;
 pub use identity::{identity, serial};
 pub use interrupt::{Uninterruptible, catch_interrupts, interrupted, report_file_size_limit};
 pub use listen::allow_open_files;
-pub use mount::{avoid_own_writeback, unmount_dead, user};
+pub use mount::{avoid_own_writeback, is_served_by, unmount_dead, user};
 pub use open::{OpenOptions, OwnData, PageCache};
 pub use open_error::OpenError;
+pub use out_of_memory::{end_out_of_memory, has_address_space};
 pub use ram::machine_memory_bytes;
 pub use readable::is_readable;
 pub use record::{

@@ -1,10 +1,22 @@
 //! File systems that this process serves itself.
 
+use crate::usage::mounts;
 use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+/// Returns whether the file system that is mounted last on `path` is served by a program through FUSE, with this name as its
+/// source. The path itself may lead nowhere any more.
+pub fn is_served_by(path: &Path, source: &str) -> bool {
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let (Ok(folder), Some(name)) = (folder.canonicalize(), path.file_name()) else { return false };
+    let at = folder.join(name);
+    let mounts = mounts(Path::new("/proc"));
+    let last = mounts.iter().rev().find(|mount| mount.at == at);
+    last.is_some_and(|mount| mount.file_system.starts_with("fuse") && mount.source == Path::new(source))
+}
 
 /// Unmounts a file system that is no longer served, from where it can be seen. What has it open keeps it until then.
 ///

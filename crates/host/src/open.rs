@@ -205,6 +205,7 @@ impl OpenOptions {
 
     /// Opens and locks the target, where its existing data may be overwritten.
     fn claim(&self, target: &Target) -> Result<Claimed, OpenError> {
+        self.check_protection(target)?;
         let mut kept = None;
         let mut tries_left = claim::LOCK_TRIES;
         loop {
@@ -243,6 +244,19 @@ impl OpenOptions {
             }
             tries_left -= 1;
             std::thread::sleep(claim::PAUSE);
+        }
+    }
+
+    /// Refuses to write to a block device that would refuse each request.
+    fn check_protection(&self, target: &Target) -> Result<(), OpenError> {
+        if !self.writes() || !target.block {
+            return Ok(());
+        }
+        let file = target.open_to_read().map_err(|e| self.os("open", e))?;
+        match target::is_write_protected(&file) {
+            Ok(true) => Err(OpenError::WriteProtected { path: self.path.clone(), real: target.real.clone() }),
+            // Where the device does not tell, its writes do.
+            Ok(false) | Err(_) => Ok(()),
         }
     }
 

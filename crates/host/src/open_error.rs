@@ -46,6 +46,17 @@ pub enum OpenError {
         /// The path given as confirmation.
         really: PathBuf,
     },
+    /// The device refuses writes.
+    #[error(
+        "{} is write-protected: only read from it, or take that away ('blockdev --setrw')",
+        place(path, real)
+    )]
+    WriteProtected {
+        /// As given.
+        path: PathBuf,
+        /// The real path.
+        real: PathBuf,
+    },
     /// Another process (such as a second Flashlane) has locked it.
     #[error("{} is in use: another process has locked it; stop that use first", place(path, real))]
     Locked {

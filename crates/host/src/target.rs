@@ -142,6 +142,15 @@ pub(crate) fn block_device_length(file: impl AsFd) -> io::Result<u64> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(length) }
 }
 
+/// Returns whether a block device refuses writes: a loop device that is attached for reading, a drive that is write-protected.
+pub(crate) fn is_write_protected(file: &File) -> io::Result<bool> {
+    const BLKROGET: libc::Ioctl = 0x125e;
+    let mut protected: libc::c_int = 0;
+    // SAFETY: the request writes one int through the pointer, which is valid for it.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), BLKROGET, &raw mut protected) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(protected != 0) }
+}
+
 fn block_device_sector(file: &File) -> io::Result<u64> {
     let mut sector: libc::c_int = 0;
     // SAFETY: the request writes one int through the pointer, which is valid for it.

@@ -23,6 +23,7 @@ use crate::host_port::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLo
 use crate::ids::{DieId, Lpn, RequestSlot};
 use crate::kernel::{self, FrontEnd};
 use crate::nand::{FlashOperation, Geometry, Owner, Work};
+use crate::table_memory::MakeError;
 use counters::Counts;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
@@ -89,18 +90,21 @@ impl Drive {
     /// [`crate::profile::load`] or [`crate::profile::parse`].
     ///
     /// # Panics
-    /// Where the profile has lanes: it is an [`Sdf`](crate::Sdf)'s.
+    /// Where the profile has lanes, since it is an [`Sdf`](crate::Sdf)'s, and where its tables do not fit into memory.
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
-        Self::new_watched(config, seed, &mut never_stop).expect("nothing stops it")
+        Self::new_watched(config, seed, &mut never_stop)
+            .expect("nothing stops it, and its tables fit into memory")
     }
 
     /// Creates the drive as [`Drive::new`] does, in time proportional to its blocks, or to its mapping units where whole blocks
-    /// are mapped or the allocation has no stripe. `None` where `watch` breaks
-    /// meanwhile.
+    /// are mapped or the allocation has no stripe.
+    ///
+    /// # Errors
+    /// [`MakeError`] where `watch` breaks meanwhile, or the system has no room for the drive's tables.
     ///
     /// # Panics
     /// As [`Drive::new`].
-    pub fn new_watched(config: &DriveConfig, seed: Seed, watch: StopCheck<'_>) -> Option<Self> {
+    pub fn new_watched(config: &DriveConfig, seed: Seed, watch: StopCheck<'_>) -> Result<Self, MakeError> {
         assert!(config.lanes.is_none(), "a profile with [lanes] is that of an Sdf");
         let geometry = Geometry::new(config);
         let translation = Translation::new(config, &geometry, seed, watch)?;
@@ -110,7 +114,7 @@ impl Drive {
             completions_cross_link: config.compat.disksim.completions_wait,
         };
         let idle_gc = translation.has_idle_gc();
-        Some(Self {
+        Ok(Self {
             config: config.clone(),
             transfers,
             kernel: DriveKernel::new(profile(config), config, &geometry, seed),

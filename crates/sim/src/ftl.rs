@@ -24,6 +24,7 @@ use flashlane_base::Seed;
 use flashlane_device::PlacementHandle;
 use page::PageMapped;
 use scheme::Scheme;
+use std::io;
 use std::ops::ControlFlow;
 use std::ops::Range;
 
@@ -47,10 +48,15 @@ macro_rules! each {
 
 impl Ftl {
     /// The translation layer of a drive with nothing written. Requires: `config` is validated.
-    pub fn new(config: &DriveConfig, seed: Seed) -> Self {
+    ///
+    /// # Errors
+    /// The system's, where it has no address space for the tables.
+    pub fn new(config: &DriveConfig, seed: Seed) -> io::Result<Self> {
         match scheme_registry::of(config, &Geometry::new(config)) {
-            Scheme::Pages => Self::Page(PageMapped::new(config, seed)),
-            Scheme::Blocks(stripes, scheme) => Self::Block(BlockMapped::new(config, stripes, scheme, seed)),
+            Scheme::Pages => PageMapped::new(config, seed).map(Self::Page),
+            Scheme::Blocks(stripes, scheme) => {
+                BlockMapped::new(config, stripes, scheme, seed).map(Self::Block)
+            }
         }
     }
 

@@ -41,7 +41,7 @@ use flashlane_device::Device;
 /// loaded, and so validated, by [`profile::load`] or [`profile::parse`].
 pub fn device(config: &DriveConfig, seed: Seed, name: String) -> Box<dyn Device> {
     let made = made(config, seed, name, &mut ftl::never_stop);
-    made.expect("nothing stops it")
+    made.expect("nothing stops it, and its tables fit into memory")
 }
 
 /// The same for a drive of any size, that may take long to prepare.
@@ -55,11 +55,16 @@ pub fn device_watched(
     watch: StopCheck<'_>,
 ) -> Result<Box<dyn Device>, MakeError> {
     table_memory::check(config)?;
-    made(config, seed, name, watch).ok_or(MakeError::Stopped)
+    made(config, seed, name, watch)
 }
 
-fn made(config: &DriveConfig, seed: Seed, name: String, watch: StopCheck<'_>) -> Option<Box<dyn Device>> {
-    Some(if config.zones.is_some() {
+fn made(
+    config: &DriveConfig,
+    seed: Seed,
+    name: String,
+    watch: StopCheck<'_>,
+) -> Result<Box<dyn Device>, MakeError> {
+    Ok(if config.zones.is_some() {
         Box::new(Zoned::new(config, seed).named(name))
     } else if config.lanes.is_some() {
         Box::new(Sdf::new(config, seed).named(name))

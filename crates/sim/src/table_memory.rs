@@ -1,5 +1,5 @@
-//! Whether the system has address space for a drive's tables, checked before any is made: a table that cannot be
-//! allocated later would end the program.
+//! Whether the system has address space for a drive's tables, checked before any is made. Later a table may still find none,
+//! since other memory was allocated meanwhile.
 
 use crate::config::DriveConfig;
 use crate::nand::Geometry;
@@ -36,23 +36,29 @@ const UNIT_BYTES: u64 = 4;
 const BLOCK_BYTES: u64 = 64;
 const OTHER_BYTES: u64 = 8 << 20;
 
+impl MakeError {
+    /// Returns that the system has no room for the tables of a drive.
+    pub(crate) fn no_room(config: &DriveConfig, source: io::Error) -> Self {
+        Self::NoRoom { drive: config.name.clone(), table_bytes: table_bytes(config).iter().sum(), source }
+    }
+}
+
 /// Maps as much as the drive's tables take, and gives it back untouched.
 pub(crate) fn check(config: &DriveConfig) -> Result<(), MakeError> {
+    let mapped: io::Result<Vec<MmapMut>> = table_bytes(config).into_iter().map(map).collect();
+    mapped.map(drop).map_err(|source| MakeError::no_room(config, source))
+}
+
+/// Returns the bytes of the tables of a drive.
+fn table_bytes(config: &DriveConfig) -> [u64; 3] {
     let geometry = Geometry::new(config);
     let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
     let units = if config.has_erase_units() { 0 } else { blocks * u64::from(geometry.block_units) };
-    let tables = [
+    [
         u64::from(geometry.stored_units() + geometry.replica_units) * LOGICAL_UNIT_BYTES,
         units * UNIT_BYTES,
         blocks * BLOCK_BYTES + OTHER_BYTES,
-    ];
-    let mapped: io::Result<Vec<MmapMut>> = tables.iter().map(|&bytes| map(bytes)).collect();
-    match mapped {
-        Ok(_) => Ok(()),
-        Err(source) => {
-            Err(MakeError::NoRoom { drive: config.name.clone(), table_bytes: tables.iter().sum(), source })
-        }
-    }
+    ]
 }
 
 fn map(bytes: u64) -> io::Result<MmapMut> {

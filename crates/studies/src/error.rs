@@ -77,6 +77,15 @@ pub enum FigureError {
     Interrupted(#[from] Interruption),
 }
 
+impl From<MakeError> for FigureError {
+    fn from(error: MakeError) -> Self {
+        match error {
+            MakeError::Stopped => Interruption::Stopped.into(),
+            error => Self::Make(error),
+        }
+    }
+}
+
 impl From<flashlane_probe::Interruption> for FigureError {
     fn from(interruption: flashlane_probe::Interruption) -> Self {
         match interruption {

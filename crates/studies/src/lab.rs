@@ -8,7 +8,7 @@ use flashlane_layer::replicated::{Settings, Timing};
 use flashlane_measure::{Interruption, Replay, ReplayOptions, replay};
 use flashlane_probe::bench::Bench;
 use flashlane_result::Warning;
-use flashlane_sim::{Drive, DriveConfig, MakeError, profile};
+use flashlane_sim::{Drive, DriveConfig, profile};
 use flashlane_sweep::Store;
 use flashlane_trace::{OpenOptions, Record};
 use flashlane_transactions::{Partial, Run, Setup, Source};
@@ -159,11 +159,7 @@ impl<'a> Lab<'a> {
         let config = profile_with(profile, overrides)?;
         let seed = self.options.seed;
         let mut watch = || self.control(0.0);
-        let made = flashlane_sim::device_watched(&config, seed, profile.into(), &mut watch);
-        made.map_err(|error| match error {
-            MakeError::Stopped => Interruption::Stopped.into(),
-            error => FigureError::Make(error),
-        })
+        Ok(flashlane_sim::device_watched(&config, seed, profile.into(), &mut watch)?)
     }
 
     /// Replays `records` on a fresh drive of `profile`, with `overrides` of its settings.
@@ -263,7 +259,7 @@ impl<'a> Lab<'a> {
         let seed = self.options.seed;
         let mut watch = || self.control(0.0);
         let drive = Drive::new_watched(&config, seed, &mut watch);
-        drive.ok_or_else(|| Interruption::Stopped.into())
+        Ok(drive?)
     }
 }
 

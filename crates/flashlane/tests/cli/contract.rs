@@ -305,6 +305,39 @@ fn memory_beyond_limits_is_refused() {
 }
 
 #[test]
+fn program_without_memory_says_so_and_ends() {
+    let program = env!("CARGO_BIN_EXE_flashlane");
+    let mut ended_early = 0;
+    for limit_kb in (80_000..360_000).step_by(20_000) {
+        let run = "run sim:ssd-s,capacity=64MiB,initial.state=full random-read,requests=10";
+        let command = format!("ulimit -v {limit_kb} && exec \"$0\" {run}");
+        let mut shell = std::process::Command::new("sh");
+        // A panic without memory once waited for itself, where it printed a backtrace.
+        let output = shell.args(["-c", &command, program]).env("RUST_BACKTRACE", "1").output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(!words.contains("panicked") && !words.contains("memory allocation"), "{limit_kb}: {words}");
+        match output.status.code() {
+            Some(0) => {}
+            Some(1 | 2) => {
+                assert!(words.contains("ulimit -v"), "{limit_kb}: {words}");
+                ended_early += 1;
+            }
+            code => panic!("{limit_kb}: {code:?} {words}"),
+        }
+    }
+    assert!(ended_early > 0, "the limits end it");
+}
+
+#[test]
+fn program_without_descriptors_for_a_handler_ends_on_a_signal() {
+    let program = env!("CARGO_BIN_EXE_flashlane");
+    let slow = "run sim:ssd-s random-read,requests=100M";
+    let command = format!("ulimit -n 4 && exec timeout --preserve-status -s INT -k 20 1 \"$0\" {slow}");
+    let status = std::process::Command::new("sh").args(["-c", &command, program]).output().unwrap().status;
+    assert_eq!(status.code(), Some(128 + libc::SIGINT), "{status}");
+}
+
+#[test]
 fn quick_and_full_change_run_length() {
     let requests = |option: &str| {
         json(&["run", "sim:ssd-s", "random-read,requests=2k", option])["requests"].as_u64().unwrap()

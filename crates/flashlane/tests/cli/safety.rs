@@ -174,7 +174,10 @@ fn no_command_reads_or_writes_its_own_device_as_a_file() {
         (&["store", "table", "import", &lanes, "table", same], "FILE"),
         (&["store", "file", "put", &lanes, "name", same], "FILE"),
         (&["store", "serve", &lanes, "--password-file", same], "--password-file"),
-        (&["serve", "nbd", device, "--destroy-data", "--socket", "s", "--record", same, "--force"], "--record"),
+        (
+            &["serve", "nbd", device, "--destroy-data", "--socket", "s", "--record", same, "--force"],
+            "--record",
+        ),
         (&["serve", "nbd", device, "--destroy-data", "--socket", same], "--socket"),
         (&["probe", device, "--destroy-data", "--out", same], "--out"),
     ] {
@@ -234,5 +237,9 @@ fn no_file_is_made_among_devices_or_through_a_dangling_link() {
         assert!(fs::symlink_metadata(place).is_err() || fs::read_link(place).is_ok(), "{place}");
     }
     assert!(!dir.path().join("nowhere").exists());
-    refused(2, &["run", "backed(sim:ssd-s,file=/dev/null/bytes)", "random-read"], &["/dev/null/bytes", "Not a directory"]);
+    refused(
+        2,
+        &["run", "backed(sim:ssd-s,file=/dev/null/bytes)", "random-read"],
+        &["/dev/null/bytes", "Not a directory"],
+    );
 }

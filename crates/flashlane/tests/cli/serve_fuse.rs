@@ -267,6 +267,19 @@ fn killed_server_leaves_a_mount_that_the_next_one_replaces() {
 }
 
 #[test]
+fn dead_mount_of_another_program_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mount = "mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 other \"$0\" 3<>/dev/fuse";
+    let mounted = Command::new("sh").args(["-c", mount, text(dir.path())]).stderr(Stdio::null()).status();
+    if !mounted.unwrap().success() {
+        return eprintln!("SKIPPED: nothing can be mounted here");
+    }
+    refused(2, &["serve", "fuse", DRIVE, text(dir.path())], &["the mount of another program", "unmount it"]);
+    assert!(is_mounted(dir.path()));
+    unmount(dir.path());
+}
+
+#[test]
 fn served_file_keeps_what_was_synced_after_kill_9() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("mount")).unwrap();

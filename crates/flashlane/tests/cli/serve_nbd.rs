@@ -329,9 +329,7 @@ fn trace_socket_and_device_are_different_files() {
     }
     let create = ["--create", "1MiB", "--allow-page-cache"];
     let same = path("../").join(dir.path().file_name().unwrap()).join("new.spc");
-    for (option, parts) in
-        [("--record", ["--record", "DEVICE"]), ("--socket", ["--socket", "DEVICE"])]
-    {
+    for (option, parts) in [("--record", ["--record", "DEVICE"]), ("--socket", ["--socket", "DEVICE"])] {
         let mut arguments = [&create[..], &[option, text(&same)]].concat();
         if option == "--record" {
             arguments.extend(["--socket", text(&socket)]);

@@ -85,6 +85,9 @@ pub(crate) enum InOverlay {
     Unknown,
 }
 
+/// The number of no file system, for files of which nothing but the length is known.
+pub(crate) const NO_FILE_SYSTEM: Number = (0, 0);
+
 /// What is known of a file, to compare it with files of other file systems: one of an overlay is one of a layer too.
 ///
 /// By "Inode properties" of the kernel's `overlayfs.rst` it has the inode number of that one, below bits that tell file systems

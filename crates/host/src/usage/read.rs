@@ -5,7 +5,10 @@
 use super::layers::{Layers, Mounts, OpenFile};
 use super::lookup::{names, number, number_in, split, storage, storage_at};
 use super::loops;
-use super::machine::{Backing, BlockDevice, Machine, MountUse, Number, SECTOR_BYTES, Storage, SwapUse};
+use super::machine::{
+    Backing, BlockDevice, FileFacts, FileId, InOverlay, Machine, MountUse, NO_FILE_SYSTEM, Number,
+    SECTOR_BYTES, Storage, SwapUse,
+};
 use super::mounts::{Mount, read_escaped, unescape};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -59,26 +62,31 @@ fn device(folder: &Path, number: Number, mounts: &Mounts<'_>) -> BlockDevice {
     }
 }
 
-/// Returns the backing of a loop device: from its driver where permitted, else from the path that the kernel shows.
+/// Returns the backing of a loop device: from its driver where permitted, else from the path that the kernel shows. Where that
+/// leads nowhere either, any file of its length may be it.
 fn backing(folder: &Path, number: Number, length_bytes: u64, mounts: &Mounts<'_>) -> Option<Backing> {
     let shown = fs::read(folder.join("loop/backing_file")).ok()?;
     let path = Path::new(OsStr::from_bytes(shown.strip_suffix(b"\n").unwrap_or(&shown)));
-    let status = loops::status(&folder.file_name()?.to_string_lossy(), number).or_else(|| {
-        let stat = rustix::fs::stat(path).ok()?;
-        let value = |name: &str| -> u64 {
-            let text = fs::read_to_string(folder.join(name)).ok();
-            text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
-        };
-        Some(loops::Status {
-            storage: storage(&stat)?,
-            file_system: split(stat.st_dev),
-            offset_bytes: value("loop/offset"),
-            is_limited: value("loop/sizelimit") != 0,
-        })
-    })?;
+    let value = |name: &str| -> u64 {
+        let text = fs::read_to_string(folder.join(name)).ok();
+        text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+    };
+    let named = || {
+        let stat = rustix::fs::stat(path).ok();
+        let known = stat.as_ref().and_then(|stat| Some((storage(stat)?, split(stat.st_dev))));
+        let (storage, file_system) = known.unwrap_or((lost_file(number), NO_FILE_SYSTEM));
+        let (offset_bytes, is_limited) = (value("loop/offset"), value("loop/sizelimit") != 0);
+        loops::Status { storage, file_system, offset_bytes, is_limited }
+    };
+    let status = loops::status(&folder.file_name()?.to_string_lossy(), number).unwrap_or_else(named);
     let range = status.offset_bytes..status.offset_bytes.saturating_add(length_bytes);
     let lengths = Backing::lengths(&range, status.is_limited);
     let (layers, file) = match status.storage {
+        Storage::File(id) if id.file_system == NO_FILE_SYSTEM => {
+            // Its length decides alone.
+            let overlay = InOverlay::Unknown;
+            (Layers::default(), Some(FileFacts { id, lengths, overlay, path: None, is_copied_up: false }))
+        }
         Storage::File(id) => {
             let (layers, file) = mounts.look_up(OpenFile { id, path, link: path }, lengths);
             (layers, Some(file))
@@ -92,6 +100,12 @@ fn backing(folder: &Path, number: Number, length_bytes: u64, mounts: &Mounts<'_>
         file,
         name: path.display().to_string(),
     })
+}
+
+/// Returns an identity for the file under a loop device of which no path or driver tells.
+fn lost_file((major, minor): Number) -> Storage {
+    let inode = (u64::from(major) << 32) | u64::from(minor);
+    Storage::File(FileId { file_system: NO_FILE_SYSTEM, inode })
 }
 
 /// Returns the devices that hold a mounted file system.

@@ -93,6 +93,23 @@ fn file_behind_a_loop_device_is_found_under_any_name() {
 }
 
 #[test]
+fn loop_device_over_a_lost_file_presents_any_of_its_length() {
+    let root = machine_in_a_folder();
+    let shown = root.path().join("sys/devices/loop4000/loop/backing_file");
+    fs::write(shown, "/of/another/container/image (deleted)\n").unwrap();
+    let machine = machine(&root.path().join("sys"), &Mounts::of_all(&root.path().join("proc")));
+    let uses = |length_bytes: usize| {
+        let path = root.path().join("file");
+        fs::write(&path, vec![0x5a; length_bytes]).unwrap();
+        let facts = crate::usage::lookup::facts_at(&path, InOverlay::No).unwrap();
+        let possible = machine.possible_identities(&facts);
+        graph::uses(&machine, &[vec![storage_at(&path).unwrap()], possible].concat()).len()
+    };
+    // It has 8 sectors, and the file may end within the next.
+    assert_eq!([4095, 4096, 4607, 4608].map(uses), [0, 1, 1, 0]);
+}
+
+#[test]
 fn swap_file_is_found_under_any_name() {
     let root = machine_in_a_folder();
     let (file, name) = (root.path().join("my swap"), root.path().join("another name"));

@@ -138,6 +138,21 @@ fn blank_block_device_opens_once_and_is_claimed() {
 }
 
 #[test]
+fn write_protected_device_is_refused_before_anything_is_written() {
+    let Some(drive) = Loop::blank() else { return };
+    run("blockdev", &["--setro", drive.device.to_str().unwrap()]).unwrap();
+    for options in
+        [OpenOptions::read_write(&drive.device), OpenOptions::read_write(&drive.device).really(&drive.device)]
+    {
+        let refused = options.open().err();
+        assert!(matches!(refused, Some(OpenError::WriteProtected { .. })), "{refused:?}");
+    }
+    open(&OpenOptions::read_only(&drive.device));
+    run("blockdev", &["--setrw", drive.device.to_str().unwrap()]).unwrap();
+    open(&OpenOptions::read_write(&drive.device));
+}
+
+#[test]
 fn file_system_on_a_block_device_is_reported() {
     let Some(drive) = Loop::ext4() else { return };
     let before = fs::read(&drive.file).unwrap();

@@ -21,17 +21,25 @@ pub enum MountPointError {
     /// Something is mounted there.
     #[error("something is mounted on {0} already: unmount it, or choose another directory")]
     InUse(String),
+    /// Another program mounted something there, and serves it no longer.
+    #[error(
+        "{0} is the mount of another program, which does not answer any more: unmount it (umount), or choose another directory"
+    )]
+    Dead(String),
     /// Its files would be hidden.
     #[error("the mount point {0} is not empty: its files would be hidden; choose an empty directory")]
     NotEmpty(String),
 }
+
+/// The source that mounts of ours have.
+pub(super) const MOUNT_SOURCE: &str = "flashlane";
 
 /// An empty directory on which nothing is mounted.
 #[derive(Debug)]
 pub struct MountPoint(PathBuf);
 
 impl MountPoint {
-    /// Checks a path. What a killed server left mounted there is unmounted, as nothing can be reached through it.
+    /// Checks a path. What a killed server of ours left mounted there is unmounted, as nothing can be reached through it.
     ///
     /// # Errors
     /// [`MountPointError`] where it is no empty directory, or in use.
@@ -39,6 +47,9 @@ impl MountPoint {
         let name = path.display().to_string();
         let unreadable = |error| MountPointError::Unreadable { path: name.clone(), error };
         if path.metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotConnected) {
+            if !flashlane_host::is_served_by(path, MOUNT_SOURCE) {
+                return Err(MountPointError::Dead(name));
+            }
             flashlane_host::unmount_dead(path).map_err(unreadable)?;
         }
         let directory = path.metadata().map_err(unreadable)?;

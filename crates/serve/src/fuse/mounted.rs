@@ -1,6 +1,6 @@
 //! A file system that is mounted, whatever it is.
 
-use super::mount_point::MountPoint;
+use super::mount_point::{MOUNT_SOURCE, MountPoint};
 use fuser::{BackgroundSession, Config, Filesystem, MountOption, Session};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ impl Mounted {
         let path = mount_point.path();
         let mut config = Config::default();
         config.mount_options = vec![
-            MountOption::FSName("flashlane".into()),
+            MountOption::FSName(MOUNT_SOURCE.into()),
             MountOption::DefaultPermissions,
             MountOption::NoDev,
             MountOption::NoSuid,

@@ -26,6 +26,7 @@ use crate::event::Ticket;
 use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, StopCheck};
 use crate::ids::{DieId, Lpn, Mechanism, PlaneId, RequestSlot};
 use crate::nand::{Correction, Defer, FlashOperation, Gc, Geometry, Owner, PageType, Program, Read, Work};
+use crate::table_memory::MakeError;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::PlacementHandle;
 use flashlane_policy::scheduling::Class;
@@ -89,17 +90,19 @@ impl GcScheduling {
 }
 
 impl Translation {
-    /// The translation of a drive in its profile's initial state; `None` where `watch` breaks. Requires: `config` is
-    /// validated.
+    /// The translation of a drive in its profile's initial state. Requires: `config` is validated.
+    ///
+    /// # Errors
+    /// [`MakeError`] where `watch` breaks, or the system has no room for the tables.
     pub(super) fn new(
         config: &DriveConfig,
         geometry: &Geometry,
         seed: Seed,
         watch: StopCheck<'_>,
-    ) -> Option<Self> {
-        let mut ftl = Ftl::new(config, seed);
+    ) -> Result<Self, MakeError> {
+        let mut ftl = Ftl::new(config, seed).map_err(|source| MakeError::no_room(config, source))?;
         if ftl.prepare(config, seed, watch).is_break() {
-            return None;
+            return Err(MakeError::Stopped);
         }
         let map_cache = MapCache::new(config, geometry).map(Box::new);
         #[cfg(test)]
@@ -107,7 +110,7 @@ impl Translation {
             cache.begin_shadow(&ftl);
             cache
         });
-        Some(Self {
+        Ok(Self {
             ftl,
             correction: Correction::new(config, seed),
             replicator: Replicator::new(config, geometry, seed),

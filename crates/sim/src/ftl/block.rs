@@ -23,6 +23,7 @@ use super::{FtlCounters, GcWork, NoRoom, Placed};
 use crate::config::DriveConfig;
 use crate::ids::{BlockId, FlashPage, Lpn, PlaneId, Ppn};
 use flashlane_base::Seed;
+use std::io;
 use store::{Spot, Store};
 pub(crate) use stripes::Stripes;
 
@@ -75,9 +76,9 @@ impl BlockMapped {
         stripes: Stripes,
         scheme: Box<dyn BlockScheme>,
         seed: Seed,
-    ) -> Self {
-        let store = Store::new(config, stripes, seed);
-        Self { store, scheme, high: config.cleaning.high.0 }
+    ) -> io::Result<Self> {
+        let store = Store::new(config, stripes, seed)?;
+        Ok(Self { store, scheme, high: config.cleaning.high.0 })
     }
 
     #[inline]

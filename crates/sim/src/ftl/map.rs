@@ -2,6 +2,7 @@
 
 use super::table::{Entry, Table};
 use crate::ids::{Lpn, Ppn};
+use std::io;
 
 /// By logical number the physical number.
 pub(super) struct Map(Table);
@@ -11,8 +12,11 @@ impl Map {
     pub(super) const NO_ENTRY: Lpn = Lpn(u32::MAX);
 
     /// A map of `units` mapping units, none of which is touched.
-    pub(super) fn new(units: u32) -> Self {
-        Self(Table::untouched(units as usize))
+    ///
+    /// # Errors
+    /// As [`Table::untouched`].
+    pub(super) fn new(units: u32) -> io::Result<Self> {
+        Table::untouched(units as usize).map(Self)
     }
 
     /// The entry of a mapping unit.

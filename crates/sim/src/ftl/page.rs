@@ -41,6 +41,7 @@ use pacing::Pacer;
 use reverse::Reverse;
 use slc::SlcCache;
 use std::cell::Cell;
+use std::io;
 use std::ops::Range;
 use superblocks::Superblocks;
 use translation_pages::TranslationPages;
@@ -130,7 +131,7 @@ pub struct PageMapped {
 impl PageMapped {
     // What a function does is said at `Ftl`, but for what is special here.
 
-    pub fn new(config: &DriveConfig, seed: Seed) -> Self {
+    pub fn new(config: &DriveConfig, seed: Seed) -> io::Result<Self> {
         let geometry = Geometry::new(config);
         let superblocks = Superblocks::new(&geometry);
         let geometry = geometry.of_superblocks();
@@ -152,10 +153,10 @@ impl PageMapped {
         let wear =
             config.policies.wear.build(&config.wear.policy, &config.wear.options.options()).expect(known);
         let (blocks, planes) = EraseBlocks::new(&geometry, &config.flash, seed);
-        Self {
+        Ok(Self {
             superblocks,
-            map: Map::new(geometry.stored_units() + geometry.replica_units),
-            reverse: Reverse::new(&geometry),
+            map: Map::new(geometry.stored_units() + geometry.replica_units)?,
+            reverse: Reverse::new(&geometry)?,
             layout: None,
             prefetched: Cell::new(Map::NO_ENTRY),
             free_units: planes.iter().map(|plane| plane.free_units(&geometry)).collect(),
@@ -184,7 +185,7 @@ impl PageMapped {
             moved_stream: usize::from(config.cleaning.separate),
             counters: FtlCounters::default(),
             geometry,
-        }
+        })
     }
 
     #[inline]

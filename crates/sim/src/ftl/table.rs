@@ -14,6 +14,7 @@
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 use std::cell::RefCell;
+use std::io;
 use std::mem::ManuallyDrop;
 
 /// Tables of a drive, as many as a thread keeps.
@@ -81,21 +82,23 @@ impl Table {
     }
 
     /// A table of `entries`, none of which is touched.
-    pub(super) fn untouched(entries: usize) -> Self {
+    ///
+    /// # Errors
+    /// The system's, where it has no address space for it.
+    pub(super) fn untouched(entries: usize) -> io::Result<Self> {
         let bytes = mapped_bytes(entries);
         debug_assert!(bytes / 4 >= entries, "{bytes} bytes hold no {entries} entries");
         if let Some(mut map) = spare(bytes) {
             map[..entries * 4].fill(0);
-            return Self { map: ManuallyDrop::new(map), entries };
+            return Ok(Self { map: ManuallyDrop::new(map), entries });
         }
         // Without a reservation: a table may be longer than the system's memory, of which a run touches little.
-        let map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon();
-        let map = map.expect("the system has address space for the tables");
+        let map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon()?;
         if (HUGE_PAGE_BYTES..=HUGE_TABLE_BYTES).contains(&bytes) {
             // Refused where the kernel has no huge pages: only slower.
             let _ = map.advise(Advice::HugePage);
         }
-        Self { map: ManuallyDrop::new(map), entries }
+        Ok(Self { map: ManuallyDrop::new(map), entries })
     }
 
     // Without a check of length and alignment: the tables are looked into several times for every page that is written.
@@ -175,29 +178,33 @@ fn keep(map: MmapMut) {
 mod tests {
     use super::*;
 
+    fn untouched(entries: usize) -> Table {
+        Table::untouched(entries).expect("there is room")
+    }
+
     fn kept_bytes() -> Vec<usize> {
         SPARE.with_borrow(|spare| spare.iter().map(|map| map.len()).collect())
     }
 
     #[test]
     fn memory_comes_back_untouched_and_no_longer_than_asked_for() {
-        let mut table = Table::untouched(1000);
+        let mut table = untouched(1000);
         table.raw_mut().fill(7);
         let memory = table.raw().as_ptr();
         drop(table);
-        let again = Table::untouched(3);
+        let again = untouched(3);
         assert_eq!((again.raw(), again.raw().as_ptr()), (&[0; 3][..], memory));
         // Memory in use has one owner.
-        let other = Table::untouched(1000);
+        let other = untouched(1000);
         assert_ne!(other.raw().as_ptr(), memory);
         drop((again, other));
-        assert!((0..1000).all(|index| Table::untouched(1000).get(index) == Entry::Untouched));
-        assert_eq!(Table::untouched(0).entries(), 0);
+        assert!((0..1000).all(|index| untouched(1000).get(index) == Entry::Untouched));
+        assert_eq!(untouched(0).entries(), 0);
     }
 
     #[test]
     fn entry_is_untouched_until_it_is_set_or_cleared() {
-        let mut table = Table::untouched(4);
+        let mut table = untouched(4);
         table.set(0, 0);
         table.set(1, u32::MAX - 2);
         table.clear(2);
@@ -207,10 +214,10 @@ mod tests {
 
     #[test]
     fn a_thread_keeps_the_last_tables_and_none_too_long() {
-        let tables = [1, 4, 2].map(|part| Table::untouched(KEPT_BYTES / 4 / part));
+        let tables = [1, 4, 2].map(|part| untouched(KEPT_BYTES / 4 / part));
         drop(tables);
         assert_eq!(kept_bytes(), [KEPT_BYTES / 4, KEPT_BYTES / 2]);
-        drop(Table::untouched(KEPT_BYTES / 4 + 1));
+        drop(untouched(KEPT_BYTES / 4 + 1));
         assert_eq!(kept_bytes(), [KEPT_BYTES / 4, KEPT_BYTES / 2]);
     }
 }

@@ -233,7 +233,7 @@ impl LoadPlan {
                 format_bytes(there)
             ));
         }
-        if Vec::<u8>::new().try_reserve_exact(needed as usize).is_err() {
+        if !flashlane_host::has_address_space(needed) {
             return Err(anyhow!(
                 "the blocks and the operations in flight require at least {} of memory, which the system does not give; \
                  nothing was touched. Give a smaller --in-flight, or fewer --blocks, or raise the limit (ulimit -v)",

@@ -32,7 +32,7 @@ fn a_preparation_stops_where_its_watch_breaks() {
                 looks += 1;
                 if looks < at_most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             };
-            let made = Drive::new_watched(&config, Seed(1), &mut watch).is_some();
+            let made = Drive::new_watched(&config, Seed(1), &mut watch).is_ok();
             (looks, made)
         };
         let (all, made) = looks(u32::MAX);

@@ -12,6 +12,7 @@ use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
 use crate::nand::Geometry;
 use flashlane_base::Seed;
 use flashlane_policy::wear::Wear;
+use std::io;
 use std::ops::Range;
 
 /// Where a mapping unit belongs: its place in a data block.
@@ -44,7 +45,7 @@ pub(crate) struct Store {
 
 impl Store {
     /// With every block free. Requires: `config` is validated.
-    pub(super) fn new(config: &DriveConfig, stripes: Stripes, seed: Seed) -> Self {
+    pub(super) fn new(config: &DriveConfig, stripes: Stripes, seed: Seed) -> io::Result<Self> {
         let geometry = Geometry::new(config);
         let known = "validation built every policy once";
         let array = geometry.array(&config.mapping.order, seed);
@@ -59,8 +60,8 @@ impl Store {
         }
         let (blocks, planes) = EraseBlocks::new(&geometry, &config.flash, seed);
         let erase_units_per_plane = stripes.erase_units_per_plane(&geometry);
-        Self {
-            map: Map::new(geometry.logical_units),
+        Ok(Self {
+            map: Map::new(geometry.logical_units)?,
             next: vec![0; geometry.planes as usize * geometry.blocks as usize],
             data: vec![None; geometry.planes as usize * erase_units_per_plane as usize],
             erase_units_per_plane,
@@ -76,7 +77,7 @@ impl Store {
                 .expect(known),
             counters: FtlCounters::default(),
             geometry,
-        }
+        })
     }
 
     /// Where mapping unit `lpn` belongs.

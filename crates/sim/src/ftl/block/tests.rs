@@ -46,7 +46,7 @@ fn mapped(config: &DriveConfig) -> BlockMapped {
     let Scheme::Blocks(stripes, scheme) = scheme_registry::of(config, &Geometry::new(config)) else {
         panic!("'{}' maps no blocks", config.mapping.translation)
     };
-    BlockMapped::new(config, stripes, scheme, Seed(1))
+    BlockMapped::new(config, stripes, scheme, Seed(1)).unwrap()
 }
 
 /// Every table agrees with every other, and each block has exactly one use.

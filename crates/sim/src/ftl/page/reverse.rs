@@ -3,6 +3,7 @@
 use crate::ftl::table::{Entry, Table};
 use crate::ids::{Lpn, PlaneId, Ppn};
 use crate::nand::Geometry;
+use std::io;
 
 /// Entries left out behind each plane: a line of the processor's cache. The planes of a drive are filled in step, and
 /// the number of units of each is often a power of two; without this the entries being written would all share one set
@@ -15,9 +16,9 @@ pub(super) struct Reverse {
 }
 
 impl Reverse {
-    pub(super) fn new(geometry: &Geometry) -> Self {
+    pub(super) fn new(geometry: &Geometry) -> io::Result<Self> {
         let entries = geometry.physical_units() + u64::from(geometry.planes) * u64::from(SKEW);
-        Self { table: Table::untouched(entries as usize) }
+        Ok(Self { table: Table::untouched(entries as usize)? })
     }
 
     #[inline]

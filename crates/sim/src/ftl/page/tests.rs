@@ -99,7 +99,7 @@ fn every_policy_keeps_every_page_through_long_overwriting() {
                         ("wear.policy", wear),
                         ("cleaning.separate", separate),
                     ]);
-                    let mut ftl = PageMapped::new(&config, Seed(1));
+                    let mut ftl = PageMapped::new(&config, Seed(1)).unwrap();
                     let mut random = Seed(5).source();
                     let mut due = Vec::new();
                     let pages = u64::from(ftl.geometry.logical_units);
@@ -136,7 +136,7 @@ fn released_replica_ends_with_its_block() {
         ("cleaning.defer", "no"),
         ("capacity", "9MiB"),
     ]);
-    let mut ftl = PageMapped::new(&config, Seed(1));
+    let mut ftl = PageMapped::new(&config, Seed(1)).unwrap();
     let (mut random, mut due) = (Seed(5).source(), Vec::new());
     let units = ftl.geometry.logical_units;
     for lpn in 0..units {
@@ -174,7 +174,7 @@ fn superblocks_keep_every_page_and_every_row_has_its_parity() {
             ("capacity", if parity.is_some() { "24MiB" } else { "36MiB" }),
         ];
         settings.extend(parity.map(|parity| ("mapping.parity", parity)));
-        let mut ftl = PageMapped::new(&of_profile("ssd-m", &settings), Seed(1));
+        let mut ftl = PageMapped::new(&of_profile("ssd-m", &settings), Seed(1)).unwrap();
         let (mut random, mut due) = (Seed(5).source(), Vec::new());
         let pages = ftl.geometry.logical_units;
         let all = (0..pages).chain((0..100_000).map(|_| random.below(u64::from(pages)) as u32));
@@ -210,7 +210,7 @@ fn superblocks_keep_every_page_and_every_row_has_its_parity() {
 fn wear_leveling_narrows_the_spread_of_erases() {
     let spread = |policy: &str| {
         let config = config(&[("wear.policy", policy), ("cleaning.separate", "true")]);
-        let mut ftl = PageMapped::new(&config, Seed(1));
+        let mut ftl = PageMapped::new(&config, Seed(1)).unwrap();
         let mut due = Vec::new();
         let pages = ftl.geometry.logical_units;
         (0..pages).for_each(|lpn| {
@@ -232,7 +232,7 @@ fn wear_leveling_narrows_the_spread_of_erases() {
 #[test]
 fn a_worn_out_drive_refuses_writes_and_keeps_what_it_holds() {
     let config = config(&[("flash.endurance", "20"), ("flash.endurance_spread", "20%")]);
-    let mut ftl = PageMapped::new(&config, Seed(1));
+    let mut ftl = PageMapped::new(&config, Seed(1)).unwrap();
     let mut due = Vec::new();
     let mut random = Seed(5).source();
     let pages = ftl.geometry.logical_units;
@@ -258,7 +258,7 @@ fn a_drive_that_holds_all_it_can_takes_every_overwrite() {
             ("mapping.allocation", allocation),
             ("mapping.policy", "write-order"),
         ]);
-        let mut ftl = PageMapped::new(&config, Seed(1));
+        let mut ftl = PageMapped::new(&config, Seed(1)).unwrap();
         assert_eq!(Scheme::Pages.least_blocks_per_plane(&ftl.geometry), u64::from(ftl.geometry.blocks));
         let pages = ftl.geometry.logical_units;
         let (mut due, mut random) = (Vec::new(), Seed(5).source());
@@ -275,7 +275,7 @@ fn a_drive_that_holds_all_it_can_takes_every_overwrite() {
 #[test]
 fn a_pool_gives_a_page_to_its_roomiest_plane() {
     let config = config(&[("compat.disksim.pool", "package"), ("flash.planes", "4"), ("capacity", "24MiB")]);
-    let mut ftl = PageMapped::new(&config, Seed(1));
+    let mut ftl = PageMapped::new(&config, Seed(1)).unwrap();
     let mut due = Vec::new();
     // Planes as free as each other take turns, and no page leaves its package.
     let planes: Vec<u32> = (0..8).map(|_| ftl.place(Lpn(0), &mut due).unwrap().plane.0).collect();
@@ -317,7 +317,7 @@ impl Allocation for Counted {
 #[test]
 fn long_run_requests_one_plane_per_page_despite_gc() {
     let config = config(&[("capacity", "13MiB"), ("initial.state", "full")]);
-    let mut ftl = PageMapped::new(&config, Seed(1));
+    let mut ftl = PageMapped::new(&config, Seed(1)).unwrap();
     assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::never_stop).is_continue());
     let asked = Arc::new(AtomicU64::new(0));
     let array = ftl.geometry.array(&config.mapping.order, Seed(1));
@@ -364,7 +364,7 @@ fn paced_cleaning_never_runs_out_of_room() {
         let capacity = format!("{}B", data * 4 * 4096);
         settings.push(("capacity", &capacity));
         let config = of_profile("ssd-s", &settings);
-        let mut ftl = PageMapped::new(&config, Seed(seed));
+        let mut ftl = PageMapped::new(&config, Seed(seed)).unwrap();
         assert!(ftl.prepare(&config, Seed(seed), &mut crate::ftl::never_stop).is_continue());
         let mut due = Vec::new();
         let all = u64::from(ftl.geometry.logical_units);
@@ -394,7 +394,7 @@ fn paced_gc_amplifies_writes_no_more_than_watermark_gc() {
             ("flash.pages", "64"),
             ("capacity", "460MiB"),
         ]);
-        let mut ftl = PageMapped::new(&config, Seed(1));
+        let mut ftl = PageMapped::new(&config, Seed(1)).unwrap();
         let (mut random, mut due) = (Seed(5).source(), Vec::new());
         let pages = ftl.geometry.logical_units;
         for lpn in 0..pages {
@@ -419,7 +419,7 @@ fn paced_gc_amplifies_writes_no_more_than_watermark_gc() {
 fn victim_is_cleaned_in_steps_of_whole_flash_pages() {
     let config =
         of_profile("nvme-tlc", &[("capacity", "20MiB"), ("flash.page", "16KiB"), ("initial.state", "full")]);
-    let mut ftl = PageMapped::new(&config, Seed(1));
+    let mut ftl = PageMapped::new(&config, Seed(1)).unwrap();
     assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::never_stop).is_continue());
     let (mut random, mut due, mut erases) = (Seed(5).source(), Vec::new(), 0);
     let pages = u64::from(ftl.geometry.logical_units);

@@ -15,6 +15,7 @@ fn layer(settings: &[(&str, &str)]) -> PageMapped {
         ),
         Seed(1),
     )
+    .unwrap()
 }
 
 /// The handles whose units are valid on each block, where unit `lpn` has handle `of(lpn)`.

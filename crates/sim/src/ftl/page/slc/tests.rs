@@ -65,7 +65,7 @@ fn every_unit_stays_under_overwrites_trims_and_folding() {
                         continue;
                     }
                     let config = config(&[size, &settings].concat());
-                    let mut ftl = PageMapped::new(&config, Seed(1));
+                    let mut ftl = PageMapped::new(&config, Seed(1)).unwrap();
                     assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::never_stop).is_continue());
                     let (mut random, mut due) = (Seed(5).source(), Vec::new());
                     let units = u64::from(ftl.geometry.logical_units);
@@ -110,7 +110,7 @@ fn every_unit_stays_under_overwrites_trims_and_folding() {
 fn units_cached_at_first(settings: &[(&str, &str)]) -> (u32, PageMapped) {
     let times = [];
     let config = config(&[&times, settings].concat());
-    let (mut ftl, mut due) = (PageMapped::new(&config, Seed(1)), Vec::new());
+    let (mut ftl, mut due) = (PageMapped::new(&config, Seed(1)).unwrap(), Vec::new());
     let cached = (0..ftl.geometry.logical_units)
         .take_while(|&lpn| {
             ftl.place(Lpn(lpn), &mut due).expect("the drive is empty").page_type == PageType::SLC_CACHE

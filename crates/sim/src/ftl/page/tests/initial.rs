@@ -36,14 +36,14 @@ fn random_drive(seed: u64, state: &str) -> (DriveConfig, PageMapped) {
     let settings: Vec<(String, String)> =
         settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     let config = load("ssd-m", &settings).unwrap_or_else(|error| panic!("{error}: {settings:?}"));
-    let ftl = PageMapped::new(&config, Seed(seed));
+    let ftl = PageMapped::new(&config, Seed(seed)).unwrap();
     (config, ftl)
 }
 
 fn prepared(config: &DriveConfig, state: InitialState, seed: u64) -> PageMapped {
     let mut config = config.clone();
     config.initial.state = state;
-    let mut ftl = PageMapped::new(&config, Seed(seed));
+    let mut ftl = PageMapped::new(&config, Seed(seed)).unwrap();
     assert!(ftl.prepare(&config, Seed(seed), &mut never_stop).is_continue());
     ftl
 }
@@ -63,7 +63,7 @@ fn full_by_formula_is_full_by_writing() {
         let (config, mut formula) = random_drive(seed, "full");
         assert!(formula.prepare(&config, Seed(seed), &mut never_stop).is_continue());
         assert!(formula.layout.is_some(), "{seed} is striped");
-        let mut written = PageMapped::new(&config, Seed(seed));
+        let mut written = PageMapped::new(&config, Seed(seed)).unwrap();
         assert!(written.fill(&mut never_stop).is_continue());
         written.counters = FtlCounters::default();
         assert_eq!(mapped_units(&formula), mapped_units(&written), "{seed}");
