@@ -118,7 +118,8 @@ fn devices(command: &Command, matches: &ArgMatches) -> Vec<Device> {
 
 fn files(command: &Command, matches: &ArgMatches) -> Vec<Named> {
     let mut files = Vec::new();
-    for argument in command.get_arguments().filter(|argument| !REPEATED.contains(&argument.get_id().as_str())) {
+    for argument in command.get_arguments().filter(|argument| !REPEATED.contains(&argument.get_id().as_str()))
+    {
         let paths = values::<PathBuf>(matches, argument).map(|path| match is_standard_input(path) {
             // Files are also read from standard input, or written to standard output.
             true => PathBuf::from(if argument.is_positional() { "/dev/stdin" } else { "/dev/stdout" }),

@@ -7,7 +7,8 @@ use crate::target::{Real, Resolved, Simulated, Target};
 use flashlane_device::spec::Spec;
 use flashlane_device::{Lane, OneLane, Profile};
 use flashlane_host::{
-    Change, Consent, CreateError, Doubts, Finding, OwnData, PageCache, ZonedError, ZonedOptions, check_place, create_empty,
+    Change, Consent, CreateError, Doubts, Finding, OwnData, PageCache, ZonedError, ZonedOptions, check_place,
+    create_empty,
 };
 use flashlane_layer::{Format, Layer, Stack, StateChange, StateOptions};
 use std::fs::File;

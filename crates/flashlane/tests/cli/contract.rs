@@ -315,6 +315,9 @@ fn program_without_memory_says_so_and_ends() {
         // A panic without memory once waited for itself, where it printed a backtrace.
         let output = shell.args(["-c", &command, program]).env("RUST_BACKTRACE", "1").output().unwrap();
         let words = String::from_utf8_lossy(&output.stderr);
+        if words.contains("error while loading shared libraries") {
+            continue;
+        }
         assert!(!words.contains("panicked") && !words.contains("memory allocation"), "{limit_kb}: {words}");
         match output.status.code() {
             Some(0) => {}
