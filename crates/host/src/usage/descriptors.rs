@@ -46,7 +46,7 @@ pub(super) fn unreceived(task: &Path, devices: &[Storage]) -> Option<Unreceived>
     maps_other_ring(task, &rings).then_some(Unreceived::Unknown)
 }
 
-/// Returns the number of descriptors that wait in a socket; 0 where the kernel does not say, as before Linux 5.7.
+/// Returns the number of descriptors that wait in a socket; 0 where the kernel does not say, as before Linux 5.6.
 fn waiting(info: &str) -> u64 {
     let count = info.lines().find_map(|line| line.strip_prefix("scm_fds:"));
     count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)

@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(numbers, [(0, 1), (0, 2)]);
     }
 
-    /// As before Linux 6.11.
+    /// As before Linux 6.12.
     #[test]
     fn namespace_that_the_kernel_does_not_list_is_found_by_descriptors() {
         use std::io::{BufRead, BufReader, Write};

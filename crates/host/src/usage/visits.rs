@@ -2,7 +2,7 @@
 //! socket. What is mounted there is in use all the same.
 //!
 //! The kernel shows the mounts of a namespace, and leads to its files, by its threads only. So a thread of this process enters
-//! each, with a root and a directory of its own, and stays there until the [`Visit`] ends. Since Linux 6.11 the kernel lists all
+//! each, with a root and a directory of its own, and stays there until the [`Visit`] ends. Since Linux 6.12 the kernel lists all
 //! namespaces; before, those are found that a file or a descriptor of a process leads to.
 
 use super::lookup::{names, processes, tables};

@@ -122,7 +122,7 @@ pub fn create(
         if !place.log_is_named && place.log_is_foreign() {
             return Err(Failure::unusable(anyhow!(
                 "the log of the store would be '{}', which exists, is no log of a store, and is kept: --log NAME makes the log \
-                 elsewhere; if all data in that file may be lost: --log {}",
+                 elsewhere; if all data in that file may be lost: --log {} --destroy-data",
                 place.log,
                 quoted(&place.log.to_string())
             )));
