@@ -37,20 +37,9 @@ impl MemoryDisk {
     pub fn new(capacity_bytes: u64, sector_bytes: u64, seed: Seed) -> Self {
         assert!(capacity_bytes.is_multiple_of(sector_bytes), "a disk is whole sectors");
         let profile = Profile {
-            name: "memory disk".into(),
-            capacity_bytes,
-            lanes: 1,
-            read_unit_bytes: sector_bytes,
-            write_unit_bytes: sector_bytes,
-            erase_unit_bytes: 0,
             depth: 64,
-            queues: 1,
-            placement_handles: 1,
             simulated: true,
-            read_only: false,
-            over_provisioning: None,
-            begins_written: false,
-            zones: None,
+            ..Profile::new("memory disk", capacity_bytes, sector_bytes)
         };
         Self {
             profile,

@@ -44,20 +44,12 @@ impl MemoryLanes {
     pub fn new(lanes: u32, units: u64, unit_bytes: u64, read_unit_bytes: u64, seed: Seed) -> Self {
         assert!(unit_bytes.is_multiple_of(read_unit_bytes), "an erase unit is whole read units");
         let profile = Profile {
-            name: "memory lanes".into(),
-            capacity_bytes: units * unit_bytes,
-            lanes,
-            read_unit_bytes,
             write_unit_bytes: unit_bytes,
+            lanes,
             erase_unit_bytes: unit_bytes,
             depth: 64,
-            queues: 1,
-            placement_handles: 1,
             simulated: true,
-            read_only: false,
-            over_provisioning: None,
-            begins_written: false,
-            zones: None,
+            ..Profile::new("memory lanes", units * unit_bytes, read_unit_bytes)
         };
         Self {
             units: UnitRules::new(&profile),

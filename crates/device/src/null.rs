@@ -15,22 +15,8 @@ pub struct NullDevice {
 impl NullDevice {
     /// Creates a null device of `capacity_bytes` with units of 512 bytes.
     pub fn new(capacity_bytes: u64) -> Self {
-        let profile = Profile {
-            name: "null:".into(),
-            capacity_bytes,
-            lanes: 1,
-            read_unit_bytes: 512,
-            write_unit_bytes: 512,
-            erase_unit_bytes: 0,
-            depth: 1 << 16,
-            queues: 1,
-            placement_handles: 1,
-            simulated: true,
-            read_only: false,
-            over_provisioning: None,
-            begins_written: false,
-            zones: None,
-        };
+        let profile =
+            Profile { depth: 1 << 16, simulated: true, ..Profile::new("null:", capacity_bytes, 512) };
         Self { profile, now: Instant::ZERO, waiting: Vec::new() }
     }
 }

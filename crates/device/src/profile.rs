@@ -59,6 +59,28 @@ pub struct OverProvisioningChange {
 }
 
 impl Profile {
+    /// Returns the profile of a real device with one lane and one queue, one request in flight, `capacity_bytes`, read and written
+    /// in units of `unit_bytes`, and without erases, placement and zones. A device sets what differs, so that a property which only
+    /// some devices have is no matter to the others.
+    pub fn new(name: impl Into<String>, capacity_bytes: u64, unit_bytes: u64) -> Self {
+        Self {
+            name: name.into(),
+            capacity_bytes,
+            lanes: 1,
+            read_unit_bytes: unit_bytes,
+            write_unit_bytes: unit_bytes,
+            erase_unit_bytes: 0,
+            depth: 1,
+            queues: 1,
+            placement_handles: 1,
+            simulated: false,
+            read_only: false,
+            over_provisioning: None,
+            begins_written: false,
+            zones: None,
+        }
+    }
+
     /// Checks a request against the profile: the checks that all devices share.
     ///
     /// # Errors

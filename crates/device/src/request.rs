@@ -252,7 +252,8 @@ impl Request {
         SubmitError::Rule { operation, lane, offset_bytes, length_bytes, rule }
     }
 
-    fn new(id: u64, operation: Operation, offset_bytes: u64, length_bytes: u64) -> Self {
+    /// A request on lane 0 and queue 0, with handle 0, that is not durable.
+    pub fn new(id: u64, operation: Operation, offset_bytes: u64, length_bytes: u64) -> Self {
         Self {
             id: RequestId(id),
             operation,

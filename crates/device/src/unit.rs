@@ -373,20 +373,12 @@ mod tests {
 
     fn book() -> UnitRules {
         let profile = Profile {
-            name: "lanes".into(),
-            capacity_bytes: 4 * 1024,
-            lanes: 2,
-            read_unit_bytes: 128,
             write_unit_bytes: 256,
+            lanes: 2,
             erase_unit_bytes: 1024,
             depth: 8,
-            queues: 1,
-            placement_handles: 1,
             simulated: true,
-            read_only: false,
-            over_provisioning: None,
-            begins_written: false,
-            zones: None,
+            ..Profile::new("lanes", 4 * 1024, 128)
         };
         UnitRules::new(&profile)
     }

@@ -141,22 +141,7 @@ fn profile_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<
 
 /// Returns the profile of the file that `--create` will create, with units of at least a sector.
 fn file_profile(length_bytes: u64) -> Profile {
-    Profile {
-        name: String::new(),
-        capacity_bytes: length_bytes,
-        lanes: 1,
-        read_unit_bytes: 512,
-        write_unit_bytes: 512,
-        erase_unit_bytes: 0,
-        depth: DEPTH_MAX,
-        queues: 1,
-        placement_handles: 1,
-        simulated: false,
-        read_only: false,
-        over_provisioning: None,
-        begins_written: false,
-        zones: None,
-    }
+    Profile { depth: DEPTH_MAX, ..Profile::new(String::new(), length_bytes, 512) }
 }
 
 /// An open device that stores data, with its warnings.

@@ -172,20 +172,9 @@ impl OpenOptions {
             add_file_doubts(&file, capacity_bytes, &mut doubts).map_err(|e| self.os("look at", e))?;
         }
         let profile = Profile {
-            name: self.path.display().to_string(),
-            capacity_bytes,
-            lanes: 1,
-            read_unit_bytes: unit_bytes,
-            write_unit_bytes: unit_bytes,
-            erase_unit_bytes: 0,
             depth: self.depth,
-            queues: 1,
-            placement_handles: 1,
-            simulated: false,
             read_only: !self.writes(),
-            over_provisioning: None,
-            begins_written: false,
-            zones: None,
+            ..Profile::new(self.path.display().to_string(), capacity_bytes, unit_bytes)
         };
         let block = target.block;
         let trims = block.then(|| takes_discards(&target));

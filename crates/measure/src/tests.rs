@@ -38,22 +38,7 @@ pub(crate) enum Break {
 
 impl Scripted {
     pub(crate) fn new(depth: u32, servers: usize, service_us: u64) -> Self {
-        let profile = Profile {
-            name: "scripted".into(),
-            capacity_bytes: 1 << 30,
-            lanes: 1,
-            read_unit_bytes: 512,
-            write_unit_bytes: 512,
-            erase_unit_bytes: 0,
-            depth,
-            queues: 1,
-            placement_handles: 1,
-            simulated: true,
-            read_only: false,
-            over_provisioning: None,
-            begins_written: false,
-            zones: None,
-        };
+        let profile = Profile { depth, simulated: true, ..Profile::new("scripted", 1 << 30, 512) };
         Self {
             profile,
             now: Instant::ZERO,

@@ -368,22 +368,15 @@ impl Drive {
 
 fn profile(config: &DriveConfig) -> Profile {
     Profile {
-        name: format!("sim:{}", config.name),
-        capacity_bytes: config.capacity.0,
-        lanes: 1,
-        read_unit_bytes: config.sector.0,
-        write_unit_bytes: config.sector.0,
-        erase_unit_bytes: 0,
         depth: config.link.depth,
         queues: config.queue_count(),
         placement_handles: config.handle_count(),
         simulated: true,
-        read_only: false,
         over_provisioning: config
             .over_provisioning()
             .map(|share| OverProvisioning { share, change: config.over_provisioning_change }),
         begins_written: config.initial.state != InitialState::Fresh,
-        zones: None,
+        ..Profile::new(format!("sim:{}", config.name), config.capacity.0, config.sector.0)
     }
 }
 

@@ -68,20 +68,17 @@ impl Sdf {
         let lanes = config.lanes.as_ref().expect("a profile without [lanes] is that of a Drive");
         let shape = Shape::new(config);
         let profile = Profile {
-            name: format!("sim:{}", config.name),
-            capacity_bytes: u64::from(shape.units) * shape.unit_bytes,
-            lanes: config.lane_count(),
-            read_unit_bytes: lanes.read_unit.unwrap_or(config.flash.page).0,
             write_unit_bytes: shape.unit_bytes,
+            lanes: config.lane_count(),
             erase_unit_bytes: shape.unit_bytes,
             depth: config.link.depth,
             queues: config.queue_count(),
-            placement_handles: 1,
             simulated: true,
-            read_only: false,
-            over_provisioning: None,
-            begins_written: false,
-            zones: None,
+            ..Profile::new(
+                format!("sim:{}", config.name),
+                u64::from(shape.units) * shape.unit_bytes,
+                lanes.read_unit.unwrap_or(config.flash.page).0,
+            )
         };
         let engines = Engine::all(config, &shape, seed);
         let mut units = UnitRules::new(&profile);

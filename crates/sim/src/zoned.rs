@@ -219,24 +219,22 @@ impl Zoned {
 /// What the drive reports of itself.
 fn profile(config: &DriveConfig, zones: &ZonesConfig, shape: &Shape, is_full: bool) -> Profile {
     Profile {
-        name: format!("sim:{}", config.name),
-        capacity_bytes: u64::from(shape.zones / shape.lanes) * shape.zone_bytes,
         lanes: shape.lanes,
-        read_unit_bytes: config.sector.0,
-        write_unit_bytes: config.sector.0,
         erase_unit_bytes: shape.zone_bytes,
         depth: config.link.depth,
         queues: config.queue_count(),
-        placement_handles: 1,
         simulated: true,
-        read_only: false,
-        over_provisioning: None,
         begins_written: is_full,
         zones: Some(ZoneLimits {
             size_bytes: zones.size.map_or(shape.zone_bytes, |size| size.0),
             most_open: zones.max_open,
             most_active: zones.max_active,
         }),
+        ..Profile::new(
+            format!("sim:{}", config.name),
+            u64::from(shape.zones / shape.lanes) * shape.zone_bytes,
+            config.sector.0,
+        )
     }
 }
 

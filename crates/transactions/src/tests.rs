@@ -22,20 +22,11 @@ struct Fixed {
 impl Fixed {
     fn new() -> Self {
         let profile = Profile {
-            name: "fixed".into(),
-            capacity_bytes: 1 << 30,
-            lanes: 1,
-            read_unit_bytes: 512,
             write_unit_bytes: 4096,
-            erase_unit_bytes: 0,
             depth: 1024,
-            queues: 1,
-            placement_handles: 1,
             simulated: true,
-            read_only: false,
-            over_provisioning: None,
             begins_written: true,
-            zones: None,
+            ..Profile::new("fixed", 1 << 30, 512)
         };
         Self {
             profile,

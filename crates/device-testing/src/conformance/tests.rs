@@ -50,22 +50,7 @@ struct Tiny {
 }
 
 fn profile() -> Profile {
-    Profile {
-        name: "tiny".into(),
-        capacity_bytes: 1 << 20,
-        lanes: 1,
-        read_unit_bytes: 512,
-        write_unit_bytes: 4096,
-        erase_unit_bytes: 0,
-        depth: 8,
-        queues: 1,
-        placement_handles: 1,
-        simulated: true,
-        read_only: false,
-        over_provisioning: None,
-        begins_written: false,
-        zones: None,
-    }
+    Profile { write_unit_bytes: 4096, depth: 8, simulated: true, ..Profile::new("tiny", 1 << 20, 512) }
 }
 
 impl Tiny {

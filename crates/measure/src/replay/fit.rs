@@ -3,7 +3,7 @@
 use super::options::{Beyond, ReplayOptions, Unaligned};
 use crate::error::access_words;
 use flashlane_base::{Duration, Operation};
-use flashlane_device::{Lane, PlacementHandle, Profile, QueueId, Request, RequestId, SubmitError};
+use flashlane_device::{Profile, Request, SubmitError};
 use flashlane_trace::Record;
 use flashlane_workload::Access;
 
@@ -141,14 +141,5 @@ impl Fit {
 }
 
 fn request(access: Access) -> Request {
-    Request {
-        id: RequestId(0),
-        operation: access.operation,
-        lane: Lane(0),
-        queue: QueueId(0),
-        handle: PlacementHandle(0),
-        offset_bytes: access.offset_bytes,
-        length_bytes: access.length_bytes,
-        durable: false,
-    }
+    Request::new(0, access.operation, access.offset_bytes, access.length_bytes)
 }
