@@ -384,7 +384,7 @@ impl Translation {
     fn enqueue_parity(&self, kernel: &mut DriveKernel, place: Placed, may_wait: bool) {
         if let Some(plane) = place.parity {
             let parity = Placed { plane, fills_block: false, ..place };
-            kernel.enqueue(self.program_operation(Owner::None, Lpn::NONE, parity, may_wait));
+            self.enqueue_program(kernel, self.program_operation(Owner::None, Lpn::NONE, parity, may_wait));
         }
     }
 

@@ -73,7 +73,8 @@ impl Geometry {
         let planes = dies * flash.planes;
         let logical_units = config.capacity.0.div_ceil(unit_bytes).min(u64::from(u32::MAX - 1)) as u32;
         let replica_space = config.replication.as_ref().map_or(0.0, |replication| replication.space.0);
-        let slc_units = config.slc.as_ref().map_or(0, |slc| flash.pages / slc.bits(flash.cell) * units);
+        let slc_units =
+            config.slc.as_ref().map_or(0, |slc| flash.pages / slc.bits(flash.cell) / pages_per_unit * units);
         let low_blocks = ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1);
         Self {
             channels: flash.channels,
@@ -133,7 +134,7 @@ impl Geometry {
 
     /// Mapping units that are programmed at once on all planes of a superblock; one, where that is several pages.
     pub fn step_units(&self, flash: &FlashConfig) -> u32 {
-        (self.block_units / flash.pages).max(1) * flash.pages_per_program()
+        (self.block_units * self.pages_per_unit / flash.pages).max(1) * flash.pages_per_program()
     }
 
     /// Bytes of a mapping unit on one flash page.

@@ -1,7 +1,7 @@
 //! Mapping units larger than a flash page: their sizes, and what does not go with them.
 
-use crate::config::DriveConfig;
 use crate::config::refusal::{Refusal, require};
+use crate::config::{DriveConfig, Rebuilding};
 use flashlane_base::units::exact_bytes;
 
 /// The most pages of a unit, of which each has a whole part of the unit's 64.
@@ -31,10 +31,9 @@ pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
     };
     only(config.mapping.translation == "page", "mapping.translation", "only 'page'")?;
     only(config.mapping.cache.is_none(), "mapping.cache", "none")?;
-    only(config.mapping.parity.is_none(), "mapping.parity", "none")?;
+    only(config.mapping.rebuild == Rebuilding::None, "mapping.rebuild", "only 'none'")?;
     only(!config.cleaning.multi_plane, "cleaning.multi_plane", "only false")?;
     only(config.replication.is_none(), "replication.policy", "only 'none'")?;
-    only(config.slc.is_none(), "slc", "none")?;
     only(config.flash.cell.is_none(), "flash.cell", "none")?;
     only(config.compat.disksim.summary_pages == 0, "compat.disksim.summary_pages", "only 0")?;
     only(config.compat.disksim.summary.is_none(), "compat.disksim.summary", "none")?;

@@ -19,8 +19,11 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
     only(config.compat.disksim.pool == LevelName::Plane, "compat.disksim.pool", "only 'plane'")?;
     only(config.compat.disksim.summary_pages == 0, "compat.disksim.summary_pages", "only 0")?;
     let bits = slc.bits(config.flash.cell);
-    require(config.flash.pages >= bits, "slc.bits", || {
-        format!("it is {bits}, but a block has {} pages; allowed: at most these", config.flash.pages)
+    let units = config.flash.pages / geometry.pages_per_unit;
+    require(units >= bits, "slc.bits", || {
+        format!(
+            "it is {bits}, but a block has {units} pages, or larger mapping units; allowed: at most these"
+        )
     })?;
     let of_cell = config.flash.cell.map_or(bits, Cell::bits);
     require(bits == of_cell, "slc.bits", || {

@@ -65,12 +65,19 @@ fn check_joined_blocks(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
     let translation = format!("'{}'", mapping.translation);
     only(!maps_blocks, "mapping.translation", &translation, "only 'page'")?;
     only(mapping.policy == "write-order", "mapping.policy", &policy, "only 'write-order'")?;
-    only(chunk == page, "mapping.chunk", &exact_bytes(chunk), "only the flash page")?;
+    // A row has a unit on each channel.
+    let row = page.max(unit);
     only(
-        unit == page || mapping.parity.is_none(),
+        chunk == row,
+        "mapping.chunk",
+        &exact_bytes(chunk),
+        "only the flash page, or a unit that is larger",
+    )?;
+    only(
+        unit == row || mapping.parity.is_none(),
         "mapping.unit",
         &exact_bytes(unit),
-        "only the flash page",
+        "only the flash page, or several",
     )?;
     let disksim = &config.compat.disksim;
     let summary_pages = disksim.summary_pages.to_string();
@@ -86,7 +93,7 @@ fn check_joined_blocks(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
     )?;
     let below = config.buffer.as_ref().is_some_and(|buffer| buffer.placement == Placement::Below);
     only(!below, "buffer.placement", "'below'", "only 'above'")?;
-    let pages = u64::from(flash.pages) * (page / unit);
+    let pages = u64::from(flash.pages) * page / unit;
     let together = u64::from(mapping.parity.unwrap_or(1)) * u64::from(Geometry::new(config).joined_planes);
     require(pages * together < 1 << 15, "flash.pages", || {
         let all = pages * together;

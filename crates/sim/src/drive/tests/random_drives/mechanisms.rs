@@ -275,7 +275,15 @@ pub(super) fn large_units(seed: u64) -> Vec<(String, String)> {
         all.push(("buffer.size", room.clone()));
     }
     if text.contains("[readahead]") {
-        all.extend([("readahead.window", unit), ("readahead.cache", room)]);
+        all.extend([("readahead.window", unit.clone()), ("readahead.cache", room)]);
     }
-    all.into_iter().map(|(key, value)| (key.into(), value)).collect()
+    let all: Vec<(String, String)> = all.into_iter().map(|(key, value)| (key.into(), value)).collect();
+    // A third with an SLC cache, a third of those with several channels with parity.
+    let mut others = match random.below(3) {
+        0 => cached(seed),
+        1 if seed.is_multiple_of(2) && number("channels") > 1 => superblocks(seed),
+        _ => Vec::new(),
+    };
+    others.retain(|(key, _)| key != "cleaning.multi_plane" && all.iter().all(|(own, _)| own != key));
+    all.into_iter().chain(others).collect()
 }
