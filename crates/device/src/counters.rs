@@ -27,11 +27,11 @@ impl Counters {
         sum
     }
 
-    /// Returns the flash pages programmed per page that the host wrote and that no longer waits in a write buffer; `None`
-    /// before the first such page or where unknown.
+    /// Returns the bytes programmed into flash per byte that the host wrote and that no longer waits in a write buffer; `None`
+    /// before the first such byte or where unknown.
     pub fn write_amplification(&self) -> Option<f64> {
-        let host = self.get(Self::HOST_PAGES_SETTLED).or_else(|| self.get(Self::HOST_PAGES_WRITTEN))?;
-        let flash = self.get(Self::FLASH_PAGES_PROGRAMMED)?;
+        let host = self.get(Self::HOST_BYTES_SETTLED).or_else(|| self.get(Self::HOST_BYTES_WRITTEN))?;
+        let flash = self.get(Self::FLASH_BYTES_PROGRAMMED)?;
         (host > 0).then(|| flash as f64 / host as f64)
     }
 
@@ -48,6 +48,13 @@ impl Counters {
     /// Of the pages that the host wrote, those that no longer wait in a write buffer: they were programmed, or replaced or
     /// trimmed before. Only devices with a buffer count them.
     pub const HOST_PAGES_SETTLED: &'static str = "host_pages_settled";
+    /// Bytes that the host wrote, but for those whose write failed.
+    pub const HOST_BYTES_WRITTEN: &'static str = "host_bytes_written";
+    /// Of the bytes that the host wrote, those that no longer wait in a write buffer: their page was programmed, or it was replaced
+    /// as a whole or trimmed before. Only devices with a buffer count them.
+    pub const HOST_BYTES_SETTLED: &'static str = "host_bytes_settled";
+    /// Bytes of the pages programmed into flash.
+    pub const FLASH_BYTES_PROGRAMMED: &'static str = "flash_bytes_programmed";
     /// Of the pages that the host wrote, those that a write buffer lost, since no block was left to program them.
     pub const PAGES_LOST: &'static str = "pages_lost";
     /// Energy that the device took, in nanojoules: the sum of the counters whose names begin with [`Counters::ENERGY_OF`].
@@ -66,20 +73,25 @@ mod tests {
     fn pages_that_wait_in_a_buffer_are_not_saved() {
         let counted = |written: u64, settled: Option<u64>, programmed: u64| {
             let settled = settled.map(|settled| (Counters::HOST_PAGES_SETTLED, settled));
-            let others =
-                [(Counters::HOST_PAGES_WRITTEN, written), (Counters::FLASH_PAGES_PROGRAMMED, programmed)];
-            Counters(others.into_iter().chain(settled).collect())
+            let others = [
+                (Counters::HOST_PAGES_WRITTEN, written),
+                (Counters::HOST_BYTES_WRITTEN, 1024 * written),
+                (Counters::FLASH_BYTES_PROGRAMMED, 4096 * programmed),
+            ];
+            // A quarter of each page was written.
+            let bytes = settled.map(|(_, pages)| (Counters::HOST_BYTES_SETTLED, 1024 * pages));
+            Counters(others.into_iter().chain(settled).chain(bytes).collect())
         };
-        assert_eq!(counted(100, None, 120).write_amplification(), Some(1.2));
+        assert_eq!(counted(100, None, 120).write_amplification(), Some(4.8));
         let filled = counted(100, Some(60), 60);
-        assert_eq!((filled.write_amplification(), filled.pages_left_in_buffer()), (Some(1.0), 40));
+        assert_eq!((filled.write_amplification(), filled.pages_left_in_buffer()), (Some(4.0), 40));
         // Sixty pages left the buffer that were written before.
         let emptied = counted(100, Some(160), 160);
-        assert_eq!((emptied.write_amplification(), emptied.pages_left_in_buffer()), (Some(1.0), 0));
+        assert_eq!((emptied.write_amplification(), emptied.pages_left_in_buffer()), (Some(4.0), 0));
         // What could not be programmed does not wait.
         let mut worn = counted(100, Some(60), 66);
         worn.0.push((Counters::PAGES_LOST, 30));
-        assert_eq!((worn.write_amplification(), worn.pages_left_in_buffer()), (Some(1.1), 10));
+        assert_eq!((worn.write_amplification(), worn.pages_left_in_buffer()), (Some(4.4), 10));
         assert_eq!(counted(40, Some(0), 0).write_amplification(), None);
         assert_eq!(Counters::default().write_amplification(), None);
     }

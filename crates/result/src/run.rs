@@ -144,7 +144,7 @@ pub struct DeviceRow {
 /// Counters of a device during the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CounterRow {
-    /// Flash pages programmed per page that the host wrote; `null` without writes, or where the device cannot know.
+    /// Bytes programmed into flash per byte that the host wrote; `null` without writes, or where the device cannot know.
     pub write_amplification: Option<f64>,
     /// Counts by name.
     #[serde(flatten)]

@@ -30,6 +30,7 @@ mod drain_queue;
 mod epochs;
 mod unit;
 
+use crate::amount::Amount;
 use crate::config::{DriveConfig, Placement};
 use crate::ids::{BufferSlot, Lpn, PlaneId};
 use crate::nand::{Geometry, Timing};
@@ -43,7 +44,8 @@ use flashlane_device::PlacementHandle;
 use flashlane_policy::buffer::{Access, Pad, Page, Queues, Replacement, Shape};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-pub(crate) use unit::BufferedUnit;
+use std::ops::Add;
+pub(crate) use unit::{BufferedUnit, Write};
 use unit::{NO_WRITE, Stage};
 
 /// The version of a unit that was buffered and not on flash when a write bypassed it.
@@ -166,21 +168,22 @@ impl WriteBuffer {
         })
     }
 
-    /// Admits the parts `present` of a unit, of the write with number `write_number` and a placement handle, which all of the unit
-    /// has from then on. `assign` assigns its plane where that
-    /// is done on admission; a unit that is still buffered keeps its plane.
+    /// Admits a write of a unit. `assign` assigns its plane where that is done on admission; a unit that is still buffered keeps
+    /// its plane.
     pub(crate) fn admit(
         &mut self,
         lpn: Lpn,
-        present: UnitParts,
-        handle: PlacementHandle,
-        write_number: u64,
+        write: Write,
         assign: impl FnOnce() -> Option<PlaneId>,
     ) -> Admission {
+        let Write { present, bytes, handle, number } = write;
         if let Some(&slot) = self.newest.get(&lpn) {
             let entry = &mut self.entries[slot.index()];
             match entry.stage {
                 Stage::Dirty if self.coalesce || !entry.present.is_whole() => {
+                    if !entry.present.contains(present) {
+                        entry.written_bytes += u64::from(bytes);
+                    }
                     entry.present |= present;
                     entry.handle = handle;
                     // A flush waits for the units of older epochs: rewriting one must not put off its turn forever.
@@ -191,10 +194,11 @@ impl WriteBuffer {
                 }
                 Stage::Clean => {
                     entry.present |= present;
+                    entry.written_bytes += u64::from(bytes);
                     entry.handle = handle;
                     entry.plane = if self.assigns { assign() } else { None };
                     self.policy.touch(slot.0, Access::Write);
-                    self.mark_dirty(slot, write_number);
+                    self.mark_dirty(slot, number);
                     return Admission::New;
                 }
                 // A version that drains cannot take it any more; a whole one must not where writes are not coalesced.
@@ -206,10 +210,16 @@ impl WriteBuffer {
         let older_version = self.newest.insert(lpn, slot);
         let before = older_version.map_or(UnitParts::NONE, |older| self.entries[older.index()].present);
         let plane = if self.assigns { assign() } else { None };
-        self.entries[slot.index()] =
-            BufferedUnit { plane, handle, present: present | before, older_version, ..BufferedUnit::of(lpn) };
+        self.entries[slot.index()] = BufferedUnit {
+            plane,
+            handle,
+            present: present | before,
+            written_bytes: bytes.into(),
+            older_version,
+            ..BufferedUnit::of(lpn)
+        };
         self.policy.insert(slot.0, Page { number: lpn.0, package: self.package_of(plane), dirty: true });
-        self.mark_dirty(slot, write_number);
+        self.mark_dirty(slot, number);
         Admission::New
     }
 
@@ -292,11 +302,6 @@ impl WriteBuffer {
     /// The placement handle of the last write of the unit in `slot`.
     pub(crate) fn handle_of(&self, slot: BufferSlot) -> PlacementHandle {
         self.entries[slot.index()].handle
-    }
-
-    /// Whether the unit in `slot` is read and programmed again, and the host has not written it.
-    pub(crate) fn is_pad(&self, slot: BufferSlot) -> bool {
-        self.entries[slot.index()].pad
     }
 
     /// Chooses units to drain, if some should now: because of the watermark or a full buffer, or because a drain is `forced`
@@ -528,11 +533,15 @@ impl WriteBuffer {
         self.load.counters()
     }
 
-    /// Returns the number of units that the host wrote and that are not being programmed.
-    pub(crate) fn waiting(&self) -> u64 {
-        let waits =
-            |entry: &&BufferedUnit| matches!(entry.stage, Stage::Dirty | Stage::Chosen(_)) && !entry.pad;
-        self.entries.iter().filter(waits).count() as u64
+    /// Returns the units that the host wrote and that are not being programmed.
+    pub(crate) fn waiting(&self) -> Amount {
+        let waits = |entry: &&BufferedUnit| matches!(entry.stage, Stage::Dirty | Stage::Chosen(_));
+        self.entries.iter().filter(waits).map(BufferedUnit::written).fold(Amount::default(), Add::add)
+    }
+
+    /// Returns the unit in `slot`, as far as the host wrote it.
+    pub(crate) fn written_in(&self, slot: BufferSlot) -> Amount {
+        self.entries[slot.index()].written()
     }
 
     /// Units that are buffered and not on flash, each with the first write that is not.

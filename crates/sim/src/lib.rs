@@ -5,6 +5,7 @@
 //! [`Drive::trace_hash`] proves it.
 
 mod account;
+mod amount;
 mod buffer;
 mod cache;
 pub mod config;

@@ -198,6 +198,7 @@ impl Device for Sdf {
             engines.failed += engine.failed;
             engines.lost += engine.lost;
         }
+        let (page_bytes, programmed) = (self.shape.page_bytes, flash.programs + counts.pages_saved);
         let mut list = vec![
             ("host_reads", counts.reads),
             ("host_writes", counts.writes),
@@ -205,8 +206,10 @@ impl Device for Sdf {
             ("host_flushes", counts.flushes),
             ("host_pages_read", counts.pages_read),
             (Counters::HOST_PAGES_WRITTEN, counts.pages_written),
+            (Counters::HOST_BYTES_WRITTEN, counts.pages_written * page_bytes),
             ("flash_pages_read", flash.reads + counts.pages_saved),
-            (Counters::FLASH_PAGES_PROGRAMMED, flash.programs + counts.pages_saved),
+            (Counters::FLASH_PAGES_PROGRAMMED, programmed),
+            (Counters::FLASH_BYTES_PROGRAMMED, programmed * page_bytes),
             ("pages_moved_off_failing_blocks", counts.pages_saved),
             ("blocks_erased", engines.erases),
             ("blocks_failed", engines.failed),

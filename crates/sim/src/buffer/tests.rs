@@ -8,6 +8,11 @@ fn make(settings: &[(&str, &str)]) -> WriteBuffer {
     WriteBuffer::new(&config, &Geometry::new(&config), DrainCounters::default()).expect("it has one")
 }
 
+/// The write of a whole unit with this handle and number.
+fn whole(handle: u16, number: u64) -> Write {
+    Write { present: UnitParts::WHOLE, bytes: 4096, handle: PlacementHandle(handle), number }
+}
+
 #[test]
 fn rewriting_a_unit_does_not_delay_a_waiting_flush() {
     let one_die =
@@ -15,18 +20,16 @@ fn rewriting_a_unit_does_not_delay_a_waiting_flush() {
     let mut settings = one_die.to_vec();
     settings.extend([("buffer.policy", "lru"), ("buffer.size", "32KiB"), ("buffer.drain_per_die", "1")]);
     let mut buffer = make(&settings);
-    (0..4).for_each(|unit| {
-        assert_eq!(buffer.admit(Lpn(unit), UnitParts::WHOLE, PlacementHandle(0), 0, || None), Admission::New)
-    });
+    (0..4).for_each(|unit| assert_eq!(buffer.admit(Lpn(unit), whole(0, 0), || None), Admission::New));
     let epoch = buffer.begin_flush();
     for new in 4..12 {
-        buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 0, || None);
+        buffer.admit(Lpn(0), whole(0, 0), || None);
         let (slot, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
         buffer.release(slot, Instant::ZERO);
         if buffer.is_flushed(epoch) {
             return;
         }
-        buffer.admit(Lpn(new), UnitParts::WHOLE, PlacementHandle(0), 0, || None);
+        buffer.admit(Lpn(new), whole(0, 0), || None);
     }
     panic!("the flush still waits");
 }
@@ -47,25 +50,25 @@ fn small() -> WriteBuffer {
 #[test]
 fn bypassing_write_supersedes_buffered_versions() {
     let mut buffer = small();
-    buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 0, || None);
+    buffer.admit(Lpn(0), whole(0, 0), || None);
     let (chosen, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     let epoch = buffer.begin_flush();
-    assert_eq!(buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 1, || None), Admission::New);
+    assert_eq!(buffer.admit(Lpn(0), whole(0, 1), || None), Admission::New);
     assert_eq!(buffer.forget(Lpn(0)), Some(Unflushed { first_write: 0, epoch }));
-    assert_eq!(buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 2, || None), Admission::New);
+    assert_eq!(buffer.admit(Lpn(0), whole(0, 2), || None), Admission::New);
     assert!(!buffer.is_wanted(chosen), "it would be programmed over what is newer");
 }
 
 #[test]
 fn superseded_version_is_not_programmed_after_a_newer_one() {
     let mut buffer = small();
-    buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 0, || None);
+    buffer.admit(Lpn(0), whole(0, 0), || None);
     let (first, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     let epoch = buffer.begin_flush();
-    buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 1, || None);
+    buffer.admit(Lpn(0), whole(0, 1), || None);
     let (second, _) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     buffer.start_program(second, PlaneId(0), Instant::ZERO);
-    buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), 2, || None);
+    buffer.admit(Lpn(0), whole(0, 2), || None);
     assert!(!buffer.is_wanted(first));
     buffer.release(first, Instant::ZERO);
     assert!(!buffer.is_flushed(epoch), "the second version has what the first had and is not on flash");
@@ -88,7 +91,7 @@ fn versions_reach_flash_in_order_and_before_their_flush_ends() {
             match random.below(7) {
                 0 => {
                     write += 1;
-                    buffer.admit(Lpn(0), UnitParts::WHOLE, PlacementHandle(0), write, || None);
+                    buffer.admit(Lpn(0), whole(0, write), || None);
                     buffered.push(write);
                 }
                 1 => chosen.extend(
@@ -157,7 +160,7 @@ fn padding_has_the_handle_of_the_written_unit_before_it() {
         let block = make_geometry().data_units;
         // Two units of one block, with different handles, and one of the next block.
         for (unit, handle) in [(3, 1), (7, 2), (block + 5, 3)] {
-            buffer.admit(Lpn(unit), UnitParts::WHOLE, PlacementHandle(handle), 0, || None);
+            buffer.admit(Lpn(unit), whole(handle, 0), || None);
         }
         let mut drained = 0;
         while let Some((slot, unit)) = buffer.start_next_drain(Some(DrainCause::Flush), Instant::ZERO) {

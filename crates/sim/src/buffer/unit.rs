@@ -1,6 +1,7 @@
 //! A mapping unit in the buffer, and the stages that it goes through.
 
 use super::drain_load::DrainCause;
+use crate::amount::Amount;
 use crate::ids::{BufferSlot, Lpn, PlaneId};
 use crate::pieces::UnitParts;
 use flashlane_device::PlacementHandle;
@@ -27,6 +28,19 @@ pub(super) enum Stage {
 /// Above the number of any write.
 pub(super) const NO_WRITE: u64 = u64::MAX;
 
+/// What a write has of a mapping unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Write {
+    /// The parts of the unit.
+    pub(crate) present: UnitParts,
+    /// Its bytes in the unit.
+    pub(crate) bytes: u32,
+    /// The placement handle, which all of the unit has from then on.
+    pub(crate) handle: PlacementHandle,
+    /// The number of the write.
+    pub(crate) number: u64,
+}
+
 /// A buffered mapping unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BufferedUnit {
@@ -38,6 +52,8 @@ pub(crate) struct BufferedUnit {
     pub(super) handle: PlacementHandle,
     /// Which parts of the unit are here.
     pub(crate) present: UnitParts,
+    /// Bytes of the writes that left something new in this version; one that only replaced what was here has saved a program.
+    pub(super) written_bytes: u64,
     /// The flush epoch in which it was first written.
     pub(super) epoch: u64,
     /// The number of the first write that is here and not on flash, or a lower one (`Kernel::volatile_writes_so_far`); [`NO_WRITE`]
@@ -55,5 +71,10 @@ pub(crate) struct BufferedUnit {
 impl BufferedUnit {
     pub(super) fn of(lpn: Lpn) -> Self {
         Self { lpn, ..Self::default() }
+    }
+
+    /// Returns what the host wrote of it: nothing of a pad.
+    pub(super) fn written(&self) -> Amount {
+        Amount { units: u64::from(!self.pad), bytes: self.written_bytes }
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn list(kernel: &DriveKernel, translation: &Translation, counts: &Cou
     let mut list = vec![
         ("flash_pages_read", flash.reads + ftl.moved_units),
         (Counters::FLASH_PAGES_PROGRAMMED, ftl.programmed_units()),
+        (Counters::FLASH_BYTES_PROGRAMMED, ftl.programmed_units() * translation.unit_bytes()),
         ("read_write_exclusion_waits", *lock_waits),
         ("link_busy_ns", kernel.link().busy_ns()),
     ];

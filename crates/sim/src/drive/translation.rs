@@ -243,6 +243,11 @@ impl Translation {
         self.check_map(false);
     }
 
+    /// Bytes of a mapping unit.
+    pub(super) fn unit_bytes(&self) -> u64 {
+        self.unit_bytes
+    }
+
     /// Whether writes name placement handles.
     #[inline]
     pub(super) fn has_handles(&self) -> bool {

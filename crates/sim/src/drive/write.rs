@@ -38,12 +38,13 @@ mod bypass;
 use super::link_transfers::LinkTransfers;
 use super::request::{DriveKernel, pieces_of};
 use super::translation::Translation;
-use crate::buffer::{Admission, DrainCause, DrainCounters, Unflushed, WriteBuffer};
+use crate::amount::Amount;
+use crate::buffer::{Admission, DrainCause, DrainCounters, Unflushed, Write, WriteBuffer};
 use crate::config::{Admit, DriveConfig};
 use crate::event::Event;
 use crate::ids::{BufferSlot, Lpn, RequestSlot};
 use crate::nand::{Geometry, Owner};
-use crate::pieces::{UnitParts, pieces_after, split};
+use crate::pieces::{UnitParts, piece, pieces_after, split};
 use flashlane_base::Duration;
 use flashlane_device::{Counters, Failure, Part, PlacementHandle, Request};
 use std::collections::{BTreeMap, VecDeque};
@@ -54,29 +55,32 @@ pub(super) struct WriteCounts {
     writes: u64,
     trims: u64,
     flushes: u64,
-    units: u64,
-    /// Of these, the units that wait in the buffer or for room in it, or did when the power was cut.
-    waiting_units: u64,
+    written: Amount,
+    /// Of this, what waits in the buffer or for room in it, or did when the power was cut.
+    waiting: Amount,
     absorbed: u64,
     stalls: u64,
-    /// Units of the buffer that no block was left for.
-    lost: u64,
-    /// Units of writes that failed, since no block was left for them.
-    refused: u64,
+    /// What the buffer lost, since no block was left for it.
+    lost: Amount,
+    /// What was refused of writes, since no block was left for it.
+    refused: Amount,
     drains: DrainCounters,
 }
 
 impl WriteCounts {
     /// The counters, under the names that results have.
     pub(super) fn list(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        let written = self.units - self.refused;
+        let written = self.written - self.refused;
+        let settled = written - self.waiting - self.lost;
         let own = [
             ("host_writes", self.writes),
             ("host_trims", self.trims),
             ("host_flushes", self.flushes),
-            (Counters::HOST_PAGES_WRITTEN, written),
-            (Counters::HOST_PAGES_SETTLED, written - self.waiting_units - self.lost),
-            (Counters::PAGES_LOST, self.lost),
+            (Counters::HOST_PAGES_WRITTEN, written.units),
+            (Counters::HOST_PAGES_SETTLED, settled.units),
+            (Counters::HOST_BYTES_WRITTEN, written.bytes),
+            (Counters::HOST_BYTES_SETTLED, settled.bytes),
+            (Counters::PAGES_LOST, self.lost.units),
             ("buffer_writes_absorbed", self.absorbed),
             ("buffer_stalls", self.stalls),
         ];
@@ -144,15 +148,19 @@ impl WritePath {
 
     pub(super) fn counts(&self, kernel: &DriveKernel) -> WriteCounts {
         let Some(buffer) = &self.buffer else { return self.counts };
-        let stalled = self.stalled.iter().map(|&slot| {
+        let mut waiting = self.counts.waiting + buffer.waiting();
+        for &slot in &self.stalled {
             let write = kernel.in_flight(slot);
-            let units = pieces_of(&write.request(), self.transfers.unit_bytes).count();
-            units as u64 - u64::from(write.admitted_units())
-        });
-        let waiting_units = self.counts.waiting_units + stalled.sum::<u64>() + buffer.waiting();
+            let Request { offset_bytes, length_bytes, .. } = write.request();
+            let unit_bytes = self.transfers.unit_bytes;
+            for piece in pieces_after(write.admitted_units(), offset_bytes, length_bytes, unit_bytes) {
+                waiting += Amount { units: 1, bytes: piece.bytes.into() };
+            }
+        }
         debug_assert!(self.lost_slots.is_empty(), "lost units leave the buffer at once");
-        debug_assert!(waiting_units <= self.counts.units, "only what was written waits");
-        WriteCounts { drains: buffer.drain_counters(), waiting_units, ..self.counts }
+        debug_assert!(waiting.units <= self.counts.written.units, "only what was written waits");
+        debug_assert!(waiting.bytes <= self.counts.written.bytes, "only what was written waits");
+        WriteCounts { drains: buffer.drain_counters(), waiting, ..self.counts }
     }
 
     /// Mapping units of which some write has completed and is not on flash, each with the number of the first such write.
@@ -208,7 +216,7 @@ impl WritePath {
         let write = kernel.in_flight(slot).request();
         let units = pieces_of(&write, self.transfers.unit_bytes).count() as u32;
         self.counts.writes += 1;
-        self.counts.units += u64::from(units);
+        self.counts.written += Amount { units: units.into(), bytes: write.length_bytes };
         if self.buffer.is_none() || self.bypasses(&write) {
             kernel.in_flight_mut(slot).start_programming(units);
             return self.write_bypassing(kernel, translation, slot);
@@ -234,18 +242,19 @@ impl WritePath {
     /// Admits a write's mapping units to the buffer as far as there is room. Returns whether all of them are in.
     fn admit(&mut self, kernel: &mut DriveKernel, translation: &mut Translation, slot: RequestSlot) -> bool {
         let unit_bytes = self.transfers.unit_bytes;
-        let write_number = kernel.volatile_writes_so_far();
-        let write = kernel.in_flight_mut(slot);
-        let Request { offset_bytes, length_bytes, handle, .. } = write.request();
+        let number = kernel.volatile_writes_so_far();
+        let in_flight = kernel.in_flight_mut(slot);
+        let Request { offset_bytes, length_bytes, handle, .. } = in_flight.request();
         let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");
-        for piece in pieces_after(write.admitted_units(), offset_bytes, length_bytes, unit_bytes) {
+        for piece in pieces_after(in_flight.admitted_units(), offset_bytes, length_bytes, unit_bytes) {
             let assign = || translation.assign(piece.lpn);
-            match buffer.admit(piece.lpn, piece.covered(unit_bytes), handle, write_number, assign) {
+            let write = Write { present: piece.covered(unit_bytes), bytes: piece.bytes, handle, number };
+            match buffer.admit(piece.lpn, write, assign) {
                 Admission::New => {}
                 Admission::Absorbed => self.counts.absorbed += 1,
                 Admission::Full => return false,
             }
-            write.unit_admitted();
+            in_flight.unit_admitted();
         }
         true
     }
@@ -478,13 +487,16 @@ impl WritePath {
             Owner::Request(slot) => {
                 self.bypass_completed(kernel, lpn, slot);
                 kernel.in_flight_mut(slot).fail(Failure::WornOut);
-                self.counts.refused += 1;
+                let Request { offset_bytes, length_bytes, .. } = kernel.in_flight(slot).request();
+                let refused =
+                    piece(lpn, offset_bytes, offset_bytes + length_bytes, self.transfers.unit_bytes);
+                self.counts.refused += Amount { units: 1, bytes: refused.bytes.into() };
                 self.transfers.complete_units(kernel, slot, 1);
             }
             Owner::Drain(slot) => {
                 // A unit that is only programmed again stays where it was.
-                let is_pad = self.buffer.as_ref().is_some_and(|buffer| buffer.is_pad(slot));
-                self.counts.lost += u64::from(!is_pad);
+                self.counts.lost +=
+                    self.buffer.as_ref().map_or(Amount::default(), |buffer| buffer.written_in(slot));
                 for &request in self.flushing.iter().chain(&self.stalled) {
                     kernel.in_flight_mut(request).fail(Failure::WornOut);
                 }

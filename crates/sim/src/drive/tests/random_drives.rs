@@ -292,6 +292,11 @@ impl Load {
     fn what_left_the_buffer_is_programmed(&self) {
         let counters = self.drive.counters();
         let get = |name| counters.get(name).expect("the drive counts it");
+        if get("pages_lost") == 0 {
+            // The last flush has emptied the buffer.
+            assert_eq!(get("host_pages_settled"), get("host_pages_written"));
+            assert_eq!(get("host_bytes_settled"), get("host_bytes_written"));
+        }
         let never_bypasses = |request: &Request| request.operation != Operation::Trim && !request.durable;
         if self.requests.iter().all(never_bypasses) {
             let left = get("host_pages_settled") - get("buffer_writes_absorbed");
