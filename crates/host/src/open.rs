@@ -35,8 +35,9 @@ pub enum PageCache {
     Bypass,
     /// Direct I/O where the file system has it, and otherwise the page cache, which is a [`Doubt`].
     Tolerate,
-    /// Writes as with [`PageCache::Tolerate`]; reads of up to 512 KiB go through the page cache. No more is read ahead than a
-    /// request asks for. Nothing can be measured so.
+    /// As [`PageCache::Tolerate`], but reads of a regular file of up to 384 KiB go through the page cache. No more is read ahead
+    /// than a request asks for. Nothing can be measured so. A block device is read past it: the pages of its partitions and of
+    /// the whole are different ones, so that writes by another path would not be seen.
     Reads,
     /// A write completes when the operating system has it, and outlives this process but no power cut; a durable write or a
     /// flush completes when it is on the device. Nothing can be measured so.
@@ -179,7 +180,8 @@ impl OpenOptions {
         let block = target.block;
         let trims = block.then(|| takes_discards(&target));
         let (engine, page_cache) = (self.engine, self.page_cache);
-        let reads = (self.page_cache == PageCache::Reads).then(|| open_for_reads(&file)).flatten();
+        let is_read_cached = self.page_cache == PageCache::Reads && !target.block;
+        let reads = is_read_cached.then(|| open_for_reads(&file)).flatten();
         Ok(Setup { file, reads, others, profile, block, trims, engine, page_cache, doubts })
     }
 

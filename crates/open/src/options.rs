@@ -88,9 +88,10 @@ impl OpenOptions {
         Self { page_cache: PageCache::Use, ..self }
     }
 
-    /// Reads the blocks of a store past the page cache of the operating system. Default: gets and short scans of a store read
-    /// through it, so that data beyond the store's memory is read from what the system has free. It gives that memory back where
-    /// programs need it. Writes and long reads bypass it either way, and so does all else that reads a real device.
+    /// Reads the blocks of a store on a file past the page cache of the operating system. Default: gets and short scans of such a
+    /// store read through it, so that data beyond the store's memory is read from what the system has free. It gives that memory
+    /// back where programs need it. Writes and long reads bypass it either way, as do stores on drives and all else that reads a
+    /// real device.
     pub fn direct_reads(self, are_direct: bool) -> Self {
         Self { direct_reads: are_direct, ..self }
     }

@@ -222,12 +222,7 @@ fn open_real(device: &Real, options: &OpenOptions, own_data: OwnData) -> Result<
             (Stack::Data(Box::new(device)), doubts, held)
         }
         Some(zoned) => {
-            // Zones are reset below the page cache.
-            let page_cache = match host.page_cache {
-                PageCache::Reads => PageCache::Tolerate,
-                other => other,
-            };
-            let mut zones = ZonedOptions::new(flashlane_host::OpenOptions { page_cache, ..host });
+            let mut zones = ZonedOptions::new(host);
             (zones.lanes, zones.write_unit_bytes) = (zoned.lanes, zoned.write_unit_bytes);
             let device = zones.open().map_err(|error| match error {
                 ZonedError::Open(error) => refused(error),

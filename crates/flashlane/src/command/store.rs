@@ -274,10 +274,10 @@ struct ServeOptions {
     request_size: u64,
 }
 
-/// How a store is read that lies on a file or block device.
+/// How a store on a file is read.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct ReadsOption {
-    /// Read past the page cache of the operating system, which keeps what was read in memory that is free
+    /// Read a file past the page cache of the operating system, which keeps what was read in memory that is free
     #[arg(long)]
     direct_reads: bool,
 }

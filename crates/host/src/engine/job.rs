@@ -36,7 +36,7 @@ pub(crate) struct Job {
 
 /// Longest read through the page cache of a file that bypasses it otherwise. The copy of a longer one, as of a merge, takes more
 /// than the request, and displaces many short ones.
-const CACHED_READ_MAX_BYTES: u64 = 512 << 10;
+const CACHED_READ_MAX_BYTES: u64 = 384 << 10;
 
 impl Job {
     /// Returns whether it is a read through the page cache, where only reads are.
