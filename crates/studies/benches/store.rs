@@ -8,6 +8,7 @@ use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
 use flashlane_layer::Backed;
 use flashlane_sim::{device, profile};
+use flashlane_studies::get_limit::RandomGets;
 use flashlane_studies::store_load::{GetClient, LoadedStore, Values, opening, writes};
 
 /// Bytes per second over the paper's link, read.
@@ -87,6 +88,19 @@ fn gets(channels: u64, slices: u32, batches: &[u64], (blocks_per_lane, rounds): 
                 gets.reads_per_get
             );
         }
+    }
+    let in_flight = batches[batches.len() - 1];
+    for (client, how) in [(GetClient::Batches, "in batches of"), (GetClient::Continuous, "continuously")] {
+        let share = |lanes_of_value| {
+            let clients = slices.into();
+            100.0
+                * RandomGets { lanes: channels, lanes_of_value, clients, in_flight, client }.share_of_lanes()
+        };
+        println!(
+            "store-gets-limit: {slices} slices {how} {in_flight}: {:.1}% of lanes chosen at random (parted over 4 lanes: {:.1}%)",
+            share(1),
+            share(4.min(channels))
+        );
     }
     let (patches, elapsed) = store.reopen();
     println!("store-opening: {patches} patches in {:.1} ms", elapsed.as_s_f64() * 1e3);

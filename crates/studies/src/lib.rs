@@ -3,12 +3,13 @@
 //! A paper is a folder and a line in [`REGISTRY`]; each of its figures is a file with the paper's claim, the
 //! measurement, the published numbers and the tolerance. Every number is measured on a simulated drive of one of the
 //! profiles. [`score`] scores the probe, [`phase_score`] the detection of start-up and period, [`advice_score`] the
-//! probe's recommendations; [`store_load`] has the clients of a store.
+//! probe's recommendations; [`store_load`] has the clients of a store, [`get_limit`] what queueing leaves them.
 
 pub mod advice_score;
 mod chen11;
 mod disksim;
 mod error;
+pub mod get_limit;
 mod he14;
 mod lab;
 pub mod phase_score;

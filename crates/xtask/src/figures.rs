@@ -119,6 +119,7 @@ const FIGURES: &[&Figure] = &[
     &blocks::CUTS,
     &store::GETS,
     &store::GETS_CONTINUOUS,
+    &store::GETS_LIMIT,
     &store::WRITES,
     &store::LONGEST_WRITE,
     &store::OPENING,

@@ -22,6 +22,14 @@ pub const GETS_CONTINUOUS: Figure = Figure {
     read: |output| number_after(output, "store-gets: 8 slices continuously 44:"),
 };
 
+pub const GETS_LIMIT: Figure = Figure {
+    id: "store-gets-limit",
+    what: "what queueing leaves such batches, where each value lies on one of 44 lanes at random: percent of the lanes' time",
+    goal: None,
+    command: COMMAND,
+    read: |output| number_after(output, "store-gets-limit: 8 slices in batches of 44:"),
+};
+
 pub const WRITES: Figure = Figure {
     id: "store-writes",
     what: "random writes of 100 KB to 1 MB by 16 slices, one in flight each: MB/s that the device writes and reads, merges included",
