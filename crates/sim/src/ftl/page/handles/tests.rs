@@ -6,6 +6,8 @@ use super::*;
 use crate::ids::Lpn;
 use flashlane_base::Seed;
 
+mod cachelib;
+
 /// A translation layer of the drive with these settings.
 fn layer(settings: &[(&str, &str)]) -> PageMapped {
     PageMapped::new(
