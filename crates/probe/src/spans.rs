@@ -44,6 +44,8 @@ const UNEXPLAINED: f64 = 0.25;
 const LENGTHS_MIN: usize = 4;
 /// Of the squares that another pattern is predicted to leave, at least this share is left; and at least this number of variances.
 const OF_PREDICTED: f64 = 0.6;
+/// Dies that take longer for a chunk than this multiple of its transfers are told from channels by that.
+const SLOWER_DIE: f64 = 1.25;
 const WORSE: f64 = 40.0;
 
 /// Looks for the channels; `None` where the link or the dies hide them.
@@ -227,7 +229,8 @@ impl Costs {
         let Pattern { run, channels, .. } = best.pattern;
         let chunk_bus_us = self.chunk_pages * self.bus_us[0];
         let is_explained = best.left.sqrt() < UNEXPLAINED * chunk_bus_us;
-        let is_only = all.iter().all(|other| other.pattern == best.pattern || other.is_refuted_by(best));
+        let is_only = all.iter().all(|other| other.pattern == best.pattern || other.is_refuted_by(best))
+            && self.without_buses(spans).iter().all(|other| other.is_refuted_by(best));
         let recurs = run * channels + (run * channels / 4).max(LENGTHS_MIN) <= longest;
         let is_one = if channels == 1 { self.is_no_long_run(spans, best) } else { best.has_steps(spans) };
         (recurs && is_explained && is_only && is_one).then_some(Channels {
@@ -240,6 +243,32 @@ impl Costs {
 }
 
 impl Costs {
+    /// Returns what is left where no bus is waited for: by dies that recur, each of which takes its chunks one after the other,
+    /// if that takes longer than their transfers; last by dies that do not recur, so that only the link is waited for.
+    fn without_buses(&self, spans: &[Span]) -> Vec<Tried> {
+        let longest = spans.iter().map(|span| span.count).max().unwrap_or(0);
+        let page_us = (self.chunk_us - self.page_us) / (self.chunk_pages - 1.0).max(1.0);
+        let die_us = if self.chunk_pages > 1.0 { page_us * self.chunk_pages } else { self.page_us };
+        let first = if die_us > SLOWER_DIE * self.chunk_pages * self.bus_us[1] { 1 } else { longest };
+        (first..=longest)
+            .map(|channels| {
+                let pattern = Pattern { run: 1, channels, offset: 0 };
+                let predicted = spans.iter().map(|span| {
+                    let chunks = span.count.div_ceil(channels);
+                    self.predicted_us(
+                        span,
+                        Busiest { chunks: 1, channels: span.count.min(channels) },
+                        self.bus_us[0],
+                    )
+                    .max(self.chunk_us + (chunks - 1) as f64 * die_us)
+                });
+                let predicted: Vec<f64> = predicted.collect();
+                let took = spans.iter().map(|span| span.took_us);
+                Tried { left: mean_square(took, &predicted), pattern, predicted }
+            })
+            .collect()
+    }
+
     /// Returns whether the reads refute two channels in runs as long as any, wherever they begin: within a run all chunks are on
     /// one bus.
     fn is_no_long_run(&self, spans: &[Span], single: &Tried) -> bool {
@@ -368,6 +397,46 @@ mod tests {
         }
         let line = |span: &Span| (31.6 + 2.745 * span.count as f64).max(68.6 + 0.66 * span.count as f64);
         assert_eq!(costs.fit(&spans(&line)), None);
+    }
+
+    /// As seen on a drive with 24 dies, each of which takes as long for a chunk as a bus for six.
+    #[test]
+    fn dies_that_recur_are_no_channels() {
+        let costs = Costs {
+            page_us: 82.8,
+            chunk_us: 4990.7,
+            chunk_pages: 128.0,
+            bus_us: [5.71, 6.56],
+            link_us: 2.685,
+        };
+        for seed in 0..20 {
+            let mut random = Seed(seed).source();
+            let spans: Vec<Span> = (1..=40_usize)
+                .map(|count| {
+                    let first = random.below(80) as usize;
+                    let (on_link, on_die) = (57.0 + 341.8 * count as f64, 4970.0 * count.div_ceil(24) as f64);
+                    Span { first, count, took_us: on_link.max(on_die) + 10.0 * random.unit() }
+                })
+                .collect();
+            assert_eq!(costs.fit(&spans), None, "seed {seed}");
+        }
+    }
+
+    /// As seen on a drive with a fast link: reads of up to 65 chunks wait for dies, and of more for the link.
+    #[test]
+    fn bend_from_dies_to_the_link_is_no_turn_of_channels() {
+        let costs =
+            Costs { page_us: 120.5, chunk_us: 330.6, chunk_pages: 3.0, bus_us: [6.8, 9.0], link_us: 1.415 };
+        let mut random = Seed(5).source();
+        let spans: Vec<Span> = (0..260)
+            .map(|nth| {
+                let (first, count) = (random.below(3000) as usize, 1 + nth % 130);
+                let chunks = count as f64;
+                let dies = (328.0 + 4.0 * chunks).min(347.0_f64.max(328.0 + 1.36 * chunks));
+                Span { first, count, took_us: dies.max(116.6 + 4.28 * chunks) + random.unit() }
+            })
+            .collect();
+        assert_eq!(costs.fit(&spans), None);
     }
 
     /// Dies take as long for a chunk as the pattern of channels says, but their array times are no transfers.
