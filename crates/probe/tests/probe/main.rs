@@ -4,6 +4,7 @@ mod failing;
 mod file;
 mod hidden_buses;
 mod known;
+mod mistaken;
 mod recommendations;
 mod structureless;
 mod wide;

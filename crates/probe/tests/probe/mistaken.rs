@@ -1,0 +1,45 @@
+//! Drives on which the probe was once wrong, each with the evidence that told the truth.
+
+use crate::known::made_with_seed;
+use crate::{assert_right_or_open, structure_of};
+use flashlane_probe::Feature;
+
+const CHANNELS_FIRST: &str = r#"["channel", "package", "die", "plane"]"#;
+
+/// Pairs on one of eight channels wait for a sector's transfer, which is longer than an array time. A cache answers reads across the
+/// few boundaries of chunks, so that the time of such a pair seems to be longer by both.
+#[test]
+fn transfers_beside_a_cache_show_no_dies() {
+    let overrides = [
+        ("sector", "4096B"),
+        ("capacity", "894631936B"),
+        ("initial.state", "full"),
+        ("submission", "6299ns"),
+        ("jitter", "6%"),
+        ("link.bandwidth", "3920366779B/s"),
+        ("read_command", "1802ns"),
+        ("write_command", "1802ns"),
+        ("depth", "1"),
+        ("chunk", "512KiB"),
+        ("channels", "8"),
+        ("packages", "4"),
+        ("dies", "2"),
+        ("planes", "1"),
+        ("blocks", "42"),
+        ("pages", "32"),
+        ("flash.page", "16KiB"),
+        ("flash.read", "58us"),
+        ("flash.program", "801us"),
+        ("bus", "58508012B/s"),
+        ("noise", "7%"),
+        ("flash.cache_mode", "true"),
+        ("flash.suspend", "5us"),
+        ("scheduling.policy", "read-first"),
+        ("buffer.policy", "cflru"),
+        ("buffer.size", "65028096B"),
+    ];
+    for seed in 1..=2 {
+        let result = structure_of(made_with_seed(CHANNELS_FIRST, &overrides, seed));
+        assert_right_or_open(&result, Feature::SubDomains, &[8]);
+    }
+}
