@@ -153,6 +153,10 @@ impl Stripe {
             }
             return self;
         };
+        if !small.is_alike_beside(first, second) {
+            self.lowered = Some(Verdict::Degree(first.period));
+            return self;
+        }
         // A level that shows only beside the level of the dies is a bus.
         if dies_alone.is_none_or(|period| period == first.period) {
             let shrinks_to = small.read_bytes[1] as f64 / self.read_bytes[1] as f64;
@@ -168,6 +172,17 @@ impl Stripe {
     fn is_certainly_dies(&self, level: Level, costs: &Costs) -> bool {
         let bus = costs.bus_step(self.read_bytes);
         self.is_single(level) && level.step_us > MORE_THAN_A_BUS * bus + 4.0 * costs.error
+    }
+
+    /// Returns whether pairs on the first level only spread no wider than those on the second, where all share a die. Pairs of which
+    /// some share a die, at some places, spread by its array time: then the second level counts the planes of a die as dies.
+    fn is_alike_beside(&self, first: Level, second: Level) -> bool {
+        let spread = |is_second: bool| {
+            let multiples = (1..).zip(&self.row).filter(|(d, _)| d % first.period == 0);
+            let kept = multiples.filter(|(d, _)| (d % second.period == 0) == is_second);
+            pattern::typical_error(&kept.map(|(_, point)| *point).collect::<Vec<_>>())
+        };
+        spread(false) <= WIDER * spread(true) + 0.01 * second.step_us
     }
 
     /// Returns the step of places on the first level only.
@@ -395,6 +410,37 @@ impl Stripe {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As seen with two planes behind 28 channels and before two packages: at odd multiples of 28 half of the pairs share a die.
+    #[test]
+    fn planes_that_some_pairs_share_are_no_dies() {
+        let row = |at: [(f64, f64); 4]| -> Vec<Point> {
+            (1..=400)
+                .map(|distance: usize| {
+                    let (step, error) =
+                        if distance.is_multiple_of(28) { at[distance / 28 % 4] } else { (0.0, 0.08) };
+                    Point { value: 44.0 + step, error }
+                })
+                .collect()
+        };
+        let level = |period, step_us| Level { period, step_us, clarity: 1.0 };
+        let stripe = |row, read_bytes| Stripe {
+            row,
+            read_bytes,
+            first_level: Some(level(28, 4.7)),
+            second_level: Some(level(112, 2.1)),
+            bus_step_us: Some((4.0, 0.5)),
+            lowered: None,
+        };
+        let costs = Costs { bus_per_byte: 0.003, link_per_byte: 0.001, command: 0.1, error: 0.1 };
+        let whole = stripe(row([(5.5, 0.08), (4.5, 0.24), (4.0, 0.07), (4.5, 0.26)]), [2048; 2]);
+        let verdict =
+            |sectors| whole.clone().checked(&stripe(row(sectors), [512; 2]), &costs, Some(112)).verdict();
+        let of_some = [(6.5, 0.07), (3.2, 1.15), (0.8, 0.06), (3.2, 1.15)];
+        assert_eq!(verdict(of_some), Verdict::Degree(28));
+        let of_all = [(6.5, 0.07), (0.8, 0.09), (0.8, 0.06), (0.8, 0.09)];
+        assert_eq!(verdict(of_all), Verdict::Both { degree: 28, sub_domains: 4 });
+    }
 
     #[test]
     fn period_of_one_chunk_has_no_distance_apart() {
