@@ -14,7 +14,7 @@ use crate::dies::{Dies, PLANES_MAX};
 use crate::error::Interruption;
 use crate::mapping::Policy;
 use crate::pattern::confidence;
-use crate::residues::{self, Residues};
+use crate::residues::{self, Beyond, Residues};
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
 use crate::spans;
 use crate::stripe::{self, Stripe, Verdict};
@@ -26,6 +26,8 @@ use flashlane_result::probe::{Finding, Status};
 const REACH: usize = 400;
 /// Pairs of chunks that test whether more dies lie beyond those seen.
 const FAR: usize = 64;
+/// Confidence in sub-domains of which too few turns lie in the area to tell whether other dies follow after all planes of these.
+const FEW_TURNS: f64 = 0.85;
 /// Chunks of the largest area: several periods of most drives.
 const CHUNKS_MAX: u64 = 2400;
 const AREA_BYTES_MAX: u64 = 1 << 30;
@@ -485,7 +487,19 @@ fn residue_findings(found: &Residues, degree: Finding, sub_domains: Finding) -> 
         return (Finding::not_determined(why.clone()), Finding::not_determined(why));
     }
     let sub_domains = match domains.sub_domains {
-        Some(sub_domains) => Finding::found(sub_domains as u64, 0.92, seen.clone()),
+        Some(_) if found.beyond == Beyond::Differs => {
+            Finding::not_determined(format!("{seen}; but farther chunks are on other dies"))
+        }
+        Some(sub_domains) => {
+            let (confidence, seen) = match found.beyond {
+                Beyond::Recurs => (0.92, seen.clone()),
+                _ => (
+                    FEW_TURNS,
+                    format!("{seen}; if dies have four planes, others may follow behind the area"),
+                ),
+            };
+            Finding::found(sub_domains as u64, confidence, seen)
+        }
         None => Finding::not_determined(format!(
             "{seen}; but chunks on a die are not told from those on its channel"
         )),

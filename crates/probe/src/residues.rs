@@ -16,7 +16,7 @@
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
-use crate::dies::Dies;
+use crate::dies::{Dies, PLANES_MAX};
 use crate::error::Interruption;
 use crate::pattern::{self, Point, point};
 use crate::repetitions::samples;
@@ -48,6 +48,18 @@ pub(crate) struct Residues {
     /// A shorter distance, at which the fewest pairs collide.
     pub(crate) apart: usize,
     pub(crate) domains: Option<Domains>,
+    pub(crate) beyond: Beyond,
+}
+
+/// What chunks show that are farther apart than a period: dies that the stripe reaches only after all planes of those before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beyond {
+    /// All recur over as many periods as a die has planes, or the planes are seen within the period: there are no others.
+    Recurs,
+    /// There are too few chunks for as many periods.
+    Unknown,
+    /// They do not recur.
+    Differs,
 }
 
 /// Channels and their dies.
@@ -81,7 +93,7 @@ pub(crate) fn find(
             true => search.domains_twice(bench, period, page.max(sector), &shared_die)?,
             false => None,
         };
-        return Ok(Some(Residues { period, apart, domains }));
+        return Ok(Some(Residues { period, apart, domains, beyond: Beyond::Recurs }));
     }
     let reach = LONGEST.min(chunks / 3);
     if reach < 2 || chunk.size_bytes < 2 * sector {
@@ -101,11 +113,20 @@ pub(crate) fn find(
     let value = |i: &usize| row[*i].iter().sum::<f64>();
     let apart = (0..period - 1).min_by(|a, b| value(a).total_cmp(&value(b))).map_or(1, |i| i + 1);
     assert!(apart < period, "a distance of {apart} is told from the period, {period}");
-    let domains = search.domains_twice(bench, period, page.max(sector), &SharedDie::Seen(pair_times))?;
-    Ok(Some(Residues { period, apart, domains }))
+    let beyond = search.beyond(bench, &pair_times, period)?;
+    let shared_die = SharedDie::Seen(pair_times);
+    let domains = search.domains_twice(bench, period, page.max(sector), &shared_die)?;
+    let has_planes = domains.is_some_and(|domains| domains.sees_planes(period));
+    let beyond = if has_planes { Beyond::Recurs } else { beyond };
+    Ok(Some(Residues { period, apart, domains, beyond }))
 }
 
 impl Domains {
+    /// Returns whether several chunks of a period are on each die: those of its planes.
+    fn sees_planes(self, period: usize) -> bool {
+        self.sub_domains.is_some_and(|sub_domains| sub_domains * self.degree < period)
+    }
+
     fn is_like(self, other: Self) -> bool {
         (self.degree, self.sub_domains, self.run) == (other.degree, other.sub_domains, other.run)
     }
@@ -214,6 +235,21 @@ impl Search<'_> {
         }
         let pairs = point(&mut times);
         Ok(lower(&times, 4) > pair_times.quarter_us && pair_times.is_same(pairs))
+    }
+
+    /// Returns whether chunks collide as far apart as the area and the planes of a die allow.
+    fn beyond(
+        &self,
+        bench: &mut Bench<'_>,
+        pair_times: &PairTimes,
+        period: usize,
+    ) -> Result<Beyond, Interruption> {
+        let turns = ((self.chunks - 1) / period).min(PLANES_MAX);
+        Ok(match self.collides(bench, pair_times, turns * period)? {
+            false => Beyond::Differs,
+            true if turns < PLANES_MAX => Beyond::Unknown,
+            true => Beyond::Recurs,
+        })
     }
 
     /// Returns the channels where they are the same seen from two bases.

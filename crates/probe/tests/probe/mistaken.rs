@@ -43,3 +43,37 @@ fn transfers_beside_a_cache_show_no_dies() {
         assert_right_or_open(&result, Feature::SubDomains, &[8]);
     }
 }
+
+/// The area ends with the fourth plane of the first dies, so that others behind it are not seen.
+#[test]
+fn dies_behind_the_area_lower_the_confidence() {
+    let overrides = [
+        ("mapping.policy", "lba"),
+        ("capacity", "93257728B"),
+        ("initial.state", "fragmented"),
+        ("submission", "5309ns"),
+        ("jitter", "2.77%"),
+        ("link.bandwidth", "780276458B/s"),
+        ("read_command", "246ns"),
+        ("write_command", "246ns"),
+        ("depth", "8"),
+        ("link.duplex", "false"),
+        ("chunk", "1MiB"),
+        ("channels", "8"),
+        ("packages", "2"),
+        ("dies", "3"),
+        ("planes", "4"),
+        ("blocks", "9"),
+        ("pages", "256"),
+        ("flash.page", "8KiB"),
+        ("flash.read", "50771ns"),
+        ("flash.program", "100420ns"),
+        ("bus", "108705331B/s"),
+        ("noise", "9.5%"),
+        ("flash.cache_mode", "true"),
+    ];
+    let order = r#"["channel", "package", "plane", "die"]"#;
+    let result = structure_of(made_with_seed(order, &overrides, 1));
+    let sub_domains = result.finding(Feature::SubDomains).unwrap();
+    assert!(sub_domains.number() == Some(6) || sub_domains.confidence < 0.9, "{sub_domains:?}");
+}
