@@ -81,17 +81,32 @@ fn bend_of(times: &[f64]) -> Option<Bend> {
     Some(Bend { at, at_us: times[at - 1], after_us: Some(after), uneven, steeper })
 }
 
-/// Returns the number of completions before a sharp bend near `at`: as long as they keep the pace of its first part. Two lines meet
-/// a few writes beside it, and each of these takes as long as many before the bend.
+/// Returns the number of completions before a sharp bend near `at`: two lines meet a few writes beside it, and each of these takes as long
+/// as many before the bend.
 fn sharpened(times: &[f64], lines: &Lines, at: usize, after_us: f64) -> usize {
-    let first = at - at / 4;
+    let end = first_late(times, lines, at - at / 4, after_us).unwrap_or(at);
+    if end <= at + at / 4 { end } else { at }
+}
+
+/// Returns the first completion, behind the first ones, that does not keep their pace.
+fn first_late(times: &[f64], lines: &Lines, first: usize, after_us: f64) -> Option<usize> {
     let (pace, mean) = (lines.slope(0, first), lines.mean(0, first));
     let deviation_us = (lines.residual(0, first) / first as f64).sqrt();
     let slack_us = (DEVIATIONS * deviation_us).max(0.5 * after_us);
     let middle = (first - 1) as f64 / 2.0;
     let is_late = |nth: &usize| times[*nth] > mean + pace * (*nth as f64 - middle) + slack_us;
-    let end = (first..times.len()).find(is_late).unwrap_or(at);
-    if end <= at + at / 4 { end } else { at }
+    (first..times.len()).find(is_late)
+}
+
+impl Bend {
+    /// Returns the number of completions that keep the pace of the first ones on a curve of slower writes, and the time of the last of
+    /// them in microseconds; `None` where all keep it.
+    pub(crate) fn of_slower(&self, slower: &[f64]) -> Option<(usize, f64)> {
+        let first = self.at - self.at / 4;
+        let after_us = self.after_us.filter(|_| first >= 2 && first < slower.len())?;
+        let end = first_late(slower, &Lines::new(slower), first, after_us)?;
+        Some((end, slower[end - 1]))
+    }
 }
 
 /// Least squares over any range of a curve in constant time.

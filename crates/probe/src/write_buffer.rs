@@ -11,6 +11,9 @@
 //! *Pages that flash took.* A die takes a page when its program ends. So up to the bend the dies took a page per `after_us`, but
 //! for the first program and the last: between the two bounds lie as many pages as there are dies at work. Where these bounds
 //! leave the size open, a flush of the full buffer has to agree: it lasts as long as flash takes for the whole content.
+//! Both suppose that flash takes pages after the bend as fast as before it. Garbage collection slows it, and dies that are reached later
+//! speed it up. So where many pages were taken, the same writes at a slower pace have to reach their bend later, by as much as the taken
+//! pages say (`Fill::at_once`).
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
@@ -29,6 +32,10 @@ const AGREE: f64 = 0.1;
 /// Largest error of the size, as a share, and that of the number of pages that flash took, beside its bounds.
 const ERROR_MAX: f64 = 0.06;
 const TAKEN_ERROR: f64 = 0.4;
+/// Before the bend flash may take pages several times as fast as after it, or as slowly: where by the rate after it more than this
+/// share of the buffer was taken, the size is tested by writes that are slower by this factor.
+const TAKEN_UNTESTED: f64 = 0.02;
+const SLOWER: f64 = 1.4;
 /// Requests of a curve: the bend lies between a half and four fifths of them, or among the first.
 const REQUESTS: usize = 128;
 /// After this number of doublings of the writes a buffer that fills is fuller by more than this factor.
@@ -140,7 +147,7 @@ fn find_by_pages(
     while request_pages * REQUESTS < 2 * most_pages.max(area_pages / 2) {
         let fill = Fill::of_pages(target, request_pages as u64);
         let first = fill.run(bench)?;
-        if let Some((pages, bend)) = first.agreed(bench, &fill, write_times)? {
+        if let Some((pages, bend)) = first.agreed(bench, &fill, target, write_times)? {
             let kind = match fill.request_pages {
                 1 => "writes of a page".into(),
                 pages => format!("writes of {pages} pages"),
@@ -172,7 +179,7 @@ fn find_by_sectors(
     loop {
         let fill = Fill::of_sectors(bench, target, count);
         let first = fill.run(bench)?;
-        if let Some((pages, bend)) = first.agreed(bench, &fill, write_times)? {
+        if let Some((pages, bend)) = first.agreed(bench, &fill, target, write_times)? {
             let kind = "small writes to distinct pages".into();
             return Ok(Fullness::Found(Size { pages, bend, curve: first.times, kind }));
         }
@@ -186,10 +193,24 @@ fn find_by_sectors(
     }
 }
 
+/// What writes at a slower pace show of a buffer that was full after others.
+enum Slower {
+    /// Pages that it would take at once.
+    AtOnce(f64),
+    /// It is full no later: what showed was the drive's own work, such as garbage collection, and not the end of the buffer.
+    NotLater,
+    /// It does not fill, as flash keeps pace.
+    NoBend,
+}
+
 /// Writes that fill the buffer, of so many pages each.
 struct Fill {
     writes: Vec<Access>,
+    /// Further ones, half as many where the area has room.
+    more: Vec<Access>,
     request_pages: u64,
+    /// Whether the writes to one die come first, and those to others after them.
+    reaches_others: bool,
     /// Dies that the writes reach, as far as chunks tell; 1 where these are not known.
     dies: u64,
 }
@@ -218,15 +239,18 @@ impl Fill {
             _ => (chunks.div_ceil(period) * chunk_pages, period),
         };
         let dies = (count as u64).div_ceil(die_pages).min(most_dies);
-        let writes = (0..period.min(chunks))
+        let requests = count / request_pages as usize;
+        let mut writes: Vec<Access> = (0..period.min(chunks))
             .flat_map(|residue| (residue..chunks).step_by(period as usize))
             .flat_map(|chunk| {
                 let start = area.offset_bytes + phase_bytes + chunk * chunk_bytes;
                 (0..chunk_bytes / bytes).map(move |part| Access::write(start + part * bytes, bytes))
             })
-            .take(count / request_pages as usize)
+            .take(requests + requests / 2)
             .collect();
-        Self { writes, request_pages, dies }
+        let reaches_others = period > 1 && writes.len() as u64 * request_pages > die_pages;
+        let more = writes.split_off(requests.min(writes.len()));
+        Self { writes, more, request_pages, reaches_others, dies }
     }
 
     /// Writes of a sector to this number of random pages.
@@ -236,19 +260,72 @@ impl Fill {
         let mut places: Vec<u64> =
             (0..area.length_bytes / page_bytes).map(|page| area.offset_bytes + page * page_bytes).collect();
         bench.random().shuffle(&mut places);
-        let writes = places.into_iter().take(count).map(|at| Access::write(at, sector)).collect();
-        Self { writes, request_pages: 1, dies: 1 }
+        let mut writes: Vec<Access> =
+            places.into_iter().take(count + count / 2).map(|at| Access::write(at, sector)).collect();
+        let more = writes.split_off(count.min(writes.len()));
+        Self { writes, more, request_pages: 1, reaches_others: false, dies: 1 }
+    }
+
+    /// Returns the same writes in the order of their addresses, where these reach one die after another: as they reach further ones,
+    /// flash takes pages faster.
+    fn in_order(&self, target: Target<'_>) -> Option<Self> {
+        let reaches_others = self.reaches_others;
+        reaches_others.then(|| Self::of_pages(Target { same_die: None, ..target }, self.request_pages))
+    }
+
+    /// Writes more slowly than `fast`, and computes the pages that the buffer would take at once: from the end of the first program
+    /// until it is full, flash takes pages at one rate, whatever that is.
+    fn at_once(
+        &self,
+        bench: &mut Bench<'_>,
+        fast: &Filled,
+        write_times: WriteTimes,
+    ) -> Result<Slower, Interruption> {
+        let Some(early) = bend(&fast.times, write_times.durable_us) else { return Ok(Slower::NoBend) };
+        let slow = self.run_slowly(bench, SLOWER * early.at_us / early.at as f64)?;
+        Ok(match early.of_slower(&slow.times) {
+            None => Slower::NoBend,
+            Some((at, at_us)) if at < early.at || at_us <= early.at_us => Slower::NotLater,
+            Some((at, at_us)) => {
+                let rate = (at - early.at) as f64 * fast.request_pages / (at_us - early.at_us);
+                let program_us = write_times.durable_us - write_times.plain_us;
+                Slower::AtOnce(fast.written(&early) - rate * (early.at_us - program_us).max(0.0))
+            }
+        })
     }
 
     /// Writes to an empty buffer, and empties it.
     fn run(&self, bench: &mut Bench<'_>) -> Result<Filled, Interruption> {
+        self.run_with(bench, |bench, times| {
+            let (depth, start) = (bench.depth(), bench.device().now());
+            bench.stream_each(self.writes.iter().copied(), depth, |_, completion| {
+                times.push(completion.completed.since(start).as_us_f64());
+            })?;
+            Ok(())
+        })
+    }
+
+    /// Writes to an empty buffer, at most one request every `pace_us` microseconds and half as many more, and empties it.
+    fn run_slowly(&self, bench: &mut Bench<'_>, pace_us: f64) -> Result<Filled, Interruption> {
+        self.run_with(bench, |bench, times| {
+            let start = bench.device().now();
+            for &access in self.writes.iter().chain(&self.more) {
+                let took = bench.one(access)?;
+                times.push(bench.device().now().since(start).as_us_f64());
+                bench.pause(Duration::from_s_f64(pace_us / 1e6).saturating_sub(took));
+            }
+            Ok(())
+        })
+    }
+
+    fn run_with(
+        &self,
+        bench: &mut Bench<'_>,
+        write: impl FnOnce(&mut Bench<'_>, &mut Vec<f64>) -> Result<(), Interruption>,
+    ) -> Result<Filled, Interruption> {
         bench.flush_and_pause()?;
-        let depth = bench.depth();
         let mut times = Vec::with_capacity(self.writes.len());
-        let start = bench.device().now();
-        bench.stream_each(self.writes.iter().copied(), depth, |_, completion| {
-            times.push(completion.completed.since(start).as_us_f64());
-        })?;
+        write(bench, &mut times)?;
         let full = bench.device().now();
         bench.flush()?;
         let flush_us = bench.device().now().since(full).as_us_f64();
@@ -265,26 +342,50 @@ struct Filled {
 }
 
 impl Filled {
-    /// Returns the pages in the buffer, and the bend, where a second measurement agrees.
+    /// Returns the pages in the buffer, and the bend, where a second measurement agrees, and one at a slower pace where flash took
+    /// more than a few pages.
     fn agreed(
         &self,
         bench: &mut Bench<'_>,
         fill: &Fill,
+        target: Target<'_>,
         write_times: WriteTimes,
     ) -> Result<Option<(f64, Bend)>, Interruption> {
         let Some((pages, bend)) = self.size(write_times) else { return Ok(None) };
         let again = fill.run(bench)?.size(write_times);
         let agreed = again.filter(|(again, _)| (pages / again - 1.0).abs() < AGREE);
-        Ok(agreed.map(|(again, _)| (f64::midpoint(pages, again), bend)))
+        let Some((again, _)) = agreed else { return Ok(None) };
+        let pages = f64::midpoint(pages, again);
+        let taken = self.written(&bend) - pages;
+        if taken <= TAKEN_UNTESTED * pages {
+            return Ok(Some((pages, bend)));
+        }
+        let at_once = match fill.in_order(target) {
+            None => fill.at_once(bench, self, write_times)?,
+            Some(in_order) => {
+                let fast = in_order.run(bench)?;
+                in_order.at_once(bench, &fast, write_times)?
+            }
+        };
+        let holds = match at_once {
+            Slower::NotLater => false,
+            Slower::AtOnce(at_once) => (at_once / pages - 1.0).abs() < AGREE,
+            Slower::NoBend => true,
+        };
+        Ok(holds.then_some((pages, bend)))
+    }
+
+    /// Returns the pages written by a bend. The request after it fits in part.
+    fn written(&self, bend: &Bend) -> f64 {
+        bend.at as f64 * self.request_pages + (self.request_pages - 1.0) / 2.0
     }
 
     /// Returns the pages in a full buffer, and the bend that shows it, where the error is small.
     fn size(&self, WriteTimes { plain_us, durable_us }: WriteTimes) -> Option<(f64, Bend)> {
         let program_us = durable_us - plain_us;
         let bend = bend(&self.times, durable_us)?;
-        // The request after the bend fits in part.
         let in_part = (self.request_pages - 1.0) / 2.0;
-        let written = bend.at as f64 * self.request_pages + in_part;
+        let written = self.written(&bend);
         let Some(after_us) = bend.after_us.map(|after_us| after_us / self.request_pages) else {
             return (in_part <= ERROR_MAX * written).then_some((written, bend));
         };

@@ -1,7 +1,7 @@
 //! Drives on which the probe was once wrong, each with the evidence that told the truth.
 
 use crate::known::made_with_seed;
-use crate::{assert_right_or_open, structure_of};
+use crate::{assert_right_or_open, number, structure_of};
 use flashlane_probe::Feature;
 
 const CHANNELS_FIRST: &str = r#"["channel", "package", "die", "plane"]"#;
@@ -76,4 +76,41 @@ fn dies_behind_the_area_lower_the_confidence() {
     let result = structure_of(made_with_seed(order, &overrides, 1));
     let sub_domains = result.finding(Feature::SubDomains).unwrap();
     assert!(sub_domains.number() == Some(6) || sub_domains.confidence < 0.9, "{sub_domains:?}");
+}
+
+/// Garbage collection stops the flow from the buffer for a while, soon after it is full or before that.
+#[test]
+fn garbage_collection_is_not_taken_for_a_full_buffer() {
+    let overrides = [
+        ("capacity", "801898496B"),
+        ("initial.state", "fragmented"),
+        ("submission", "5176ns"),
+        ("jitter", "3.6%"),
+        ("link.bandwidth", "370482100B/s"),
+        ("read_command", "466ns"),
+        ("write_command", "466ns"),
+        ("depth", "343"),
+        ("link.duplex", "false"),
+        ("chunk", "12KiB"),
+        ("channels", "12"),
+        ("packages", "2"),
+        ("dies", "1"),
+        ("planes", "2"),
+        ("blocks", "28"),
+        ("pages", "256"),
+        ("flash.read", "10107ns"),
+        ("flash.program", "826843ns"),
+        ("bus", "700865047B/s"),
+        ("noise", "7.2%"),
+        ("flash.suspend", "5us"),
+        ("scheduling.policy", "read-first"),
+        ("buffer.policy", "parallel"),
+        ("buffer.placement", "below"),
+        ("buffer.size", "5894144B"),
+    ];
+    for seed in 1..=3 {
+        let result = structure_of(made_with_seed(CHANNELS_FIRST, &overrides, seed));
+        let found = number(&result, Feature::WriteBuffer).map(|bytes| bytes as f64 / 5_894_144.0);
+        assert!(found.is_none_or(|share| (share - 1.0).abs() < 0.1), "{:#?}", result.findings);
+    }
 }
