@@ -27,9 +27,17 @@ pub struct Calibration {
 }
 
 impl Default for Calibration {
-    /// Pages of 8 KiB, 64 in flight, five measurements of a point.
+    /// Pages of 8 KiB, 64 in flight, five measurements of a point: what databases keep in flight for the reads of a query, of
+    /// which there are too few to be worth more.
     fn default() -> Self {
         Self { page_bytes: 8 << 10, most_in_flight: 64, repetitions: 5, seed: Seed(0) }
+    }
+}
+
+impl Calibration {
+    /// For fio, whose jobs are long: blocks of its default size, up to 512 in flight.
+    pub fn of_fio() -> Self {
+        Self { page_bytes: crate::fio::BLOCK_SIZE, most_in_flight: 512, ..Self::default() }
     }
 }
 
@@ -43,9 +51,12 @@ const READS_EACH: u64 = 32;
 /// Sizes of the requests of scans: those that hold whole pages.
 const SCANS: [u64; 10] =
     [4 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20];
-/// Least bytes of a scan, and least requests for each in flight.
-const SCAN_BYTES: u64 = 16 << 20;
+/// Least bytes of a scan, and least requests for each in flight: so many that filling readahead and queues, which a long scan
+/// does once, counts for little.
+const SCAN_BYTES: u64 = 64 << 20;
 const REQUESTS_EACH: u64 = 8;
+/// Most bytes of a scan in flight: they are buffers of a real device.
+const SCAN_IN_FLIGHT: u64 = 256 << 20;
 /// Gain of a doubled depth that is worth a further one.
 const WORTH: f64 = 0.05;
 
@@ -144,7 +155,7 @@ impl<'a> Bench<'a> {
             return Err(AdviseError::PageUnfit { page_bytes, unit_bytes });
         }
         let largest = *SCANS.last().expect("scans have sizes");
-        let least_bytes = (LEAST_BAND * page_bytes).max(4 * SCAN_BYTES).max(2 * REQUESTS_EACH * largest);
+        let least_bytes = (LEAST_BAND * page_bytes).max(SCAN_BYTES).max(2 * REQUESTS_EACH * largest);
         if profile.capacity_bytes < least_bytes {
             return Err(AdviseError::TooSmall { capacity_bytes: profile.capacity_bytes, least_bytes });
         }
@@ -168,8 +179,10 @@ impl<'a> Bench<'a> {
         let random =
             random.map(|band_pages| depths().map(|depth| Point::Random { band_pages, depth }).collect());
         let sizes = SCANS.into_iter().filter(|size| size.is_multiple_of(self.page_bytes));
-        let scans =
-            sizes.map(|request_bytes| depths().map(|depth| Point::Scan { request_bytes, depth }).collect());
+        let scans = sizes.map(|request_bytes| {
+            let depths = depths().take_while(|depth| u64::from(*depth) * request_bytes <= SCAN_IN_FLIGHT);
+            depths.map(|depth| Point::Scan { request_bytes, depth }).collect()
+        });
         random.chain(scans).collect()
     }
 

@@ -17,6 +17,8 @@ pub struct Trial {
 
 /// Most pages that are read of one pattern; the time of longer ones is scaled.
 const MOST_RANDOM: f64 = 4096.0;
+/// Of random reads also this many for each in flight.
+const RANDOM_EACH: f64 = 32.0;
 const MOST_SCANNED: f64 = 16384.0;
 
 /// Makes the reads of each trial in turn, `calibration.repetitions` times, at places of their own. Returns the elapsed
@@ -53,7 +55,8 @@ fn time(bench: &mut Bench<'_>, reads: &[Reads], page_bytes: u64) -> Result<f64, 
     for reads in reads {
         sum += match *reads {
             Reads::Random { pages, band_pages, depth } => {
-                let count = pages.min(MOST_RANDOM).max(f64::from(depth)).ceil() as u64;
+                let most = MOST_RANDOM.max(RANDOM_EACH * f64::from(depth));
+                let count = pages.min(most).max(f64::from(depth)).ceil() as u64;
                 pages * bench.random_page_ns(band_pages.ceil() as u64, depth, count)?
             }
             Reads::Scan { pages, request_bytes, depth } => {

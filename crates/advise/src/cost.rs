@@ -105,6 +105,12 @@ impl CostModel {
         fewest(depths, |depth| self.random_page(band_pages, depth).mean)
     }
 
+    /// Returns what to say of a depth of random reads: that more may be better, where no more were measured.
+    pub fn more_may_be_better(&self, depth: u32) -> &'static str {
+        let is_deepest = self.random.iter().all(|cost| cost.depth <= depth);
+        if is_deepest { ", the most that were tried: more may be better" } else { "" }
+    }
+
     /// Returns the fewest requests in flight, of those measured, whose time of a scanned page is within 5% of the best.
     pub fn depth_of_scan(&self, request_bytes: u64) -> u32 {
         let depths = self.scans.iter().map(|cost| cost.depth);

@@ -5,7 +5,7 @@ use crate::{CostModel, Reads, Trial};
 use flashlane_base::units::format_bytes;
 
 /// Default of `bs`.
-pub const BLOCK_SIZE: u64 = 4 << 10;
+pub(crate) const BLOCK_SIZE: u64 = 4 << 10;
 
 /// Returns the depth of random reads and the size of sequential ones beyond which fio measures nothing new.
 ///
@@ -31,10 +31,11 @@ pub fn fio(model: &CostModel) -> Advice {
             apply: format!("rw=randread bs={page} ioengine=io_uring direct=1 iodepth={depth}"),
             undo: "iodepth=1".into(),
             measured: format!(
-                "a page of {} takes {} alone and {} with {depth} in flight",
+                "a page of {} takes {} alone and {} with {depth} in flight{}",
                 format_bytes(page),
                 us(model.random_page(band, 1).mean),
-                us(model.random_page(band, depth).mean)
+                us(model.random_page(band, depth).mean),
+                model.more_may_be_better(depth)
             ),
             formula: "fewest in flight whose time of a page is within 5% of the best",
             void_when: "latency is measured: then the depth is that of the program",

@@ -31,7 +31,7 @@ pub use check::{Trial, check};
 pub use cost::{CostModel, RandomCost, ScanCost};
 pub use error::AdviseError;
 pub use estimate::Estimate;
-pub use fio::{BLOCK_SIZE as FIO_BLOCK_SIZE, fio};
+pub use fio::fio;
 pub use plan::{Plan, PlanError, compare};
 pub use postgresql::{PostgreSql, PostgreSqlError, postgresql};
 pub use proposal::{Advice, Checked, Kept, LEAST_GAIN, Proposal, Withdrawn};

@@ -91,9 +91,10 @@ pub fn rocksdb(model: &CostModel) -> Advice {
             apply: format!("max_file_opening_threads={openers}"),
             undo: format!("max_file_opening_threads={OPENERS}"),
             measured: format!(
-                "a page at random takes {} with {OPENERS} in flight and {} with {openers}",
+                "a page at random takes {} with {OPENERS} in flight and {} with {openers}{}",
                 us(model.random_page(band, OPENERS).mean),
-                us(model.random_page(band, openers).mean)
+                us(model.random_page(band, openers).mean),
+                model.more_may_be_better(openers)
             ),
             formula: "fewest in flight whose time of a page is within 5% of the best",
             void_when: "max_open_files is not -1, so that files are opened when they are read",

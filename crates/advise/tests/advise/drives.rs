@@ -1,8 +1,8 @@
 //! Predictions beside the simulated drives that they are about.
 
 use flashlane_advise::{
-    AdviseError, Calibration, CostModel, Estimate, FIO_BLOCK_SIZE, LEAST_GAIN, Plan, PostgreSql,
-    PostgreSqlError, Reads, Trial, calibrate, check, compare, fio, postgresql, result_of, rocksdb,
+    AdviseError, Calibration, CostModel, Estimate, LEAST_GAIN, Plan, PostgreSql, PostgreSqlError, Reads,
+    Trial, calibrate, check, compare, fio, postgresql, result_of, rocksdb,
 };
 use flashlane_base::{Random, Seed};
 use flashlane_device::Device;
@@ -45,7 +45,7 @@ fn model_of_drive(number: usize) -> &'static CostModel {
 }
 
 fn fio_model_of(device: &mut dyn Device) -> CostModel {
-    let calibration = Calibration { page_bytes: FIO_BLOCK_SIZE, ..Calibration::default() };
+    let calibration = Calibration::of_fio();
     calibrate(device, &calibration, &mut go_on).expect("reads succeed")
 }
 

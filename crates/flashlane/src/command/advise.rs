@@ -9,8 +9,8 @@ use crate::progress::Meter;
 use anyhow::anyhow;
 use clap::Subcommand;
 use flashlane_advise::{
-    Advice, AdviseError, Calibration, CostModel, Estimate, FIO_BLOCK_SIZE, Plan, PostgreSql, Reads, Trial,
-    calibrate, check, fio, plan_result, postgresql, result_of, rocksdb,
+    Advice, AdviseError, Calibration, CostModel, Estimate, Plan, PostgreSql, Reads, Trial, calibrate, check,
+    fio, plan_result, postgresql, result_of, rocksdb,
 };
 use flashlane_base::Seed;
 use flashlane_base::units::{format_bytes, parse_bytes, parse_share};
@@ -137,7 +137,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
             advise(measuring, &measuring.calibration(), "rocksdb", |model| Ok(rocksdb(model)))
         }
         Program::Fio { measuring } => {
-            let calibration = Calibration { page_bytes: FIO_BLOCK_SIZE, ..measuring.calibration() };
+            let calibration =
+                Calibration { seed: measuring.seed, repetitions: measuring.repeat, ..Calibration::of_fio() };
             advise(measuring, &calibration, "fio", |model| Ok(fio(model)))
         }
         Program::Plan { plans, measuring } => compare_plans(measuring, plans),
@@ -157,7 +158,7 @@ impl MeasuringOptions {
     }
 
     /// Opens the device for reading; a fresh simulated drive is filled.
-    fn open(&self) -> Result<Subject, Failure> {
+    fn open(&self, calibration: &Calibration) -> Result<Subject, Failure> {
         let given = self.device.target()?.clone();
         let is_fresh = given.config().is_some_and(|config| config.initial.state == InitialState::Fresh);
         let target = match given.with_state("full")? {
@@ -169,7 +170,7 @@ impl MeasuringOptions {
             consent: Consent::ReadOnly,
             access: Access::ReadOnly,
             allow_page_cache: self.allow_page_cache,
-            depth: Some(self.calibration().most_in_flight.into()),
+            depth: Some(calibration.most_in_flight.into()),
             seed: self.seed,
             after_interrupt: false,
         };
@@ -280,7 +281,7 @@ fn advise(
     program: &str,
     of: impl FnOnce(&CostModel) -> Result<Advice, Failure>,
 ) -> Result<Status, Failure> {
-    let mut subject = measuring.open()?;
+    let mut subject = measuring.open(calibration)?;
     let model = measuring.model(&mut subject, calibration)?;
     let advice = of(&model)?;
     let trials: Vec<Trial> = advice.proposals.iter().map(|proposal| proposal.trial.clone()).collect();
@@ -300,7 +301,7 @@ fn compare_plans(measuring: &MeasuringOptions, plans: &[String]) -> Result<Statu
     if plans.len() < 2 {
         return Err(Failure::unusable(anyhow!("one plan leaves no choice; allowed: --plan at least twice")));
     }
-    let mut subject = measuring.open()?;
+    let mut subject = measuring.open(&calibration)?;
     check_bands(&plans, &subject, page_bytes)?;
     let model = measuring.model(&mut subject, &calibration)?;
     // In turn: the first plan against each of the others.
