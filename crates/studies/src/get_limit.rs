@@ -21,9 +21,11 @@ pub struct RandomGets {
     pub lanes: u64,
     /// Lanes that a value is parted over, 1 to `lanes`: as far from each other as there is room.
     pub lanes_of_value: u64,
+    /// Number of clients.
     pub clients: u64,
     /// Gets of a batch, or those that a client has in flight.
     pub in_flight: u64,
+    /// How each goes on.
     pub client: GetClient,
 }
 
