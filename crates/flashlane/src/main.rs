@@ -101,6 +101,19 @@ fn page_cache_is_allowed(error: &clap::Error) -> Option<String> {
     })
 }
 
+/// Returns which argument is not UTF-8 where it has to be.
+fn not_text(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::InvalidUtf8 {
+        return None;
+    }
+    let found = std::env::args_os().skip(1).find(|argument| argument.to_str().is_none())?;
+    Some(format!(
+        "'{}' is not UTF-8, as the specs of devices, workloads and names have to be: name a file through a link with another \
+         name",
+        found.to_string_lossy()
+    ))
+}
+
 /// Prints requested help, or an error in the arguments in the form of any other error.
 fn refuse(error: &clap::Error) -> ExitCode {
     let is_help = matches!(
@@ -121,7 +134,8 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let help = "For more information, try '--help'.";
         let hint = key_of_workload(error)
             .or_else(|| repeated_without_sweep(error))
-            .or_else(|| page_cache_is_allowed(error));
+            .or_else(|| page_cache_is_allowed(error))
+            .or_else(|| not_text(error));
         notify(&hint.map_or(text, |hint| format!("{hint}\n\n{help}")));
     }
     if error.use_stderr() { Status::Unusable.into() } else { Status::Done.into() }

@@ -341,6 +341,22 @@ fn program_without_descriptors_for_a_handler_ends_on_a_signal() {
 }
 
 #[test]
+fn argument_that_is_not_text_is_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let argument = std::ffi::OsStr::from_bytes(b"./dri\xffve");
+    let output = crate::program::command(&["probe"]).arg(argument).output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("'./dri\u{fffd}ve' is not UTF-8") && words.contains("through a link"), "{words}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn out_names_a_directory() {
+    let run = ["run", "sim:ssd-s", "random-read,requests=10", "--out", "/dev/null"];
+    refused(2, &run, &["'/dev/null' is not a directory"]);
+}
+
+#[test]
 fn quick_and_full_change_run_length() {
     let requests = |option: &str| {
         json(&["run", "sim:ssd-s", "random-read,requests=2k", option])["requests"].as_u64().unwrap()
