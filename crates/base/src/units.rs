@@ -78,6 +78,9 @@ const SHARE: Kind = Kind { what: "a share", example: "'15%'", units: SHARES };
 const POWER: Kind = Kind { what: "a power", example: "'30mW' or '5.5W'", units: POWERS };
 const COUNT: Kind = Kind { what: "a count", example: "'32', '100k' or '1M'", units: COUNTS };
 
+/// The most of the smallest unit that a text may say: whole numbers below it fit into 63 bits.
+const MOST: f64 = 9e18;
+
 impl Kind {
     fn error(&self, given: &str, reason: impl fmt::Display) -> UnitError {
         UnitError { given: given.into(), what: self.what, reason: reason.to_string(), example: self.example }
@@ -110,8 +113,10 @@ impl Kind {
     fn whole(&self, given: &str) -> Result<u64, UnitError> {
         let (value, scale) = self.parse(given)?;
         let product = value * scale;
-        if product > 9e18 {
-            return Err(self.error(given, "it is too large"));
+        if product > MOST {
+            return Err(
+                self.error(given, "it is more than 9,000,000,000,000,000,000 of the smallest unit, the most")
+            );
         }
         if (product - product.round()).abs() > 1e-6 * product.max(1.0) {
             return Err(self.error(given, "it is not a whole number of the smallest unit"));

@@ -80,10 +80,10 @@ pub use record::{
     PagesRecorded, PostgresError, PostgresRecorder, RecordError, Recorded, Recorder, Relation, Undo, Until,
 };
 pub use report_request::{catch_report_requests, report_requested};
-pub use same_file::{is_on_device, is_same_file};
+pub use same_file::is_same_file;
 pub use signature::Signature;
 pub use sockets::{Address, ListenError, Listeners, Stream, wait_for_sockets};
 pub use ticker::Ticker;
-pub use usage::is_store_log;
+pub use usage::{is_on_device, is_store_log};
 pub use written::{is_virtual, never_written_share};
 pub use zoned::{ZonedDevice, ZonedError, ZonedOptions};

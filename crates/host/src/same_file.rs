@@ -1,4 +1,4 @@
-//! Whether two paths lead to one file or device, or one to the file system on the other.
+//! Whether two paths lead to one file or device.
 
 use rustix::fs::{FileType, Stat, stat};
 use std::ffi::OsString;
@@ -19,15 +19,6 @@ enum Place {
 /// too. Paths at which there is nothing yet are the same if both name one entry of one directory.
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     one == other || place(one).is_some_and(|found| place(other) == Some(found))
-}
-
-/// Returns whether a path leads into the file system on a block device, as far as the file system has the number of the device.
-/// A file that does not exist yet is where its nearest folder is.
-pub fn is_on_device(path: &Path, device: &Path) -> bool {
-    let Some(Place::BlockDevice(number)) = place(device) else { return false };
-    let absolute = std::path::absolute(path);
-    let nearest = absolute.iter().flat_map(|path| path.ancestors()).find_map(|place| stat(place).ok());
-    nearest.is_some_and(|stat| stat.st_dev == number)
 }
 
 fn place(path: &Path) -> Option<Place> {

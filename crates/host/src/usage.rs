@@ -83,6 +83,19 @@ pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     Ok(findings)
 }
 
+/// Returns whether a path leads into a file system that lies on a device or file, however many loop, mapped or other devices are
+/// between. A file that does not exist yet is where its nearest folder is.
+pub fn is_on_device(path: &Path, device: &Path) -> bool {
+    let Some(device) = lookup::storage_at(device) else { return false };
+    let absolute = std::path::absolute(path);
+    let mut places = absolute.iter().flat_map(|path| path.ancestors());
+    let Some(stat) = places.find_map(|place| rustix::fs::stat(place).ok()) else { return false };
+    let proc = Path::new("/proc");
+    let machine = read::machine(Path::new("/sys"), &Mounts::of_this(proc));
+    let storage = read::storage_of(lookup::split(stat.st_dev), proc, &machine);
+    graph::storage_below(&machine, &storage).contains(&device)
+}
+
 /// Returns the reasons not to write to `target` that its bytes show.
 ///
 /// # Errors

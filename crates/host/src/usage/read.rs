@@ -122,6 +122,14 @@ fn in_use(mount: &Mount, machine: &Machine) -> MountUse {
     MountUse { on: on.into_iter().collect(), at: mount.shown_at() }
 }
 
+/// Returns the devices or files that hold the file system with this number, as far as mounts of this process show them.
+pub(super) fn storage_of(file_system: Number, proc: &Path, machine: &Machine) -> Vec<Storage> {
+    let mounts = super::mounts::mounts(proc);
+    let its = mounts.iter().filter(|mount| mount.number == file_system);
+    let on: BTreeSet<Storage> = its.flat_map(|mount| in_use(mount, machine).on).collect();
+    on.into_iter().collect()
+}
+
 /// Returns all devices of every mounted Btrfs, which lists them.
 fn btrfs(sys: &Path) -> Vec<MountUse> {
     let folder = sys.join("fs/btrfs");

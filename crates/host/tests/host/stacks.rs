@@ -108,6 +108,18 @@ fn mounted_image_is_found_under_every_name_of_its_file() {
 }
 
 #[test]
+fn file_is_on_everything_that_its_file_system_lies_on() {
+    let Some(drive) = Loop::ext4() else { return };
+    let Some(mounted) = Mounted::new(&[drive.device.to_str().unwrap()]) else { return };
+    let new = mounted.at.join("folder/result.json");
+    for (path, is_there) in [(&new, true), (&drive.file.with_file_name("other"), false)] {
+        for device in [&drive.device, &drive.file] {
+            assert_eq!(flashlane_host::is_on_device(path, device), is_there, "{path:?} {device:?}");
+        }
+    }
+}
+
+#[test]
 fn device_under_a_mounted_loop_device_is_in_use() {
     let Some(under) = Loop::ext4() else { return };
     let path = under.device.to_str().unwrap();
