@@ -56,11 +56,13 @@ pub fn check(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
     let (command, matches) = innermost(command, matches);
     let destroys = matches.try_get_one::<bool>(DESTROYS).ok().flatten().is_some_and(|given| *given);
     let files = files(command, matches);
-    for place in devices(command, matches).iter().flat_map(Device::places) {
+    let places: Vec<Named> = devices(command, matches).iter().flat_map(Device::places).collect();
+    for place in &places {
         let is_lost = |file: &Named| destroys && is_on_device(&file.path, &place.path);
-        let mut clashing = files.iter().filter(|file| is_same_file(&place.path, &file.path) || is_lost(file));
-        if let Some(file) = clashing.next() {
-            return Err(refusal(file, &place));
+        let clashing = files.iter().find(|file| is_same_file(&place.path, &file.path) || is_lost(file));
+        // The log of a store can be on the file system of its device.
+        if let Some(file) = clashing.or_else(|| places.iter().find(|other| is_lost(other))) {
+            return Err(refusal(file, place));
         }
     }
     Ok(())

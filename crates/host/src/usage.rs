@@ -89,11 +89,10 @@ pub fn is_on_device(path: &Path, device: &Path) -> bool {
     let Some(device) = lookup::storage_at(device) else { return false };
     let absolute = std::path::absolute(path);
     let mut places = absolute.iter().flat_map(|path| path.ancestors());
-    let Some(stat) = places.find_map(|place| rustix::fs::stat(place).ok()) else { return false };
+    let Some(place) = places.find_map(|place| place.canonicalize().ok()) else { return false };
     let proc = Path::new("/proc");
     let machine = read::machine(Path::new("/sys"), &Mounts::of_this(proc));
-    let storage = read::storage_of(lookup::split(stat.st_dev), proc, &machine);
-    graph::storage_below(&machine, &storage).contains(&device)
+    graph::storage_below(&machine, &read::storage_of(&place, proc, &machine)).contains(&device)
 }
 
 /// Returns the reasons not to write to `target` that its bytes show.

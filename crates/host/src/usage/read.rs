@@ -122,12 +122,19 @@ fn in_use(mount: &Mount, machine: &Machine) -> MountUse {
     MountUse { on: on.into_iter().collect(), at: mount.shown_at() }
 }
 
-/// Returns the devices or files that hold the file system with this number, as far as mounts of this process show them.
-pub(super) fn storage_of(file_system: Number, proc: &Path, machine: &Machine) -> Vec<Storage> {
+/// Returns the devices or files that hold the file system in which `path` is, absolute and without links: those of the innermost
+/// mount above it, with all of a file system on several.
+pub(super) fn storage_of(path: &Path, proc: &Path, machine: &Machine) -> Vec<Storage> {
     let mounts = super::mounts::mounts(proc);
-    let its = mounts.iter().filter(|mount| mount.number == file_system);
-    let on: BTreeSet<Storage> = its.flat_map(|mount| in_use(mount, machine).on).collect();
-    on.into_iter().collect()
+    let above = mounts.iter().filter(|mount| path.starts_with(&mount.at));
+    // Of several on one directory the last one is seen.
+    let Some(mount) = above.max_by_key(|mount| mount.at.components().count()) else { return Vec::new() };
+    let mut on = in_use(mount, machine).on;
+    let shares = |other: &&MountUse| other.on.iter().any(|storage| on.contains(storage));
+    let others: Vec<Storage> =
+        machine.mounts.iter().filter(shares).flat_map(|other| other.on.clone()).collect();
+    on.extend(others);
+    on
 }
 
 /// Returns all devices of every mounted Btrfs, which lists them.

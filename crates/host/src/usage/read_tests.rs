@@ -122,6 +122,27 @@ fn swap_file_is_found_under_any_name() {
 }
 
 #[test]
+fn file_is_on_all_members_of_its_file_system() {
+    let root = machine_in_a_folder();
+    let members = root.path().join("sys/fs/btrfs/7c1f/devices");
+    fs::create_dir_all(&members).unwrap();
+    for name in ["nvme0n1p1", "nvme0n1p2"] {
+        symlink(root.path().join("sys/devices/nvme0n1").join(name), members.join(name)).unwrap();
+    }
+    let proc = root.path().join("proc");
+    let machine = machine(&root.path().join("sys"), &Mounts::of_all(&proc));
+    let on = |path: &str| storage_of(Path::new(path), &proc, &machine);
+    for path in ["/file", "/mnt/my data/folder"] {
+        let on = on(path);
+        assert!(
+            [(259, 1), (259, 2)].into_iter().all(|member| on.contains(&Storage::Block(member))),
+            "{path}: {on:?}"
+        );
+    }
+    assert_eq!(on("/tmp/file"), []);
+}
+
+#[test]
 fn every_btrfs_member_is_mounted() {
     let root = machine_in_a_folder();
     let members = root.path().join("sys/fs/btrfs/7c1f/devices");
