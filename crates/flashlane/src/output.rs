@@ -53,7 +53,7 @@ pub fn is_in(file: &Path, dir: &Path) -> bool {
 }
 
 pub fn make_directory(dir: &Path) -> Result<(), Failure> {
-    check_place(dir).map_err(Failure::unusable)?;
+    check_place(dir).and_then(|()| check_place(&dir.join("result.json"))).map_err(Failure::unusable)?;
     if dir.exists() && !dir.is_dir() {
         return Err(Failure::unusable(anyhow!(
             "'{}' is not a directory, and results are files in one",

@@ -213,7 +213,10 @@ fn folder_of(path: &Path) -> &Path {
 /// Returns whether a path is in the file system of device nodes, whatever it is mounted as. Another file system mounted below
 /// `/dev`, such as `/dev/shm`, is for files.
 fn is_among_devices(path: &Path) -> bool {
-    let Ok(folder) = folder_of(path).canonicalize() else { return false };
+    let absolute = std::path::absolute(path);
+    let mut folders = absolute.iter().flat_map(|path| path.ancestors().skip(1));
+    // Folders that are not there yet may be made too.
+    let Some(folder) = folders.find_map(|folder| folder.canonicalize().ok()) else { return false };
     let file_system = |path: &Path| rustix::fs::stat(path).ok().map(|stat| stat.st_dev);
     let is_in_dev = folder.starts_with("/dev") && file_system(&folder) == file_system(Path::new("/dev"));
     let on = file_system(&folder).map(|device| (rustix::fs::major(device), rustix::fs::minor(device)));

@@ -237,6 +237,11 @@ fn no_file_is_made_among_devices_or_through_a_dangling_link() {
         assert!(fs::symlink_metadata(place).is_err() || fs::read_link(place).is_ok(), "{place}");
     }
     assert!(!dir.path().join("nowhere").exists());
+    for (out, force) in [("/dev/no/such/folder", &[][..]), ("/dev", &["--force"])] {
+        let run = ["run", "sim:ssd-s", "random-read,requests=10", "--out", out];
+        refused(2, &[&run, force].concat(), &["/dev", "among devices"]);
+    }
+    assert!(!Path::new("/dev/no").exists() && !Path::new("/dev/result.json").exists());
     refused(
         2,
         &["run", "backed(sim:ssd-s,file=/dev/null/bytes)", "random-read"],
