@@ -53,13 +53,13 @@ pub fn is_in(file: &Path, dir: &Path) -> bool {
 }
 
 pub fn make_directory(dir: &Path) -> Result<(), Failure> {
-    check_place(dir).and_then(|()| check_place(&dir.join("result.json"))).map_err(Failure::unusable)?;
     if dir.exists() && !dir.is_dir() {
         return Err(Failure::unusable(anyhow!(
             "'{}' is not a directory, and results are files in one",
             dir.display()
         )));
     }
+    check_place(dir).and_then(|()| check_place(&dir.join("result.json"))).map_err(Failure::unusable)?;
     std::fs::create_dir_all(dir).map_err(|error| {
         Failure::unusable(anyhow!("cannot create the directory '{}': {error}", dir.display()))
     })
