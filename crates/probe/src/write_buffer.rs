@@ -369,7 +369,7 @@ impl Filled {
         };
         let holds = match at_once {
             Slower::NotLater => false,
-            Slower::AtOnce(at_once) => (at_once / pages - 1.0).abs() < AGREE,
+            Slower::AtOnce(at_once) => (at_once / pages - 1.0).abs() < ERROR_MAX,
             Slower::NoBend => true,
         };
         Ok(holds.then_some((pages, bend)))
