@@ -47,10 +47,7 @@ pub enum OpenError {
         really: PathBuf,
     },
     /// The device refuses writes.
-    #[error(
-        "{} is write-protected: only read from it, or take that away ('blockdev --setrw')",
-        place(path, real)
-    )]
+    #[error("{} is write-protected: only read from it, or make it writable with blockdev", place(path, real))]
     WriteProtected {
         /// As given.
         path: PathBuf,
