@@ -9,6 +9,7 @@ use super::error::LanesError;
 use super::flaw::Flaw;
 use super::layout::{Layout, Shape};
 use flashlane_device::UnitState;
+use std::ops::Range;
 
 /// First bytes of a superblock.
 const MAGIC: &[u8; 16] = b"flashlane lanes\0";
@@ -32,6 +33,28 @@ pub fn seal(block: &mut [u8]) {
 
 fn is_sealed(block: &[u8]) -> bool {
     crc32c::crc32c(&block[..SEALED]) == u32_at(block, SEALED)
+}
+
+/// Returns whether another value of exactly one byte in `range` makes the checksum of a block right.
+///
+/// A change of one bit changes the checksum by a value that depends only on the bit's location, and changes of several
+/// bits by the XOR of theirs.
+pub(super) fn is_sealed_but_for_a_byte(block: &[u8], range: Range<usize>) -> bool {
+    let sum = |bytes: &[u8]| crc32c::crc32c(&bytes[..SEALED]);
+    let difference = sum(block) ^ u32_at(block, SEALED);
+    let mut changed = vec![0; SECTOR_BYTES as usize];
+    let unchanged = sum(&changed);
+    range.filter(|&at| at < SEALED).any(|at| {
+        let of_bits: [u32; 8] = std::array::from_fn(|bit| {
+            changed[at] = 1 << bit;
+            sum(&changed) ^ unchanged
+        });
+        changed[at] = 0;
+        (1_u32..256).any(|byte| {
+            let of_byte = of_bits.iter().zip(0..).filter(|&(_, bit)| byte >> bit & 1 == 1);
+            of_byte.fold(0, |sum, (of_bit, _)| sum ^ of_bit) == difference
+        })
+    })
 }
 
 pub(super) fn u32_at(block: &[u8], at: usize) -> u32 {
@@ -238,6 +261,21 @@ mod tests {
             other[bit / 8] ^= 1 << (bit % 8);
             let expected = if bit < 128 { Flaw::Foreign } else { Flaw::Damaged };
             assert_eq!(Superblock::decode(&other), Err(expected), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn checksum_locates_exactly_one_wrong_byte() {
+        let block = superblock().encode();
+        assert!(!is_sealed_but_for_a_byte(&block, 0..16), "no byte is wrong");
+        for (at, byte) in [(0, b'F'), (15, 1), (56, 0xff), (4091, b'D')] {
+            let field = at / 16 * 16..at / 16 * 16 + 16;
+            let mut damaged = block.clone();
+            damaged[at] = byte;
+            assert!(is_sealed_but_for_a_byte(&damaged, field.clone()), "byte {at}");
+            assert!(!is_sealed_but_for_a_byte(&damaged, 512..528), "byte {at}");
+            damaged[4092] ^= 1;
+            assert!(!is_sealed_but_for_a_byte(&damaged, field), "byte {at} and the checksum");
         }
     }
 

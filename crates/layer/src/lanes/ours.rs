@@ -7,12 +7,15 @@
 //! - is empty: zeros (never written, or discarded), or ones (erased),
 //!
 //! and at most one other byte of the whole record is wrong, not counting zeros; or where the device cannot read it.
+//! In a slot of the table the checksum MUST confirm that this byte is the only wrong one: a torn write and a wrong byte
+//! together do not count as ours, since foreign data that begins just before the checksum looks like them.
 //! Anything else is foreign data. A record has few free bytes: a superblock none, a slot of the table the sequence
-//! number, the state and erases of each unit within the changes of one write, and the checksum. So no text, archive or
-//! file system is mistaken for a record, wherever it begins or ends.
+//! number, the state and erases of each unit within the changes of one write, and the checksum, which a torn write
+//! leaves with any value. So no text, archive or file system is mistaken for a record where it overlaps one by more than
+//! the four bytes of the checksum.
 
 use super::constants::SECTOR_BYTES;
-use super::disk::{RECORD_BYTES, RECORDS_AT, Record, Superblock, u32_at, u64_at};
+use super::disk::{RECORD_BYTES, RECORDS_AT, Record, Superblock, is_sealed_but_for_a_byte, u32_at, u64_at};
 use flashlane_device::UnitHead;
 
 /// Smallest length that devices write atomically.
@@ -74,16 +77,21 @@ impl Slot<'_> {
     pub fn is_ours(&self, found: Option<&[u8]>) -> bool {
         let Some(found) = found else { return true };
         assert_eq!(found.len() as u64, SECTOR_BYTES, "a slot is a sector");
-        let mut wrong = 0;
+        let (mut wrong, mut last_wrong) = (0, 0);
         for (nth, piece) in found.chunks(WRITTEN_WHOLE).enumerate() {
             if !is_empty(piece) {
                 let first = nth * WRITTEN_WHOLE / RECORD_BYTES;
-                let fields = piece.chunks(RECORD_BYTES).zip(first..);
-                wrong += fields.map(|(field, at)| self.wrong_in(field, at)).sum::<usize>();
+                for (field, at) in piece.chunks(RECORD_BYTES).zip(first..) {
+                    let wrong_here = self.wrong_in(field, at);
+                    wrong += wrong_here;
+                    last_wrong = if wrong_here > 0 { at } else { last_wrong };
+                }
             }
         }
         // Without a sound slot there is no evidence of the byte's right value.
-        wrong <= if self.sibling.is_some() { WRONG_BYTES_MAX } else { 0 }
+        let may_be_wrong = if self.sibling.is_some() { WRONG_BYTES_MAX } else { 0 };
+        let field = last_wrong * RECORD_BYTES..(last_wrong + 1) * RECORD_BYTES;
+        wrong == 0 || wrong <= may_be_wrong && is_sealed_but_for_a_byte(found, field)
     }
 
     /// Counts the bytes of a field that no write of ours left there.

@@ -41,34 +41,82 @@ fn use_all(lanes: &mut Lanes<Memory>) {
     }
 }
 
+/// Returns whether the bytes of `run` in the record that begins at `record` may be damage of ours: a single byte, or the
+/// checksum of a slot, which a torn write leaves with any value.
+fn may_be_ours(run: &Range<u64>, record: u64, is_slot: bool) -> bool {
+    let (from, to) = (run.start.max(record), run.end.min(record + SECTOR_BYTES));
+    from < to && (to - from == 1 || is_slot && from >= record + SECTOR_BYTES - 4)
+}
+
+/// Checks that foreign data in `run` does not change outside the units, and that units change only where every record of
+/// the lanes is ours.
+fn check_run(lanes: Lanes<Memory>, run: Range<u64>, kind: u64) -> Result<(), TestCaseError> {
+    let layout = lanes.layout;
+    let mut device = lanes.into_inner();
+    let bytes = foreign(kind, (run.end - run.start) as usize);
+    overwrite(&mut device, run.start, &bytes);
+    let before = raw(&mut device, 0, LENGTH);
+    // Opening writes nothing, whether it succeeds or not.
+    let opened = Lanes::open(device.clone());
+    if let Ok(mut reading) = Lanes::open(read_only(device)) {
+        prop_assert_eq!(&raw(&mut reading.below.device, 0, LENGTH), &before);
+    }
+    let Ok(mut lanes) = opened else { return Ok(()) };
+    prop_assert_eq!(&raw(&mut lanes.below, 0, LENGTH), &before);
+    prop_assert_eq!(lanes.damage().foreign, 0);
+    use_all(&mut lanes);
+    let after = raw(&mut lanes.below, 0, LENGTH);
+    let units = layout.data()..layout.data() + layout.units() * 8192;
+    let records =
+        [(layout.slot(0, 0), true), (layout.slot(0, 1), true), (layout.last_superblock(), false), (0, false)];
+    for (place, &byte) in run.clone().zip(&bytes) {
+        let changed = after[place as usize] != byte && byte != 0;
+        let record = records.iter().find(|(record, _)| (*record..record + SECTOR_BYTES).contains(&place));
+        let is_ours = record.is_some_and(|&(record, is_slot)| may_be_ours(&run, record, is_slot));
+        prop_assert!(!changed || units.contains(&place) || is_ours, "byte {}", place);
+    }
+    Ok(())
+}
+
+/// Lanes of the present version or of version 1, with a state of each kind.
+fn of_version(old: bool) -> Lanes<Memory> {
+    if old { versions::version_1(mixed()) } else { mixed() }
+}
+
 proptest! {
     /// Data outside the units never changes, and units change only where every record of the lanes is ours.
     #[test]
     fn foreign_data_outside_the_units_never_changes(at in 0..LENGTH, length in 16..LENGTH, kind: u64, old: bool) {
-        let lanes = if old { versions::version_1(mixed()) } else { mixed() };
-        let layout = lanes.layout;
-        let mut device = lanes.into_inner();
-        let bytes = foreign(kind, length.min(LENGTH - at) as usize);
-        overwrite(&mut device, at, &bytes);
-        let before = raw(&mut device, 0, LENGTH);
-        // Opening writes nothing, whether it succeeds or not.
-        let opened = Lanes::open(device.clone());
-        let reading = Lanes::open(read_only(device.clone()));
-        if let Ok(mut reading) = reading {
-            prop_assert_eq!(&raw(&mut reading.below.device, 0, LENGTH), &before);
-        }
-        if let Ok(mut lanes) = opened {
-            prop_assert_eq!(&raw(&mut lanes.below, 0, LENGTH), &before);
-            prop_assert_eq!(lanes.damage().foreign, 0);
-            use_all(&mut lanes);
-            let after = raw(&mut lanes.below, 0, LENGTH);
-            let units = layout.data()..layout.data() + layout.units() * 8192;
-            for (nth, &byte) in bytes.iter().enumerate() {
-                let place = at + nth as u64;
-                let changed = after[place as usize] != byte && byte != 0;
-                prop_assert!(units.contains(&place) || !changed, "byte {place}");
+        check_run(of_version(old), at..(at + length).min(LENGTH), kind)?;
+    }
+}
+
+/// Sixteen bytes that begin in a record or end there, by every number of bytes.
+#[test]
+fn foreign_data_across_a_records_edge_never_changes() {
+    for old in [true, false] {
+        let layout = of_version(old).layout;
+        let records = [0, layout.slot(0, 0), layout.slot(0, 1), layout.last_superblock()];
+        for edge in records.into_iter().flat_map(|record| [record, record + SECTOR_BYTES]) {
+            for from in edge.saturating_sub(16)..edge.min(LENGTH - 16) {
+                check_run(of_version(old), from..from + 16, 0)
+                    .unwrap_or_else(|error| panic!("old {old}, edge {edge}, from {from}: {error}"));
             }
         }
+    }
+}
+
+/// The fifth byte before the end of a slot is none that a torn write of ours changes.
+#[test]
+fn foreign_data_from_before_the_checksum_is_refused() {
+    for (old, slot) in [(true, 1), (false, 0)] {
+        let lanes = of_version(old);
+        let end = lanes.layout.slot(0, slot) + SECTOR_BYTES;
+        assert_eq!(end, lanes.layout.data(), "a unit follows");
+        let mut device = lanes.into_inner();
+        overwrite(&mut device, end - 5, &foreign(0, 16));
+        let error = Lanes::open(device).err().expect("it is opened for writing");
+        assert!(matches!(error, LanesError::Foreign { records: 1, .. }), "{error}");
     }
 }
 
