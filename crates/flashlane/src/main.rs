@@ -101,6 +101,18 @@ fn page_cache_is_allowed(error: &clap::Error) -> Option<String> {
     })
 }
 
+/// Returns the hint for an option of `probe` at `advise`.
+fn option_of_probe(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument && matches!(&**option, "--page" | "--p99");
+    (is_unknown && std::env::args().nth(1).as_deref() == Some("advise")).then(|| {
+        format!(
+            "unexpected argument '{option}' found: 'advise' measures the pages of its program; 'flashlane probe DEVICE --page 8k \
+             --p99 1ms' recommends how many requests of a size to keep in flight, within a latency"
+        )
+    })
+}
+
 /// Returns which argument is not UTF-8 where it has to be.
 fn not_text(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::InvalidUtf8 {
@@ -135,6 +147,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let hint = key_of_workload(error)
             .or_else(|| repeated_without_sweep(error))
             .or_else(|| page_cache_is_allowed(error))
+            .or_else(|| option_of_probe(error))
             .or_else(|| not_text(error));
         notify(&hint.map_or(text, |hint| format!("{hint}\n\n{help}")));
     }

@@ -105,6 +105,14 @@ fn forbidden(path: &Path, source: &std::io::Error) -> Option<&'static str> {
     })
 }
 
+/// Returns a suggestion for a path that does not exist, and that the command cannot create.
+pub fn suggest_existing(path: &Path) -> String {
+    match path.to_string_lossy().contains('/') {
+        true => String::new(),
+        false => suggest_for(path),
+    }
+}
+
 /// Returns a suggestion for a path that does not exist.
 pub fn suggest_for(path: &Path) -> String {
     let given = path.to_string_lossy();

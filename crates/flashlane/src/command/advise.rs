@@ -6,6 +6,7 @@ use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, device, seed};
 use crate::output;
 use crate::progress::Meter;
+use crate::refusal::suggest_existing;
 use anyhow::anyhow;
 use clap::Subcommand;
 use flashlane_advise::{
@@ -165,6 +166,10 @@ impl MeasuringOptions {
             Some(full) if is_fresh => full,
             _ => given,
         };
+        if let Some(path) = target.path().filter(|path| !path.exists()) {
+            let hint = suggest_existing(path);
+            return Err(Failure::unusable(anyhow!("'{}' does not exist{hint}", path.display())));
+        }
         output::prepare_for_device(&self.output, &target)?;
         let opening = Opening {
             consent: Consent::ReadOnly,

@@ -58,6 +58,8 @@ fn file_is_only_read_and_holes_are_named() {
 fn impossible_advice_is_refused() {
     let [index, hash] = plans(1);
     refused(2, &["advise", "plan", DRIVE, "--plan", &index], &["--plan at least twice"]);
+    let missing = refused(2, &["advise", "postgresql", "./nosuch"], &["'./nosuch' does not exist"]);
+    assert!(!missing.stderr.contains("--create"), "{}", missing.stderr);
     let large = "large: random,pages=9,band=8GiB";
     refused(
         2,

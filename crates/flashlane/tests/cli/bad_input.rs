@@ -192,6 +192,11 @@ fn options() {
     unusable(&["probe", "sim:ssd-s", "--page", "100MiB"], &["--page 100 MiB", "up to 4 MiB"]);
     unusable(&["probe", "sim:ssd-s", "--p99", "1"], &["--p99", "unit"]);
     unusable(&["probe", "sim:ssd-s", "--p99", "0us"], &["--p99", "a time above 0"]);
+    unusable(&["advise", "fio", "sim:ssd-s", "--p99", "1ms"], &["'--p99'", "flashlane probe DEVICE --page"]);
+    unusable(
+        &["store", "put", "./nosuch", "a", "--value", "b"],
+        &["'./nosuch' does not exist", "store create"],
+    );
     unusable(&["prob", "sim:ssd-s"], &["'prob'", "'probe'"]);
     unusable(&["sdf", "get", "lanes(./f)", "abc"], &["'abc'", "allowed: a whole number", "sdf ls"]);
     unusable(&["store", "serve", "lanes(./f)", "--listen", "foo"], &["'foo'", "like 127.0.0.1:6379"]);

@@ -84,6 +84,13 @@ fn open_with(place: &Place, access: Access, options: StoreOptions) -> Result<Any
     }
     if !place.device.capabilities().erase_units {
         let device = &place.device;
+        if let Some(path) = device.path().filter(|path| !path.exists() && !path.starts_with("/dev")) {
+            let lanes = quoted(&format!("lanes({device})"));
+            return Err(Failure::unusable(anyhow!(
+                "'{}' does not exist; 'flashlane store create {lanes} --create SIZE' creates a new store",
+                path.display()
+            )));
+        }
         return Err(Failure::unusable(anyhow!(
             "'{device}' has no erase units, and a store needs them: lanes({device}) divides a file or block device into \
              such"
