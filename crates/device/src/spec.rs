@@ -13,6 +13,8 @@
 //! to the device below a layer, enclose that device in parentheses:
 //! `replicated((sim:ssd-s,channels=16),partitions=16)`.
 //!
+//! A setting is given once.
+//!
 //! Parsing opens no device. An error says at which character parsing stopped and what was expected there.
 
 use std::fmt;
@@ -185,7 +187,7 @@ impl<'a> Reader<'a> {
 
     /// `{ "," KEY "=" VALUE }`
     fn settings(&mut self, stops: &[char]) -> Result<Vec<(String, String)>, SpecError> {
-        let mut settings = Vec::new();
+        let mut settings: Vec<(String, String)> = Vec::new();
         while self.eat(',') {
             let start = self.at;
             let setting = self.until(stops);
@@ -200,6 +202,10 @@ impl<'a> Reader<'a> {
                     "'{setting}' lacks its {}",
                     if key.is_empty() { "key" } else { "value" }
                 )));
+            }
+            if settings.iter().any(|(known, _)| known == key) {
+                self.at = start;
+                return Err(self.error(format!("'{key}' is given twice; it is allowed once")));
             }
             settings.push((key.to_owned(), value.to_owned()));
         }
@@ -288,6 +294,8 @@ mod tests {
             ("sim:", 4, "profile"),
             ("sim:ssd-s,channels", 10, "KEY=VALUE"),
             ("sim:ssd-s,=4", 10, "key"),
+            ("sim:ssd-s,channels=8,channels=4", 21, "'channels' is given twice"),
+            ("faulty(sim:ssd-s,delays=1%,delays=2%)", 27, "'delays' is given twice"),
             ("sim:ssd-s#x", 11, "lane"),
             ("backed(sim:ssd-s", 16, "')'"),
             ("backed(sim:ssd-s)x", 17, "nothing more"),
