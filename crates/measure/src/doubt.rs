@@ -190,7 +190,7 @@ pub enum Doubt {
         asked: Throughput,
         /// Throughput of the drive.
         sustained: Throughput,
-        /// Multiple of the recorded speed that the drive would have sustained.
+        /// Multiple of the recorded speed that the drive would have sustained in the slowest part of the trace.
         speed: f64,
     },
     /// A drive did not keep up with a part of a trace.
@@ -204,7 +204,7 @@ pub enum Doubt {
         sustained_iops: f64,
         /// Share of all requests that waited.
         share: f64,
-        /// Multiple of the recorded speed that the drive would have sustained.
+        /// Multiple of the recorded speed that the drive would have sustained in the slowest part of the trace.
         speed: f64,
     },
     /// Requests of a trace were left out because the device refuses them.

@@ -13,6 +13,7 @@ mod fit;
 mod options;
 mod recording;
 pub(crate) mod schema;
+mod slowdown;
 mod timing;
 
 pub use backlog::Backlog;
@@ -30,6 +31,7 @@ use client::Replayer;
 use flashlane_base::{Duration, Histogram};
 use flashlane_device::{Counters, Device, Profile};
 use flashlane_trace::Record;
+use slowdown::Passage;
 
 /// Error of a replay; no request was submitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -98,6 +100,8 @@ pub struct Replay {
     pub waited: u64,
     /// The backlog that grew longest, where requests have time stamps.
     pub backlog: Option<Backlog>,
+    /// How fast requests with time stamps passed through the drive.
+    passage: Passage,
     /// Requests that failed or never completed.
     pub failed: u64,
     /// Why the replay ended early, if it did.
@@ -139,7 +143,7 @@ fn replay_all(
     };
     let mut replayer = Replayer::new(device, records, how, slots, options);
     let ending = drive(device, slots, &mut replayer);
-    let Replayer { fit, clock, recording, waited, backlogs, .. } = replayer;
+    let Replayer { fit, clock, recording, waited, backlogs, passage, .. } = replayer;
     let fitted = Fitted {
         backwards: if matches!(how.pace, Pace::Closed { .. }) { 0 } else { clock.backwards },
         ..fit.fitted
@@ -168,6 +172,7 @@ fn replay_all(
         time_split: bands(&recording.time_parts[..]),
         waited: waited + ending.waited,
         backlog: backlogs.longest(),
+        passage,
         failed: ending.failed,
         partial: ending.interruption,
         fitted,

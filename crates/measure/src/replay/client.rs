@@ -4,6 +4,7 @@ use super::backlog::{BUSY, Backlogs};
 use super::fit::{Fit, LONGEST};
 use super::options::{Pace, ReplayOptions};
 use super::recording::{Finished, Recording};
+use super::slowdown::Passage;
 use super::timing::{Clock, Thinking, Turn};
 use crate::RunOptions;
 use crate::engine::{Client, Task};
@@ -33,6 +34,7 @@ pub(super) struct Replayer<'r, 'a> {
     pub(super) waited: u64,
     /// Of requests with time stamps.
     pub(super) backlogs: Backlogs,
+    pub(super) passage: Passage,
     /// Whether the replay's own lateness is measured: on real devices, where requests have arrival times.
     lateness: bool,
     /// Whether the device records where the time of requests goes.
@@ -72,6 +74,8 @@ struct Slot {
     took: Option<Duration>,
     /// Its position in the backlog, from 1.
     behind: u64,
+    /// Its number among those with time stamps.
+    passage: u64,
 }
 
 impl<'r, 'a> Replayer<'r, 'a> {
@@ -100,6 +104,7 @@ impl<'r, 'a> Replayer<'r, 'a> {
             full_until: Instant::ZERO,
             waited: 0,
             backlogs: Backlogs::default(),
+            passage: Passage::default(),
             recording: Recording::new(started, options.samples, how.seed.derive("samples").source()),
             watch: options.watch,
             time_splits: options.time_splits,
@@ -179,13 +184,14 @@ impl Client for Replayer<'_, '_> {
             self.fit.fitted.untimed += u64::from(took.is_none());
         }
         let must_wait = due < self.full_until;
-        let behind = match self.timing {
+        let (behind, passage) = match self.timing {
             Timing::Open { started } => {
-                self.backlogs.submitted(due.since(started), must_wait || self.in_flight > BUSY as usize)
+                let (arrived, is_behind) = (due.since(started), must_wait || self.in_flight > BUSY as usize);
+                (self.backlogs.submitted(arrived, is_behind), self.passage.submitted(arrived))
             }
-            _ => 0,
+            _ => (0, 0),
         };
-        self.slots[slot as usize] = Slot { eligible: due.max(self.full_until), turn, took, behind };
+        self.slots[slot as usize] = Slot { eligible: due.max(self.full_until), turn, took, behind, passage };
         self.waited += u64::from(must_wait);
         self.in_flight += 1;
         self.ahead.pop_front();
@@ -204,7 +210,10 @@ impl Client for Replayer<'_, '_> {
         device: &dyn Device,
     ) -> Option<Duration> {
         self.free_slot(slot, completion.completed);
-        let Slot { eligible, took, behind, .. } = self.slots[slot as usize];
+        let Slot { eligible, took, behind, passage, .. } = self.slots[slot as usize];
+        if let Timing::Open { started } = self.timing {
+            self.passage.completed(passage, completion.completed.since(started));
+        }
         if behind > 0 {
             let arrived = due.since(self.recording.started);
             self.backlogs.completed(behind, arrived, completion.completed.since(due));

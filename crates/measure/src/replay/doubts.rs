@@ -80,7 +80,7 @@ impl Replay {
         }
         let Pace::Open { speed } = self.options.pace else { return None };
         let sustained = Throughput { iops: self.iops(), bandwidth_bytes_per_s: self.bandwidth_bytes_per_s() };
-        Some(Doubt::Overloaded { asked: self.asked()?, sustained, speed: speed / (1.0 + late) })
+        Some(Doubt::Overloaded { asked: self.asked()?, sustained, speed: self.sustained_speed(speed)? })
     }
 
     /// Reports that the drive fell behind for a part of the trace that is not short, and caught up again: the backlog grew for
@@ -100,8 +100,15 @@ impl Replay {
             asked_iops: growing / growth_s,
             sustained_iops: growing / (growth_s + longest_s),
             share: backlog.requests as f64 / (self.requests + self.flushes) as f64,
-            speed: speed / (1.0 + longest_s / growth_s),
+            speed: self.sustained_speed(speed)?,
         })
+    }
+
+    /// Returns the multiple of the recorded speed, of which `speed` was replayed, that the drive sustains in the part of the
+    /// trace that is slowest to serve: of the length from which a backlog is a doubt.
+    fn sustained_speed(&self, speed: f64) -> Option<f64> {
+        let part = Duration::from_s_f64(LATER * self.arrival_span()?.as_s_f64());
+        Some(speed / self.passage.slowest(part))
     }
 
     /// Returns the number of requests that completed later than `time` after the first arrival; a slice of time that

@@ -76,6 +76,27 @@ fn backlog_that_drains_by_the_end_is_overload_of_a_part() {
 }
 
 #[test]
+fn advised_speed_is_sustained_in_the_busiest_part() {
+    // The trace asks for 100 us of every 200, and in a tenth of its time of every 20: at ten times the speed it is an
+    // overload from beginning to end, and at the average speed that the drive sustains it still falls behind there.
+    let slow = |from_us: u64, n: u64| (0..n).map(move |i| read(from_us + i * 200, i));
+    let fast = (0..2500).map(|i| read(100_000 + i * 20, i));
+    let records: Vec<Record> = slow(0, 500).chain(fast).chain(slow(150_000, 1750)).collect();
+    let advised = |replay: &Replay| match replay.doubts()[0] {
+        Doubt::Overloaded { speed, .. } | Doubt::FellBehind { speed, .. } => speed,
+        ref other => panic!("{other}"),
+    };
+    for asked in [10.0, 2.0, 1.0] {
+        let drive = || Scripted::new(64, 1, 100);
+        let overloaded = replayed(&mut drive(), records.clone(), &paced(Pace::Open { speed: asked }));
+        let speed = advised(&overloaded);
+        assert!((speed / 0.2 - 1.0).abs() < 0.05, "{asked}: {speed}");
+        let again = replayed(&mut drive(), records.clone(), &paced(Pace::Open { speed: 0.9 * speed }));
+        assert!(!codes(&again).contains(&"overloaded"), "{asked}: {:?}", again.doubts());
+    }
+}
+
+#[test]
 fn replay_that_cleans_nothing_does_not_ask_for_more_requests() {
     for (was_written, hint) in
         [(true, "begin with initial.state=fragmented, which"), (false, "left; begin with")]
