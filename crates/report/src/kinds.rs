@@ -155,6 +155,16 @@ fn scalar(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
+/// Returns a rate over `elapsed_s`; `None` over no time, which such a rate says nothing about.
+fn rate(of: f64, elapsed_s: f64) -> Option<f64> {
+    (elapsed_s > 0.0).then_some(of)
+}
+
+/// Returns a fact with a rate over `elapsed_s`, a dash over no time.
+fn rate_fact(name: &str, label: &str, of: f64, elapsed_s: f64) -> Option<Fact> {
+    Some(Fact::new(label, plain_value(name, &scalar(rate(of, elapsed_s)))))
+}
+
 /// Returns a cell with a time, which may be unknown.
 fn time_cell(ns: Option<f64>) -> Cell {
     Cell::exact(ns.map_or_else(|| "–".into(), time_ns), exact(&scalar(ns)))

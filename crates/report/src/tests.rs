@@ -99,6 +99,17 @@ fn points_without_a_coordinate_are_not_drawn() {
 }
 
 #[test]
+fn rate_over_no_time_is_a_dash() {
+    let shown = |elapsed_s: f64| {
+        let mut run = run();
+        (run["elapsed_s"], run["iops"]) = (json!(elapsed_s), json!(1e10));
+        text(run, 100)
+    };
+    assert!(shown(1e-9).contains("10,000,000,000"), "{}", shown(1e-9));
+    assert!(!shown(0.0).contains("000,000") && shown(0.0).contains('–'), "{}", shown(0.0));
+}
+
+#[test]
 fn percentile_with_few_requests_beyond_it_is_not_shown() {
     let mut run = run();
     run["latency_ns"]["p90"] = 9e3.into();

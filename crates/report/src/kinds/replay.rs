@@ -5,7 +5,9 @@ use super::over_time::{Slice, over_time};
 use super::run::{counter_table, device_table, harness, latency_table, mean, mean_flush, nonzero};
 use super::tail::{p99_fact, shown, with_reason};
 use super::time_split::time_split;
-use super::{Content, Reportable, caution, fact, field_table, fields, named, part_table, scalar, time_cell};
+use super::{
+    Content, Reportable, caution, fact, field_table, fields, named, part_table, rate_fact, scalar, time_cell,
+};
 use crate::document::{Cell, Column, Document, Fact, Row, SampleStructure, Table};
 use crate::format::{number, plain_value, time_ns};
 use flashlane_base::Latency;
@@ -22,8 +24,8 @@ fn of(result: &ReplayResult) -> Document {
     let caution = caution(&result.warnings);
     let asked = result.asked_bandwidth_bytes_per_s.filter(|_| !caution.is_empty());
     let facts = [
-        fact("iops", "Requests a second", result.iops),
-        fact("bandwidth_bytes_per_s", "Bandwidth", result.bandwidth_bytes_per_s),
+        rate_fact("iops", "Requests a second", result.iops, result.elapsed_s),
+        rate_fact("bandwidth_bytes_per_s", "Bandwidth", result.bandwidth_bytes_per_s, result.elapsed_s),
         fact("asked_bandwidth_bytes_per_s", "The trace asks for", asked),
         Some(mean(latency, result.confidence)),
         mean_flush(&result.operations),

@@ -4,8 +4,8 @@ use super::energy::{energy, facts as energy_facts};
 use super::tail::{p99_fact, shown, why_not, with_reason};
 use super::time_split::time_split;
 use super::{
-    Content, Number, Reportable, caution, fact, field_table, fields, named, part_table, scalar, time_cell,
-    verdict,
+    Content, Number, Reportable, caution, fact, field_table, fields, named, part_table, rate, rate_fact,
+    scalar, time_cell, verdict,
 };
 use crate::document::{Cell, Column, Document, Fact, Row, SampleStructure, Table};
 use crate::format::{capitalised, number, time_ns};
@@ -39,9 +39,9 @@ const STATISTICS: &[Number<Latency, f64>] = &[
 fn of(result: &RunResult) -> Document {
     let latency = &result.latency_ns;
     let facts = [
-        fact("iops", "Requests a second", result.iops),
+        rate_fact("iops", "Requests a second", result.iops, result.elapsed_s),
         fact("offered_iops", "Offered a second", result.offered_iops),
-        fact("bandwidth_bytes_per_s", "Bandwidth", result.bandwidth_bytes_per_s),
+        rate_fact("bandwidth_bytes_per_s", "Bandwidth", result.bandwidth_bytes_per_s, result.elapsed_s),
         Some(mean(latency, result.confidence)),
         mean_flush(&result.operations),
         Some(p99_fact("p99", latency, result.requests)),
@@ -50,8 +50,12 @@ fn of(result: &RunResult) -> Document {
         fact("elapsed_s", "Elapsed", result.elapsed_s),
         harness(result.harness_ns_per_request, "a request"),
     ];
-    let jobs = part_table("Jobs", Column::left("Job", "job"), result.jobs.iter().map(job))
-        .map(|table| with_reason(table, result.jobs.iter().map(|job| job.requests)));
+    let jobs = part_table(
+        "Jobs",
+        Column::left("Job", "job"),
+        result.jobs.iter().map(|row| job(row, result.elapsed_s)),
+    )
+    .map(|table| with_reason(table, result.jobs.iter().map(|job| job.requests)));
     // Of one job it repeats the run.
     let (of_several, of_one) = if result.jobs.len() > 1 { (jobs, None) } else { (None, jobs) };
     let tables = [
@@ -93,12 +97,12 @@ pub(super) fn mean(latency: &Latency, confidence: Option<ConfidenceRow>) -> Fact
 }
 
 /// Returns a job's fields with its mean and p99 latency.
-fn job(job: &JobRow) -> (String, Map<String, Value>) {
+fn job(job: &JobRow, elapsed_s: f64) -> (String, Map<String, Value>) {
     let mut fields = named([
         ("workload", scalar(&job.workload)),
         ("requests", scalar(job.requests)),
-        ("iops", scalar(job.iops)),
-        ("bandwidth_bytes_per_s", scalar(job.bandwidth_bytes_per_s)),
+        ("iops", scalar(rate(job.iops, elapsed_s))),
+        ("bandwidth_bytes_per_s", scalar(rate(job.bandwidth_bytes_per_s, elapsed_s))),
         ("offered_iops", scalar(job.offered_iops)),
         ("lag_ns", scalar(job.lag_ns)),
         ("mean_ns", scalar(job.latency_ns.mean)),

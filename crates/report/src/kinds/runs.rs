@@ -2,7 +2,7 @@
 
 use super::run::FLUSH;
 use super::tail::{shown, with_reason};
-use super::{Content, Reportable, caution, named, part_table, scalar, verdict};
+use super::{Content, Reportable, caution, named, part_table, rate, scalar, verdict};
 use crate::document::{Column, Document};
 use flashlane_result::run::{RunResult, RunsResult};
 use serde_json::{Map, Value};
@@ -35,8 +35,8 @@ fn run((nth, run): (usize, &RunResult)) -> (String, Map<String, Value>) {
     let mut fields = named([
         ("requests", scalar(run.requests)),
         ("elapsed_s", scalar(run.elapsed_s)),
-        ("iops", scalar(run.iops)),
-        ("bandwidth_bytes_per_s", scalar(run.bandwidth_bytes_per_s)),
+        ("iops", scalar(rate(run.iops, run.elapsed_s))),
+        ("bandwidth_bytes_per_s", scalar(rate(run.bandwidth_bytes_per_s, run.elapsed_s))),
         ("mean_ns", scalar(run.latency_ns.mean)),
         ("p99_ns", scalar(shown("p99", run.latency_ns.p99, run.requests))),
         ("flush_mean_ns", scalar(flush.map(|flush| flush.latency_ns.mean))),
