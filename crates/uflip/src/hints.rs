@@ -102,6 +102,10 @@ fn block_size(curves: &Curves) -> Finding {
     (!words.is_empty()).then(|| (Some(kept), words.join("; ")))
 }
 
+/// Smallest flash page of drives: a shift by any number of these may be one of whole pages.
+const LEAST_PAGE: i64 = 4096;
+
+/// A shift costs something where it leaves the pages; where none costs, it decides only if it was within a page.
 fn alignment(curves: &Curves) -> Finding {
     // A shift by a whole I/O is aligned.
     let worst = Baseline::ALL
@@ -114,17 +118,22 @@ fn alignment(curves: &Curves) -> Finding {
         })
         .max_by(|a, b| a.0.total_cmp(&b.0))?;
     let (cost, baseline, point, aligned) = worst;
-    Some((
-        Some(cost >= NOTICEABLE),
-        format!(
-            "{} shifted by {} takes {}, aligned {}: {}",
-            baseline.name(),
-            format_bytes(point.value as u64),
-            us(point.mean_ns),
-            us(aligned),
-            factor(cost)
-        ),
-    ))
+    let found = format!(
+        "{} shifted by {} takes {}, aligned {}: {}",
+        baseline.name(),
+        format_bytes(point.value as u64),
+        us(point.mean_ns),
+        us(aligned),
+        factor(cost)
+    );
+    let least = curves.baseline(Benchmark::Alignment, baseline).iter().map(|point| point.value).min()?;
+    if cost < NOTICEABLE && least >= LEAST_PAGE {
+        let least = format_bytes(least as u64);
+        let undecided =
+            format!("{found}; shifts of less than {least}, which may be whole pages, were not measured");
+        return Some((None, undecided));
+    }
+    Some((Some(cost >= NOTICEABLE), found))
 }
 
 fn area(curves: &Curves) -> Finding {
@@ -289,6 +298,26 @@ mod tests {
     fn at(benchmark: Benchmark, value: i64, ns: u64) -> flashlane_result::uflip::RunRow {
         let first = if benchmark == Benchmark::Locality { Baseline::Rw } else { Baseline::Sw };
         row(&Experiment { benchmark, first, second: None, value }, 1, 0, &[ns; 8], 8 * ns)
+    }
+
+    #[test]
+    fn shifts_by_whole_pages_decide_nothing_about_alignment() {
+        let verdict_of = |shifts: &[(i64, u64)]| {
+            let rows: Vec<_> = shifts.iter().map(|&(by, ns)| at(Benchmark::Alignment, by, ns)).collect();
+            let hint = hints(&Curves::of(&rows), |_, _| None).remove(2);
+            (hint.verdict, hint.because)
+        };
+        let sectors_of_pages = [(4096, 100_000), (16384, 100_000), (32768, 100_000)];
+        let (verdict, because) = verdict_of(&sectors_of_pages);
+        assert_eq!(verdict, Verdict::Open, "{because}");
+        assert!(
+            because.contains("shifts of less than 4 KiB, which may be whole pages, were not"),
+            "{because}"
+        );
+        let within_pages = [&[(512, 100_000)][..], &sectors_of_pages].concat();
+        assert_eq!(verdict_of(&within_pages).0, Verdict::Contradicted);
+        let dear = [&[(4096, 200_000)][..], &sectors_of_pages[1..]].concat();
+        assert_eq!(verdict_of(&dear).0, Verdict::Kept);
     }
 
     /// The worst value lies between the others, and takes one time and a half of what a sequential write takes.
