@@ -208,6 +208,11 @@ impl MultiPlaneIndex {
         self.remove(ops, id, op);
     }
 
+    /// Whether any of the host's reads waits in a queue.
+    pub(super) fn has_host_read(&self, id: DieQueue) -> bool {
+        (0..self.planes_per_die).any(|plane| self.lists[self.at(id, plane, HOST_READS)].first.is_some())
+    }
+
     /// Takes the first of the host's reads out of `queue`.
     pub(super) fn take_host_read(
         &mut self,

@@ -489,6 +489,7 @@ impl Scheduler for QueuedScheduler {
                 (state.array, state.register) = (op, OpSlot::NONE);
                 self.ops[op].step = GcStep::Program;
                 self.run_array(die, ArrayTime::of_program(self.media.timing().program), now, events);
+                self.suspend_for_waiting(die, now, events);
             }
         }
         self.begin(die, now, events);

@@ -7,8 +7,9 @@
 //! read and that array time. GC goes on with the next step of its victim, which reads that wait already interrupt only
 //! where it is preemptible. An erase may be kept suspended for longer (`scheduling.erase_wait`).
 //!
-//! Where a program can be interrupted only between its steps (`flash.suspend_step`: its pulses, and the checks behind them), a
-//! read waits for the end of the step.
+//! A read that comes while the data of a program are on the bus waits until they are loaded, and then interrupts the program
+//! before its first pulse. Where a program can be interrupted only between its steps (`flash.suspend_step`: its pulses, and
+//! the checks behind them), a read waits for the end of the step.
 
 use super::QueuedScheduler;
 use crate::config::DriveConfig;
@@ -145,16 +146,16 @@ impl QueuedScheduler {
         self.media.count_suspend();
     }
 
-    /// A program begins in the array: reads that came while its data were on the bus interrupt it where its first step ends.
+    /// A program begins in the array: the host's reads that came while its data were on the bus interrupt it, at once or
+    /// where its first step ends.
     #[inline]
     pub(super) fn suspend_for_waiting(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
-        if self.rules.passing.suspend_step.is_none() {
+        if self.media.timing().suspend.is_none() {
             return;
         }
-        let (reads, writes) = ([Class::LightRead, Class::HostRead], self.rank(Class::Write));
-        let queues = &self.dies[die.index()].queues;
-        let waits = |rank: usize| rank != writes && !queues[rank].is_empty();
-        if reads.into_iter().any(|class| waits(self.rank(class))) {
+        let index = self.index.as_ref().expect("kept where the flash suspends");
+        let mut ranks = [Class::LightRead, Class::HostRead].map(|class| self.rank(class)).into_iter();
+        if ranks.any(|rank| index.has_host_read(DieQueue { die, rank })) {
             self.suspend(die, now, events);
         }
     }

@@ -261,3 +261,58 @@ fn erase_wait_lets_reads_pass_an_erase_for_longer() {
     let longer = [&bounded[..], &[("scheduling.erase_wait", "1s")]].concat();
     assert!(suspends(&longer) > Duration::from_ms(20), "it ends when no more reads come");
 }
+
+/// When a read ends that comes `after` the beginning of `work`, in turn with the host's writes, and is passed by nothing.
+fn read_beside(work: Work, after: Duration, settings: &[(&str, &str)]) -> Duration {
+    let mut flash = one_die_set("2", &[&[("cleaning.preemptible", "false")], settings].concat());
+    let (mut events, owner) = (EventQueue::default(), Owner::Request(RequestSlot(0)));
+    let operation = FlashOperation { work, owner, class: Class::Write, defer: Defer::No, plane: PlaneId(0) };
+    flash.enqueue(operation, Instant::ZERO, &mut events);
+    let (arrives, reader) = (Instant::ZERO + after, Owner::Request(RequestSlot(1)));
+    let mut read = Some(FlashOperation::read(reader, Class::HostRead, PlaneId(1), Read::of(Lpn(9), 4096)));
+    let mut finished = Vec::new();
+    loop {
+        if events.next_time() > arrives
+            && let Some(read) = read.take()
+        {
+            flash.enqueue(read, arrives, &mut events);
+        }
+        let (time, ticket, event) = events.pop().expect("the read ends");
+        match event {
+            Event::ArrayDone(die) => flash.array_done(die, ticket, time, &mut events, &mut finished),
+            Event::BusDone(channel) => flash.bus_done(channel, time, &mut events, &mut finished),
+            other => unreachable!("{other:?} is not flash's"),
+        }
+        if finished.iter().any(|operation| operation.owner == reader) {
+            return time.since(arrives);
+        }
+    }
+}
+
+#[test]
+fn read_suspends_a_program_whose_data_were_on_the_bus() {
+    let gc = Gc { moves: 3, summaries: 0, erases: 1, from_slc: false, planes: 1, is_paced_step: false };
+    let program = Program::of(Lpn(0), 4096);
+    for policy in ["read-first", "fifo"] {
+        let settings =
+            [("flash.suspend", "20us"), ("scheduling.policy", policy), ("flash.copyback", "false")];
+        let flash = one_die_set("2", &settings);
+        let timing = flash.media.timing();
+        let (bus, own) = (timing.bus(4096), timing.read + timing.bus(4096));
+        let half = bus / 2;
+        let beside = |work, after| read_beside(work, after, &settings);
+        assert_eq!(beside(Work::Program(program), half), bus - half + own, "{policy}");
+        // GC reads a unit in the array, and has the bus for it twice then.
+        assert_eq!(beside(Work::Gc(gc), timing.read + half), bus * 2 - half + own, "{policy}");
+        for step in ["1ns", "7us", "100us"] {
+            let stepped = [&settings[..], &[("flash.suspend_step", step)]].concat();
+            for after in (0..40).map(|part| (bus + timing.program) * part / 40) {
+                let (at_once, at_step) = (
+                    beside(Work::Program(program), after),
+                    read_beside(Work::Program(program), after, &stepped),
+                );
+                assert!(at_once <= at_step, "{policy}, {after}: {at_once}, in steps of {step} {at_step}");
+            }
+        }
+    }
+}
