@@ -70,7 +70,7 @@ impl PageMapped {
         }
     }
 
-    /// The block that the cleaning policy chooses, if there is a unit to gain.
+    /// The block that the cleaning policy chooses, if there is a unit to gain in any.
     pub(super) fn choose(&mut self, plane: PlaneId) -> Option<BlockId> {
         let blocks = self.blocks_of(plane);
         let view = View {
@@ -80,7 +80,7 @@ impl PageMapped {
             pages: self.geometry.data_units as u16,
         };
         let victim = self.gc_policy.choose(view)?;
-        assert!(view.is_candidate(victim), "the cleaning policy chose block {victim}, which is no candidate");
+        assert!(view.is_closed(victim), "the cleaning policy chose block {victim}, which is not closed");
         Some(BlockId(victim as u32))
     }
 
