@@ -161,18 +161,23 @@ fn capacity(config: &DriveConfig, scheme: &Scheme) -> Result<(), Refusal> {
             needed <= good
         };
         let smaller = reserve::largest_capacity(config, fits).map_or_else(String::new, |(most, share)| {
-            format!(
-                "a capacity of at most {} (an over_provisioning of at least {share:.1}%), ",
-                exact_bytes(most)
-            )
+            // More than all of the capacity cannot be given as a share.
+            let as_share = if share <= 100.0 {
+                format!(" (an over_provisioning of at least {share:.1}%)")
+            } else {
+                String::new()
+            };
+            format!("a capacity of at most {}{as_share}, ", exact_bytes(most))
         });
+        let cache = slc::largest_size(config, fits)
+            .map_or_else(String::new, |size| format!("an slc.size of at most {}, ", exact_bytes(size)));
         let (copies, less_space) = match config.replication {
             Some(_) => (" with its copies", "a smaller replication.space, "),
             None => ("", ""),
         };
         format!(
             "a plane has {good} good blocks, but its share of the capacity of {}{copies} and its spare blocks for cleaning \
-             need {needed}; allowed: more blocks, {smaller}{less_space}or a smaller cleaning.low",
+             need {needed}; allowed: more blocks, {cache}{smaller}{less_space}or a smaller cleaning.low",
             of_share.unwrap_or_else(|| exact_bytes(capacity)),
         )
     })

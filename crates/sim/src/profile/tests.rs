@@ -154,6 +154,33 @@ fn refusal_of_too_little_over_provisioning_says_what_would_do() {
 }
 
 #[test]
+fn refusal_of_too_large_an_slc_cache_says_what_would_do() {
+    // Most of a plane's 1280 blocks are kept for the cache, which holds a third of a block in each.
+    let cache =
+        [("slc.size", "800MiB"), ("slc.read", "25us"), ("slc.program", "100us"), ("slc.fold", "idle")];
+    let flash = [
+        ("capacity", "1GiB"),
+        ("flash.channels", "4"),
+        ("flash.planes", "1"),
+        ("flash.blocks", "1280"),
+        ("flash.cell", "tlc"),
+        ("slc.when_full", "fold"),
+        ("cleaning.low", "3%"),
+    ];
+    let with = |changed: &[(&str, &str)]| {
+        let kept =
+            cache.iter().chain(&flash).filter(|(key, _)| changed.iter().all(|(other, _)| other != key));
+        drive("ssd-s", &kept.chain(changed).copied().collect::<Vec<_>>())
+    };
+    let reason = with(&[]).unwrap_err().reason;
+    assert!(!reason.contains("over_provisioning"), "no share of above 100% can be given: {reason}");
+    for (key, before) in [("slc.size", "an slc.size of at most "), ("capacity", "a capacity of at most ")] {
+        let most = reason.split_once(before).expect(&reason).1.split(',').next().unwrap();
+        assert!(with(&[(key, most)]).is_ok(), "{key}={most}: {reason}");
+    }
+}
+
+#[test]
 fn settings_keep_the_over_provisioning_of_the_file_on_record() {
     let before = |settings: &[(&str, &str)]| {
         drive("msr-32g", settings).unwrap().over_provisioning_change.map(|change| change.profile_share)

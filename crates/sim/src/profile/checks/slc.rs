@@ -1,7 +1,7 @@
 //! The SLC cache: what it requires of the translation layer, and its size.
 
 use crate::config::refusal::{Refusal, require};
-use crate::config::{Cell, DeferGc, DriveConfig, LevelName};
+use crate::config::{Bytes, Cell, DeferGc, DriveConfig, LevelName};
 use crate::nand::Geometry;
 use flashlane_base::units::exact_bytes;
 
@@ -41,4 +41,30 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
             exact_bytes(block * u64::from(geometry.blocks))
         )
     })
+}
+
+/// Returns the largest `slc.size`, in whole blocks of all planes, for which `fits` holds; `None` where no blocks are kept for
+/// the cache, or none fit.
+///
+/// Requires: where a size fits, smaller ones do; the section is valid.
+pub(super) fn largest_size(config: &DriveConfig, fits: impl Fn(&DriveConfig) -> bool) -> Option<u64> {
+    let geometry = Geometry::new(config);
+    let block = u64::from(geometry.slc_units) * geometry.unit_bytes * u64::from(geometry.planes);
+    let mut config = config.clone();
+    let mut fits = |blocks: u64| {
+        if let Some(slc) = &mut config.slc {
+            slc.size = Bytes(blocks * block);
+        }
+        fits(&config)
+    };
+    // The most blocks that are known to fit, and the fewest that are not.
+    let (mut fitting, mut beyond) = (0, u64::from(geometry.kept_slc_blocks));
+    while fitting + 1 < beyond {
+        let middle = fitting + (beyond - fitting) / 2;
+        match fits(middle) {
+            true => fitting = middle,
+            false => beyond = middle,
+        }
+    }
+    (fitting > 0).then_some(fitting * block)
 }
