@@ -119,6 +119,7 @@ impl Workload {
             }
         }
         self.check_turns()?;
+        self.check_warmup()?;
         if self.depth() > MOST_IN_FLIGHT {
             let allowed = format!("at most {MOST_IN_FLIGHT} requests in flight over all jobs");
             return Err(whole("depth", self.depth().to_string(), &allowed));
@@ -128,6 +129,20 @@ impl Workload {
 }
 
 impl Workload {
+    /// Checks that jobs that all end by themselves leave something to measure behind the warm-up.
+    fn check_warmup(&self) -> Result<(), Unfit> {
+        let all = self.jobs.iter().try_fold(0_u64, |sum, job| Some(sum.saturating_add(job.accesses?)));
+        match all {
+            Some(all) if all <= self.warmup_requests => Err(Unfit {
+                job: None,
+                field: "warmup",
+                given: self.warmup_requests.to_string(),
+                allowed: format!("fewer than the {all} accesses after which all jobs have ended"),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Checks that jobs with turns are at least two, with equal settings of their shared stream.
     fn check_turns(&self) -> Result<(), Unfit> {
         let taking: Vec<&Job> = self.jobs.iter().filter(|job| job.turns.is_some()).collect();

@@ -285,6 +285,15 @@ fn unfit_workload_is_refused_with_its_field() {
     assert_eq!(check(vec![job(&[0]).burst(0)]), Err("burst"));
     let endless = Workload::new(vec![job(&[0])], Stop::default());
     assert_eq!(endless.check(&limits).map_err(|e| e.field), Err("stop"));
+    // Jobs that all end within the warm-up leave nothing to measure.
+    for (text, field) in [
+        ("random-read,accesses=5,warmup=10k,requests=10", Err("warmup")),
+        ("random-read,accesses=5 + random-read,accesses=6,warmup=11,requests=10", Err("warmup")),
+        ("random-read,accesses=5 + random-read,accesses=6,warmup=10,requests=10", Ok(())),
+        ("random-read,accesses=5 + random-read,warmup=10k,requests=10", Ok(())),
+    ] {
+        assert_eq!(parse(text).check(&limits).map_err(|e| e.field), field, "{text}");
+    }
 }
 
 /// Texts similar to workloads.
