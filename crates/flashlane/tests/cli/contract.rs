@@ -309,7 +309,7 @@ fn program_without_memory_says_so_and_ends() {
     let program = env!("CARGO_BIN_EXE_flashlane");
     let mut ended_early = 0;
     // The kernel ends a program whose file does not fit, without a word.
-    let file_kb = std::fs::metadata(program).unwrap().len() / 1024;
+    let file_kb = fs::metadata(program).unwrap().len() / 1024;
     for limit_kb in (file_kb + 10_000..file_kb + 290_000).step_by(20_000) {
         let run = "run sim:ssd-s,capacity=64MiB,initial.state=full random-read,requests=10";
         let command = format!("ulimit -v {limit_kb} && exec \"$0\" {run}");
