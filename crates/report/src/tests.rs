@@ -110,6 +110,19 @@ fn rate_over_no_time_is_a_dash() {
 }
 
 #[test]
+fn steadiness_without_rounds_is_not_shown() {
+    let with = |rounds: Value, steady: bool| {
+        let mut run = run();
+        run["precondition"] = json!({ "sequential_bytes": 4096, "written_bytes": 8192, "rounds_iops": rounds,
+            "steady": steady, "excursion": null, "slope": null });
+        text(run, 100).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let [none, some] = [with(json!([]), false), with(json!([1.0, 9.0]), false)];
+    assert!(none.contains("Steady –") && !none.contains("Steady no"), "{none}");
+    assert!(some.contains("Steady no"), "{some}");
+}
+
+#[test]
 fn percentile_with_few_requests_beyond_it_is_not_shown() {
     let mut run = run();
     run["latency_ns"]["p90"] = 9e3.into();

@@ -147,7 +147,7 @@ fn preconditioned(done: &PreconditionRow) -> Option<Table> {
         ("sequential_bytes", scalar(done.sequential_bytes)),
         ("written_bytes", scalar(done.written_bytes)),
         ("rounds_iops", scalar(&done.rounds_iops)),
-        ("steady", scalar(done.steady)),
+        ("steady", scalar((!done.rounds_iops.is_empty()).then_some(done.steady))),
         ("excursion_share", scalar(done.excursion)),
         ("slope_share", scalar(done.slope)),
     ]);
