@@ -6,6 +6,7 @@
 //! | `nbd` | the protocol: bytes in, commands and replies out |
 //! | `command` | commands to the device, whatever protocol they come by |
 //! | `disk`, `task`, `written` | commands of any offset and length as requests to a device; which bytes were written |
+//! | `activity` | the time in which commands were in progress |
 //! | `served` | [`Served`]: the device with its commands in progress and their counts |
 //! | `engine` | NBD clients and their commands, without sockets |
 //! | `options` | what is served, and to how many |
@@ -18,6 +19,7 @@
 //!
 //! Only `network`, `fuse` and the clock of [`RealTime`] touch the system, so tests of all else run in virtual time.
 
+mod activity;
 mod command;
 mod disk;
 mod engine;
@@ -34,6 +36,7 @@ mod trial;
 mod uri;
 mod written;
 
+pub use activity::Activity;
 pub use command::{Action, Asked, Command, Error, Export, Extent};
 pub use engine::Engine;
 pub use flashlane_host::Address;

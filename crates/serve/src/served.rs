@@ -3,6 +3,7 @@
 //! A server starts commands, lets the device work until [`work_until`](Served::work_until), takes the commands that ended and
 //! replies to them, and sleeps for [`asleep`](Served::asleep). So every server keeps the device's time in the same way.
 
+use crate::activity::Activity;
 use crate::command::{Asked, Command, Export};
 use crate::disk::{Disk, Finished};
 use crate::options::Options;
@@ -32,6 +33,7 @@ pub struct Served<D> {
     export: Export,
     total: Stats,
     recent: Stats,
+    activity: Activity,
     /// Commands that succeeded, in the order of their ends, where they are kept.
     asked: Option<Vec<Asked>>,
     /// Commands that succeeded, in the order of their replies, and how many to keep.
@@ -50,6 +52,7 @@ impl<D: DataDevice> Served<D> {
             export,
             total: Stats::new(Histogram::new),
             recent: Stats::new(Histogram::coarse),
+            activity: Activity::default(),
             asked: None,
             replied: Vec::new(),
             replied_max: 0,
@@ -112,6 +115,11 @@ impl<D: DataDevice> Served<D> {
         &self.total
     }
 
+    /// Returns when commands were in progress.
+    pub fn activity(&self) -> &Activity {
+        &self.activity
+    }
+
     /// Returns the counts since the last call.
     pub fn take_recent(&mut self) -> Stats {
         std::mem::replace(&mut self.recent, Stats::new(Histogram::coarse))
@@ -124,6 +132,7 @@ impl<D: DataDevice> Served<D> {
 
     /// Begins a command. Its end comes from [`take_ended`](Self::take_ended).
     pub(crate) fn start(&mut self, tag: Tag, command: Command) {
+        self.activity.begin(self.now());
         self.disk.start(tag, command);
     }
 
@@ -160,6 +169,9 @@ impl<D: DataDevice> Served<D> {
     /// Takes the commands that have ended, and counts them.
     pub(crate) fn take_ended(&mut self) -> Vec<Finished> {
         let ended = self.disk.take_finished();
+        if let Some(last) = ended.iter().map(|end| end.due).max() {
+            self.activity.end(last, self.disk.is_busy());
+        }
         for end in &ended {
             let Some(operation) = end.operation else { continue };
             let done = end.asked();

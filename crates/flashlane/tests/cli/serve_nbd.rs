@@ -196,6 +196,7 @@ fn fio_verifies_over_several_connections() {
     );
     let summary = serving.end("-TERM");
     assert!(summary.contains("times are 2 times those of the drive"), "{summary}");
+    assert!(summary.contains(" on average, nothing for "), "{summary}");
     assert!(summary.contains("  lateness: mean ") && !summary.contains("failed"), "{summary}");
 }
 

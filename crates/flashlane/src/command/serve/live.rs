@@ -181,6 +181,15 @@ impl Live {
                 let _ = writeln!(text, "  times are {slowdown} times those of the drive");
             }
         }
+        let activity = served.activity();
+        if let Some(idle) = activity.idle_share() {
+            let _ = writeln!(
+                text,
+                "  in flight: {:.2} on average, nothing for {:.0}% of the time from the first request to the end of the last",
+                stats.queue(activity.span()),
+                100.0 * idle
+            );
+        }
         if let Some(amplification) = served.counters().write_amplification() {
             let _ = writeln!(text, "  write amplification: {amplification:.2}");
         }
