@@ -16,7 +16,7 @@ use flashlane_measure::{Progress, RunOptions};
 use flashlane_open::{Access, Target};
 use flashlane_result::transactions::TransactionsResult;
 use flashlane_trace::is_standard_input;
-use flashlane_transactions::{Header, Recording, Repeated, Setup, Survey, run};
+use flashlane_transactions::{Header, OpenError, ReadError, Recording, Repeated, Setup, Survey, run};
 use plan::PlanOptions;
 use std::path::{Path, PathBuf};
 
@@ -68,6 +68,16 @@ docs/transactions.md has the details, and how to record transactions."
     )
 }
 
+/// Explains why a recording was not opened.
+fn not_opened(error: OpenError) -> Failure {
+    match &error {
+        OpenError::Read { source: ReadError::NotARecording { .. }, .. } => Failure::unusable(anyhow!(
+            "{error}; 'flashlane replay' takes traces of requests, like blktrace's, and 'flashlane trace info' summarizes one"
+        )),
+        _ => Failure::unusable(error),
+    }
+}
+
 /// A recording, read once to its end.
 pub(super) struct Recorded {
     path: PathBuf,
@@ -85,7 +95,7 @@ impl Recorded {
                 path.display()
             )));
         }
-        let mut recording = Recording::open(path, flashlane_host::interrupted).map_err(Failure::unusable)?;
+        let mut recording = Recording::open(path, flashlane_host::interrupted).map_err(not_opened)?;
         let (name, header) = (recording.name().to_owned(), recording.header().clone());
         let meter = Meter::new(format!("reading {name}"));
         let progress = recording.progress();

@@ -27,10 +27,10 @@ impl Refused {
 pub enum ReadError {
     /// The content does not begin as a recording does.
     #[error(
-        "it is not a recording of transactions: it begins with {given:?}, must begin with 'flashlane pages'"
+        "it is not a recording of transactions: it begins with {given}, must begin with 'flashlane pages'"
     )]
     NotARecording {
-        /// Its first bytes.
+        /// Its first bytes: as text where all are printable, else in hexadecimal.
         given: String,
     },
     /// It is of another version.

@@ -28,6 +28,20 @@ pub struct Reader<R> {
     totals: Option<Totals>,
 }
 
+/// Formats the first bytes of a file for a message.
+fn described(bytes: &[u8]) -> String {
+    let is_printable = |byte: &u8| matches!(byte, b' '..=b'~');
+    match std::str::from_utf8(bytes) {
+        Ok(text) if bytes.iter().all(|byte| is_printable(byte) || byte.is_ascii_whitespace()) => {
+            format!("{text:?}")
+        }
+        _ => {
+            let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("the bytes {} (hexadecimal)", bytes.join(" "))
+        }
+    }
+}
+
 impl<R: Read> Reader<R> {
     /// Reads the header.
     ///
@@ -38,7 +52,7 @@ impl<R: Read> Reader<R> {
         let at_begin = |source| ReadError::Io { source, offset: 0, transactions: 0 };
         input.by_ref().take(BEGIN_BYTES as u64).read_to_end(&mut begin).map_err(at_begin)?;
         let Some((magic, version)) = begin.split_first_chunk().filter(|(magic, _)| *magic == MAGIC) else {
-            let given = String::from_utf8_lossy(&begin[..begin.len().min(MAGIC.len())]).into_owned();
+            let given = described(&begin[..begin.len().min(MAGIC.len())]);
             return Err(ReadError::NotARecording { given });
         };
         debug_assert_eq!(magic, MAGIC);

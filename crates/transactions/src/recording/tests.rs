@@ -185,6 +185,7 @@ fn faults_in_a_file_are_reported_with_their_place() {
     newer[MAGIC.len()] = 2;
     for (bytes, reason) in [
         (b"128166372".to_vec(), "it is not a recording of transactions: it begins with \"128166372\""),
+        (b"\x07eae\0\xff".to_vec(), "it begins with the bytes 07 65 61 65 00 ff (hexadecimal), must begin"),
         (newer, "its version is 2, must be 1"),
         (sealed(&[]), "the part at byte 20 of its content is cut"),
         (sealed(&[(b'T', b"")]), "the part at byte 20 of its content is not the header"),
