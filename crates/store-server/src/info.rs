@@ -2,7 +2,7 @@
 
 use crate::command::REDIS_VERSION;
 use crate::server_state::ServerState;
-use flashlane_store::Status;
+use flashlane_store::{SliceStatus, Status};
 use std::fmt::Write;
 
 /// Shares of commands whose latency is printed.
@@ -140,9 +140,11 @@ fn latency_stats(state: &ServerState, _: &Status, out: &mut String) {
     }
 }
 
-/// Counts entries, which is exact only where no key was overwritten since the last merge. DBSIZE counts exactly.
+/// Counts entries in containers and patches, which is exact only where no key was overwritten or deleted since the last merge.
+/// DBSIZE counts exactly.
 fn keyspace(_: &ServerState, status: &Status, out: &mut String) {
-    let entries: u64 = status.slices.iter().map(|slice| slice.entries - slice.tombstones).sum();
+    let entries_of = |slice: &SliceStatus| slice.container_entries + slice.entries - slice.tombstones;
+    let entries: u64 = status.slices.iter().map(entries_of).sum();
     let is_empty = status.slices.iter().all(|slice| slice.entries == 0 && slice.container_bytes == 0);
     if !is_empty {
         line!(out, "db0:keys={entries},expires=0,avg_ttl=0");

@@ -96,6 +96,11 @@ impl Container {
         self.size.entries()
     }
 
+    /// Number of its entries without tombstones.
+    pub(crate) fn live_entries(&self) -> u64 {
+        self.entries() - self.tombstones
+    }
+
     /// Bytes of its entries.
     pub(crate) fn entry_bytes(&self) -> u64 {
         self.size.entry_bytes()

@@ -79,6 +79,8 @@ pub struct SliceStatus {
     pub lower: Vec<u8>,
     /// Bytes of entries in containers.
     pub container_bytes: u64,
+    /// Entries in containers, without tombstones.
+    pub container_entries: u64,
     /// Frozen containers that are no patches yet.
     pub frozen: u64,
     /// Patches of each level, from level 0 to the last that has any.
@@ -279,6 +281,7 @@ fn slice_status(slice: &crate::slice::Slice) -> SliceStatus {
     SliceStatus {
         lower: slice.lower().to_vec(),
         container_bytes: slice.containers().map(|container| container.entry_bytes()).sum(),
+        container_entries: slice.containers().map(|container| container.live_entries()).sum(),
         frozen: slice.frozen().len() as u64,
         patches: (0..levels).map(of_level).collect(),
         entries: patches.iter().map(|patch| patch.fields.entries).sum(),

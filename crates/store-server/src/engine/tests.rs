@@ -348,6 +348,15 @@ fn handshakes_of_clients_are_answered() {
 }
 
 #[test]
+fn info_counts_keys_that_are_only_in_containers() {
+    let mut engine = engine_with(1, ServerOptions::default());
+    let client = connect(&mut engine);
+    expect(&mut engine, client, "SET a 1\nSET b 2\nSET c 3\nSET a 4\nDEL b\nDBSIZE", "+OK|+OK|+OK|+OK|:1|:2");
+    let info = call(&mut engine, client, "INFO keyspace");
+    assert!(info.contains("db0:keys=2,"), "{info}");
+}
+
+#[test]
 fn client_that_does_not_read_takes_bounded_memory() {
     let limits = crate::Limits { output_bytes_max: 10_000, requests_max: 50, ..crate::Limits::default() };
     let mut engine = engine_with(1, ServerOptions { limits, ..ServerOptions::default() });
