@@ -75,7 +75,6 @@ mod tests {
             ("backed(null:,size=4k)", &["'backed'", "'size'", "it knows: file"]),
             ("backed(null:,file=/dev/null/bytes)", &["'file=/dev/null/bytes'", "Not a directory"]),
             ("faulty(null:,read-error=1%)", &["'read-error'", "read-errors, write-errors"]),
-            ("faulty(null:,read-errors=1%,read-errors=2%)", &["'read-errors'", "more than once"]),
             ("faulty(null:,read-errors=1)", &["'read-errors=1'", "'1%'", "'@1000'"]),
             ("faulty(null:,read-errors=101%)", &["'read-errors=101%'", "over 100%"]),
             ("faulty(null:,read-errors=@0)", &["'read-errors=@0'", "from 1"]),
