@@ -52,9 +52,9 @@ ids! {
     Ppn;
     /// A flash page of the array, as translation numbers it: [`Ppn`] divided by the mapping units of a flash page.
     FlashPage;
-    /// A word line of the array, or a page of the SLC cache on all planes of a superblock, as translation numbers it: the
-    /// [`Ppn`] of its first mapping unit.
-    WordLine;
+    /// Pages that are programmed at once, as translation numbers them, by the [`Ppn`] of the first mapping unit: those of a
+    /// word line, or on drives with placement handles the pages of one number on all planes of a superblock.
+    ProgramGroup;
     /// An erase block, counted on its plane.
     BlockId;
     /// A host request in flight.
@@ -96,7 +96,7 @@ impl Lpn {
     pub const NONE: Self = Self(u32::MAX);
 }
 
-impl WordLine {
+impl ProgramGroup {
     /// Of a program that no other completes.
     pub const NONE: Self = Self(u32::MAX);
 }

@@ -378,7 +378,7 @@ impl Translation {
             fills_block: place.fills_block,
             waits_for_group: place.waits_for_group && may_wait,
             page_type: place.page_type,
-            word_line: place.word_line,
+            program_group: place.program_group,
         };
         let (work, class) = (Work::Program(program), Class::Write);
         FlashOperation::new(work, owner, class, place.plane)

@@ -346,7 +346,7 @@ impl PageMapped {
             cells.describe(self.number_in_block(ppn), ppn, &mut placed);
         }
         if let Some(handles) = &self.handles {
-            placed.word_line = handles.group_of(ppn);
+            placed.program_group = handles.group_of(ppn);
         }
         placed
     }

@@ -1,6 +1,6 @@
 //! What the translation layer returns: where a mapping unit was placed, and the garbage collection that became due.
 
-use crate::ids::{PlaneId, WordLine};
+use crate::ids::{PlaneId, ProgramGroup};
 use crate::nand::PageType;
 use std::ops::ControlFlow;
 
@@ -55,15 +55,15 @@ pub struct Placed {
     pub waits_for_group: bool,
     /// The type of its page.
     pub page_type: PageType,
-    /// The word line that it is a part of, where all pages of one are programmed at once.
-    pub word_line: WordLine,
+    /// The pages with which it must be programmed at once; [`ProgramGroup::NONE`] where there are none.
+    pub program_group: ProgramGroup,
 }
 
 impl Placed {
     /// A place of a plane that is programmed by itself.
     pub(super) fn alone(plane: PlaneId, fills_block: bool) -> Self {
-        let (page_type, word_line) = (PageType::MEAN, WordLine::NONE);
-        Self { plane, fills_block, parity: None, waits_for_group: false, page_type, word_line }
+        let (page_type, program_group) = (PageType::MEAN, ProgramGroup::NONE);
+        Self { plane, fills_block, parity: None, waits_for_group: false, page_type, program_group }
     }
 }
 

@@ -2,7 +2,7 @@
 //! beside it on further planes of the die.
 
 use super::operation::{FlashOperation, Work};
-use crate::ids::{DieId, WordLine};
+use crate::ids::{DieId, ProgramGroup};
 use std::collections::VecDeque;
 
 /// The programs that wait at each die, in the order in which they were queued. Invariant: `count` is the number of all.
@@ -34,10 +34,14 @@ impl PendingGroups {
     }
 
     /// Takes the first that waits at `die`, or the first of a word line. Returns the place in which it waited, too.
-    pub(super) fn take_next(&mut self, die: DieId, of: Option<WordLine>) -> Option<(usize, FlashOperation)> {
+    pub(super) fn take_next(
+        &mut self,
+        die: DieId,
+        of: Option<ProgramGroup>,
+    ) -> Option<(usize, FlashOperation)> {
         let waiting = &mut self.dies[die.index()];
         let is_of = |operation: &FlashOperation| match (of, operation.work) {
-            (Some(word_line), Work::Program(program)) => program.word_line == word_line,
+            (Some(program_group), Work::Program(program)) => program.program_group == program_group,
             _ => true,
         };
         let place = waiting.iter().position(is_of)?;

@@ -12,7 +12,7 @@
 
 use super::operation::{FlashOperation, Gc, Program, Read, Work};
 use super::queue::{OpSlot, Operations, Queue};
-use crate::ids::{DieId, PlaneId, WordLine};
+use crate::ids::{DieId, PlaneId, ProgramGroup};
 #[cfg(test)]
 use crate::slab;
 use flashlane_policy::scheduling::RANKS;
@@ -42,7 +42,7 @@ pub(super) struct MultiPlaneIndex {
     units_per_page: u32,
     units_per_program: u32,
     /// Whether only programs of one word line, or of one flash page, do.
-    by_word_line: bool,
+    by_program_group: bool,
     /// Whether planes share one.
     multi_plane: bool,
     lists: Vec<List>,
@@ -81,7 +81,7 @@ impl MultiPlaneIndex {
         planes_per_die: u32,
         units_per_page: u32,
         units_per_program: u32,
-        by_word_line: bool,
+        by_program_group: bool,
         multi_plane: bool,
         suspends: bool,
     ) -> Option<Self> {
@@ -90,7 +90,7 @@ impl MultiPlaneIndex {
             planes_per_die,
             units_per_page,
             units_per_program,
-            by_word_line,
+            by_program_group,
             multi_plane,
             lists: vec![List { first: OpSlot::NONE, last: OpSlot::NONE }; lists],
             links: Vec::new(),
@@ -252,8 +252,8 @@ impl MultiPlaneIndex {
         for plane in planes {
             let first = if plane == own { op } else { OpSlot::NONE };
             match work {
-                Work::Program(_) if self.by_word_line => {
-                    self.find_word_line(ops, id, plane, first);
+                Work::Program(_) if self.by_program_group => {
+                    self.find_program_group(ops, id, plane, first);
                 }
                 Work::Program(_) => self.find_programs(id, plane, first),
                 _ => self.find_reads(ops, id, plane, first),
@@ -287,21 +287,21 @@ impl MultiPlaneIndex {
 
     /// Finds the programs of a plane that fill up one word line, or one page of the SLC cache, of which `first` is found already
     /// if it is any.
-    fn find_word_line(&mut self, ops: &Operations, id: DieQueue, plane: u32, first: OpSlot) {
+    fn find_program_group(&mut self, ops: &Operations, id: DieQueue, plane: u32, first: OpSlot) {
         let until = self.until[plane as usize];
         let mut next = self.lists[self.at(id, plane, PROGRAMS)].first;
-        let word_line_of = |op: OpSlot| match ops[op].operation.work {
-            Work::Program(program) => program.word_line,
+        let program_group_of = |op: OpSlot| match ops[op].operation.work {
+            Work::Program(program) => program.program_group,
             _ => unreachable!("only programs are in this list"),
         };
         let of = match (first.is_some(), next.is_some()) {
-            (true, _) => word_line_of(first),
-            (false, true) => word_line_of(next),
+            (true, _) => program_group_of(first),
+            (false, true) => program_group_of(next),
             (false, false) => return,
         };
-        let most = if of == WordLine::NONE { self.units_per_page } else { self.units_per_program };
+        let most = if of == ProgramGroup::NONE { self.units_per_page } else { self.units_per_program };
         for _ in u32::from(first.is_some())..most {
-            if !next.is_some() || self.links_of(next).order >= until || word_line_of(next) != of {
+            if !next.is_some() || self.links_of(next).order >= until || program_group_of(next) != of {
                 break;
             }
             self.found.push((self.links_of(next).order, next));

@@ -1,7 +1,7 @@
 //! Operations on flash: kind, plane and owner.
 
 use super::cells::PageType;
-use crate::ids::{BufferSlot, FlashPage, Lpn, Mechanism, PlaneId, RequestSlot, WordLine};
+use crate::ids::{BufferSlot, FlashPage, Lpn, Mechanism, PlaneId, ProgramGroup, RequestSlot};
 use flashlane_policy::scheduling::Class;
 
 /// Who waits for an operation, if anyone, and what it is part of.
@@ -108,15 +108,23 @@ pub struct Program {
     pub waits_for_group: bool,
     /// The type of its page.
     pub page_type: PageType,
-    /// The word line that it is a part of, where all of its pages are programmed at once; otherwise [`WordLine::NONE`].
-    pub word_line: WordLine,
+    /// The pages with which it must be programmed at once; [`ProgramGroup::NONE`] where there are none.
+    pub program_group: ProgramGroup,
 }
 
 impl Program {
     /// The program of a mapping unit for which nothing waits, and which waits for nothing.
     pub fn of(lpn: Lpn, bus_bytes: u64) -> Self {
-        let (page_type, word_line) = (PageType::MEAN, WordLine::NONE);
-        Self { lpn, units: 1, bus_bytes, fills_block: false, waits_for_group: false, page_type, word_line }
+        let (page_type, program_group) = (PageType::MEAN, ProgramGroup::NONE);
+        Self {
+            lpn,
+            units: 1,
+            bus_bytes,
+            fills_block: false,
+            waits_for_group: false,
+            page_type,
+            program_group,
+        }
     }
 }
 

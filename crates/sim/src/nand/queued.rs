@@ -43,7 +43,7 @@ use super::scheduler::{Scheduler, ranks};
 use crate::account::TimeAccount;
 use crate::config::{DriveConfig, Programming};
 use crate::event::{Event, EventQueue, Ticket};
-use crate::ids::{ChannelId, DieId, Lpn, WordLine};
+use crate::ids::{ChannelId, DieId, Lpn, ProgramGroup};
 use crate::slab::Slab;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::Part;
@@ -61,8 +61,8 @@ struct Rules {
     multi_plane: bool,
     cache_mode: bool,
     units_per_page: u32,
-    /// Whether all pages of a word line are programmed at once.
-    by_word_line: bool,
+    /// Whether all pages of a [`ProgramGroup`] are programmed at once.
+    by_program_group: bool,
     /// By class.
     ranks: [usize; RANKS],
     passing: PassingRules,
@@ -98,7 +98,7 @@ impl QueuedScheduler {
             ranks: ranks(config),
             passing: PassingRules::new(config),
             units_per_page: geometry.units_per_page,
-            by_word_line: flash.programming == Programming::OneShot || config.placement.is_some(),
+            by_program_group: flash.programming == Programming::OneShot || config.placement.is_some(),
             gc: GcStepRules::new(config, geometry),
         };
         Self::idle(rules, Media::new(config, geometry, seed))
@@ -111,7 +111,7 @@ impl QueuedScheduler {
             rules.planes_per_die,
             rules.units_per_page,
             rules.gc.units_per_program,
-            rules.by_word_line,
+            rules.by_program_group,
             rules.multi_plane,
             media.timing().suspend.is_some(),
         );
@@ -194,7 +194,7 @@ impl QueuedScheduler {
     }
 
     /// Queues the programs of a die that wait for their group: all of them, or those of one word line.
-    fn release_group(&mut self, die: DieId, of: Option<WordLine>, now: Instant) {
+    fn release_group(&mut self, die: DieId, of: Option<ProgramGroup>, now: Instant) {
         // The account of the operation that releases them is still to be used.
         let next = self.accounts.as_ref().map(|accounts| accounts.next());
         while let Some((place, operation)) = self.groups.take_next(die, of) {
@@ -392,7 +392,7 @@ impl Scheduler for QueuedScheduler {
             }
             if !self.groups.is_empty() {
                 // A program of the SLC cache completes no word line.
-                let of = self.rules.by_word_line.then_some(program.word_line);
+                let of = self.rules.by_program_group.then_some(program.program_group);
                 self.release_group(die, of, now);
             }
         }

@@ -7,7 +7,7 @@
 use super::Placed;
 use crate::config::DriveConfig;
 use crate::divisor::Divisor;
-use crate::ids::{Ppn, WordLine};
+use crate::ids::{Ppn, ProgramGroup};
 use crate::nand::{Geometry, PageType, page_types};
 
 pub(super) struct Cells {
@@ -34,7 +34,7 @@ impl Group {
     /// Describes a place whose unit is programmed with those of its group.
     fn describe(self, ppn: Ppn, placed: &mut Placed) {
         let first = self.of_units.of(ppn.0) * self.units;
-        placed.word_line = WordLine(first);
+        placed.program_group = ProgramGroup(first);
         placed.waits_for_group = ppn.0 + 1 < first + self.units;
     }
 }

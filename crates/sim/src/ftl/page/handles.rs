@@ -16,7 +16,7 @@ use crate::config::{DriveConfig, Isolation};
 use crate::divisor::Divisor;
 use crate::ftl::GcWork;
 use crate::ftl::erase_blocks::OpenBlock;
-use crate::ids::{BlockId, PlaneId, Ppn, WordLine};
+use crate::ids::{BlockId, PlaneId, Ppn, ProgramGroup};
 use crate::nand::Geometry;
 use flashlane_device::PlacementHandle;
 
@@ -82,8 +82,8 @@ impl Handles {
     }
 
     /// The group of units that may be programmed at once with that of this place: never those of other handles.
-    pub(super) fn group_of(&self, ppn: Ppn) -> WordLine {
-        WordLine(self.of_page.of(ppn.0) * self.page_units)
+    pub(super) fn group_of(&self, ppn: Ppn) -> ProgramGroup {
+        ProgramGroup(self.of_page.of(ppn.0) * self.page_units)
     }
 }
 
