@@ -80,7 +80,7 @@ fn label(figure: &Figure, value: f64) -> String {
 /// Draws the bars as the content of an SVG element `wide` pixels wide.
 pub(crate) fn draw(figure: &Figure, wide: f64) -> String {
     let names = &figure.x.names;
-    let left = names.iter().map(|name| width(name, SIZE)).fold(0.0, f64::max).min(wide / 3.0) + 10.0;
+    let left = names.iter().map(|name| width(name, SIZE)).fold(0.0, f64::max).min(wide / 2.0) + 10.0;
     let all = labelled_values(figure);
     let labels = all.iter().map(|&(value, _)| width(&label(figure, value), SIZE)).fold(0.0, f64::max);
     let most = all
