@@ -33,7 +33,7 @@ impl PendingGroups {
         self.count += 1;
     }
 
-    /// Takes the first that waits at `die`, or the first of a word line. Returns the place in which it waited, too.
+    /// Takes the first that waits at `die`, or the first of a program group. Returns the place in which it waited, too.
     pub(super) fn take_next(
         &mut self,
         die: DieId,

@@ -41,7 +41,7 @@ pub(super) struct MultiPlaneIndex {
     /// Programs on one plane that share an array time: of a flash page, or of a word line.
     units_per_page: u32,
     units_per_program: u32,
-    /// Whether only programs of one word line, or of one flash page, do.
+    /// Whether only programs of one program group, or of one flash page, do.
     by_program_group: bool,
     /// Whether planes share one.
     multi_plane: bool,
@@ -285,7 +285,7 @@ impl MultiPlaneIndex {
         }
     }
 
-    /// Finds the programs of a plane that fill up one word line, or one page of the SLC cache, of which `first` is found already
+    /// Finds the programs of a plane that fill up one program group, or one page of the SLC cache, of which `first` is found already
     /// if it is any.
     fn find_program_group(&mut self, ops: &Operations, id: DieQueue, plane: u32, first: OpSlot) {
         let until = self.until[plane as usize];

@@ -193,7 +193,7 @@ impl QueuedScheduler {
         None
     }
 
-    /// Queues the programs of a die that wait for their group: all of them, or those of one word line.
+    /// Queues the programs of a die that wait for their group: all of them, or those of one program group.
     fn release_group(&mut self, die: DieId, of: Option<ProgramGroup>, now: Instant) {
         // The account of the operation that releases them is still to be used.
         let next = self.accounts.as_ref().map(|accounts| accounts.next());
@@ -391,7 +391,7 @@ impl Scheduler for QueuedScheduler {
                 return self.groups.push(die, operation);
             }
             if !self.groups.is_empty() {
-                // A program of the SLC cache completes no word line.
+                // A program of the SLC cache completes no group of others.
                 let of = self.rules.by_program_group.then_some(program.program_group);
                 self.release_group(die, of, now);
             }
