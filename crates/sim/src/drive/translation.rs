@@ -11,10 +11,12 @@
 //!
 //! Invariant: between two calls no garbage collection is left to be queued.
 
+mod gc;
 mod large_units;
 mod map_access;
 mod map_cache;
 mod mechanisms;
+mod programming;
 mod reading;
 mod rebuild;
 mod replication;
@@ -23,13 +25,12 @@ mod rotation;
 use super::request::DriveKernel;
 use crate::config::{DeferGc, DriveConfig};
 use crate::event::Ticket;
-use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, StopCheck};
-use crate::ids::{DieId, Lpn, Mechanism, PlaneId, RequestSlot};
-use crate::nand::{Correction, Defer, FlashOperation, Gc, Geometry, Owner, PageType, Program, Read, Work};
+use crate::ftl::{Ftl, FtlCounters, GcWork, Placed, StopCheck};
+use crate::ids::{DieId, Lpn, Mechanism, PlaneId};
+use crate::nand::{Correction, Defer, FlashOperation, Geometry, Owner};
 use crate::table_memory::MakeError;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::PlacementHandle;
-use flashlane_policy::scheduling::Class;
 use large_units::LargeUnits;
 pub(super) use map_access::Resumed;
 use map_cache::MapCache;
@@ -37,7 +38,6 @@ use mechanisms::{COPY, HEDGE, HOST_MEMORY, LOAD, PAGE_WRITE, REBUILD, TURN};
 use rebuild::{RebuildSlot, Rebuilder};
 use replication::{CopyPlaced, HedgeSlot, Replicator};
 use rotation::{Rotation, TurnId};
-use std::ops::Range;
 
 /// The part of a drive that knows where everything lies on flash.
 pub(super) struct Translation {
@@ -73,20 +73,6 @@ pub(super) struct Translation {
     turn: Vec<GcWork>,
     placed: Vec<Placed>,
     moved: Vec<Lpn>,
-}
-
-/// For whom GC is done, and how it is scheduled.
-#[derive(Clone, Copy)]
-struct GcScheduling {
-    owner: Owner,
-    class: Class,
-    defer: Defer,
-}
-
-impl GcScheduling {
-    fn operation(self, plane: PlaneId, work: Work) -> FlashOperation {
-        FlashOperation { work, owner: self.owner, class: self.class, defer: self.defer, plane }
-    }
 }
 
 impl Translation {
@@ -177,16 +163,16 @@ impl Translation {
         }
     }
 
-    /// Whether a drive programs all pages of a word line at once, so that each program waits until its word line is complete.
+    /// Whether the pages of a program group are programmed at once, so that each program waits until its group is complete.
     #[inline]
-    pub(super) fn completes_word_lines(&self) -> bool {
+    pub(super) fn completes_program_groups(&self) -> bool {
         self.units_per_program > self.units_per_page
     }
 
-    /// Programs the word lines for which programs wait: what is missing of them stays empty.
+    /// Programs the groups that are not complete, for which programs wait: what is missing of them stays empty.
     #[cold]
-    pub(super) fn program_word_lines(&mut self, kernel: &mut DriveKernel) {
-        debug_assert!(self.completes_word_lines(), "other programs wait for nothing that may not come");
+    pub(super) fn program_incomplete_groups(&mut self, kernel: &mut DriveKernel) {
+        debug_assert!(self.completes_program_groups(), "other programs wait for nothing that may not come");
         if kernel.flash().has_waiting_groups() {
             self.close_open_pages(kernel);
             kernel.release_groups();
@@ -257,197 +243,6 @@ impl Translation {
     /// The mapping units that are programmed from now on have this placement handle. Requires: there are handles.
     pub(super) fn use_handle(&mut self, handle: PlacementHandle) {
         self.ftl.use_handle(handle);
-    }
-
-    /// Finds a place for a mapping unit and programs it there, on `assigned` where that has room. `may_wait`: it may wait
-    /// for others that are programmed along with it. Returns the plane.
-    ///
-    /// # Errors
-    /// [`NoRoom`] where no block is left to write to.
-    #[inline]
-    pub(super) fn program(
-        &mut self,
-        kernel: &mut DriveKernel,
-        owner: Owner,
-        lpn: Lpn,
-        assigned: Option<PlaneId>,
-        may_wait: bool,
-    ) -> Result<PlaneId, NoRoom> {
-        debug_assert!(self.due_gc.is_empty(), "GC is queued with the program that made it due");
-        let placed = match assigned {
-            Some(plane) if self.ftl.can_take(plane, lpn) => self.ftl.place_on(plane, lpn, &mut self.due_gc),
-            _ => self.ftl.place(lpn, &mut self.due_gc),
-        };
-        let Ok(place) = placed else {
-            self.enqueue_with_gc(kernel, None);
-            self.settle_map(kernel);
-            return Err(NoRoom);
-        };
-        let mut program = self.program_operation(owner, lpn, place, may_wait);
-        if let Some(replicator) = &mut self.replicator {
-            let is_behind_gc = self.due_gc.iter().any(|gc| gc.precedes_write);
-            program = replicator.write(kernel, program, is_behind_gc);
-        }
-        self.enqueue_placed(kernel, program, place, may_wait);
-        self.update_map(kernel, lpn);
-        Ok(place.plane)
-    }
-
-    /// Queues the program of a mapping unit in its place, with the GC that it made due.
-    #[inline]
-    fn enqueue_placed(
-        &mut self,
-        kernel: &mut DriveKernel,
-        program: FlashOperation,
-        place: Placed,
-        may_wait: bool,
-    ) {
-        if self.due_gc.is_empty() {
-            self.enqueue_program(kernel, program);
-        } else {
-            self.enqueue_with_gc(kernel, Some(program));
-        }
-        self.enqueue_parity(kernel, place, may_wait);
-    }
-
-    /// [`Translation::program`] for mapping units of a request that follow each other, of a drive without a map cache. `units`
-    /// is left with those behind the first for which there was no room.
-    ///
-    /// # Errors
-    /// [`NoRoom`] where no block is left to write to.
-    pub(super) fn program_run(
-        &mut self,
-        kernel: &mut DriveKernel,
-        slot: RequestSlot,
-        units: &mut Range<u32>,
-    ) -> Result<(), NoRoom> {
-        debug_assert!(self.map_cache.is_none(), "a map cache is told of every place");
-        let owner = Owner::Request(slot);
-        if self.replicator.is_some() {
-            while units.start < units.end {
-                units.start += 1;
-                self.program(kernel, owner, Lpn(units.start - 1), None, false)?;
-            }
-            return Ok(());
-        }
-        let mut placed = std::mem::take(&mut self.placed);
-        let mut outcome = Ok(());
-        while units.start < units.end && outcome.is_ok() {
-            outcome = self.ftl.place_run(units.clone(), &mut placed, &mut self.due_gc);
-            // The GC that became due goes with the last of them.
-            let last = if outcome.is_ok() && !self.due_gc.is_empty() { placed.pop() } else { None };
-            self.enqueue_run(kernel, owner, Lpn(units.start), &placed);
-            units.start += placed.len() as u32;
-            placed.clear();
-            if let Some(place) = last {
-                let program = self.program_operation(owner, Lpn(units.start), place, false);
-                self.enqueue_with_gc(kernel, Some(program));
-                self.enqueue_parity(kernel, place, false);
-                units.start += 1;
-            } else if outcome.is_err() {
-                self.enqueue_with_gc(kernel, None);
-                units.start += 1;
-            }
-        }
-        self.placed = placed;
-        outcome
-    }
-
-    /// Programs mapping units from `first` on in these places.
-    fn enqueue_run(&self, kernel: &mut DriveKernel, owner: Owner, first: Lpn, places: &[Placed]) {
-        if kernel.flash().joins_programs() && self.large_units.is_none() {
-            let Some(&place) = places.first() else { return };
-            debug_assert!(places.iter().all(|place| place.parity.is_none()), "parity refuses copyback");
-            let Work::Program(unit) = self.program_operation(owner, first, place, false).work else { return };
-            let places = places.iter().map(|place| (place.plane, place.fills_block));
-            return kernel.enqueue_run(owner, unit, places);
-        }
-        for (lpn, &place) in (first.0..).map(Lpn).zip(places) {
-            self.enqueue_program(kernel, self.program_operation(owner, lpn, place, false));
-            self.enqueue_parity(kernel, place, false);
-        }
-    }
-
-    /// Returns the flash operation that programs a mapping unit in its place.
-    #[inline]
-    fn program_operation(&self, owner: Owner, lpn: Lpn, place: Placed, may_wait: bool) -> FlashOperation {
-        let program = Program {
-            lpn,
-            units: 1,
-            bus_bytes: self.unit_bytes,
-            fills_block: place.fills_block,
-            waits_for_group: place.waits_for_group && may_wait,
-            page_type: place.page_type,
-            program_group: place.program_group,
-        };
-        let (work, class) = (Work::Program(program), Class::Write);
-        FlashOperation::new(work, owner, class, place.plane)
-    }
-
-    /// Programs the parity of the row that a mapping unit has completed, if it has.
-    #[inline]
-    fn enqueue_parity(&self, kernel: &mut DriveKernel, place: Placed, may_wait: bool) {
-        if let Some(plane) = place.parity {
-            let parity = Placed { plane, fills_block: false, ..place };
-            self.enqueue_program(kernel, self.program_operation(Owner::None, Lpn::NONE, parity, may_wait));
-        }
-    }
-
-    /// Queues a program and the GC that belongs to it: first GC that frees the program's block and GC deferred since the
-    /// block before was opened, then the program, then other GC. All have the class of a host write, so that no rank
-    /// reorders them.
-    #[cold]
-    fn enqueue_with_gc(&mut self, kernel: &mut DriveKernel, program: Option<FlashOperation>) {
-        let mut due = std::mem::take(&mut self.due_gc);
-        if self.defer == Defer::BehindHost {
-            due.iter().for_each(|gc| kernel.promote_gc(gc.plane));
-        }
-        let plane = program.map(|program| program.plane);
-        let host = GcScheduling { owner: Owner::Gc, class: Class::Write, defer: Defer::No };
-        if due.iter().any(|gc| gc.precedes_write) {
-            // GC that waits for its turn was done before, and goes first.
-            self.rotate(kernel, |rotation, turn| {
-                rotation.begin_all(due[0].plane, turn);
-                None
-            });
-        }
-        let deferred = GcScheduling { defer: self.defer, ..host };
-        for gc in due.iter().filter(|gc| gc.precedes_write) {
-            // Other planes are merged along with the unit's own, for the same write: that is not put off.
-            let own = plane.is_none_or(|plane| plane == gc.plane);
-            let waits = own && self.defer == Defer::UntilNextOperation;
-            self.enqueue_gc(kernel, gc, if waits { deferred } else { host });
-        }
-        if let Some(program) = program {
-            self.enqueue_program(kernel, program);
-        }
-        due.retain(|gc| !gc.precedes_write);
-        match self.rotation {
-            None => due.iter().for_each(|gc| self.enqueue_gc(kernel, gc, deferred)),
-            Some(_) => self.rotate(kernel, |rotation, turn| rotation.add(&due, turn)),
-        }
-        due.clear();
-        self.due_gc = due;
-    }
-
-    // Rotation of GC.
-
-    /// Queues the GC that has its turn after a change of the rotation, where GC rotates.
-    fn rotate(
-        &mut self,
-        kernel: &mut DriveKernel,
-        change: impl FnOnce(&mut Rotation, &mut Vec<GcWork>) -> Option<TurnId>,
-    ) {
-        let Some(rotation) = &mut self.rotation else { return };
-        let mut turn = std::mem::take(&mut self.turn);
-        let reported = change(rotation, &mut turn);
-        for (at, gc) in turn.iter().enumerate() {
-            let is_last = at + 1 == turn.len();
-            let owner = reported.filter(|_| is_last).map_or(Owner::Gc, TurnId::owner);
-            self.enqueue_gc(kernel, gc, GcScheduling { owner, class: Class::Write, defer: Defer::No });
-        }
-        turn.clear();
-        self.turn = turn;
     }
 
     // The mechanisms.
@@ -544,10 +339,10 @@ impl Translation {
 
     // Power cut.
 
-    /// Power is cut: hedged accesses, rebuilds and GC that waits are lost; the tables stay. A word line that is not complete
+    /// Power is cut: hedged accesses, rebuilds and GC that waits are lost; the tables stay. A program group that is not complete
     /// is never completed.
     pub(super) fn cut_power(&mut self, now: Instant) {
-        if self.completes_word_lines() {
+        if self.completes_program_groups() {
             self.ftl.close_open_pages(&mut self.due_gc);
             self.due_gc.clear();
         }
@@ -562,57 +357,6 @@ impl Translation {
         }
         if let Some(replicator) = &mut self.replicator {
             replicator.cut_power(&mut self.ftl, now);
-        }
-    }
-
-    // GC to flash operations.
-
-    /// Garbage-collects a block of each plane of an idle die that is short of free blocks.
-    pub(super) fn enqueue_idle_gc(&mut self, kernel: &mut DriveKernel, die: DieId) {
-        debug_assert!(self.due_gc.is_empty(), "GC is queued in the call that makes it due");
-        let planes = self.planes_per_die;
-        let mut due = std::mem::take(&mut self.due_gc);
-        for plane in die.0 * planes..(die.0 + 1) * planes {
-            self.ftl.collect_idle(PlaneId(plane), &mut due);
-        }
-        let idle = GcScheduling { owner: Owner::IdleGc, class: Class::IdleGc, defer: Defer::No };
-        due.drain(..).for_each(|gc| self.enqueue_gc(kernel, &gc, idle));
-        self.due_gc = due;
-        self.settle_map(kernel);
-    }
-
-    /// Turns GC that the translation layer did into flash operations.
-    fn enqueue_gc(&self, kernel: &mut DriveKernel, gc: &GcWork, scheduling: GcScheduling) {
-        let GcWork { plane, planes, mut moves, summaries, erases, from_slc, is_paced_step, .. } = *gc;
-        if self.moves_in_runs {
-            // The end of GC is that of what follows its moves.
-            let owner = if scheduling.owner.is_mechanism() { Owner::Gc } else { scheduling.owner };
-            let moved = GcWork { moves: std::mem::take(&mut moves), ..*gc };
-            self.enqueue_moves(kernel, &moved, GcScheduling { owner, ..scheduling });
-            if is_paced_step && summaries + erases == 0 {
-                return;
-            }
-        }
-        let moves = self.large_units.map_or(moves, |large| large.pages_of(moves));
-        let gc = Gc { moves, summaries, erases, from_slc, planes, is_paced_step };
-        kernel.enqueue(scheduling.operation(plane, Work::Gc(gc)));
-    }
-
-    /// Queues the moves of GC as reads, then programs, which overlap as the host's do.
-    fn enqueue_moves(&self, kernel: &mut DriveKernel, gc: &GcWork, scheduling: GcScheduling) {
-        let GcWork { plane, planes, moves, from_slc, .. } = *gc;
-        let on_all_bytes = self.unit_bytes * u64::from(planes);
-        let together = self.units_per_program;
-        let lpn = Lpn::NONE;
-        let page_type = if from_slc { PageType::SLC_CACHE } else { PageType::MEAN };
-        let read = Read { units: planes, page_type, ..Read::of(lpn, on_all_bytes) };
-        for _ in 0..moves {
-            kernel.enqueue(scheduling.operation(plane, Work::Read(read)));
-        }
-        for at in (0..moves).step_by(together as usize) {
-            let bus_bytes = on_all_bytes * u64::from(together.min(moves - at));
-            let program = Program { units: planes, ..Program::of(lpn, bus_bytes) };
-            kernel.enqueue(scheduling.operation(plane, Work::Program(program)));
         }
     }
 }

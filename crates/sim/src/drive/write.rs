@@ -102,7 +102,7 @@ pub(super) struct WritePath {
     lost_slots: Vec<BufferSlot>,
     /// Flushes that wait for the buffer.
     flushing: Vec<RequestSlot>,
-    /// On a drive that programs word lines, epochs before this one have no unit that waits for its word line.
+    /// On a drive with program groups, epochs before this one have no unit that waits for its group.
     placed_epochs: u64,
     /// A flush has completed: flash pages that are programmed in part are still to be closed.
     close_pages_due: bool,
@@ -280,8 +280,8 @@ impl WritePath {
 
     /// Sends mapping units from the buffer to flash, as many as should be on their way.
     pub(super) fn drain(&mut self, kernel: &mut DriveKernel, translation: &mut Translation) {
-        let completes_word_lines = translation.completes_word_lines();
-        if std::mem::take(&mut self.close_pages_due) && !completes_word_lines {
+        let completes_program_groups = translation.completes_program_groups();
+        if std::mem::take(&mut self.close_pages_due) && !completes_program_groups {
             translation.close_open_pages(kernel);
         }
         loop {
@@ -290,14 +290,14 @@ impl WritePath {
                 self.release(kernel, translation, slot);
             }
             let forced = self.forced_drain(kernel);
-            if forced.is_some() && !completes_word_lines {
+            if forced.is_some() && !completes_program_groups {
                 // Programs that wait for others on the planes of their die begin as they are.
                 kernel.release_groups();
             }
             let Some(buffer) = &mut self.buffer else { return };
             let Some((slot, entry)) = buffer.start_next_drain(forced, kernel.now()) else {
-                if completes_word_lines {
-                    self.program_awaited_word_lines(kernel, translation, forced);
+                if completes_program_groups {
+                    self.program_awaited_groups(kernel, translation, forced);
                 }
                 return;
             };
@@ -310,9 +310,9 @@ impl WritePath {
         }
     }
 
-    /// Programs word lines that are not complete where a flush waits for them, or the host is idle. A write that waits for
+    /// Programs the groups that are not complete where a flush waits for them, or the host is idle. A write that waits for
     /// room gets it from those that are complete.
-    fn program_awaited_word_lines(
+    fn program_awaited_groups(
         &mut self,
         kernel: &mut DriveKernel,
         translation: &mut Translation,
@@ -332,7 +332,7 @@ impl WritePath {
             _ => false,
         };
         if all_placed {
-            translation.program_word_lines(kernel);
+            translation.program_incomplete_groups(kernel);
         }
     }
 
@@ -454,13 +454,13 @@ impl WritePath {
             translation.use_handle(self.handle_of(kernel, owner));
         }
         // Only drains may wait for others that are programmed along with them, and only where nothing waits for them; but a
-        // word line is programmed as a whole.
-        let completes_word_lines = translation.completes_word_lines();
+        // program group is programmed as a whole.
+        let completes_program_groups = translation.completes_program_groups();
         let (assigned, may_wait) = match (owner, &self.buffer) {
             (Owner::Drain(slot), Some(buffer)) => {
-                (buffer.plane_of(slot), completes_word_lines || self.forced_drain(kernel).is_none())
+                (buffer.plane_of(slot), completes_program_groups || self.forced_drain(kernel).is_none())
             }
-            _ => (None, completes_word_lines),
+            _ => (None, completes_program_groups),
         };
         match translation.program(kernel, owner, lpn, assigned, may_wait) {
             Err(_) => self.write_failed(kernel, lpn, owner),

@@ -1,4 +1,4 @@
-//! Page types, and word lines whose pages are programmed at once.
+//! Page types, and program groups whose pages are programmed at once.
 
 use super::*;
 
@@ -73,7 +73,7 @@ fn program_takes_the_time_of_its_page_type_in_the_shadow_sequence() {
 }
 
 #[test]
-fn word_lines_are_programmed_whole_under_load() {
+fn program_groups_are_programmed_whole_under_load() {
     let mut drive = drive(&[&ONE_SHOT]);
     let (mut out, chunk) = (Vec::new(), 1 << 20);
     for id in 0..80 {
@@ -93,21 +93,21 @@ fn word_lines_are_programmed_whole_under_load() {
 }
 
 #[test]
-fn page_of_an_incomplete_word_line_is_durable_only_after_a_flush() {
+fn page_of_an_incomplete_program_group_is_durable_only_after_a_flush() {
     let mut drive = drive(&[&ONE_SHOT]);
     assert_eq!(latency(&mut drive, Request::write(0, 0, PAGE)), 0);
     let mut out = Vec::new();
     drive.reap(drive.now() + Duration::from_s(1), &mut out);
-    assert_eq!(drive.at_risk().unwrap().len(), 1, "it waits for the rest of its word line");
+    assert_eq!(drive.at_risk().unwrap().len(), 1, "it waits for the rest of its program group");
     assert_eq!(latency(&mut drive, Request::flush(1)), 1500);
     assert_eq!(drive.at_risk().unwrap(), []);
-    assert_eq!(counter(&drive, "pages_left_empty"), 2, "the rest of the word line");
+    assert_eq!(counter(&drive, "pages_left_empty"), 2, "the rest of the program group");
     // A durable write does not wait, either: the other plane's page goes along with it.
     assert_eq!(latency(&mut drive, Request::write(2, PAGE, PAGE)), 0);
     assert_eq!(latency(&mut drive, Request::write(3, 2 * PAGE, 2 * PAGE).durable()), 1500);
     assert_eq!(drive.at_risk().unwrap(), []);
     assert_eq!(counter(&drive, "pages_left_empty"), 2 + 3 * 2);
-    // What a power cut leaves of a word line is never completed.
+    // What a power cut leaves of a program group is never completed.
     assert_eq!(latency(&mut drive, Request::write(4, 0, PAGE)), 0);
     assert_eq!(drive.cut_power().expect("a simulated drive can lose its power").len(), 1);
     assert_eq!(latency(&mut drive, Request::write(5, 0, 24 * PAGE)), 0);
@@ -116,7 +116,7 @@ fn page_of_an_incomplete_word_line_is_durable_only_after_a_flush() {
 }
 
 #[test]
-fn flush_does_not_wait_for_a_word_line_that_nobody_completes() {
+fn flush_does_not_wait_for_a_program_group_that_nobody_completes() {
     let mut drive = drive(&[&ONE_SHOT, &[("mapping.policy", "lba"), ("buffer.drain_per_die", "3")]]);
     let mut out = Vec::new();
     // A page on the second plane, then more than enough for the first one.
@@ -135,7 +135,7 @@ fn flush_does_not_wait_for_a_word_line_that_nobody_completes() {
 }
 
 #[test]
-fn drive_that_programs_word_lines_conforms() {
+fn drive_with_program_groups_conforms() {
     for settings in [&[][..], &[("slc.read", "20us"), ("slc.program", "100us"), ("slc.size", "1MiB")]] {
         let config = small(&[&ONE_SHOT, settings].concat()).unwrap();
         conformance::check(&mut || Box::new(Drive::new(&config, Seed(1))));

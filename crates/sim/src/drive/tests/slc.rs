@@ -109,7 +109,7 @@ fn cache_of_all_free_blocks_is_folded_when_they_are_needed() {
     assert!(folding > of_planes(600.0) * 0.2, "{folding:.0} MB/s while folding");
 }
 
-/// A drive whose word lines of three pages are programmed at once, and whose cache is a third of its flash.
+/// A drive whose program groups of three pages are programmed at once, and whose cache is a third of its flash.
 fn folding(when_full: &str, pacing: &str) -> Drive {
     drive(&[
         ("slc.free_blocks", "100%"),

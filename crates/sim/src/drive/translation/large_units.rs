@@ -6,8 +6,6 @@
 //!
 //! Invariant: operations of one class on one plane begin in order, so that the last page of a unit ends last.
 
-use super::Translation;
-use crate::drive::request::DriveKernel;
 use crate::ids::Lpn;
 use crate::nand::{FlashOperation, Geometry, Owner, Program, Read, Work};
 use crate::pieces::UnitParts;
@@ -81,16 +79,5 @@ impl LargeUnits {
         let before = FlashOperation { work: Work::Program(before), owner: Owner::None, ..operation };
         let last = FlashOperation { work: Work::Program(of_unit), ..operation };
         (1..self.pages).map(move |_| before).chain([last])
-    }
-}
-
-impl Translation {
-    /// Queues the program of a mapping unit, page by page where it is larger than one.
-    #[inline]
-    pub(super) fn enqueue_program(&self, kernel: &mut DriveKernel, program: FlashOperation) {
-        match self.large_units {
-            None => kernel.enqueue(program),
-            Some(large) => large.programs(program).for_each(|page| kernel.enqueue(page)),
-        }
     }
 }

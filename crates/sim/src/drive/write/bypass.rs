@@ -63,10 +63,10 @@ impl WritePath {
         self.end_bypass(kernel, translation);
     }
 
-    /// A request waits for its programs: none of them waits for a word line that others may complete.
+    /// A request waits for its programs: none of them waits for a program group that others may complete.
     fn end_bypass(&self, kernel: &mut DriveKernel, translation: &mut Translation) {
-        if translation.completes_word_lines() {
-            translation.program_word_lines(kernel);
+        if translation.completes_program_groups() {
+            translation.program_incomplete_groups(kernel);
         }
     }
 

@@ -203,7 +203,7 @@ pub(super) fn mapped_on_flash(seed: u64) -> Vec<(String, String)> {
     all
 }
 
-/// What gives the pages of a random drive types, half of them with an SLC cache or superblocks; most program word lines.
+/// What gives the pages of a random drive types, half of them with an SLC cache or superblocks; most with program groups.
 pub(super) fn celled(seed: u64) -> Vec<(String, String)> {
     let mut random = Seed(seed).derive("cells").source();
     let r = &mut random;
@@ -236,10 +236,10 @@ pub(super) fn celled(seed: u64) -> Vec<(String, String)> {
         set("cleaning.separate", "true".into());
         set("compat.disksim.pool", "plane".into());
         let planes = number("channels") * number("packages") * number("dies") * number("planes");
-        let word_lines = planes * (bits + 1) * number("page");
+        let program_groups = planes * (bits + 1) * number("page");
         set("buffer.policy", pick(r, &["fifo", "lru", "parallel", "bplru", "cflru"]).into());
         set("buffer.placement", pick(r, &["above", "above", "below"]).into());
-        set("buffer.size", format!("{}B", word_lines * from(r, 1, 3)));
+        set("buffer.size", format!("{}B", program_groups * from(r, 1, 3)));
         let per_die = number("planes") * (bits + 1) * number("page") / number("unit");
         set("buffer.drain_per_die", (per_die * from(r, 1, 2)).to_string());
         set("buffer.admit", "all".into());
