@@ -59,6 +59,9 @@ pub enum Program {
         /// Transactions of pgbench a second beside them
         #[arg(long, default_value = "100", value_parser = count)]
         rate: u64,
+        /// Settings of the layer `faulty` for the drive, like lost-writes=0.01%: shows that a drive that loses data is found
+        #[arg(long, default_value = "")]
+        faults: String,
         #[command(flatten)]
         database: Database,
     },
@@ -257,10 +260,11 @@ impl Program {
                 variables.push(("SETTINGS", lines("--set", set)?));
                 ("pgbench", variables, &[])
             }
-            Self::Crashes { drive, seconds, seed, writers, rate, database } => {
+            Self::Crashes { drive, seconds, seed, writers, rate, faults, database } => {
                 let all = [("RUN_SECONDS", seconds), ("SEED", seed), ("WRITERS", writers), ("RATE", rate)];
                 let mut variables = [drive.check()?, database.check()?].concat();
                 variables.extend(all.map(|(name, value)| (name, number(*value))));
+                variables.push(("FAULTS", faults.into()));
                 ("crashes", variables, &[])
             }
             Self::Advice { devices, slowdown, cached, rounds, benchmark } => {
