@@ -7,7 +7,8 @@
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::{Device, NullDevice, Operation, Request, RequestId};
 use flashlane_layer::Replicated;
-use flashlane_layer::replicated::{Settings, Timing};
+use flashlane_layer::Timing;
+use flashlane_layer::replicated::Settings;
 
 const CAPACITY_BYTES: u64 = 32 << 30;
 const PAGE_BYTES: u64 = 8 << 10;

@@ -87,6 +87,12 @@ pub(crate) trait Plan: fmt::Debug + Send + Sync {
     /// Reads what the layer needs from `inner`. MUST NOT write.
     fn prepare(&self, inner: Stack, state: StateOptions) -> Result<Prepared, LayerError>;
 
+    /// Returns the profile that the layer has over a device with this one: its lanes, units and capacity, with any name. The default
+    /// is for layers that have those of the device below.
+    fn profile_over(&self, below: &Profile) -> Result<Profile, LayerError> {
+        Ok(below.clone())
+    }
+
     /// Returns the settings for the stored state. The default is for layers without one.
     fn state_settings(&self) -> StateSettings {
         StateSettings::default()
@@ -142,6 +148,14 @@ impl Layer {
     /// Returns the same layer, which keeps its data in memory even where its settings name a file.
     pub fn in_memory(&self) -> Self {
         Self { plan: self.plan.in_memory().unwrap_or_else(|| Arc::clone(&self.plan)), ..self.clone() }
+    }
+
+    /// Returns the profile that the layer will have over a device with this one: its lanes, units and capacity, with any name.
+    ///
+    /// # Errors
+    /// [`LayerError`] where the layer cannot be put over such a device.
+    pub fn profile_over(&self, below: &Profile) -> Result<Profile, LayerError> {
+        self.plan.profile_over(below)
     }
 
     /// Reads what the layer needs from `inner`. Nothing is written.

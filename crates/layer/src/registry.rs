@@ -3,11 +3,16 @@
 use crate::entry::{Entry, Layer};
 use crate::error::LayerError;
 use crate::options::Options;
-use crate::{backed, faulty, lanes, replicated};
+use crate::{backed, faulty, lanes, replicated, striped};
 
 /// Every layer.
-pub const LAYERS: &[&Entry] =
-    &[&backed::ENTRY, &faulty::ENTRY, &lanes::settings::ENTRY, &replicated::settings::ENTRY];
+pub const LAYERS: &[&Entry] = &[
+    &backed::ENTRY,
+    &faulty::ENTRY,
+    &lanes::settings::ENTRY,
+    &replicated::settings::ENTRY,
+    &striped::settings::ENTRY,
+];
 
 /// Reads the settings of the layer called `name`.
 ///
@@ -71,7 +76,7 @@ mod tests {
     #[test]
     fn errors_name_the_given_and_the_allowed_values() {
         for (spec, parts) in [
-            ("bakced(null:)", &["'bakced'", "backed, faulty, lanes, replicated"][..]),
+            ("bakced(null:)", &["'bakced'", "backed, faulty, lanes, replicated, striped"][..]),
             ("backed(null:,size=4k)", &["'backed'", "'size'", "it knows: file"]),
             ("backed(null:,file=/dev/null/bytes)", &["'file=/dev/null/bytes'", "Not a directory"]),
             ("faulty(null:,read-error=1%)", &["'read-error'", "read-errors, write-errors"]),

@@ -41,7 +41,6 @@
 //! Cost: well below 2 µs a request beside the device's own time (`benches/replicated.rs`), and one copy of the bytes.
 //! Memory: 16 bytes a page and 60 a slot, committed by the system as they are used.
 
-mod below;
 mod chips;
 mod copies;
 mod counts;
@@ -52,16 +51,16 @@ mod pending;
 mod reads;
 mod risk;
 pub(crate) mod settings;
-mod slab;
 #[cfg(test)]
 mod tests;
 mod writes;
 
-pub use below::{Below, Bytes, Timing};
 pub use settings::Settings;
 
+use crate::below::{Below, Bytes, Timing};
 use crate::error::LayerError;
 use crate::label::label;
+use crate::slab::{Key, Slab};
 use chips::Chip;
 use copies::QueuedCopy;
 use counts::Counts;
@@ -72,7 +71,6 @@ use flashlane_replication::{Access, ExtraWrites, Groups, History, Shape, Slot, W
 use layout::Layout;
 use pending::{Part, Pending, Span};
 use risk::RiskLog;
-use slab::{Key, Slab};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use writes::PageHomes;

@@ -16,7 +16,7 @@ use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Called with the profile of a layer before it writes its state to the device.
+/// Called before a layer writes its state to the device, with the profile that the whole stack will have.
 pub(crate) type Accept<'a, E> = &'a dyn Fn(&Profile) -> Result<(), E>;
 
 /// A device with its layers.
@@ -42,7 +42,8 @@ pub(crate) fn build<E: From<OpenError>>(
     };
     // An existing file stays locked from its check on; a new one is made last, which refuses one that is there by then.
     let existing = layer.file().map(|path| bytes_file(path, options)).transpose()?.flatten();
-    let built = build(inner, options, state, accept)?;
+    let accept_below = |below: &Profile| accept(&layer.profile_over(below).map_err(OpenError::Layer)?);
+    let built = build(inner, options, state, &accept_below)?;
     let Some(path) = layer.file() else { return put_over(layer, built, target, options, state, accept) };
     let file = match existing {
         Some(file) => file,

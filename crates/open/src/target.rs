@@ -437,7 +437,7 @@ mod tests {
             ("bakced(./file)", "no layer"),
             ("./own.toml", "sim:./own.toml"),
             ("lanes(/tmp/own.toml)", "sim:/tmp/own.toml"),
-            ("zned(/dev/x)", "backed, faulty, lanes, replicated, zoned"),
+            ("zned(/dev/x)", "backed, faulty, lanes, replicated, striped, zoned"),
             ("lanes(./file,chanels=3)", "chanels"),
             ("lanes(./file,channels=many)", "channels"),
             ("sim:ssd-s#1", "lane 0 only"),

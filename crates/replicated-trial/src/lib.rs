@@ -20,8 +20,9 @@ pub use tally::Tally;
 
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Buffer, DataDevice, Device, Failure, Operation, Request, RequestId};
+use flashlane_layer::Bytes;
 use flashlane_layer::Replicated;
-use flashlane_layer::replicated::{Bytes, Settings};
+use flashlane_layer::replicated::Settings;
 use model::Model;
 
 /// Length of a sector, of which the model keeps versions.

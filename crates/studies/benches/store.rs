@@ -5,8 +5,9 @@
 //! `cargo test --benches` runs it small.
 
 use flashlane_base::{Duration, Seed};
-use flashlane_device::Device;
-use flashlane_layer::Backed;
+use flashlane_device::{DataDevice, Device};
+use flashlane_layer::striped::Settings;
+use flashlane_layer::{Backed, Bytes, Striped};
 use flashlane_sim::{device, profile};
 use flashlane_studies::get_limit::RandomGets;
 use flashlane_studies::store_load::{GetClient, LoadedStore, Values, opening, writes};
@@ -28,9 +29,13 @@ fn main() {
     if is_chosen("gets") {
         for (slices, batches) in [(1, &[1, 44][..]), (8, &[1, 4, 44])] {
             match quick {
-                true => gets(4, slices, &batches[..1], (4, 1)),
-                false => gets(44, slices, batches, (16, 32)),
+                true => gets("store-gets", sdf(4), 4, slices, &batches[..1], (4, 1)),
+                false => gets("store-gets", sdf(44), 44, slices, batches, (16, 32)),
             }
+        }
+        match quick {
+            true => gets("store-gets-striped", striped(4), 4, 8, &[1], (16, 1)),
+            false => gets("store-gets-striped", striped(44), 44, 8, &[44], (16, 32)),
         }
     }
     if is_chosen("writes") {
@@ -66,12 +71,24 @@ fn sdf(channels: u64) -> Backed<Box<dyn Device>> {
     Backed::new(device(&config, Seed(1), "sim:sdf".into()))
 }
 
+/// The same with units that are striped over four lanes each.
+fn striped(channels: u64) -> Striped<Bytes<Backed<Box<dyn Device>>>> {
+    Striped::new(Bytes(sdf(channels)), Settings::default()).expect("the bench's own device")
+}
+
 /// Random gets of 512 KiB of keys that are uniform over a slice. Blocks can be spread over lanes no more evenly than one more on
 /// some: of few blocks a lane that is a large part of the load. The paper's drive holds two thousand.
-fn gets(channels: u64, slices: u32, batches: &[u64], (blocks_per_lane, rounds): (u64, u64)) {
+fn gets(
+    name: &str,
+    device: impl DataDevice,
+    channels: u64,
+    slices: u32,
+    batches: &[u64],
+    (blocks_per_lane, rounds): (u64, u64),
+) {
     let values = 15 * channels * blocks_per_lane / u64::from(slices);
     let values = vec![Values { count: values, bytes: VALUE_BYTES }];
-    let loaded = LoadedStore::new(sdf(channels), slices, values, &mut |_| Ok(()));
+    let loaded = LoadedStore::new(device, slices, values, &mut |_| Ok(()));
     let mut store = loaded.expect("nothing stops it");
     let (fewest, most) = store.blocks_of_lanes();
     println!("store-spread: {slices} slices, {fewest} to {most} blocks a lane");
@@ -82,7 +99,7 @@ fn gets(channels: u64, slices: u32, batches: &[u64], (blocks_per_lane, rounds): 
             let rounds = (rounds * 44 / batch).max(1);
             let gets = store.gets(0, client, batch, rounds, &mut |_| Ok(())).expect("nothing stops it");
             println!(
-                "store-gets: {slices} slices {in_flight} {batch}: {:.1}% of the link, {:.0} MB/s, {:.2} reads a get",
+                "{name}: {slices} slices {in_flight} {batch}: {:.1}% of the link, {:.0} MB/s, {:.2} reads a get",
                 100.0 * gets.bytes_per_s / LINK_READ,
                 gets.bytes_per_s / 1e6,
                 gets.reads_per_get
@@ -97,7 +114,7 @@ fn gets(channels: u64, slices: u32, batches: &[u64], (blocks_per_lane, rounds): 
                 * RandomGets { lanes: channels, lanes_of_value, clients, in_flight, client }.share_of_lanes()
         };
         println!(
-            "store-gets-limit: {slices} slices {how} {in_flight}: {:.1}% of lanes chosen at random (parted over 4 lanes: {:.1}%)",
+            "{name}-limit: {slices} slices {how} {in_flight}: {:.1}% of lanes chosen at random (parted over 4 lanes: {:.1}%)",
             share(1),
             share(4.min(channels))
         );

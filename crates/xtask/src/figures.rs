@@ -120,6 +120,7 @@ const FIGURES: &[&Figure] = &[
     &store::GETS,
     &store::GETS_CONTINUOUS,
     &store::GETS_LIMIT,
+    &store::GETS_STRIPED,
     &store::WRITES,
     &store::LONGEST_WRITE,
     &store::OPENING,

@@ -6,6 +6,7 @@ mod failed_discard;
 mod faults;
 mod lost_table;
 mod over_sdf;
+mod over_striped;
 mod over_zoned_drive;
 mod over_zones;
 mod retired;

@@ -1,7 +1,7 @@
 //! Copies: their slots, their writes, and the queues of those that wait for an idle partition.
 
-use super::slab::Key;
 use super::{Below, Io, IoKind, Replicated};
+use crate::slab::Key;
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, Operation, Request};
 use flashlane_replication::Slot;

@@ -2,8 +2,8 @@
 
 use super::chips::Chip;
 use super::pending::Pending;
-use super::slab::Key;
 use super::{Below, Bytes, Replicated, Worth, groups};
+use crate::slab::Key;
 use flashlane_base::Instant;
 use flashlane_device::{
     AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, PowerCurve, Profile,

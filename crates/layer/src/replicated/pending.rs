@@ -1,7 +1,7 @@
 //! Accepted requests: their order, their parts, and their completion.
 
-use super::slab::Key;
 use super::{Below, Io, IoKind, Replicated, RiskLog, failure_of};
+use crate::slab::Key;
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, Device, Failure, Operation, Request, SubmitError};
 use flashlane_replication::{Candidate, Slot};

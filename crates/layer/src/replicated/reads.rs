@@ -1,8 +1,8 @@
 //! Reads of a page, or of a part of one (he14, algorithm 1).
 
 use super::copies::QueuedCopy;
-use super::slab::Key;
 use super::{Below, Io, IoKind, Replicated};
+use crate::slab::Key;
 use flashlane_device::{Buffer, Completion, Operation, Request};
 use flashlane_replication::{Access, Candidate, Slot, take_best};
 

@@ -1,8 +1,8 @@
 //! Writes of a page, or of a part of one (he14, algorithm 2).
 
 use super::copies::QueuedCopy;
-use super::slab::Key;
 use super::{ATTEMPTS, Below, Io, IoKind, MOST_PENDING, Replicated};
+use crate::slab::Key;
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, Failure, Operation, Request};
 use flashlane_replication::Access;

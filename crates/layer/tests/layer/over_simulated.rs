@@ -3,8 +3,9 @@
 use flashlane_base::{Duration, Seed};
 use flashlane_device::{DataDevice, Interleaved};
 use flashlane_device_testing::conformance;
-use flashlane_layer::replicated::{Bytes, Settings, Timing};
+use flashlane_layer::replicated::Settings;
 use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate, Replicated};
+use flashlane_layer::{Bytes, Timing};
 use flashlane_sim::{Drive, Zoned, profile};
 
 /// Returns a drive with buffer, readahead, ten channels and energy, small enough to be created for every test of conformance.

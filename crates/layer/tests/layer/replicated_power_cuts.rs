@@ -4,8 +4,9 @@
 use crate::drives;
 use flashlane_base::{Duration, Seed};
 use flashlane_device::DataDevice;
-use flashlane_layer::replicated::{Bytes, Settings, Timing};
+use flashlane_layer::replicated::Settings;
 use flashlane_layer::{Backed, Replicated};
+use flashlane_layer::{Bytes, Timing};
 use flashlane_replicated_trial::{Load, Tally, run_trial, trial_of_drive, trial_of_seed};
 use flashlane_sim::Drive;
 use std::panic::catch_unwind;

@@ -61,6 +61,33 @@ fn blocks_on_a_file_survive_reopening() {
     assert!(store.delete(id).is_err());
 }
 
+#[test]
+fn blocks_on_striped_lanes_need_the_same_stripes() {
+    let folder = folder();
+    let path = folder.path().join("flash");
+    let spec = |layer: &str, shape: &str| {
+        format!("{layer}lanes({}{shape}){}", path.display(), if layer.is_empty() { "" } else { ",lanes=2)" })
+    };
+    let mut store = OpenOptions::new()
+        .create(16 * MIB)
+        .format_blocks(&spec("striped(", ",channels=4,unit=256KiB"))
+        .expect("a new file");
+    assert!(store.block_bytes() > 256 << 10, "a block is a unit of two lanes");
+    let stored = fill(&mut store);
+    drop(store);
+    let mut store =
+        OpenOptions::new().open_blocks(&spec("striped(", ""), Access::ReadWrite).expect("its blocks");
+    compare(&mut store, &stored);
+    drop(store);
+    let plain = OpenOptions::new().open_blocks(&spec("", ""), Access::ReadWrite).map(drop);
+    assert!(plain.is_err(), "blocks of 512 KiB are none of 256 KiB");
+    let four = spec("striped(", "").replace("lanes=2", "lanes=4");
+    assert!(OpenOptions::new().open_blocks(&four, Access::ReadWrite).is_err(), "nor of 1 MiB");
+    let mut store =
+        OpenOptions::new().open_blocks(&spec("striped(", ""), Access::ReadOnly).expect("unchanged");
+    compare(&mut store, &stored);
+}
+
 /// Makes two files with the same lanes, `empty` without blocks, and `full` with one.
 fn empty_and_full(folder: &Path) -> [PathBuf; 2] {
     let [empty, full] = ["empty", "full"].map(|name| folder.join(name));

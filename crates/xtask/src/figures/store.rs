@@ -30,6 +30,14 @@ pub const GETS_LIMIT: Figure = Figure {
     read: |output| number_after(output, "store-gets-limit: 8 slices in batches of 44:"),
 };
 
+pub const GETS_STRIPED: Figure = Figure {
+    id: "store-gets-striped",
+    what: "the same batches where blocks are striped over four lanes each, `striped(backed(sim:sdf),lanes=4)`: percent of the link",
+    goal: Some(Goal::AtLeast(95.0, Some(99.0))),
+    command: COMMAND,
+    read: |output| number_after(output, "store-gets-striped: 8 slices in batches of 44:"),
+};
+
 pub const WRITES: Figure = Figure {
     id: "store-writes",
     what: "random writes of 100 KB to 1 MB by 16 slices, one in flight each: MB/s that the device writes and reads, merges included",

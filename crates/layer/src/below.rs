@@ -25,6 +25,7 @@ pub trait Below {
 }
 
 /// A device that models time only.
+#[derive(Clone)]
 pub struct Timing<D>(pub D);
 
 impl<D: Device> Below for Timing<D> {
@@ -52,6 +53,7 @@ impl<D: Device> Below for Timing<D> {
 }
 
 /// A device that stores data.
+#[derive(Clone)]
 pub struct Bytes<D>(pub D);
 
 impl<D: DataDevice> Below for Bytes<D> {

@@ -2,7 +2,7 @@
 
 /// The key of an entry; its number fits a request id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key(u64);
+pub(crate) struct Key(u64);
 
 impl Key {
     pub fn from_number(number: u64) -> Self {
@@ -23,7 +23,8 @@ impl Key {
 }
 
 /// The entries.
-pub(super) struct Slab<T> {
+#[derive(Clone)]
+pub(crate) struct Slab<T> {
     /// The generation of each place, and its entry.
     places: Vec<(u32, Option<T>)>,
     free: Vec<u32>,

@@ -1,0 +1,128 @@
+//! The settings of the layer in a spec, and the checks against the device below.
+
+use super::stripes::Stripes;
+use super::{Bytes, Striped, Timing};
+use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange};
+use crate::error::LayerError;
+use crate::label::label;
+use crate::options::{OptionHelp, Options};
+use crate::state::StateOptions;
+use flashlane_base::units::{exact_bytes, parse_count};
+use flashlane_device::Profile;
+use std::sync::Arc;
+
+const NAME: &str = "striped";
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: NAME,
+    summary: "stripes erase units over several lanes, so that one large access uses all of them",
+    adds: Capabilities { erase_units: false, bytes: false, stored_state: false },
+    options,
+    read: |options| Ok(Arc::new(Settings::parse(options)?)),
+};
+
+/// Bytes on a lane before the next lane follows. It is not a setting: data that was written with one cannot be read with another,
+/// and nothing on the device says which.
+const STRIPE_BYTES: u64 = 128 << 10;
+/// Lanes of a unit where the spec does not say.
+const LANES: u32 = 4;
+
+/// The settings of the layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Lanes of the device below that are one lane of the layer.
+    pub lanes: u32,
+    /// Bytes on a lane before the next lane follows.
+    pub stripe_bytes: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { lanes: LANES, stripe_bytes: STRIPE_BYTES }
+    }
+}
+
+fn options() -> Vec<OptionHelp> {
+    vec![OptionHelp { key: "lanes", value: "N", summary: "lanes that a unit is striped over; default: 4" }]
+}
+
+impl Settings {
+    fn parse(options: &Options<'_>) -> Result<Self, LayerError> {
+        let lanes = options.read("lanes", |given| match parse_count(given) {
+            Ok(lanes @ 2..=1024) => Ok(lanes as u32),
+            Ok(_) => Err("a unit is striped over 2 to 1024 lanes".to_owned()),
+            Err(error) => Err(error.to_string()),
+        })?;
+        Ok(Self { lanes: lanes.unwrap_or(LANES), ..Self::default() })
+    }
+
+    /// Returns how units lie on the device below, and the profile of the layer.
+    ///
+    /// # Errors
+    /// [`LayerError::Unsuited`] where the device has no lanes of this number, or units that stripes do not divide.
+    pub(super) fn over(self, below: &Profile) -> Result<(Stripes, Profile), LayerError> {
+        let Self { lanes, stripe_bytes } = self;
+        let unsuited =
+            |reason: String| Err(LayerError::Unsuited { layer: NAME, device: below.name.clone(), reason });
+        if below.erase_unit_bytes == 0 {
+            return unsuited(
+                "it has no erase units; lanes of them are given by 'lanes(DEVICE)' or 'sim:sdf'".into(),
+            );
+        }
+        if below.zones.is_some() {
+            return unsuited("its erase units are zones, of which only a few may be open; it needs lanes without such limits".into());
+        }
+        if !below.lanes.is_multiple_of(lanes) {
+            return unsuited(format!("its {} lanes are not a multiple of {lanes}", below.lanes));
+        }
+        if below.depth < lanes {
+            return unsuited(format!(
+                "it takes {} requests at once, fewer than one for each of {lanes} lanes",
+                below.depth
+            ));
+        }
+        let divides = |part: u64, whole: u64| whole.is_multiple_of(part);
+        let write_bytes = below.write_unit_bytes.max(stripe_bytes);
+        if !divides(stripe_bytes, below.erase_unit_bytes)
+            || !divides(below.read_unit_bytes, stripe_bytes)
+            || !divides(below.write_unit_bytes.min(stripe_bytes), write_bytes)
+        {
+            let text = |bytes: u64| exact_bytes(bytes).to_string();
+            return unsuited(format!(
+                "stripes of {} do not fit its units of {} (read), {} (written) and {} (erased): each has to divide the other",
+                text(stripe_bytes),
+                text(below.read_unit_bytes),
+                text(below.write_unit_bytes),
+                text(below.erase_unit_bytes),
+            ));
+        }
+        let factor = u64::from(lanes);
+        let profile = Profile {
+            name: label(NAME, &below.name, &format!(",lanes={lanes}")),
+            capacity_bytes: below.capacity_bytes * factor,
+            lanes: below.lanes / lanes,
+            write_unit_bytes: write_bytes * factor,
+            erase_unit_bytes: below.erase_unit_bytes * factor,
+            depth: below.depth / lanes,
+            ..below.clone()
+        };
+        Ok((Stripes { lanes, stripe_bytes, part_bytes: below.erase_unit_bytes }, profile))
+    }
+}
+
+impl Plan for Settings {
+    fn profile_over(&self, below: &Profile) -> Result<Profile, LayerError> {
+        Ok(self.over(below)?.1)
+    }
+
+    fn prepare(&self, inner: Stack, _: StateOptions) -> Result<Prepared, LayerError> {
+        let settings = *self;
+        settings.over(inner.profile())?;
+        Ok(Prepared::new(StateChange::None, move |_| {
+            Ok(match inner {
+                Stack::Timing(device) => Stack::Timing(Box::new(Striped::new(Timing(device), settings)?)),
+                Stack::Data(device) => Stack::Data(Box::new(Striped::new(Bytes(device), settings)?)),
+            })
+        }))
+    }
+}
