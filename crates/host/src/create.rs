@@ -51,6 +51,12 @@ pub enum CreateError {
         /// What the link says.
         leads_to: PathBuf,
     },
+    /// The folder in which the file would be does not exist.
+    #[error("'{}' cannot be created: there is no folder '{}'; create that first", path.display(), folder_of(path).display())]
+    NoFolder {
+        /// As given.
+        path: PathBuf,
+    },
     /// The file system has less room.
     #[error(
         "'{}' cannot be created with {}: its file system has {} left, {} too little",
@@ -149,7 +155,7 @@ pub fn create(
     if length_bytes == 0 || !length_bytes.is_multiple_of(4096) {
         return Err(CreateError::Length { path: path.into(), length_bytes });
     }
-    check_place(path)?;
+    check_new_file(path)?;
     if let Some(free_bytes) = free_bytes(path).filter(|&free| free < length_bytes) {
         return Err(CreateError::NoRoom { path: path.into(), length_bytes, free_bytes });
     }
@@ -173,7 +179,7 @@ pub fn create(
 /// # Errors
 /// [`CreateError`] says why; an existing file is left unchanged.
 pub fn create_empty(path: &Path) -> Result<(File, Created), CreateError> {
-    check_place(path)?;
+    check_new_file(path)?;
     let file = make(path, std::fs::OpenOptions::new().read(true).write(true))?;
     let created = Created::of(&file).map_err(|source| os_error(path, "look at", source))?;
     Ok((file, created))
@@ -192,6 +198,15 @@ pub fn check_place(path: &Path) -> Result<(), CreateError> {
         return Err(CreateError::DanglingLink { path: path.into(), leads_to });
     }
     if is_among_devices(path) { Err(CreateError::AmongDevices { path: path.into() }) } else { Ok(()) }
+}
+
+/// Checks that a new file can be made at `path`, as far as the path tells. A file that exists passes.
+///
+/// # Errors
+/// Those of [`check_place`], and [`CreateError::NoFolder`].
+pub fn check_new_file(path: &Path) -> Result<(), CreateError> {
+    check_place(path)?;
+    if folder_of(path).is_dir() { Ok(()) } else { Err(CreateError::NoFolder { path: path.into() }) }
 }
 
 fn make(path: &Path, options: &mut std::fs::OpenOptions) -> Result<File, CreateError> {

@@ -59,7 +59,7 @@ mod zoned;
 
 pub use clock::{Clock, calendar_ms, date, date_of, end_sleeps_on_time, run_first, thread_cpu_time, timed};
 pub use consent::{Change, Consent};
-pub use create::{CreateError, Created, check_place, create, create_empty, removal};
+pub use create::{CreateError, Created, check_new_file, check_place, create, create_empty, removal};
 pub use depth::{DEPTH_DEFAULT, DEPTH_MAX};
 pub use doubt::{Doubt, Doubts};
 pub use engine::EngineChoice;

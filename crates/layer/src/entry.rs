@@ -87,9 +87,9 @@ pub(crate) trait Plan: fmt::Debug + Send + Sync {
     /// Reads what the layer needs from `inner`. MUST NOT write.
     fn prepare(&self, inner: Stack, state: StateOptions) -> Result<Prepared, LayerError>;
 
-    /// Returns the profile that the layer has over a device with this one: its lanes, units and capacity, with any name. The default
-    /// is for layers that have those of the device below.
-    fn profile_over(&self, below: &Profile) -> Result<Profile, LayerError> {
+    /// Returns the profile of the layer over a device with the profile `below` that holds nothing yet. The default is for layers
+    /// that take any device and leave its profile.
+    fn planned(&self, below: &Profile) -> Result<Profile, LayerError> {
         Ok(below.clone())
     }
 
@@ -150,20 +150,21 @@ impl Layer {
         Self { plan: self.plan.in_memory().unwrap_or_else(|| Arc::clone(&self.plan)), ..self.clone() }
     }
 
-    /// Returns the profile that the layer will have over a device with this one: its lanes, units and capacity, with any name.
-    ///
-    /// # Errors
-    /// [`LayerError`] where the layer cannot be put over such a device.
-    pub fn profile_over(&self, below: &Profile) -> Result<Profile, LayerError> {
-        self.plan.profile_over(below)
-    }
-
     /// Reads what the layer needs from `inner`. Nothing is written.
     ///
     /// # Errors
     /// [`LayerError`] where the layer cannot be put over `inner`.
     pub fn prepare(&self, inner: Stack, state: StateOptions) -> Result<Prepared, LayerError> {
         self.plan.prepare(inner, state)
+    }
+
+    /// Returns the profile that the layer will have over a device with the profile `below` that holds nothing yet, without
+    /// opening any.
+    ///
+    /// # Errors
+    /// [`LayerError`] where the layer cannot be put over such a device.
+    pub fn planned(&self, below: &Profile) -> Result<Profile, LayerError> {
+        self.plan.planned(below)
     }
 
     /// Puts the layer over `inner`. Its randomness MUST depend on `seed` and the settings only, not on the location of

@@ -30,5 +30,5 @@ pub use open::{Opened, create};
 pub use options::{Access, OpenOptions};
 pub use profile::{PROFILE_BYTES_MAX, config_named, is_profile_file, profile_fields, profile_text};
 pub use stack::has_signatures;
-pub use stores::{AnyKeyValueStore, AnyStore, NewStore, StoreSpecError, log_beside};
+pub use stores::{AnyKeyValueStore, AnyStore, NewStore, StoreSpecError, check_new_store, log_beside};
 pub use target::{IntoTarget, Real, Target};

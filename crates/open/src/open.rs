@@ -106,12 +106,13 @@ impl OpenOptions {
     }
 }
 
-/// Creates the file of `target` with random data. `go_on` receives the number of bytes written so far and returns
-/// whether to continue; an unfinished file is removed.
+/// Creates the file of `target` with random data, where its layers can be put over a file of that length. `go_on` receives the
+/// number of bytes written so far and returns whether to continue; an unfinished file is removed.
 ///
 /// # Errors
-/// [`OpenError::Create`] and [`OpenError::CreateSimulated`].
+/// [`OpenError::Create`], and those of [`Target::planned`]. No file remains.
 pub fn create(target: &Target, length_bytes: u64, go_on: impl FnMut(u64) -> bool) -> Result<(), OpenError> {
+    target.planned(length_bytes)?;
     let real = target.real().ok_or_else(|| OpenError::CreateSimulated { spec: target.to_string() })?;
     real.note_created(flashlane_host::create(real.path(), length_bytes, go_on)?);
     Ok(())

@@ -7,8 +7,8 @@ use crate::target::{Real, Resolved, Simulated, Target};
 use flashlane_device::spec::Spec;
 use flashlane_device::{Lane, OneLane, Profile};
 use flashlane_host::{
-    Change, Consent, CreateError, Doubts, Finding, OwnData, PageCache, ZonedError, ZonedOptions, check_place,
-    create_empty,
+    Change, Consent, CreateError, Doubts, Finding, OwnData, PageCache, ZonedError, ZonedOptions,
+    check_new_file, create_empty,
 };
 use flashlane_layer::{Format, Layer, Stack, StateChange, StateOptions};
 use std::fs::File;
@@ -42,7 +42,7 @@ pub(crate) fn build<E: From<OpenError>>(
     };
     // An existing file stays locked from its check on; a new one is made last, which refuses one that is there by then.
     let existing = layer.file().map(|path| bytes_file(path, options)).transpose()?.flatten();
-    let accept_below = |below: &Profile| accept(&layer.profile_over(below).map_err(OpenError::Layer)?);
+    let accept_below = |below: &Profile| accept(&layer.planned(below).map_err(OpenError::Layer)?);
     let built = build(inner, options, state, &accept_below)?;
     let Some(path) = layer.file() else { return put_over(layer, built, target, options, state, accept) };
     let file = match existing {
@@ -95,7 +95,7 @@ fn put_over<E: From<OpenError>>(
 fn bytes_file(path: &Path, options: &OpenOptions) -> Result<Option<File>, OpenError> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return check_place(path).map(|()| None).map_err(OpenError::Create);
+            return check_new_file(path).map(|()| None).map_err(OpenError::Create);
         }
         Err(error) => return Err(OpenError::BytesFile { path: path.into(), error }),
         Ok(metadata) if !metadata.is_file() => {

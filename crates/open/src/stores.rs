@@ -107,6 +107,26 @@ pub fn log_beside(device: &Target) -> Result<Spec, StoreSpecError> {
     Ok(Spec::Path(name.into()))
 }
 
+/// Checks that a store can be created on a file that does not exist yet, of `length_bytes`, with a log at `log`: as far as that
+/// is known before the file is made.
+///
+/// # Errors
+/// [`StoreSpecError`] says what would be refused.
+pub fn check_new_store(
+    device: &Target,
+    log: &Target,
+    length_bytes: u64,
+    new: &NewStore,
+) -> Result<(), StoreSpecError> {
+    let needs = Requirements::new(&device.planned(length_bytes)?, &new.slices, &new.options)?;
+    if let Some(path) = log.path().filter(|path| !path.exists()) {
+        flashlane_host::check_new_file(path).map_err(|error| StoreSpecError::Log(error.into()))?;
+        let log_bytes = new.log_bytes.unwrap_or(needs.log_bytes);
+        needs.check_log(&log.planned(log_bytes).map_err(StoreSpecError::Log)?, &new.slices)?;
+    }
+    Ok(())
+}
+
 /// The log of a store that is being created, with its file if that is new.
 type NewLog = (Opened<dyn DataDevice>, Option<NewFile>);
 
@@ -168,6 +188,9 @@ impl OpenOptions {
         }
         if log.capabilities().erase_units {
             return Err(CreateError::LogHasEraseUnits { device: log.to_string() }.into());
+        }
+        if let Some(length_bytes) = self.create_bytes {
+            check_new_store(&target, &log, length_bytes, &new)?;
         }
         self.creating(&target, |options| {
             let opened_log: RefCell<Option<NewLog>> = RefCell::default();

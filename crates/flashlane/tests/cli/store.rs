@@ -368,6 +368,19 @@ fn refused_creation_leaves_no_files() {
     refused(2, &["store", "create", &spec, "--create", "1MiB"], &["room for 11 blocks", "at least 26"]);
     let log = ["--create", "4MiB", "--log-size", "64KiB"];
     refused(2, &[&["store", "create", &spec][..], &log].concat(), &["64 KiB", "needs at least"]);
+    // No file is filled before what cannot be is refused: one of this size would be refused for its room.
+    let huge = ["--create", "1024TiB"];
+    for (settings, parts) in [
+        (",channels=0,unit=64KiB)", ["channels=0", "at least one"]),
+        (",channels=1,unit=100TiB)", ["erase units of 100 TiB", "nothing for a block"]),
+    ] {
+        let impossible = spec.replace(",channels=1,unit=64KiB)", settings);
+        refused(2, &[&["store", "create", &impossible][..], &huge].concat(), &parts);
+    }
+    refused(2, &["sdf", "format", &spec.replace("=1", "=0"), huge[0], huge[1]], &["channels=0"]);
+    let log = dir.path().join("none").join("log");
+    let log = ["--create", "4MiB", "--log", text(&log)];
+    refused(2, &[&["store", "create", &spec][..], &log].concat(), &["no folder", "create that first"]);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "files are left behind");
 }
 

@@ -324,7 +324,10 @@ fn create_fills_a_new_file_and_never_replaces_one() {
     assert!(matches!(create(&other, 100, |_| true), Err(CreateError::Length { length_bytes: 100, .. })));
     let stopped = create(&other, 16 << 20, |done| done == 0);
     assert!(matches!(stopped, Err(CreateError::Stopped { .. })) && !other.exists());
-    assert!(matches!(create(Path::new("/no/such/folder/x"), 4096, |_| true), Err(CreateError::Os { .. })));
+    assert!(matches!(
+        create(Path::new("/no/such/folder/x"), 4096, |_| true),
+        Err(CreateError::NoFolder { .. })
+    ));
     let node = Path::new("/dev/flashlane-no-such-device");
     assert!(matches!(create(node, 4096, |_| true), Err(CreateError::AmongDevices { .. })) && !node.exists());
     assert!(matches!(create(Path::new("/dev/null"), 4096, |_| true), Err(CreateError::Exists { .. })));

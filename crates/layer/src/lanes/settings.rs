@@ -12,7 +12,7 @@ use crate::error::LayerError;
 use crate::options::{OptionHelp, Options};
 use crate::state::{Format, Repair, StateOptions, StateSettings};
 use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
-use flashlane_device::{DataDevice, Device};
+use flashlane_device::{DataDevice, Device, Profile};
 use std::sync::Arc;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -85,6 +85,10 @@ impl Plan for Settings {
             }
             finished(lanes)
         }))
+    }
+
+    fn planned(&self, below: &Profile) -> Result<Profile, LayerError> {
+        Ok(super::profile(below, &divide::planned(below, self.shape())?))
     }
 
     fn state_settings(&self) -> StateSettings {

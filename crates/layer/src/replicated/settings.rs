@@ -328,6 +328,10 @@ impl fmt::Display for Settings {
 }
 
 impl Plan for Settings {
+    fn planned(&self, below: &Profile) -> Result<Profile, LayerError> {
+        Ok(Profile { capacity_bytes: self.layout(below)?.capacity_bytes(), ..below.clone() })
+    }
+
     fn prepare(&self, inner: Stack, _: StateOptions) -> Result<Prepared, LayerError> {
         self.layout(inner.profile())?;
         let settings = self.clone();

@@ -111,7 +111,7 @@ impl Settings {
 }
 
 impl Plan for Settings {
-    fn profile_over(&self, below: &Profile) -> Result<Profile, LayerError> {
+    fn planned(&self, below: &Profile) -> Result<Profile, LayerError> {
         Ok(self.over(below)?.1)
     }
 

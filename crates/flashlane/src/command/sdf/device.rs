@@ -16,6 +16,7 @@ use flashlane_open::{
     refuse_store,
 };
 use flashlane_result::Warning;
+use std::path::Path;
 
 /// Opens the blocks on a device. Writing among existing blocks requires no consent; a device with other data is refused.
 /// Reading works without a superblock.
@@ -186,8 +187,13 @@ pub fn format(
 ) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     require_erase_units(target)?;
     require_consent(target, &safety.consent(), "formatting", "")?;
+    let accept = |profile: &Profile| accept(profile, &Layout::new(profile).map_err(Failure::unusable)?);
+    if let Some(length_bytes) = safety.create.filter(|_| !target.path().is_some_and(Path::exists)) {
+        accept(&target.planned(length_bytes)?)?;
+    }
     create(target, safety)?;
-    format_made(target, safety, seed, options, accept)
+    // A file without blocks is of no use, whatever the reason.
+    format_made(target, safety, seed, options, &accept).inspect_err(|_| target.remove_created())
 }
 
 fn format_made(
@@ -195,11 +201,10 @@ fn format_made(
     safety: &SafetyOptions,
     seed: Option<Seed>,
     options: BlockOptions,
-    accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
+    accept: &dyn Fn(&Profile) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;
-    let accept = |profile: &Profile| accept(profile, &Layout::new(profile).map_err(Failure::unusable)?);
-    let (opened, division) = devices::open_to_format(target, &opening(safety, seed), &accept)?;
+    let (opened, division) = devices::open_to_format(target, &opening(safety, seed), accept)?;
     let (blocks, warnings) = formatted(opened, Some(seed), options)?;
     Ok((blocks, warnings, division))
 }

@@ -10,7 +10,7 @@ use flashlane_host::OpenError as HostError;
 use flashlane_layer::{LanesError, LayerError};
 use flashlane_open::{
     Access, AnyKeyValueStore, BlocksError, Change, Consent, NewStore, OpenError, OpenOptions, StoreSpecError,
-    Target, has_signatures,
+    Target, check_new_store, has_signatures,
 };
 use flashlane_store::{
     CreateError, OpenError as StoreOpenError, Slices, StoreError, StoreOptions, WriteError,
@@ -137,25 +137,17 @@ pub fn create(
         let what = "creating the log of a store";
         require_consent(&place.log, &log_consent, what, "name a new file with --log")?;
     }
+    let new = NewStore { slices, log_bytes: safety.log_size, log_consent, options };
+    let refused = |error| not_created(&place.device, error);
+    if let Some(length_bytes) = device.create.filter(|_| !exists(&place.device)) {
+        check_new_store(&place.device, &place.log, length_bytes, &new).map_err(refused)?;
+    }
     preflight::create(&place.device, device)?;
-    create_on(place, slices, options, safety)
-}
-
-fn create_on(
-    place: &Place,
-    slices: Slices,
-    store_options: StoreOptions,
-    safety: &CreateOptions,
-) -> Result<AnyKeyValueStore, Failure> {
-    let options = OpenOptions::new().consent(safety.safety().consent()).direct_reads(place.direct_reads);
-    let new = NewStore {
-        slices,
-        log_bytes: safety.log_size,
-        log_consent: safety.log_consent(),
-        options: store_options,
-    };
-    let created = options.create_store(&place.device, &place.log, new);
-    Ok(created.map_err(|error| not_created(&place.device, error))?.into())
+    let opening = OpenOptions::new().consent(device.consent()).direct_reads(place.direct_reads);
+    let created = opening.create_store(&place.device, &place.log, new);
+    // A file without its store is of no use, whatever the reason.
+    let created = created.inspect_err(|_| place.device.remove_created());
+    Ok(created.map_err(refused)?.into())
 }
 
 /// Creates a store on simulated devices, to be tried.
