@@ -13,7 +13,7 @@ use crate::session::SlotId;
 use crate::value::Value;
 use flashlane_base::Random;
 use flashlane_store::space::{PlainRange, plain_range};
-use flashlane_store::{Item, Page, Snapshot, Ticket, end_of_prefix};
+use flashlane_store::{Gap, Item, Page, ScanFailure, Snapshot, Ticket, end_of_prefix};
 use std::collections::BTreeMap;
 
 /// Number of a job.
@@ -61,6 +61,8 @@ enum JobKind {
     },
     Count {
         keys: u64,
+        /// The first keys that could not be read.
+        unread: Option<String>,
     },
     Flush {
         writes: usize,
@@ -95,6 +97,8 @@ pub enum Answer {
     Keys(Vec<Vec<u8>>),
     /// Keys that match, and where the next ones begin.
     Scanned(Vec<Vec<u8>>, Option<Vec<u8>>),
+    /// SCAN cannot read the keys that come next, and where those behind them begin.
+    Unread(String, Vec<u8>),
     /// A number of keys.
     Count(u64),
     /// It failed.
@@ -134,7 +138,7 @@ impl Job {
 
     /// Counts the keys.
     pub fn count() -> Self {
-        Self::new(JobKind::Count { keys: 0 })
+        Self::new(JobKind::Count { keys: 0, unread: None })
     }
 
     /// Deletes all keys.
@@ -200,10 +204,10 @@ impl Job {
                     return Step::End(Answer::Keys(std::mem::take(found)));
                 }
             }
-            JobKind::Count { keys } => {
+            JobKind::Count { keys, unread } => {
                 *keys += page.items.len() as u64;
                 if next.is_none() {
-                    return Step::End(Answer::Count(*keys));
+                    return Step::End(count(*keys, unread.as_ref()));
                 }
             }
             JobKind::Scan { pattern, type_name, found, next: own_next, reads, .. } => {
@@ -253,6 +257,23 @@ impl Job {
         Step::Page
     }
 
+    /// A page could not be read.
+    pub fn page_failed(&mut self, failure: &ScanFailure) -> Step {
+        let text = format!("ERR {failure}");
+        let is_within = |gap: &&Gap| self.end.as_ref().is_none_or(|end| gap.to < *end);
+        let Some(Gap { to, .. }) = failure.gap.as_ref().filter(is_within) else {
+            return Step::End(Answer::Error(text));
+        };
+        match &mut self.kind {
+            JobKind::Scan { .. } => return Step::End(Answer::Unread(text, to.clone())),
+            JobKind::Count { unread, .. } => drop(unread.get_or_insert(failure.to_string())),
+            JobKind::RandomKey { .. } => {}
+            JobKind::Keys { .. } | JobKind::Flush { .. } => return Step::End(Answer::Error(text)),
+        }
+        self.start = to.clone();
+        Step::Page
+    }
+
     /// The type of a key's value was read; it has none where the key is gone.
     pub fn type_read(&mut self, key: Vec<u8>, own_type: Option<&str>) -> Step {
         let JobKind::Scan { type_name, found, reads, .. } = &mut self.kind else {
@@ -292,6 +313,16 @@ impl Job {
         match &mut self.kind {
             JobKind::Flush { writes, .. } => writes,
             other => unreachable!("only FLUSHALL writes, not {other:?}"),
+        }
+    }
+}
+
+/// Returns the reply to DBSIZE: a count of a part of the keys is an error.
+fn count(keys: u64, unread: Option<&String>) -> Answer {
+    match unread {
+        None => Answer::Count(keys),
+        Some(unread) => {
+            Answer::Error(format!("ERR {keys} keys can be read, and there may be more: {unread}"))
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::cache::GroupCache;
 use crate::clocks::{self, Clock, Step};
 use crate::counters::Counters;
 use crate::cursor::Cursor;
-use crate::error::OptionsError;
+use crate::error::{OpenError, OptionsError};
 use crate::log::Log;
 use crate::merging::{MERGE_BLOCKS, PART_BLOCKS};
 use crate::operation::{Finished, Outcome, Pending, Ticket};
@@ -58,6 +58,10 @@ pub(crate) struct Core<D, L> {
     routes: Routes,
     /// Whether anything may be written: from the first accepted write on.
     may_write: bool,
+    /// Blocks that an opening could not recognise.
+    lost_blocks: Vec<u64>,
+    /// Why blocks are missing.
+    missing: Option<OpenError>,
     /// Blocks that an opening found not to count, with their slices; they are deleted when changes are allowed.
     found_dead: Vec<(u32, u64)>,
     /// Pieces that no entry refers to once the log is durable below a page.
@@ -165,6 +169,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             now_ms: 0,
             routes: Routes::default(),
             may_write: false,
+            lost_blocks: Vec::new(),
+            missing: None,
             found_dead: Vec::new(),
             freed_pieces: Vec::new(),
             delayed_slices: BTreeSet::new(),

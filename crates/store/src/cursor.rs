@@ -14,6 +14,7 @@
 
 use crate::bytes::Reader;
 use crate::entry::{EntryRef, Location, Malformed};
+use crate::error::{Gap, ReadFailure, ScanFailure};
 use crate::patch::Patch;
 use flashlane_block::BlockBytes;
 use std::collections::VecDeque;
@@ -31,6 +32,10 @@ pub(crate) struct Cursor {
     is_new: bool,
     /// Chunks whose entries were all taken.
     spent: Vec<Arc<ReadBytes>>,
+    /// Whether groups are read one by one, to find out which of several cannot be read.
+    is_searching: bool,
+    /// Why the first group that is not read cannot be read.
+    failure: Option<ReadFailure>,
 }
 
 /// A patch that is read.
@@ -122,6 +127,8 @@ pub(crate) struct Unread<'a> {
     is_reading: bool,
     /// Whether the first group is that of the first key that is wanted: entries before are left out.
     is_first: bool,
+    /// Whether a read is of one group.
+    is_searching: bool,
     /// The first key of the next patch.
     next: Option<&'a [u8]>,
 }
@@ -141,6 +148,7 @@ impl Unread<'_> {
     pub(crate) fn may_read(&self, ahead: usize, bytes_max: u64) -> bool {
         let end = self.group + ahead + 1;
         let is_there = !self.is_reading && end <= self.patch.index.groups();
+        let bytes_max = if self.is_searching { 0 } else { bytes_max };
         is_there && (ahead == 0 || length(self.patch.index.range(self.group..end)) <= bytes_max)
     }
 
@@ -197,7 +205,7 @@ impl Cursor {
         if let Some(first) = first {
             first.group = first.patch.index.group_of(from);
         }
-        Self { sources, from: from.to_vec(), is_new, spent: Vec::new() }
+        Self { sources, from: from.to_vec(), is_new, spent: Vec::new(), is_searching: false, failure: None }
     }
 
     /// Returns whether there are no more entries.
@@ -281,8 +289,12 @@ impl Cursor {
         (first.reading_to.is_none() && is_due).then(|| first.start_read(chunk_bytes))
     }
 
-    /// Returns the next groups that are neither read nor being read, if there are any behind those of the patch that is read.
+    /// Returns the next groups that are neither read nor being read, if there are any behind those of the patch that is read;
+    /// `None` also where the first of them cannot be read.
     pub(crate) fn unread(&self) -> Option<Unread<'_>> {
+        if self.failure.is_some() {
+            return None;
+        }
         let nth = self.sources.iter().position(|source| !source.is_read())?;
         let Source { patch, group, reading_to, .. } = &self.sources[nth];
         Some(Unread {
@@ -290,6 +302,7 @@ impl Cursor {
             group: reading_to.unwrap_or(*group),
             is_reading: reading_to.is_some(),
             is_first: nth == 0 && self.is_new,
+            is_searching: self.is_searching,
             next: self.sources.get(nth + 1).map(|next| &next.patch.fields.first[..]),
         })
     }
@@ -353,19 +366,20 @@ impl Cursor {
         let (source, end) = end_read(&mut self.sources, block);
         let (index, bytes) = (&source.patch.index, data.as_slice());
         let base = index.range(source.group..end).start;
-        let mut entries = Vec::new();
+        let (mut entries, mut entry_bytes) = (Vec::new(), 0);
         for group in source.group..end {
             let range = index.range(group..group + 1);
             let to = (range.end - base) as usize;
             let mut reader = Reader::new(&bytes[(range.start - base) as usize..to]);
             while let Some(entry) = EntryRef::read(&mut reader)? {
                 if self.from.is_empty() || *entry.key >= *self.from {
-                    source.buffered_bytes += entry.bytes.len() as u64;
+                    entry_bytes += entry.bytes.len() as u64;
                     entries.push(entry.location(to - reader.rest().len()));
                 }
             }
         }
         source.group = end;
+        source.buffered_bytes += entry_bytes;
         let data = Arc::new(data);
         if entries.is_empty() {
             self.spent.push(data);
@@ -379,6 +393,40 @@ impl Cursor {
     /// The read of this block that is in flight has failed.
     pub(crate) fn read_failed(&mut self, block: u64) {
         end_read(&mut self.sources, block);
+    }
+
+    /// The last read, of so many groups, returned no entries. Of several groups each is read by itself then.
+    pub(crate) fn note_failure(&mut self, groups: usize, failure: ReadFailure) {
+        if groups > 1 {
+            self.is_searching = true;
+        } else {
+            self.failure = Some(failure);
+        }
+    }
+
+    /// Returns the number of groups of the read of this block that is in flight.
+    pub(crate) fn groups_in_flight(&self, block: u64) -> usize {
+        let source = self.sources.iter().find(|source| source.patch.id == block);
+        source.and_then(|source| Some(source.reading_to? - source.group)).expect("a read is in flight")
+    }
+
+    /// Returns the offset in this block of the read that is in flight.
+    pub(crate) fn unread_offset(&self, block: u64) -> u64 {
+        let source = self.sources.iter().find(|source| source.patch.id == block);
+        let Source { patch, group, .. } = source.expect("a read is of a patch");
+        patch.index.range(*group..*group).start
+    }
+
+    /// Returns the keys of the first group that is not read, where that cannot be read.
+    pub(crate) fn gap(&self) -> Option<ScanFailure> {
+        let failure = self.failure.clone()?;
+        let Source { patch, group, .. } = self.sources.iter().find(|source| !source.is_read())?;
+        let from = patch.index.bound_of(*group, &patch.fields.first);
+        let to = match group + 1 < patch.index.groups() {
+            true => patch.index.bound_of(group + 1, &patch.fields.first),
+            false => [&patch.fields.last, &[0][..]].concat(),
+        };
+        Some(ScanFailure { failure, gap: Some(Gap { from, to }) })
     }
 }
 

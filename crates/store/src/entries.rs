@@ -1,6 +1,6 @@
 //! The entries of a range of keys at one moment, one after the other.
 
-use crate::error::{ReadFailure, StoreError};
+use crate::error::{Gap, ScanFailure, StoreError};
 use crate::operation::{Item, Outcome, Snapshot};
 use crate::store::Store;
 use flashlane_device::DataDevice;
@@ -10,12 +10,13 @@ const ITEMS: u64 = 1024;
 /// Bytes after which a scan ends.
 const SCAN_BYTES: u64 = 4 << 20;
 
-/// An iterator over entries in the order of keys, as of the moment in which it was made. It reads ahead by one scan.
+/// An iterator over entries in the order of keys, as of the moment in which it was made. It reads ahead by one scan. Keys that
+/// cannot be read are one error, with their [`Gap`], behind which it goes on.
 pub struct Entries<'a, D: DataDevice, L: DataDevice> {
     store: &'a mut Store<D, L>,
     snapshot: Snapshot,
     end: Option<Vec<u8>>,
-    /// Where the next scan begins; `None` where there is none, or one has failed.
+    /// Where the next scan begins; `None` where there is none, or one has failed and does not say where to go on.
     next: Option<Vec<u8>>,
     found: std::vec::IntoIter<Item>,
     with_values: bool,
@@ -33,11 +34,14 @@ impl<'a, D: DataDevice, L: DataDevice> Entries<'a, D, L> {
         Self { store, snapshot, end, next, found: Vec::new().into_iter(), with_values }
     }
 
-    fn scan(&mut self, start: &[u8]) -> Result<(), ReadFailure> {
+    fn scan(&mut self, start: &[u8]) -> Result<(), ScanFailure> {
         let ticket = self.store.scan(start, self.end.as_deref(), ITEMS, SCAN_BYTES, Some(self.snapshot));
         match self.store.outcome(ticket) {
             Outcome::Scan(result) => {
-                let page = result?;
+                let page = result.inspect_err(|failure| {
+                    let behind = failure.gap.as_ref().map(|gap| gap.to.clone());
+                    self.next = behind.filter(|key| self.end.as_ref().is_none_or(|end| key < end));
+                })?;
                 (self.found, self.next) = (page.items.into_iter(), page.next);
                 Ok(())
             }
@@ -46,13 +50,17 @@ impl<'a, D: DataDevice, L: DataDevice> Entries<'a, D, L> {
     }
 
     /// Reads a value that a scan does not return, as it is stored in pieces.
-    fn complete(&mut self, item: Item) -> Result<Item, ReadFailure> {
+    fn complete(&mut self, item: Item) -> Result<Item, ScanFailure> {
         if item.value.is_some() || !self.with_values {
             return Ok(item);
         }
         let ticket = self.store.get(&item.key, Some(self.snapshot));
         match self.store.outcome(ticket) {
-            Outcome::Get(value) => Ok(Item { value: value?.map(|value| value.bytes), ..item }),
+            Outcome::Get(Ok(value)) => Ok(Item { value: value.map(|value| value.bytes), ..item }),
+            Outcome::Get(Err(failure)) => {
+                let to = [&item.key[..], &[0]].concat();
+                Err(ScanFailure { failure, gap: Some(Gap { from: item.key, to }) })
+            }
             other => unreachable!("a get ends as one, not as {other:?}"),
         }
     }

@@ -1,8 +1,10 @@
 //! Errors: why an operation is refused, and how an accepted one may fail.
 
+use crate::text::escape;
 use flashlane_base::units::exact_bytes;
 use flashlane_block::{FormatError, GetFailure};
 use flashlane_device::Failure;
+use std::fmt;
 
 /// Why no store could be created. The devices may have changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -244,6 +246,14 @@ pub enum OpenError {
         /// Why.
         reason: String,
     },
+    /// The end of a block, which says what it holds, cannot be read.
+    #[error("what block {id} holds cannot be told: {reason}")]
+    BlockDamaged {
+        /// The block.
+        id: u64,
+        /// Why.
+        reason: String,
+    },
     /// A block is not one that a store writes.
     #[error("block {id} is not part of the store: it is neither a patch nor a piece")]
     ForeignBlock {
@@ -317,7 +327,7 @@ pub enum WriteError {
     /// The log takes no more records.
     #[error("the log failed, so nothing more is written: {0}")]
     Log(Failure),
-    /// The device was opened for reading.
+    /// The device was opened for reading, or without blocks that are damaged.
     #[error("the device was opened read-only")]
     ReadOnly,
 }
@@ -358,6 +368,43 @@ pub enum ReadFailure {
     },
 }
 
+/// Keys of which a scan cannot tell whether they are there: the part of a patch that may hold the newest version of them cannot be
+/// read. A get finds those that were written or deleted again since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The first key.
+    pub from: Vec<u8>,
+    /// The key behind them, above `from`: a scan goes on here.
+    pub to: Vec<u8>,
+}
+
+/// Why a scan failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanFailure {
+    /// The read that failed.
+    pub failure: ReadFailure,
+    /// The keys that it was to return, with which the scan begins; `None` where they are not known.
+    pub gap: Option<Gap>,
+}
+
+impl std::error::Error for ScanFailure {}
+
+impl fmt::Display for ScanFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(Gap { from, to }) = &self.gap {
+            let (from, to) = (escape(from), escape(to));
+            write!(f, "the keys from '{from}' on and below '{to}' cannot be read: ")?;
+        }
+        self.failure.fmt(f)
+    }
+}
+
+impl From<ReadFailure> for ScanFailure {
+    fn from(failure: ReadFailure) -> Self {
+        Self { failure, gap: None }
+    }
+}
+
 /// Why a call that waits failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -370,4 +417,7 @@ pub enum StoreError {
     /// The read failed.
     #[error(transparent)]
     Read(#[from] ReadFailure),
+    /// The scan failed.
+    #[error(transparent)]
+    Scan(#[from] ScanFailure),
 }

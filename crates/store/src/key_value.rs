@@ -135,7 +135,7 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
     /// Returns entries from `start` on and below `end`, in the order of keys: see [`Store::scan`].
     ///
     /// # Errors
-    /// [`StoreError::Read`].
+    /// [`StoreError::Scan`].
     pub fn scan(&mut self, start: &[u8], end: Option<&[u8]>, items_max: u64) -> Result<Page, StoreError> {
         let ticket = self.store.scan(start, end, items_max, u64::MAX, None);
         match self.store.outcome(ticket) {
@@ -147,7 +147,7 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
     /// Returns whether a key has a value, which is not read if it is long.
     ///
     /// # Errors
-    /// [`StoreError::Read`].
+    /// [`StoreError::Scan`].
     pub fn contains(&mut self, key: &[u8]) -> Result<bool, StoreError> {
         let after = [key, &[0]].concat();
         Ok(!self.scan(key, Some(&after), 1)?.items.is_empty())

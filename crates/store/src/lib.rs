@@ -51,7 +51,9 @@ mod writes;
 
 pub use counters::Counters;
 pub use entries::{Entries, end_of_prefix};
-pub use error::{CreateError, OpenError, OptionsError, ReadFailure, StoreError, WriteError, WriteFailure};
+pub use error::{
+    CreateError, Gap, OpenError, OptionsError, ReadFailure, ScanFailure, StoreError, WriteError, WriteFailure,
+};
 pub use flashlane_block::LaneStatus;
 pub use footer::{MARK_BYTES, is_block_of_a_store};
 pub use key_value::KeyValueStore;

@@ -1,7 +1,7 @@
 //! Operations: their submission and their completion.
 
 use crate::entry::{Body, Entry, Version};
-use crate::error::{ReadFailure, WriteFailure};
+use crate::error::{ReadFailure, ScanFailure, WriteFailure};
 use crate::log::Durability;
 use flashlane_base::Instant;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub enum Outcome {
     /// Of a get: the value, if there is one.
     Get(Result<Option<Value>, ReadFailure>),
     /// Of a scan: entries in the order of keys.
-    Scan(Result<Page, ReadFailure>),
+    Scan(Result<Page, ScanFailure>),
 }
 
 /// A value that a get found.

@@ -61,6 +61,10 @@ pub struct StoreOptions {
     pub merge_blocks_max: u64,
     /// Longest delay of the acknowledgement of a write where flushing and merging lag behind.
     pub write_delay_max: Duration,
+    /// Whether opening goes on without blocks that are missing, or that cannot be recognised, as their ends cannot be read: keys in
+    /// them are missing, and older values of theirs may be found. [`Status::lost_blocks`](crate::Status::lost_blocks) and
+    /// [`Status::missing`](crate::Status::missing) tell of them. Where there are any, nothing is written.
+    pub without_damaged_blocks: bool,
     /// Blocks that are kept free for merges: values are refused once fewer are left. At least 12.
     pub reserve_blocks: u64,
 }
@@ -77,6 +81,7 @@ impl Default for StoreOptions {
             merge_writes: 2,
             merge_blocks_max: u64::MAX,
             write_delay_max: Duration::from_ms(100),
+            without_damaged_blocks: false,
             reserve_blocks: 24,
         }
     }

@@ -50,7 +50,7 @@
 
 use crate::core::{Core, Parts, shape_of};
 use crate::error::{CreateError, OpenError};
-use crate::footer::{Footer, FooterError, Origin, PatchFooter, VERSION};
+use crate::footer::{Footer, FooterError, Origin, PatchFooter, TRAILER_BYTES, VERSION};
 use crate::log::{Freed, Log, LogConfig, Recovered, read_header, recover, write_header};
 use crate::options::{Slices, StoreOptions};
 use crate::requirements::{Requirements, log_layout};
@@ -98,13 +98,15 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
         return Err(OpenError::OtherStore { log: config.store, blocks: status.format_id });
     }
     let shape = shape_of(blocks.block_bytes(), status.layout.granule_bytes, &config.bounds)?;
-    let footers = read_footers(&mut blocks, config.store)?;
+    let without_damaged = options.without_damaged_blocks;
+    let Footers { footers, lost } = read_footers(&mut blocks, config.store, without_damaged)?;
     // The other half is enough for what the records become.
     let recovered = recover(&mut log, &log_layout, &config, options.memory_bytes / 2)?;
     let name = log.profile().name.clone();
     let log = Log::new(log, log_layout, config.store, &recovered);
     let parts = Parts { blocks, log, store: config.store, bounds: config.bounds };
     let mut core = Core::new(parts, shape, options)?;
+    core.lose_blocks(lost);
     let (mut patches, mut pieces) = (BTreeMap::new(), BTreeSet::new());
     for (id, footer) in footers {
         match footer {
@@ -113,31 +115,47 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
         }
     }
     // What is missing may be in a damaged unit: the damage is reported, and the rest stays readable.
-    let is_whole = core.blocks().damaged().next().is_none();
-    check_moments(&patches, &recovered.freed, config.patches_cover_log && is_whole, &name)?;
+    let is_whole = core.blocks().damaged().next().is_none() && core.lost_blocks().is_empty();
+    match check_moments(&patches, &recovered.freed, config.patches_cover_log && is_whole, &name) {
+        Err(missing @ OpenError::DeviceOlder { .. }) if without_damaged => core.miss_blocks(missing),
+        checked => checked?,
+    }
     let dead = dead_patches(&patches)?;
     core.install(patches, &dead)?;
     core.replay(recovered);
     if let Some((write, block)) = core.write_without_piece(&pieces)
         && is_whole
     {
-        return Err(OpenError::PieceMissing { log: name, write, block });
+        let missing = OpenError::PieceMissing { log: name, write, block };
+        if !without_damaged {
+            return Err(missing);
+        }
+        core.miss_blocks(missing);
     }
     core.delete_unknown(&pieces);
     Ok(core)
 }
 
-/// Reads the footers of all blocks, over all lanes at once.
+/// The footers of all blocks.
+#[derive(Default)]
+struct Footers {
+    footers: BTreeMap<u64, Footer>,
+    /// Blocks whose footers cannot be read.
+    lost: Vec<u64>,
+}
+
+/// Reads the footers of all blocks, over all lanes at once. Where what lies before a footer is damaged it is read alone. With `without_damaged`, goes on where one cannot be read.
 fn read_footers<D: DataDevice>(
     blocks: &mut Blocks<D>,
     store: u128,
-) -> Result<BTreeMap<u64, Footer>, OpenError> {
+    without_damaged: bool,
+) -> Result<Footers, OpenError> {
     let mut left: Vec<(BlockInfo, u64)> = blocks.list().map(|info| (info, TAIL_BYTES)).collect();
     // Blocks are listed by id, which go round the lanes.
     left.reverse();
     let most = u64::from(blocks.status().layout.lanes) * READS_PER_LANE;
-    let mut reading: BTreeMap<Ticket, BlockInfo> = BTreeMap::new();
-    let mut footers = BTreeMap::new();
+    let mut reading: BTreeMap<Ticket, (BlockInfo, u64)> = BTreeMap::new();
+    let Footers { mut footers, mut lost } = Footers::default();
     let mut out = Vec::new();
     while !left.is_empty() || !reading.is_empty() {
         while let Some((info, bytes)) = left.pop_if(|_| (reading.len() as u64) < most) {
@@ -145,20 +163,34 @@ fn read_footers<D: DataDevice>(
             let ticket = blocks.get(info.id, info.length_bytes - length, length);
             let ticket =
                 ticket.map_err(|error| OpenError::Block { id: info.id, reason: error.to_string() })?;
-            reading.insert(ticket, info);
+            reading.insert(ticket, (info, bytes));
         }
         blocks.reap(Instant::FAR, &mut out);
         for finished in out.drain(..) {
-            let info = reading.remove(&finished.ticket).expect("a read of a footer");
+            let (info, asked) = reading.remove(&finished.ticket).expect("a read of a footer");
             let refused = |reason: String| OpenError::Block { id: info.id, reason };
             let Outcome::Get(result) = finished.outcome else { unreachable!("only reads are in flight") };
-            let data = result.map_err(|failure| refused(failure.to_string()))?;
+            let data = match result {
+                Ok(data) => data,
+                Err(failure) => {
+                    match asked {
+                        TAIL_BYTES => left.push((info, TRAILER_BYTES)),
+                        _ if without_damaged => lost.push(info.id),
+                        _ => {
+                            let reason = failure.to_string();
+                            return Err(OpenError::BlockDamaged { id: info.id, reason });
+                        }
+                    }
+                    continue;
+                }
+            };
             match Footer::decode(data.as_slice(), store) {
                 Ok(footer) => drop(footers.insert(info.id, footer)),
                 Err(FooterError::Longer(bytes))
                     if bytes <= info.length_bytes && bytes > data.as_slice().len() as u64 =>
                 {
-                    left.push((info, bytes));
+                    // One more than it has, where that is what the first read has.
+                    left.push((info, if bytes == TAIL_BYTES { bytes + 1 } else { bytes }));
                 }
                 Err(FooterError::Newer(found)) => {
                     return Err(refused(format!(
@@ -174,7 +206,7 @@ fn read_footers<D: DataDevice>(
             blocks.reuse(data);
         }
     }
-    Ok(footers)
+    Ok(Footers { footers, lost })
 }
 
 /// Refuses devices whose contents are of different moments: see the header of this file.

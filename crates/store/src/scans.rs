@@ -11,6 +11,7 @@ use crate::cache::GroupCache;
 use crate::container::Container;
 use crate::cursor::{Cursor, ReadBytes, Unread, Wanted};
 use crate::entry::{Body, Malformed, Version};
+use crate::error::{ReadFailure, ScanFailure};
 use crate::operation::{Item, Page, Pending};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -129,6 +130,21 @@ impl Scan {
         self.cursors.iter().any(|cursor| self.waits_for(cursor, next))
     }
 
+    /// Returns the keys that the scan wants next where the group that may hold them cannot be read. All below them are done.
+    pub(crate) fn gap(&self) -> Option<ScanFailure> {
+        let next = self.next_key();
+        let blocked = self.cursors.iter().filter(|cursor| self.waits_for(cursor, next));
+        let mut failure = blocked.filter_map(Cursor::gap).min_by(|a, b| {
+            let from = |failure: &ScanFailure| failure.gap.as_ref().map(|gap| gap.from.clone());
+            from(a).cmp(&from(b))
+        })?;
+        if let Some(gap) = &mut failure.gap {
+            gap.from = std::mem::take(&mut gap.from).max(self.position.clone());
+            assert!(gap.from < gap.to, "the group of a key that is wanted holds none behind it");
+        }
+        Some(failure)
+    }
+
     /// Returns whether an entry of this cursor that is not read may come before `next`, or have that key.
     fn waits_for(&self, cursor: &Cursor, next: Option<&[u8]>) -> bool {
         let is_wanted = |bound: Vec<u8>| {
@@ -140,10 +156,7 @@ impl Scan {
     /// Returns the reads that serve the scan best, each with its cursor; they then count as in flight. Groups that the cache has are
     /// not among them where a read would begin with them. Where the scan is blocked and no read in flight serves that, it is so no
     /// longer, or there is one.
-    ///
-    /// # Errors
-    /// [`Malformed`] where a group that was cached is no list of entries.
-    pub(crate) fn plan(&mut self, cache: &GroupCache) -> Result<Vec<(usize, Wanted)>, Malformed> {
+    pub(crate) fn plan(&mut self, cache: &GroupCache) -> Vec<(usize, Wanted)> {
         let mut reads = Vec::new();
         loop {
             let groups = self.groups_to_read();
@@ -154,8 +167,11 @@ impl Scan {
                     let (block, offset) = cursor.unread().expect("a group is not read").place();
                     let Some(group) = cache.get(block, offset) else { break };
                     cursor.start_read_of(1);
-                    cursor.read_ended(block, ReadBytes::Cache(group.clone()))?;
                     groups -= 1;
+                    if let Err(Malformed) = cursor.read_ended(block, ReadBytes::Cache(group.clone())) {
+                        cursor.note_failure(1, ReadFailure::Malformed { id: block, offset_bytes: offset });
+                        groups = 0;
+                    }
                 }
                 cursor.skip_to(&self.position);
                 if groups > 0 {
@@ -164,7 +180,7 @@ impl Scan {
             }
             // A cached group may end before the key from which on entries are wanted.
             if is_over || !reads.is_empty() || !self.is_blocked() {
-                return Ok(reads);
+                return reads;
             }
         }
     }

@@ -60,6 +60,10 @@ pub struct Status {
     pub last_sequence: u64,
     /// Share of the log's ring in use.
     pub log_used: f64,
+    /// Blocks that cannot be recognised ([`StoreOptions::without_damaged_blocks`]).
+    pub lost_blocks: Vec<u64>,
+    /// Why blocks are known to be missing ([`StoreOptions::without_damaged_blocks`]); `None` where none are.
+    pub missing: Option<OpenError>,
     /// Blocks for which there is room.
     pub blocks_free: u64,
     /// Bytes of memory of indexes and filters.
@@ -265,6 +269,8 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
             counters: core.counters(),
             last_sequence: core.last_sequence(),
             log_used: core.log().use_of_ring(),
+            missing: core.missing().cloned(),
+            lost_blocks: core.lost_blocks().to_vec(),
             blocks_free: core.blocks().free_blocks(),
             index_memory_bytes: core.slices().iter().map(|slice| slice.levels().memory_bytes()).sum(),
             container_memory_bytes: core.slices().iter().map(|slice| slice.container_memory_bytes()).sum(),

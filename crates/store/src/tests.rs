@@ -8,7 +8,7 @@ mod space;
 use crate::operation::{Batch, Outcome};
 use crate::options::{Slices, StoreOptions};
 use crate::store::Store;
-use crate::{Durability, KeyValueStore, WriteError};
+use crate::{Durability, Gap, KeyValueStore, ScanFailure, StoreError, WriteError};
 use flashlane_base::{Instant, Random, Seed};
 use flashlane_device_testing::{MemoryDisk, MemoryLanes, cycle_power};
 use std::collections::BTreeMap;

@@ -9,8 +9,8 @@ use crate::workload::{Operation, Workload};
 use flashlane_base::{Duration, Histogram, Instant, Latency, Random, Seed};
 use flashlane_device::DataDevice;
 use flashlane_store::{
-    Batch, Counters, Durability, Finished, Loader, Outcome as Ended, ReadFailure, Store, StoreError, Ticket,
-    WriteError, WriteFailure,
+    Batch, Counters, Durability, Finished, Loader, Outcome as Ended, ReadFailure, ScanFailure, Store,
+    StoreError, Ticket, WriteError, WriteFailure,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -59,6 +59,9 @@ pub enum BenchError {
     /// A read failed.
     #[error(transparent)]
     Read(#[from] ReadFailure),
+    /// A scan failed.
+    #[error(transparent)]
+    Scan(#[from] ScanFailure),
     /// A write failed.
     #[error(transparent)]
     Write(#[from] WriteFailure),

@@ -1,6 +1,7 @@
 //! `flashlane store`: keys and values on a device that exposes its erase units, with a log beside it.
 
 mod bench;
+mod damage;
 mod device;
 mod entries;
 mod file;

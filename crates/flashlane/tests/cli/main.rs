@@ -23,6 +23,7 @@ mod serve_fuse;
 mod serve_nbd;
 mod snapshots;
 mod store;
+mod store_damage;
 mod store_files;
 mod store_mount;
 mod store_tables;

@@ -7,7 +7,7 @@ use crate::reply::Reply;
 use crate::session::SlotId;
 use crate::value::Value;
 use flashlane_device::DataDevice;
-use flashlane_store::{Item, Page, ReadFailure, Ticket, Value as Stored};
+use flashlane_store::{Item, Page, ReadFailure, ScanFailure, Ticket, Value as Stored};
 use std::collections::BTreeMap;
 
 /// Bytes of values after which a page ends.
@@ -58,6 +58,12 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
             Answer::Keys(keys) => self.answer(slot, |reply| write_keys(reply, &keys)),
             Answer::Count(keys) => self.answer(slot, |reply| reply.integer(keys as i64)),
             Answer::Error(text) => self.answer(slot, |reply| reply.error(text)),
+            Answer::Unread(text, next) => {
+                let cursor = self.jobs.add_cursor(next);
+                self.answer(slot, |reply| {
+                    reply.error(format!("{text}; cursor {cursor} goes on behind these keys"))
+                });
+            }
             Answer::Scanned(keys, next) => {
                 let cursor = next.map_or(0, |place| self.jobs.add_cursor(place));
                 self.answer(slot, |reply| {
@@ -74,14 +80,13 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
     }
 
     /// A page of a job was read.
-    pub(super) fn job_scanned(&mut self, ticket: Ticket, result: Result<Page, ReadFailure>) {
+    pub(super) fn job_scanned(&mut self, ticket: Ticket, result: Result<Page, ScanFailure>) {
         let JobRead { job: id, .. } = self.jobs.read_ended(ticket);
-        let page = match result {
-            Ok(page) => page,
-            Err(failure) => return self.fail_job(id, &failure),
-        };
         let Begun { job, .. } = self.jobs.get(id).expect("a job with a read");
-        let step = job.page_read(page, &mut self.server.random);
+        let step = match result {
+            Ok(page) => job.page_read(page, &mut self.server.random),
+            Err(failure) => job.page_failed(&failure),
+        };
         self.job_step(id, step);
     }
 

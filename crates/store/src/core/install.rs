@@ -84,6 +84,26 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.freed_pieces.extend(pieces.difference(&known).map(|&piece| (page, piece)));
     }
 
+    /// These blocks of the store are there, and what they hold is not known. Nothing is written then.
+    pub(crate) fn lose_blocks(&mut self, lost: Vec<u64>) {
+        self.lost_blocks = lost;
+    }
+
+    /// Returns the blocks of which it is not known what they hold.
+    pub(crate) fn lost_blocks(&self) -> &[u64] {
+        &self.lost_blocks
+    }
+
+    /// Blocks of the store are not there. Nothing is written then.
+    pub(crate) fn miss_blocks(&mut self, why: OpenError) {
+        self.missing = Some(why);
+    }
+
+    /// Returns why blocks are missing, where they are.
+    pub(crate) fn missing(&self) -> Option<&OpenError> {
+        self.missing.as_ref()
+    }
+
     /// Returns the pieces that patches and containers refer to.
     fn known_pieces(&self) -> BTreeSet<u64> {
         let patches = self.slices.iter().flat_map(|slice| slice.levels().patches());

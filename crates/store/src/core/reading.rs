@@ -10,7 +10,7 @@ use crate::bytes::Reader;
 use crate::cache::READ_BYTES_MAX;
 use crate::cursor::ReadBytes;
 use crate::entry::{Body, EntryRef, Malformed, Pieces, Version};
-use crate::error::ReadFailure;
+use crate::error::{Gap, ReadFailure, ScanFailure};
 use crate::operation::{Outcome, Snapshot, Ticket, Value};
 use crate::reads::{Get, PiecesRead};
 use crate::routes::Purpose;
@@ -257,35 +257,41 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             self.reads.add_scan(scan);
             return;
         }
-        let read = match result {
+        let cursor = &mut scan.cursors[cursor];
+        let groups = cursor.groups_in_flight(block);
+        match result {
             Ok(data) => {
-                let cursor = &mut scan.cursors[cursor];
                 if data.as_slice().len() as u64 <= READ_BYTES_MAX {
                     self.fit_cache();
                     for (offset, group) in cursor.groups_of(block, &data) {
                         self.cache.insert(block, offset, group);
                     }
                 }
-                let read = cursor.read_ended(block, ReadBytes::Device(data));
-                // Older versions of a key that is done may begin the next patch of a run.
-                cursor.skip_to(&scan.position);
-                read.map_err(|Malformed| ReadFailure::Malformed { id: 0, offset_bytes: 0 })
+                let offset_bytes = cursor.unread_offset(block);
+                match cursor.read_ended(block, ReadBytes::Device(data)) {
+                    // Older versions of a key that is done may begin the next patch of a run.
+                    Ok(()) => cursor.skip_to(&scan.position),
+                    Err(Malformed) => {
+                        cursor.note_failure(groups, ReadFailure::Malformed { id: block, offset_bytes });
+                    }
+                }
             }
             Err(failure) => {
-                scan.cursors[cursor].read_failed(block);
-                Err(ReadFailure::Block(failure))
+                cursor.read_failed(block);
+                cursor.note_failure(groups, ReadFailure::Block(failure));
             }
-        };
-        match read {
-            Ok(()) => self.advance_scan(scan),
-            Err(failure) => self.end_scan(scan, Err(failure)),
         }
+        self.advance_scan(scan);
     }
 
     /// Goes on with a scan as far as entries are read.
     fn advance_scan(&mut self, mut scan: Scan) {
         loop {
             match self.read_for_scan(&mut scan) {
+                // What was found stands before the gap, with which the next scan begins.
+                Err(ScanFailure { gap: Some(Gap { from, .. }), .. }) if !scan.page.items.is_empty() => {
+                    return self.end_scan(scan, Ok(Some(from)));
+                }
                 Err(failure) => return self.end_scan(scan, Err(failure)),
                 Ok(false) => {}
                 Ok(true) => {
@@ -324,7 +330,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Makes the cursors anew where patches or containers changed, and starts reads where the scan is blocked. Returns whether it
     /// is.
-    fn read_for_scan(&mut self, scan: &mut Scan) -> Result<bool, ReadFailure> {
+    fn read_for_scan(&mut self, scan: &mut Scan) -> Result<bool, ScanFailure> {
         let slice = &self.slices[scan.slice as usize];
         let structure = slice.structure();
         if scan.structure != Some(structure) {
@@ -334,17 +340,20 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if !scan.is_blocked() {
             return Ok(false);
         }
-        let malformed = |Malformed| ReadFailure::Malformed { id: 0, offset_bytes: 0 };
-        for (cursor, wanted) in scan.plan(&self.cache).map_err(malformed)? {
+        if let Some(failure) = scan.gap() {
+            return Err(failure);
+        }
+        for (cursor, wanted) in scan.plan(&self.cache) {
             let purpose = Purpose::Scan { scan: scan.pending.ticket, cursor, structure };
             if !self.read_block(wanted.block, wanted.range, purpose) {
-                return Err(ReadFailure::Missing { id: wanted.block });
+                return Err(ReadFailure::Missing { id: wanted.block }.into());
             }
         }
-        Ok(scan.is_blocked())
+        // A group that the cache has may be malformed.
+        scan.gap().map_or_else(|| Ok(scan.is_blocked()), Err)
     }
 
-    fn end_scan(&mut self, mut scan: Scan, result: Result<Option<Vec<u8>>, ReadFailure>) {
+    fn end_scan(&mut self, mut scan: Scan, result: Result<Option<Vec<u8>>, ScanFailure>) {
         self.snapshots.release(scan.sequence);
         self.reuse_spent(&mut scan.cursors);
         let Scan { pending, mut page, .. } = scan;

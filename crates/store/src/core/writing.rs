@@ -68,7 +68,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if let Some(failure) = self.log.failure() {
             return Err(WriteError::Log(failure));
         }
-        if self.blocks.device().profile().read_only || self.log.device().profile().read_only {
+        let is_read_only = self.blocks.device().profile().read_only || self.log.device().profile().read_only;
+        if is_read_only || !self.lost_blocks().is_empty() || self.missing().is_some() {
             return Err(WriteError::ReadOnly);
         }
         let most_bytes = self.shape.key_bytes_max();

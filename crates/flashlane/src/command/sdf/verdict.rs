@@ -201,6 +201,11 @@ fn damaged_units(target: &str, blocks: &AnyBlocks) -> Option<String> {
     };
     let then = match contents {
         Contents::Unknown => "they are left as they are".to_owned(),
+        Contents::Lost if blocks.has_log() => {
+            "they belong to a store: go back to a copy of the device and of its log, or move what can be read to a new store \
+             ('flashlane store scan --values' and 'import')"
+                .to_owned()
+        }
         Contents::Lost => format!(
             "'flashlane sdf rm {target} --damaged --destroy-data' discards the contents and erases {}",
             if count == 1 { "it" } else { "them" }

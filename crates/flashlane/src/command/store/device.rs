@@ -60,7 +60,7 @@ pub fn open_with_cache(place: &Place) -> Result<AnyKeyValueStore, Failure> {
 
 fn options_to_read() -> StoreOptions {
     let blocks = BlockOptions { without_superblock: true, ..BlockOptions::default() };
-    StoreOptions { blocks, ..uncached() }
+    StoreOptions { blocks, without_damaged_blocks: true, ..uncached() }
 }
 
 /// Opens the store for writing, which requires no consent. Devices with other data are refused.
@@ -248,12 +248,27 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
             | StoreOpenError::Block { .. }
             | StoreOpenError::MissingOutput { .. }),
         ) => Failure::failed(error),
+        StoreSpecError::Open(
+            error @ (StoreOpenError::DeviceOlder { .. } | StoreOpenError::PieceMissing { .. }),
+        ) => Failure::unusable(anyhow!("{error}. {}", to_salvage(device))),
+        StoreSpecError::Open(error @ StoreOpenError::BlockDamaged { .. }) => {
+            Failure::failed(anyhow!("{error}. {}", to_salvage(device)))
+        }
         StoreSpecError::Open(error @ StoreOpenError::ForeignBlock { id }) => Failure::failed(anyhow!(
             "{error}; if its data may be lost, 'flashlane sdf rm {} {id}' deletes it, and the store opens",
             quoted(&device.to_string())
         )),
         error => Failure::unusable(error),
     }
+}
+
+/// Says how a store goes on that has lost blocks.
+fn to_salvage(device: &Target) -> String {
+    format!(
+        "If there is no copy of both, 'flashlane store scan {} --values' reads what is left, for 'flashlane store import' into a \
+         new store",
+        quoted(&device.to_string())
+    )
 }
 
 fn no_store(place: &Place, error: &dyn std::fmt::Display) -> Failure {

@@ -1,7 +1,8 @@
 //! Lists the keys of a range.
 
-use super::device::{Place, failed, open};
-use crate::failure::{Failure, Status};
+use super::damage::Unread;
+use super::device::{Place, open};
+use crate::failure::{Failure, Status, notify};
 use crate::terminal::printable;
 use anyhow::anyhow;
 use flashlane_store::space::plain_range;
@@ -32,6 +33,7 @@ pub fn scan(place: &Place, range: &Range, limit: u64, values: bool) -> Result<St
     let (from, end) = range.bounds();
     let mut out = BufWriter::new(io::stdout().lock());
     let mut left = limit;
+    let mut unread = Unread::default();
     let mut next = Some(from);
     while let Some(from) = next.take() {
         let part = plain_range(&from, end.as_deref());
@@ -39,11 +41,14 @@ pub fn scan(place: &Place, range: &Range, limit: u64, values: bool) -> Result<St
         while left > 0
             && let Some(item) = entries.next()
         {
-            left -= 1;
-            let written = item.map_err(failed).map(|item| out.write_all(line(&item, values).as_bytes()));
-            match written {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => return ended(Err(error)),
+            match unread.without(item) {
+                Ok(None) => {}
+                Ok(Some(item)) => {
+                    left -= 1;
+                    if let Err(error) = out.write_all(line(&item, values).as_bytes()) {
+                        return ended(Err(error));
+                    }
+                }
                 Err(failure) => {
                     let _ = out.flush();
                     return Err(failure);
@@ -52,7 +57,14 @@ pub fn scan(place: &Place, range: &Range, limit: u64, values: bool) -> Result<St
         }
         next = part.next;
     }
-    ended(out.flush())
+    let status = ended(out.flush())?;
+    Ok(match unread.report(&mut store) {
+        None => status,
+        Some(report) => {
+            notify(&report);
+            Status::Failed
+        }
+    })
 }
 
 /// Returns the line of a pair.

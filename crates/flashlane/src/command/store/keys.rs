@@ -1,7 +1,7 @@
 //! Puts, gets and deletes keys.
 
-use super::Level;
 use super::device::{Place, failed, open, open_to_write};
+use super::{Level, damage};
 use crate::command::sdf::counted;
 use crate::failure::{Failure, Status, notify};
 use crate::output::{create_new, print};
@@ -52,7 +52,14 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 pub fn get(place: &Place, key: &[u8], output: Option<&Path>) -> Result<Status, Failure> {
     let mut store = open(place)?;
     let value = store.get(key).map_err(failed)?;
-    let value = value.ok_or_else(|| Failure::failed(anyhow!("no key '{}'", escape(key))))?;
+    let lost = damage::lost(&mut store);
+    let Some(value) = value else {
+        let lost = lost.map(|lost| format!(" is found, and it may be lost: {lost}")).unwrap_or_default();
+        return Err(Failure::failed(anyhow!("no key '{}'{lost}", escape(key))));
+    };
+    if let Some(lost) = lost {
+        notify(&format!("this may be an older value: {lost}"));
+    }
     let Some(path) = output else {
         let mut out = io::stdout().lock();
         return match out.write_all(&value).and_then(|()| out.flush()) {

@@ -1,9 +1,10 @@
 //! The state of a store, also after its creation.
 
 use super::CreateOptions;
-use super::device::{Place, create as create_store, failed, open};
+use super::damage::{Unread, lost};
+use super::device::{Place, create as create_store, open};
 use crate::command::sdf::{Verdict, counted};
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Status, notify};
 use crate::options::Format;
 use crate::output::{json, print};
 use crate::progress::Meter;
@@ -30,14 +31,21 @@ pub fn create(
 /// Shows a store.
 pub fn stat(place: &Place, count: bool, format: Format) -> Result<Status, Failure> {
     let mut store = open(place)?;
-    let counts = match count {
-        true => match Counts::of(place, &mut store)? {
-            None => return Err(Failure::failed(anyhow::anyhow!("stopped; nothing was counted"))),
-            counts => counts,
-        },
-        false => None,
+    if !count {
+        return show(place, &mut store, None, format);
+    }
+    let mut unread = Unread::default();
+    let Some(counts) = Counts::of(place, &mut store, &mut unread)? else {
+        return Err(Failure::failed(anyhow::anyhow!("stopped; nothing was counted")));
     };
-    show(place, &mut store, counts, format)
+    let status = show(place, &mut store, Some(counts), format)?;
+    Ok(match unread.report(&mut store) {
+        None => status,
+        Some(report) => {
+            notify(&report);
+            Status::Failed
+        }
+    })
 }
 
 /// Keys and bytes of a store, counted.
@@ -48,15 +56,15 @@ struct Counts {
 }
 
 impl Counts {
-    /// Counts by reading all keys; `None` after Ctrl-C.
-    fn of(place: &Place, store: &mut AnyKeyValueStore) -> Result<Option<Self>, Failure> {
+    /// Counts by reading all keys, but for those that are `unread`; `None` after Ctrl-C.
+    fn of(place: &Place, store: &mut AnyKeyValueStore, unread: &mut Unread) -> Result<Option<Self>, Failure> {
         let _meter = Meter::new(format!("counting the keys of {}", place.device));
         let mut counts = Self { keys: 0, key_bytes: 0, value_bytes: 0 };
         let mut next = Some(Vec::new());
         while let Some(start) = next.take() {
             let range = plain_range(&start, None);
             for item in store.entries(&range.start, range.end.as_deref(), false) {
-                let item = item.map_err(failed)?;
+                let Some(item) = unread.without(item)? else { continue };
                 counts.keys += 1;
                 counts.key_bytes += item.key.len() as u64;
                 counts.value_bytes += item.value_bytes;
@@ -77,9 +85,14 @@ fn show(
     format: Format,
 ) -> Result<Status, Failure> {
     let status = store.status();
+    let lost_keys = lost(store).filter(|_| !status.lost_blocks.is_empty());
     let store = store.store();
     let blocks = store.blocks();
-    let verdict = Verdict::new(&place.device, blocks, None);
+    let mut verdict = Verdict::new(&place.device, blocks, None);
+    if let Some(lost_keys) = lost_keys {
+        verdict.text = if verdict.is_sound { lost_keys } else { format!("{}. So {lost_keys}", verdict.text) };
+        verdict.is_sound = false;
+    }
     let log_bytes = store.log_device().profile().capacity_bytes;
     let facts = facts(&status, counts.as_ref(), blocks.block_bytes(), log_bytes);
     let text = match format {

@@ -1,0 +1,92 @@
+//! A store of which a part is damaged: what can be read is shown, and what cannot is named.
+
+use crate::program::{done, flashlane, refused, text};
+use crate::store::Kept;
+use crate::stored::{DATA, LANES};
+use std::fs;
+
+const UNIT: usize = 64 << 10;
+const KEYS: usize = 12_000;
+
+/// Returns a store with keys in several blocks, and the offset of the unit of one of them in the file, with its id.
+fn filled() -> (Kept, usize, String) {
+    let kept = Kept::new("8MiB");
+    let lines: Vec<String> = (0..KEYS).map(|nth| format!("key{nth:06}\tvalue {nth}")).collect();
+    let pairs = kept.file("pairs", lines.join("\n"));
+    kept.store("import", &[text(&pairs)]);
+    let blocks = done(&["sdf", "ls", &kept.spec, "--format", "csv"]);
+    let row: Vec<&str> = blocks.lines().nth(1).expect("there are blocks").split(',').collect();
+    let head: Vec<&str> = blocks.lines().next().unwrap().split(',').collect();
+    let column = |name: &str| row[head.iter().position(|column| *column == name).unwrap()];
+    let (lane, unit): (usize, usize) = (column("lane").parse().unwrap(), column("unit").parse().unwrap());
+    (kept, DATA + (unit * LANES + lane) * UNIT, column("id").to_owned())
+}
+
+fn damage(kept: &Kept, at: usize, length: usize) {
+    let path = kept.dir.path().join("flash");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[at..at + length].fill(0x5a);
+    fs::write(&path, bytes).unwrap();
+}
+
+/// The lines of a scan, and what is said on standard error.
+fn scan(kept: &Kept) -> (usize, String) {
+    let ended = flashlane(&["store", "scan", &kept.spec]);
+    assert_eq!(ended.status, 1, "{}", ended.stderr);
+    (ended.stdout.lines().count(), ended.stderr)
+}
+
+#[test]
+fn scan_leaves_out_only_what_is_damaged() {
+    let (kept, unit, _) = filled();
+    damage(&kept, unit + 20_000, 2);
+    let (lines, said) = scan(&kept);
+    assert!((KEYS - 600..KEYS).contains(&lines), "{lines} of {KEYS} keys: {said}");
+    for part in ["left out: from 'key", "on and below 'key", "unreadable: the bytes from", "store get"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let counted = flashlane(&["store", "stat", &kept.spec, "--count"]);
+    assert_eq!(counted.status, 1);
+    assert!(counted.stdout.contains(&lines.to_string()) && counted.stderr.contains("left out: from 'key"));
+    // Behind the gap all is there, and what is written into it is found.
+    assert!(done(&["store", "scan", &kept.spec, "--from", "key011999"]) == "key011999\n");
+}
+
+#[test]
+fn lost_blocks_and_units_are_told_wherever_keys_may_be_missing() {
+    let (kept, unit, id) = filled();
+    // The end of the block, by which the store recognises it.
+    let blocks = done(&["sdf", "ls", &kept.spec]);
+    let length: usize = blocks
+        .lines()
+        .find_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            (words.first() == Some(&&*id)).then(|| words[1].parse().unwrap())
+        })
+        .unwrap();
+    damage(&kept, unit + 4096 + length - 30, 2);
+    for part in ["damaged block", &id, "keys are missing or have older values"] {
+        let (lines, said) = scan(&kept);
+        assert!(lines < KEYS && said.contains(part), "{said}");
+        kept.refused(1, "get", &["nokey"], &["no key 'nokey' is found, and it may be lost", part]);
+    }
+    assert!(kept.store("stat", &[]).starts_with("Verdict: 1 damaged block"));
+    kept.refused(1, "put", &["key", "--value", "x"], &[&format!("block {id}"), "store scan", "import"]);
+    // A block that is not there at all.
+    done(&["sdf", "rm", &kept.spec, &id]);
+    let (lines, said) = scan(&kept);
+    assert!(lines < KEYS && said.contains("is in no block of the device"), "{said}");
+    kept.refused(2, "put", &["key", "--value", "x"], &["is in no block of the device", "--values"]);
+    // A whole unit: what discards it would only hide the loss.
+    let (kept, unit, _) = filled();
+    damage(&kept, unit, UNIT);
+    let verdict = kept.store("stat", &[]);
+    assert!(verdict.contains("1 damaged unit") && !verdict.contains("--damaged"), "{verdict}");
+    let (lines, said) = scan(&kept);
+    assert!(
+        lines < KEYS
+            && said.contains("1 damaged unit may have held keys: keys are missing or have older values"),
+        "{said}"
+    );
+    refused(1, &["store", "get", &kept.spec, "nokey"], &["it may be lost: 1 damaged unit"]);
+}
