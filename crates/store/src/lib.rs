@@ -62,4 +62,4 @@ pub use log::Durability;
 pub use operation::{Batch, Finished, Item, Outcome, Page, Snapshot, Ticket, Value};
 pub use options::{Slices, StoreOptions};
 pub use requirements::Requirements;
-pub use store::{SliceStatus, Status, Store};
+pub use store::{LogHeader, SliceStatus, Status, Store};

@@ -37,7 +37,7 @@ mod tests;
 use crate::entry::Entry;
 use crate::log::page::{Page, payload_bytes};
 use crate::log::queue::Queue;
-pub(crate) use header::{LogConfig, LogLayout, read_header, write_header};
+pub(crate) use header::{DamagedCopy, FoundHeader, LogConfig, LogLayout, read_header, write_header};
 pub(crate) use recover::{Freed, Record, Recovered, recover};
 
 use flashlane_base::{Instant, Operation};
@@ -98,6 +98,8 @@ pub(crate) struct Log<L> {
     /// The buffer of the last write, for the next ones.
     buffer: Option<Buffer>,
     in_flight: Option<InFlight>,
+    /// The copy of the header that is not sound.
+    damaged_header: Option<DamagedCopy>,
     /// What an earlier opening wrote may stand in a volatile cache: a flush precedes the first write.
     needs_flush: bool,
     last_request: u64,
@@ -125,11 +127,22 @@ impl<L: DataDevice> Log<L> {
             pending: Queue::default(),
             buffer: None,
             in_flight: None,
+            damaged_header: None,
             needs_flush: true,
             last_request: 0,
             failure: None,
             written_bytes: 0,
         }
+    }
+
+    /// Notes that a copy of the header is not sound. It is repaired before the next write.
+    pub(crate) fn with_damaged_header(self, damaged_header: Option<DamagedCopy>) -> Self {
+        Self { damaged_header, ..self }
+    }
+
+    /// Returns whether a copy of the header is not sound, and whether the next write repairs it.
+    pub(crate) fn damaged_header(&self) -> Option<bool> {
+        self.damaged_header.as_ref().map(|copy| copy.repair.is_some())
     }
 
     pub(crate) fn device(&self) -> &L {
@@ -239,8 +252,23 @@ impl<L: DataDevice> Log<L> {
         let is_tail_volatile = self.written_tail > self.durable_tail && self.written_to > self.durable_to;
         if is_wanted || is_tight && is_tail_volatile || self.needs_flush && !self.pending.is_empty() {
             self.submit(Request::flush(0), None, 0);
+        } else if let Some(DamagedCopy { offset_bytes, repair: Some(bytes) }) =
+            self.damaged_header.take_if(|copy| copy.repair.is_some() && !self.pending.is_empty())
+        {
+            self.write_header_copy(offset_bytes, bytes);
         } else if !self.pending.is_empty() || is_tight && self.tail > self.written_tail {
             self.write_group();
+        }
+    }
+
+    /// Writes a copy of the header, which records no tail. It precedes the first group, and follows the flush before that.
+    fn write_header_copy(&mut self, offset_bytes: u64, bytes: Buffer) {
+        assert!(self.written_to == self.durable_to, "no page is volatile before the first group");
+        let request = Request { durable: true, ..Request::write(0, offset_bytes, bytes.len() as u64) };
+        let tail = self.written_tail;
+        self.submit(request, Some(bytes), 0);
+        if let Some(in_flight) = &mut self.in_flight {
+            in_flight.tail = tail;
         }
     }
 

@@ -51,7 +51,7 @@
 use crate::core::{Core, Parts, shape_of};
 use crate::error::{CreateError, OpenError};
 use crate::footer::{Footer, FooterError, Origin, PatchFooter, TRAILER_BYTES, VERSION};
-use crate::log::{Freed, Log, LogConfig, Recovered, read_header, recover, write_header};
+use crate::log::{FoundHeader, Freed, Log, LogConfig, Recovered, read_header, recover, write_header};
 use crate::options::{Slices, StoreOptions};
 use crate::requirements::{Requirements, log_layout};
 use flashlane_base::Instant;
@@ -91,7 +91,7 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
     mut log: L,
     options: StoreOptions,
 ) -> Result<Core<D, L>, OpenError> {
-    let (config, log_layout) = read_header(&mut log)?;
+    let FoundHeader { config, layout: log_layout, damaged } = read_header(&mut log)?;
     let mut blocks = Blocks::open(device, options.blocks)?;
     let status = blocks.status();
     if status.format_id != config.store {
@@ -103,7 +103,7 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
     // The other half is enough for what the records become.
     let recovered = recover(&mut log, &log_layout, &config, options.memory_bytes / 2)?;
     let name = log.profile().name.clone();
-    let log = Log::new(log, log_layout, config.store, &recovered);
+    let log = Log::new(log, log_layout, config.store, &recovered).with_damaged_header(damaged);
     let parts = Parts { blocks, log, store: config.store, bounds: config.bounds };
     let mut core = Core::new(parts, shape, options)?;
     core.lose_blocks(lost);

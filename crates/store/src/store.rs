@@ -60,6 +60,8 @@ pub struct Status {
     pub last_sequence: u64,
     /// Share of the log's ring in use.
     pub log_used: f64,
+    /// State of the log's header.
+    pub log_header: LogHeader,
     /// Blocks that cannot be recognised ([`StoreOptions::without_damaged_blocks`]).
     pub lost_blocks: Vec<u64>,
     /// Why blocks are known to be missing ([`StoreOptions::without_damaged_blocks`]); `None` where none are.
@@ -74,6 +76,18 @@ pub struct Status {
     pub cache_memory_bytes: u64,
     /// State of each slice.
     pub slices: Vec<SliceStatus>,
+}
+
+/// State of the two copies of the log's header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogHeader {
+    /// Both are sound.
+    #[default]
+    Sound,
+    /// One is damaged, and the next write repairs it.
+    Damaged,
+    /// Other data is in the place of one, and stays there.
+    Overwritten,
 }
 
 /// State of a slice.
@@ -269,6 +283,11 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
             counters: core.counters(),
             last_sequence: core.last_sequence(),
             log_used: core.log().use_of_ring(),
+            log_header: match core.log().damaged_header() {
+                None => LogHeader::Sound,
+                Some(true) => LogHeader::Damaged,
+                Some(false) => LogHeader::Overwritten,
+            },
             missing: core.missing().cloned(),
             lost_blocks: core.lost_blocks().to_vec(),
             blocks_free: core.blocks().free_blocks(),

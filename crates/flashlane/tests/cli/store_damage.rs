@@ -90,3 +90,20 @@ fn lost_blocks_and_units_are_told_wherever_keys_may_be_missing() {
     );
     refused(1, &["store", "get", &kept.spec, "nokey"], &["it may be lost: 1 damaged unit"]);
 }
+
+#[test]
+fn damaged_copy_of_the_log_header_is_told_until_a_write_repairs_it() {
+    let kept = Kept::new("4MiB");
+    kept.store("put", &["key", "--value", "x"]);
+    let log = kept.dir.path().join("flash.log");
+    for at in [0, 4096] {
+        let mut bytes = fs::read(&log).unwrap();
+        bytes[at] ^= 1;
+        fs::write(&log, &bytes).unwrap();
+        let verdict = kept.store("stat", &[]);
+        assert!(verdict.starts_with("Verdict: one copy of the header of the log"), "{verdict}");
+        assert!(fs::read(&log).unwrap() == bytes, "looking changes nothing");
+        kept.store("put", &["key", "--value", "y"]);
+        assert!(kept.store("stat", &[]).starts_with("Verdict: sound"));
+    }
+}

@@ -1,6 +1,7 @@
 //! The header of the log's device: what was chosen when the store was created.
 //!
-//! It is written once, in two copies; of these one is enough. It records the length of the ring, so that a device that was
+//! It is written once, in two copies; of these one is enough. Opening reports a damaged one, and the first write of the log after
+//! it is preceded by a repair, unless other data is in its place. The header records the length of the ring, so that a device that was
 //! cut is refused: the pages that are left would look like a whole log. Version 1 did not record it. From version 3 on patches
 //! cover the writes of the log (`Fields::sequences`), which tells copies of different moments apart. All versions are read.
 
@@ -53,7 +54,7 @@ impl LogConfig {
     }
 
     /// Returns the header of a log whose ring has this number of pages.
-    fn encode(&self, ring_pages: u64) -> Vec<u8> {
+    pub(super) fn encode(&self, ring_pages: u64) -> Vec<u8> {
         let mut fields = self.store.to_le_bytes().to_vec();
         fields.extend_from_slice(&ring_pages.to_le_bytes());
         put_varint(&mut fields, self.bounds.len() as u64);
@@ -194,8 +195,24 @@ pub(crate) fn write_header<L: DataDevice>(
     execute(device, Request::flush(0), None).map(drop)
 }
 
+/// The header as found.
+pub(crate) struct FoundHeader {
+    pub(crate) config: LogConfig,
+    pub(crate) layout: LogLayout,
+    /// The copy that is not sound, if one is.
+    pub(crate) damaged: Option<DamagedCopy>,
+}
+
+/// A copy of the header that is not sound.
+#[derive(Debug)]
+pub(crate) struct DamagedCopy {
+    pub(crate) offset_bytes: u64,
+    /// The bytes of the other copy, to be written in its place; `None` where other data is there.
+    pub(crate) repair: Option<Buffer>,
+}
+
 /// Reads the header from a log's device.
-pub(crate) fn read_header<L: DataDevice>(device: &mut L) -> Result<(LogConfig, LogLayout), OpenError> {
+pub(crate) fn read_header<L: DataDevice>(device: &mut L) -> Result<FoundHeader, OpenError> {
     let profile = device.profile().clone();
     let (name, page) = (profile.name.clone(), page_bytes(&profile));
     let (mut is_ours, mut newer) = (false, None);
@@ -208,7 +225,8 @@ pub(crate) fn read_header<L: DataDevice>(device: &mut L) -> Result<(LogConfig, L
                     return Err(OpenError::NoLog { device: name });
                 }
                 let layout = LogLayout::of_device(&profile, page, header_pages, ring_pages)?;
-                return Ok((config, layout));
+                let damaged = damaged_copy(device, &layout, first == 0, header_bytes);
+                return Ok(FoundHeader { config, layout, damaged });
             }
             // A damaged byte can be taken for the version: a sound copy decides.
             Header::Newer(found) => newer = newer.or(Some(found)),
@@ -221,6 +239,33 @@ pub(crate) fn read_header<L: DataDevice>(device: &mut L) -> Result<(LogConfig, L
         None if is_ours => OpenError::LogHeaderDamaged { device: name },
         None => OpenError::NoLog { device: name },
     })
+}
+
+/// Compares the two copies of the header, of which the first or the second is sound. Returns the other if it differs.
+fn damaged_copy<L: DataDevice>(
+    device: &mut L,
+    layout: &LogLayout,
+    first_is_sound: bool,
+    header_bytes: u64,
+) -> Option<DamagedCopy> {
+    let length = layout.header_pages * layout.page_bytes;
+    let (sound_at, offset_bytes) = if first_is_sound { (0, length) } else { (length, 0) };
+    let mut read = |offset: u64| {
+        let request = Request::read(0, offset, length);
+        execute(device, request, Some(Buffer::zeroed(length as usize))).ok().flatten()
+    };
+    let (sound, other) = (read(sound_at)?, read(offset_bytes));
+    let header = &sound.as_slice()[..header_bytes as usize];
+    let found = other.as_ref().map(|other| &other.as_slice()[..header.len()]);
+    if found == Some(header) {
+        return None;
+    }
+    // Bytes that are nearly all those of a header, or that are gone, are nobody else's.
+    let is_ours = found.is_none_or(|found| {
+        let same = found.iter().zip(header).filter(|(found, own)| found == own).count();
+        same * 2 > header.len() || found.iter().all(|&byte| byte == 0)
+    });
+    Some(DamagedCopy { offset_bytes, repair: is_ours.then_some(sound) })
 }
 
 /// Reads the copy of the header that begins with page `first`.

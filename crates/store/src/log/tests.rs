@@ -20,7 +20,7 @@ fn create(pages: u64, seed: u64) -> Log<MemoryDisk> {
 }
 
 fn open(mut disk: MemoryDisk) -> Result<(Log<MemoryDisk>, Vec<Record>), OpenError> {
-    let (found, layout) = read_header(&mut disk)?;
+    let FoundHeader { config: found, layout, damaged } = read_header(&mut disk)?;
     assert_eq!((found.store, &found.bounds), (9, &config().bounds));
     let read_again = recover(&mut disk.clone(), &layout, &found, 0);
     let recovered = recover(&mut disk, &layout, &found, u64::MAX)?;
@@ -28,7 +28,7 @@ fn open(mut disk: MemoryDisk) -> Result<(Log<MemoryDisk>, Vec<Record>), OpenErro
         read_again.is_ok_and(|again| again == recovered),
         "a ring that is kept has the pages of one that is read again"
     );
-    Ok((Log::new(disk, layout, 9, &recovered), recovered.records))
+    Ok((Log::new(disk, layout, 9, &recovered).with_damaged_header(damaged), recovered.records))
 }
 
 fn after_a_power_cut(log: &Log<MemoryDisk>) -> MemoryDisk {
@@ -290,7 +290,7 @@ fn freed_records_are_found_while_they_are_in_the_ring() {
     log.free_below(log.durable_to());
     append_durably(&mut log, 13..=20);
     let mut disk = after_a_power_cut(&log);
-    let (config, layout) = read_header(&mut disk).unwrap();
+    let FoundHeader { config, layout, .. } = read_header(&mut disk).unwrap();
     let Recovered { freed, records, .. } = recover(&mut disk, &layout, &config, 0).unwrap();
     assert_eq!(records.first().map(|record| record.sequence), Some(13));
     // A page each; the ring has those of the last 16.
@@ -304,7 +304,7 @@ fn version_1_is_read_and_refused_once_it_is_cut_to_full_pages() {
     append_durably(&mut log, 1..=20);
     let mut disk = after_a_power_cut(&log);
     write_header_of_version_1(&mut disk);
-    assert!(!read_header(&mut disk).unwrap().0.patches_cover_log);
+    assert!(!read_header(&mut disk).unwrap().config.patches_cover_log);
     assert_eq!(open(disk.clone()).unwrap().1.len(), 20);
     let error = open(cut_to(12, &mut disk)).err().expect("the log was cut");
     assert!(matches!(error, OpenError::LogFull { .. }), "{error}");
@@ -318,4 +318,73 @@ fn two_newer_headers_are_reported_as_newer() {
     }
     let error = open(disk).err().expect("the version is not supported");
     assert!(matches!(error, OpenError::NewerLog { found: 4, known: 3, .. }), "{error}");
+}
+
+/// What opening says of a log with one other byte.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Refused,
+    /// A copy of the header is damaged.
+    Header,
+    /// Nothing: these are the records that it returns.
+    Nothing(Vec<Record>),
+}
+
+fn with_other_byte(disk: &MemoryDisk, at: usize) -> Said {
+    let mut disk = disk.clone();
+    disk.bytes_mut()[at] ^= 0x20;
+    match open(disk) {
+        Err(_) => Said::Refused,
+        Ok((log, _)) if log.damaged_header().is_some() => Said::Header,
+        Ok((_, records)) => Said::Nothing(records),
+    }
+}
+
+#[test]
+fn every_damaged_byte_that_means_something_is_told() {
+    let mut log = create(24, 3);
+    for sequence in 1..=8 {
+        log.append(1, sequence, &record(sequence, 900), Durability::Device);
+        settle(&mut log);
+    }
+    let disk = log.into_device();
+    let (_, all) = open(disk.clone()).expect("it is sound");
+    assert_eq!(all.len(), 8);
+    let header_bytes = config().encode(24).len();
+    for at in [0, 4096].into_iter().flat_map(|copy| copy..copy + header_bytes) {
+        assert_eq!(with_other_byte(&disk, at), Said::Header, "byte {at} of the header");
+    }
+    // What follows in its page is zeros that mean nothing.
+    assert_eq!(with_other_byte(&disk, header_bytes), Said::Nothing(all.clone()));
+    for page in 0..8 {
+        for at in (0..900).step_by(37) {
+            let said = with_other_byte(&disk, (2 + page) * 4096 + at);
+            match page {
+                // No later page says that it was durable: it cannot be told from a torn write.
+                7 => assert_eq!(said, Said::Nothing(all[..7].to_vec()), "byte {at} of the last page"),
+                _ => assert_eq!(said, Said::Refused, "byte {at} of page {page}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_copy_of_the_header_is_repaired_by_the_next_write() {
+    for (at, is_ours) in [(0, true), (4096 + 14, true), (0, false)] {
+        let mut disk = create(24, 4).into_device();
+        let sound = disk.bytes_mut()[..8192].to_vec();
+        match is_ours {
+            true => disk.bytes_mut()[at] ^= 1,
+            false => disk.bytes_mut()[..4096].fill(b'x'),
+        }
+        let damaged = disk.bytes_mut()[..8192].to_vec();
+        let (mut log, _) = open(disk).expect("one copy is sound");
+        assert_eq!(log.damaged_header(), Some(is_ours));
+        log.append(1, 1, &record(1, 100), Durability::Device);
+        settle(&mut log);
+        let mut disk = after_a_power_cut(&log);
+        assert!(disk.bytes_mut()[..8192] == if is_ours { sound } else { damaged }, "at {at}");
+        let (log, records) = open(disk).expect("it is sound");
+        assert_eq!((records.len(), log.damaged_header().is_none()), (1, is_ours));
+    }
 }

@@ -157,6 +157,14 @@ impl Verdict {
     }
 }
 
+impl Verdict {
+    /// Adds a finding that is not one of the blocks.
+    pub fn add(&mut self, finding: String) {
+        self.text = if self.is_sound { finding } else { format!("{}. Also {finding}", self.text) };
+        self.is_sound = false;
+    }
+}
+
 /// Judges blocks whose data fails its checksum.
 fn damaged_blocks(target: &str, blocks: &AnyBlocks, unreadable: &[Unreadable]) -> Option<String> {
     let damaged: Vec<_> = unreadable.iter().filter(|block| block.is_damaged).collect();

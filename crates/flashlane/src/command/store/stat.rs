@@ -10,11 +10,11 @@ use crate::output::{json, print};
 use crate::progress::Meter;
 use flashlane_base::units::format_bytes;
 use flashlane_device::Device;
-use flashlane_open::AnyKeyValueStore;
+use flashlane_open::{AnyKeyValueStore, Target};
 use flashlane_report::csv_line;
 use flashlane_store::space::plain_range;
 use flashlane_store::text::escape;
-use flashlane_store::{SliceStatus, Slices, Status as StoreStatus, StoreOptions};
+use flashlane_store::{LogHeader, SliceStatus, Slices, Status as StoreStatus, StoreOptions};
 use serde_json::{Value, json};
 
 /// Creates a store and shows it.
@@ -89,10 +89,8 @@ fn show(
     let store = store.store();
     let blocks = store.blocks();
     let mut verdict = Verdict::new(&place.device, blocks, None);
-    if let Some(lost_keys) = lost_keys {
-        verdict.text = if verdict.is_sound { lost_keys } else { format!("{}. So {lost_keys}", verdict.text) };
-        verdict.is_sound = false;
-    }
+    let of_store = [damaged_header(status.log_header, &place.log), lost_keys];
+    of_store.into_iter().flatten().for_each(|finding| verdict.add(finding));
     let log_bytes = store.log_device().profile().capacity_bytes;
     let facts = facts(&status, counts.as_ref(), blocks.block_bytes(), log_bytes);
     let text = match format {
@@ -160,6 +158,20 @@ fn facts(status: &StoreStatus, counts: Option<&Counts>, block_bytes: u64, log_by
     let id = format!("{:032x}", status.store);
     facts.push(("store", "Store", id.clone().into(), id));
     facts
+}
+
+/// Judges the copies of the log's header.
+fn damaged_header(header: LogHeader, log: &Target) -> Option<String> {
+    Some(match header {
+        LogHeader::Sound => return None,
+        LogHeader::Damaged => format!(
+            "one copy of the header of the log '{log}' is damaged, and the other is used; the next put or rm rewrites it"
+        ),
+        LogHeader::Overwritten => format!(
+            "other data is in the place of one copy of the header of the log '{log}', and stays there; the other is used: move \
+             the keys to a new store ('flashlane store scan --values' and 'import')"
+        ),
+    })
 }
 
 fn text(status: &StoreStatus, verdict: &Verdict, facts: &[Fact]) -> String {
