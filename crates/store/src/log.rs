@@ -4,8 +4,9 @@
 //! header, copy 1 | header, copy 2 | ring of pages            page: header, then a part of the stream of records
 //! ```
 //! Records are a stream of bytes that is cut into pages; a *group* of pages is one write of the device and carries all
-//! records that wait (group commit). A page is written once: a group begins with a fresh page. One request is in flight, so
-//! that pages are written in the order of their numbers.
+//! records that wait (group commit). A page is written once: a group begins with a fresh page. One group is in flight, so
+//! that pages are written in the order of their numbers. A flush may be in flight beside it, and makes durable what was
+//! written before the flush: so containers that wait for the log to be durable do not stop the writes behind them.
 //!
 //! # What a page says
 //! Its number in the stream (its slot in the ring follows from it), the *epoch*, which grows with every opening that writes,
@@ -26,6 +27,7 @@
 //!    leaves is in the ring, and so is every page from there on.
 //! 3. A durable write is used only where all pages before are durable; otherwise a flush follows the write. So pages become
 //!    durable in the order of their numbers.
+//! 4. A group whose records are to be durable does not go beside a flush: behind it a durable write is enough for it.
 
 mod header;
 mod page;
@@ -40,7 +42,7 @@ use crate::log::queue::Queue;
 pub(crate) use header::{DamagedCopy, FoundHeader, LogConfig, LogLayout, read_header, write_header};
 pub(crate) use recover::{Freed, Record, Recovered, recover};
 
-use flashlane_base::{Instant, Operation};
+use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Request, RequestId};
 
 /// Most pages of a group.
@@ -62,15 +64,24 @@ pub enum Durability {
     Device,
 }
 
-/// A request in flight.
+/// A group in flight.
 #[derive(Clone, Debug)]
-struct InFlight {
+struct GroupWrite {
     request: Request,
-    /// Pages of a write.
     pages: u64,
     /// Tail that the pages record.
     tail: u64,
     attempts: u32,
+}
+
+/// A flush in flight.
+#[derive(Clone, Debug)]
+struct Flush {
+    id: RequestId,
+    /// Pages below were written before it.
+    written_to: u64,
+    /// The tail that the last one of them records.
+    tail: u64,
 }
 
 /// The log of a store.
@@ -97,7 +108,8 @@ pub(crate) struct Log<L> {
     pending: Queue,
     /// The buffer of the last write, for the next ones.
     buffer: Option<Buffer>,
-    in_flight: Option<InFlight>,
+    group: Option<GroupWrite>,
+    flush: Option<Flush>,
     /// The copy of the header that is not sound.
     damaged_header: Option<DamagedCopy>,
     /// What an earlier opening wrote may stand in a volatile cache: a flush precedes the first write.
@@ -126,7 +138,8 @@ impl<L: DataDevice> Log<L> {
             durable_tail: tail,
             pending: Queue::default(),
             buffer: None,
-            in_flight: None,
+            group: None,
+            flush: None,
             damaged_header: None,
             needs_flush: true,
             last_request: 0,
@@ -158,7 +171,7 @@ impl<L: DataDevice> Log<L> {
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.in_flight.is_none()
+        self.group.is_none() && self.flush.is_none()
     }
 
     /// Returns why the log takes no more records, where it does not.
@@ -241,35 +254,57 @@ impl<L: DataDevice> Log<L> {
         self.tail = tail;
     }
 
-    /// Hands the next request to the device if none is in flight and there is one.
+    /// Hands the requests to the device that are due.
     pub(crate) fn dispatch(&mut self) {
-        if self.in_flight.is_some() || self.failure.is_some() {
+        if self.flush.is_none() && self.failure.is_none() && self.is_flush_due() {
+            self.start_flush();
+        }
+        // A ring that fills up waits for the tail to be recorded; where no record is pending an empty page does that.
+        let is_due = !self.pending.is_empty() || self.is_tight() && self.tail > self.written_tail;
+        let may_go_beside =
+            self.flush.is_none() || !self.needs_flush && self.wanted_durable_to <= self.next_page;
+        if self.group.is_some() || self.failure.is_some() || !is_due || !may_go_beside {
             return;
         }
-        let is_wanted = self.written_to.min(self.wanted_durable_to) > self.durable_to;
-        // A ring that fills up waits for the tail to be recorded; where no record is pending an empty page does that.
-        let is_tight = self.use_of_ring() > 0.5;
-        let is_tail_volatile = self.written_tail > self.durable_tail && self.written_to > self.durable_to;
-        if is_wanted || is_tight && is_tail_volatile || self.needs_flush && !self.pending.is_empty() {
-            self.submit(Request::flush(0), None, 0);
-        } else if let Some(DamagedCopy { offset_bytes, repair: Some(bytes) }) =
-            self.damaged_header.take_if(|copy| copy.repair.is_some() && !self.pending.is_empty())
-        {
-            self.write_header_copy(offset_bytes, bytes);
-        } else if !self.pending.is_empty() || is_tight && self.tail > self.written_tail {
-            self.write_group();
+        let repairs = |copy: &mut DamagedCopy| copy.repair.is_some();
+        match self.damaged_header.take_if(repairs).and_then(|copy| Some((copy.offset_bytes, copy.repair?))) {
+            Some((offset_bytes, bytes)) => self.write_header_copy(offset_bytes, bytes),
+            None => self.write_group(),
         }
     }
 
-    /// Writes a copy of the header, which records no tail. It precedes the first group, and follows the flush before that.
-    fn write_header_copy(&mut self, offset_bytes: u64, bytes: Buffer) {
-        assert!(self.written_to == self.durable_to, "no page is volatile before the first group");
-        let request = Request { durable: true, ..Request::write(0, offset_bytes, bytes.len() as u64) };
-        let tail = self.written_tail;
-        self.submit(request, Some(bytes), 0);
-        if let Some(in_flight) = &mut self.in_flight {
-            in_flight.tail = tail;
+    fn is_tight(&self) -> bool {
+        self.use_of_ring() > 0.5
+    }
+
+    /// Returns whether a flush is to start. It waits for a group in flight where that is to be durable too.
+    fn is_flush_due(&self) -> bool {
+        if self.group.is_some() && self.wanted_durable_to > self.written_to {
+            return false;
         }
+        let is_wanted = self.written_to.min(self.wanted_durable_to) > self.durable_to;
+        let is_tail_volatile = self.written_tail > self.durable_tail && self.written_to > self.durable_to;
+        is_wanted || self.is_tight() && is_tail_volatile || self.needs_flush && !self.pending.is_empty()
+    }
+
+    fn start_flush(&mut self) {
+        let id = self.next_request();
+        self.flush = Some(Flush { id, written_to: self.written_to, tail: self.written_tail });
+        if self.device.submit(Request::flush(id.0)).is_err() {
+            self.fail(Failure::DeviceLost);
+        }
+    }
+
+    /// Writes a copy of the header, as a group of no pages. It precedes the first group, and follows the flush before that.
+    fn write_header_copy(&mut self, offset_bytes: u64, bytes: Buffer) {
+        assert!(
+            self.written_to == self.durable_to && self.flush.is_none(),
+            "no page is volatile before the first group"
+        );
+        let write = Request { durable: true, ..Request::write(0, offset_bytes, bytes.len() as u64) };
+        let request = Request { id: self.next_request(), ..write };
+        self.group = Some(GroupWrite { request, pages: 0, tail: self.written_tail, attempts: 1 });
+        self.submit_group(Some(bytes));
     }
 
     fn write_group(&mut self) {
@@ -303,7 +338,9 @@ impl<L: DataDevice> Log<L> {
             ..Request::write(0, self.layout.page_offset(slot), pages * self.layout.page_bytes)
         };
         self.next_page += pages;
-        self.submit(request, Some(buffer), pages);
+        let request = Request { id: self.next_request(), ..request };
+        self.group = Some(GroupWrite { request, pages, tail: self.tail, attempts: 1 });
+        self.submit_group(Some(buffer));
     }
 
     /// Returns a buffer of this length with any content. It grows by factors of two, so that groups of mixed lengths share one:
@@ -315,16 +352,14 @@ impl<L: DataDevice> Log<L> {
         buffer
     }
 
-    fn submit(&mut self, mut request: Request, buffer: Option<Buffer>, pages: u64) {
+    fn next_request(&mut self) -> RequestId {
         self.last_request += 1;
-        request.id = RequestId(self.last_request);
-        self.in_flight = Some(InFlight { request, pages, tail: self.tail, attempts: 1 });
-        self.resubmit(buffer);
+        RequestId(self.last_request)
     }
 
-    /// Hands the request of `in_flight` to the device.
-    fn resubmit(&mut self, buffer: Option<Buffer>) {
-        let Some(InFlight { request, .. }) = &self.in_flight else { unreachable!("a request is in flight") };
+    /// Hands the group in flight to the device.
+    fn submit_group(&mut self, buffer: Option<Buffer>) {
+        let Some(GroupWrite { request, .. }) = &self.group else { unreachable!("a group is in flight") };
         let answer = match buffer {
             Some(buffer) => self.device.submit_with(*request, buffer).map_err(|(error, _)| error),
             None => self.device.submit(*request),
@@ -336,7 +371,7 @@ impl<L: DataDevice> Log<L> {
 
     fn fail(&mut self, failure: Failure) {
         self.failure = Some(failure);
-        self.in_flight = None;
+        (self.group, self.flush) = (None, None);
     }
 
     /// Lets the device work until a request completes, at most until `until`. Returns whether something became written or
@@ -351,40 +386,17 @@ impl<L: DataDevice> Log<L> {
         has_changed
     }
 
+    /// Returns whether something became written or durable, or failed.
     fn complete(&mut self, completion: &Completion) -> bool {
         let buffer = self.device.take_buffer(completion.id);
-        let Some(ended) = self.in_flight.take_if(|ended| ended.request.id == completion.id) else {
+        if let Some(flush) = self.flush.take_if(|flush| flush.id == completion.id) {
+            self.flush_ended(&flush, completion.outcome);
+        } else if let Some(group) = self.group.take_if(|group| group.request.id == completion.id) {
+            if !self.group_ended(group, completion.outcome, buffer) {
+                return self.failure.is_some();
+            }
+        } else {
             return false;
-        };
-        if let Err(failure) = completion.outcome {
-            // A flush that failed may have lost what it was to make durable, and another one would not tell (Rebello et al.,
-            // "Can Applications Recover from fsync Failures?", ATC 2020).
-            let is_flush = ended.request.operation == Operation::Flush;
-            if is_flush || ended.attempts >= ATTEMPTS || failure == Failure::DeviceLost {
-                self.fail(failure);
-                return true;
-            }
-            self.last_request += 1;
-            let request = Request { id: RequestId(self.last_request), ..ended.request };
-            self.in_flight = Some(InFlight { request, attempts: ended.attempts + 1, ..ended });
-            self.resubmit(buffer);
-            return self.failure.is_some();
-        }
-        // A flush has none.
-        self.buffer = buffer.or(self.buffer.take());
-        match ended.request.operation {
-            Operation::Flush => (self.durable_to, self.needs_flush) = (self.written_to, false),
-            _ => {
-                self.written_bytes += ended.request.length_bytes;
-                self.written_to += ended.pages;
-                self.written_tail = ended.tail;
-                if ended.request.durable {
-                    self.durable_to = self.written_to;
-                }
-            }
-        }
-        if self.durable_to == self.written_to {
-            self.durable_tail = self.written_tail;
         }
         assert!(
             self.durable_tail <= self.tail
@@ -396,6 +408,46 @@ impl<L: DataDevice> Log<L> {
             self.written_to,
             self.next_page
         );
+        true
+    }
+
+    fn flush_ended(&mut self, flush: &Flush, outcome: Result<(), Failure>) {
+        match outcome {
+            Ok(()) => {
+                assert!(self.durable_to <= flush.written_to, "no durable write goes beside a flush");
+                (self.durable_to, self.durable_tail, self.needs_flush) =
+                    (flush.written_to, flush.tail, false);
+            }
+            // It may have lost what it was to make durable, and another one would not tell (Rebello et al., "Can Applications
+            // Recover from fsync Failures?", ATC 2020).
+            Err(failure) => self.fail(failure),
+        }
+    }
+
+    /// Ends a group, or tries it again. Returns whether it is written.
+    fn group_ended(
+        &mut self,
+        group: GroupWrite,
+        outcome: Result<(), Failure>,
+        buffer: Option<Buffer>,
+    ) -> bool {
+        if let Err(failure) = outcome {
+            if group.attempts >= ATTEMPTS || failure == Failure::DeviceLost {
+                self.fail(failure);
+                return false;
+            }
+            let request = Request { id: self.next_request(), ..group.request };
+            self.group = Some(GroupWrite { request, attempts: group.attempts + 1, ..group });
+            self.submit_group(buffer);
+            return false;
+        }
+        self.buffer = buffer.or(self.buffer.take());
+        self.written_bytes += group.request.length_bytes;
+        self.written_to += group.pages;
+        self.written_tail = group.tail;
+        if group.request.durable {
+            (self.durable_to, self.durable_tail) = (self.written_to, self.written_tail);
+        }
         true
     }
 }

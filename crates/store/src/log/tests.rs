@@ -75,6 +75,10 @@ fn log_returns_the_first_records_after_power_cuts() {
             }
             if random.chance(0.2) {
                 log.want_durable(log.written_to());
+                log.dispatch();
+            }
+            if random.chance(0.2) {
+                log.want_durable(log.written_to());
                 settle(&mut log);
                 let most =
                     written.iter().map(|record| record.1).filter(|&page| page <= log.durable_to()).max();
@@ -100,6 +104,30 @@ fn log_returns_the_first_records_after_power_cuts() {
             }
         }
     }
+}
+
+#[test]
+fn group_goes_beside_a_flush_that_does_not_cover_it() {
+    let mut log = create(40, 1);
+    let append = |log: &mut Log<MemoryDisk>, sequence, durability| {
+        log.append(1, sequence, &record(sequence, 600), durability);
+        log.dispatch();
+    };
+    append(&mut log, 1, Durability::System);
+    settle(&mut log);
+    log.want_durable(log.written_to());
+    log.dispatch();
+    append(&mut log, 2, Durability::System);
+    assert!(log.flush.is_some() && log.group.is_some());
+    settle(&mut log);
+    assert_eq!((log.durable_to(), log.written_to()), (1, 2), "the second page was written during the flush");
+    // A durable group waits, as the flush spares it one of its own.
+    log.want_durable(log.written_to());
+    log.dispatch();
+    append(&mut log, 3, Durability::Device);
+    assert!(log.flush.is_some() && log.group.is_none());
+    settle(&mut log);
+    assert_eq!((log.durable_to(), log.written_to()), (3, 3));
 }
 
 #[test]
