@@ -78,7 +78,7 @@ use crate::repair;
 use crate::status::{BlockInfo, Counts, DamagedEnd, LaneStatus, Status};
 use crate::waiting;
 use flashlane_base::Instant;
-use flashlane_device::{DataDevice, UnitState};
+use flashlane_device::{DataDevice, Readiness, UnitState};
 
 /// Immutable blocks under 64-bit ids, on the lanes of a device with erase units.
 ///
@@ -368,6 +368,11 @@ impl<D: DataDevice> Blocks<D> {
             }
         }
         self.engine.take_finished(out);
+    }
+
+    /// Says how the next completion of the device is learned of, for users that wait on several devices at once.
+    pub fn readiness(&mut self) -> Readiness {
+        self.engine.readiness()
     }
 
     /// Lets the device work until a request completes, at most until `until`. Operations that complete are kept for

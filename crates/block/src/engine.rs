@@ -21,7 +21,7 @@ use crate::status::{Counts, LaneLength};
 use crate::superblock::SuperblockStore;
 use crate::units::{Cause, Holds, State, UnitTable};
 use flashlane_base::Instant;
-use flashlane_device::{Buffer, DataDevice, Failure, SubmitError};
+use flashlane_device::{Buffer, DataDevice, Failure, Readiness, SubmitError};
 use std::collections::VecDeque;
 
 /// Failed attempts, those without a unit included, after which a write fails.
@@ -284,6 +284,11 @@ impl<D: DataDevice> Engine<D> {
             self.retry_unplaced();
             self.fail_blocked_operations();
         }
+    }
+
+    /// Says how the next completion of the device is learned of.
+    pub(crate) fn readiness(&mut self) -> Readiness {
+        self.scheduler.readiness()
     }
 
     /// Returns whether no request is in flight.

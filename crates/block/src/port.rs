@@ -10,7 +10,8 @@ use crate::operation::InFlight;
 use crate::read_buffers::ReadBuffers;
 use flashlane_base::Instant;
 use flashlane_device::{
-    Buffer, Completion, DataDevice, Failure, Request, RequestId, Rule, SubmitError, Unit, UnitState,
+    Buffer, Completion, DataDevice, Failure, Readiness, Request, RequestId, Rule, SubmitError, Unit,
+    UnitState,
 };
 use std::collections::BTreeMap;
 
@@ -111,6 +112,11 @@ impl<D: DataDevice> Port<D> {
                 Submitted::Refused(operation, buffer, error)
             }
         }
+    }
+
+    /// Says how the next completion of the device is learned of.
+    pub(crate) fn readiness(&mut self) -> Readiness {
+        self.device.readiness()
     }
 
     /// Lets the device work until a request completes, at most until `until`.

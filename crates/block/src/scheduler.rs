@@ -23,7 +23,7 @@ use crate::room::{Room, SuperblockLimits};
 use crate::status::LaneLength;
 use crate::units::{Cause, Holds, State, UnitTable};
 use flashlane_base::Instant;
-use flashlane_device::{Buffer, Completion, DataDevice, Failure, Lane, Request};
+use flashlane_device::{Buffer, Completion, DataDevice, Failure, Lane, Readiness, Request};
 use std::collections::VecDeque;
 
 /// An operation that ended on its lane.
@@ -387,6 +387,11 @@ impl<D: DataDevice> Scheduler<D> {
     }
 
     // Completions.
+
+    /// Says how the next completion of the device is learned of.
+    pub(crate) fn readiness(&mut self) -> Readiness {
+        self.port.readiness()
+    }
 
     /// Lets the device work until a request completes, at most until `until`.
     pub(crate) fn reap(&mut self, until: Instant) -> Vec<Completion> {

@@ -25,6 +25,17 @@ pub struct AtRisk {
     pub since: u64,
 }
 
+/// What a device says of its next completion, for users that wait on several devices at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// The device cannot tell.
+    Unknown,
+    /// A [`reap`](Device::reap) may return completions now.
+    Ready,
+    /// There are none now, and this descriptor of the operating system will be readable (poll(2)) when there may be.
+    Descriptor(i32),
+}
+
 /// Storage that takes requests and completes them in its own time.
 pub trait Device {
     /// Capacity, lanes, units and depth, fixed for the device's lifetime.
@@ -52,6 +63,16 @@ pub trait Device {
     fn next_event(&self) -> Option<Instant> {
         None
     }
+
+    /// Hands over what is queued, and says how the next completion is learned of. A device of which nothing is in flight, and one
+    /// that is simulated, is [`Readiness::Unknown`].
+    fn readiness(&mut self) -> Readiness {
+        Readiness::Unknown
+    }
+
+    /// Waits until one of these descriptors is readable, but not beyond `until`, and takes no completions. A device that returns
+    /// descriptors MUST implement it; their devices MUST be open.
+    fn wait_readable(&self, _descriptors: &[i32], _until: Instant) {}
 
     /// Hints that a request for these bytes will probably follow soon. It changes no result: a simulated drive loads
     /// its tables for them into the processor's cache.
@@ -128,6 +149,12 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn next_event(&self) -> Option<Instant> {
         (**self).next_event()
     }
+    fn readiness(&mut self) -> Readiness {
+        (**self).readiness()
+    }
+    fn wait_readable(&self, descriptors: &[i32], until: Instant) {
+        (**self).wait_readable(descriptors, until);
+    }
     fn prefetch(&self, offset_bytes: u64, length_bytes: u64) {
         (**self).prefetch(offset_bytes, length_bytes);
     }
@@ -175,6 +202,12 @@ impl<D: Device + ?Sized> Device for &mut D {
     }
     fn next_event(&self) -> Option<Instant> {
         (**self).next_event()
+    }
+    fn readiness(&mut self) -> Readiness {
+        (**self).readiness()
+    }
+    fn wait_readable(&self, descriptors: &[i32], until: Instant) {
+        (**self).wait_readable(descriptors, until);
     }
     fn prefetch(&self, offset_bytes: u64, length_bytes: u64) {
         (**self).prefetch(offset_bytes, length_bytes);

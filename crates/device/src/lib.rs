@@ -20,7 +20,7 @@ mod zone;
 
 pub use buffer::{Buffer, DataDevice};
 pub use counters::Counters;
-pub use device::{AtRisk, Device};
+pub use device::{AtRisk, Device, Readiness};
 pub use flashlane_base::Operation;
 pub use lanes::{Interleaved, OneLane};
 pub use null::NullDevice;

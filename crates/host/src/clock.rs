@@ -25,6 +25,21 @@ impl Clock {
         Instant::from_ns(self.began.elapsed().as_nanos() as u64)
     }
 
+    /// Returns when one of these descriptors is readable, or the clock has reached `until`: later by what timers are late, as this
+    /// wait never spins. A wait that a signal ends is over too.
+    pub(crate) fn wait_readable(&self, descriptors: &[i32], until: Instant) {
+        let poll = |&fd: &i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let mut polled: Vec<libc::pollfd> = descriptors.iter().map(poll).collect();
+        let left = until.since(self.now());
+        let time = libc::timespec {
+            tv_sec: (left.as_ns() / 1_000_000_000) as i64,
+            tv_nsec: (left.as_ns() % 1_000_000_000) as i64,
+        };
+        let timeout = if until == Instant::FAR { std::ptr::null() } else { &raw const time };
+        // SAFETY: descriptors and time outlive the call; no signals are masked. A descriptor that is closed only ends the wait.
+        _ = unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as u64, timeout, std::ptr::null()) };
+    }
+
     /// Returns when the clock has reached `until`.
     pub fn wait_until(&self, until: Instant) {
         loop {

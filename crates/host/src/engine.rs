@@ -12,6 +12,7 @@ mod uring;
 
 use crate::clock::Clock;
 use flashlane_base::Instant;
+use flashlane_device::Readiness;
 use std::io;
 
 pub(crate) use job::{Done, Job, Work};
@@ -55,6 +56,14 @@ impl Engine {
                 threads.wait(clock, until, done);
                 Ok(())
             }
+        }
+    }
+
+    /// Submits what is queued, and says how the next completion is learned of.
+    pub(crate) fn readiness(&mut self) -> Readiness {
+        match self {
+            Self::Uring(uring) => uring.readiness(),
+            Self::Threads(_) => Readiness::Unknown,
         }
     }
 

@@ -16,7 +16,8 @@ use crate::open::PageCache;
 use crate::target;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{
-    Buffer, Completion, DataDevice, Device, Failure, Operation, Profile, Request, RequestId, SubmitError,
+    Buffer, Completion, DataDevice, Device, Failure, Operation, Profile, Readiness, Request, RequestId,
+    SubmitError,
 };
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
@@ -338,6 +339,14 @@ impl Device for FileDevice {
         self.check(&request)?;
         self.accept(request, None);
         Ok(())
+    }
+
+    fn readiness(&mut self) -> Readiness {
+        self.engine.readiness()
+    }
+
+    fn wait_readable(&self, descriptors: &[i32], until: Instant) {
+        self.clock.wait_readable(descriptors, until);
     }
 
     #[inline]

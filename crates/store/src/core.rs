@@ -13,7 +13,7 @@ mod writing;
 
 use crate::builder::Shape;
 use crate::cache::GroupCache;
-use crate::clocks::{self, Clock, Step};
+use crate::clocks::{self, Clock, Step, Wait};
 use crate::counters::Counters;
 use crate::cursor::Cursor;
 use crate::error::{OpenError, OptionsError};
@@ -447,21 +447,41 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         };
         let blocks = of(self.blocks.device(), self.blocks.is_idle());
         let log = of(self.log.device(), self.log.is_idle());
-        self.is_blocks_turn = !self.is_blocks_turn;
-        let step = clocks::next_step(blocks, log, wake, self.is_blocks_turn);
-        match step {
+        match clocks::next_step(blocks, log, wake) {
             Step::Idle => return false,
             Step::Both(time) => {
                 self.step_blocks(time);
                 self.step_log(time);
             }
-            // A write of the log may have completed in its submission: blocks are not waited for then.
-            Step::Blocks(_) if !log.is_idle && self.log.step(log.now) => {}
             Step::Blocks(time) => self.step_blocks(time),
             Step::Log(time) => self.step_log(time),
+            Step::Either(time) => self.step_either(time),
         }
         self.pump();
         true
+    }
+
+    /// Lets two real devices work until a request of either completes, at most until `until`.
+    fn step_either(&mut self, until: Instant) {
+        match clocks::wait_of(self.blocks.readiness(), self.log.readiness()) {
+            Wait::Readable(descriptors) => {
+                if !descriptors.is_empty() {
+                    self.blocks.device().wait_readable(&descriptors, until);
+                }
+                self.step_blocks(Instant::ZERO);
+                self.step_log(Instant::ZERO);
+            }
+            Wait::InTurn => {
+                self.is_blocks_turn = !self.is_blocks_turn;
+                let slice = until.min(self.now() + clocks::SLICE);
+                // A write of the log may have completed in its submission: blocks are not waited for then.
+                if !self.is_blocks_turn {
+                    self.step_log(slice);
+                } else if !self.log.step(Instant::ZERO) {
+                    self.step_blocks(slice);
+                }
+            }
+        }
     }
 
     /// Takes what has completed on real devices, if that was not done lately: operations that complete without a device must not

@@ -43,7 +43,7 @@ pub(crate) use header::{DamagedCopy, FoundHeader, LogConfig, LogLayout, read_hea
 pub(crate) use recover::{Freed, Record, Recovered, recover};
 
 use flashlane_base::Instant;
-use flashlane_device::{Buffer, Completion, DataDevice, Failure, Request, RequestId};
+use flashlane_device::{Buffer, Completion, DataDevice, Failure, Readiness, Request, RequestId};
 
 /// Most pages of a group.
 const GROUP_PAGES: u64 = 1024;
@@ -372,6 +372,11 @@ impl<L: DataDevice> Log<L> {
     fn fail(&mut self, failure: Failure) {
         self.failure = Some(failure);
         (self.group, self.flush) = (None, None);
+    }
+
+    /// Says how the next completion of the device is learned of.
+    pub(crate) fn readiness(&mut self) -> Readiness {
+        self.device.readiness()
     }
 
     /// Lets the device work until a request completes, at most until `until`. Returns whether something became written or

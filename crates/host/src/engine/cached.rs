@@ -85,6 +85,11 @@ impl CachedCalls {
         }
     }
 
+    /// Returns whether calls were made that have not been taken.
+    pub(super) fn has_made(&self) -> bool {
+        !self.made.is_empty()
+    }
+
     /// Appends the calls that were made to `done`. Returns whether there were any.
     pub(super) fn take(&mut self, clock: &Clock, done: &mut Vec<Done>) -> bool {
         if self.made.is_empty() {

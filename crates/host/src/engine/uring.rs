@@ -21,11 +21,13 @@ use super::cached::{Cached, CachedCalls};
 use super::job::{Done, Job, Work};
 use crate::clock::Clock;
 use flashlane_base::{Duration, Instant};
+use flashlane_device::Readiness;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue};
+use rustix::event::EventfdFlags;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Marks an entry that reads the result of a blocking call; the other bits are the index of its mailbox.
 const MAILBOX: u64 = 1 << 63;
@@ -51,6 +53,8 @@ pub(crate) struct Uring {
     in_flight: u32,
     /// Whether memory can be registered (Linux 5.19, within the limit of locked memory).
     registers: bool,
+    /// Signalled for each completion, once a user has asked for it.
+    event: Option<OwnedFd>,
 }
 
 impl Uring {
@@ -67,7 +71,7 @@ impl Uring {
         ring.submitter().register_files(&[file.as_raw_fd(), file.as_raw_fd()])?;
         let registers = ring.submitter().register_buffers_sparse(2 * depth).is_ok();
         let blocking = (discards || resets).then(|| Blocking::start(file, depth)).transpose()?;
-        Ok(Self { ring, blocking, cached: None, discards, queued: 0, in_flight: 0, registers })
+        Ok(Self { ring, blocking, cached: None, discards, queued: 0, in_flight: 0, registers, event: None })
     }
 
     /// Makes short calls in the calling thread from now on: `file`, that of the ring, is open through the page cache.
@@ -150,6 +154,42 @@ impl Uring {
                 return Ok(());
             }
         }
+    }
+
+    /// See [`super::Engine::readiness`]. The ring signals an event for each completion from the first call on. Its own descriptor
+    /// would not do: with DEFER_TASKRUN it stays silent until this thread enters the kernel.
+    pub(crate) fn readiness(&mut self) -> Readiness {
+        if self.in_flight == 0 && !self.cached.as_ref().is_some_and(CachedCalls::has_made) {
+            return Readiness::Unknown;
+        }
+        if self.event.is_none() {
+            self.event = self.register_event().ok();
+        }
+        let Some(event) = &self.event else { return Readiness::Unknown };
+        // What was signalled before is found below, and what comes later is signalled anew.
+        let _ = rustix::io::read(event, &mut [0; 8]);
+        let descriptor = event.as_raw_fd();
+        let entered = self.enter_without_wait();
+        if entered.is_err() || self.queued > 0 || !self.ring.completion().is_empty() {
+            return Readiness::Ready;
+        }
+        let has_made = self.cached.as_ref().is_some_and(CachedCalls::has_made);
+        if has_made { Readiness::Ready } else { Readiness::Descriptor(descriptor) }
+    }
+
+    fn register_event(&self) -> io::Result<OwnedFd> {
+        let event = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        self.ring.submitter().register_eventfd(event.as_raw_fd())?;
+        Ok(event)
+    }
+
+    /// Submits queued entries, and lets completions that are due enter the ring.
+    fn enter_without_wait(&mut self) -> io::Result<()> {
+        let flags = EnterFlags::GETEVENTS.bits();
+        // SAFETY: no argument is passed.
+        let entered = unsafe { self.ring.submitter().enter::<libc::sigset_t>(self.queued, 0, flags, None) };
+        self.queued -= entered? as u32;
+        Ok(())
     }
 
     /// Submits queued entries and waits for a completion, or until shortly before `until`.
@@ -306,5 +346,48 @@ mod tests {
                 free.push(slot);
             }
         }
+    }
+
+    /// Flushes complete on a thread of the kernel, reads of a fresh file often in their submission.
+    #[test]
+    fn descriptor_is_readable_until_each_completion_is_taken() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 20).unwrap();
+        let clock = Clock::start();
+        let Ok(mut uring) = Uring::new(&file, 4, false, false) else {
+            return println!("skipped: no io_uring here");
+        };
+        assert_eq!(uring.readiness(), Readiness::Unknown, "nothing is in flight");
+        let mut memory = [[0_u8; 4096]; 4];
+        let (mut done, mut waits) = (Vec::new(), 0);
+        for round in 0..500_u64 {
+            let count = 1 + round % 4;
+            for (slot, memory) in (0..count).zip(&mut memory) {
+                let work = if (round + slot) % 3 == 0 { Work::Flush } else { Work::Read };
+                let (memory, registered) = (memory.as_mut_ptr(), None);
+                let offset_bytes = (round * 5 + slot) % 256 * 4096;
+                let slot = slot as u32;
+                uring.queue(Job { slot, work, offset_bytes, length_bytes: 4096, memory, registered });
+            }
+            while (done.len() as u64) < count {
+                let before = done.len();
+                match uring.readiness() {
+                    Readiness::Unknown => panic!("a ring tells"),
+                    Readiness::Ready => {}
+                    Readiness::Descriptor(descriptor) => {
+                        let until = clock.now() + Duration::from_s(20);
+                        clock.wait_readable(&[descriptor], until);
+                        assert!(
+                            clock.now() < until,
+                            "round {round}: {before} of {count} completions were seen"
+                        );
+                        waits += 1;
+                    }
+                }
+                uring.wait(&clock, Instant::ZERO, &mut done).unwrap();
+            }
+            done.clear();
+        }
+        assert!(waits > 0, "some completion is waited for");
     }
 }

@@ -8,8 +8,8 @@ use super::table::RecordTable;
 use super::{Lanes, StoredState, read_state, units};
 use flashlane_base::Instant;
 use flashlane_device::{
-    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, PowerCurve, Profile, Request,
-    RequestId, SubmitError, Unit,
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, PowerCurve, Profile, Readiness,
+    Request, RequestId, SubmitError, Unit,
 };
 
 impl<D: DataDevice> Device for Lanes<D> {
@@ -27,6 +27,14 @@ impl<D: DataDevice> Device for Lanes<D> {
 
     fn next_event(&self) -> Option<Instant> {
         if self.ready.is_empty() { self.below.next_event() } else { Some(self.now()) }
+    }
+
+    fn readiness(&mut self) -> Readiness {
+        if self.ready.is_empty() { self.below.readiness() } else { Readiness::Ready }
+    }
+
+    fn wait_readable(&self, descriptors: &[i32], until: Instant) {
+        self.below.wait_readable(descriptors, until);
     }
 
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
