@@ -7,8 +7,8 @@
 //! - of a unit that was written with one request, from the data of the write,
 //! - of any other unit after its erase, which reads it first.
 //!
-//! Before the first write to a unit that was erased by an earlier opening, its bytes are read and compared. If they differ, other
-//! data was written around the lanes: the unit is recorded as written, and the write fails with
+//! Before the first write to a unit that was erased by an earlier opening, its bytes are read and compared. If they differ, and are
+//! not empty as in a file that was cut off and made longer again, other data was written around the lanes: the unit is recorded as written, and the write fails with
 //! [`Failure::ForeignData`]. A unit that this opening erased was compared, or given up, by this opening.
 //!
 //! Before the first byte changes, the record loses the checksum, so that the remains of a write that a power cut tore do not count
@@ -22,6 +22,7 @@ use super::constants::SECTOR_BYTES;
 use super::disk::Record;
 use super::error::LanesError;
 use super::layout::Layout;
+use super::ours;
 use super::pending::{Pending, Purpose};
 use flashlane_base::Instant;
 use flashlane_device::{
@@ -59,6 +60,14 @@ pub(super) struct ContentRead {
     pub pending: Pending,
     done_bytes: u64,
     crc: u32,
+    /// Whether each part so far is zeros, or ones: nobody's data.
+    is_empty: bool,
+}
+
+impl ContentRead {
+    fn new(pending: Pending) -> Self {
+        Self { pending, done_bytes: 0, crc: 0, is_empty: true }
+    }
 }
 
 /// Returns the checksums that the units will have once their heads are cleared; `None` for those that cannot be read.
@@ -112,7 +121,7 @@ impl<D: DataDevice> Lanes<D> {
         pending: Pending,
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
-        if let Err(error) = self.read_part(ContentRead { pending, done_bytes: 0, crc: 0 }) {
+        if let Err(error) = self.read_part(ContentRead::new(pending)) {
             return Err((error, buffer));
         }
         self.note_accepted(&pending.request);
@@ -123,7 +132,7 @@ impl<D: DataDevice> Lanes<D> {
     /// Continues an erase after the unit's head was cleared.
     pub(super) fn head_cleared(&mut self, pending: Pending, completed: Instant, out: &mut Vec<Completion>) {
         self.foreign_heads.remove(&self.layout.number(&pending.request));
-        if let Err(error) = self.read_part(ContentRead { pending, done_bytes: 0, crc: 0 }) {
+        if let Err(error) = self.read_part(ContentRead::new(pending)) {
             self.fail(pending, failure_of(error), completed, out);
         }
     }
@@ -163,14 +172,16 @@ impl<D: DataDevice> Lanes<D> {
         match (below.outcome, buffer) {
             (Ok(()), Some(buffer)) if done_bytes < self.layout.shape.unit_bytes => {
                 let crc = crc32c::crc32c_append(read.crc, buffer.as_slice());
+                let is_empty = read.is_empty && ours::is_empty(buffer.as_slice());
                 let pending = read.pending;
-                if let Err(error) = self.read_part(ContentRead { done_bytes, crc, ..read }) {
+                if let Err(error) = self.read_part(ContentRead { done_bytes, crc, is_empty, ..read }) {
                     self.fail(pending, failure_of(error), below.completed, out);
                 }
             }
             (Ok(()), Some(buffer)) => {
                 let crc = crc32c::crc32c_append(read.crc, buffer.as_slice());
-                self.content_known(read.pending, Some(ContentSum::of_crc(crc)));
+                let is_empty = read.is_empty && ours::is_empty(buffer.as_slice());
+                self.content_known(read.pending, Some((ContentSum::of_crc(crc), is_empty)));
             }
             (Err(Failure::DeviceLost), _) => {
                 self.fail(read.pending, Failure::DeviceLost, below.completed, out);
@@ -180,14 +191,16 @@ impl<D: DataDevice> Lanes<D> {
         }
     }
 
-    /// The content of a unit was read to its end; `None` where the device cannot read it.
-    fn content_known(&mut self, pending: Pending, found: Option<ContentSum>) {
+    /// The content of a unit was read to its end, with whether it is empty; `None` where the device cannot read it.
+    fn content_known(&mut self, pending: Pending, found: Option<(ContentSum, bool)>) {
+        let is_empty = found.is_none_or(|(_, is_empty)| is_empty);
+        let found = found.map(|(sum, _)| sum);
         if pending.request.operation == Operation::Erase {
             return self.record_erase(pending, found);
         }
         let number = self.layout.number(&pending.request);
         let record = self.table.record(number);
-        if found.is_none() || found == record.content {
+        if is_empty || found == record.content {
             return self.forget_content(pending);
         }
         let state = UnitState::Written { bytes: self.layout.shape.unit_bytes };

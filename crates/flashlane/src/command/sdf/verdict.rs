@@ -271,9 +271,10 @@ fn damaged_records(target: &str, destroy: &dyn Fn() -> String, blocks: &AnyBlock
         "part of the lanes' table of units is lost, so that the erased units in it are not known".to_owned()
     } else if records > 0 || copies < 2 {
         format!(
-            "one copy of {} is damaged, and the other is used; the next put or rm, or 'flashlane sdf fsck {target} \
-             --repair', rewrites it",
+            "one copy of {} is damaged, and the other is used; {}, or 'flashlane sdf fsck {target} --repair', rewrites it",
             if records > 0 { "some of the lanes' records" } else { "the superblock" },
+            // A put into a store goes to its log.
+            if blocks.has_log() { "the next block that the store writes" } else { "the next put or rm" },
         )
     } else {
         return None;

@@ -93,3 +93,18 @@ fn own_remains_are_not_foreign_data() {
     erase(&mut lanes, 0, 1);
     assert_eq!(write(&mut checked(lanes.into_inner()), 0, 1, 4), Ok(()));
 }
+
+#[test]
+fn empty_units_are_not_foreign_data() {
+    for fill in [0, 0xff] {
+        let mut device = prepared().into_inner();
+        for (lane, unit) in ERASED {
+            let at = checked(device.clone()).unit_range(Lane(lane), unit).start;
+            overwrite(&mut device, at, &[fill; UNIT as usize]);
+        }
+        let mut lanes = checked(device);
+        for (lane, unit) in ERASED {
+            assert_eq!(write(&mut lanes, lane, unit, 5), Ok(()), "{fill}: {lane}, {unit}");
+        }
+    }
+}
