@@ -1,6 +1,8 @@
 //! Exit statuses and errors of commands.
 
+use crate::suggest::quoted;
 use crate::terminal::printable;
+use flashlane_open::Target;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -49,6 +51,12 @@ impl Failure {
     /// Prints the reason on standard error.
     pub fn print(&self) {
         notify(&self.reason());
+    }
+
+    /// Prints the reason on standard error. The device of the command takes the place of the word `DEVICE` in the commands that
+    /// errors of other crates suggest.
+    pub fn print_of(&self, device: &Target) {
+        notify(&self.reason().replace(" DEVICE ", &format!(" {} ", quoted(&device.to_string()))));
     }
 
     /// Returns the error and its causes as one paragraph.

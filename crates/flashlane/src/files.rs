@@ -43,6 +43,13 @@ pub fn remove_created(command: &Command, matches: &ArgMatches) {
     }
 }
 
+/// Returns the device that a command was given as its argument `DEVICE`.
+pub fn device_given(command: &Command, matches: &ArgMatches) -> Option<Target> {
+    let (command, matches) = innermost(command, matches);
+    let given = devices(command, matches).into_iter().find(|device| device.label == "DEVICE")?;
+    given.device.target().ok().cloned()
+}
+
 /// A file of the command line, as its argument is called there.
 struct Named {
     label: String,

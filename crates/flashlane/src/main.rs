@@ -45,7 +45,10 @@ fn main() -> ExitCode {
             if failure.status == Status::Unusable {
                 files::remove_created(&whole, &matches);
             }
-            failure.print();
+            match files::device_given(&whole, &matches) {
+                Some(device) => failure.print_of(&device),
+                None => failure.print(),
+            }
             failure.status.into()
         }
     }

@@ -119,12 +119,13 @@ impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
         self.store.store().step_for(longest)
     }
 
-    /// Returns the bytes of blocks that are free, and of all that can hold files.
+    /// Returns the bytes that can be written now ([`Status::room_bytes`](flashlane_store::Status::room_bytes)), and those with the
+    /// blocks that are stored.
     pub fn space(&mut self) -> (u64, u64) {
         let store = self.store.store();
-        let (block_bytes, stored) = (store.blocks().block_bytes(), store.blocks().status().blocks);
-        let free = store.status().blocks_free;
-        (free * block_bytes, (free + stored) * block_bytes)
+        let stored_bytes = store.blocks().status().blocks * store.blocks().block_bytes();
+        let room_bytes = store.status().room_bytes;
+        (room_bytes, room_bytes + stored_bytes)
     }
 
     pub(crate) fn find_inode(&mut self, inode: Inode) -> Result<Option<Attributes>, FileError> {

@@ -68,6 +68,9 @@ pub struct Status {
     pub missing: Option<OpenError>,
     /// Blocks for which there is room.
     pub blocks_free: u64,
+    /// Bytes of values that have room now, beside the blocks that are kept for deletes and merges; a value up to this length is
+    /// admitted. Merges give space back where keys were overwritten or deleted.
+    pub room_bytes: u64,
     /// Bytes of memory of indexes and filters.
     pub index_memory_bytes: u64,
     /// Bytes of memory of containers.
@@ -291,6 +294,7 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
             missing: core.missing().cloned(),
             lost_blocks: core.lost_blocks().to_vec(),
             blocks_free: core.blocks().free_blocks(),
+            room_bytes: core.room_bytes(),
             index_memory_bytes: core.slices().iter().map(|slice| slice.levels().memory_bytes()).sum(),
             container_memory_bytes: core.slices().iter().map(|slice| slice.container_memory_bytes()).sum(),
             cache_memory_bytes: core.cache_memory_bytes(),

@@ -244,6 +244,12 @@ fn value_size(text: &str) -> Result<u64, String> {
     if is_allowed { Ok(bytes) } else { Err("allowed: 8 B to 1 GiB".into()) }
 }
 
+/// Parses the length of a request: some commands are no shorter than the least.
+fn request_size(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text).map_err(|error| error.to_string())?;
+    if bytes >= 1 << 10 { Ok(bytes) } else { Err("allowed: at least 1 KiB".into()) }
+}
+
 /// Where a server listens, and what clients may take of it.
 #[derive(Debug, clap::Args)]
 struct ServeOptions {
@@ -271,7 +277,7 @@ struct ServeOptions {
     #[command(flatten)]
     reads: ReadsOption,
     /// Longest request, and so longest value
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "64MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = request_size, default_value = "64MiB")]
     request_size: u64,
 }
 

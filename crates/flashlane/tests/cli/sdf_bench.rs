@@ -2,6 +2,7 @@
 
 use crate::endings::interrupt_by;
 use crate::program::{command, done, json, refused, text, wait_until};
+use crate::stored::Stored;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -110,4 +111,17 @@ fn interrupted_bench_removes_its_blocks() {
         assert_eq!(ended.status.code(), Some(1), "signal {signal}: {stderr}");
         assert_eq!(ids(&spec), [7], "signal {signal}");
     }
+}
+
+#[test]
+fn size_that_has_no_room_is_refused() {
+    let device = Stored::new(3);
+    let bench = ["sdf", "bench", &device.lanes, "--destroy-data", "--allow-page-cache", "--size"];
+    let status = json(&["sdf", "status", &device.lanes]);
+    let room = status["blocks_free"].as_u64().unwrap() * status["block_bytes"].as_u64().unwrap();
+    let more = format!("{}B", room + 1);
+    refused(2, &[&bench[..], &["1GiB"]].concat(), &["--size 1 GiB has no room", "nothing was measured"]);
+    // What has room on the empty device may have none beside its blocks.
+    refused(2, &[&bench[..], &[&more]].concat(), &["has no room", "free blocks of 56 KiB"]);
+    assert!(device.bytes() == device.original);
 }

@@ -57,7 +57,7 @@ fn repair_rewrites_superblocks_from_headers() {
         let refusal = refused(
             2,
             &[&["sdf"], change].concat(),
-            &["Do not format", "fsck DEVICE --repair --destroy-data"],
+            &["Do not format", &format!("fsck \"{spec}\" --repair --destroy-data")],
         );
         assert!(!refusal.stderr.contains("format it first"), "{}", refusal.stderr);
         assert!(device.bytes() == bytes, "{change:?}");
@@ -133,6 +133,28 @@ fn fsck_names_every_damaged_place_of_a_block() {
     let several = "damaged in 2 places from byte 0 to 16383 of the block, sound from byte 16384 on";
     assert!(report.contains(several), "{report}");
     assert!(report.contains("damaged from byte 49152 of the block to its end"), "{report}");
+}
+
+/// A block that lost its header and some of its bytes cannot be rewritten, and one that lost all has no sound part.
+#[test]
+fn verdict_advises_only_what_can_succeed() {
+    let device = Stored::new(4);
+    let runs: Vec<usize> = (DATA..4 << 20)
+        .step_by(UNIT)
+        .filter(|&at| device.original[at..].starts_with(b"FLBLOCKS\x01\0\0\0\x01"))
+        .take(2)
+        .collect();
+    device.fill(&[(runs[0], 9000)], b'x');
+    let (status, report) = device.verdict("fsck");
+    assert!(status == 1 && report.contains("read the sound parts"), "{report}");
+    assert!(!report.split("Blocks:").next().unwrap().contains("--repair"), "{report}");
+    device.fill(&[(runs[0], 9000), (runs[0] + 4096, 50_000)], b'x');
+    let (status, report) = device.verdict("fsck");
+    assert!(
+        status == 1 && report.contains("of the block to its end") && report.contains("sdf rm"),
+        "{report}"
+    );
+    assert!(!report.contains("read the sound parts"), "{report}");
 }
 
 /// Units that a device fails to read may be sound: no command discards them or advises to.

@@ -344,7 +344,15 @@ fn foreign_data_is_refused_and_unchanged() {
     let blocks = kept.dir.path().join("blocks");
     let spec = format!("lanes({},channels=4,unit=64KiB)", text(&blocks));
     done(&["sdf", "format", &spec, "--create", "4MiB", "--allow-page-cache"]);
-    refused(2, &["store", "get", &spec, "key"], &["there is no log", "--log"]);
+    refused(
+        2,
+        &["store", "get", &spec, "key"],
+        &["holds no store (it has 0 blocks of 'flashlane sdf'", "store create"],
+    );
+    // Lanes that are named as a plain file.
+    for command in [&["sdf", "ls", text(&blocks)][..], &["store", "get", text(&device), "key"]] {
+        refused(2, command, &["has lanes of erase units", "name it \"lanes("]);
+    }
     assert!(kept.bytes() == before, "the store was written");
     assert_eq!(kept.value("key"), b"value");
     kept.store("create", &[&really[..], &["--really-log", text(&log)]].concat());
@@ -392,6 +400,8 @@ fn simulated_store_is_tried_by_an_import() {
     let stored = done(&["store", "import", "backed(sim:sdf)", text(&pairs)]);
     assert!(stored.starts_with("1000 lines stored, durability: device"), "{stored}");
     refused(2, &["store", "put", "sim:sdf", "key", "--value", "x"], &["keeps nothing", "store import"]);
+    refused(2, &["store", "create", "backed(sim:sdf)"], &["keeps nothing", "store import"]);
+    refused(2, &["store", "serve", "sim:sdf", "--request-size", "0"], &["--request-size", "at least 1 KiB"]);
     let log = dir.path().join("log");
     fs::write(&log, "mine").unwrap();
     let onto = ["store", "import", "backed(sim:sdf)", text(&pairs), "--log", text(&log)];

@@ -1,18 +1,18 @@
 //! Files of a store, on the command line.
 
 use crate::endings::interrupt_by;
-use crate::program::{command, json, text};
+use crate::program::{self, command, json, text};
 use crate::store::Kept;
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
 fn file(kept: &Kept, action: &str, more: &[&str]) -> String {
-    crate::program::done(&[&["store", "file", action, &kept.spec], more].concat())
+    program::done(&[&["store", "file", action, &kept.spec], more].concat())
 }
 
 fn refused(kept: &Kept, status: i32, action: &str, more: &[&str], parts: &[&str]) {
-    crate::program::refused(status, &[&["store", "file", action, &kept.spec], more].concat(), parts);
+    program::refused(status, &[&["store", "file", action, &kept.spec], more].concat(), parts);
 }
 
 fn bytes(kept: &Kept, action: &str, more: &[&str]) -> Vec<u8> {
@@ -38,6 +38,10 @@ fn tree_keeps_files_for_its_whole_life() {
     let long: Vec<u8> = (0..1_500_000_u32).map(|nth| (nth % 251) as u8).collect();
     let source = kept.file("long", &long);
     assert_eq!(file(&kept, "mkdir", &["/a/b", "c"]), "/a/b, c: made, durability: device\n");
+    assert_eq!(file(&kept, "mkdir", &["/a", "/d"]), "/d: made, durability: device\n/a: there already\n");
+    assert_eq!(file(&kept, "rm", &["/d"]), "/d: removed, durability: device\n");
+    let lost = ["store", "file", "put", &kept.spec, "/e/f/g", "-"];
+    program::refused(1, &lost, &["there is no 'e/f'", "store file mkdir", " /e/f'"]);
     let stored = file(&kept, "put", &["/a/b/long", text(&source)]);
     assert_eq!(stored, "/a/b/long: 1500000 bytes stored, durability: device\n");
     assert!(bytes(&kept, "get", &["a/b/long"]) == long);

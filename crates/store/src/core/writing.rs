@@ -159,6 +159,13 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
+    /// Returns the bytes of values that have room now, beside the blocks kept for deletes and merges; at 0 small ones may still be
+    /// admitted.
+    pub(crate) fn room_bytes(&self) -> u64 {
+        let kept = self.options.reserve_blocks + self.containers() + self.waiting_blocks();
+        self.spare_blocks().saturating_sub(kept) * self.piece_bytes()
+    }
+
     /// Blocks that the writes in queues will need.
     fn waiting_blocks(&self) -> u64 {
         self.writes.waiting_bytes().div_ceil(self.shape.block_bytes)

@@ -157,3 +157,28 @@ fn full_store_takes_half_of_its_values_again_after_deletes() {
         }
     }
 }
+
+#[test]
+fn value_is_admitted_where_it_has_room() {
+    let mut random = Seed(9).source();
+    let mut store = super::create(2, 96, 1, 7);
+    let (mut refused, mut admitted) = (0, 0);
+    for nth in 0..400_u32 {
+        let length = random.below(40_000);
+        let room_bytes = store.status().room_bytes;
+        match store.write(put(&nth.to_be_bytes(), length), Durability::Device) {
+            Ok(ticket) => {
+                wait(&mut store, [ticket]);
+                admitted += 1;
+            }
+            Err(WriteError::Full { .. }) => {
+                assert!(room_bytes < length, "{length} bytes are refused, and {room_bytes} have room");
+                refused += 1;
+            }
+            Err(error) => panic!("{error}"),
+        }
+        store.settle();
+    }
+    assert!(refused > 20 && admitted > 20, "{refused} refused, {admitted} admitted");
+    assert!(store.status().room_bytes < 40_000 && store.status().blocks_free > 24);
+}

@@ -39,11 +39,12 @@ pub fn call(
     // On a real device each format must have another seed, so that it is not mistaken for an earlier one.
     let seed = simulated.then_some(given.seed);
     let accept = |profile: &Profile, layout: &Layout| {
-        LoadPlan::new(given, layout, simulated).check(profile, layout).map_err(Failure::unusable)
+        LoadPlan::new(given, layout, simulated).check(given, profile, layout).map_err(Failure::unusable)
     };
     let meter = Meter::new(format!("preparing {target}"));
     let (mut blocks, mut warnings) = open_or_format(target, safety, seed, options, &accept)?;
     let status = blocks.status();
+    check_size(given, status.layout.block_bytes(), status.blocks_free).map_err(Failure::unusable)?;
     let plan = LoadPlan::new(given, &status.layout, simulated);
     let in_flight = plan.in_flight;
     let loads = loads(given, plan, &status, simulated);
@@ -80,6 +81,20 @@ pub fn call(
             Status::Failed
         }
     })
+}
+
+/// Refuses a size that is more than has room: a part of it would be measured.
+fn check_size(given: &LoadOptions, block_bytes: u64, blocks_free: u64) -> anyhow::Result<()> {
+    match given.size.filter(|size| size.div_ceil(block_bytes) > blocks_free) {
+        None => Ok(()),
+        Some(size) => Err(anyhow!(
+            "--size {} has no room: {} free blocks of {} hold {}; nothing was measured",
+            exact_bytes(size),
+            blocks_free,
+            exact_bytes(block_bytes),
+            exact_bytes(blocks_free * block_bytes)
+        )),
+    }
 }
 
 /// Returns the loads to measure, by name: puts, then gets of the blocks.
@@ -215,7 +230,7 @@ impl LoadPlan {
         }
     }
 
-    fn check(&self, profile: &Profile, layout: &Layout) -> anyhow::Result<()> {
+    fn check(&self, given: &LoadOptions, profile: &Profile, layout: &Layout) -> anyhow::Result<()> {
         if self.get_bytes > layout.block_bytes() {
             return Err(anyhow!(
                 "--get-bytes {} is more than a block holds: {}; nothing was touched",
@@ -223,6 +238,7 @@ impl LoadPlan {
                 exact_bytes(layout.block_bytes()),
             ));
         }
+        check_size(given, layout.block_bytes(), layout.all_units() - Layout::RESERVED_UNITS)?;
         let (needed, there) =
             (self.least_memory_bytes(profile, layout), flashlane_host::machine_memory_bytes());
         if needed > there {

@@ -42,6 +42,19 @@ fn require_erase_units(target: &Target) -> Result<(), Failure> {
     )))
 }
 
+/// Returns the refusal of a file or block device that has lanes, and was named without them; `None` where it has none.
+pub fn named_without_lanes(target: &Target) -> Option<Failure> {
+    let path = target.path().filter(|path| !target.capabilities().erase_units && path.exists())?;
+    let lanes = format!("lanes({})", path.display());
+    let opened = OpenOptions::new().access(Access::ReadOnly).open_data(&*lanes).is_ok();
+    opened.then(|| {
+        Failure::unusable(anyhow!(
+            "'{target}' is named as a plain device, and has lanes of erase units: name it {}",
+            quoted(&lanes)
+        ))
+    })
+}
+
 /// Repairs the lanes of a device and opens its blocks. Data in place of the lanes' records is overwritten only where
 /// `consent` allows to destroy it.
 pub fn open_repaired(target: &Target, consent: Consent) -> Result<AnyBlocks, Failure> {
@@ -78,6 +91,9 @@ fn for_blocks(target: &Target) -> String {
 }
 
 fn not_opened(target: &Target, error: BlocksError) -> Failure {
+    if let Some(refusal) = named_without_lanes(target) {
+        return refusal;
+    }
     if let BlocksError::Device(OpenError::Real { error, .. }) = &error
         && let Some(refusal) = used_device_refusal(target, error)
     {

@@ -46,6 +46,12 @@ impl Unreadable {
         })
     }
 
+    /// Returns whether a part of the block may be readable.
+    fn has_sound_part(&self) -> bool {
+        let damaged_bytes: u64 = self.damaged.iter().map(|range| range.end - range.start).sum();
+        damaged_bytes < self.info.length_bytes
+    }
+
     fn named(&self, blocks: &AnyBlocks) -> String {
         let places = self.places().map_or_else(String::new, |places| format!(", {places}"));
         format!("id {}: {}{places}", self.info.id, unit_named(blocks, self.info.address))
@@ -137,7 +143,7 @@ impl Verdict {
             unreadable_blocks(blocks, unreadable),
             damaged_units(&target, blocks),
             damaged_records(&target, &destroy, blocks),
-            damaged_ends(&target, blocks),
+            damaged_ends(&target, blocks, unreadable),
         ];
         let mut findings: Vec<String> = findings.into_iter().flatten().collect();
         let is_sound = findings.is_empty() && !checked.is_some_and(|checked| checked.is_partial);
@@ -178,9 +184,13 @@ fn damaged_blocks(target: &str, blocks: &AnyBlocks, unreadable: &[Unreadable]) -
             ids.join(" ")
         ),
     };
+    let sound_parts = match damaged.iter().any(|block| block.has_sound_part()) {
+        true => "'get --offset' and '--length' read the sound parts; ",
+        false => "",
+    };
     (!damaged.is_empty()).then(|| {
         format!(
-            "{} ({}): 'get --offset' and '--length' read the sound parts; {remedy}",
+            "{} ({}): {sound_parts}{remedy}",
             counted(damaged.len() as u64, "damaged block", "damaged blocks"),
             listed(damaged.iter().map(|block| block.named(blocks))),
         )
@@ -281,15 +291,17 @@ fn damaged_records(target: &str, destroy: &dyn Fn() -> String, blocks: &AnyBlock
     })
 }
 
-/// Judges headers and footers whose other end is sound.
-fn damaged_ends(target: &str, blocks: &AnyBlocks) -> Option<String> {
-    let units = blocks.status().counts.single_copy_units;
+/// Judges headers and footers whose other end is sound. A block that cannot be read is judged as such: it cannot be rewritten.
+fn damaged_ends(target: &str, blocks: &AnyBlocks, unreadable: &[Unreadable]) -> Option<String> {
+    let is_unreadable = |end: &DamagedEnd| unreadable.iter().any(|block| block.info.address == end.address);
+    let ends: Vec<DamagedEnd> = blocks.damaged_ends().filter(|end| !is_unreadable(end)).collect();
+    let units = ends.len() as u64;
     (units > 0).then(|| {
         format!(
             "{} a damaged header or footer ({}); 'flashlane sdf fsck {target} --repair' rewrites their contents \
              while the other one is sound",
             counted(units, "unit has", "units have"),
-            listed(blocks.damaged_ends().map(|end| end_named(blocks, &end))),
+            listed(ends.iter().map(|end| end_named(blocks, end))),
         )
     })
 }

@@ -1,6 +1,7 @@
 //! Opens and creates the store on two devices, read-only unless the command writes.
 
 use super::{CreateOptions, Level};
+use crate::command::sdf::{counted, named_without_lanes};
 use crate::failure::{Failure, Status};
 use crate::preflight::{self, require_consent};
 use crate::suggest::{quoted, to_destroy};
@@ -76,11 +77,7 @@ fn uncached() -> StoreOptions {
 
 fn open_with(place: &Place, access: Access, options: StoreOptions) -> Result<AnyKeyValueStore, Failure> {
     if place.device.is_simulated() {
-        return Err(Failure::unusable(anyhow!(
-            "'{}' is simulated and keeps nothing between commands; use 'flashlane store import', which creates a store on it \
-             first",
-            place.device
-        )));
+        return Err(keeps_nothing(&place.device));
     }
     if !place.device.capabilities().erase_units {
         let device = &place.device;
@@ -90,6 +87,9 @@ fn open_with(place: &Place, access: Access, options: StoreOptions) -> Result<Any
                 "'{}' does not exist; 'flashlane store create {lanes} --create SIZE' creates a new store",
                 path.display()
             )));
+        }
+        if let Some(refusal) = named_without_lanes(device) {
+            return Err(refusal);
         }
         return Err(Failure::unusable(anyhow!(
             "'{device}' has no erase units, and a store needs them: lanes({device}) divides a file or block device into \
@@ -101,6 +101,14 @@ fn open_with(place: &Place, access: Access, options: StoreOptions) -> Result<Any
     Ok(opened.map_err(|error| not_opened(place, error))?.into())
 }
 
+/// Refuses a simulated device.
+fn keeps_nothing(device: &Target) -> Failure {
+    Failure::unusable(anyhow!(
+        "'{device}' is simulated and keeps nothing between commands; use 'flashlane store import', 'serve' or 'bench', which \
+         create a store on it first"
+    ))
+}
+
 /// Creates an empty store, and opens it with `options`. Devices that cannot hold it are not changed.
 pub fn create(
     place: &Place,
@@ -108,6 +116,9 @@ pub fn create(
     options: StoreOptions,
     safety: &CreateOptions,
 ) -> Result<AnyKeyValueStore, Failure> {
+    if place.device.is_simulated() {
+        return Err(keeps_nothing(&place.device));
+    }
     let (device, log_consent) = (&safety.safety(), safety.log_consent());
     require_consent(&place.device, &device.consent(), "creating a store", "")?;
     let exists = |target: &Target| target.path().is_some_and(Path::exists);
@@ -209,6 +220,12 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
     let created = || format!("'flashlane store create {} --create SIZE' creates a new store", place.named());
     match error {
         StoreSpecError::Log(OpenError::Real { error: HostError::NotFound { .. }, .. }) => {
+            if let Some(blocks) = blocks_without_store(device) {
+                return no_store(
+                    place,
+                    &format!("it has {blocks} of 'flashlane sdf', which lists them with 'ls'"),
+                );
+            }
             Failure::unusable(anyhow!(
                 "there is no log '{log}', and no store without it: --log LOG names it where it has another place"
             ))
@@ -269,6 +286,13 @@ fn to_salvage(device: &Target) -> String {
          new store",
         quoted(&device.to_string())
     )
+}
+
+/// Counts the blocks on a device that belong to no store; `None` where there are none, or it cannot be opened.
+fn blocks_without_store(device: &Target) -> Option<String> {
+    let options = BlockOptions { without_superblock: true, ..BlockOptions::default() };
+    let blocks = OpenOptions::new().open_blocks_with(device, Access::ReadOnly, options).ok()?;
+    (!blocks.has_log()).then(|| counted(blocks.status().blocks, "block", "blocks"))
 }
 
 fn no_store(place: &Place, error: &dyn std::fmt::Display) -> Failure {

@@ -8,10 +8,14 @@ use super::device::{Place, failed as store_failed};
 use super::{DurabilityOption, PlaceOptions, new_file};
 use crate::failure::{Failure, Status};
 use crate::options::Format;
+use crate::suggest::quoted;
+use anyhow::anyhow;
 use flashlane_base::units::parse_bytes;
+use flashlane_store::text::escape;
 use flashlane_store_files::FileError;
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP, arg_required_else_help = true)]
@@ -233,6 +237,19 @@ pub fn call(place: &Place, arguments: &Arguments) -> Result<Status, Failure> {
         Action::Truncate { path, length, durability, .. } => {
             bytes::truncate(place, path, *length, durability.durability)
         }
+    }
+}
+
+/// Returns why a file is not put at a path, or nothing moved there: its directory may be missing.
+fn not_placed(place: &Place, path: &OsStr, error: FileError) -> Failure {
+    let above = Path::new(path).parent().map(|above| above.as_os_str()).filter(|above| !above.is_empty());
+    match (error, above) {
+        (error @ FileError::Missing { .. }, Some(above)) => Failure::failed(anyhow!(
+            "{error}; 'flashlane store file mkdir {} {}' makes the directory",
+            quoted(&place.device.to_string()),
+            quoted(&escape(above.as_bytes()))
+        )),
+        (error, _) => failed(error),
     }
 }
 

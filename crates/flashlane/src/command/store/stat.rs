@@ -144,6 +144,7 @@ fn facts(status: &StoreStatus, counts: Option<&Counts>, block_bytes: u64, log_by
     };
     bytes("entry_bytes", "Bytes in patches", sum(|slice| slice.entry_bytes));
     bytes("container_bytes", "Bytes in the log only", sum(|slice| slice.container_bytes));
+    bytes("room_bytes", "Room for values", status.room_bytes);
     bytes("free_bytes", "Free, with the reserve for merging", status.blocks_free * block_bytes);
     bytes("index_memory_bytes", "Memory of indexes and filters", status.index_memory_bytes);
     bytes("container_memory_bytes", "Memory of containers", status.container_memory_bytes);

@@ -3,7 +3,7 @@
 use super::super::Level;
 use super::super::device::{Place, open, open_to_write};
 use super::super::entries::ended;
-use super::failed;
+use super::{failed, not_placed};
 use crate::command::sdf::counted;
 use crate::failure::{Failure, Status};
 use crate::output::{create_new, print};
@@ -30,7 +30,8 @@ pub fn put(place: &Place, path: &OsStr, file: &Path, appends: bool, level: Level
     let mut store = open_to_write(place, level)?;
     let mut files = Files::open(&mut store).map_err(failed)?;
     files.set_time(flashlane_host::calendar_ms());
-    let (directory, name) = files.place(path.as_bytes()).map_err(failed)?;
+    let placed = files.place(path.as_bytes());
+    let (directory, name) = placed.map_err(|error| not_placed(place, path, error))?;
     let mut buffer = vec![0; files.extent_bytes() as usize];
     let mut next = |buffer: &mut Vec<u8>| {
         let bytes = filled(&mut input, buffer);

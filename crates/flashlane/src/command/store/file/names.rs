@@ -159,7 +159,10 @@ pub fn stat(place: &Place, path: &OsStr, format: Format) -> Result<Status, Failu
 
 /// Makes directories, and those above them.
 pub fn make(place: &Place, paths: &[OsString], level: Level) -> Result<Status, Failure> {
-    change(place, level, paths, ("made", "not made"), |files, path| files.make_directories(path).map(drop))
+    change(place, level, paths, ("made", "not made"), |files, path| {
+        let is_there = files.find(path).is_ok_and(|found| found.kind == Kind::Directory);
+        files.make_directories(path).map(|_| !is_there)
+    })
 }
 
 /// Removes files and directories.
@@ -168,7 +171,7 @@ pub fn remove(place: &Place, paths: &[OsString], recursive: bool, level: Level) 
         let (directory, name) = files.place(path)?;
         let removed =
             if recursive { files.remove_all(directory, &name) } else { files.remove(directory, &name) };
-        removed.map_err(|error| error.of_path(path))
+        removed.map(|_| true).map_err(|error| error.of_path(path))
     })
 }
 
@@ -176,7 +179,7 @@ pub fn remove(place: &Place, paths: &[OsString], recursive: bool, level: Level) 
 pub fn rename(place: &Place, from: &OsStr, to: &OsStr, level: Level) -> Result<Status, Failure> {
     change(place, level, &[from.to_owned()], ("moved", "not moved"), |files, path| {
         let ((from, from_name), (to, to_name)) = (files.place(path)?, files.place(to.as_bytes())?);
-        files.rename(from, &from_name, to, &to_name)
+        files.rename(from, &from_name, to, &to_name).map(|_| true)
     })
 }
 
@@ -226,17 +229,18 @@ fn change(
     level: Level,
     paths: &[OsString],
     (done, not_done): (&str, &str),
-    mut apply: impl FnMut(&mut AnyFiles<'_>, &[u8]) -> Result<(), FileError>,
+    mut apply: impl FnMut(&mut AnyFiles<'_>, &[u8]) -> Result<bool, FileError>,
 ) -> Result<Status, Failure> {
     let mut store = open_to_write(place, level)?;
     let mut files = Files::open(&mut store).map_err(failed)?;
     files.set_time(flashlane_host::calendar_ms());
-    let mut changed = Vec::new();
+    let (mut changed, mut there) = (Vec::new(), Vec::new());
     let mut refused = None;
     for path in paths {
         match apply(&mut files, path.as_bytes()) {
-            Ok(()) => changed.push(shown(path)),
-            Err(error) if changed.is_empty() => return Err(failed(error)),
+            Ok(true) => changed.push(shown(path)),
+            Ok(false) => there.push(shown(path)),
+            Err(error) if changed.is_empty() && there.is_empty() => return Err(failed(error)),
             Err(error) => {
                 refused = Some((path, error));
                 break;
@@ -244,7 +248,12 @@ fn change(
         }
     }
     store.store().settle();
-    print(&format!("{}: {done}, durability: {}\n", changed.join(", "), level.name()))?;
+    if !changed.is_empty() {
+        print(&format!("{}: {done}, durability: {}\n", changed.join(", "), level.name()))?;
+    }
+    if !there.is_empty() {
+        print(&format!("{}: there already\n", there.join(", ")))?;
+    }
     match refused {
         None => Ok(Status::Done),
         Some((path, error)) => {
