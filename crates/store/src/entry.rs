@@ -106,12 +106,6 @@ impl Version {
         1 + varint_bytes(key) + varint_bytes(self.sequence) + expiry + varint_bytes(body) + key + body
     }
 
-    /// Appends this version's entry.
-    pub(crate) fn encode(&self, key: &[u8], out: &mut Vec<u8>) {
-        let value = self.encode_to_value(key, out);
-        out.extend_from_slice(value);
-    }
-
     /// Appends this version's entry up to its value, which is returned: it follows. So a value is copied once.
     pub(crate) fn encode_to_value(&self, key: &[u8], out: &mut Vec<u8>) -> &[u8] {
         let kind = match self.body {
@@ -292,13 +286,18 @@ mod tests {
         bodies.iter().flat_map(of).collect()
     }
 
+    fn encode(version: &Version, key: &[u8], out: &mut Vec<u8>) {
+        let value = version.encode_to_value(key, out);
+        out.extend_from_slice(value);
+    }
+
     #[test]
     fn entries_are_read_back_one_after_the_other() {
         let mut bytes = Vec::new();
         for version in versions() {
             for key in [&b""[..], b"key", &[0; 70_000]] {
                 let before = bytes.len();
-                version.encode(key, &mut bytes);
+                encode(&version, key, &mut bytes);
                 assert_eq!((bytes.len() - before) as u64, version.encoded_bytes(key));
             }
         }
@@ -316,7 +315,7 @@ mod tests {
     #[test]
     fn malformed_entries_are_refused() {
         let mut bytes = Vec::new();
-        versions()[11].encode(b"key", &mut bytes);
+        encode(&versions()[11], b"key", &mut bytes);
         for length in 1..bytes.len() {
             let cut = EntryRef::read(&mut Reader::new(&bytes[..length]));
             assert_eq!(cut, Err(Malformed), "{length} of {} bytes", bytes.len());

@@ -37,7 +37,7 @@ mod recover;
 mod tests;
 
 use crate::entry::Entry;
-use crate::log::page::{Page, payload_bytes};
+use crate::log::page::{Page, payload_bytes, payload_of};
 use crate::log::queue::Queue;
 pub(crate) use header::{DamagedCopy, FoundHeader, LogConfig, LogLayout, read_header, write_header};
 pub(crate) use recover::{Freed, Record, Recovered, recover};
@@ -231,7 +231,7 @@ impl<L: DataDevice> Log<L> {
         let bytes = Record::encoded_bytes(entries);
         assert!(self.has_room(bytes), "a record of {bytes} bytes has no room");
         let first = self.position();
-        self.pending.push(|held| Record::encode(slice, sequence, entries, held));
+        Record::encode(slice, sequence, entries, &mut self.pending);
         let end = self.end();
         if durability == Durability::Device {
             self.wanted_durable_to = end;
@@ -319,17 +319,16 @@ impl<L: DataDevice> Log<L> {
         let mut buffer = self.take_buffer(length);
         let slots = buffer.as_mut_slice().chunks_mut(self.layout.page_bytes as usize);
         for (slot, number) in slots.zip(self.next_page..) {
-            self.pending.take(payload, |part, first_record| {
-                let page = Page {
-                    store: self.store,
-                    epoch: self.epoch,
-                    number,
-                    tail: self.tail,
-                    durable_before: self.durable_to,
-                    first_record,
-                };
-                page.encode(part, slot);
-            });
+            let (used, first_record) = self.pending.take(payload_of(slot));
+            let page = Page {
+                store: self.store,
+                epoch: self.epoch,
+                number,
+                tail: self.tail,
+                durable_before: self.durable_to,
+                first_record,
+            };
+            page.encode(used, slot);
         }
         let slot = self.next_page % self.layout.pages;
         let is_durable = self.written_to == self.durable_to;

@@ -35,9 +35,16 @@ pub(super) fn payload_bytes(layout: &LogLayout) -> u64 {
     layout.page_bytes - HEADER_BYTES
 }
 
+/// Returns the part of a page behind its header.
+pub(super) fn payload_of(page: &mut [u8]) -> &mut [u8] {
+    &mut page[HEADER_BYTES as usize..]
+}
+
 impl Page {
-    /// Fills `out`, a whole page, with the header and `payload`.
-    pub(super) fn encode(&self, payload: &[u8], out: &mut [u8]) {
+    /// Completes `out`, a whole page, whose payload begins with `used` bytes that were written there.
+    pub(super) fn encode(&self, used: usize, out: &mut [u8]) {
+        let (payload, unused) = payload_of(out).split_at_mut(used);
+        unused.fill(0);
         let mut header = Vec::with_capacity(HEADER_BYTES as usize);
         header.extend_from_slice(&MAGIC.to_le_bytes());
         header.extend_from_slice(&[0; 4]);
@@ -51,12 +58,8 @@ impl Page {
         let key = hash_key(&header) ^ hash_payload(payload);
         header.extend_from_slice(&key.to_le_bytes());
         debug_assert_eq!(header.len() as u64, HEADER_BYTES);
-        let (head, rest) = out.split_at_mut(header.len());
-        head.copy_from_slice(&header);
-        let (used, unused) = rest.split_at_mut(payload.len());
-        used.copy_from_slice(payload);
-        unused.fill(0);
-        whiten(key, rest);
+        out[..header.len()].copy_from_slice(&header);
+        whiten(key, payload_of(out));
         let checksum = crc32c::crc32c(out);
         out[8..12].copy_from_slice(&checksum.to_le_bytes());
     }

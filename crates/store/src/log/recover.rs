@@ -4,9 +4,10 @@
 //! its bytes. Where it fits into memory it is read once; otherwise the pages of the chain are read again for their records.
 
 use crate::bytes::Reader;
-use crate::entry::{Entry, EntryRef};
+use crate::entry::{Body, Entry, EntryRef};
 use crate::error::OpenError;
 use crate::log::page::Page;
+use crate::log::queue::Queue;
 use crate::log::{LogConfig, LogLayout};
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, DataDevice, Request};
@@ -74,15 +75,22 @@ impl Record {
         HEAD_BYTES + entries.iter().map(of).sum::<u64>()
     }
 
-    /// Appends a record's bytes.
-    pub(super) fn encode(slice: u32, sequence: u64, entries: &[Entry], out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&slice.to_le_bytes());
-        out.extend_from_slice(&sequence.to_le_bytes());
-        entries.iter().for_each(|entry| entry.version.encode(&entry.key, out));
-        let length = (out.len() - start - 4) as u32;
-        out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    /// Appends a record's bytes. Requires: the entries have their sequence.
+    pub(super) fn encode(slice: u32, sequence: u64, entries: &[Entry], out: &mut Queue) {
+        let bytes: u64 = entries.iter().map(|entry| entry.version.encoded_bytes(&entry.key)).sum();
+        let length = (HEAD_BYTES - 4 + bytes) as u32;
+        out.begin();
+        out.push(|out| {
+            out.extend_from_slice(&length.to_le_bytes());
+            out.extend_from_slice(&slice.to_le_bytes());
+            out.extend_from_slice(&sequence.to_le_bytes());
+        });
+        for Entry { key, version } in entries {
+            out.push(|out| _ = version.encode_to_value(key, out));
+            if let Body::Value(value) = &version.body {
+                out.push_value(value);
+            }
+        }
     }
 
     /// Reads a record without its entries.
