@@ -98,9 +98,10 @@ impl Source {
         self.group == self.patch.index.groups()
     }
 
-    /// Starts a read of `bytes`, as far as groups allow.
+    /// Starts a read of about `bytes`. A read that fell short of them by a large group would cost more requests, and where reads up
+    /// to some length go through a page cache, its pages.
     fn start_read(&mut self, bytes: u64) -> Wanted {
-        self.start_read_of_groups(self.patch.index.groups_within(self.group, bytes) - self.group)
+        self.start_read_of_groups(self.patch.index.groups_about(self.group, bytes) - self.group)
     }
 
     /// Starts a read of the next groups.

@@ -109,11 +109,14 @@ impl Index {
         self.offsets[groups.start].into()..self.offsets[groups.end].into()
     }
 
-    /// Returns the end of the groups from `first` on that take at most `bytes`, but for one at least.
-    pub(crate) fn groups_within(&self, first: usize, bytes: u64) -> usize {
-        let most = u64::from(self.offsets[first]) + bytes;
-        let end = self.offsets.partition_point(|&offset| u64::from(offset) <= most);
-        end.saturating_sub(1).max(first + 1)
+    /// Returns the end of the groups from `first` on, at least one, whose bytes are nearest to `bytes`.
+    pub(crate) fn groups_about(&self, first: usize, bytes: u64) -> usize {
+        let wanted = u64::from(self.offsets[first]) + bytes;
+        let above = self.offsets.partition_point(|&offset| u64::from(offset) < wanted).min(self.groups());
+        let distance = |end: usize| wanted.abs_diff(u64::from(self.offsets[end]));
+        let below = above.saturating_sub(1);
+        let nearest = if distance(below) < distance(above) { below } else { above };
+        nearest.max(first + 1)
     }
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
@@ -184,8 +187,14 @@ mod tests {
                 let expected = starts.partition_point(|&start| start <= nth) - 1;
                 assert_eq!(index.group_of(key), expected, "{key:?} of {keys:?}");
             }
-            assert_eq!(index.groups_within(0, 0), 1);
-            assert_eq!(index.groups_within(0, u64::from(u32::MAX)), starts.len());
+            assert_eq!(index.groups_about(0, 0), 1);
+            assert_eq!(index.groups_about(0, u64::from(u32::MAX)), starts.len());
+            let offsets: Vec<u64> = (0..=starts.len()).map(|nth| u64::from(index.offsets[nth])).collect();
+            for bytes in 0..offsets[starts.len()] + 2 {
+                let chosen = offsets[index.groups_about(0, bytes)].abs_diff(bytes);
+                let least = offsets[1..].iter().map(|end| end.abs_diff(bytes)).min();
+                assert_eq!(Some(chosen), least, "{bytes} of {offsets:?}");
+            }
         }
     }
 }
