@@ -178,26 +178,6 @@ impl<'a> Bench<'a> {
         Ok(took)
     }
 
-    /// Submits durable writes at one time and waits for all. Returns the time until each was done, in their order.
-    ///
-    /// # Errors
-    /// As [`Bench::burst`].
-    pub(crate) fn durable_burst(&mut self, writes: &[Access]) -> Result<Vec<Duration>, Interruption> {
-        self.check_stop()?;
-        let start = self.device.now();
-        for (id, write) in writes.iter().enumerate() {
-            self.submit_durable(id as u64, write)?;
-        }
-        self.wait(writes)?;
-        let mut took = vec![Duration::ZERO; writes.len()];
-        for completion in &self.out {
-            took[completion.id.0 as usize] = completion.completed.since(start);
-        }
-        let longest = took.iter().max().copied().unwrap_or_default();
-        self.record(writes.first().copied(), writes.len() as u64, start, longest);
-        Ok(took)
-    }
-
     /// Writes and waits until all is on flash: with durable writes at once, or with plain writes and a flush on a device that
     /// takes one request at a time. Returns the total time.
     ///
@@ -441,6 +421,21 @@ impl<'a> Bench<'a> {
             Err(error) => return Err(Measuring::Refused { access, error }.into()),
         }
         Ok(())
+    }
+
+    /// Trims a range. Returns false on a device without trim.
+    ///
+    /// # Errors
+    /// As [`Bench::burst`].
+    pub(crate) fn trim(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<bool, Interruption> {
+        match self.one(Access::trim(offset_bytes, length_bytes)) {
+            Ok(_) => Ok(true),
+            Err(Interruption::Measuring(Measuring::Refused {
+                error: SubmitError::Unsupported { .. },
+                ..
+            })) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Lets time pass with nothing in flight.

@@ -5,8 +5,6 @@ use crate::bench::Bench;
 use crate::error::Interruption;
 use crate::pattern::Point;
 use crate::repetitions::repeat;
-use flashlane_device::SubmitError;
-use flashlane_measure::Interruption as Measuring;
 use flashlane_workload::Access;
 
 /// Reads of a reference.
@@ -127,13 +125,8 @@ fn trim_end(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<Option
         trimmed.offset_bytes >= area.offset_bytes + area.length_bytes,
         "the end of the drive is no part of the area"
     );
-    match bench.one(Access::trim(trimmed.offset_bytes, trimmed.length_bytes / page_bytes * page_bytes)) {
-        Ok(_) => Ok(Some(trimmed)),
-        Err(Interruption::Measuring(Measuring::Refused {
-            error: SubmitError::Unsupported { .. }, ..
-        })) => Ok(None),
-        Err(error) => Err(error),
-    }
+    let is_trimmed = bench.trim(trimmed.offset_bytes, trimmed.length_bytes / page_bytes * page_bytes)?;
+    Ok(is_trimmed.then_some(trimmed))
 }
 
 /// Reads of memory, and standard deviations of them from which on a read came from flash.

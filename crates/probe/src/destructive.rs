@@ -6,6 +6,7 @@ use crate::link::Link;
 use crate::mapping::{self, Collisions, Neighbours, Policy};
 use crate::options::{Effort, Medium};
 use crate::pattern::Point;
+use crate::pauses::PageStripe;
 use crate::session::{FILL_BYTES, Session};
 use crate::stage::Stage;
 use crate::structure::{BY_WRITES, Structure};
@@ -43,7 +44,7 @@ pub(crate) fn run_stages(session: &mut Session<'_, '_>, structure: &Structure) -
     let most = if session.settings().effort == Effort::Quick { 2048 } else { 32768 };
     let most = most.min((area.length_bytes / page_or_usual) as usize);
     session.in_time(&[Feature::WriteBuffer], |session| {
-        let is_by_address = is_by_address(session);
+        let is_by_address = policy(session) == Some(Policy::Lba);
         let same_die = structure.same_die_distance().filter(|_| is_by_address);
         let chunk = structure.chunk.as_ref();
         let target = write_buffer::Target { area, page_bytes: page_or_usual, chunk, same_die };
@@ -65,9 +66,10 @@ pub(crate) fn run_stages(session: &mut Session<'_, '_>, structure: &Structure) -
     find_reclaim_unit(session, structure)
 }
 
-/// Returns whether places were found to follow from addresses.
-fn is_by_address(session: &Session<'_, '_>) -> bool {
-    session.finding(Feature::MappingPolicy).and_then(Finding::word) == Some(Policy::Lba.name())
+/// Returns the mapping, where it was found.
+fn policy(session: &Session<'_, '_>) -> Option<Policy> {
+    let name = session.finding(Feature::MappingPolicy).and_then(Finding::word)?;
+    [Policy::Lba, Policy::WriteOrder].into_iter().find(|policy| policy.name() == name)
 }
 
 fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
@@ -226,23 +228,23 @@ fn note_link(session: &mut Session<'_, '_>, link: Link) {
 }
 
 fn find_reclaim_unit(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
-    let finding = match (&structure.chunk, structure.page_bytes, structure.same_die_distance()) {
+    let finding = match structure.page_bytes {
         _ if session.settings().effort != Effort::Full => Finding::not_determined(
             "the whole drive has to be written more than once for it: probe with --full",
         ),
-        (Some(chunk), Some(page_bytes), Some(period)) => {
-            let chunk_pages = chunk.size_bytes / page_bytes;
+        Some(page_bytes) => {
             let stripe =
-                reclaim::PageStripe { page_bytes, stripe_pages: period as u64 * chunk_pages, chunk_pages };
-            let is_by_address = is_by_address(session);
-            let (finding, figure) = reclaim::find(session.bench(), stripe, is_by_address)?;
+                structure.chunk.as_ref().zip(structure.same_die_distance()).map(|(chunk, period)| {
+                    let chunk_pages = (chunk.size_bytes / page_bytes) as usize;
+                    PageStripe { stripe_pages: period * chunk_pages, chunk_pages }
+                });
+            let known = reclaim::Known { page_bytes, stripe, policy: policy(session) };
+            let (finding, figure) = reclaim::find(session.bench(), known)?;
             session.set_filled();
             session.draw(figure);
             finding
         }
-        _ => Finding::not_determined(
-            "each die's pauses are looked at, and which pages share a die was not found",
-        ),
+        None => Finding::not_determined("it is counted in pages, and their size was not found"),
     };
     session.note(Feature::ReclaimUnit, finding);
     Ok(())

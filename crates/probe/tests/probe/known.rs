@@ -97,7 +97,7 @@ fn initial_state_does_not_mislead() {
     }
 }
 
-const MADE: &str = r#"
+pub(crate) const MADE: &str = r#"
 name = "made"
 capacity = "1GiB"
 [host]
@@ -207,30 +207,6 @@ fn noisy_drive_does_not_mislead() {
         let mut drive = made(&[("flash.noise", "20%"), ("host.jitter", "20%")]);
         let result = probe(&mut drive, options(Effort::Quick, seed)).unwrap();
         assert_not_wrong(&result, 16384, 6, &[2]);
-    }
-}
-
-#[test]
-fn pauses_of_dies_give_the_reclaim_unit() {
-    let small = [("capacity", "256MiB"), ("chunk", "4KiB"), ("channels", "4"), ("planes", "1")];
-    let blocks = [("blocks", "168")];
-    // An erase that a write waits for is visible; one that ends before the next operation on the die is not.
-    for (state, defer, expected) in [
-        ("fresh", "until-next-operation", Some(64 * 4096)),
-        ("full", "until-next-operation", Some(64 * 4096)),
-        ("full", "no", None),
-    ] {
-        let mut drive = {
-            let cleaning = [("cleaning.defer", defer)];
-            let overrides: Vec<_> = small.iter().chain(&blocks).chain(&cleaning).copied().collect();
-            let text = format!("sector = \"512B\"\n{MADE}[initial]\nstate = \"{state}\"\n");
-            let overrides: Vec<(String, String)> =
-                overrides.iter().map(|&(key, value)| (key.into(), value.into())).collect();
-            Drive::new(&profile::parse("made", &text, &overrides).unwrap(), Seed(1))
-        };
-        let result = probe(&mut drive, options(Effort::Full, 1)).unwrap();
-        // An erase block of a die with one plane.
-        assert_eq!(result.finding(Feature::ReclaimUnit).unwrap().number(), expected, "{result:?}");
     }
 }
 

@@ -5,6 +5,7 @@ mod file;
 mod hidden_buses;
 mod known;
 mod mistaken;
+mod reclaim_unit;
 mod recommendations;
 mod structureless;
 mod wide;
