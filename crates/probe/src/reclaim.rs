@@ -196,9 +196,10 @@ mod tests {
     use flashlane_sim::{Drive, profile};
 
     /// Returns the finding on a drive of 12 planes with blocks of 64 pages of 4 KiB, whose page is taken to be this large.
-    fn finding(policy: &str, page_bytes: u64) -> Finding {
+    fn finding(sector: &str, policy: &str, page_bytes: u64) -> Finding {
         let settings = [
             ("capacity", "64MiB"),
+            ("sector", sector),
             ("mapping.policy", policy),
             ("flash.channels", "3"),
             ("flash.packages", "2"),
@@ -216,11 +217,13 @@ mod tests {
     #[test]
     fn unit_needs_the_right_page() {
         for policy in ["lba", "write-order"] {
-            let right = finding(policy, 4096);
-            assert_eq!(right.number(), Some(64 * 4096), "{policy}: {right:?}");
+            for sector in ["512B", "4KiB"] {
+                let right = finding(sector, policy, 4096);
+                assert_eq!(right.number(), Some(64 * 4096), "{sector} {policy}: {right:?}");
+            }
             // Of a drive with planes in step, three of which take what is written at once: a pause for every 64 writes.
             for wrong in [2048, 8192, 12288] {
-                let finding = finding(policy, wrong);
+                let finding = finding("512B", policy, wrong);
                 let is_open = finding.status == Status::NotDetermined;
                 assert!(is_open || finding.number() == Some(64 * 4096), "{policy} {wrong}: {finding:?}");
             }

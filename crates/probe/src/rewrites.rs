@@ -115,9 +115,10 @@ impl Rewrites {
 
     /// Returns which of the last writes to another place pause. Erases take as long as those before.
     fn last_pauses(&self, latencies: &Latencies, writes: usize) -> Vec<bool> {
+        // Before, either the writes or the reads waited for erases, and now both may.
+        let erase = f64::min(excess(&self.latencies.writes), excess(&self.latencies.reads));
         let [slow_write, slow_read] =
-            [(&latencies.writes, &self.latencies.writes), (&latencies.reads, &self.latencies.reads)]
-                .map(|(latencies, before)| median(latencies) + excess(before) / 2.0);
+            [&latencies.writes, &latencies.reads].map(|latencies| median(latencies) + erase / 2.0);
         let pauses = latencies.above(slow_write, slow_read);
         pauses[pauses.len() - writes..].to_vec()
     }
