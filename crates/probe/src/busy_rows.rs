@@ -10,20 +10,19 @@
 
 use crate::bench::Bench;
 use crate::beside::{REFERENCE, References, Timing};
+use crate::chunk_ends::Ends;
 use crate::dies::{ChunkPair, Dies};
 use crate::error::Interruption;
 use crate::pattern;
-use crate::write_rows::{Ends, FoundChunks, Rows, TwoPageWrite, Writer, rows};
+use crate::write_rows::{FoundChunks, LONGER, Rows, TwoPageWrite, Writer, rows};
 use flashlane_workload::Access;
 
 /// Reads of pages written a random number of turns before, that number at most, and least reads of these that wait.
 const RANDOM_READS: usize = 1500;
 const TURNS_MAX: u64 = 200;
 const WAIT_MIN: usize = 12;
-/// Factor of the length of a row that shows too few ends of chunks.
-const LONGER: u64 = 4;
-/// Largest share of neighbours that are late or early for another reason.
-const STRAY: f64 = 0.02;
+/// Largest share of neighbours that are late for another reason, as garbage collection; of chunks of two pages half are.
+const STRAY: f64 = 0.2;
 
 /// Looks for the ends of chunks. Requires: pages are written in the order of addresses where they are read.
 pub(crate) fn find(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<FoundChunks>, Interruption> {

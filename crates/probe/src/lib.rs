@@ -24,6 +24,7 @@ mod changed;
 mod channels;
 mod choice;
 pub mod chunk;
+mod chunk_ends;
 mod confirm;
 mod destructive;
 mod dies;

@@ -15,6 +15,7 @@
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::busy_rows;
+use crate::chunk_ends::{self, Ends};
 use crate::error::Interruption;
 use crate::mapping::Policy;
 use crate::page_ends;
@@ -39,6 +40,8 @@ const ENDS: f64 = 0.25;
 /// Bytes of a row: four chunks of 1 MiB, and a part of one.
 const ROW_BYTES: u64 = 9 << 19;
 const ROW_PAGES_MIN: u64 = 256;
+/// Factor of the length of a row that shows too few ends of chunks.
+pub(crate) const LONGER: u64 = 4;
 /// Writes of a reference.
 const REFERENCE: usize = 48;
 /// Times differ from this number of standard deviations, and from this share, on.
@@ -51,10 +54,9 @@ const RATIO_MAX: f64 = 2.3;
 const PARALLEL: f64 = 0.85;
 /// Standard errors of a bound.
 const ERRORS: f64 = 5.0;
-/// Share of the ends of chunks at which garbage collection may hide that a write is fast.
-const HIDDEN: f64 = 0.1;
-/// Least number of ends of chunks.
-const ENDS_MIN: usize = 3;
+/// Least share of the requests of each row that wait for no second program where chunks are of one page: of larger chunks one
+/// of the rows ends at most every second request between two.
+const ALONE: f64 = 0.75;
 
 /// What the writes show.
 #[derive(Clone, Debug, PartialEq)]
@@ -357,20 +359,42 @@ pub(crate) struct FoundChunks {
     pub(crate) clarity: f64,
 }
 
+/// Rows of writes.
+const ROWS: usize = 3;
+
 /// Returns the first pages of three rows, and the turns at which they begin.
-pub(crate) fn rows(writer: &Writer) -> [(u64, u64); 3] {
+pub(crate) fn rows(writer: &Writer) -> [(u64, u64); ROWS] {
     // Turns less addresses are further by this number in the second row, and by twice this number and one in the third. The
     // two have no common divisor, so no period is shared by addresses and turns.
     let (start, further) = (writer.turn, writer.row_pages() + 2);
     [(0, start), (1, start + further + 1), (0, start + 2 * further + 1)]
 }
 
-/// Writes three rows, which together test the end of each page at turns of both parities.
+/// Returns the chunks that rows of requests of two pages show: at first of the usual length, then of a longer one, as the planes of a
+/// die that cannot work together may be one chunk of several MiB.
 fn measure(
     bench: &mut Bench<'_>,
     writer: &mut Writer,
     write_times: WriteTimes,
 ) -> Result<Option<FoundChunks>, Interruption> {
+    let samples = write_rows(bench, writer)?;
+    let found = one_page(&samples, &write_times);
+    if found.is_some() {
+        return Ok(found);
+    }
+    let Some(rows) = classify(&samples, &write_times) else { return Ok(None) };
+    let found = rows.found();
+    if found.is_some() || rows.fast.is_empty() {
+        return Ok(found);
+    }
+    let usual = std::mem::replace(&mut writer.row_bytes, LONGER * ROW_BYTES);
+    let samples = write_rows(bench, writer)?;
+    writer.row_bytes = usual;
+    Ok(classify(&samples, &write_times).and_then(|rows| rows.found()))
+}
+
+/// Writes three rows, which together test the end of each page at turns of both parities.
+fn write_rows(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Vec<TwoPageWrite>, Interruption> {
     let pages = writer.row_pages();
     let mut samples = Vec::new();
     for (first, begins) in rows(writer) {
@@ -382,7 +406,7 @@ fn measure(
         }
     }
     assert!(samples.iter().all(|sample| sample.address <= pages), "rows end before the pages between them");
-    Ok(found(&samples, &write_times))
+    Ok(samples)
 }
 
 impl FoundChunks {
@@ -403,25 +427,19 @@ impl FoundChunks {
     }
 }
 
-fn found(samples: &[TwoPageWrite], write_times: &WriteTimes) -> Option<FoundChunks> {
-    if all_are_parallel(samples, write_times) {
-        let ends = Ends { period: 1, phase: 0, seen: samples.len() };
-        return Some(FoundChunks {
-            ends,
-            policy: None,
-            contrast_us: write_times.least_program_us,
-            clarity: 1.0,
-        });
-    }
-    classify(samples, write_times)?.found()
-}
-
-/// Returns whether no request waited for a second program, where that would have been seen.
-fn all_are_parallel(samples: &[TwoPageWrite], write_times: &WriteTimes) -> bool {
+/// Returns chunks of one page where no request waits for a second program, but for the few that garbage collection delays. Both pages on one
+/// die take a program longer at least than one page; on one channel they may take a transfer longer, which may be as long.
+fn one_page(samples: &[TwoPageWrite], write_times: &WriteTimes) -> Option<FoundChunks> {
     let single = write_times.single;
-    let most = write_times.most_bus_us + single.least_difference();
-    let parallel = samples.iter().filter(|sample| sample.took_us < single.value + most).count();
-    most < PARALLEL * write_times.least_program_us && parallel as f64 >= (1.0 - HIDDEN) * samples.len() as f64
+    let least_us = PARALLEL * write_times.least_program_us - single.least_difference();
+    let is_parallel = |sample: &&TwoPageWrite| sample.took_us < single.value + least_us;
+    let is_alone =
+        |row: &[TwoPageWrite]| row.iter().filter(is_parallel).count() as f64 >= ALONE * row.len() as f64;
+    let is_one_page =
+        least_us > single.least_difference() && samples.chunks(samples.len().div_ceil(ROWS)).all(is_alone);
+    let ends = Ends { period: 1, phase: 0, seen: samples.len() };
+    let contrast_us = write_times.least_program_us;
+    is_one_page.then_some(FoundChunks { ends, policy: None, contrast_us, clarity: 1.0 })
 }
 
 /// Requests that waited for one die, and those that did not.
@@ -470,52 +488,17 @@ impl Rows {
         Some(FoundChunks { ends, policy, contrast_us, clarity })
     }
 
-    /// Returns the distance of the fast requests by a key, if all lie a whole number of distances apart, and nearly no slow
-    /// one does.
+    /// Returns the distance of the fast requests by a key, if nearly all lie a whole number of distances apart, and nearly no
+    /// slow one does.
     fn ends(&self, key: impl Fn(&TwoPageWrite) -> u64) -> Option<Ends> {
-        let fast: Vec<u64> = self.fast.iter().map(&key).collect();
-        let first = *fast.first()?;
-        let period = fast.iter().map(|other| other.abs_diff(first)).fold(0, gcd_u64);
-        if period < 2 {
-            return None;
-        }
-        let of = |samples: &[TwoPageWrite], period: u64| {
-            let mut keys: Vec<u64> =
-                samples.iter().map(&key).filter(|key| key % period == first % period).collect();
-            keys.sort_unstable();
-            keys.dedup();
-            keys.len()
-        };
-        let (seen, hidden) = (of(&self.fast, period), of(&self.slow, period));
-        // A shorter distance was tested, and slow there.
-        let is_shortest = prime_factors(period).all(|factor| of(&self.slow, period / factor) >= 2 + hidden);
-        (seen >= ENDS_MIN && hidden as f64 <= HIDDEN * seen as f64 && is_shortest).then_some(Ends {
-            period,
-            phase: first % period,
-            seen,
-        })
+        let [fast, slow] =
+            [&self.fast, &self.slow].map(|samples| samples.iter().map(&key).collect::<Vec<_>>());
+        Ends::find(&fast, &slow)
     }
 }
 
-/// Ends of chunks, in pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ends {
-    pub(crate) period: u64,
-    pub(crate) phase: u64,
-    pub(crate) seen: usize,
-}
-
-fn gcd_u64(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd_u64(b, a % b) }
-}
-
 fn gcd(a: usize, b: usize) -> usize {
-    gcd_u64(a as u64, b as u64) as usize
-}
-
-fn prime_factors(of: u64) -> impl Iterator<Item = u64> {
-    (2..=of)
-        .filter(move |factor| of.is_multiple_of(*factor) && (2..*factor).all(|n| !factor.is_multiple_of(n)))
+    chunk_ends::gcd(a as u64, b as u64) as usize
 }
 
 #[cfg(test)]
@@ -536,7 +519,8 @@ mod tests {
             }
         }
         let single = Spread { value: 530.0, sigma: 0.4 * varies };
-        found(&samples, &WriteTimes { single, most_bus_us: 25.0, least_program_us: 450.0 })
+        let write_times = WriteTimes { single, most_bus_us: 25.0, least_program_us: 450.0 };
+        one_page(&samples, &write_times).or_else(|| classify(&samples, &write_times)?.found())
     }
 
     #[test]

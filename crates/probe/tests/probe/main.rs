@@ -3,6 +3,7 @@
 mod failing;
 mod file;
 mod hidden_buses;
+mod hidden_chunks;
 mod known;
 mod mistaken;
 mod reclaim_unit;
