@@ -38,7 +38,7 @@ features! {
     /// Consecutive bytes on one plane.
     ChunkSize: "chunk_size_bytes", "Chunk size";
     /// Bytes read in one array time.
-    PageSize: "page_size_bytes", "Page size";
+    PageSize: "page_size_bytes", "Page/mapping unit";
     /// Number of domains across which chunks are interleaved.
     InterleavingDegree: "interleaving_degree", "Interleaving degree";
     /// Parts of a domain that work in parallel.

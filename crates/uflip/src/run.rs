@@ -362,7 +362,9 @@ impl Session<'_> {
                 .runs
                 .iter()
                 .filter(of)
-                .map(|row| row.samples as f64 * 1e9 / row.elapsed_ns.max(1) as f64)
+                // There is no rate over no time.
+                .filter(|row| row.elapsed_ns > 0)
+                .map(|row| row.samples as f64 * 1e9 / row.elapsed_ns as f64)
                 .collect();
             (!runs.is_empty()).then(|| runs.iter().sum::<f64>() / runs.len() as f64)
         };

@@ -200,7 +200,7 @@ pub(super) fn standing(result: &SweepResult, row: &PointRow) -> Cell {
             Cell::exact("no difference", name).tone(Tone::Muted)
         }
         (Standing::Best | Standing::NoDifference, Some(Verdict::SeveralBest)) => {
-            Cell::exact("among the best", name)
+            Cell::exact("among the best", name).tone(Tone::Good)
         }
         (Standing::NoDifference, _) => Cell::exact("no difference", name).tone(Tone::Muted),
         (Standing::Best, Some(Verdict::TooFewRepetitions)) => {
@@ -211,7 +211,7 @@ pub(super) fn standing(result: &SweepResult, row: &PointRow) -> Cell {
         }
         (Standing::Worse, _) => Cell::exact(difference, name),
         (Standing::Unknown, _) => Cell::exact(format!("{difference}, once"), name).tone(Tone::Muted),
-        (Standing::Best, _) => Cell::text(name),
+        (Standing::Best, _) => Cell::text(name).tone(Tone::Good),
     }
 }
 
