@@ -1,7 +1,7 @@
 //! `sdf bench` on a device in use keeps its lanes and blocks.
 
 use crate::endings::interrupt_by;
-use crate::program::{command, done, json, refused, text, wait_until};
+use crate::program::{command, done, flashlane, json, refused, text, wait_until};
 use crate::stored::Stored;
 use serde_json::Value;
 use std::fs;
@@ -124,4 +124,11 @@ fn size_that_has_no_room_is_refused() {
     // What has room on the empty device may have none beside its blocks.
     refused(2, &[&bench[..], &[&more]].concat(), &["has no room", "free blocks of 56 KiB"]);
     assert!(device.bytes() == device.original);
+}
+
+#[test]
+fn format_of_a_simulated_device_says_that_nothing_is_kept() {
+    let ended = flashlane(&["sdf", "format", "sim:sdf"]);
+    assert!(ended.status == 0 && ended.stdout.contains("sim:sdf"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("gone with this command"), "{}", ended.stderr);
 }

@@ -119,7 +119,13 @@ fn not_opened(target: &Target, error: BlocksError) -> Failure {
         BlocksError::FormatInSpec { .. } => Failure::unusable(anyhow!(
             "'{target}' sets format=yes, which destroys all data on it: only 'flashlane sdf format' and 'bench' accept it"
         )),
-        error @ BlocksError::RepairInSpec { .. } => Failure::unusable(error),
+        BlocksError::RepairInSpec { .. } => {
+            let lanes = target.path().map_or(target.to_string(), |path| format!("lanes({})", path.display()));
+            Failure::unusable(anyhow!(
+                "'{target}' asks for a repair of its lanes: 'flashlane sdf fsck {} --repair' repairs those with blocks",
+                quoted(&lanes)
+            ))
+        }
         error => Failure::failed(error),
     }
 }

@@ -35,6 +35,11 @@ pub fn format(target: &Target, output: &OutputOptions, safety: &SafetyOptions) -
     if let Some(hint) = smaller_units(room_bytes, &result.device, file_bytes) {
         notify(&hint);
     }
+    if target.is_simulated() {
+        notify(&format!(
+            "'{target}' is simulated, and its blocks are gone with this command: 'flashlane sdf bench' puts and gets in one"
+        ));
+    }
     Ok(Status::Done)
 }
 

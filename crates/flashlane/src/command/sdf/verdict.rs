@@ -148,10 +148,14 @@ impl Verdict {
         let mut findings: Vec<String> = findings.into_iter().flatten().collect();
         let is_sound = findings.is_empty() && !checked.is_some_and(|checked| checked.is_partial);
         if findings.is_empty() {
-            let stored = counted(blocks.status().blocks, "block", "blocks");
+            let (stored, has_log) = (counted(blocks.status().blocks, "block", "blocks"), blocks.has_log());
             findings.push(match checked {
                 Some(Checked { blocks, is_partial: true, .. }) => {
                     format!("unknown: stopped after {blocks} of {stored}, which are sound")
+                }
+                // The log is another file or device.
+                Some(_) if has_log => {
+                    format!("sound: {stored}, all read; 'flashlane store stat' looks at the log of the store")
                 }
                 Some(_) => format!("sound: {stored}, all read"),
                 None => {
@@ -221,7 +225,7 @@ fn damaged_units(target: &str, blocks: &AnyBlocks) -> Option<String> {
         Contents::Unknown => "they are left as they are".to_owned(),
         Contents::Lost if blocks.has_log() => {
             "they belong to a store: go back to a copy of the device and of its log, or move what can be read to a new store \
-             ('flashlane store scan --values' and 'import')"
+             ('flashlane store scan', with values, and 'import')"
                 .to_owned()
         }
         Contents::Lost => format!(
