@@ -72,7 +72,7 @@ impl From<&Run> for PointMeasurement {
     fn from(run: &Run) -> Self {
         Self {
             steady: run.steadiness.as_ref().is_some_and(Window::is_steady),
-            ..Self::of_rounds(std::slice::from_ref(run))
+            ..Self::of_rounds(std::slice::from_ref(run), 1)
         }
     }
 }
@@ -97,19 +97,24 @@ impl PointMeasurement {
         }
     }
 
-    /// Combines runs of one workload, of which there MUST be at least one.
-    pub(crate) fn of_rounds(rounds: &[Run]) -> Self {
+    /// Combines runs of one workload, of which there MUST be at least one. Each round is this number of runs.
+    pub(crate) fn of_rounds(runs: &[Run], runs_each: usize) -> Self {
         let mut all = Histogram::new();
         let (mut requests, mut bytes, mut ns) = (0, 0, 0);
         let mut counters = Counters::default();
-        for run in rounds {
+        for run in runs {
             all.merge(&run.latencies());
             requests += run.requests;
             bytes += run.bytes();
             ns += run.elapsed.as_ns();
             counters = counters.plus(&run.counters);
         }
-        let each: Vec<Latencies> = rounds.iter().map(|run| Latencies::from(&run.latencies())).collect();
+        let of_round = |round: &[Run]| {
+            let mut latencies = Histogram::new();
+            round.iter().for_each(|run| latencies.merge(&run.latencies()));
+            Latencies::from(&latencies)
+        };
+        let each: Vec<Latencies> = runs.chunks(runs_each).map(of_round).collect();
         let per_s = 1e9 / ns.max(1) as f64;
         Self {
             bandwidth_bytes_per_s: bytes as f64 * per_s,
@@ -121,7 +126,7 @@ impl PointMeasurement {
             cleaning: is_cleaning(&counters),
             filling: is_filling_buffer(&counters),
             range_bytes_per_s: None,
-            workload: line(&rounds[0].workload),
+            workload: line(&runs[0].workload),
         }
     }
 }

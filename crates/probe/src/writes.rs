@@ -153,6 +153,8 @@ impl WriteHistory {
         match self.buffer_bytes {
             Some(buffer_bytes) if has_room => (RUN_BYTES / 4).max(2 * buffer_bytes),
             _ if has_room => RUN_BYTES,
+            // Another drive, of which no experiment left stale data.
+            _ if self.stale_bytes == 0 => RUN_BYTES / 2,
             _ => RUN_BYTES.max(self.stale_bytes / ROUNDS as u64),
         }
     }
@@ -229,62 +231,102 @@ pub(crate) fn once(
     }
     bench.flush()?;
     let from_idle = measure(bench, history, cell, requests, lead_in)?;
-    Ok(PointMeasurement::of_rounds(&[run, from_idle]))
+    Ok(PointMeasurement::of_rounds(&[run, from_idle], 1))
 }
 
 /// Measures a point until it is steady; adds its writes to `history`.
 ///
 /// Earlier writes at other sizes still determine where stale pages lie, and a drive that reclaims many blocks at a time
 /// is fast and slow in turns. So the five rounds together write as much as was written and trimmed since the last call,
-/// or since the start (with [`Effort::Quick`] at most the bound of stale data; on a drive with room the least). Where they do not meet the rule, or filled
-/// the write buffer, the next rounds are twice as long.
+/// or since the start (with [`Effort::Quick`] at most the bound of stale data; on a drive with room the least). Where they do not meet
+/// the rule, rounds are added until the last five do; ten that do not are five of twice the length. Where they filled the write
+/// buffer, the next five are twice as long.
 pub(crate) fn sustained(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
     cell: &GridCell,
 ) -> Result<PointMeasurement, Interruption> {
     let capacity_bytes = bench.device().profile().capacity_bytes;
-    let least = least_requests(cell);
-    let since = bench.changed().stale_bytes(history.page_bytes) - history.steady_since_bytes;
     let has_room = history.has_room(bench);
-    let bytes = match history.effort {
-        _ if has_room => 0,
-        Effort::Quick => since.min(history.stale_bytes),
-        _ => history.rounds_factor * since,
-    };
-    let mut requests = match bench.is_real() {
-        true => least,
-        false => (bytes / ROUNDS as u64 / cell.request_bytes).max(least),
-    };
+    let mut requests = round_requests(bench, history, cell, has_room);
     let lead_in = history.lead_in(cell);
-    for doubled in 0.. {
-        let own_bytes = history.written_in(cell.request_bytes);
-        let mixed_bytes = history.written_bytes() - own_bytes;
-        let (mut rounds, warmup) = (Vec::new(), own_bytes / cell.request_bytes + lead_in);
-        for round in 0..ROUNDS {
-            rounds.push(measure(bench, history, cell, requests, if round == 0 { lead_in } else { 0 })?);
+    let (mut runs, mut runs_each, mut doubled) = (Vec::new(), 1, 0);
+    loop {
+        while runs.len() < ROUNDS * runs_each {
+            runs.push(measure(bench, history, cell, requests, if runs.is_empty() { lead_in } else { 0 })?);
         }
-        let rates: Vec<f64> = rounds.iter().map(Run::bandwidth_bytes_per_s).collect();
-        let is_steady = Window::of(&rates).is_some_and(|window| window.is_steady());
-        let mut measured = PointMeasurement::of_rounds(&rounds);
-        let is_filling = measured.filling == Some(true);
+        let mut measured = of_last_rounds(&runs, runs_each, history, cell);
         let has_no_effect = history.is_used_up() || (has_room && measured.cleaning == Some(false));
-        measured.steady = is_steady && has_no_effect && !is_filling;
-        let job = Load::RandomWrite.job(cell.request_bytes, cell.depth);
-        // A repetition on a drive in its state before the probe has to write this volume first.
-        let precondition = (mixed_bytes > 0).then_some(Precondition::Mixed { bytes: mixed_bytes });
-        let line = Workload { precondition, ..Workload::single(job, measured.requests).warmup(warmup) };
-        measured.workload = point_measurement::line(&line);
+        measured.steady &= has_no_effect;
         let enough = measured.steady
             && (history.effort != Effort::Full || has_no_spare_space(&measured, history, capacity_bytes));
+        let is_filling = measured.filling == Some(true);
         let doublings = if is_filling { history.doublings_while_filling() } else { history.doublings() };
         if enough || doubled >= doublings {
             history.steady_since_bytes = bench.changed().stale_bytes(history.page_bytes);
             return Ok(measured);
         }
-        requests *= 2;
+        if is_filling {
+            // What filled the buffer does not count.
+            runs.clear();
+            requests *= 2;
+            doubled += 1;
+        } else if runs.len() < 2 * ROUNDS * runs_each {
+            for _ in 0..runs_each {
+                runs.push(measure(bench, history, cell, requests, 0)?);
+            }
+        } else {
+            runs_each *= 2;
+            doubled += 1;
+        }
     }
-    unreachable!("the rounds are doubled a limited number of times")
+}
+
+/// Returns the number of requests of a round of [`sustained`].
+fn round_requests(bench: &Bench<'_>, history: &WriteHistory, cell: &GridCell, has_room: bool) -> u64 {
+    let least = least_requests(cell);
+    if bench.is_real() {
+        return least;
+    }
+    let since = bench.changed().stale_bytes(history.page_bytes) - history.steady_since_bytes;
+    let bytes = match history.effort {
+        _ if has_room => 0,
+        Effort::Quick => since.min(history.stale_bytes),
+        _ => history.rounds_factor * since,
+    };
+    (bytes / ROUNDS as u64 / cell.request_bytes).max(least)
+}
+
+/// Returns the measurement by the last five rounds, each of this number of runs. It is steady where they meet the rule, and did not
+/// fill the write buffer.
+fn of_last_rounds(
+    runs: &[Run],
+    runs_each: usize,
+    history: &WriteHistory,
+    cell: &GridCell,
+) -> PointMeasurement {
+    let last = &runs[runs.len() - ROUNDS * runs_each..];
+    let rates: Vec<f64> = last.chunks(runs_each).map(rate).collect();
+    let mut measured = PointMeasurement::of_rounds(last, runs_each);
+    measured.steady =
+        Window::of(&rates).is_some_and(|window| window.is_steady()) && measured.filling != Some(true);
+    let own_requests = history.written_in(cell.request_bytes) / cell.request_bytes;
+    let mixed_bytes = history.written_bytes() - history.written_in(cell.request_bytes);
+    // A repetition on a drive in its state before the probe has to write these volumes first.
+    let line = Workload {
+        precondition: (mixed_bytes > 0).then_some(Precondition::Mixed { bytes: mixed_bytes }),
+        ..Workload::single(Load::RandomWrite.job(cell.request_bytes, cell.depth), measured.requests)
+            .warmup(own_requests - measured.requests)
+    };
+    measured.workload = point_measurement::line(&line);
+    measured
+}
+
+/// Returns the bytes per second of several runs together.
+fn rate(runs: &[Run]) -> f64 {
+    let bytes: u64 = runs.iter().map(Run::bytes).sum();
+    let ns: u64 = runs.iter().map(|run| run.elapsed.as_ns()).sum();
+    bytes as f64 * 1e9 / ns.max(1) as f64
 }
 
 /// Adds the latencies of further measurements that begin as the run of a line does: with idle planes, then writes of mixed

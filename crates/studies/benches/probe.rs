@@ -76,7 +76,7 @@ fn scored_wide(drives: u64) {
         certain.fold((0, 0), |(right, wrong), band| (right + band.right, wrong + band.wrong));
     println!(
         "wide-certain-wrong: {:.2} % of {} findings stated at 0.9 or more\nwide-failed: {} drives\n\
-         wide-time: {:.2} s of CPU, median (p99 {:.1} s)",
+         wide-time: {:.2} s of CPU, median\nwide-time-p99: {:.1} s of CPU",
         100.0 * wrong as f64 / (right + wrong).max(1) as f64,
         right + wrong,
         wide.failed.len(),

@@ -172,6 +172,7 @@ const FIGURES: &[&Figure] = &[
     &probe::WIDE_CERTAIN,
     &probe::WIDE_FAILED,
     &probe::WIDE_TIME,
+    &probe::WIDE_TIME_P99,
     &probe::ADVICE,
     &probe::ADVICE_P99,
     &probe::FILE_TIME,
