@@ -20,6 +20,7 @@ use crate::channels::{self, Channels, Pair};
 use crate::dies::Dies;
 use crate::error::Interruption;
 use crate::mapping::Policy;
+use flashlane_base::Duration;
 use flashlane_workload::Access;
 
 /// Pairs of each attempt, in total; the last where these would show the least wait in a quarter of the pairs.
@@ -34,6 +35,9 @@ const TRANSFERS_MAX: f64 = 2.5;
 const TRANSFERS_MIN: f64 = 0.3;
 /// Pairs that share a bus wait for at least this share of the time that they would with arrivals as computed.
 const SEEN_OF_WAIT: f64 = 0.4;
+/// Where a second write begins late, at least this share of the first one's transfers lies behind its start: less of it may be over
+/// before, as a buffer takes its time.
+const LEFT_MIN: f64 = 0.3;
 /// A pair that takes this number of standard deviations more than all transfers waited for something else.
 const DEVIATIONS: f64 = 6.0;
 /// A wait of the mean of a sixteenth of all pairs is seen from this share of a standard deviation on.
@@ -94,8 +98,10 @@ impl Search<'_> {
         let unit = bench.unit_bytes(true);
         let begins_late = bench.second_write_begins_late(|| self.area.chunk_start(self.chunk, 0), unit)?;
         // Of two transfers, those of a write that begins late may wait for the rest only.
-        let wait_us = self.bus.mean_wait_us(TRANSFERS * self.bus.least_us, begins_late.as_us_f64());
-        let least_wait_us = SEEN_OF_WAIT * wait_us;
+        let transfers_us = TRANSFERS * self.bus.least_us;
+        let wait_us = self.bus.mean_wait_us(transfers_us, begins_late.as_us_f64());
+        let waits = begins_late == Duration::ZERO || wait_us > LEFT_MIN * transfers_us;
+        let least_wait_us = if waits { SEEN_OF_WAIT * wait_us } else { 0.0 };
         let mut pairs: Vec<Pair> = Vec::new();
         for count in PAIRS {
             while pairs.len() < count {

@@ -96,6 +96,29 @@ impl Dies {
             && self.turn(one).abs_diff(self.turn(other)).is_multiple_of(self.outer)
     }
 
+    /// Returns the most of `count` chunks, at least one, from the `first` on that are on one die.
+    pub(crate) fn most_on_one(self, first: usize, count: usize) -> usize {
+        let Self { inner, planes, outer, offset } = self;
+        let turn = inner * planes;
+        let (from, end) = (first + offset, first + offset + count);
+        let (first_turn, last_turn) = (from / turn, (end - 1) / turn);
+        if outer == 1 || first_turn == last_turn {
+            return count.div_ceil(inner);
+        }
+        // The end of a turn, whole turns, and the start of one.
+        let (head, whole, tail) =
+            ((first_turn + 1) * turn - from, last_turn - first_turn - 1, end - last_turn * turn);
+        let (again, most_whole) = (whole / outer * planes, whole.div_ceil(outer) * planes);
+        let ends = match (last_turn - first_turn).is_multiple_of(outer) {
+            true => {
+                let rest = head % inner + tail % inner;
+                head / inner + tail / inner + rest.div_ceil(inner).min(2)
+            }
+            false => head.max(tail).div_ceil(inner),
+        };
+        most_whole.max(again + ends)
+    }
+
     /// Returns the number of a chunk's turn of inner dies and planes.
     fn turn(self, chunk: usize) -> usize {
         (chunk + self.offset) / (self.inner * self.planes)
@@ -285,6 +308,28 @@ mod tests {
     /// Dies that no other number of dies rivals.
     fn fit(samples: &[ChunkPair]) -> Option<Dies> {
         Dies::fit(samples, &[]).filter(|fit| fit.rival.is_none()).map(|fit| fit.dies)
+    }
+
+    #[test]
+    fn chunks_on_the_busiest_die_are_counted() {
+        for (inner, planes, outer) in [(1, 1, 1), (5, 1, 1), (3, 2, 2), (2, 4, 3), (4, 3, 5)] {
+            for offset in 0..inner * planes {
+                let dies = Dies { inner, planes, outer, offset };
+                for (first, count) in (0..70).flat_map(|first| (1..90).map(move |count| (first, count))) {
+                    let mut on = vec![0; inner * outer];
+                    for chunk in first..first + count {
+                        on[number_of_die(dies, chunk)] += 1;
+                    }
+                    let most = on.into_iter().max().unwrap();
+                    assert_eq!(dies.most_on_one(first, count), most, "{dies:?}: {first} {count}");
+                }
+            }
+        }
+    }
+
+    fn number_of_die(dies: Dies, chunk: usize) -> usize {
+        let place = chunk + dies.offset;
+        place % dies.inner + place / (dies.inner * dies.planes) % dies.outer * dies.inner
     }
 
     #[test]

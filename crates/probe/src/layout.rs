@@ -13,12 +13,14 @@ use crate::channels::{self, Channels};
 use crate::dies::{Dies, PLANES_MAX};
 use crate::error::Interruption;
 use crate::mapping::Policy;
+use crate::numbers::{is_prime, ordinal};
 use crate::pattern::confidence;
 use crate::residues::{self, Beyond, Residues};
 use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
 use crate::spans;
 use crate::stripe::{self, Stripe, Verdict};
 use crate::transfers;
+use crate::write_spans::{self, WrittenSpans};
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Finding, Status};
 
@@ -170,6 +172,7 @@ pub(crate) struct ChunkLayout {
     pub(crate) stripe: Stripe,
     pub(crate) residues: Option<Residues>,
     busy: Seen,
+    written: Option<WrittenSpans>,
     degree: Finding,
     sub_domains: Finding,
 }
@@ -237,7 +240,7 @@ impl ChunkLayout {
 
     fn of_stripe(stripe: Stripe) -> Self {
         let (degree, sub_domains) = stripe_findings(&stripe);
-        Self { stripe, residues: None, busy: Seen::Unclear, degree, sub_domains }
+        Self { stripe, residues: None, busy: Seen::Unclear, written: None, degree, sub_domains }
     }
 
     /// Returns whether distances show domains and sub-domains, and no more dies may lie beyond them. Takes the sub-domains back
@@ -384,6 +387,23 @@ impl ChunkLayout {
         Ok(())
     }
 
+    /// Completes the findings by writes of many chunks, where nothing else showed the dies.
+    pub(crate) fn add_written_spans(
+        &mut self,
+        session: &mut Session<'_, '_>,
+        chunk: &Chunk,
+        page: Option<u64>,
+    ) -> Result<(), Interruption> {
+        let is_wanted = session.settings().may_write && self.is_open() && self.busy.dies().is_none();
+        let Some(page) = page.filter(|_| is_wanted) else { return Ok(()) };
+        let area = session.area();
+        self.written = write_spans::find(session.bench(), area, chunk, page, FILL_BYTES, &self.degree)?;
+        if let Some(written) = self.written {
+            written.complete(&mut self.degree, &mut self.sub_domains);
+        }
+        Ok(())
+    }
+
     /// Returns whether anything remains open.
     pub(crate) fn is_open(&self) -> bool {
         [&self.degree, &self.sub_domains].iter().any(|finding| finding.status == Status::NotDetermined)
@@ -426,7 +446,8 @@ impl ChunkLayout {
 
     /// Returns the number of dies, where programs showed them.
     pub(crate) fn die_count(&self) -> Option<usize> {
-        self.busy.dies().map(|busy| busy.dies.count())
+        let dies = self.busy.dies().map(|busy| busy.dies).or(self.written.map(|written| written.dies));
+        dies.map(Dies::count)
     }
 
     /// Returns the distance of chunks at which all pairs share a die, where it is certain.
@@ -453,23 +474,6 @@ impl ChunkLayout {
         session.note(Feature::InterleavingDegree, self.degree.clone());
         session.note(Feature::SubDomains, self.sub_domains.clone());
     }
-}
-
-/// Returns whether no number of channels but one and all divides as many dies.
-fn is_prime(dies: usize) -> bool {
-    dies > 1 && (2..dies).all(|divisor| !dies.is_multiple_of(divisor))
-}
-
-/// Returns `32nd` for 32.
-pub(crate) fn ordinal(number: usize) -> String {
-    let suffix = match (number % 100, number % 10) {
-        (11..=13, _) => "th",
-        (_, 1) => "st",
-        (_, 2) => "nd",
-        (_, 3) => "rd",
-        _ => "th",
-    };
-    format!("{number}{suffix}")
 }
 
 /// Findings on the interleaving degree and the sub-domains from residues, where they agree with those from distances.

@@ -38,6 +38,7 @@ mod layout;
 mod link;
 mod load;
 pub mod mapping;
+mod numbers;
 mod one_at_a_time;
 mod options;
 mod page_ends;
@@ -64,6 +65,7 @@ mod transfers;
 mod verify;
 mod write_buffer;
 mod write_rows;
+mod write_spans;
 mod writes;
 mod written_pairs;
 

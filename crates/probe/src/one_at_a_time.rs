@@ -3,7 +3,7 @@
 //! Where places follow from the order of writes, reads of two pages that were written to any two chunks are pairs
 //! (`written_pairs`); where they follow from addresses, writes to a buffer are (`busy_dies`, `busy_buses`). Either shows the dies,
 //! and the channels where a wait for a bus is seen. Reads of many chunks show the channels in any case (`spans`), if the link is
-//! fast enough.
+//! fast enough, and writes of many chunks the dies (`write_spans`).
 
 use crate::area::{Area, Chunk};
 use crate::beside::Beside;
@@ -11,10 +11,12 @@ use crate::busy_buses::{self, Buses};
 use crate::busy_dies::{self, Seen};
 use crate::dies::Dies;
 use crate::error::Interruption;
-use crate::layout::{bus_findings, fill_larger_area, ordinal, span_findings};
+use crate::layout::{bus_findings, fill_larger_area, span_findings};
 use crate::mapping::Policy;
+use crate::numbers::ordinal;
 use crate::session::{FILL_BYTES, Session};
 use crate::spans;
+use crate::write_spans;
 use crate::written_pairs::{self, WrittenPairs};
 use flashlane_result::probe::{Finding, Status};
 
@@ -44,6 +46,16 @@ pub(crate) fn find(
         && let Some(channels) = spans::find(session.bench(), area, chunk, page)?
     {
         (found.degree, found.sub_domains) = span_findings(channels, found.die_count, &found.degree);
+    }
+    let is_open =
+        [&found.degree, &found.sub_domains].iter().any(|finding| finding.status == Status::NotDetermined);
+    if is_open
+        && found.dies.is_none()
+        && let Some(written) =
+            write_spans::find(session.bench(), area, chunk, page, FILL_BYTES, &found.degree)?
+    {
+        written.complete(&mut found.degree, &mut found.sub_domains);
+        (found.dies, found.die_count) = (Some(written.dies), Some(written.dies.count()));
     }
     Ok(found)
 }

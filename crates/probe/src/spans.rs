@@ -152,6 +152,8 @@ struct Costs {
     /// A page on a bus, at least and at most, and on the link.
     bus_us: [f64; 2],
     link_us: f64,
+    /// How far the time on the link may be off.
+    link_error_us: f64,
 }
 
 impl Costs {
@@ -176,6 +178,7 @@ impl Costs {
             chunk_pages: (chunk.size_bytes / page_bytes) as f64,
             bus_us: [bus.least_us, bus.most_us],
             link_us: bus.page_on_link_us,
+            link_error_us: bus.page_on_link_us - bus.least_link_us,
         })
     }
 
@@ -232,7 +235,10 @@ impl Costs {
         let is_only = all.iter().all(|other| other.pattern == best.pattern || other.is_refuted_by(best))
             && self.without_buses(spans).iter().all(|other| other.is_refuted_by(best));
         let recurs = run * channels + (run * channels / 4).max(LENGTHS_MIN) <= longest;
-        let is_one = if channels == 1 { self.is_no_long_run(spans, best) } else { best.has_steps(spans) };
+        let is_one = match channels {
+            1 => self.is_no_long_run(spans, best),
+            _ => self.differs_from_link(channels) && best.has_steps(spans),
+        };
         (recurs && is_explained && is_only && is_one).then_some(Channels {
             count: channels,
             run,
@@ -267,6 +273,14 @@ impl Costs {
                 Tried { left: mean_square(took, &predicted), pattern, predicted }
             })
             .collect()
+    }
+
+    /// Returns whether the link takes longer, or less long, for a page of each channel than a bus for one, by more than that may be off:
+    /// else turns of these channels are told from the link's by nothing.
+    fn differs_from_link(&self, channels: usize) -> bool {
+        let [least, most] = self.bus_us;
+        (f64::midpoint(least, most) - channels as f64 * self.link_us).abs()
+            > 0.5 * (most - least) + channels as f64 * self.link_error_us
     }
 
     /// Returns whether the reads refute two channels in runs as long as any, wherever they begin: within a run all chunks are on
@@ -324,8 +338,14 @@ mod tests {
     use super::*;
     use flashlane_base::Seed;
 
-    const COSTS: Costs =
-        Costs { page_us: 50.0, chunk_us: 114.0, chunk_pages: 4.0, bus_us: [19.0, 21.0], link_us: 2.0 };
+    const COSTS: Costs = Costs {
+        page_us: 50.0,
+        chunk_us: 114.0,
+        chunk_pages: 4.0,
+        bus_us: [19.0, 21.0],
+        link_us: 2.0,
+        link_error_us: 0.0,
+    };
 
     /// Reads of up to 48 chunks, on channels as counted one by one.
     fn spans(run: usize, channels: usize, bus_us: f64) -> Vec<Span> {
@@ -379,7 +399,14 @@ mod tests {
     /// As seen on a drive with 20 channels: its link takes as long for six chunks as a bus for one.
     #[test]
     fn line_without_steps_shows_no_channels() {
-        let costs = Costs { page_us: 32.5, chunk_us: 69.3, bus_us: [4.0, 4.2], link_us: 0.646, ..COSTS };
+        let costs = Costs {
+            page_us: 32.5,
+            chunk_us: 69.3,
+            bus_us: [4.0, 4.2],
+            link_us: 0.646,
+            link_error_us: 0.0,
+            ..COSTS
+        };
         let mut random = Seed(5).source();
         let mut spans = |us: &dyn Fn(&Span) -> f64| -> Vec<Span> {
             (0..180)
@@ -408,6 +435,7 @@ mod tests {
             chunk_pages: 128.0,
             bus_us: [5.71, 6.56],
             link_us: 2.685,
+            link_error_us: 0.0,
         };
         for seed in 0..20 {
             let mut random = Seed(seed).source();
@@ -425,8 +453,14 @@ mod tests {
     /// As seen on a drive with a fast link: reads of up to 65 chunks wait for dies, and of more for the link.
     #[test]
     fn bend_from_dies_to_the_link_is_no_turn_of_channels() {
-        let costs =
-            Costs { page_us: 120.5, chunk_us: 330.6, chunk_pages: 3.0, bus_us: [6.8, 9.0], link_us: 1.415 };
+        let costs = Costs {
+            page_us: 120.5,
+            chunk_us: 330.6,
+            chunk_pages: 3.0,
+            bus_us: [6.8, 9.0],
+            link_us: 1.415,
+            link_error_us: 0.0,
+        };
         let mut random = Seed(5).source();
         let spans: Vec<Span> = (0..260)
             .map(|nth| {

@@ -339,6 +339,7 @@ fn find_stripe(
         }
     }
     layout.add_spans(session, chunk, page)?;
+    layout.add_written_spans(session, chunk, page)?;
     layout.note(session);
     let die_count = layout.die_count();
     let ChunkLayout { stripe, residues, .. } = layout;

@@ -50,8 +50,8 @@ const SHARE: f64 = 0.02;
 /// Two programs, one after the other, take at least this multiple of the time of one write, and at most the other one.
 const RATIO_MIN: f64 = 1.3;
 const RATIO_MAX: f64 = 2.3;
-/// Requests of two pages that wait for less than this share of a program did not wait for one.
-const PARALLEL: f64 = 0.85;
+/// Half of a program is at least this number of standard deviations: few requests that wait for one seem not to.
+const HALF_DEVIATIONS: f64 = 3.0;
 /// Standard errors of a bound.
 const ERRORS: f64 = 5.0;
 /// Least share of the requests of each row that wait for no second program where chunks are of one page: of larger chunks one
@@ -431,12 +431,12 @@ impl FoundChunks {
 /// die take a program longer at least than one page; on one channel they may take a transfer longer, which may be as long.
 fn one_page(samples: &[TwoPageWrite], write_times: &WriteTimes) -> Option<FoundChunks> {
     let single = write_times.single;
-    let least_us = PARALLEL * write_times.least_program_us - single.least_difference();
-    let is_parallel = |sample: &&TwoPageWrite| sample.took_us < single.value + least_us;
+    let half_us = write_times.least_program_us / 2.0;
+    let is_parallel = |sample: &&TwoPageWrite| sample.took_us < single.value + half_us;
     let is_alone =
         |row: &[TwoPageWrite]| row.iter().filter(is_parallel).count() as f64 >= ALONE * row.len() as f64;
-    let is_one_page =
-        least_us > single.least_difference() && samples.chunks(samples.len().div_ceil(ROWS)).all(is_alone);
+    let is_one_page = half_us > HALF_DEVIATIONS * single.sigma
+        && samples.chunks(samples.len().div_ceil(ROWS)).all(is_alone);
     let ends = Ends { period: 1, phase: 0, seen: samples.len() };
     let contrast_us = write_times.least_program_us;
     is_one_page.then_some(FoundChunks { ends, policy: None, contrast_us, clarity: 1.0 })
@@ -452,7 +452,9 @@ pub(crate) struct Rows {
 /// Tells requests apart; `None` where ends of chunks between two dies of a channel would not be seen.
 fn classify(samples: &[TwoPageWrite], write_times: &WriteTimes) -> Option<Rows> {
     let single = write_times.single;
-    let mut times: Vec<f64> = samples.iter().map(|sample| sample.took_us).collect();
+    // What takes longer waited for garbage collection.
+    let is_own = |us: &f64| *us < RATIO_MAX * single.value;
+    let mut times: Vec<f64> = samples.iter().map(|sample| sample.took_us).filter(is_own).collect();
     times.sort_unstable_by(f64::total_cmp);
     let slow_us = *times.get(times.len() * 3 / 4)?;
     let least = (DEVIATIONS * std::f64::consts::SQRT_2 * single.sigma).max(SHARE * slow_us);

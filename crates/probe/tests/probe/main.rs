@@ -4,6 +4,7 @@ mod failing;
 mod file;
 mod hidden_buses;
 mod hidden_chunks;
+mod hidden_dies;
 mod known;
 mod mistaken;
 mod reclaim_unit;

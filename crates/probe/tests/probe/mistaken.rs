@@ -2,7 +2,9 @@
 
 use crate::known::made_with_seed;
 use crate::{assert_right_or_open, number, structure_of};
+use flashlane_base::Seed;
 use flashlane_probe::Feature;
+use flashlane_sim::{Drive, profile};
 
 const CHANNELS_FIRST: &str = r#"["channel", "package", "die", "plane"]"#;
 
@@ -114,3 +116,126 @@ fn garbage_collection_is_not_taken_for_a_full_buffer() {
         assert!(found.is_none_or(|share| (share - 1.0).abs() < 0.1), "{:#?}", result.findings);
     }
 }
+
+/// The link takes as long for ten chunks as a bus for one, so that reads rise with each chunk as those on ten channels would.
+#[test]
+fn link_as_fast_as_ten_buses_shows_no_channels() {
+    for seed in 1..=3 {
+        let result = structure_of(drawn(TWENTY_CHANNELS, seed));
+        assert_right_or_open(&result, Feature::InterleavingDegree, &[20]);
+    }
+}
+
+/// One request at a time, the second of two writes to a buffer begins when most of the first one's transfers are over.
+#[test]
+fn writes_that_begin_late_refute_no_channels() {
+    for seed in 1..=1 {
+        let result = structure_of(drawn(TWO_CHANNELS, seed));
+        assert_right_or_open(&result, Feature::InterleavingDegree, &[2]);
+        assert_right_or_open(&result, Feature::SubDomains, &[3]);
+    }
+}
+
+fn drawn(text: &str, seed: u64) -> Drive {
+    Drive::new(&profile::parse("drawn", text, &[]).unwrap(), Seed(seed))
+}
+
+const TWENTY_CHANNELS: &str = r#"
+name = "random"
+capacity = "133758976B"
+sector = "4096B"
+[initial]
+state = "fresh"
+[host]
+submission = "23917ns"
+jitter = "6.25%"
+[link]
+bandwidth = "455876649B/s"
+read_command = "149ns"
+write_command = "149ns"
+depth = 1
+duplex = true
+read_write_exclusion = true
+[mapping]
+policy = "write-order"
+chunk = "8192B"
+order = ["channel", "plane", "package", "die"]
+[cleaning]
+low = "3%"
+[flash]
+channels = 20
+packages = 1
+dies = 1
+planes = 1
+blocks = 12
+pages = 256
+page = "8192B"
+read = "5261ns"
+program = "340438ns"
+erase = "2ms"
+bus = "45575233B/s"
+noise = "0.52%"
+cache_mode = true
+multi_plane = true
+suspend = "5us"
+[scheduling]
+policy = "read-first"
+[readahead]
+window = "65536B"
+cache = "3670016B"
+options = { streams = 27, trigger = 2 }
+[buffer]
+policy = "lru"
+size = "14327808B"
+placement = "above"
+"#;
+
+const TWO_CHANNELS: &str = r#"
+name = "random"
+capacity = "1074266112B"
+sector = "512B"
+[initial]
+state = "fragmented"
+[host]
+submission = "15800ns"
+jitter = "0.04%"
+[link]
+bandwidth = "2164764911B/s"
+read_command = "165ns"
+write_command = "165ns"
+depth = 1
+duplex = true
+read_write_exclusion = false
+[mapping]
+policy = "lba"
+chunk = "4096B"
+order = ["package", "plane", "die", "channel"]
+[cleaning]
+low = "3%"
+[flash]
+channels = 2
+packages = 1
+dies = 3
+planes = 1
+blocks = 3423
+pages = 32
+page = "2048B"
+read = "4549ns"
+program = "105237ns"
+erase = "2ms"
+bus = "216064522B/s"
+noise = "8.40%"
+cache_mode = false
+multi_plane = false
+suspend = "5us"
+[scheduling]
+policy = "read-first"
+[readahead]
+window = "65536B"
+cache = "786432B"
+options = { streams = 5, trigger = 2 }
+[buffer]
+policy = "lru"
+size = "32561152B"
+placement = "above"
+"#;
