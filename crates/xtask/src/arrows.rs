@@ -47,6 +47,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "base",
             "result",
             "device",
+            "policy",
             "sim",
             "layer",
             "store",
