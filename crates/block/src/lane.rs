@@ -17,8 +17,11 @@ use std::collections::VecDeque;
 /// Reads of more bytes are long. Of those up to this length a device of flash begins all pages at once, so that it serves
 /// them in their order by itself.
 const SHORT_READ_BYTES: u64 = 128 << 10;
-/// Long reads in flight have no more bytes together, but for a single one: enough to hide the latency of any device.
+/// Long reads in flight have no more bytes together, but for a single one: enough to hide the latency of a channel.
 const LONG_READS_BYTES: u64 = 512 << 10;
+/// Or this part of a unit, where that is more: the units of lanes that are several channels, as striped ones or zones over all
+/// dies, are so much larger, and each of their channels is to have the next read when one ends.
+const LONG_READS_OF_UNIT: u64 = 16;
 
 /// Reads and writes of a lane.
 #[derive(Clone, Debug)]
@@ -29,6 +32,8 @@ pub(crate) struct LaneQueue {
     long_reads: VecDeque<BlockRead>,
     writes: VecDeque<Write>,
     reads_in_flight: u32,
+    /// Bytes of long reads that may be in flight together.
+    long_bytes_max: u64,
     /// Bytes of the long reads in flight.
     long_bytes_in_flight: u64,
     writes_in_flight: u32,
@@ -44,6 +49,7 @@ impl LaneQueue {
             long_reads: VecDeque::new(),
             writes: VecDeque::new(),
             reads_in_flight: 0,
+            long_bytes_max: LONG_READS_BYTES.max(layout.unit_bytes / LONG_READS_OF_UNIT),
             long_bytes_in_flight: 0,
             writes_in_flight: 0,
             load_bytes: 0,
@@ -81,7 +87,7 @@ impl LaneQueue {
         self.short_reads.pop_front().or_else(|| {
             let first_bytes = self.bytes_of(self.long_reads.front()?);
             let in_flight = self.long_bytes_in_flight;
-            let may_begin = in_flight == 0 || in_flight + first_bytes <= LONG_READS_BYTES;
+            let may_begin = in_flight == 0 || in_flight + first_bytes <= self.long_bytes_max;
             if may_begin { self.long_reads.pop_front() } else { None }
         })
     }
