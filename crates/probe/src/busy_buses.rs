@@ -16,10 +16,11 @@ use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::bus_time::BusTime;
 use crate::busy_dies::BusyDies;
-use crate::channels::{self, Channels, Pair};
+use crate::channels::{self, Channels};
 use crate::dies::Dies;
 use crate::error::Interruption;
 use crate::mapping::Policy;
+use crate::pair::Pair;
 use flashlane_base::Duration;
 use flashlane_workload::Access;
 

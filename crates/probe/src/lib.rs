@@ -42,6 +42,7 @@ mod numbers;
 mod one_at_a_time;
 mod options;
 mod page_ends;
+mod pair;
 pub mod pattern;
 mod pauses;
 mod point_measurement;

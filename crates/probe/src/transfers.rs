@@ -21,10 +21,11 @@
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::bus_time::BusTime;
-use crate::channels::{self, Channels, Pair};
+use crate::channels::{self, Channels};
 use crate::dies::Dies;
 use crate::error::Interruption;
 use crate::mapping::Policy;
+use crate::pair::Pair;
 use crate::pattern::{self, Point};
 use crate::rewritten::Rewritten;
 use flashlane_base::Duration;
