@@ -180,6 +180,17 @@ impl Ends {
         })
     }
 
+    /// Returns the shape, other than `given`, that two damaged superblocks have: with another shape headers have another length, so
+    /// that their checksums are of other bytes.
+    fn geometry_of_damaged(&self, given: Geometry) -> Option<Geometry> {
+        let damaged = self.headers.values().filter_map(|read| match read {
+            HeaderRead::Damaged(found) => found.filter(|found| *found != given),
+            _ => None,
+        });
+        let found: Vec<Geometry> = damaged.collect();
+        found.iter().enumerate().find_map(|(at, one)| found[..at].contains(one).then_some(*one))
+    }
+
     /// Returns the layout version of a header that a later program wrote.
     fn newer_version(&self) -> Option<u32> {
         self.headers.values().find_map(|read| match read {
@@ -218,8 +229,11 @@ impl Ends {
         }
         let (unreadable, written) = (self.unreadable().count() as u64, self.written.len() as u64);
         let mut all = self.headers.values().chain(self.footers.values());
-        if all.any(|read| matches!(read, HeaderRead::Valid(_) | HeaderRead::Damaged)) {
+        if all.any(|read| matches!(read, HeaderRead::Valid(_) | HeaderRead::Damaged(_))) {
             let can_rebuild = rebuilt_superblock(self.in_place(true), given).is_some();
+            if !can_rebuild && let Some(formatted) = self.geometry_of_damaged(given) {
+                return OpenError::OtherGeometry { device, formatted, given };
+            }
             return OpenError::NoSuperblock { device, can_rebuild, unreadable };
         }
         if unreadable > 0 {

@@ -1,9 +1,11 @@
 //! Reads the headers and footers of units when the device is opened.
 
 use crate::header::{Header, HeaderError};
-use crate::layout::{Layout, UnitAddress};
+use crate::layout::{Geometry, Layout, UnitAddress};
 use flashlane_base::Instant;
-use flashlane_device::{Buffer, DataDevice, Failure, Request, RequestId, SubmitError};
+use flashlane_device::{
+    BlocksShape, Buffer, DataDevice, Failure, Request, RequestId, SubmitError, UnitHead, UnitKind,
+};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Reads in flight on a lane.
@@ -17,8 +19,9 @@ pub(crate) enum HeaderRead {
     Foreign,
     /// A header of a later layout version.
     Newer(u32),
-    /// A header whose checksum or a field is wrong.
-    Damaged,
+    /// A header whose checksum or a field is wrong; the shape in it where it is of a superblock, which is as wrong as the rest or
+    /// that of a device with headers of another length.
+    Damaged(Option<Geometry>),
     /// The device cannot read it.
     Unreadable,
 }
@@ -121,6 +124,13 @@ fn decoded(bytes: &[u8], layout: &Layout) -> HeaderRead {
         Ok(header) => HeaderRead::Valid(header),
         Err(HeaderError::Foreign) => HeaderRead::Foreign,
         Err(HeaderError::Newer { found }) => HeaderRead::Newer(found),
-        Err(_) => HeaderRead::Damaged,
+        Err(_) => HeaderRead::Damaged(geometry_in_head(bytes)),
     }
+}
+
+/// Returns the shape in the head of a superblock, without a look at its checksum.
+fn geometry_in_head(bytes: &[u8]) -> Option<Geometry> {
+    let UnitKind::Superblock(shape) = UnitHead::decode(bytes)?.kind else { return None };
+    let BlocksShape { lanes, units_per_lane, unit_bytes, read_unit_bytes } = shape;
+    Some(Geometry { lanes, units: units_per_lane, unit_bytes, granule_bytes: read_unit_bytes })
 }
