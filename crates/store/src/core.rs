@@ -60,7 +60,7 @@ pub(crate) struct Core<D, L> {
     may_write: bool,
     /// Blocks that an opening could not recognise.
     lost_blocks: Vec<u64>,
-    /// Why blocks are missing.
+    /// Why blocks or records are missing.
     missing: Option<OpenError>,
     /// Blocks that an opening found not to count, with their slices; they are deleted when changes are allowed.
     found_dead: Vec<(u32, u64)>,

@@ -101,12 +101,15 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
     let without_damaged = options.without_damaged_blocks;
     let Footers { footers, lost } = read_footers(&mut blocks, config.store, without_damaged)?;
     // The other half is enough for what the records become.
-    let recovered = recover(&mut log, &log_layout, &config, options.memory_bytes / 2)?;
+    let recovered = recover(&mut log, &log_layout, &config, options.memory_bytes / 2, without_damaged)?;
     let name = log.profile().name.clone();
     let log = Log::new(log, log_layout, config.store, &recovered).with_damaged_header(damaged);
     let parts = Parts { blocks, log, store: config.store, bounds: config.bounds };
     let mut core = Core::new(parts, shape, options)?;
     core.lose_blocks(lost);
+    if let Some(damage) = recovered.damage.clone() {
+        core.miss_blocks(damage);
+    }
     let (mut patches, mut pieces) = (BTreeMap::new(), BTreeSet::new());
     for (id, footer) in footers {
         match footer {
@@ -115,7 +118,8 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
         }
     }
     // What is missing may be in a damaged unit: the damage is reported, and the rest stays readable.
-    let is_whole = core.blocks().damaged().next().is_none() && core.lost_blocks().is_empty();
+    let is_whole =
+        core.blocks().damaged().next().is_none() && core.lost_blocks().is_empty() && core.missing().is_none();
     match check_moments(&patches, &recovered.freed, config.patches_cover_log && is_whole, &name) {
         Err(missing @ OpenError::DeviceOlder { .. }) if without_damaged => core.miss_blocks(missing),
         checked => checked?,

@@ -64,7 +64,7 @@ pub struct Status {
     pub log_header: LogHeader,
     /// Blocks that cannot be recognised ([`StoreOptions::without_damaged_blocks`]).
     pub lost_blocks: Vec<u64>,
-    /// Why blocks are known to be missing ([`StoreOptions::without_damaged_blocks`]); `None` where none are.
+    /// Why blocks, or records of the log, are known to be missing ([`StoreOptions::without_damaged_blocks`]); `None` where none are.
     pub missing: Option<OpenError>,
     /// Blocks for which there is room.
     pub blocks_free: u64,

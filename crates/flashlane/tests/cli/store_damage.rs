@@ -107,3 +107,30 @@ fn damaged_copy_of_the_log_header_is_told_until_a_write_repairs_it() {
         assert!(kept.store("stat", &[]).starts_with("Verdict: sound"));
     }
 }
+
+#[test]
+fn store_is_read_without_the_damaged_end_of_its_log() {
+    let (kept, ..) = filled();
+    for (key, value) in [("late", "1"), ("later", "2"), ("latest", "3")] {
+        kept.store("put", &[key, "--value", value]);
+    }
+    let log = kept.dir.path().join("flash.log");
+    let mut bytes = fs::read(&log).unwrap();
+    // The page before the last one, by their numbers: that of the second of these writes.
+    let number = |page: &[u8]| u64::from_le_bytes(page[40..48].try_into().unwrap());
+    let pages = bytes.chunks(4096).enumerate().filter(|(_, page)| page.starts_with(b"flashlog"));
+    let mut pages: Vec<(u64, usize)> = pages.map(|(nth, page)| (number(page), nth * 4096)).collect();
+    pages.sort_unstable();
+    bytes[pages[pages.len() - 2].1 + 100] ^= 1;
+    fs::write(&log, &bytes).unwrap();
+    let (lines, said) = scan(&kept);
+    assert_eq!(lines, KEYS + 1, "what came before the damaged page is there");
+    assert!(
+        said.contains("of the log on") && said.contains("keys are missing or have older values"),
+        "{said}"
+    );
+    assert!(kept.store("stat", &[]).starts_with("Verdict: page "));
+    kept.refused(1, "get", &["latest"], &["no key 'latest' is found, and it may be lost", "of the log on"]);
+    kept.refused(1, "put", &["key", "--value", "x"], &["is damaged", "store scan", "--values", "import"]);
+    assert!(fs::read(&log).unwrap() == bytes, "nothing is written");
+}

@@ -94,12 +94,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         &self.lost_blocks
     }
 
-    /// Blocks of the store are not there. Nothing is written then.
+    /// Blocks or records of the store are not there. Nothing is written then.
     pub(crate) fn miss_blocks(&mut self, why: OpenError) {
         self.missing = Some(why);
     }
 
-    /// Returns why blocks are missing, where they are.
+    /// Returns why blocks or records are missing, where they are.
     pub(crate) fn missing(&self) -> Option<&OpenError> {
         self.missing.as_ref()
     }

@@ -47,6 +47,8 @@ pub(crate) struct Recovered {
     pub(crate) records: Vec<Record>,
     /// What the log knows of the writes that are in patches.
     pub(crate) freed: Freed,
+    /// Why records behind these are lost.
+    pub(crate) damage: Option<OpenError>,
 }
 
 /// The records below the tail that are still in the ring.
@@ -64,7 +66,7 @@ impl Recovered {
     /// The log of a new store.
     pub(crate) fn empty() -> Self {
         let freed = Freed { last: Some(0), ..Freed::default() };
-        Self { epoch: 1, next_page: 0, tail: 0, records: Vec::new(), freed }
+        Self { epoch: 1, next_page: 0, tail: 0, records: Vec::new(), freed, damage: None }
     }
 }
 
@@ -255,12 +257,14 @@ fn read_chunks<L: DataDevice>(
     }
 }
 
-/// Reads the log of a store. At most `kept_bytes_max` of the ring stay in memory until it returns.
+/// Reads the log of a store. At most `kept_bytes_max` of the ring stay in memory until it returns. Where durable pages are damaged,
+/// `reads_damaged` returns the records before them, for reading only.
 pub(crate) fn recover<L: DataDevice>(
     device: &mut L,
     layout: &LogLayout,
     config: &LogConfig,
     kept_bytes_max: u64,
+    reads_damaged: bool,
 ) -> Result<Recovered, OpenError> {
     let ring = read_ring(device, layout, config.store, kept_bytes_max);
     let slots = &ring.slots;
@@ -282,11 +286,14 @@ pub(crate) fn recover<L: DataDevice>(
         end += 1;
     };
     let durable_to = pages().map(|page| page.durable_before).max().unwrap_or(0);
-    if matches!(end_slot, Slot::Unreadable) {
-        return Err(OpenError::LogUnreadable { device: device.profile().name.clone(), page: end });
-    }
-    if durable_to > end {
-        return Err(OpenError::LogDamaged { device: device.profile().name.clone(), page: end, durable_to });
+    let name = device.profile().name.clone();
+    let damage = match end_slot {
+        Slot::Unreadable => Some(OpenError::LogUnreadable { device: name, page: end }),
+        _ if durable_to > end => Some(OpenError::LogDamaged { device: name, page: end, durable_to }),
+        _ => None,
+    };
+    if let Some(damage) = damage.clone().filter(|_| !reads_damaged) {
+        return Err(damage);
     }
     if end - tail >= layout.pages {
         return Err(OpenError::LogFull { device: device.profile().name.clone() });
@@ -297,8 +304,9 @@ pub(crate) fn recover<L: DataDevice>(
     let (first, last) = (all().min(), all().max().or((oldest == 0).then_some(0)));
     let needed = records.split_off(records.partition_point(|record| record.page < tail));
     let writes = records.iter().map(|record| (record.slice, record.sequence)).collect();
-    let freed = Freed { writes, first, last };
-    Ok(Recovered { epoch: newest.epoch + 1, next_page: end, tail, records: needed, freed })
+    // Of a damaged log it is not known which writes it had.
+    let freed = if damage.is_none() { Freed { writes, first, last } } else { Freed::default() };
+    Ok(Recovered { epoch: newest.epoch + 1, next_page: end, tail, records: needed, freed, damage })
 }
 
 /// Returns the lowest page from which on all pages up to the tail are still in the ring.

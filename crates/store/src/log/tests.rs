@@ -22,8 +22,8 @@ fn create(pages: u64, seed: u64) -> Log<MemoryDisk> {
 fn open(mut disk: MemoryDisk) -> Result<(Log<MemoryDisk>, Vec<Record>), OpenError> {
     let FoundHeader { config: found, layout, damaged } = read_header(&mut disk)?;
     assert_eq!((found.store, &found.bounds), (9, &config().bounds));
-    let read_again = recover(&mut disk.clone(), &layout, &found, 0);
-    let recovered = recover(&mut disk, &layout, &found, u64::MAX)?;
+    let read_again = recover(&mut disk.clone(), &layout, &found, 0, false);
+    let recovered = recover(&mut disk, &layout, &found, u64::MAX, false)?;
     assert!(
         read_again.is_ok_and(|again| again == recovered),
         "a ring that is kept has the pages of one that is read again"
@@ -319,7 +319,7 @@ fn freed_records_are_found_while_they_are_in_the_ring() {
     append_durably(&mut log, 13..=20);
     let mut disk = after_a_power_cut(&log);
     let FoundHeader { config, layout, .. } = read_header(&mut disk).unwrap();
-    let Recovered { freed, records, .. } = recover(&mut disk, &layout, &config, 0).unwrap();
+    let Recovered { freed, records, .. } = recover(&mut disk, &layout, &config, 0, false).unwrap();
     assert_eq!(records.first().map(|record| record.sequence), Some(13));
     // A page each; the ring has those of the last 16.
     let expected: Vec<(u32, u64)> = (5..=12).map(|sequence| (1, sequence)).collect();

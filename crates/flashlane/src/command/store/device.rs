@@ -257,9 +257,7 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
             error => Failure::unusable(error),
         },
         StoreSpecError::Open(
-            error @ (StoreOpenError::LogDamaged { .. }
-            | StoreOpenError::LogUnreadable { .. }
-            | StoreOpenError::LogHeaderDamaged { .. }
+            error @ (StoreOpenError::LogHeaderDamaged { .. }
             | StoreOpenError::LogTooShort { .. }
             | StoreOpenError::LogFull { .. }
             | StoreOpenError::Block { .. }
@@ -268,9 +266,11 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
         StoreSpecError::Open(
             error @ (StoreOpenError::DeviceOlder { .. } | StoreOpenError::PieceMissing { .. }),
         ) => Failure::unusable(anyhow!("{error}. {}", to_salvage(device))),
-        StoreSpecError::Open(error @ StoreOpenError::BlockDamaged { .. }) => {
-            Failure::failed(anyhow!("{error}. {}", to_salvage(device)))
-        }
+        StoreSpecError::Open(
+            error @ (StoreOpenError::BlockDamaged { .. }
+            | StoreOpenError::LogDamaged { .. }
+            | StoreOpenError::LogUnreadable { .. }),
+        ) => Failure::failed(anyhow!("{error}. {}", to_salvage(device))),
         StoreSpecError::Open(error @ StoreOpenError::ForeignBlock { id }) => Failure::failed(anyhow!(
             "{error}; if its data may be lost, 'flashlane sdf rm {} {id}' deletes it, and the store opens",
             quoted(&device.to_string())

@@ -85,7 +85,7 @@ fn show(
     format: Format,
 ) -> Result<Status, Failure> {
     let status = store.status();
-    let lost_keys = lost(store).filter(|_| !status.lost_blocks.is_empty());
+    let lost_keys = lost(store).filter(|_| !status.lost_blocks.is_empty() || status.missing.is_some());
     let store = store.store();
     let blocks = store.blocks();
     let mut verdict = Verdict::new(&place.device, blocks, None);
