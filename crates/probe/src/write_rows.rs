@@ -438,7 +438,10 @@ fn one_page(samples: &[TwoPageWrite], write_times: &WriteTimes) -> Option<FoundC
     let is_parallel = |sample: &&TwoPageWrite| sample.took_us < single.low + half_us;
     let is_alone =
         |row: &[TwoPageWrite]| row.iter().filter(is_parallel).count() as f64 >= ALONE * row.len() as f64;
+    // Two pages take no less than one, unless those of one page were all delayed.
+    let least_us = samples.iter().map(|sample| sample.took_us).fold(f64::INFINITY, f64::min);
     let is_one_page = half_us > HALF_DEVIATIONS * single.sigma
+        && least_us > single.low - HALF_DEVIATIONS * single.sigma - SHARE * single.low
         && samples.chunks(samples.len().div_ceil(ROWS)).all(is_alone);
     let ends = Ends { period: 1, phase: 0, seen: samples.len() };
     let contrast_us = write_times.least_program_us;
