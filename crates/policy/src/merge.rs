@@ -185,12 +185,6 @@ impl View<'_> {
         runs
     }
 
-    /// Returns the average bytes of an entry; 0 where there is none.
-    fn entry_bytes(&self) -> u64 {
-        let bytes: u64 = self.patches.iter().map(|patch| patch.bytes).sum();
-        bytes.checked_div(self.patches.iter().map(|patch| patch.entries).sum()).unwrap_or(0)
-    }
-
     fn level_bytes(&self, level: u8) -> u64 {
         self.patches.iter().filter(|patch| patch.level == level).map(|patch| patch.bytes).sum()
     }
@@ -305,9 +299,8 @@ pub trait Merge: Send {
         0
     }
 
-    /// Returns the number of level-0 patches at which merging lags behind writing, so that writers are to be slowed, in a tree whose
-    /// entries have `entry_bytes` on average.
-    fn level_0_patches_max(&self, entry_bytes: u64) -> u32;
+    /// Returns the number of level-0 patches at which merging lags behind writing, so that writers are to be slowed.
+    fn level_0_patches_max(&self) -> u32;
 }
 
 /// Builds a merge policy.

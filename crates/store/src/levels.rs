@@ -20,8 +20,6 @@ pub(crate) struct Levels {
     /// The patches of each run.
     runs: Vec<Range<usize>>,
     memory_bytes: u64,
-    /// Average bytes of an entry; 0 where there is none.
-    entry_bytes: u64,
 }
 
 impl Levels {
@@ -32,11 +30,6 @@ impl Levels {
     /// Bytes of memory of the patches' indexes and filters.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
-    }
-
-    /// Average bytes of an entry; 0 where there is none.
-    pub(crate) fn entry_bytes(&self) -> u64 {
-        self.entry_bytes
     }
 
     /// Replaces the patches with these blocks by others.
@@ -50,9 +43,6 @@ impl Levels {
             order.then(a.fields.creation.cmp(&b.fields.creation))
         });
         self.memory_bytes = self.patches.iter().map(|patch| patch.memory_bytes()).sum();
-        let bytes: u64 = self.patches.iter().map(|patch| patch.fields.entry_bytes).sum();
-        let entries = self.patches.iter().map(|patch| patch.fields.entries).sum();
-        self.entry_bytes = bytes.checked_div(entries).unwrap_or(0);
         self.runs.clear();
         let ages: Vec<Age> = self.patches.iter().map(|patch| patch.age()).collect();
         for run in ages.chunk_by(|a, b| a == b) {

@@ -7,7 +7,6 @@ use flashlane_base::{Duration, Histogram, Instant, Latency, Random, Seed};
 use flashlane_device::{DataDevice, NullDevice};
 use flashlane_layer::Backed;
 use flashlane_measure::Interruption;
-use flashlane_policy::Options;
 use flashlane_store::{
     Batch, Counters, Durability, Outcome, Requirements, Slices, Store, StoreOptions, Ticket,
 };
@@ -364,11 +363,9 @@ pub fn opening<D: DataDevice, L: DataDevice>(
     })
 }
 
-/// As the paper's store, which has no cache of reads. Its figures count what merges write, so that these are as frequent for large
-/// values as for small ones.
+/// As the paper's store, which has no cache of reads.
 fn options() -> StoreOptions {
-    let merge_options = Options::new([("large_trigger".into(), "8".into())]);
-    StoreOptions { memory_bytes: 2 << 30, cache_reads: false, merge_options, ..StoreOptions::default() }
+    StoreOptions { memory_bytes: 2 << 30, cache_reads: false, ..StoreOptions::default() }
 }
 
 fn create<D: DataDevice>(device: D, slices: u32) -> Store<D, Log> {

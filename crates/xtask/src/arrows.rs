@@ -47,7 +47,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "base",
             "result",
             "device",
-            "policy",
             "sim",
             "layer",
             "store",

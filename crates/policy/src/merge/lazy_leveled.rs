@@ -41,7 +41,7 @@ impl Merge for LazyLeveled {
             .or_else(|| view.reclaim())
     }
 
-    fn level_0_patches_max(&self, _entry_bytes: u64) -> u32 {
+    fn level_0_patches_max(&self) -> u32 {
         self.shared.trigger * 3
     }
 }

@@ -5,13 +5,6 @@
 //! the fewest bytes below them (RocksDB's `kMinOverlappingRatio`, for several files). Write amplification is up to the factor a level, space amplification about `1 + 1/factor`, and a
 //! get looks into one patch a level and those of level 0. A new patch that overlaps no other goes to the first level that has
 //! room for it, which costs no merge.
-//!
-//! # Large entries
-//! A merge of level 0 writes level 1 anew, so a byte is written the fewer times the more patches level 0 collects before. Stores of
-//! large entries are bound by the bytes that they write, those of small ones by their operations; and the trees of large entries
-//! have few, so that a get that asks the filter of a run more takes hardly longer. So from entries of [`GROUP_BYTES`] on the
-//! trigger of level 0 grows with their length, up to `large_trigger`. Two things pay for it: a scan reads an entry of each run
-//! before the first that it returns, and level 0 holds versions that were overwritten, until it is merged.
 
 use super::{Choice, LEVELS, Merge, Shared, View};
 use crate::{OptionError, Options};
@@ -20,32 +13,19 @@ pub(super) fn build(options: &Options) -> Result<Box<dyn Merge>, OptionError> {
     // With more patches each merge of level 0 rewrites less of level 1 for each of them, and the levels below are fewer; a get
     // reads one patch all the same, and a scan all of them.
     let shared = Shared::read(options, 8)?;
-    let large = options.get("large_trigger", 16, "2 to 64", |trigger| (2..=64).contains(&trigger))?;
     let factor = options.get("factor", 8, "2 to 64", |factor| (2..=64).contains(&factor))?;
-    Ok(Box::new(Leveled { shared, large_trigger: large, factor }))
+    Ok(Box::new(Leveled { shared, factor }))
 }
-
-/// Bytes of a group of small entries.
-const GROUP_BYTES: u64 = 4096;
 
 struct Leveled {
     shared: Shared,
-    /// Patches of level 0 that are merged together where entries are large; at least the trigger.
-    large_trigger: u32,
     factor: u64,
 }
 
 impl Leveled {
-    /// Returns the patches of level 0 that are merged together in a tree whose entries have so many bytes on average.
-    fn trigger(&self, entry_bytes: u64) -> u32 {
-        let most = self.large_trigger.max(self.shared.trigger);
-        let groups = entry_bytes as f64 / GROUP_BYTES as f64;
-        (f64::from(self.shared.trigger) * groups.max(1.0)).min(most.into()) as u32
-    }
-
     /// Returns the size of a level over its target.
     fn score(&self, view: View<'_>, level: u8) -> f64 {
-        let trigger = f64::from(self.trigger(view.entry_bytes()));
+        let trigger = f64::from(self.shared.trigger);
         match level {
             0 => view.patches.iter().filter(|patch| patch.level == 0).count() as f64 / trigger,
             _ => view.level_bytes(level) as f64 / self.target_bytes(view, level),
@@ -55,7 +35,7 @@ impl Leveled {
     /// Returns the size of a level below 0 from which on it is merged into the next one.
     fn target_bytes(&self, view: View<'_>, level: u8) -> f64 {
         // Level 1 takes what level 0 gives it at once.
-        let first = f64::from(self.trigger(view.entry_bytes())) * view.patch_bytes as f64;
+        let first = f64::from(self.shared.trigger) * view.patch_bytes as f64;
         first * (self.factor as f64).powi(i32::from(level) - 1)
     }
 }
@@ -87,7 +67,7 @@ impl Merge for Leveled {
         (1..LEVELS).find(has_room).unwrap_or(0)
     }
 
-    fn level_0_patches_max(&self, entry_bytes: u64) -> u32 {
-        self.trigger(entry_bytes) * 3
+    fn level_0_patches_max(&self) -> u32 {
+        self.shared.trigger * 3
     }
 }

@@ -192,7 +192,7 @@ fn policy_keeps_the_order_of_versions_and_ends() {
             merges += model.merge(policy.as_mut(), &context);
             let level_0 = model.patches.iter().filter(|patch| patch.level == 0).count();
             assert!(
-                level_0 < policy.level_0_patches_max(1) as usize,
+                level_0 < policy.level_0_patches_max() as usize,
                 "{context}: {level_0} patches in level 0"
             );
         }
@@ -371,33 +371,6 @@ fn leveled_merges_neighbours_that_exceed_the_target() {
 }
 
 #[test]
-fn leveled_collects_more_patches_of_large_entries() {
-    const KIB: u64 = 1024;
-    let keys: Vec<[u8; 1]> = (0..64).map(|key| [key]).collect();
-    let trigger_of = |entry_bytes: u64| {
-        let mut policy = build("leveled");
-        let patch = |run: u64| Patch {
-            level: 0,
-            run,
-            first: &keys[0],
-            last: &keys[63],
-            bytes: 8192 * KIB,
-            entries: 8192 * KIB / entry_bytes,
-            tombstones: 0,
-        };
-        let patches: Vec<Patch<'_>> = (0..64).rev().map(patch).collect();
-        let mut merges = |count: usize| {
-            let view = View { patches: &patches[..count], patch_bytes: 8192 * KIB, is_space_scarce: false };
-            policy.choose(view).is_some_and(|choice| choice.inputs.len() == count)
-        };
-        let trigger = (1..64).find(|&count| count == 63 || merges(count)).expect("level 0 is merged");
-        assert_eq!(build("leveled").level_0_patches_max(entry_bytes), 3 * trigger as u32);
-        trigger
-    };
-    assert_eq!([100, 4 * KIB, 6 * KIB, 8 * KIB, 256 * KIB].map(trigger_of), [8, 8, 12, 16, 16]);
-}
-
-#[test]
 fn illegal_choices_are_named() {
     let patch =
         |level, run, first, last| Patch { level, run, first, last, bytes: 1, entries: 1, tombstones: 0 };
@@ -433,9 +406,7 @@ fn illegal_choices_are_named() {
 
 #[test]
 fn options_out_of_range_are_refused() {
-    for (key, value) in
-        [("trigger", "1"), ("large_trigger", "65"), ("tombstones", "0%"), ("factor", "65"), ("unknown", "1")]
-    {
+    for (key, value) in [("trigger", "1"), ("tombstones", "0%"), ("factor", "65"), ("unknown", "1")] {
         let options = Options::new([(key.into(), value.into())]);
         assert!(FAMILY.build("leveled", &options).is_err(), "{key}={value}");
     }

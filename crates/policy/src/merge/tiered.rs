@@ -29,7 +29,7 @@ impl Merge for Tiered {
         view.dense_tombstones(self.shared.tombstones).or_else(|| view.reclaim())
     }
 
-    fn level_0_patches_max(&self, _entry_bytes: u64) -> u32 {
+    fn level_0_patches_max(&self) -> u32 {
         self.shared.trigger * 3
     }
 }

@@ -3,9 +3,7 @@
 
 use super::Core;
 use crate::builder::Shape;
-use crate::merging::Merge;
 use crate::options::StoreOptions;
-use crate::slice::Slice;
 use flashlane_device::DataDevice;
 
 /// The part of their memory that each merge may take. Slices have equal shares, unless they are so many that merges could not do
@@ -74,11 +72,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Bytes of memory of indexes, waiting writes and buffers.
     fn memory_beside_containers_bytes(&self) -> u64 {
         let indexes: u64 = self.slices.iter().map(|slice| slice.levels().memory_bytes()).sum();
-        let (share, flushes) = (self.merge_share(), self.flushes_in_flight() as u64);
-        // The next entries of each run are read whatever the share: of many runs they are more than is read ahead otherwise.
-        let of_merge = |merge: &Merge| share.bytes + merge.held_bytes().saturating_sub(share.ahead_bytes);
-        let merges: u64 = self.slices.iter().filter_map(Slice::merge).map(of_merge).sum();
-        let buffers = merges + flushes * self.shape.block_bytes;
+        let merges = self.slices.iter().filter(|slice| slice.merge().is_some()).count() as u64;
+        let flushes = self.flushes_in_flight() as u64;
+        let buffers = merges * self.merge_share().bytes + flushes * self.shape.block_bytes;
         indexes + buffers + self.writes.waiting_bytes()
     }
 }

@@ -337,10 +337,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             return Instant::FAR;
         }
         let (now, mut next) = (self.now(), Instant::FAR);
-        let common = self.common_debt();
+        let (common, patches_max) = (self.common_debt(), f64::from(self.policy.level_0_patches_max()));
         for nth in std::mem::take(&mut self.delayed_slices) {
             let slice = &mut self.slices[nth as usize];
-            let patches_max = f64::from(self.policy.level_0_patches_max(slice.levels().entry_bytes()));
             let debt = common.max(slice.unmerged_patches(self.shape.block_bytes) / patches_max);
             let delay = pacing::delay(debt, self.options.write_delay_max);
             let over = slice.delayed().take_over(delay, now);
