@@ -4,7 +4,7 @@
 //! values leave channels idle while others have a queue (sdf14, section 3.3.1). A striped unit is N units, one of each lane: a
 //! large access uses all N, at the price of N times as many erase units at once, and of more requests for the same bytes.
 //!
-//! [`Stripes`] knows where bytes lie. Nothing is stored: a device has to be opened with the same settings each time, which the
+//! `stripes` knows where bytes lie. Nothing is stored: a device has to be opened with the same settings each time, which the
 //! superblock of blocks checks for them.
 //!
 //! Invariants:
