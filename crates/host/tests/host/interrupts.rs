@@ -39,6 +39,14 @@ fn child(helper: &str, variable: &str, value: &str) -> Command {
         .env(variable, value)
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
+    // The tests may run under `nohup` themselves.
+    // SAFETY: `signal` may be called between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGHUP, libc::SIG_DFL);
+            Ok(())
+        })
+    };
     command
 }
 
@@ -46,14 +54,6 @@ fn child(helper: &str, variable: &str, value: &str) -> Command {
 fn first_interrupt_is_reported_and_second_one_kills() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         let mut command = child("child_that_waits_for_an_interrupt", CHILD, "1");
-        // The test may run under `nohup` itself.
-        // SAFETY: `signal` may be called between fork and exec.
-        unsafe {
-            command.pre_exec(move || {
-                libc::signal(signal, libc::SIG_DFL);
-                Ok(())
-            })
-        };
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
         // SAFETY: a signal to a child that has not been waited for.
