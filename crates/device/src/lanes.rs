@@ -40,7 +40,7 @@ impl<D: Device> Device for OneLane<D> {
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
         self.profile.check(&request)?;
-        self.inner.submit(request.on(self.lane)).map_err(|error| with_addresses_of(&request, error))
+        self.inner.submit(request.on(self.lane)).map_err(|error| request.refused_below(error))
     }
 
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
@@ -156,7 +156,7 @@ impl<D: Device> Device for Interleaved<D> {
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
         self.profile.check(&request)?;
         let inner = self.to_inner(&request).map_err(|rule| request.refused_by(rule))?;
-        self.inner.submit(inner).map_err(|error| with_addresses_of(&request, error))
+        self.inner.submit(inner).map_err(|error| request.refused_below(error))
     }
 
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
@@ -208,13 +208,5 @@ impl<D: Device> Device for Interleaved<D> {
 
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
         Some(self.inner.cut_power()?.into_iter().map(|risk| self.to_outer(risk)).collect())
-    }
-}
-
-/// Restates a refusal of the inner device with the addresses of the original request.
-fn with_addresses_of(request: &Request, error: SubmitError) -> SubmitError {
-    match error {
-        SubmitError::Rule { rule, .. } => request.refused_by(rule),
-        other => other,
     }
 }

@@ -252,6 +252,14 @@ impl Request {
         SubmitError::Rule { operation, lane, offset_bytes, length_bytes, rule }
     }
 
+    /// Returns the refusal of a device below as one of this request, with its addresses.
+    pub fn refused_below(&self, error: SubmitError) -> SubmitError {
+        match error {
+            SubmitError::Rule { rule, .. } => self.refused_by(rule),
+            other => other,
+        }
+    }
+
     /// A request on lane 0 and queue 0, with handle 0, that is not durable.
     pub fn new(id: u64, operation: Operation, offset_bytes: u64, length_bytes: u64) -> Self {
         Self {

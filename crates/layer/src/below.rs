@@ -1,6 +1,6 @@
 //! The device below: one that models time only, or one that stores data.
 
-use flashlane_device::{Buffer, DataDevice, Device, Request, RequestId, SubmitError};
+use flashlane_device::{Buffer, DataDevice, Device, Failure, Request, RequestId, SubmitError};
 
 /// A device that takes requests with or without a buffer.
 pub trait Below {
@@ -82,5 +82,15 @@ impl<D: DataDevice> Below for Bytes<D> {
 
     fn take(&mut self, id: RequestId) -> Option<Buffer> {
         self.0.take_buffer(id)
+    }
+}
+
+/// Returns the failure of an accepted request of which the device below refused a part.
+pub(crate) fn failure_of(error: &SubmitError) -> Failure {
+    /// The operating system's number for a device that fails to carry out a request.
+    const IO_ERROR: i32 = 5;
+    match error {
+        SubmitError::DeviceLost => Failure::DeviceLost,
+        _ => Failure::Os(IO_ERROR),
     }
 }

@@ -18,7 +18,7 @@ mod stripes;
 #[cfg(test)]
 mod tests;
 
-use crate::below::{Below, Bytes, Timing};
+use crate::below::{Below, Bytes, Timing, failure_of};
 use crate::error::LayerError;
 use crate::slab::{Key, Slab};
 use flashlane_base::Instant;
@@ -74,8 +74,6 @@ struct Part {
 
 /// How much larger than needed a buffer may be that is used again: buffers of large requests have the slack of a huge page.
 const SLACK_BYTES: usize = 4 << 20;
-/// EIO, as which a refusal of one part of a request is reported.
-const IO_ERROR: i32 = 5;
 
 impl<B: Below> Striped<B> {
     /// Stripes the lanes of `below`.
@@ -153,15 +151,10 @@ impl<B: Below> Striped<B> {
         if request.operation == Operation::Flush {
             return (at == 0).then(|| request.on(lane));
         }
-        let Range { start, end } = self.stripes.on_lane(&self.range_in_unit(request), at);
+        let Range { start, end } = self.stripes.on_lane(&self.stripes.range_of(request), at);
         let part_start = request.offset_bytes / self.stripes.unit_bytes() * self.stripes.part_bytes;
         let (offset_bytes, length_bytes) = (part_start + start, end - start);
         (length_bytes > 0).then(|| Request { offset_bytes, length_bytes, ..*request }.on(lane))
-    }
-
-    fn range_in_unit(&self, request: &Request) -> Range<u64> {
-        let start = request.offset_bytes % self.stripes.unit_bytes();
-        start..start + request.length_bytes
     }
 
     fn accept(
@@ -201,13 +194,10 @@ impl<B: Below> Striped<B> {
             }
             if sent == 0 {
                 self.pending.remove(of);
-                return Err((with_addresses_of(&request, error), buffer));
+                return Err((request.refused_below(error), buffer));
             }
             // Lanes that differ, as where one is slower: what was sent goes on, and the request fails.
-            outcome = Err(match error {
-                SubmitError::DeviceLost => Failure::DeviceLost,
-                _ => Failure::Os(IO_ERROR),
-            });
+            outcome = Err(failure_of(&error));
             break;
         }
         self.units.accepted(&request);
@@ -230,7 +220,7 @@ impl<B: Below> Striped<B> {
         part.set_len(length_bytes);
         if request.operation == Operation::Write {
             let (mut to, from) = (part.as_mut_slice(), whole.as_slice());
-            for piece in self.stripes.pieces(&self.range_in_unit(request), at) {
+            for piece in self.stripes.pieces(&self.stripes.range_of(request), at) {
                 let (here, rest) = to.split_at_mut(piece.len());
                 here.copy_from_slice(&from[piece]);
                 to = rest;
@@ -250,8 +240,7 @@ impl<B: Below> Striped<B> {
             && pending.request.operation == Operation::Read
             && completion.outcome.is_ok()
         {
-            let start = pending.request.offset_bytes % self.stripes.unit_bytes();
-            let range = start..start + pending.request.length_bytes;
+            let range = self.stripes.range_of(&pending.request);
             let mut from = from.as_slice();
             for piece in self.stripes.pieces(&range, part.at) {
                 let (here, rest) = from.split_at(piece.len());
@@ -303,14 +292,6 @@ fn worse(before: Result<(), Failure>, part: Result<(), Failure>, is_only: bool) 
     match (before, part) {
         (_, Err(Failure::BadUnit)) | (Ok(()), _) => part,
         (failed, _) => failed,
-    }
-}
-
-/// Restates a refusal of the device below with the addresses of the request.
-fn with_addresses_of(request: &Request, error: SubmitError) -> SubmitError {
-    match error {
-        SubmitError::Rule { rule, .. } => request.refused_by(rule),
-        other => other,
     }
 }
 

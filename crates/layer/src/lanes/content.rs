@@ -7,9 +7,10 @@
 //! - of a unit that was written with one request, from the data of the write,
 //! - of any other unit after its erase, which reads it first.
 //!
-//! Before the first write to a unit that was erased by an earlier opening, its bytes are read and compared. If they differ, and are
-//! not empty as in a file that was cut off and made longer again, other data was written around the lanes: the unit is recorded as written, and the write fails with
-//! [`Failure::ForeignData`]. A unit that this opening erased was compared, or given up, by this opening.
+//! Before the first write to a unit that was erased by an earlier opening, its bytes are read and compared. If they differ, and
+//! are not empty as in a file that was cut off and made longer again, other data was written around the lanes: the unit is
+//! recorded as written, and the write fails with [`Failure::ForeignData`]. A unit that this opening erased was compared, or given
+//! up, by this opening.
 //!
 //! Before the first byte changes, the record loses the checksum, so that the remains of a write that a power cut tore do not count
 //! as foreign. Such a unit is written without a comparison, unless its head is foreign (`heads`).
@@ -24,6 +25,7 @@ use super::error::LanesError;
 use super::layout::Layout;
 use super::ours;
 use super::pending::{Pending, Purpose};
+use crate::below::failure_of;
 use flashlane_base::Instant;
 use flashlane_device::{
     Buffer, Completion, DataDevice, Failure, Lane, Operation, Request, RequestId, SubmitError, UnitState,
@@ -133,7 +135,7 @@ impl<D: DataDevice> Lanes<D> {
     pub(super) fn head_cleared(&mut self, pending: Pending, completed: Instant, out: &mut Vec<Completion>) {
         self.foreign_heads.remove(&self.layout.number(&pending.request));
         if let Err(error) = self.read_part(ContentRead::new(pending)) {
-            self.fail(pending, failure_of(error), completed, out);
+            self.fail(pending, failure_of(&error), completed, out);
         }
     }
 
@@ -175,7 +177,7 @@ impl<D: DataDevice> Lanes<D> {
                 let is_empty = read.is_empty && ours::is_empty(buffer.as_slice());
                 let pending = read.pending;
                 if let Err(error) = self.read_part(ContentRead { done_bytes, crc, is_empty, ..read }) {
-                    self.fail(pending, failure_of(error), below.completed, out);
+                    self.fail(pending, failure_of(&error), below.completed, out);
                 }
             }
             (Ok(()), Some(buffer)) => {
@@ -238,22 +240,12 @@ impl<D: DataDevice> Lanes<D> {
                 self.next += 1;
                 self.in_flight_below.insert(id, Purpose::Forwarded(pending));
             }
-            Err(error) => self.fail(pending, failure_of(error), completed, out),
+            Err(error) => self.fail(pending, failure_of(&error), completed, out),
         }
     }
 
     /// Completes a request that failed before its own request below, and returns its buffer.
     fn fail(&mut self, pending: Pending, failure: Failure, completed: Instant, out: &mut Vec<Completion>) {
         self.complete(Pending { outcome: Err(failure), ..pending }, completed, out);
-    }
-}
-
-/// Returns the failure of an accepted request whose request below was refused.
-fn failure_of(error: SubmitError) -> Failure {
-    /// The operating system's number for a device that fails to carry out a request.
-    const IO_ERROR: i32 = 5;
-    match error {
-        SubmitError::DeviceLost => Failure::DeviceLost,
-        _ => Failure::Os(IO_ERROR),
     }
 }

@@ -1,5 +1,6 @@
 //! Where the bytes of a unit lie on the lanes that it is striped over.
 
+use flashlane_device::Request;
 use std::ops::Range;
 
 /// Units of several lanes as one, in stripes that go to the lanes in turn.
@@ -17,6 +18,12 @@ impl Stripes {
     /// Bytes of a striped unit.
     pub fn unit_bytes(self) -> u64 {
         self.part_bytes * u64::from(self.lanes)
+    }
+
+    /// The bytes of its unit that a request has.
+    pub fn range_of(self, request: &Request) -> Range<u64> {
+        let start = request.offset_bytes % self.unit_bytes();
+        start..start + request.length_bytes
     }
 
     /// How many of the first `bytes` of a unit lie on lane `at` of it.
