@@ -24,7 +24,7 @@ use crate::slab::{Key, Slab};
 use flashlane_base::Instant;
 use flashlane_device::{
     AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, PowerCurve, Profile,
-    Request, RequestId, SubmitError, TimeSplit, Unit, UnitRules, UnitState,
+    Readiness, Request, RequestId, SubmitError, TimeSplit, Unit, UnitRules, UnitState,
 };
 pub use settings::Settings;
 use std::collections::BTreeMap;
@@ -322,6 +322,14 @@ impl<B: Below> Device for Striped<B> {
 
     fn next_event(&self) -> Option<Instant> {
         self.below.device().next_event()
+    }
+
+    fn readiness(&mut self) -> Readiness {
+        if self.ready.is_empty() { self.below.device_mut().readiness() } else { Readiness::Ready }
+    }
+
+    fn wait_readable(&self, descriptors: &[i32], until: Instant) {
+        self.below.device().wait_readable(descriptors, until);
     }
 
     fn counters(&self) -> Counters {

@@ -2,7 +2,8 @@
 
 use flashlane_base::Seed;
 use flashlane_block::{FormatError, GetError, GetFailure, OpenError as BlockOpenError, StoreError};
-use flashlane_open::{Access, AnyBlockStore, BlocksError, Consent, OpenError, OpenOptions};
+use flashlane_open::{Access, AnyBlockStore, BlocksError, Consent, NewStore, OpenError, OpenOptions};
+use flashlane_store::{KeyValueStore, StoreOptions};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileExt, symlink};
@@ -88,6 +89,33 @@ fn blocks_on_striped_lanes_need_the_same_stripes() {
     let mut store =
         OpenOptions::new().open_blocks(&spec("striped(", ""), Access::ReadOnly).expect("unchanged");
     compare(&mut store, &stored);
+}
+
+/// The store waits on the files of both at once.
+#[test]
+fn store_on_striped_lanes_keeps_its_values() {
+    let folder = folder();
+    let spec =
+        format!("striped(lanes({},channels=4,unit=256KiB),lanes=2)", folder.path().join("flash").display());
+    let log = folder.path().join("log").display().to_string();
+    let opening = OpenOptions::new();
+    let mut store = KeyValueStore::from(
+        opening.clone().create(32 * MIB).create_store(&spec, &log, NewStore::default()).expect("new files"),
+    );
+    for nth in 0..200_u8 {
+        store.put(&[nth], &[nth; 40_000]).expect("there is room");
+    }
+    drop(store);
+    let spec = spec.replace(",channels=4,unit=256KiB", "");
+    let opened =
+        opening.open_store(&spec, &log, Access::ReadOnly, StoreOptions::default()).expect("the store");
+    let mut store = KeyValueStore::from(opened);
+    for nth in 0..200_u8 {
+        assert!(
+            store.get(&[nth]).expect("it can be read").is_some_and(|value| value == vec![nth; 40_000]),
+            "{nth}"
+        );
+    }
 }
 
 /// Makes two files with the same lanes, `empty` without blocks, and `full` with one.
