@@ -3,6 +3,7 @@
 //! Requests that cross an end are fast, others are slow. Garbage collection may slow one that crosses, and delay what another would
 //! wait for, so that few may be of the other kind.
 
+use crate::numbers::{gcd, prime_factors};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,15 +60,6 @@ fn most_usual(values: impl Iterator<Item = u64>) -> Option<u64> {
     let mut counts = BTreeMap::<u64, usize>::new();
     values.for_each(|value| *counts.entry(value).or_default() += 1);
     counts.into_iter().max_by_key(|(value, count)| (*count, Reverse(*value))).map(|(value, _)| value)
-}
-
-pub(crate) fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
-fn prime_factors(of: u64) -> impl Iterator<Item = u64> {
-    (2..=of)
-        .filter(move |factor| of.is_multiple_of(*factor) && (2..*factor).all(|n| !factor.is_multiple_of(n)))
 }
 
 #[cfg(test)]

@@ -15,9 +15,10 @@
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::busy_rows;
-use crate::chunk_ends::{self, Ends};
+use crate::chunk_ends::Ends;
 use crate::error::Interruption;
 use crate::mapping::Policy;
+use crate::numbers;
 use crate::page_ends;
 use crate::pattern::{self, Point};
 use crate::repetitions::{repeat, samples};
@@ -506,7 +507,7 @@ impl Rows {
 }
 
 fn gcd(a: usize, b: usize) -> usize {
-    chunk_ends::gcd(a as u64, b as u64) as usize
+    numbers::gcd(a as u64, b as u64) as usize
 }
 
 #[cfg(test)]

@@ -78,9 +78,7 @@ impl WrittenSpans {
             self.dies.count()
         )
     }
-}
 
-impl WrittenSpans {
     /// Completes findings on the interleaving degree and the sub-domains by the dies, or takes them back where they disagree.
     pub(crate) fn complete(&self, degree: &mut Finding, sub_domains: &mut Finding) {
         let (count, seen) = (self.dies.count() as u64, self.evidence());
