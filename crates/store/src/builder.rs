@@ -18,6 +18,7 @@ use crate::entry::{Entry, EntryRef, Version};
 use crate::filter::{Filter, filter_bytes, hash_key};
 use crate::footer::{Fields, Origin, PatchFooter, TRAILER_BYTES};
 use crate::index::{IndexBuilder, shared_prefix};
+use crate::statement::Statement;
 use flashlane_block::Payload;
 use std::collections::BTreeSet;
 
@@ -119,7 +120,7 @@ impl Size {
             + 16
             + separators
             + filter_bytes(self.entries + other.entries)
-            + Fields::bytes_max(shape.bounds_bytes, keys, lists)
+            + Fields::bytes_max(shape.block_bytes, shape.bounds_bytes, keys, lists)
             + TRAILER_BYTES
     }
 }
@@ -137,6 +138,7 @@ pub(crate) struct Head {
     pub(crate) sequences: (u64, u64),
     pub(crate) origin: Origin,
     pub(crate) stale: Vec<u64>,
+    pub(crate) statement: Statement,
 }
 
 /// A patch that is being built.
@@ -197,7 +199,8 @@ impl Builder {
         let end = if self.is_empty() { bytes } else { self.start_of(length as usize) as u64 + bytes };
         let index = self.index.len_bytes() + 16 + key.len() as u64;
         let filter = filter_bytes(self.hashes.len() as u64 + 1);
-        let fields = Fields::bytes_max(self.shape.bounds_bytes, keys as u64, lists);
+        let Shape { block_bytes, bounds_bytes, .. } = self.shape;
+        let fields = Fields::bytes_max(block_bytes, bounds_bytes, keys as u64, lists);
         end + index + filter + fields + TRAILER_BYTES <= self.shape.block_bytes
     }
 
@@ -271,7 +274,7 @@ impl Builder {
     /// Ends the patch. Returns the block to be put, and what stays in memory of it. Requires: it has an entry.
     pub(crate) fn finish(mut self, head: Head, store: u128) -> (Payload, PatchFooter) {
         assert!(!self.is_empty(), "a patch has entries");
-        let Head { slice, lower, upper, level, run, creation, sequences, origin, stale } = head;
+        let Head { slice, lower, upper, level, run, creation, sequences, origin, stale, statement } = head;
         let (low, high) = self.sequences;
         assert!(
             sequences.0 <= low && high <= sequences.1,
@@ -296,7 +299,8 @@ impl Builder {
             last: self.last,
         };
         let (index, filter) = (self.index.finish(self.at as u32, prefix), Filter::new(&self.hashes));
-        let footer = PatchFooter { fields, index, filter };
+        let statement = statement.fits(self.shape.block_bytes).then_some(statement);
+        let footer = PatchFooter { fields, statement, index, filter };
         let end = footer.encode(store);
         let length = self.at + end.len();
         assert!(length as u64 <= self.shape.block_bytes, "a patch of {length} bytes exceeds its block");

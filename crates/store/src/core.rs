@@ -16,6 +16,7 @@ use crate::cache::GroupCache;
 use crate::clocks::{self, Clock, Step, Wait};
 use crate::counters::Counters;
 use crate::cursor::Cursor;
+use crate::dropped::Dropped;
 use crate::error::{OpenError, OptionsError};
 use crate::log::Log;
 use crate::merging::{MERGE_BLOCKS, PART_BLOCKS};
@@ -25,6 +26,7 @@ use crate::reads::Reads;
 use crate::routes::{Purpose, Routes};
 use crate::slice::Slice;
 use crate::snapshots::Snapshots;
+use crate::statement::{Census, Statement};
 use crate::writes::Writes;
 use flashlane_base::{Duration, Instant};
 use flashlane_block::{
@@ -52,6 +54,10 @@ pub(crate) struct Core<D, L> {
     last_sequence: u64,
     /// Number of the next patch or merge.
     next_number: u64,
+    /// Generation of the census when the store was opened.
+    opened_generation: u64,
+    /// Patches that are deleted without a merge.
+    dropped: Dropped,
     /// Calendar time in milliseconds, for expiry.
     now_ms: u64,
     /// Requests to the block layer.
@@ -166,6 +172,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             counters: Counters::default(),
             last_sequence: 0,
             next_number: 1,
+            opened_generation: 0,
+            dropped: Dropped::default(),
             now_ms: 0,
             routes: Routes::default(),
             may_write: false,
@@ -191,6 +199,23 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let number = self.next_number;
         self.next_number += 1;
         number
+    }
+
+    /// Returns the generation of the census: it grows with every change.
+    fn generation(&self) -> u64 {
+        generation(self.opened_generation, &self.slices)
+    }
+
+    /// Returns what a patch that is written now says of the store.
+    fn statement(&self) -> Statement {
+        statement(self.generation(), self.next_number, &self.slices, &self.dropped)
+    }
+
+    /// A patch with a statement of this generation is durable in the store: patches that it does not count any more are deleted.
+    fn stated(&mut self, generation: u64) {
+        for (slice, id) in self.dropped.stated(generation) {
+            self.delete_block(id, Some(slice));
+        }
     }
 
     /// Returns a buffer for a block.
@@ -365,7 +390,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 self.merge_written(slice, nth, id, result, payload);
             }
             (Purpose::Flush { slice, creation, id }, BlockOutcome::Put(result, payload)) => {
-                self.flush_written(slice, creation, id, result, payload);
+                self.flush_written(slice, (creation, id), result, payload);
             }
             (Purpose::Piece { write, id }, BlockOutcome::Put(result, payload)) => {
                 self.reuse_payload(payload);
@@ -373,6 +398,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             }
             (Purpose::Delete { slice, id }, BlockOutcome::Delete(result)) => {
                 if let (Some(slice), Ok(())) = (slice, result) {
+                    self.dropped.erased(id);
                     self.slices[slice as usize].deleted(id);
                 }
             }
@@ -516,5 +542,22 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let frozen = self.slices.iter().flat_map(Slice::frozen);
         let waiting = frozen.filter(|frozen| frozen.is_waiting()).count() as u64;
         self.unpromised_blocks().saturating_sub(waiting)
+    }
+}
+
+fn generation(opened: u64, slices: &[Slice]) -> u64 {
+    opened + slices.iter().map(|slice| slice.levels().changes()).sum::<u64>()
+}
+
+/// Returns what a patch that is written now says of the store.
+fn statement(generation: u64, next_number: u64, slices: &[Slice], dropped: &Dropped) -> Statement {
+    let censuses = slices.iter().map(|slice| slice.levels().census());
+    Statement {
+        generation,
+        next_number,
+        census: censuses.fold(Census::default(), Census::and),
+        containers: slices.iter().flat_map(Slice::frozen).map(|frozen| frozen.creation()).collect(),
+        merges: slices.iter().filter_map(|slice| Some(slice.merge()?.plan.number)).collect(),
+        dropped: dropped.ids().collect(),
     }
 }

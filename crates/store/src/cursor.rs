@@ -478,6 +478,7 @@ mod tests {
             sequences: (0, u64::MAX),
             origin,
             stale,
+            statement: crate::statement::tests::statement(),
         };
         let (payload, footer) = builder.finish(head, 1);
         let id = blocks.next_id();

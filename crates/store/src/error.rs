@@ -205,6 +205,19 @@ pub enum OpenError {
         /// A write that is missing.
         write: u64,
     },
+    /// A patch says of which patches the store consisted, and others are there.
+    #[error(
+        "block {block} was written when the store had {stated} patches, and {found} of these are on the device: it has lost \
+         blocks, and acknowledged writes would be lost"
+    )]
+    PatchesMissing {
+        /// The block that says so.
+        block: u64,
+        /// Patches of the store.
+        stated: u64,
+        /// Those that are there.
+        found: u64,
+    },
     /// A value of the log is in a block that is not on the device, so both are of different moments.
     #[error(
         "write {write} is in the log on '{log}', and block {block} with its value is not on the device: one of both is an older \

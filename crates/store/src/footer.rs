@@ -1,7 +1,7 @@
 //! What a block of the store says of itself, at its end: whether it is a patch or a piece, and all that opening needs.
 //!
 //! ```text
-//! patch: groups | index | filter | fields | trailer        piece: bytes of a value | fields | trailer
+//! patch: groups | index | filter | fields, statement | trailer        piece: bytes of a value | fields | trailer
 //! ```
 //! The trailer names the lengths of the parts before it, so that one read of a block's tail finds them. The block layer
 //! checks the bytes; here only their form is checked. `docs/layout.md` lists the fields.
@@ -9,10 +9,13 @@
 use crate::bytes::{Reader, put_bytes, put_list, put_varint};
 use crate::filter::Filter;
 use crate::index::Index;
+use crate::statement::Statement;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"flashkv\x01");
 /// Version of the format that this program writes, and the newest that it reads.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
+/// The version whose patches have no statement.
+const VERSION_WITHOUT_STATEMENT: u32 = 1;
 pub(crate) const TRAILER_BYTES: u64 = 24;
 const PATCH: u8 = 1;
 const PIECE: u8 = 2;
@@ -68,10 +71,12 @@ pub(crate) struct Fields {
     pub(crate) last: Vec<u8>,
 }
 
-/// A patch's fields, index and filter.
+/// A patch's fields, index and filter, and what it says of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PatchFooter {
     pub(crate) fields: Fields,
+    /// `None` where it did not fit, or an older version wrote the patch.
+    pub(crate) statement: Option<Statement>,
     pub(crate) index: Index,
     pub(crate) filter: Filter,
 }
@@ -102,9 +107,9 @@ impl Fields {
         self.sequences.0 <= other.sequences.0 && other.sequences.1 <= self.sequences.1
     }
 
-    /// Returns the bytes that fields take at most.
-    pub(crate) fn bytes_max(bounds_bytes: u64, keys_bytes: u64, list_entries: u64) -> u64 {
-        FIXED_FIELDS_BYTES + bounds_bytes + keys_bytes + 8 * list_entries
+    /// Returns the bytes that fields and the statement behind them take at most.
+    pub(crate) fn bytes_max(block_bytes: u64, bounds_bytes: u64, keys_bytes: u64, list_entries: u64) -> u64 {
+        FIXED_FIELDS_BYTES + bounds_bytes + keys_bytes + 8 * list_entries + Statement::bytes_max(block_bytes)
     }
 
     fn encode(&self, store: u128, out: &mut Vec<u8>) {
@@ -182,6 +187,10 @@ impl PatchFooter {
         self.filter.encode(&mut out);
         let filter_bytes = out.len() - index_bytes;
         self.fields.encode(store, &mut out);
+        out.push(self.statement.is_some().into());
+        if let Some(statement) = &self.statement {
+            statement.encode(&mut out);
+        }
         let fields_bytes = out.len() - index_bytes - filter_bytes;
         put_trailer(&mut out, [index_bytes, filter_bytes, fields_bytes]);
         out
@@ -224,7 +233,7 @@ impl Footer {
         if reader.u64() != Some(MAGIC) {
             return Err(FooterError::Foreign);
         }
-        if version != u64::from(VERSION) {
+        if !(u64::from(VERSION_WITHOUT_STATEMENT)..=u64::from(VERSION)).contains(&version) {
             return Err(FooterError::Newer(version as u32));
         }
         let all = index_bytes + filter_bytes + fields_bytes;
@@ -241,15 +250,22 @@ impl Footer {
         }
         match kind {
             PIECE => Ok(Self::Piece),
-            PATCH => Self::patch(index, filter, fields).ok_or(FooterError::Foreign),
+            PATCH => {
+                let has_statement = version != u64::from(VERSION_WITHOUT_STATEMENT);
+                Self::patch(index, filter, fields, has_statement).ok_or(FooterError::Foreign)
+            }
             _ => Err(FooterError::Foreign),
         }
     }
 
-    fn patch(index: &[u8], filter: &[u8], mut fields: Reader<'_>) -> Option<Self> {
+    fn patch(index: &[u8], filter: &[u8], mut reader: Reader<'_>, has_statement: bool) -> Option<Self> {
         let (index, filter) = (Index::decode(index)?, Filter::decode(filter)?);
-        let fields = Fields::decode(&mut fields)?;
-        Some(Self::Patch(Box::new(PatchFooter { fields, index, filter })))
+        let fields = Fields::decode(&mut reader)?;
+        let statement = match has_statement && reader.u8()? == 1 {
+            true => Some(Statement::decode(&mut reader)?),
+            false => None,
+        };
+        Some(Self::Patch(Box::new(PatchFooter { fields, statement, index, filter })))
     }
 }
 
@@ -280,7 +296,8 @@ mod tests {
             first: b"alpha".to_vec(),
             last: b"omega".to_vec(),
         };
-        PatchFooter { fields, index: index.finish(700, 0), filter: Filter::new(&[1, 2]) }
+        let statement = Some(crate::statement::tests::statement());
+        PatchFooter { fields, statement, index: index.finish(700, 0), filter: Filter::new(&[1, 2]) }
     }
 
     #[test]
@@ -308,8 +325,8 @@ mod tests {
         assert_eq!(Footer::decode(&[0; 5], 5), Err(FooterError::Foreign));
         let mut newer = bytes.clone();
         let at = newer.len() - 12;
-        newer[at] = 2;
-        assert_eq!(Footer::decode(&newer, 5), Err(FooterError::Newer(2)));
+        newer[at] = 3;
+        assert_eq!(Footer::decode(&newer, 5), Err(FooterError::Newer(3)));
     }
 
     #[test]
@@ -321,6 +338,6 @@ mod tests {
         fields.sequences.0 = u64::MAX;
         let mut out = Vec::new();
         fields.encode(u128::MAX, &mut out);
-        assert!(out.len() as u64 <= Fields::bytes_max(1, 10, 5), "{} bytes", out.len());
+        assert!(out.len() as u64 <= Fields::bytes_max(0, 1, 10, 5), "{} bytes", out.len());
     }
 }

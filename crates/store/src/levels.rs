@@ -9,6 +9,7 @@
 use crate::cursor::Cursor;
 use crate::footer::Fields;
 use crate::patch::{Age, Patch};
+use crate::statement::Census;
 use flashlane_policy::merge;
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,6 +21,10 @@ pub(crate) struct Levels {
     /// The patches of each run.
     runs: Vec<Range<usize>>,
     memory_bytes: u64,
+    /// That of all patches.
+    census: Census,
+    /// Grows with every change of the census.
+    changes: u64,
 }
 
 impl Levels {
@@ -32,12 +37,25 @@ impl Levels {
         self.memory_bytes
     }
 
+    pub(crate) fn census(&self) -> Census {
+        self.census
+    }
+
+    /// Grows with every change of the census.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// Replaces the patches with these blocks by others.
     pub(crate) fn replace(&mut self, removed: &[u64], added: impl IntoIterator<Item = Arc<Patch>>) {
         let before = self.patches.len();
         self.patches.retain(|patch| !removed.contains(&patch.id));
         assert_eq!(self.patches.len() + removed.len(), before, "patches that are replaced are there");
+        let kept = self.patches.len();
         self.patches.extend(added);
+        removed.iter().for_each(|&id| self.census.remove(id));
+        self.patches[kept..].iter().for_each(|patch| self.census.add(patch.id));
+        self.changes += 1;
         self.patches.sort_by(|a, b| {
             let order = a.age().cmp(&b.age()).then_with(|| a.fields.first.cmp(&b.fields.first));
             order.then(a.fields.creation.cmp(&b.fields.creation))

@@ -19,6 +19,7 @@ mod container;
 mod core;
 mod counters;
 mod cursor;
+mod dropped;
 mod entries;
 mod entry;
 mod error;
@@ -43,6 +44,7 @@ mod scans;
 mod slice;
 mod snapshots;
 pub mod space;
+mod statement;
 mod store;
 #[cfg(test)]
 mod tests;

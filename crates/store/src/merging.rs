@@ -22,6 +22,7 @@ use crate::footer::{Origin, PatchFooter};
 use crate::heads::Heads;
 use crate::patch::{Age, Patch};
 use crate::snapshots::Snapshots;
+use crate::statement::Statement;
 use flashlane_block::Payload;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -80,6 +81,8 @@ pub(crate) struct Merge {
     pub(crate) writing: BTreeMap<u32, PatchFooter>,
     /// Durable outputs.
     pub(crate) written: Vec<Arc<Patch>>,
+    /// Generation of the newest statement of an output.
+    pub(crate) stated: Option<u64>,
     dropped_pieces: BTreeSet<u64>,
     kept_pieces: BTreeSet<u64>,
     /// Bytes of the entries that were taken from inputs.
@@ -164,8 +167,8 @@ pub(crate) struct Context<'a> {
     pub(crate) snapshots: &'a Snapshots,
     /// Returns a buffer for an output.
     pub(crate) payload: &'a mut dyn FnMut() -> Payload,
-    /// Returns the creation number of an output.
-    pub(crate) number: &'a mut dyn FnMut() -> u64,
+    /// Returns the creation number of an output, and what it is to say of the store.
+    pub(crate) number: &'a mut dyn FnMut() -> (u64, Statement),
 }
 
 /// An output to be put.
@@ -206,6 +209,7 @@ impl Merge {
             unplaced: Vec::new(),
             writing: BTreeMap::new(),
             written: Vec::new(),
+            stated: None,
             dropped_pieces: BTreeSet::new(),
             kept_pieces: BTreeSet::new(),
             merged_bytes: 0,
@@ -408,18 +412,21 @@ impl Merge {
         let all = || self.inputs.iter().map(|patch| patch.fields.sequences);
         let low = all().map(|(low, _)| low).min().expect("a merge has inputs");
         let high = all().map(|(_, high)| high).max().expect("a merge has inputs");
+        let (creation, statement) = (context.number)();
         let head = Head {
             slice: plan.slice,
             lower: plan.lower.clone(),
             upper: plan.upper.clone(),
             level,
             run,
-            creation: (context.number)(),
+            creation,
             sequences: (low, high),
             origin: Origin::Merge { number: plan.number, output: nth, is_last, inputs },
             stale: plan.stale.clone(),
+            statement,
         };
         let (payload, footer) = builder.finish(head, context.store);
+        self.stated = self.stated.max(footer.statement.as_ref().map(|statement| statement.generation));
         self.writing.insert(nth, footer);
         Output { nth, payload }
     }

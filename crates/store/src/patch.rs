@@ -20,7 +20,7 @@ pub(crate) type Age = (u8, Reverse<u64>);
 
 impl Patch {
     pub(crate) fn new(id: u64, footer: PatchFooter) -> Self {
-        let PatchFooter { fields, index, filter } = footer;
+        let PatchFooter { fields, index, filter, statement: _ } = footer;
         Self { id, fields, index, filter }
     }
 

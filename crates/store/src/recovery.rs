@@ -47,6 +47,8 @@
 //! Records that were freed stay in the ring until they are overwritten, and are looked up. Of writes before these only the
 //! last is: where the log has gone round since the device's copy, and patches reach beyond its oldest record all the same, a
 //! loss may go unnoticed. A value of the log whose pieces are not there shows different moments as well.
+//!
+//! A patch that the device has lost is missed by what later patches say of it (`statement`).
 
 use crate::core::{Core, Parts, shape_of};
 use crate::error::{CreateError, OpenError};
@@ -54,6 +56,7 @@ use crate::footer::{Footer, FooterError, Origin, PatchFooter, TRAILER_BYTES, VER
 use crate::log::{FoundHeader, Freed, Log, LogConfig, Recovered, read_header, recover, write_header};
 use crate::options::{Slices, StoreOptions};
 use crate::requirements::{Requirements, log_layout};
+use crate::statement;
 use flashlane_base::Instant;
 use flashlane_block::{BlockInfo, Blocks, Layout, Outcome, Ticket};
 use flashlane_device::DataDevice;
@@ -124,8 +127,14 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
         Err(missing @ OpenError::DeviceOlder { .. }) if without_damaged => core.miss_blocks(missing),
         checked => checked?,
     }
-    let dead = dead_patches(&patches)?;
-    core.install(patches, &dead)?;
+    let dropped = statement::dropped(&patches);
+    let dead = dead_patches(&patches, dropped.clone())?;
+    match statement::missing_patches(&patches, &dead) {
+        Err(missing) if is_whole && without_damaged => core.miss_blocks(missing),
+        checked if is_whole => checked?,
+        _ => {}
+    }
+    core.install(patches, &dead, &dropped)?;
     core.replay(recovered);
     if let Some((write, block)) = core.write_without_piece(&pieces)
         && is_whole
@@ -275,9 +284,12 @@ struct Outputs {
     stale: Vec<u64>,
 }
 
-/// Returns the patches that do not count.
-fn dead_patches(patches: &BTreeMap<u64, PatchFooter>) -> Result<BTreeSet<u64>, OpenError> {
-    let mut dead = BTreeSet::new();
+/// Returns the patches that do not count: those that were dropped, and others.
+fn dead_patches(
+    patches: &BTreeMap<u64, PatchFooter>,
+    dropped: BTreeSet<u64>,
+) -> Result<BTreeSet<u64>, OpenError> {
+    let mut dead = dropped;
     // Of a patch that was put twice the later put counts.
     let mut by_creation: BTreeMap<u64, u64> = BTreeMap::new();
     for (&id, PatchFooter { fields, .. }) in patches {

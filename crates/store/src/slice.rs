@@ -364,13 +364,15 @@ impl Slice {
         (level, run.unwrap_or(*creation))
     }
 
-    /// The frozen container with this creation number is durable as a patch. Installs all patches whose turn it is.
-    pub(crate) fn flushed(&mut self, creation: u64, id: u64) {
+    /// The frozen container with this creation number is durable as a patch. Installs all patches whose turn it is. Returns the
+    /// generation of the patch's statement.
+    pub(crate) fn flushed(&mut self, creation: u64, id: u64) -> Option<u64> {
         let frozen = self.frozen.iter_mut().find(|frozen| frozen.creation == creation);
         let frozen = frozen.expect("a patch that was written is of a frozen container");
         let Flush::Writing(footer) = std::mem::replace(&mut frozen.state, Flush::Waiting) else {
             panic!("the patch of container {creation} was not being written")
         };
+        let stated = footer.statement.as_ref().map(|statement| statement.generation);
         frozen.state = Flush::Written(Arc::new(Patch::new(id, *footer)));
         while let Some(Frozen { state: Flush::Written(_), .. }) = self.frozen.front() {
             let Some(Frozen { state: Flush::Written(patch), .. }) = self.frozen.pop_front() else {
@@ -380,6 +382,7 @@ impl Slice {
             self.levels.replace(&[], [patch]);
             self.structure += 1;
         }
+        stated
     }
 
     /// Returns the patches of level 0 and those that containers will become, without what a merge has done of them. The open

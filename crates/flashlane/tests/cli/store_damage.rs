@@ -72,6 +72,11 @@ fn lost_blocks_and_units_are_told_wherever_keys_may_be_missing() {
     }
     assert!(kept.store("stat", &[]).starts_with("Verdict: 1 damaged block"));
     kept.refused(1, "put", &["key", "--value", "x"], &[&format!("block {id}"), "store scan", "import"]);
+    // A block that is not there at all.
+    done(&["sdf", "rm", &kept.spec, &id]);
+    let (lines, said) = scan(&kept);
+    assert!(lines < KEYS && said.contains("writes would be lost"), "{said}");
+    kept.refused(2, "put", &["key", "--value", "x"], &["writes would be lost", "--values"]);
     // A whole unit: what discards it would only hide the loss.
     let (kept, unit, _) = filled();
     damage(&kept, unit, UNIT);

@@ -25,6 +25,7 @@ fn head() -> Head {
         creation: 1,
         origin: Origin::Container,
         stale: Vec::new(),
+        statement: crate::statement::tests::statement(),
     }
 }
 

@@ -121,7 +121,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             if merge.writing.len() >= share.writes || !merge.unplaced.is_empty() {
                 break;
             }
+            let (slices, dropped, generation) = (&self.slices, &self.dropped, self.generation());
             let (blocks, payloads, next_number) = (&self.blocks, &mut self.payloads, &mut self.next_number);
+            let own = merge.plan.number;
             let mut context = Context {
                 shape: self.shape,
                 store: self.store,
@@ -130,7 +132,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 payload: &mut || payloads.pop().unwrap_or_else(|| blocks.payload()),
                 number: &mut || {
                     *next_number += 1;
-                    *next_number - 1
+                    let mut statement = super::statement(generation, *next_number, slices, dropped);
+                    statement.merges.push(own);
+                    (*next_number - 1, statement)
                 },
             };
             let output = merge.advance(&mut context);
@@ -262,6 +266,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             slice.set_dense();
         }
         self.counters.merges += 1;
+        if let Some(generation) = merge.stated {
+            self.stated(generation);
+        }
         inputs.into_iter().for_each(|id| self.delete_block(id, Some(number as u32)));
         pieces.into_iter().for_each(|id| self.delete_block(id, None));
     }
@@ -283,10 +290,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 
     /// Deletes the patches of a slice that have nothing but tombstones above nothing older, among them those that only carry
-    /// the record of a merge: once every block that was superseded is erased, nothing can come back.
+    /// the record of a merge: once every block that was superseded is erased, nothing can come back. Each is erased when a later
+    /// patch states that it is not needed: see `statement`.
     fn drop_tombstones(&mut self, number: usize) {
+        let room = self.dropped.room();
         let slice = &mut self.slices[number];
-        if !slice.begin_pruning() {
+        if room == 0 || !slice.begin_pruning() {
             return;
         }
         let patches = slice.levels().patches();
@@ -308,11 +317,13 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 kept.push(patch);
             }
         }
+        useless.truncate(room);
         if useless.is_empty() {
             return;
         }
         slice.replace(&useless, []);
-        useless.into_iter().for_each(|id| self.delete_block(id, Some(number as u32)));
+        let generation = self.generation();
+        useless.into_iter().for_each(|id| self.dropped.add(id, number as u32, generation));
     }
 
     /// Gives a merge up whose inputs could not be read. It is tried again when the slice has changed.

@@ -99,6 +99,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             sequences: frozen.container().sequences(),
             origin: Origin::Container,
             stale: Vec::new(),
+            statement: self.statement(),
         };
         let (payload, footer) = frozen.container().to_patch(self.shape, payload, head, self.store);
         match self.blocks.put(id, payload) {
@@ -117,8 +118,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     pub(super) fn flush_written(
         &mut self,
         slice: u32,
-        creation: u64,
-        id: u64,
+        (creation, id): (u64, u64),
         result: Result<(), PutFailure>,
         payload: Payload,
     ) {
@@ -126,9 +126,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let slice = &mut self.slices[slice as usize];
         match result {
             Ok(()) => {
-                slice.flushed(creation, id);
+                let stated = slice.flushed(creation, id);
                 self.counters.flushes += 1;
                 self.counters.flush_bytes_written += self.shape.block_bytes;
+                if let Some(generation) = stated {
+                    self.stated(generation);
+                }
             }
             // The next pump tries again.
             Err(_) => slice.patch_failed(creation, id),

@@ -11,14 +11,17 @@ use flashlane_device::DataDevice;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl<D: DataDevice, L: DataDevice> Core<D, L> {
-    /// Installs the patches that count, and notes the dead ones to be deleted.
+    /// Installs the patches that count, and notes the dead ones to be deleted, `dropped` among them.
     pub(crate) fn install(
         &mut self,
         patches: BTreeMap<u64, PatchFooter>,
         dead: &BTreeSet<u64>,
+        dropped: &BTreeSet<u64>,
     ) -> Result<(), OpenError> {
+        dropped.iter().for_each(|&id| self.dropped.found(id));
+        let mut generation = 0;
         for (id, patch) in patches {
-            let PatchFooter { fields, .. } = &patch;
+            let PatchFooter { fields, statement, .. } = &patch;
             let number = fields.slice;
             let is_ours = self
                 .slices
@@ -34,6 +37,10 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 Origin::Merge { number, .. } => number,
             };
             self.next_number = self.next_number.max(fields.creation.max(merge).max(fields.run) + 1);
+            if let Some(statement) = statement {
+                self.next_number = self.next_number.max(statement.next_number);
+                generation = generation.max(statement.generation);
+            }
             self.last_sequence = self.last_sequence.max(fields.sequences.1);
             let slice = &mut self.slices[number as usize];
             if dead.contains(&id) {
@@ -43,6 +50,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 slice.install(Patch::new(id, patch));
             }
         }
+        self.opened_generation = generation + 1;
         Ok(())
     }
 

@@ -135,7 +135,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     fn check_room(&mut self, entries: &[Entry], pieces: u64) -> Result<(), WriteError> {
         let is_delete = entries.iter().all(|entry| entry.version.body.is_tombstone());
-        let blocks_free = self.spare_blocks();
+        let blocks_free = if is_delete { self.spare_blocks() } else { self.admissible_blocks() };
         // Writes that wait were admitted, and need blocks too.
         let needed = match is_delete {
             true => 1 + self.waiting_blocks(),
@@ -163,7 +163,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// admitted.
     pub(crate) fn room_bytes(&self) -> u64 {
         let kept = self.options.reserve_blocks + self.containers() + self.waiting_blocks();
-        self.spare_blocks().saturating_sub(kept) * self.piece_bytes()
+        self.admissible_blocks().saturating_sub(kept) * self.piece_bytes()
+    }
+
+    /// Blocks that are spare, and those that the next patch gives back. The blocks kept for merges suffice until then.
+    fn admissible_blocks(&self) -> u64 {
+        self.spare_blocks() + self.dropped.waiting() as u64
     }
 
     /// Blocks that the writes in queues will need.
@@ -182,17 +187,23 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.spare_blocks() < kept.max(self.writes.wanted_blocks())
     }
 
-    /// Where a value was refused, writes the containers with tombstones, so that merges give space back.
+    /// Where a value was refused, writes the containers with tombstones, so that merges give space back, and those without while
+    /// blocks wait for the next patch.
     pub(super) fn relieve_space(&mut self) {
         if !self.writes.take_wants_space() {
             return;
         }
         for nth in 0..self.slices.len() {
-            let slice = &mut self.slices[nth];
             // The policy is asked again: blocks are scarce now.
-            slice.ask_again_for_space();
-            if slice.container().has_tombstones() && slice.frozen().len() == 0 {
-                self.freeze(nth);
+            self.slices[nth].ask_again_for_space();
+            let slice = &self.slices[nth];
+            let gives_back = slice.container().has_tombstones() || self.dropped.waiting() > 0;
+            let frozen = slice.frozen().len();
+            match gives_back && !slice.container().is_empty() {
+                true if frozen == 0 => self.freeze(nth),
+                // Tried again when those before it are written.
+                true => self.writes.want_space(),
+                false => {}
             }
         }
     }

@@ -4,10 +4,10 @@ use super::*;
 use crate::OpenError;
 
 /// Both devices after a power cut at one moment, and what the store held.
-struct Moment {
-    device: MemoryLanes,
-    log: MemoryDisk,
-    pairs: BTreeMap<Vec<u8>, Vec<u8>>,
+pub(super) struct Moment {
+    pub(super) device: MemoryLanes,
+    pub(super) log: MemoryDisk,
+    pub(super) pairs: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Moment {
@@ -26,7 +26,7 @@ fn open_pair(device: &Moment, log: &Moment) -> Result<BTreeMap<Vec<u8>, Vec<u8>>
 }
 
 /// Writes for a while. Returns moments between the writes.
-fn moments(seed: u64, slices: u32, writes: u64) -> Vec<Moment> {
+pub(super) fn moments(seed: u64, slices: u32, writes: u64) -> Vec<Moment> {
     let mut random = Seed(seed).source();
     let mut store = create(4, 200, slices, seed);
     let mut pairs = BTreeMap::new();

@@ -264,7 +264,9 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
             | StoreOpenError::MissingOutput { .. }),
         ) => Failure::failed(error),
         StoreSpecError::Open(
-            error @ (StoreOpenError::DeviceOlder { .. } | StoreOpenError::PieceMissing { .. }),
+            error @ (StoreOpenError::DeviceOlder { .. }
+            | StoreOpenError::PatchesMissing { .. }
+            | StoreOpenError::PieceMissing { .. }),
         ) => Failure::unusable(anyhow!("{error}. {}", to_salvage(device))),
         StoreSpecError::Open(
             error @ (StoreOpenError::BlockDamaged { .. }
