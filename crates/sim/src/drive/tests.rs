@@ -146,7 +146,7 @@ fn the_event_trace_is_pinned() {
 }
 
 const PINNED: [(&str, u64); 2] =
-    [("watermark", 0x30f7_2fb5_70c0_f94c), ("proportional", 0x1ce4_2934_c394_9ff7)];
+    [("watermark", 0x0cd1_c41e_58f8_2995), ("proportional", 0xe7e6_3394_ce0f_d970)];
 
 /// The latency of one request on an idle drive.
 fn latency_ns(drive: &mut Drive, request: Request) -> u64 {

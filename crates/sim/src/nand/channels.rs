@@ -34,13 +34,19 @@ impl Channels {
         true
     }
 
-    /// The die on the bus of a channel is done with it. Returns it, and the die that has the bus now.
+    /// Returns the die on the bus of a channel. Requires: there is one.
     #[inline]
-    pub(super) fn release(&mut self, channel: ChannelId) -> (DieId, Option<DieId>) {
+    pub(super) fn on_bus(&self, channel: ChannelId) -> DieId {
+        self.buses[channel.index()].die.expect("a transfer is on the bus")
+    }
+
+    /// The die on the bus of a channel is done with it. Returns the die that has the bus now.
+    #[inline]
+    pub(super) fn release(&mut self, channel: ChannelId) -> Option<DieId> {
         let bus = &mut self.buses[channel.index()];
-        let done = bus.die.take().expect("a transfer ended on the bus");
+        debug_assert!(bus.die.is_some(), "a die is on the bus");
         bus.die = bus.waiting.pop_front();
-        (done, bus.die)
+        bus.die
     }
 }
 
@@ -54,9 +60,9 @@ mod tests {
         let bus = ChannelId(1);
         assert!(channels.ask(ChannelId(0), DieId(0)) && channels.ask(bus, DieId(4)));
         assert!(!channels.ask(bus, DieId(6)) && !channels.ask(bus, DieId(5)));
-        assert_eq!(channels.release(bus), (DieId(4), Some(DieId(6))));
-        assert_eq!(channels.release(bus), (DieId(6), Some(DieId(5))));
-        assert_eq!(channels.release(bus), (DieId(5), None));
+        for next in [Some(DieId(6)), Some(DieId(5)), None] {
+            assert_eq!(channels.release(bus), next);
+        }
         assert!(channels.ask(bus, DieId(6)));
     }
 }

@@ -456,28 +456,29 @@ impl Scheduler for QueuedScheduler {
         events: &mut EventQueue,
         finished: &mut Vec<FlashOperation>,
     ) {
-        let (die, next) = self.channels.release(channel);
-        if let Some(next) = next {
+        let die = self.channels.on_bus(channel);
+        let op = self.dies[die.index()].transferring;
+        let partner = self.ops[op].partner;
+        self.dies[die.index()].transferring = partner;
+        if partner.is_some() {
+            // The data of all planes of a command go over the bus one after the other.
+            self.transfer(die, now, events);
+        } else if let Some(next) = self.channels.release(channel) {
             self.transfer(next, now, events);
         }
-        let state = &mut self.dies[die.index()];
-        let op = std::mem::replace(&mut state.transferring, OpSlot::NONE);
-        let partner = self.ops[op].partner;
         self.record_bus_end(die, op, now);
         let state = &mut self.dies[die.index()];
         match self.ops[op].operation.work {
             Work::Read(_) => {
                 state.register = partner;
-                if partner.is_some() {
-                    self.want_bus(die, partner, now, events);
-                } else if state.read_waits_for_register {
+                if !partner.is_some() && state.read_waits_for_register {
                     let next = state.array;
                     (state.read_waits_for_register, state.array) = (false, OpSlot::NONE);
                     self.start_read_transfer(die, next, now, events);
                 }
                 self.finish(op, finished);
             }
-            Work::Program(_) if partner.is_some() => self.want_bus(die, partner, now, events),
+            Work::Program(_) if partner.is_some() => {}
             Work::Program(_) if !state.array.is_some() => {
                 let loaded = state.register;
                 (state.array, state.register) = (loaded, OpSlot::NONE);

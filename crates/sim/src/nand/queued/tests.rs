@@ -146,6 +146,32 @@ fn reads_of_one_flash_page_share_a_sense() {
 }
 
 #[test]
+fn data_of_all_planes_of_a_die_cross_the_bus_before_those_of_another() {
+    let settings = [("flash.multi_plane", "true"), ("flash.dies", "2"), ("flash.bus", "10MB/s")];
+    let mut flash = one_die_set("4", &settings);
+    let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
+    let mut number = 0;
+    let mut read = |flash: &mut QueuedScheduler, events: &mut EventQueue, plane| {
+        let owner = Owner::Request(RequestSlot(number));
+        let read = FlashOperation::read(owner, Class::HostRead, plane, Read::of(Lpn(number), 4096));
+        number += 1;
+        flash.enqueue(read, Instant::ZERO, events);
+    };
+    // The first of each die begins alone, and those of four planes wait for it.
+    let planes: Vec<PlaneId> = (0..8).map(PlaneId).collect();
+    for die in planes.chunks(4) {
+        die.iter().chain(die).for_each(|&plane| read(&mut flash, &mut events, plane));
+    }
+    let mut dies = Vec::new();
+    while dies.len() < 16 {
+        let finished = run_until_finished(&mut flash, &mut now, &mut events);
+        dies.extend(finished.iter().map(|operation| operation.plane.0 / 4));
+    }
+    let turns: Vec<(u32, usize)> = dies.chunk_by(|a, b| a == b).map(|turn| (turn[0], turn.len())).collect();
+    assert_eq!(turns, [(0, 1), (1, 1), (0, 4), (1, 4), (0, 3), (1, 3)]);
+}
+
+#[test]
 fn multi_plane_operations_are_counted_once_whatever_their_planes() {
     let mut flash = one_die_with("4", "true");
     let (mut now, mut events) = (Instant::ZERO, EventQueue::default());
