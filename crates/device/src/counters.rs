@@ -35,12 +35,16 @@ impl Counters {
         (host > 0).then(|| flash as f64 / host as f64)
     }
 
-    /// Returns by how many pages a write buffer has filled up; 0 where it has emptied, or there is none.
+    /// Returns by how many pages a write buffer has filled up, of which some may be on their way to flash; 0 where it has
+    /// emptied, or there is none.
     pub fn pages_left_in_buffer(&self) -> u64 {
-        let [written, settled] =
-            [Self::HOST_PAGES_WRITTEN, Self::HOST_PAGES_SETTLED].map(|name| self.get(name));
-        let lost = self.get(Self::PAGES_LOST).unwrap_or(0);
-        written.zip(settled).map_or(0, |(written, settled)| written.saturating_sub(settled + lost))
+        let of = |name: &str| self.get(name).unwrap_or(0);
+        if self.get(Self::HOST_PAGES_SETTLED).is_none() {
+            return 0;
+        }
+        let came = of(Self::HOST_PAGES_WRITTEN) + of(Self::BUFFER_PAGES_DRAINED);
+        let went = of(Self::HOST_PAGES_SETTLED) + of(Self::PAGES_LOST) + of(Self::BUFFER_PAGES_PROGRAMMED);
+        came.saturating_sub(went)
     }
 
     /// Pages that the host wrote; a partly written page counts as one, and one whose write failed as none.
@@ -48,6 +52,10 @@ impl Counters {
     /// Of the pages that the host wrote, those that no longer wait in a write buffer: they were programmed, or replaced or
     /// trimmed before. Only devices with a buffer count them.
     pub const HOST_PAGES_SETTLED: &'static str = "host_pages_settled";
+    /// Pages that a write buffer handed to flash.
+    pub const BUFFER_PAGES_DRAINED: &'static str = "buffer_pages_drained";
+    /// Of these, pages whose program has ended.
+    pub const BUFFER_PAGES_PROGRAMMED: &'static str = "buffer_pages_programmed";
     /// Bytes that the host wrote, but for those whose write failed.
     pub const HOST_BYTES_WRITTEN: &'static str = "host_bytes_written";
     /// Of the bytes that the host wrote, those that no longer wait in a write buffer: their page was programmed, or it was replaced

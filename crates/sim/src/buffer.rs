@@ -486,6 +486,9 @@ impl WriteBuffer {
         );
         debug_assert!(self.draining > 0, "only units that drain are released");
         self.end_count(slot, now);
+        if stage == Stage::Programming {
+            self.load.count_end();
+        }
         self.draining -= 1;
         self.empty_slot(slot);
         if slot.0 >= self.slots {

@@ -2,6 +2,7 @@
 //! with them, and why they drained.
 
 use flashlane_base::Instant;
+use flashlane_device::Counters;
 
 /// Why a unit drains from the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,8 @@ impl DrainCause {
 pub(crate) struct DrainCounters {
     /// Units that went to flash.
     units: u64,
+    /// Of these, units whose program has ended, or was lost with the power.
+    ended_units: u64,
     /// Of these, units that were read only to be written along with their neighbours.
     padded_units: u64,
     /// The units by why they drained.
@@ -42,10 +45,11 @@ pub(crate) struct DrainCounters {
 
 impl DrainCounters {
     /// The counters, under the names that results have.
-    pub(crate) fn list(&self) -> [(&'static str, u64); 10] {
+    pub(crate) fn list(&self) -> [(&'static str, u64); 11] {
         let units_for = |cause: DrainCause| self.by_cause[cause as usize];
         [
-            ("buffer_pages_drained", self.units),
+            (Counters::BUFFER_PAGES_DRAINED, self.units),
+            (Counters::BUFFER_PAGES_PROGRAMMED, self.ended_units),
             ("buffer_pages_drained_full", units_for(DrainCause::Room)),
             ("buffer_pages_drained_flush", units_for(DrainCause::Flush)),
             ("buffer_pages_drained_idle", units_for(DrainCause::Idle)),
@@ -86,7 +90,7 @@ impl DrainLoad {
             busy: 0,
             since: Instant::ZERO,
             all: false,
-            counters,
+            counters: DrainCounters { ended_units: counters.units, ..counters },
         }
     }
 
@@ -131,6 +135,12 @@ impl DrainLoad {
         }
         self.add_elapsed(now);
         self.busy -= 1;
+    }
+
+    /// Counts the end of a program of a unit.
+    pub(super) fn count_end(&mut self) {
+        self.counters.ended_units += 1;
+        debug_assert!(self.counters.ended_units <= self.counters.units, "only what went to flash ends there");
     }
 
     /// Counts a unit that goes to flash.

@@ -101,6 +101,30 @@ fn a_silent_host_finds_the_buffer_drained_ahead_of_need() {
 }
 
 #[test]
+fn pages_on_their_way_to_flash_are_in_the_buffer() {
+    // All pages are handed to flash at once, which takes far longer than the link.
+    let settings = [
+        ("buffer.size", "4MiB"),
+        ("buffer.high_watermark", "1%"),
+        ("buffer.drain_per_die", "1024"),
+        ("flash.program", "20ms"),
+    ];
+    let mut drive = Drive::new(&config("ssd-s", &settings), Seed(1));
+    for id in 0..400 {
+        latency_ns(&mut drive, Request::write(id, id * 4096, 4096));
+    }
+    let before = drive.counters();
+    let in_flash = before.get("buffer_pages_programmed").unwrap();
+    assert!(before.get("buffer_pages_drained") > Some(390) && in_flash < 200, "{before:?}");
+    assert_eq!(before.pages_left_in_buffer(), 400 - in_flash);
+    latency_ns(&mut drive, Request::flush(400));
+    assert_eq!(drive.counters().get("buffer_pages_programmed"), Some(400));
+    assert_eq!(drive.counters().pages_left_in_buffer(), 0);
+    // A run that only empties it leaves nothing.
+    assert_eq!(drive.counters().since(&before).pages_left_in_buffer(), 0);
+}
+
+#[test]
 fn drained_pages_are_counted_by_cause() {
     let drained = |profile: &str, settings: &[(&str, &str)], writes: u64, flush: bool| {
         let mut drive = Drive::new(&config(profile, settings), Seed(1));
