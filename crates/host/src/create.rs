@@ -67,7 +67,7 @@ pub enum CreateError {
         path: PathBuf,
         /// As given.
         length_bytes: u64,
-        /// Bytes that this user may still write.
+        /// Bytes that are left.
         free_bytes: u64,
     },
     /// The caller asked to stop.
@@ -239,11 +239,11 @@ fn is_among_devices(path: &Path) -> bool {
     is_in_dev || mounts(Path::new("/proc")).into_iter().any(is_devtmpfs)
 }
 
-/// Returns the bytes that this user may still write where a new file would be; `None` where the file system does not say.
+/// Returns the bytes left where a new file would be, without those kept for the system's administrator, to whom they are left
+/// also by that one's programs; `None` where the file system does not say.
 fn free_bytes(path: &Path) -> Option<u64> {
     let room = rustix::fs::statvfs(folder_of(path)).ok()?;
-    let free = if rustix::process::geteuid().is_root() { room.f_bfree } else { room.f_bavail };
-    (room.f_blocks > 0).then(|| free.saturating_mul(room.f_frsize))
+    (room.f_blocks > 0).then(|| room.f_bavail.saturating_mul(room.f_frsize))
 }
 
 fn fill(

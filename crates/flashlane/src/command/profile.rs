@@ -66,9 +66,14 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     }
 }
 
+/// Returns the name of a profile that may be given as a simulated device.
+fn without_prefix(name: &str) -> &str {
+    name.strip_prefix("sim:").unwrap_or(name)
+}
+
 /// Loads a profile by name, or from a file that ends in `.toml`.
 fn profile_named(name: &str) -> Result<DriveConfig, Failure> {
-    Ok(config_named(name, &[], &Policies::default())?)
+    Ok(config_named(without_prefix(name), &[], &Policies::default())?)
 }
 
 /// Loads a profile with the settings after its name, as in the spec of a simulated drive.
@@ -76,6 +81,7 @@ fn profile_with_settings(given: &str) -> Result<DriveConfig, Failure> {
     if !given.contains(',') || Path::new(given).exists() {
         return profile_named(given);
     }
+    let given = without_prefix(given);
     match format!("sim:{given}").parse::<Spec>().map_err(Failure::unusable)? {
         Spec::Simulated { profile, overrides, lane: None } => {
             Ok(config_named(&profile, &overrides, &Policies::default())?)
@@ -88,6 +94,7 @@ fn profile_with_settings(given: &str) -> Result<DriveConfig, Failure> {
 
 /// Returns a profile, built-in or a file, and its text, so that the text is known to be valid.
 pub fn checked_text(name: &str) -> Result<(DriveConfig, String), Failure> {
+    let name = without_prefix(name);
     let drive = profile_named(name)?;
     let text = match PROFILES.iter().find(|profile| profile.name == name) {
         Some(profile) => profile.text.to_owned(),

@@ -64,7 +64,9 @@ pub(super) fn how_over_provisioning_changed(
     }
     let confirm = match share {
         ..=1.0 => {
-            format!(", or over_provisioning={:.1}% in place of capacity to confirm this one", share * 100.0)
+            // Rounded up: with less the capacity might not fit.
+            let percent = (share * 1000.0).ceil() / 10.0;
+            format!(", or over_provisioning={percent:.1}% in place of capacity to confirm this one")
         }
         _ => String::new(),
     };
