@@ -217,7 +217,7 @@ fn write_mixed(
 }
 
 /// Measures a point briefly, to compare it with others; adds its writes to `history`. Where the latency matters, measures it
-/// again from idle planes.
+/// again from idle planes, unless a buffer of unknown size would then take the writes.
 pub(crate) fn once(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
@@ -225,8 +225,8 @@ pub(crate) fn once(
 ) -> Result<PointMeasurement, Interruption> {
     let requests = least_requests(cell);
     let lead_in = history.lead_in(cell);
-    let run = measure(bench, history, cell, requests, lead_in)?;
-    if !history.has_bound {
+    let run = measure_full(bench, history, cell, requests, lead_in)?;
+    if !history.has_bound || history.buffer_bytes.is_none() {
         return Ok(PointMeasurement::from(&run));
     }
     bench.flush()?;
