@@ -4,6 +4,7 @@
 //! file: its settings, their defaults and their ranges. [`crate::profile`] reads a configuration, and has the rules over
 //! several sections.
 
+pub(crate) mod array_size;
 mod buffer;
 mod cleaning;
 mod compat;
@@ -25,6 +26,7 @@ mod readahead;
 pub(crate) mod refusal;
 mod replication;
 mod scheduling;
+pub(crate) mod section;
 mod slc;
 mod zones;
 
@@ -50,8 +52,10 @@ pub use scheduling::*;
 pub use slc::*;
 pub use zones::*;
 
+use array_size::ArraySize;
 use flashlane_device::OverProvisioningChange;
 use flashlane_policy::Policies;
+use section::{DriveKind, Facts, Section, TakenBlocks};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -131,7 +135,90 @@ pub struct DriveConfig {
     pub policies: Policies,
 }
 
+/// Lists the sections, in the order in which they are asked: field and type.
+macro_rules! sections {
+    ($($($field:ident).+: $section:ty,)*) => {
+        impl DriveConfig {
+            /// Returns what is known of each section, and the section: a list that all rules and sizes are made from.
+            pub(crate) fn sections(&self) -> Vec<(Facts, &dyn Section)> {
+                vec![$((<$section>::facts(), &self.$($field).+ as &dyn Section)),*]
+            }
+
+            /// Returns the options of the policy that a setting chooses, if it is one that the drive has.
+            pub(crate) fn options_of(&mut self, setting: &str) -> Option<&mut PolicyOptions> {
+                $(if self.$($field).+.options_of(setting).is_some() {
+                    return self.$($field).+.options_of(setting);
+                })*
+                None
+            }
+
+            /// Returns what is known of each section.
+            pub(crate) fn facts_of_sections() -> Vec<Facts> {
+                vec![$(<$section>::facts()),*]
+            }
+        }
+    };
+}
+
+sections! {
+    host: HostConfig,
+    link: LinkConfig,
+    lanes: Option<LanesConfig>,
+    queues: Option<QueuesConfig>,
+    readahead: Option<ReadaheadConfig>,
+    buffer: Option<BufferConfig>,
+    mapping: MappingConfig,
+    cleaning: CleaningConfig,
+    wear: WearConfig,
+    scheduling: SchedulingConfig,
+    replication: Option<ReplicationConfig>,
+    slc: Option<SlcConfig>,
+    mapping.cache: Option<MapCacheConfig>,
+    placement: Option<PlacementConfig>,
+    zones: Option<ZonesConfig>,
+    power: Option<PowerConfig>,
+    flash: FlashConfig,
+    initial: InitialConfig,
+    compat: CompatConfig,
+}
+
 impl DriveConfig {
+    /// Returns the sizes of the flash array. Requires: counts and sizes of the flash are in range.
+    pub(crate) fn array_size(&self) -> ArraySize {
+        let flash = &self.flash;
+        let dies = flash.channels * flash.packages * flash.dies;
+        let unit_bytes = self.mapping.unit.unwrap_or(flash.page).0;
+        ArraySize {
+            dies,
+            planes: dies * flash.planes,
+            blocks: flash.blocks,
+            pages: flash.pages,
+            cell_bits: flash.cell.map(Cell::bits),
+            unit_bytes,
+            units_per_page: (flash.page.0 / unit_bytes).max(1) as u32,
+            pages_per_unit: (unit_bytes / flash.page.0).max(1) as u32,
+            logical_units: self.capacity.0.div_ceil(unit_bytes).min(u64::from(u32::MAX - 1)) as u32,
+        }
+    }
+
+    /// Returns the blocks of each plane that all sections take. Requires: settings are in range.
+    pub(crate) fn taken_blocks(&self, array: &ArraySize) -> TakenBlocks {
+        let taken = self.sections().into_iter().map(|(_, section)| section.taken_blocks(array));
+        taken.fold(TakenBlocks::default(), |all, next| TakenBlocks {
+            reserved: all.reserved + next.reserved,
+            opened_later: all.opened_later + next.opened_later,
+        })
+    }
+
+    /// Returns the kind of drive that it is.
+    pub(crate) fn kind(&self) -> DriveKind {
+        match (&self.zones, &self.lanes) {
+            (Some(_), _) => DriveKind::Zoned,
+            (None, Some(_)) => DriveKind::Lanes,
+            (None, None) => DriveKind::Conventional,
+        }
+    }
+
     /// Returns the number of lanes that the device has: 1 where it has a translation layer.
     pub fn lane_count(&self) -> u32 {
         match &self.zones {

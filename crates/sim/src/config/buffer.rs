@@ -1,7 +1,9 @@
 //! `[buffer]`: the write-back buffer.
 
 use super::refusal::{Refusal, refusals};
+use super::section::{Facts, Section};
 use super::{Bytes, PolicyOptions, Share, Time, limits};
+use flashlane_policy::Policies;
 use serde::{Deserialize, Deserializer};
 
 /// The name that stands for no write buffer among its policies, so that both can be compared by one setting.
@@ -70,13 +72,25 @@ pub enum Admit {
     PartialPageWrites,
 }
 
-impl BufferConfig {
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+impl Section for BufferConfig {
+    fn facts() -> Facts {
+        Facts::of_translation("buffer")
+    }
+
+    fn ranges(&self) -> Vec<Refusal> {
         refusals([
             limits::time("buffer.idle_drain", self.idle_drain.unwrap_or_default()),
             limits::time("buffer.latency", self.latency),
             limits::time("buffer.read_wait", self.read_wait.unwrap_or_default()),
         ])
+    }
+
+    fn is_random(&self, policies: &Policies) -> bool {
+        policies.buffer.is_random(&self.policy)
+    }
+
+    fn options_of(&mut self, setting: &str) -> Option<&mut PolicyOptions> {
+        (setting == "buffer.policy").then_some(&mut self.options)
     }
 }
 

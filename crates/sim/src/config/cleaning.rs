@@ -1,7 +1,9 @@
 //! `[cleaning]`: garbage collection (GC), and `[wear]`: wear leveling.
 
 use super::refusal::{Refusal, refusals, require};
+use super::section::{DriveKind, Facts, Section};
 use super::{PolicyOptions, Share, Time, limits};
+use flashlane_policy::Policies;
 use serde::Deserialize;
 
 /// Garbage collection.
@@ -85,11 +87,43 @@ impl Default for WearConfig {
     }
 }
 
-impl CleaningConfig {
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+impl Section for CleaningConfig {
+    fn facts() -> Facts {
+        Facts { room: &["cleaning.low"], ..Facts::of_translation("cleaning") }
+    }
+
+    fn ranges(&self) -> Vec<Refusal> {
         refusals([limits::time("cleaning.idle", self.idle)])
     }
 
+    fn is_random(&self, policies: &Policies) -> bool {
+        policies.cleaning.is_random(&self.policy) || policies.pacing.is_random(&self.pacing)
+    }
+
+    fn options_of(&mut self, setting: &str) -> Option<&mut PolicyOptions> {
+        match setting {
+            "cleaning.policy" => Some(&mut self.options),
+            "cleaning.pacing" => Some(&mut self.pacing_options),
+            _ => None,
+        }
+    }
+}
+
+impl Section for WearConfig {
+    fn facts() -> Facts {
+        Facts { kinds: &[DriveKind::Conventional, DriveKind::Lanes], ..Facts::of("wear") }
+    }
+
+    fn is_random(&self, policies: &Policies) -> bool {
+        policies.wear.is_random(&self.policy)
+    }
+
+    fn options_of(&mut self, setting: &str) -> Option<&mut PolicyOptions> {
+        (setting == "wear.policy").then_some(&mut self.options)
+    }
+}
+
+impl CleaningConfig {
     /// Checks the low watermark.
     pub(crate) fn watermark(&self) -> Result<(), Refusal> {
         require(self.low.0 < 0.5, "cleaning.low", || {

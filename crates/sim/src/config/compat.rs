@@ -1,6 +1,7 @@
 //! `[compat.disksim]`: what the SSD extension for DiskSim does and no drive is known to. Profiles that must agree with
 //! that simulator set it, and no others need to.
 
+use super::section::{Facts, Section};
 use super::{Bytes, LevelName};
 use serde::Deserialize;
 
@@ -28,4 +29,10 @@ pub struct DiskSimConfig {
     /// Bytes of each summary page that cross the bus when a block is full and they are written, in program times of
     /// their own; absent where the summary goes out with the block's last data page.
     pub summary: Option<Bytes>,
+}
+
+impl Section for CompatConfig {
+    fn facts() -> Facts {
+        Facts::of_translation("compat")
+    }
 }

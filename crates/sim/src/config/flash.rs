@@ -1,7 +1,9 @@
 //! `[flash]`: the flash array, its timing, and how it wears.
 
 use super::refusal::{Refusal, range, refusals};
+use super::section::{Facts, Section};
 use super::{Bytes, Rate, Share, Time, limits};
+use flashlane_policy::Policies;
 use serde::Deserialize;
 
 /// The flash array and its timing.
@@ -119,8 +121,23 @@ fn one() -> u32 {
     1
 }
 
-impl FlashConfig {
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+impl Section for FlashConfig {
+    fn facts() -> Facts {
+        Facts {
+            room: &[
+                "flash.factory_bad",
+                "flash.channels",
+                "flash.packages",
+                "flash.dies",
+                "flash.planes",
+                "flash.pages",
+                "flash.page",
+            ],
+            ..Facts::of("flash")
+        }
+    }
+
+    fn ranges(&self) -> Vec<Refusal> {
         let longest = |times: &[Time]| times.iter().copied().max().unwrap_or_default();
         refusals([
             limits::time("flash.read_by_type", longest(&self.read_by_type)),
@@ -141,6 +158,16 @@ impl FlashConfig {
         ])
     }
 
+    fn is_random(&self, _policies: &Policies) -> bool {
+        self.noise.0 > 0.0
+            || self.read_retry.0 > 0.0
+            || self.uncorrectable.0 > 0.0
+            || self.factory_bad.0 > 0.0
+            || (self.endurance.is_some() && self.endurance_spread.0 > 0.0)
+    }
+}
+
+impl FlashConfig {
     /// Pages of a block that are programmed at once.
     pub(crate) fn pages_per_program(&self) -> u32 {
         match (self.programming, self.cell) {
@@ -157,14 +184,5 @@ impl FlashConfig {
     /// Bytes of an erase block on each plane of a channel: a unit of software-defined flash.
     pub(crate) fn channel_block_bytes(&self) -> u64 {
         self.page.0 * u64::from(self.pages) * self.planes_per_channel()
-    }
-
-    /// Whether the array's behaviour depends on the seed.
-    pub(crate) fn is_random(&self) -> bool {
-        self.noise.0 > 0.0
-            || self.read_retry.0 > 0.0
-            || self.uncorrectable.0 > 0.0
-            || self.factory_bad.0 > 0.0
-            || (self.endurance.is_some() && self.endurance_spread.0 > 0.0)
     }
 }

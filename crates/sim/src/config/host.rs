@@ -1,7 +1,9 @@
 //! `[host]`: the host's share of a request's time.
 
 use super::refusal::{Refusal, refusals};
+use super::section::{Facts, Section};
 use super::{Share, Time, limits};
+use flashlane_policy::Policies;
 use serde::Deserialize;
 
 /// The host's share of a request's time.
@@ -17,15 +19,19 @@ pub struct HostConfig {
     pub completion: Time,
 }
 
-impl HostConfig {
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+impl Section for HostConfig {
+    fn facts() -> Facts {
+        Facts::of("host")
+    }
+
+    fn ranges(&self) -> Vec<Refusal> {
         refusals([
             limits::time("host.submission", self.submission),
             limits::time("host.completion", self.completion),
         ])
     }
 
-    pub(crate) fn is_random(&self) -> bool {
+    fn is_random(&self, _policies: &Policies) -> bool {
         self.jitter.0 > 0.0
     }
 }

@@ -1,5 +1,7 @@
 //! `[initial]`: the state in which a drive starts.
 
+use super::section::{Facts, Section};
+use flashlane_policy::Policies;
 use serde::Deserialize;
 
 /// The state in which a drive starts.
@@ -26,5 +28,15 @@ pub enum InitialState {
 impl Default for InitialConfig {
     fn default() -> Self {
         Self { state: InitialState::Fresh }
+    }
+}
+
+impl Section for InitialConfig {
+    fn facts() -> Facts {
+        Facts::of("initial")
+    }
+
+    fn is_random(&self, _policies: &Policies) -> bool {
+        self.state == InitialState::Fragmented
     }
 }

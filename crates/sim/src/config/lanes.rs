@@ -1,5 +1,6 @@
 //! `[lanes]`: software-defined flash. The section stands in place of those of a translation layer.
 
+use super::section::{DriveKind, Facts, Section};
 use super::{Bytes, Share};
 use serde::Deserialize;
 
@@ -21,4 +22,10 @@ pub struct LanesConfig {
     /// Share of the times that a block is written in which one of its programs fails, on a worn block as above.
     #[serde(default)]
     pub write_failures: Share,
+}
+
+impl Section for LanesConfig {
+    fn facts() -> Facts {
+        Facts { kinds: &[DriveKind::Lanes], ..Facts::of("lanes") }
+    }
 }

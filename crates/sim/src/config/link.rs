@@ -1,6 +1,7 @@
 //! `[link]`: the cable between host and drive, and its protocol.
 
 use super::refusal::{Refusal, range, refusals};
+use super::section::{Facts, Section};
 use super::{Rate, Time, limits};
 use serde::Deserialize;
 
@@ -48,8 +49,12 @@ pub enum CommandsWait {
     BySlot,
 }
 
-impl LinkConfig {
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+impl Section for LinkConfig {
+    fn facts() -> Facts {
+        Facts::of("link")
+    }
+
+    fn ranges(&self) -> Vec<Refusal> {
         refusals([
             limits::time("link.read_command", self.read_command),
             limits::time("link.write_command", self.write_command),

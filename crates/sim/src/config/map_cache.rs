@@ -1,7 +1,11 @@
 //! `[mapping.cache]`: the part of the map that the drive keeps in memory, where it has too little for all of it.
 
+use super::array_size::ArraySize;
 use super::refusal::{Refusal, range, refusals, require};
+use super::section::{Exclusions, Facts, Other, Section, TakenBlocks};
 use super::{Bytes, PolicyOptions, Time, limits};
+use flashlane_base::units::exact_bytes;
+use flashlane_policy::Policies;
 use serde::Deserialize;
 
 /// A cache of the map, which lies on flash.
@@ -78,7 +82,18 @@ impl MapCacheConfig {
         [self.size, self.host_memory].map(|size| lines(size.0))
     }
 
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+    /// Translation pages of a drive, each a mapping unit.
+    pub(crate) fn translation_pages(array: &ArraySize) -> u32 {
+        array.logical_units.div_ceil(entries_of_translation_page(array.unit_bytes))
+    }
+}
+
+impl Section for MapCacheConfig {
+    fn facts() -> Facts {
+        Facts { room: &["mapping.cache.size"], ..Facts::of_translation("mapping.cache") }
+    }
+
+    fn ranges(&self) -> Vec<Refusal> {
         refusals([
             require(
                 self.prefetch == 0 || self.granularity == Granularity::Entry,
@@ -102,6 +117,74 @@ impl MapCacheConfig {
                 },
             ),
         ])
+    }
+
+    fn exclusions(&self) -> Option<Exclusions> {
+        Some(Exclusions {
+            reason: "a part of the map is on flash ([mapping.cache]); allowed with it".into(),
+            others: &[
+                Other::BlockMapping,
+                Other::Parity,
+                Other::JoinedPlanes,
+                Other::Section("replication"),
+                Other::ProgramGroups,
+                Other::Summaries,
+                Other::SharedPools,
+            ],
+        })
+    }
+
+    fn check(&self, array: &ArraySize, policies: &Policies) -> Result<(), Refusal> {
+        let unit = array.unit_bytes;
+        self.check_sizes(array)?;
+        let [lines, of_host] = self.lines(unit);
+        let most = (entries_of_translation_page(unit) - 1).min(lines / 2);
+        require(self.prefetch <= most, "mapping.cache.prefetch", || {
+            format!(
+                "it is {}; allowed: at most {most}, the rest of a translation page and half of the {lines} entries in the \
+                 cache",
+                self.prefetch
+            )
+        })?;
+        let build = |options: &_| policies.map_cache.build(&self.policy, lines.max(of_host), options);
+        self.options.check(("mapping.cache.policy", "mapping.cache.options"), build).map(drop)
+    }
+
+    /// The open block of translation pages.
+    fn taken_blocks(&self, array: &ArraySize) -> TakenBlocks {
+        TakenBlocks { reserved: u32::from(Self::translation_pages(array) > 0), opened_later: 0 }
+    }
+
+    fn is_random(&self, policies: &Policies) -> bool {
+        policies.map_cache.is_random(&self.policy)
+    }
+
+    fn options_of(&mut self, setting: &str) -> Option<&mut PolicyOptions> {
+        (setting == "mapping.cache.policy").then_some(&mut self.options)
+    }
+}
+
+impl MapCacheConfig {
+    fn check_sizes(&self, array: &ArraySize) -> Result<(), Refusal> {
+        let unit = array.unit_bytes;
+        require(self.size.0 >= unit, "mapping.cache.size", || {
+            format!(
+                "it is {}; allowed: at least a translation page of {}",
+                exact_bytes(self.size.0),
+                exact_bytes(unit)
+            )
+        })?;
+        let all = self.line_bytes(unit) * u64::from(array.logical_units.div_ceil(self.line_units(unit)));
+        let sizes = self.size.0.saturating_add(self.host_memory.0);
+        let field = if self.size.0 > all { "mapping.cache.size" } else { "mapping.cache.host_memory" };
+        require(sizes <= all, field, || {
+            format!(
+                "the cache has {}, and all of the map takes {} there; allowed: at most that, or no [mapping.cache], which \
+                 keeps all of the map in memory",
+                exact_bytes(sizes),
+                exact_bytes(all)
+            )
+        })
     }
 }
 

@@ -1,7 +1,9 @@
 //! `[mapping]`: what the translation layer maps, and how mapping units are spread over the flash array.
 
 use super::refusal::{Refusal, range, refusals, require};
+use super::section::{Facts, Section};
 use super::{Bytes, LevelName, MapCacheConfig, PolicyOptions};
+use flashlane_policy::Policies;
 use serde::Deserialize;
 
 /// Mapping and allocation.
@@ -42,8 +44,15 @@ pub struct MappingConfig {
     pub allocation_options: PolicyOptions,
 }
 
-impl MappingConfig {
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+impl Section for MappingConfig {
+    fn facts() -> Facts {
+        Facts {
+            room: &["mapping.unit", "mapping.translation_options.log_blocks"],
+            ..Facts::of_translation("mapping")
+        }
+    }
+
+    fn ranges(&self) -> Vec<Refusal> {
         refusals([
             range("mapping.parity", self.parity.unwrap_or(1), 1, 1024),
             require(self.parity.is_some() || self.rebuild == Rebuilding::None, "mapping.rebuild", || {
@@ -53,6 +62,20 @@ impl MappingConfig {
                 )
             }),
         ])
+    }
+
+    /// Whether its policies are random; the translation scheme, which is none of them, is asked of the scheme's registry.
+    fn is_random(&self, policies: &Policies) -> bool {
+        policies.mapping.is_random(&self.policy) || policies.allocation.is_random(&self.allocation)
+    }
+
+    fn options_of(&mut self, setting: &str) -> Option<&mut PolicyOptions> {
+        match setting {
+            "mapping.policy" => Some(&mut self.options),
+            "mapping.allocation" => Some(&mut self.allocation_options),
+            "mapping.translation" => Some(&mut self.translation_options),
+            _ => None,
+        }
     }
 }
 

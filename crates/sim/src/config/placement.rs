@@ -1,6 +1,8 @@
 //! `[placement]`: placement handles (flexible data placement, NVMe TP4146).
 
+use super::array_size::ArraySize;
 use super::refusal::{Refusal, range, refusals};
+use super::section::{Exclusions, Facts, Other, Section, TakenBlocks};
 use serde::Deserialize;
 
 /// Placement handles.
@@ -25,17 +27,39 @@ pub enum Isolation {
     Persistent,
 }
 
-impl PlacementConfig {
-    /// Returns the blocks of a plane that are open beyond those of a drive without handles.
-    pub(crate) fn extra_streams(&self) -> u32 {
-        let others = self.handles.saturating_sub(1);
-        match self.isolation {
-            Isolation::Initial => others,
-            Isolation::Persistent => 2 * others,
-        }
+impl Section for PlacementConfig {
+    fn facts() -> Facts {
+        let room = &["placement.handles", "placement.isolation"];
+        Facts { room, ..Facts::of_translation("placement") }
     }
 
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+    fn ranges(&self) -> Vec<Refusal> {
         refusals([range("placement.handles", self.handles, 2, 128)])
+    }
+
+    fn exclusions(&self) -> Option<Exclusions> {
+        Some(Exclusions {
+            reason: "there are placement handles ([placement]); allowed with them".into(),
+            others: &[
+                Other::BlockMapping,
+                Other::SharedOpenBlocks,
+                Other::Parity,
+                Other::Section("mapping.cache"),
+                Other::Section("replication"),
+                Other::Section("slc"),
+                Other::ProgramGroups,
+                Other::SharedPools,
+            ],
+        })
+    }
+
+    /// The blocks of a plane that are open beyond those of a drive without handles.
+    fn taken_blocks(&self, _array: &ArraySize) -> TakenBlocks {
+        let others = self.handles.saturating_sub(1);
+        let opened_later = match self.isolation {
+            Isolation::Initial => others,
+            Isolation::Persistent => 2 * others,
+        };
+        TakenBlocks { reserved: 0, opened_later }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Power;
 use super::refusal::{Refusal, refusals, require};
+use super::section::{Facts, Section};
 use serde::Deserialize;
 
 /// The power of each operation and state. What a profile leaves away takes none.
@@ -27,8 +28,12 @@ pub struct PowerConfig {
 /// Far beyond any part of a drive, and too little for sums to overflow.
 const MOST_MW: u64 = 100_000;
 
-impl PowerConfig {
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+impl Section for PowerConfig {
+    fn facts() -> Facts {
+        Facts::of("power")
+    }
+
+    fn ranges(&self) -> Vec<Refusal> {
         let in_range = |field: &'static str, given: Power| {
             require(given.0 <= MOST_MW, field, || format!("it is {} mW; allowed: at most 100 W", given.0))
         };

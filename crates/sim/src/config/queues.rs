@@ -2,6 +2,8 @@
 
 use super::PolicyOptions;
 use super::refusal::{Refusal, range, refusals};
+use super::section::{Facts, Section};
+use flashlane_policy::Policies;
 use serde::Deserialize;
 
 /// Submission queues of the host.
@@ -24,11 +26,23 @@ fn round_robin() -> String {
     "round-robin".into()
 }
 
-impl QueuesConfig {
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+impl Section for QueuesConfig {
+    fn facts() -> Facts {
+        Facts::of("queues")
+    }
+
+    fn ranges(&self) -> Vec<Refusal> {
         refusals([
             range("queues.count", self.count, 1, 256),
             range("queues.slots", self.slots.unwrap_or(1), 1, 65536),
         ])
+    }
+
+    fn is_random(&self, policies: &Policies) -> bool {
+        policies.arbitration.is_random(&self.policy)
+    }
+
+    fn options_of(&mut self, setting: &str) -> Option<&mut PolicyOptions> {
+        (setting == "queues.policy").then_some(&mut self.options)
     }
 }

@@ -1,8 +1,13 @@
 //! `[replication]`: copies of pages that are often blocked, on other dies (he14).
 
+use super::array_size::ArraySize;
 use super::refusal::{Refusal, range, refusals, require};
+use super::section::{Exclusions, Facts, Other, Section};
 use super::{PolicyOptions, Share, Time, limits};
 use flashlane_base::Duration;
+use flashlane_base::units::exact_bytes;
+use flashlane_policy::Policies;
+use flashlane_replication::MOST_COPIES;
 use serde::{Deserialize, Deserializer};
 
 /// The name that stands for no replication among its policies, so that both can be compared by one setting.
@@ -48,8 +53,16 @@ impl Default for ReplicationConfig {
     }
 }
 
-impl ReplicationConfig {
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+impl Section for ReplicationConfig {
+    fn facts() -> Facts {
+        Facts {
+            room: &["replication.space"],
+            absence: ("replication.policy", "only 'none'"),
+            ..Facts::of_translation("replication")
+        }
+    }
+
+    fn ranges(&self) -> Vec<Refusal> {
         let epoch = self.epoch.0;
         refusals([
             limits::time("replication.delay", self.delay.unwrap_or_default()),
@@ -58,6 +71,51 @@ impl ReplicationConfig {
             }),
             range("replication.queue", self.queue, 1, 1 << 20),
         ])
+    }
+
+    fn exclusions(&self) -> Option<Exclusions> {
+        Some(Exclusions {
+            reason: "copies are single mapping units ([replication]); allowed with them".into(),
+            others: &[Other::BlockMapping, Other::Parity, Other::JoinedPlanes, Other::DeferredGc],
+        })
+    }
+
+    fn check(&self, array: &ArraySize, policies: &Policies) -> Result<(), Refusal> {
+        let policy = &self.policy;
+        require(array.dies >= 2, "replication.policy", || {
+            format!("it is '{policy}', but the drive has one die; allowed with one die: 'none'")
+        })?;
+        let most = array.dies.min(MOST_COPIES);
+        let copies = self.most_copies(array.dies);
+        require((2..=most).contains(&copies), "replication.copies", || {
+            format!("it is {copies}; allowed with {} dies: 2 to {most}", array.dies)
+        })?;
+        let (share, replicas) = (self.space.0, self.replica_units(array));
+        require(share > 0.0 && share <= 1.0 && replicas > 0, "replication.space", || {
+            let least = u64::from(array.dies) * array.unit_bytes;
+            format!(
+                "it is {}%; allowed: up to 100%, and at least a mapping unit on each die, {} in all",
+                share * 100.0,
+                exact_bytes(least)
+            )
+        })?;
+        let build = |options: &_| policies.replication.build(policy, replicas, options);
+        self.options.check(("replication.policy", "replication.options"), build).map(drop)
+    }
+
+    fn is_random(&self, _policies: &Policies) -> bool {
+        true
+    }
+
+    fn options_of(&mut self, setting: &str) -> Option<&mut PolicyOptions> {
+        (setting == "replication.policy").then_some(&mut self.options)
+    }
+}
+
+impl ReplicationConfig {
+    /// Mapping units for copies, the same number on each die.
+    pub(crate) fn replica_units(&self, array: &ArraySize) -> u32 {
+        (f64::from(array.logical_units) * self.space.0 / f64::from(array.dies)) as u32 * array.dies
     }
 
     /// The number of copies of a mapping unit at most, itself included, on a drive of `dies`.

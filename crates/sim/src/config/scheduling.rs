@@ -1,7 +1,9 @@
 //! `[scheduling]`: the order of service at a die.
 
 use super::refusal::{Refusal, refusals, require};
+use super::section::{Facts, Section};
 use super::{PolicyOptions, Time, limits};
+use flashlane_policy::Policies;
 use serde::Deserialize;
 
 /// Order of service at a die.
@@ -18,8 +20,12 @@ pub struct SchedulingConfig {
     pub erase_wait: Option<Time>,
 }
 
-impl SchedulingConfig {
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+impl Section for SchedulingConfig {
+    fn facts() -> Facts {
+        Facts::of("scheduling")
+    }
+
+    fn ranges(&self) -> Vec<Refusal> {
         refusals([
             limits::time("scheduling.write_wait", self.write_wait.unwrap_or_default()),
             limits::time("scheduling.erase_wait", self.erase_wait.unwrap_or_default()),
@@ -29,6 +35,14 @@ impl SchedulingConfig {
                     .into()
             }),
         ])
+    }
+
+    fn is_random(&self, policies: &Policies) -> bool {
+        policies.scheduling.is_random(&self.policy)
+    }
+
+    fn options_of(&mut self, setting: &str) -> Option<&mut PolicyOptions> {
+        (setting == "scheduling.policy").then_some(&mut self.options)
     }
 }
 

@@ -1,7 +1,11 @@
 //! `[slc]`: the SLC cache: blocks that are written with one bit a cell, which is fast, and folded into others later.
 
+use super::array_size::ArraySize;
 use super::refusal::{Refusal, range, refusals, require};
-use super::{Bytes, Cell, Share, Time, limits};
+use super::section::{Exclusions, Facts, Other, Section, TakenBlocks};
+use super::{Bytes, Share, Time, limits};
+use flashlane_base::units::exact_bytes;
+use flashlane_policy::Policies;
 use serde::Deserialize;
 
 /// The SLC cache.
@@ -56,12 +60,34 @@ pub enum Fold {
 }
 
 impl SlcConfig {
-    /// Bits of a cell in all other blocks of a drive with these cells.
-    pub(crate) fn bits(&self, cell: Option<Cell>) -> u32 {
-        self.bits.unwrap_or(cell.map_or(3, Cell::bits))
+    /// Bits of a cell in all other blocks.
+    fn bits(&self, array: &ArraySize) -> u32 {
+        self.bits.unwrap_or(array.cell_bits.unwrap_or(3))
     }
 
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+    /// Mapping units of a block of the cache.
+    pub(crate) fn block_units(&self, array: &ArraySize) -> u32 {
+        array.units_of(array.pages / self.bits(array))
+    }
+
+    /// Blocks of each plane that are kept for the cache.
+    pub(crate) fn kept_blocks(&self, array: &ArraySize) -> u32 {
+        // One at least: it is open for long, and not folded.
+        self.size.0.div_ceil(self.blocks_bytes(array)).clamp(1, u64::from(array.blocks)) as u32
+    }
+
+    /// Bytes that a block of the cache on each plane holds.
+    pub(crate) fn blocks_bytes(&self, array: &ArraySize) -> u64 {
+        u64::from(self.block_units(array).max(1)) * array.unit_bytes * u64::from(array.planes)
+    }
+}
+
+impl Section for SlcConfig {
+    fn facts() -> Facts {
+        Facts { room: &["slc.size", "slc.free_blocks"], ..Facts::of_translation("slc") }
+    }
+
+    fn ranges(&self) -> Vec<Refusal> {
         let (size, free_blocks) = (self.size.0, self.free_blocks.0);
         refusals([
             require(size > 0 || free_blocks > 0.0, "slc.size", || {
@@ -75,5 +101,49 @@ impl SlcConfig {
             limits::time("slc.read", self.read),
             limits::time("slc.program", self.program),
         ])
+    }
+
+    fn exclusions(&self) -> Option<Exclusions> {
+        Some(Exclusions {
+            reason: "there is an SLC cache ([slc]); allowed with it".into(),
+            others: &[
+                Other::BlockMapping,
+                Other::Parity,
+                Other::Section("replication"),
+                Other::DeferredGc,
+                Other::SharedPools,
+                Other::Summaries,
+            ],
+        })
+    }
+
+    fn check(&self, array: &ArraySize, _policies: &Policies) -> Result<(), Refusal> {
+        let bits = self.bits(array);
+        let units = array.pages / array.pages_per_unit;
+        require(units >= bits, "slc.bits", || {
+            format!(
+                "it is {bits}, but a block has {units} pages, or larger mapping units; allowed: at most these"
+            )
+        })?;
+        let of_cell = array.cell_bits.unwrap_or(bits);
+        require(bits == of_cell, "slc.bits", || {
+            format!("it is {bits}, and a flash.cell has {of_cell}; allowed: these, or leave it away")
+        })?;
+        require(of_cell > 1, "flash.cell", || {
+            "it is 'slc', beside an SLC cache; allowed with one: more bits".into()
+        })?;
+        require(self.kept_blocks(array) < array.blocks, "slc.size", || {
+            let block = self.blocks_bytes(array);
+            format!(
+                "it is {}, and a block of each plane holds {} in it; allowed: less than {}",
+                exact_bytes(self.size.0),
+                exact_bytes(block),
+                exact_bytes(block * u64::from(array.blocks))
+            )
+        })
+    }
+
+    fn taken_blocks(&self, array: &ArraySize) -> TakenBlocks {
+        TakenBlocks { reserved: self.kept_blocks(array), opened_later: 0 }
     }
 }

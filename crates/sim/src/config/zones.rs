@@ -1,6 +1,7 @@
 //! `[zones]`: a zoned drive. The section stands in place of those of a translation layer.
 
 use super::refusal::{Refusal, refusals};
+use super::section::{DriveKind, Facts, Section};
 use super::{Bytes, Share, Time, limits};
 use serde::Deserialize;
 
@@ -55,8 +56,12 @@ pub struct ZonesConfig {
     pub write_failures: Share,
 }
 
-impl ZonesConfig {
-    pub(crate) fn ranges(&self) -> Vec<Refusal> {
+impl Section for ZonesConfig {
+    fn facts() -> Facts {
+        Facts { kinds: &[DriveKind::Zoned], ..Facts::of("zones") }
+    }
+
+    fn ranges(&self) -> Vec<Refusal> {
         refusals([
             limits::time("zones.write", self.write),
             limits::time("zones.append", self.append),

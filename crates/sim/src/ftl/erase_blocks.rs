@@ -7,15 +7,10 @@ use flashlane_base::Seed;
 use flashlane_policy::cleaning::View;
 use std::collections::VecDeque;
 
-/// Blocks that a plane needs beyond those of its data: the free ones at which GC is due, and an open one each for the
-/// host and for moved units; those of further placement handles; one for translation pages, if there are any; and those that
-/// are kept for the SLC cache.
+/// Blocks that a plane needs beyond those of its data: the free ones at which GC is due, an open one each for the host and for
+/// moved units, and those that sections of the configuration take.
 pub(super) fn spare_blocks(geometry: &Geometry) -> u32 {
-    geometry.low_blocks
-        + 2
-        + geometry.kept_slc_blocks
-        + geometry.translation_streams()
-        + geometry.placement_streams
+    geometry.low_blocks + 2 + geometry.reserved_blocks + geometry.opened_later_blocks
 }
 
 /// The state of every block of the drive, by plane and block.

@@ -108,6 +108,8 @@ pub struct PageMapped {
     translation: Option<Box<TranslationPages>>,
     /// Where blocks are written with one bit a cell at first.
     slc: Option<Box<SlcCache>>,
+    /// Blocks of each plane that are kept for it while a drive is prepared, which is without it.
+    room_for_cache: u32,
     /// Where writes name placement handles.
     handles: Option<Box<Handles>>,
     /// Where pages have types.
@@ -173,6 +175,7 @@ impl PageMapped {
             pacer: Pacer::new(config, &geometry),
             translation: TranslationPages::new(&geometry).map(Box::new),
             slc: SlcCache::new(config, &geometry).map(Box::new),
+            room_for_cache: 0,
             handles: Handles::new(config, &geometry).map(Box::new),
             cells: Cells::new(config, &geometry).map(Box::new),
             per_page: Divisor::new(geometry.units_per_page),

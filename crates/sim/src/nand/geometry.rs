@@ -3,7 +3,8 @@
 //! Planes count with the channel first, then package, die and plane; a physical number is
 //! `(plane * blocks + block) * block_units + unit`, 32 bits.
 
-use crate::config::{DriveConfig, FlashConfig, LevelName, entries_of_translation_page};
+use crate::config::array_size::ArraySize;
+use crate::config::{DriveConfig, FlashConfig, LevelName, MapCacheConfig};
 use flashlane_base::Seed;
 use flashlane_policy::allocation::{Array, Level};
 
@@ -52,12 +53,10 @@ pub struct Geometry {
     pub parity: Option<u32>,
     /// Planes of a die whose blocks are filled and garbage-collected together.
     pub joined_planes: u32,
-    /// Mapping units of a block in the SLC cache; 0 where there is none.
-    pub slc_units: u32,
-    /// Blocks of each plane that are kept for the SLC cache.
-    pub kept_slc_blocks: u32,
-    /// Blocks of each plane that are open beyond those of a drive without placement handles.
-    pub placement_streams: u32,
+    /// Blocks of each plane that sections of the configuration take from the start.
+    pub reserved_blocks: u32,
+    /// Blocks of each plane that they take once they are needed.
+    pub opened_later_blocks: u32,
     /// Blocks of each plane that are bad from the start.
     pub factory_bad_per_plane: u32,
 }
@@ -66,15 +65,9 @@ impl Geometry {
     /// Requires: the profile's counts and sizes are in range (validation checks them first).
     pub fn new(config: &DriveConfig) -> Self {
         let flash = &config.flash;
-        let dies = flash.channels * flash.packages * flash.dies;
-        let unit_bytes = config.mapping.unit.unwrap_or(flash.page).0;
-        let pages_per_unit = (unit_bytes / flash.page.0).max(1) as u32;
-        let units = (flash.page.0 / unit_bytes).max(1) as u32;
-        let planes = dies * flash.planes;
-        let logical_units = config.capacity.0.div_ceil(unit_bytes).min(u64::from(u32::MAX - 1)) as u32;
-        let replica_space = config.replication.as_ref().map_or(0.0, |replication| replication.space.0);
-        let slc_units =
-            config.slc.as_ref().map_or(0, |slc| flash.pages / slc.bits(flash.cell) / pages_per_unit * units);
+        let array = config.array_size();
+        let ArraySize { dies, planes, unit_bytes, units_per_page, pages_per_unit, logical_units, .. } = array;
+        let taken = config.taken_blocks(&array);
         let low_blocks = ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1);
         Self {
             channels: flash.channels,
@@ -90,29 +83,25 @@ impl Geometry {
                 LevelName::Channel => flash.packages * flash.dies * flash.planes,
             },
             blocks: flash.blocks,
-            block_units: flash.pages / pages_per_unit * units,
-            data_units: (flash.pages - config.compat.disksim.summary_pages) / pages_per_unit * units,
+            block_units: array.units_of(flash.pages),
+            data_units: array.units_of(flash.pages - config.compat.disksim.summary_pages),
             unit_bytes,
-            units_per_page: units,
+            units_per_page,
             pages_per_unit,
-            units_per_program: units * flash.pages_per_program(),
+            units_per_program: units_per_page * flash.pages_per_program(),
             logical_units,
-            replica_units: (f64::from(logical_units) * replica_space / f64::from(dies)) as u32 * dies,
-            translation_pages: match config.mapping.cache {
-                Some(_) => logical_units.div_ceil(entries_of_translation_page(unit_bytes)),
-                None => 0,
-            },
+            replica_units: config.replication.as_ref().map_or(0, |section| section.replica_units(&array)),
+            translation_pages: config
+                .mapping
+                .cache
+                .as_ref()
+                .map_or(0, |_| MapCacheConfig::translation_pages(&array)),
             chunk_units: (config.mapping.chunk.0 / unit_bytes) as u32,
             low_blocks,
             parity: config.mapping.parity,
             joined_planes: if config.cleaning.multi_plane { flash.planes } else { 1 },
-            slc_units,
-            kept_slc_blocks: config.slc.as_ref().map_or(0, |slc| {
-                let of_planes = u64::from(slc_units.max(1)) * unit_bytes * u64::from(planes);
-                // One at least: it is open for long, and not folded.
-                slc.size.0.div_ceil(of_planes).clamp(1, u64::from(flash.blocks)) as u32
-            }),
-            placement_streams: config.placement.map_or(0, |placement| placement.extra_streams()),
+            reserved_blocks: taken.reserved,
+            opened_later_blocks: taken.opened_later,
             factory_bad_per_plane: (flash.factory_bad.0 * f64::from(flash.blocks)).ceil() as u32,
         }
     }
@@ -127,7 +116,6 @@ impl Geometry {
         self.planes_per_die /= joined;
         self.block_units *= protected * joined;
         self.data_units *= protected * joined;
-        self.slc_units *= protected * joined;
         self.chunk_units *= protected;
         self
     }

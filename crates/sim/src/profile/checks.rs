@@ -4,15 +4,13 @@ mod buffer;
 mod cells;
 mod cleaning;
 mod compat;
+mod exclusions;
 mod flash;
 pub(super) mod lanes;
 mod large_units;
-mod map_cache;
 mod mapping;
-mod placement;
 mod policy;
 mod readahead;
-mod replication;
 mod slc;
 mod superblocks;
 pub(super) mod zones;
@@ -25,32 +23,16 @@ use crate::nand::Geometry;
 use flashlane_base::units::{exact_bytes, format_bytes};
 
 /// Fields that can break the rule of a refusal beside the field that the refusal names.
-const SHARED_RULES: [(&str, &[&str]); 2] = [
-    ("flash.channels", &["flash.packages", "flash.dies", "flash.planes"]),
-    (
-        "flash.blocks",
-        &[
-            "capacity",
-            "over_provisioning",
-            "cleaning.low",
-            "flash.factory_bad",
-            "flash.channels",
-            "flash.packages",
-            "flash.dies",
-            "flash.planes",
-            "flash.pages",
-            "flash.page",
-            "mapping.unit",
-            "mapping.translation_options.log_blocks",
-            "replication.space",
-            "slc.size",
-            "slc.free_blocks",
-            "mapping.cache.size",
-            "placement.handles",
-            "placement.isolation",
-        ],
-    ),
-];
+fn sharing_rule(field: &str) -> Vec<&'static str> {
+    match field {
+        "flash.channels" => vec!["flash.packages", "flash.dies", "flash.planes"],
+        "flash.blocks" => {
+            let of_sections = DriveConfig::facts_of_sections().into_iter().flat_map(|facts| facts.room);
+            ["capacity", "over_provisioning"].iter().chain(of_sections).copied().collect()
+        }
+        _ => Vec::new(),
+    }
+}
 
 /// The field to name in the refusal of `field`: the last of those that were set and that the same rule is about, since
 /// the profile was a drive without them.
@@ -58,7 +40,7 @@ pub(super) fn given<'a>(field: &'a str, set: &'a [String]) -> &'a str {
     if set.iter().any(|name| name == field) {
         return field;
     }
-    let shared = SHARED_RULES.iter().find(|(named, _)| *named == field).map_or(&[][..], |(_, others)| others);
+    let shared = sharing_rule(field);
     set.iter().rev().find(|name| shared.contains(&name.as_str())).map_or(field, String::as_str)
 }
 
@@ -88,18 +70,8 @@ pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Vec<Refusal>> {
 
 /// Checks the settings one by one.
 fn ranges(config: &DriveConfig) -> Vec<Refusal> {
-    let mut found =
-        [config.host.ranges(), config.link.ranges(), config.mapping.ranges(), config.cleaning.ranges()]
-            .concat();
-    found.extend(config.queues.iter().flat_map(|queues| queues.ranges()));
-    found.extend(config.buffer.iter().flat_map(|buffer| buffer.ranges()));
-    found.extend(config.replication.iter().flat_map(|replication| replication.ranges()));
-    found.extend(config.placement.iter().flat_map(|placement| placement.ranges()));
-    found.extend(config.slc.iter().flat_map(|slc| slc.ranges()));
-    found.extend(config.mapping.cache.iter().flat_map(|cache| cache.ranges()));
-    found.extend(config.zones.iter().flat_map(|zones| zones.ranges()));
-    found.extend(config.power.iter().flat_map(|power| power.ranges()));
-    found.extend([config.scheduling.ranges(), config.flash.ranges()].concat());
+    let mut found: Vec<Refusal> =
+        config.sections().into_iter().flat_map(|(_, section)| section.ranges()).collect();
     found.extend(flash::page(config).err());
     found
 }
@@ -128,11 +100,14 @@ fn structure(config: &mut DriveConfig) -> Result<Scheme, Refusal> {
     let scheme = mapping::translation(config)?;
     superblocks::validate(config, scheme.maps_blocks())?;
     reserve::set_capacity(config);
-    replication::validate(config, scheme.maps_blocks())?;
     cells::validate(config, scheme.maps_blocks())?;
-    slc::validate(config, scheme.maps_blocks())?;
-    map_cache::validate(config, scheme.maps_blocks())?;
-    placement::validate(config, scheme.maps_blocks())?;
+    let array = config.array_size();
+    for (_, section) in config.sections() {
+        if let Some(excluded) = section.exclusions() {
+            exclusions::check(config, scheme.maps_blocks(), &excluded)?;
+        }
+        section.check(&array, &config.policies)?;
+    }
     capacity(config, &scheme)?;
     Ok(scheme)
 }

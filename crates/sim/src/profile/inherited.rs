@@ -1,7 +1,7 @@
 //! Options of a policy that an override replaces. A profile's options are those of its own policy; where another policy is
 //! set, it takes the options it knows, and ignores the others.
 
-use crate::config::{DriveConfig, PolicyOptions};
+use crate::config::DriveConfig;
 
 /// The field of a policy's options: `wear.options` of `wear.policy`, `cleaning.pacing_options` of `cleaning.pacing`.
 fn options_field(policy: &str) -> String {
@@ -9,25 +9,6 @@ fn options_field(policy: &str) -> String {
         Some(section) => format!("{section}.options"),
         None => format!("{policy}_options"),
     }
-}
-
-/// Returns the options of the policy that this field names, if it names one that the drive has.
-fn options_of<'a>(config: &'a mut DriveConfig, policy: &str) -> Option<&'a mut PolicyOptions> {
-    Some(match policy {
-        "buffer.policy" => &mut config.buffer.as_mut()?.options,
-        "cleaning.pacing" => &mut config.cleaning.pacing_options,
-        "cleaning.policy" => &mut config.cleaning.options,
-        "mapping.cache.policy" => &mut config.mapping.cache.as_mut()?.options,
-        "mapping.allocation" => &mut config.mapping.allocation_options,
-        "mapping.policy" => &mut config.mapping.options,
-        "mapping.translation" => &mut config.mapping.translation_options,
-        "queues.policy" => &mut config.queues.as_mut()?.options,
-        "readahead.policy" => &mut config.readahead.as_mut()?.options,
-        "replication.policy" => &mut config.replication.as_mut()?.options,
-        "scheduling.policy" => &mut config.scheduling.options,
-        "wear.policy" => &mut config.wear.options,
-        _ => return None,
-    })
 }
 
 /// Returns the value of a dotted field.
@@ -41,7 +22,7 @@ fn value<'a>(table: &'a toml::Table, field: &str) -> Option<&'a toml::Value> {
 /// overrides of the fields `set`.
 pub(super) fn mark(config: &mut DriveConfig, file: &toml::Table, table: &toml::Table, set: &[String]) {
     for policy in set.iter().filter(|policy| value(file, policy) != value(table, policy)) {
-        let Some(options) = options_of(config, policy) else { continue };
+        let Some(options) = config.options_of(policy) else { continue };
         let field = options_field(policy);
         options.inherit(|name| set.contains(&format!("{field}.{name}")));
     }

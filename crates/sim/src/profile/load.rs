@@ -10,6 +10,7 @@ use super::settings::Settings;
 use super::{checks, inherited, reserve, words};
 use crate::config::DriveConfig;
 use crate::config::refusal::{Refusal, require};
+use crate::config::section::DriveKind;
 use flashlane_base::suggest::hint;
 use flashlane_device::OverProvisioningChange;
 use flashlane_policy::Policies;
@@ -106,17 +107,19 @@ pub fn parse_with(
 
 /// A drive has a translation layer, or lanes, or zones: one of them.
 fn sections(table: &toml::Table) -> Result<(), Refusal> {
-    let (section, others, what) = if table.contains_key("zones") {
-        ("[zones]", zones::OTHERS, "which are written in order and never moved")
+    let (section, kind, fields, what) = if table.contains_key("zones") {
+        ("[zones]", DriveKind::Zoned, zones::WITHOUT, "which are written in order and never moved")
     } else if table.contains_key("lanes") {
-        ("[lanes]", lanes::CONVENTIONAL, "which shows the flash as it is")
+        ("[lanes]", DriveKind::Lanes, lanes::WITHOUT, "which shows the flash as it is")
     } else {
         return require(table.contains_key("mapping"), "mapping", || {
             "the section is missing; allowed: [mapping], [lanes] for software-defined flash, or [zones] for a zoned drive"
                 .into()
         });
     };
-    match others.iter().find(|&&field| table.contains_key(field)) {
+    let sections = DriveConfig::facts_of_sections().into_iter().filter(|facts| !facts.kinds.contains(&kind));
+    let mut without = fields.iter().copied().chain(sections.map(|facts| facts.name));
+    match without.find(|&field| table.contains_key(field)) {
         None => Ok(()),
         Some(field) => Err((field, format!("it has no meaning beside {section}, {what}; leave it away"))),
     }

@@ -22,8 +22,7 @@ use std::ops::ControlFlow;
 impl PageMapped {
     /// Puts a fresh drive into an initial state.
     pub fn prepare(&mut self, config: &DriveConfig, seed: Seed, watch: StopCheck<'_>) -> ControlFlow<()> {
-        // Data written long ago are not in the SLC cache.
-        let slc = self.slc.take();
+        let slc = self.take_cache();
         match config.initial.state {
             InitialState::Fresh => {}
             InitialState::Full => match self.stripe_of_full_drive() {
@@ -36,7 +35,7 @@ impl PageMapped {
                 self.scatter(&sample, page_units, seed, watch)?;
             }
         }
-        self.slc = slc;
+        self.put_cache(slc);
         self.counters = Default::default();
         ControlFlow::Continue(())
     }

@@ -53,7 +53,9 @@ struct PlaneCache {
 impl SlcCache {
     pub(super) fn new(config: &DriveConfig, geometry: &Geometry) -> Option<Self> {
         let slc: &SlcConfig = config.slc.as_ref()?;
-        let block_units = geometry.slc_units;
+        let array = config.array_size();
+        // Of all blocks that go together.
+        let block_units = slc.block_units(&array) * geometry.joined_planes;
         let none = || PlaneCache {
             open: OpenBlock { block: OpenBlock::NO_BLOCK, written: block_units },
             closed: VecDeque::new(),
@@ -61,7 +63,7 @@ impl SlcCache {
         };
         Some(Self {
             block_units,
-            kept_blocks: geometry.kept_slc_blocks,
+            kept_blocks: slc.kept_blocks(&array),
             share: slc.free_blocks.0,
             // More than those at which GC begins.
             left_blocks: (geometry.low_blocks + 2).max(KEPT_BLOCKS as u32 + 4),
@@ -241,9 +243,20 @@ impl PageMapped {
     #[inline]
     pub(super) fn free_blocks(&self, plane: PlaneId) -> u32 {
         let free = self.planes[plane.index()].free.len() as u32;
-        // While a drive is prepared it has no cache yet, but the room for it.
-        let reserved = self.slc.as_ref().map_or(self.geometry.kept_slc_blocks, |slc| slc.reserved(plane));
+        let reserved = self.slc.as_ref().map_or(self.room_for_cache, |slc| slc.reserved(plane));
         free.saturating_sub(reserved)
+    }
+
+    /// Takes the cache away while a drive is prepared, since data written long ago are not in it; the room for it is kept.
+    pub(super) fn take_cache(&mut self) -> Option<Box<SlcCache>> {
+        self.room_for_cache = self.slc.as_ref().map_or(0, |slc| slc.kept_blocks);
+        self.slc.take()
+    }
+
+    /// Gives a prepared drive its cache.
+    pub(super) fn put_cache(&mut self, slc: Option<Box<SlcCache>>) {
+        self.room_for_cache = 0;
+        self.slc = slc;
     }
 
     /// Whether the oldest block of a plane's cache is to be folded beside the host's writes.

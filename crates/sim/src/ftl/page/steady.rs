@@ -87,21 +87,14 @@ impl SmallPlane {
     /// An empty plane in the proportions of those of `geometry`.
     fn new(config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
         let data_units = geometry.data_units;
-        let kept = geometry.kept_slc_blocks + geometry.translation_streams();
-        let good = geometry.blocks - geometry.factory_bad_per_plane - kept;
+        let good = geometry.blocks - geometry.factory_bad_per_plane - geometry.reserved_blocks;
         let blocks = (UNITS / data_units).clamp(LEAST_BLOCKS, MOST_BLOCKS).min(good);
         let low_blocks = ((config.cleaning.low.0 * f64::from(blocks)) as u32).max(1);
         // The same share of valid units among the blocks that are neither free nor open.
         let closed = f64::from(good - geometry.low_blocks - 1) * f64::from(data_units);
         let share = f64::from(geometry.stored_units()) / f64::from(geometry.planes) / closed;
         let small_closed = f64::from(blocks - low_blocks - 1) * f64::from(data_units);
-        let small = Geometry {
-            low_blocks,
-            kept_slc_blocks: 0,
-            translation_pages: 0,
-            placement_streams: 0,
-            ..geometry.clone()
-        };
+        let small = Geometry { low_blocks, reserved_blocks: 0, opened_later_blocks: 0, ..geometry.clone() };
         let most = (blocks - spare_blocks(&small)) * data_units;
         let options = config.cleaning.options.options();
         let policy =

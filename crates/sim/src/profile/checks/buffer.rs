@@ -1,6 +1,5 @@
 //! The write buffer: its size beside the array's, its policy, and how long a read may wait behind it.
 
-use super::policy::check;
 use crate::buffer::{longest_unit_time, shape};
 use crate::config::refusal::{Refusal, range, require};
 use crate::config::{Admit, DriveConfig, NO_BUFFER};
@@ -53,7 +52,7 @@ pub(super) fn policy(config: &DriveConfig) -> Result<(), Refusal> {
     // One slot is enough to see whether the policy can be built.
     let shape = Shape { slots: 1, ..shape };
     let build = |options: &_| config.policies.buffer.build(&buffer.policy, shape, options);
-    check(("buffer.policy", "buffer.options"), &buffer.options, build).map(drop).map_err(|(field, reason)| {
+    buffer.options.check(("buffer.policy", "buffer.options"), build).map(drop).map_err(|(field, reason)| {
         match field {
             "buffer.policy" => (field, format!("{reason}; or '{NO_BUFFER}', for no buffer")),
             _ => (field, reason),

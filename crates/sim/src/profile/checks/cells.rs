@@ -1,7 +1,9 @@
 //! Page types, and programs of whole word lines: what they require of the flash, the buffer and the translation layer.
 
+use super::exclusions;
 use crate::config::refusal::{Refusal, range, require};
-use crate::config::{Admit, Cell, DriveConfig, LevelName, Programming};
+use crate::config::section::{Exclusions, Other};
+use crate::config::{Admit, Cell, DriveConfig, Programming};
 use crate::nand::Geometry;
 use flashlane_base::units::exact_bytes;
 
@@ -21,11 +23,11 @@ pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
         "all pages of a word line are programmed at once, in flash.program; allowed with it: flash.programming = 'page'"
             .into()
     })?;
-    let only = |holds: bool, field: &'static str, allowed: &str| {
-        require(holds, field, || format!("pages have types (flash.cell); allowed with them: {allowed}"))
+    let excluded = Exclusions {
+        reason: "pages have types (flash.cell); allowed with them".into(),
+        others: &[Other::BlockMapping, Other::Summaries],
     };
-    only(!maps_blocks, "mapping.translation", "only 'page'")?;
-    only(config.compat.disksim.summary_pages == 0, "compat.disksim.summary_pages", "only 0")?;
+    exclusions::check(config, maps_blocks, &excluded)?;
     if one_shot { validate_one_shot(config, cell) } else { Ok(()) }
 }
 
@@ -45,16 +47,15 @@ pub(super) fn without_cells(config: &DriveConfig) -> Result<(), Refusal> {
 /// Checks what programs of whole word lines require: the pages of a word line that is not complete wait in the buffer.
 fn validate_one_shot(config: &DriveConfig, cell: Cell) -> Result<(), Refusal> {
     let (flash, geometry) = (&config.flash, Geometry::new(config));
+    let reason = "all pages of a word line are programmed at once (flash.programming); allowed with this";
     let only = |holds: bool, field: &'static str, allowed: &str| {
-        let reason = "all pages of a word line are programmed at once (flash.programming)";
-        require(holds, field, || format!("{reason}; allowed with this: {allowed}"))
+        require(holds, field, || format!("{reason}: {allowed}"))
     };
     only(cell != Cell::Slc, "flash.programming", "flash.cell 'mlc', 'tlc' or 'qlc'")?;
     only(flash.pages.is_multiple_of(cell.bits()), "flash.pages", "whole word lines")?;
     only(flash.page.0 * u64::from(cell.bits()) <= 1 << 20, "flash.page", "word lines of up to 1 MiB")?;
-    only(config.mapping.parity.is_none(), "mapping.parity", "none")?;
-    only(config.replication.is_none(), "replication.policy", "only 'none'")?;
-    only(config.compat.disksim.pool == LevelName::Plane, "compat.disksim.pool", "only 'plane'")?;
+    let others = &[Other::Parity, Other::Section("replication"), Other::SharedPools];
+    exclusions::check(config, false, &Exclusions { reason: reason.into(), others })?;
     only(
         config.cleaning.separate,
         "cleaning.separate",

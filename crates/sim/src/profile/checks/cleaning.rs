@@ -1,6 +1,5 @@
 //! Garbage collection and wear leveling: their policies.
 
-use super::policy::check;
 use crate::config::refusal::{Refusal, require};
 use crate::config::{DeferGc, DriveConfig};
 use flashlane_base::Seed;
@@ -8,10 +7,10 @@ use flashlane_base::Seed;
 /// Checks the policies of GC. Requires: the translation scheme was checked.
 pub(super) fn policies(config: &DriveConfig, maps_blocks: bool) -> Result<(), Refusal> {
     let gc = &config.cleaning;
-    check(("cleaning.policy", "cleaning.options"), &gc.options, |options| {
+    gc.options.check(("cleaning.policy", "cleaning.options"), |options| {
         config.policies.cleaning.build(&gc.policy, Seed(0), options)
     })?;
-    let pacing = check(("cleaning.pacing", "cleaning.pacing_options"), &gc.pacing_options, |options| {
+    let pacing = gc.pacing_options.check(("cleaning.pacing", "cleaning.pacing_options"), |options| {
         config.policies.pacing.build(&gc.pacing, options)
     })?;
     if !pacing.in_steps() {
@@ -39,5 +38,5 @@ pub(super) fn policies(config: &DriveConfig, maps_blocks: bool) -> Result<(), Re
 pub(super) fn wear(config: &DriveConfig) -> Result<(), Refusal> {
     let wear = &config.wear;
     let build = |options: &_| config.policies.wear.build(&wear.policy, options);
-    check(("wear.policy", "wear.options"), &wear.options, build).map(drop)
+    wear.options.check(("wear.policy", "wear.options"), build).map(drop)
 }

@@ -4,19 +4,8 @@ use crate::config::refusal::{Refusal, range, require};
 use crate::config::{DriveConfig, InitialState, LanesConfig};
 use flashlane_base::units::exact_bytes;
 
-/// Sections and fields of a drive that hides its flash: none of them has a meaning beside `[lanes]`.
-pub(in crate::profile) const CONVENTIONAL: &[&str] = &[
-    "sector",
-    "over_provisioning",
-    "readahead",
-    "buffer",
-    "mapping",
-    "cleaning",
-    "replication",
-    "slc",
-    "placement",
-    "compat",
-];
+/// Fields in no section that have no meaning beside `[lanes]`.
+pub(in crate::profile) const WITHOUT: &[&str] = &["sector", "over_provisioning"];
 
 /// Checks a drive with lanes. Requires: counts and sizes of the flash are in range.
 pub(super) fn validate(config: &DriveConfig, lanes: &LanesConfig) -> Result<(), Refusal> {

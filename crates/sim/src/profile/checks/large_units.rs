@@ -1,6 +1,8 @@
 //! Mapping units larger than a flash page: their sizes, and what does not go with them.
 
+use super::exclusions;
 use crate::config::refusal::{Refusal, require};
+use crate::config::section::{Exclusions, Other};
 use crate::config::{DriveConfig, Rebuilding};
 use flashlane_base::units::exact_bytes;
 
@@ -24,18 +26,21 @@ pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
         return Ok(());
     }
     let (unit, page) = (config.mapping.unit.unwrap_or_default().0, config.flash.page.0);
+    let reason = format!("mapping.unit is {}, larger than a page; allowed with it", exact_bytes(unit));
     let only = |holds: bool, field: &'static str, allowed: &str| {
-        require(holds, field, || {
-            format!("mapping.unit is {}, larger than a page; allowed with it: {allowed}", exact_bytes(unit))
-        })
+        require(holds, field, || format!("{reason}: {allowed}"))
     };
-    only(config.mapping.translation == "page", "mapping.translation", "only 'page'")?;
-    only(config.mapping.cache.is_none(), "mapping.cache", "none")?;
+    let others = &[
+        Other::BlockMapping,
+        Other::Section("mapping.cache"),
+        Other::Section("replication"),
+        Other::Summaries,
+    ];
+    let maps_blocks = config.mapping.translation != "page";
+    exclusions::check(config, maps_blocks, &Exclusions { reason: reason.clone(), others })?;
     only(config.mapping.rebuild == Rebuilding::None, "mapping.rebuild", "only 'none'")?;
     only(!config.cleaning.multi_plane, "cleaning.multi_plane", "only false")?;
-    only(config.replication.is_none(), "replication.policy", "only 'none'")?;
     only(config.flash.cell.is_none(), "flash.cell", "none")?;
-    only(config.compat.disksim.summary_pages == 0, "compat.disksim.summary_pages", "only 0")?;
     only(config.compat.disksim.summary.is_none(), "compat.disksim.summary", "none")?;
     only(
         u64::from(config.flash.pages).is_multiple_of(unit / page),

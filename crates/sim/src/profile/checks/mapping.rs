@@ -1,6 +1,5 @@
 //! The translation layer: its stripes, its scheme and its policies.
 
-use super::policy::check;
 use crate::config::refusal::{Refusal, require};
 use crate::config::{DriveConfig, LevelName};
 use crate::ftl::scheme::Scheme;
@@ -39,9 +38,9 @@ pub(super) fn striping(config: &DriveConfig) -> Result<(), Refusal> {
 pub(super) fn translation(config: &DriveConfig) -> Result<Scheme, Refusal> {
     let (mapping, geometry) = (&config.mapping, Geometry::new(config));
     let fields = ("mapping.translation", "mapping.translation_options");
-    let scheme = check(fields, &mapping.translation_options, |options| {
-        scheme_registry::build(&mapping.translation, &geometry, options)
-    })?;
+    let scheme = mapping
+        .translation_options
+        .check(fields, |options| scheme_registry::build(&mapping.translation, &geometry, options))?;
     if !scheme.maps_blocks() {
         return Ok(scheme);
     }
@@ -76,11 +75,11 @@ pub(super) fn translation(config: &DriveConfig) -> Result<Scheme, Refusal> {
 /// Checks the policies of mapping and allocation. Requires: the translation scheme was checked.
 pub(super) fn policies(config: &DriveConfig) -> Result<(), Refusal> {
     let mapping = &config.mapping;
-    check(("mapping.policy", "mapping.options"), &mapping.options, |options| {
+    mapping.options.check(("mapping.policy", "mapping.options"), |options| {
         config.policies.mapping.build(&mapping.policy, options)
     })?;
     let array = Geometry::new(config).array(&mapping.order, Seed(0));
-    check(("mapping.allocation", "mapping.allocation_options"), &mapping.allocation_options, |options| {
+    mapping.allocation_options.check(("mapping.allocation", "mapping.allocation_options"), |options| {
         config.policies.allocation.build(&mapping.allocation, &array, options)
     })?;
     // A page's place must be free to change where a plane has no room; a random place bound to an address could

@@ -1,6 +1,5 @@
 //! Readahead: its window, its cache and its policy.
 
-use super::policy::check;
 use crate::config::DriveConfig;
 use crate::config::refusal::{Refusal, require};
 use flashlane_base::units::exact_bytes;
@@ -15,8 +14,10 @@ pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
     require(readahead.cache.0 >= window, "readahead.cache", || {
         format!("it is {}; allowed: at least the window", exact_bytes(readahead.cache.0))
     })?;
-    check(("readahead.policy", "readahead.options"), &readahead.options, |options| {
-        config.policies.readahead.build(&readahead.policy, window, options)
-    })
-    .map(drop)
+    readahead
+        .options
+        .check(("readahead.policy", "readahead.options"), |options| {
+            config.policies.readahead.build(&readahead.policy, window, options)
+        })
+        .map(drop)
 }

@@ -4,20 +4,8 @@ use crate::config::refusal::{Refusal, range, require};
 use crate::config::{DriveConfig, InitialState, ZonesConfig};
 use flashlane_base::units::exact_bytes;
 
-/// Sections and fields of other kinds of drives: none of them has a meaning beside `[zones]`.
-pub(in crate::profile) const OTHERS: &[&str] = &[
-    "lanes",
-    "over_provisioning",
-    "readahead",
-    "buffer",
-    "mapping",
-    "cleaning",
-    "wear",
-    "replication",
-    "slc",
-    "placement",
-    "compat",
-];
+/// Fields in no section that have no meaning beside `[zones]`.
+pub(in crate::profile) const WITHOUT: &[&str] = &["over_provisioning"];
 
 /// Checks a drive with zones. Requires: counts and sizes of the flash are in range.
 pub(super) fn validate(config: &DriveConfig, zones: &ZonesConfig) -> Result<(), Refusal> {
