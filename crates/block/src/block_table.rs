@@ -6,9 +6,12 @@
 //! - `readers` counts the gets of a block that have not completed. A block that is being deleted keeps its entry, and its
 //!   unit, until the delete completes.
 
+use crate::block_bytes::BlockBytes;
+use crate::error::GetFailure;
 use crate::header::granule_checksum;
 use crate::layout::UnitAddress;
 use crate::operation::{BlockRead, Pending};
+use flashlane_device::Buffer;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A block on the device.
@@ -149,8 +152,25 @@ impl BlockTable {
         pending
     }
 
+    /// Returns the bytes of a read if their checksums match.
+    pub(crate) fn checked(
+        &self,
+        read: &BlockRead,
+        buffer: Buffer,
+        format_id: u128,
+        granule_bytes: u64,
+    ) -> Result<BlockBytes, GetFailure> {
+        match self.first_mismatch(read, buffer.as_slice(), format_id, granule_bytes) {
+            None => Ok(BlockBytes::new(buffer, read.skip_bytes..read.skip_bytes + read.length_bytes)),
+            Some(granule) => {
+                let offset_bytes = u64::from(granule) * granule_bytes;
+                Err(GetFailure::Damaged { id: read.pending.id, offset_bytes, address: read.address })
+            }
+        }
+    }
+
     /// Returns the first granule of a read whose checksum does not match.
-    pub(crate) fn first_mismatch(
+    fn first_mismatch(
         &self,
         read: &BlockRead,
         bytes: &[u8],

@@ -368,7 +368,8 @@ impl<D: DataDevice> Engine<D> {
 
     fn handle_read(&mut self, mut read: BlockRead, result: Result<Buffer, GetFailure>) {
         let is_refused = matches!(result, Err(GetFailure::Refused { .. }));
-        let result = result.and_then(|buffer| self.checked(&read, buffer));
+        let (format_id, granule_bytes) = (self.format_id, self.layout.granule_bytes);
+        let result = result.and_then(|buffer| self.blocks.checked(&read, buffer, format_id, granule_bytes));
         if result.is_err() && !is_refused && !read.is_retry && !self.is_device_lost() {
             // The fault may be one of the transfer rather than of the medium.
             read.is_retry = true;
@@ -379,18 +380,6 @@ impl<D: DataDevice> Engine<D> {
         self.finish(read.pending, Outcome::Get(result));
         if self.blocks.reader_left(read.pending.id) {
             self.scheduler.units_mut().last_reader_left(read.address);
-        }
-    }
-
-    /// Returns the bytes of a read if their checksums match.
-    fn checked(&self, read: &BlockRead, buffer: Buffer) -> Result<BlockBytes, GetFailure> {
-        let granule_bytes = self.layout.granule_bytes;
-        match self.blocks.first_mismatch(read, buffer.as_slice(), self.format_id, granule_bytes) {
-            None => Ok(BlockBytes::new(buffer, read.skip_bytes..read.skip_bytes + read.length_bytes)),
-            Some(granule) => {
-                let offset_bytes = u64::from(granule) * granule_bytes;
-                Err(GetFailure::Damaged { id: read.pending.id, offset_bytes, address: read.address })
-            }
         }
     }
 
