@@ -34,13 +34,6 @@ impl Default for Calibration {
     }
 }
 
-impl Calibration {
-    /// For fio, whose jobs are long: blocks of its default size, up to 512 in flight.
-    pub fn of_fio() -> Self {
-        Self { page_bytes: crate::fio::BLOCK_SIZE, most_in_flight: 512, ..Self::default() }
-    }
-}
-
 /// Least pages of a band.
 const LEAST_BAND: u64 = 256;
 /// Factor between bands.

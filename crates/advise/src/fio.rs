@@ -1,11 +1,18 @@
 //! Depth and size of fio jobs that reach what the device can deliver.
 
 use crate::proposal::{Advice, Proposal};
-use crate::{CostModel, Reads, Trial};
+use crate::{Calibration, CostModel, Reads, Trial};
 use flashlane_base::units::format_bytes;
 
 /// Default of `bs`.
-pub(crate) const BLOCK_SIZE: u64 = 4 << 10;
+const BLOCK_SIZE: u64 = 4 << 10;
+
+impl Calibration {
+    /// For fio, whose jobs are long: blocks of its default size, up to 512 in flight.
+    pub fn of_fio() -> Self {
+        Self { page_bytes: BLOCK_SIZE, most_in_flight: 512, ..Self::default() }
+    }
+}
 
 /// Returns the depth of random reads and the size of sequential ones beyond which fio measures nothing new.
 ///

@@ -49,6 +49,7 @@
 mod blocking;
 mod constants;
 mod content;
+mod content_sum;
 mod device;
 mod disk;
 mod divide;
@@ -71,7 +72,7 @@ mod tests;
 
 pub use crate::state::Repair;
 pub use constants::{OLDEST_VERSION, RECORDS, SECTOR_BYTES, UNITS_MAX, VERSION};
-pub use content::ContentSum;
+pub use content_sum::ContentSum;
 pub use disk::{Record, Superblock, seal};
 pub use error::LanesError;
 pub use flaw::Flaw;

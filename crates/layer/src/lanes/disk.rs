@@ -4,7 +4,7 @@
 //! have the same location in all versions, so that a newer superblock differs from a damaged one.
 
 use super::constants::{OLDEST_VERSION, RECORDS, SECTOR_BYTES, VERSION};
-use super::content::ContentSum;
+use super::content_sum::ContentSum;
 use super::error::LanesError;
 use super::flaw::Flaw;
 use super::layout::{Layout, Shape};

@@ -1,7 +1,7 @@
 //! Requests to the lanes: checks, the requests below that carry them out, and completions.
 
 use super::constants::SECTOR_BYTES;
-use super::content::ContentSum;
+use super::content_sum::ContentSum;
 use super::disk::Record;
 use super::pending::{Pending, Purpose};
 use super::{Lanes, ours};
