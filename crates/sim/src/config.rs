@@ -55,9 +55,10 @@ pub use zones::*;
 use array_size::ArraySize;
 use flashlane_device::OverProvisioningChange;
 use flashlane_policy::Policies;
-use section::{DriveKind, Facts, Section, TakenBlocks};
+use section::{DriveKind, Facts, PageTimes, Room, Section};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ops::Add;
 
 /// The whole drive.
 #[derive(Clone, Debug, Deserialize)]
@@ -201,13 +202,15 @@ impl DriveConfig {
         }
     }
 
-    /// Returns the blocks of each plane that all sections take. Requires: settings are in range.
-    pub(crate) fn taken_blocks(&self, array: &ArraySize) -> TakenBlocks {
-        let taken = self.sections().into_iter().map(|(_, section)| section.taken_blocks(array));
-        taken.fold(TakenBlocks::default(), |all, next| TakenBlocks {
-            reserved: all.reserved + next.reserved,
-            opened_later: all.opened_later + next.opened_later,
-        })
+    /// Returns the room that all sections take. Requires: settings are in range.
+    pub(crate) fn room(&self, array: &ArraySize) -> Room {
+        let rooms = self.sections().into_iter().map(|(_, section)| section.room(array));
+        rooms.fold(Room::default(), Room::add)
+    }
+
+    /// Returns the array times of the pages that a section writes in times of their own.
+    pub(crate) fn own_page_times(&self) -> Option<PageTimes> {
+        self.sections().into_iter().find_map(|(_, section)| section.page_times())
     }
 
     /// Returns the kind of drive that it is.

@@ -16,7 +16,6 @@ mod translation;
 mod write;
 
 use crate::config::{DriveConfig, InitialState};
-use crate::energy::EnergyMeter;
 use crate::event::{Event, Ticket};
 use crate::ftl::{StopCheck, never_stop};
 use crate::host_port::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLock, Transfer};
@@ -485,7 +484,7 @@ impl Device for Drive {
     }
 
     fn power_curve(&self) -> Option<PowerCurve> {
-        self.kernel.energy().map(EnergyMeter::into_curve)
+        self.kernel.power_curve()
     }
 
     fn record_time_splits(&mut self) -> bool {

@@ -32,8 +32,11 @@ pub enum Event {
     Mechanism(Mechanism, u32),
 }
 
-/// The kind of the first mechanism's timers in a key; those of other mechanisms follow, up to that of [`Event::Fetched`].
+/// The kind of the first mechanism's timers in a key; those of other mechanisms follow. All from [`Mechanism::WITH_OWN_BITS`] on
+/// share a kind, and have the upper bits of the index to differ by.
 const MECHANISMS: u32 = 7;
+const FURTHER_MECHANISMS: u32 = MECHANISMS + Mechanism::WITH_OWN_BITS as u32;
+const FURTHER_BITS: u32 = 24;
 const FETCHED: u32 = 15;
 
 /// The identity of a scheduled event.
@@ -91,7 +94,16 @@ impl EventQueue {
             Event::BufferLatencyOver(slot) => (5, slot.0),
             Event::CompletionDelivered(slot) => (6, slot.0),
             Event::Fetched(slot) => (FETCHED, slot.0),
-            Event::Mechanism(mechanism, number) => (MECHANISMS + u32::from(mechanism.number()), number),
+            Event::Mechanism(mechanism, number) => match mechanism
+                .number()
+                .checked_sub(Mechanism::WITH_OWN_BITS)
+            {
+                None => (MECHANISMS + u32::from(mechanism.number()), number),
+                Some(further) => {
+                    debug_assert!(number < 1 << FURTHER_BITS, "numbers of further mechanisms have 24 bits");
+                    (FURTHER_MECHANISMS, u32::from(further) << FURTHER_BITS | number)
+                }
+            },
         };
         debug_assert!(kind < 1 << 4 && index < 1 << 28, "kinds have 4 bits, indices 28");
         // 31 bits, so that no ticket is that of `Timer::STOPPED`. Where the sequence wraps, two events of one time and on either
@@ -124,6 +136,10 @@ impl EventQueue {
             5 => Event::BufferLatencyOver(RequestSlot(index)),
             6 => Event::CompletionDelivered(RequestSlot(index)),
             FETCHED => Event::Fetched(RequestSlot(index)),
+            FURTHER_MECHANISMS => {
+                let further = Mechanism::WITH_OWN_BITS + (index >> FURTHER_BITS) as u8;
+                Event::Mechanism(Mechanism::numbered(further), index & ((1 << FURTHER_BITS) - 1))
+            }
             kind => Event::Mechanism(Mechanism::numbered((kind - MECHANISMS) as u8), index),
         };
         Some((Instant::from_ns((key >> 64) as u64), Ticket((key >> 32) as u32), event))
@@ -146,5 +162,18 @@ mod tests {
             [Event::ArrayDone(DieId(7)), Event::Submitted(RequestSlot(2)), Event::BusDone(ChannelId(1))]
         );
         assert_eq!(queue.next_time(), Instant::FAR);
+    }
+
+    #[test]
+    fn timers_of_all_mechanisms_are_told_apart() {
+        let mut queue = EventQueue::default();
+        let timers: Vec<Event> = (0..Mechanism::WITH_OWN_BITS + 16)
+            .map(|kind| Event::Mechanism(Mechanism::numbered(kind), 0xab_cdef - u32::from(kind)))
+            .collect();
+        for &timer in &timers {
+            queue.schedule(Instant::ZERO, timer);
+        }
+        let taken: Vec<Event> = std::iter::from_fn(|| queue.pop().map(|(_, _, event)| event)).collect();
+        assert_eq!(taken, timers);
     }
 }

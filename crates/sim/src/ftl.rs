@@ -247,6 +247,14 @@ impl Ftl {
         each!(self, layer => layer.wear_of(lpn))
     }
 
+    /// Appends the counters, and those of the mechanisms that the layer has, under the names that results have.
+    pub(crate) fn add_counters(&self, list: &mut Vec<(&'static str, u64)>) {
+        list.extend(self.counters().list());
+        if let Self::Page(layer) = self {
+            layer.add_counters(list);
+        }
+    }
+
     /// The counters so far.
     pub fn counters(&self) -> FtlCounters {
         each!(self, layer => layer.counters())

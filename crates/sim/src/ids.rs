@@ -37,7 +37,7 @@ macro_rules! indices {
     )*};
 }
 
-indices! { ChannelId DieId PlaneId BlockId Lpn Ppn BufferSlot }
+indices! { ChannelId DieId PlaneId PlaneOfDie PlaneOfLane LaneUnit BlockId Lpn Ppn BufferSlot }
 
 ids! {
     /// A channel of the flash array.
@@ -46,6 +46,12 @@ ids! {
     DieId;
     /// A plane, counted over all dies.
     PlaneId;
+    /// A plane, counted on its die.
+    PlaneOfDie;
+    /// A plane, counted on its lane: over all dies of a channel.
+    PlaneOfLane;
+    /// A unit of software-defined flash, counted on its lane.
+    LaneUnit;
     /// A logical page number: of a mapping unit as the host addresses it.
     Lpn;
     /// A physical number: of a mapping unit as the flash array stores it, `(plane * blocks + block) * block_units + unit`.
@@ -71,8 +77,11 @@ pub(crate) use ids;
 pub struct Mechanism(u8);
 
 impl Mechanism {
+    /// The kinds that the event queue and the trace hash have bits of the kind for; what further ones take is of their number.
+    pub const WITH_OWN_BITS: u8 = 7;
+
     /// The event queue and the trace hash have numbers for as many kinds.
-    const MOST: u8 = 7;
+    const MOST: u8 = Self::WITH_OWN_BITS + 16;
 
     /// The kind of this number.
     ///

@@ -22,8 +22,8 @@ use crate::nand::{FlashArray, FlashOperation, Geometry, Owner, Program};
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::{
-    Completion, Failure, Lane, Operation, Part, PlacementHandle, Profile, QueueId, Request, RequestId,
-    SubmitError, TimeSplit,
+    Completion, Failure, Lane, Operation, Part, PlacementHandle, PowerCurve, Profile, QueueId, Request,
+    RequestId, SubmitError, TimeSplit,
 };
 use flashlane_policy::scheduling::Class;
 
@@ -200,8 +200,19 @@ impl<S> Kernel<S> {
     }
 
     /// The energy that the drive has taken until now, where the profile states powers.
-    pub(crate) fn energy(&self) -> Option<EnergyMeter> {
+    fn energy(&self) -> Option<EnergyMeter> {
         Some(self.meter.as_ref()?.until(self.now, self.flash.meter()?))
+    }
+
+    /// Returns when the drive took how much power, where the profile states powers.
+    pub(crate) fn power_curve(&self) -> Option<PowerCurve> {
+        self.energy().map(EnergyMeter::into_curve)
+    }
+
+    /// Appends the counters of the flash array and of energy, under the names that results have.
+    pub(crate) fn add_counters(&self, list: &mut Vec<(&'static str, u64)>) {
+        list.extend(self.flash.counters().list());
+        list.extend(self.energy().iter().flat_map(EnergyMeter::list));
     }
 
     pub(crate) fn host_is_idle(&self) -> bool {

@@ -17,9 +17,8 @@ mod tests;
 mod work;
 
 use crate::config::{DriveConfig, InitialState};
-use crate::energy::EnergyMeter;
 use crate::host_port::Transfer;
-use crate::ids::{DieId, RequestSlot};
+use crate::ids::{DieId, LaneUnit, RequestSlot};
 use crate::kernel::{self, FrontEnd, Kernel};
 use crate::nand::{Correction, FlashOperation, Geometry};
 use engine::Engine;
@@ -88,7 +87,7 @@ impl Sdf {
         };
         for (lane, engine) in engines.iter().enumerate() {
             for unit in 0..shape.units {
-                let state = if engine.has(unit) { state } else { UnitState::Bad };
+                let state = if engine.has(LaneUnit(unit)) { state } else { UnitState::Bad };
                 units.set(Lane(lane as u32), u64::from(unit), state, Some(0));
             }
         }
@@ -219,13 +218,12 @@ impl Device for Sdf {
             ("link_busy_ns", self.kernel.link().busy_ns()),
         ];
         list.extend(self.kernel.queued_commands().map(|count| ("commands_queued", count)));
-        list.extend(flash.list());
-        list.extend(self.kernel.energy().iter().flat_map(EnergyMeter::list));
+        self.kernel.add_counters(&mut list);
         Counters(list)
     }
 
     fn power_curve(&self) -> Option<PowerCurve> {
-        self.kernel.energy().map(EnergyMeter::into_curve)
+        self.kernel.power_curve()
     }
 
     fn record_time_splits(&mut self) -> bool {

@@ -55,7 +55,7 @@ fn table_bytes(config: &DriveConfig) -> [u64; 3] {
     let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
     let units = if config.has_erase_units() { 0 } else { blocks * u64::from(geometry.block_units) };
     [
-        u64::from(geometry.stored_units() + geometry.replica_units) * LOGICAL_UNIT_BYTES,
+        u64::from(geometry.numbered_units()) * LOGICAL_UNIT_BYTES,
         units * UNIT_BYTES,
         blocks * BLOCK_BYTES + OTHER_BYTES,
     ]

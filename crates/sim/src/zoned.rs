@@ -27,7 +27,6 @@ mod work;
 mod writing;
 
 use crate::config::{DriveConfig, InitialState, ZonesConfig};
-use crate::energy::EnergyMeter;
 use crate::event::{Event, Ticket};
 use crate::host_port::Transfer;
 use crate::ids::{DieId, RequestSlot};
@@ -350,13 +349,12 @@ impl Device for Zoned {
             ("link_busy_ns", self.kernel.link().busy_ns()),
         ];
         list.extend(self.kernel.queued_commands().map(|count| ("commands_queued", count)));
-        list.extend(flash.list());
-        list.extend(self.kernel.energy().iter().flat_map(EnergyMeter::list));
+        self.kernel.add_counters(&mut list);
         Counters(list)
     }
 
     fn power_curve(&self) -> Option<PowerCurve> {
-        self.kernel.energy().map(EnergyMeter::into_curve)
+        self.kernel.power_curve()
     }
 
     fn record_time_splits(&mut self) -> bool {

@@ -26,6 +26,7 @@ pub struct LanesConfig {
 
 impl Section for LanesConfig {
     fn facts() -> Facts {
-        Facts { kinds: &[DriveKind::Lanes], ..Facts::of("lanes") }
+        let example = &[("lanes.window", "64KiB")];
+        Facts { kinds: &[DriveKind::Lanes], example, ..Facts::of("lanes") }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::array_size::ArraySize;
 use super::refusal::{Refusal, range, refusals, require};
-use super::section::{Exclusions, Facts, Other, Section, TakenBlocks};
+use super::section::{Exclusions, Facts, Other, Room, Section};
 use super::{Bytes, PolicyOptions, Time, limits};
 use flashlane_base::units::exact_bytes;
 use flashlane_policy::Policies;
@@ -90,7 +90,11 @@ impl MapCacheConfig {
 
 impl Section for MapCacheConfig {
     fn facts() -> Facts {
-        Facts { room: &["mapping.cache.size"], ..Facts::of_translation("mapping.cache") }
+        Facts {
+            room: &["mapping.cache.size"],
+            example: &[("mapping.cache.size", "4KiB")],
+            ..Facts::of_translation("mapping.cache")
+        }
     }
 
     fn ranges(&self) -> Vec<Refusal> {
@@ -150,9 +154,10 @@ impl Section for MapCacheConfig {
         self.options.check(("mapping.cache.policy", "mapping.cache.options"), build).map(drop)
     }
 
-    /// The open block of translation pages.
-    fn taken_blocks(&self, array: &ArraySize) -> TakenBlocks {
-        TakenBlocks { reserved: u32::from(Self::translation_pages(array) > 0), opened_later: 0 }
+    /// The translation pages, and an open block for them.
+    fn room(&self, array: &ArraySize) -> Room {
+        let stored_units = Self::translation_pages(array);
+        Room { stored_units, reserved_blocks: u32::from(stored_units > 0), ..Room::default() }
     }
 
     fn is_random(&self, policies: &Policies) -> bool {

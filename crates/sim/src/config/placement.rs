@@ -2,7 +2,7 @@
 
 use super::array_size::ArraySize;
 use super::refusal::{Refusal, range, refusals};
-use super::section::{Exclusions, Facts, Other, Section, TakenBlocks};
+use super::section::{Exclusions, Facts, Other, Room, Section};
 use serde::Deserialize;
 
 /// Placement handles.
@@ -29,8 +29,11 @@ pub enum Isolation {
 
 impl Section for PlacementConfig {
     fn facts() -> Facts {
-        let room = &["placement.handles", "placement.isolation"];
-        Facts { room, ..Facts::of_translation("placement") }
+        Facts {
+            room: &["placement.handles", "placement.isolation"],
+            example: &[("placement.handles", "2"), ("cleaning.separate", "true")],
+            ..Facts::of_translation("placement")
+        }
     }
 
     fn ranges(&self) -> Vec<Refusal> {
@@ -54,12 +57,12 @@ impl Section for PlacementConfig {
     }
 
     /// The blocks of a plane that are open beyond those of a drive without handles.
-    fn taken_blocks(&self, _array: &ArraySize) -> TakenBlocks {
+    fn room(&self, _array: &ArraySize) -> Room {
         let others = self.handles.saturating_sub(1);
-        let opened_later = match self.isolation {
+        let later_blocks = match self.isolation {
             Isolation::Initial => others,
             Isolation::Persistent => 2 * others,
         };
-        TakenBlocks { reserved: 0, opened_later }
+        Room { later_blocks, ..Room::default() }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::array_size::ArraySize;
 use super::refusal::{Refusal, range, refusals, require};
-use super::section::{Exclusions, Facts, Other, Section};
+use super::section::{Exclusions, Facts, Other, Room, Section};
 use super::{PolicyOptions, Share, Time, limits};
 use flashlane_base::Duration;
 use flashlane_base::units::exact_bytes;
@@ -103,6 +103,10 @@ impl Section for ReplicationConfig {
         self.options.check(("replication.policy", "replication.options"), build).map(drop)
     }
 
+    fn room(&self, array: &ArraySize) -> Room {
+        Room { later_units: self.replica_units(array), ..Room::default() }
+    }
+
     fn is_random(&self, _policies: &Policies) -> bool {
         true
     }
@@ -114,7 +118,7 @@ impl Section for ReplicationConfig {
 
 impl ReplicationConfig {
     /// Mapping units for copies, the same number on each die.
-    pub(crate) fn replica_units(&self, array: &ArraySize) -> u32 {
+    fn replica_units(&self, array: &ArraySize) -> u32 {
         (f64::from(array.logical_units) * self.space.0 / f64::from(array.dies)) as u32 * array.dies
     }
 

@@ -3,10 +3,11 @@
 //! [`super::DriveConfig`] lists the sections. Whoever asks of all of them (`crate::profile`, [`crate::nand::Geometry`]) goes through
 //! that list and names none, so that a new section is a file beside this one and its lines in `config.rs`.
 
-use super::PolicyOptions;
 use super::array_size::ArraySize;
 use super::refusal::Refusal;
+use super::{PolicyOptions, Time};
 use flashlane_policy::Policies;
+use std::ops::Add;
 
 /// A kind of drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +31,15 @@ pub(crate) struct Facts {
     pub(crate) room: &'static [&'static str],
     /// The setting that says that a drive goes without it, and its value: what another section that excludes it allows.
     pub(crate) absence: (&'static str, &'static str),
+    /// Settings with which a small drive has it, where those that have defaults are not enough.
+    pub(crate) example: &'static [(&'static str, &'static str)],
 }
 
 impl Facts {
     /// Of a section that every kind of drive can have, and that takes no blocks.
     pub(crate) const fn of(name: &'static str) -> Self {
         use DriveKind::{Conventional, Lanes, Zoned};
-        Self { name, kinds: &[Conventional, Lanes, Zoned], room: &[], absence: (name, "none") }
+        Self { name, kinds: &[Conventional, Lanes, Zoned], room: &[], absence: (name, "none"), example: &[] }
     }
 
     /// Of a section of the translation layer, which other kinds of drives have none of.
@@ -77,14 +80,40 @@ pub(crate) struct Exclusions {
     pub(crate) others: &'static [Other],
 }
 
-/// Blocks of each plane that a section takes beyond those of the host's data, the free ones at which GC is due and the open ones
-/// for host and GC.
+/// The room that a section takes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TakenBlocks {
-    /// From the start: they never have the host's data, but for a time as a cache.
-    pub(crate) reserved: u32,
-    /// Once they are needed: a drive just prepared has them among its free ones.
-    pub(crate) opened_later: u32,
+pub(crate) struct Room {
+    /// Blocks of each plane from the start, beyond those of the host's data, the free ones at which GC is due and the open ones for
+    /// host and GC: they never have the host's data, but for a time as a cache.
+    pub(crate) reserved_blocks: u32,
+    /// The same once they are needed: a drive just prepared has them among its free ones.
+    pub(crate) later_blocks: u32,
+    /// Mapping units that are on flash beside the host's once the host has written all of its own.
+    pub(crate) stored_units: u32,
+    /// Mapping units that come once they are needed, the same number on each die.
+    pub(crate) later_units: u32,
+}
+
+impl Add for Room {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            reserved_blocks: self.reserved_blocks + other.reserved_blocks,
+            later_blocks: self.later_blocks + other.later_blocks,
+            stored_units: self.stored_units + other.stored_units,
+            later_units: self.later_units + other.later_units,
+        }
+    }
+}
+
+/// Array times of a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageTimes {
+    /// Array to register.
+    pub(crate) read: Time,
+    /// Register to array.
+    pub(crate) program: Time,
 }
 
 /// Asks of a section. All but its facts have answers for a section that needs nothing of the kind, and every answer for a
@@ -118,9 +147,14 @@ pub(crate) trait Section {
         Ok(())
     }
 
-    /// Returns the blocks of each plane that it takes. Requires: its settings are in range.
-    fn taken_blocks(&self, _array: &ArraySize) -> TakenBlocks {
-        TakenBlocks::default()
+    /// Returns the room that it takes. Requires: its settings are in range.
+    fn room(&self, _array: &ArraySize) -> Room {
+        Room::default()
+    }
+
+    /// Returns the array times of pages that it has written in times of their own (`nand::PageType::OF_SECTION`).
+    fn page_times(&self) -> Option<PageTimes> {
+        None
     }
 
     /// Returns whether the drive's behaviour depends on its seed because of it.
@@ -155,8 +189,12 @@ impl<T: Section> Section for Option<T> {
         self.as_ref().map_or(Ok(()), |section| section.check(array, policies))
     }
 
-    fn taken_blocks(&self, array: &ArraySize) -> TakenBlocks {
-        self.as_ref().map_or_else(TakenBlocks::default, |section| section.taken_blocks(array))
+    fn room(&self, array: &ArraySize) -> Room {
+        self.as_ref().map_or_else(Room::default, |section| section.room(array))
+    }
+
+    fn page_times(&self) -> Option<PageTimes> {
+        self.as_ref().and_then(T::page_times)
     }
 
     fn is_random(&self, policies: &Policies) -> bool {

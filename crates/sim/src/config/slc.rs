@@ -2,7 +2,7 @@
 
 use super::array_size::ArraySize;
 use super::refusal::{Refusal, range, refusals, require};
-use super::section::{Exclusions, Facts, Other, Section, TakenBlocks};
+use super::section::{Exclusions, Facts, Other, PageTimes, Room, Section};
 use super::{Bytes, Share, Time, limits};
 use flashlane_base::units::exact_bytes;
 use flashlane_policy::Policies;
@@ -84,7 +84,16 @@ impl SlcConfig {
 
 impl Section for SlcConfig {
     fn facts() -> Facts {
-        Facts { room: &["slc.size", "slc.free_blocks"], ..Facts::of_translation("slc") }
+        Facts {
+            room: &["slc.size", "slc.free_blocks"],
+            example: &[
+                ("slc.read", "20us"),
+                ("slc.program", "100us"),
+                ("slc.size", "64KiB"),
+                ("slc.free_blocks", "50%"),
+            ],
+            ..Facts::of_translation("slc")
+        }
     }
 
     fn ranges(&self) -> Vec<Refusal> {
@@ -143,7 +152,11 @@ impl Section for SlcConfig {
         })
     }
 
-    fn taken_blocks(&self, array: &ArraySize) -> TakenBlocks {
-        TakenBlocks { reserved: self.kept_blocks(array), opened_later: 0 }
+    fn room(&self, array: &ArraySize) -> Room {
+        Room { reserved_blocks: self.kept_blocks(array), ..Room::default() }
+    }
+
+    fn page_times(&self) -> Option<PageTimes> {
+        Some(PageTimes { read: self.read, program: self.program })
     }
 }

@@ -58,7 +58,8 @@ pub struct ZonesConfig {
 
 impl Section for ZonesConfig {
     fn facts() -> Facts {
-        Facts { kinds: &[DriveKind::Zoned], ..Facts::of("zones") }
+        let example = &[("zones.capacity", "1MiB"), ("zones.buffer", "64KiB")];
+        Facts { kinds: &[DriveKind::Zoned], example, ..Facts::of("zones") }
     }
 
     fn ranges(&self) -> Vec<Refusal> {

@@ -4,7 +4,6 @@ use super::read::ReadCounts;
 use super::request::DriveKernel;
 use super::translation::Translation;
 use super::write::WriteCounts;
-use crate::energy::EnergyMeter;
 use flashlane_device::Counters;
 
 /// What the volatile parts have counted, power cuts or not.
@@ -29,8 +28,7 @@ pub(super) fn list(kernel: &DriveKernel, translation: &Translation, counts: &Cou
     list.extend(kernel.queued_commands().map(|count| ("commands_queued", count)));
     list.extend(reads.list());
     list.extend(writes.list());
-    list.extend(flash.list());
-    list.extend(kernel.energy().iter().flat_map(EnergyMeter::list));
+    kernel.add_counters(&mut list);
     translation.add_counters(&mut list);
     Counters(list)
 }

@@ -60,8 +60,6 @@ pub(super) struct Translation {
     units_per_program: u32,
     /// Whether writes name placement handles.
     has_handles: bool,
-    /// Whether there is an SLC cache.
-    has_slc: bool,
     /// Planes of a die, of which those that go together count as one.
     planes_per_die: u32,
     /// How long GC that a write made due lets others pass.
@@ -109,7 +107,6 @@ impl Translation {
             units_per_page: geometry.units_per_page,
             units_per_program: geometry.units_per_program,
             has_handles: config.placement.is_some(),
-            has_slc: config.slc.is_some(),
             planes_per_die: geometry.planes_per_die / geometry.joined_planes,
             defer: match config.cleaning.defer {
                 DeferGc::No => Defer::No,
@@ -194,14 +191,8 @@ impl Translation {
     /// Appends the counters of the translation layer, and of the mechanisms that the drive has.
     pub(super) fn add_counters(&self, list: &mut Vec<(&'static str, u64)>) {
         list.push(("read_retries", self.read_retries));
+        self.ftl.add_counters(list);
         let ftl = self.ftl.counters();
-        list.extend(ftl.list());
-        if self.has_slc {
-            list.extend([("slc_pages_written", ftl.slc_units), ("slc_pages_folded", ftl.folded_units)]);
-        }
-        if self.units_per_program > 1 {
-            list.push(("pages_left_empty", ftl.left_empty_units));
-        }
         if let Some(cache) = &self.map_cache {
             list.extend(cache.counters());
             list.extend([

@@ -1,7 +1,7 @@
 //! Blocks and planes of a page-mapped drive: valid units, free blocks, wear.
 
 use crate::config::FlashConfig;
-use crate::ids::BlockId;
+use crate::ids::{BlockId, PlaneId};
 use crate::nand::{Geometry, endurances, good_blocks};
 use flashlane_base::Seed;
 use flashlane_policy::cleaning::View;
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// Blocks that a plane needs beyond those of its data: the free ones at which GC is due, an open one each for the host and for
 /// moved units, and those that sections of the configuration take.
 pub(super) fn spare_blocks(geometry: &Geometry) -> u32 {
-    geometry.low_blocks + 2 + geometry.reserved_blocks + geometry.opened_later_blocks
+    geometry.low_blocks + 2 + geometry.reserved_blocks + geometry.later_blocks
 }
 
 /// The state of every block of the drive, by plane and block.
@@ -106,7 +106,7 @@ impl EraseBlocks {
         let none = OpenBlock { block: OpenBlock::NO_BLOCK, written: geometry.data_units };
         let planes = (0..geometry.planes)
             .map(|plane| {
-                let free = good_blocks(geometry, plane, seed);
+                let free = good_blocks(geometry, PlaneId(plane), seed);
                 let good = free.len() as u32;
                 PlaneState { open: [none; STREAMS], free: free.into(), valid_units: 0, closed: 0, good }
             })

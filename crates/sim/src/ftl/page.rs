@@ -157,7 +157,7 @@ impl PageMapped {
         let (blocks, planes) = EraseBlocks::new(&geometry, &config.flash, seed);
         Ok(Self {
             superblocks,
-            map: Map::new(geometry.stored_units() + geometry.replica_units)?,
+            map: Map::new(geometry.numbered_units())?,
             reverse: Reverse::new(&geometry)?,
             layout: None,
             prefetched: Cell::new(Map::NO_ENTRY),
@@ -173,7 +173,7 @@ impl PageMapped {
             gc_policy: gc_policy.expect(known),
             wear,
             pacer: Pacer::new(config, &geometry),
-            translation: TranslationPages::new(&geometry).map(Box::new),
+            translation: TranslationPages::new(config, &geometry).map(Box::new),
             slc: SlcCache::new(config, &geometry).map(Box::new),
             room_for_cache: 0,
             handles: Handles::new(config, &geometry).map(Box::new),
@@ -371,7 +371,7 @@ impl PageMapped {
             return PageType::MEAN;
         }
         self.place_of(lpn).map_or(PageType::MEAN, |ppn| match &self.cells {
-            _ if self.is_cache_block(self.block_index(ppn)) => PageType::SLC_CACHE,
+            _ if self.is_cache_block(self.block_index(ppn)) => PageType::OF_SECTION,
             None => PageType::MEAN,
             Some(cells) => cells.page_type(self.number_in_block(ppn)),
         })
@@ -415,6 +415,14 @@ impl PageMapped {
 
     pub fn counters(&self) -> FtlCounters {
         self.counters
+    }
+
+    /// Appends the counters of the mechanisms that it has, under the names that results have.
+    pub fn add_counters(&self, list: &mut Vec<(&'static str, u64)>) {
+        list.extend(self.slc.iter().flat_map(|slc| slc.counters()));
+        if self.geometry.units_per_program > 1 {
+            list.push(("pages_left_empty", self.counters.left_empty_units));
+        }
     }
 
     pub fn wear_spread(&self) -> (u32, f64, u32) {

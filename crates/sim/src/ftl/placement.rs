@@ -20,8 +20,8 @@ pub struct GcWork {
     pub erases: u32,
     /// Whether the unit being placed goes to a block that this GC freed or moved units to, and so has to wait for it.
     pub precedes_write: bool,
-    /// Whether the units are moved off a block of the SLC cache.
-    pub from_slc: bool,
+    /// The type of the pages that the units are moved off.
+    pub moved_from: PageType,
     /// Whether it is a step of paced GC: no more than a flash page on each plane, or an erase.
     pub is_paced_step: bool,
 }
@@ -36,7 +36,7 @@ impl GcWork {
             summaries: 0,
             erases: 0,
             precedes_write: false,
-            from_slc: false,
+            moved_from: PageType::MEAN,
             is_paced_step: false,
         }
     }
@@ -92,10 +92,6 @@ pub struct FtlCounters {
     pub moved_units: u64,
     /// Units of these that paced GC moved while the plane had less free space than it keeps, whole victims included.
     pub units_below_target: u64,
-    /// Units of the host's that were placed in the SLC cache.
-    pub slc_units: u64,
-    /// Units of the moved ones that were moved off the SLC cache.
-    pub folded_units: u64,
     /// Parity units placed.
     pub parity_units: u64,
     /// Translation pages placed.

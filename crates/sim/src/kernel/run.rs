@@ -5,7 +5,7 @@
 use super::Kernel;
 use crate::event::{Event, Ticket};
 use crate::host_port::Transfer;
-use crate::ids::{DieId, RequestSlot};
+use crate::ids::{DieId, Mechanism, RequestSlot};
 use crate::nand::FlashOperation;
 use flashlane_base::Instant;
 use flashlane_device::{Completion, Part};
@@ -157,12 +157,21 @@ fn step<F: FrontEnd>(front: &mut F) {
             front.submitted(slot);
         }
         Event::Mechanism(mechanism, number) => {
-            kernel.advance(time, (MECHANISM + u64::from(mechanism.number())) << 60 | u64::from(number));
+            kernel.advance(time, timer_in_hash(mechanism, number));
             if front.claims_timer(event, ticket) {
                 front.timer_ended(event);
             }
         }
     }
+}
+
+/// The timer of a mechanism as the trace hash has it: further ones share the kind of the last with one of its own, beside bits
+/// above those of numbers.
+#[inline]
+fn timer_in_hash(mechanism: Mechanism, number: u32) -> u64 {
+    let last = Mechanism::WITH_OWN_BITS - 1;
+    let (kind, further) = (mechanism.number().min(last), mechanism.number().saturating_sub(last));
+    (MECHANISM + u64::from(kind)) << 60 | u64::from(further) << 32 | u64::from(number)
 }
 
 /// Hands the flash operations of `die` that have just finished to the front end.

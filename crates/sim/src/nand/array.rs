@@ -196,7 +196,7 @@ fn serves_in_order(config: &DriveConfig, geometry: &Geometry) -> bool {
     // Devices with erase units (`crate::Sdf`, `crate::Zoned`) always have queues.
     let has_no_erase_units = !config.has_erase_units();
     // Programs that are joined take one time each.
-    let has_one_program_time = config.slc.is_none() && flash.cell.is_none();
+    let has_one_program_time = config.own_page_times().is_none() && flash.cell.is_none();
     has_own_bus
         && nothing_bypasses
         && nothing_interrupts

@@ -16,8 +16,8 @@ pub struct PageType(pub(super) u8);
 pub(super) const MOST_BITS: usize = 4;
 
 impl PageType {
-    /// A page of the SLC cache.
-    pub const SLC_CACHE: Self = Self(MOST_BITS as u8);
+    /// A page that a section of the configuration has written in times of its own, as the SLC cache has.
+    pub const OF_SECTION: Self = Self(MOST_BITS as u8);
     /// Pages of all types, of which the mean counts.
     pub const MEAN: Self = Self(MOST_BITS as u8 + 1);
     /// How many there are.

@@ -58,7 +58,7 @@ impl GcStepRules {
         debug_assert!(self.copyback, "without it, units go over the bus");
         let programs = timing.program * u64::from(gc.moves.div_ceil(self.units_per_program));
         let end = end(gc, timing);
-        let read = timing.reading(gc.page_type()) * u64::from(gc.moves);
+        let read = timing.reading(gc.moved_from) * u64::from(gc.moves);
         ArrayTime { read, program: programs + end.program, ..end }
     }
 
@@ -69,7 +69,7 @@ impl GcStepRules {
         } else if gc.moves == 0 {
             (GcStep::Erase, end(gc, timing))
         } else {
-            let read = timing.reading(gc.page_type()) * self.units_at_once(gc.moves);
+            let read = timing.reading(gc.moved_from) * self.units_at_once(gc.moves);
             let program = if self.copyback { timing.program } else { Duration::ZERO };
             (GcStep::Move, ArrayTime { program, ..ArrayTime::of_read(read) })
         }

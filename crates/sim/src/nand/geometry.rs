@@ -4,7 +4,7 @@
 //! `(plane * blocks + block) * block_units + unit`, 32 bits.
 
 use crate::config::array_size::ArraySize;
-use crate::config::{DriveConfig, FlashConfig, LevelName, MapCacheConfig};
+use crate::config::{DriveConfig, FlashConfig, LevelName};
 use flashlane_base::Seed;
 use flashlane_policy::allocation::{Array, Level};
 
@@ -41,10 +41,10 @@ pub struct Geometry {
     pub units_per_program: u32,
     /// Mapping units that the host sees.
     pub logical_units: u32,
-    /// Mapping units for copies on other dies, the same number on each die.
-    pub replica_units: u32,
-    /// Translation pages, each a mapping unit, where the map lies on flash; 0 where it does not.
-    pub translation_pages: u32,
+    /// Mapping units of sections of the configuration that are on flash beside the host's once the host has written all of its own.
+    pub section_units: u32,
+    /// Mapping units of theirs that come once they are needed, the same number on each die.
+    pub later_units: u32,
     /// Mapping units of a chunk.
     pub chunk_units: u32,
     /// A plane with no more free blocks than this garbage-collects before it is written.
@@ -56,7 +56,7 @@ pub struct Geometry {
     /// Blocks of each plane that sections of the configuration take from the start.
     pub reserved_blocks: u32,
     /// Blocks of each plane that they take once they are needed.
-    pub opened_later_blocks: u32,
+    pub later_blocks: u32,
     /// Blocks of each plane that are bad from the start.
     pub factory_bad_per_plane: u32,
 }
@@ -67,7 +67,7 @@ impl Geometry {
         let flash = &config.flash;
         let array = config.array_size();
         let ArraySize { dies, planes, unit_bytes, units_per_page, pages_per_unit, logical_units, .. } = array;
-        let taken = config.taken_blocks(&array);
+        let room = config.room(&array);
         let low_blocks = ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1);
         Self {
             channels: flash.channels,
@@ -90,18 +90,14 @@ impl Geometry {
             pages_per_unit,
             units_per_program: units_per_page * flash.pages_per_program(),
             logical_units,
-            replica_units: config.replication.as_ref().map_or(0, |section| section.replica_units(&array)),
-            translation_pages: config
-                .mapping
-                .cache
-                .as_ref()
-                .map_or(0, |_| MapCacheConfig::translation_pages(&array)),
+            section_units: room.stored_units,
+            later_units: room.later_units,
             chunk_units: (config.mapping.chunk.0 / unit_bytes) as u32,
             low_blocks,
             parity: config.mapping.parity,
             joined_planes: if config.cleaning.multi_plane { flash.planes } else { 1 },
-            reserved_blocks: taken.reserved,
-            opened_later_blocks: taken.opened_later,
+            reserved_blocks: room.reserved_blocks,
+            later_blocks: room.later_blocks,
             factory_bad_per_plane: (flash.factory_bad.0 * f64::from(flash.blocks)).ceil() as u32,
         }
     }
@@ -140,22 +136,22 @@ impl Geometry {
         u64::from(self.planes) * u64::from(self.blocks) * u64::from(self.block_units)
     }
 
-    /// Mapping units that flash holds once the host has written all of its own: those and the translation pages.
+    /// Mapping units that flash holds once the host has written all of its own: those and the ones of sections.
     pub fn stored_units(&self) -> u32 {
-        self.logical_units.saturating_add(self.translation_pages)
+        self.logical_units.saturating_add(self.section_units)
     }
 
-    /// Blocks of a plane that are written with translation pages at once.
-    pub fn translation_streams(&self) -> u32 {
-        u32::from(self.translation_pages > 0)
+    /// Mapping units that translation numbers: all that may ever be on flash.
+    pub fn numbered_units(&self) -> u32 {
+        self.stored_units() + self.later_units
     }
 
-    /// Mapping units that a plane has to hold at most when addresses are striped over the planes, with copies of others.
+    /// Mapping units that a plane has to hold at most when addresses are striped over the planes, with those that come later.
     pub fn stored_units_per_plane(&self) -> u32 {
         let stored = self.stored_units();
         let chunks = stored.div_ceil(self.chunk_units);
         let own = chunks.div_ceil(self.planes).saturating_mul(self.chunk_units).min(stored);
-        own.saturating_add(self.replica_units.div_ceil(self.planes))
+        own.saturating_add(self.later_units.div_ceil(self.planes))
     }
 
     /// The view of allocation policies.

@@ -12,7 +12,7 @@
 
 use super::operation::{FlashOperation, Gc, Program, Read, Work};
 use super::queue::{OpSlot, Operations, Queue};
-use crate::ids::{DieId, PlaneId, ProgramGroup};
+use crate::ids::{DieId, PlaneId, PlaneOfDie, ProgramGroup};
 #[cfg(test)]
 use crate::slab;
 use flashlane_policy::scheduling::RANKS;
@@ -101,14 +101,19 @@ impl MultiPlaneIndex {
         })
     }
 
-    fn at(&self, id: DieQueue, plane: u32, list: usize) -> usize {
+    fn at(&self, id: DieQueue, plane: PlaneOfDie, list: usize) -> usize {
         let queue = id.die.index() * QUEUES + id.rank;
-        (queue * self.planes_per_die as usize + plane as usize) * LISTS + list
+        (queue * self.planes_per_die as usize + plane.index()) * LISTS + list
     }
 
     /// The place of a plane in its die.
-    fn of_die(&self, plane: PlaneId) -> u32 {
-        plane.0 % self.planes_per_die
+    fn of_die(&self, plane: PlaneId) -> PlaneOfDie {
+        PlaneOfDie(plane.0 % self.planes_per_die)
+    }
+
+    /// The planes of a die.
+    fn planes(&self) -> impl Iterator<Item = PlaneOfDie> + use<> {
+        (0..self.planes_per_die).map(PlaneOfDie)
     }
 
     /// The list of an operation; `None` for one on all planes at once, which nothing can join.
@@ -210,7 +215,7 @@ impl MultiPlaneIndex {
 
     /// Whether any of the host's reads waits in a queue.
     pub(super) fn has_host_read(&self, id: DieQueue) -> bool {
-        (0..self.planes_per_die).any(|plane| self.lists[self.at(id, plane, HOST_READS)].first.is_some())
+        self.planes().any(|plane| self.lists[self.at(id, plane, HOST_READS)].first.is_some())
     }
 
     /// Takes the first of the host's reads out of `queue`.
@@ -220,14 +225,14 @@ impl MultiPlaneIndex {
         queue: &mut Queue,
         id: DieQueue,
     ) -> Option<OpSlot> {
-        let reads = (0..self.planes_per_die).map(|plane| self.first(id, plane, &[HOST_READS]));
+        let reads = self.planes().map(|plane| self.first(id, plane, &[HOST_READS]));
         let first = reads.filter(|&op| op != OpSlot::NONE).min_by_key(|&op| self.links_of(op).order)?;
         self.take(ops, queue, id, first);
         Some(first)
     }
 
     /// The first in these lists of a queue and plane.
-    fn first(&self, id: DieQueue, plane: u32, lists: &[usize]) -> OpSlot {
+    fn first(&self, id: DieQueue, plane: PlaneOfDie, lists: &[usize]) -> OpSlot {
         let firsts = lists.iter().map(|&list| self.lists[self.at(id, plane, list)].first);
         firsts
             .filter(|&op| op != OpSlot::NONE)
@@ -248,8 +253,8 @@ impl MultiPlaneIndex {
         }
         self.find_freeing(ops, id);
         let own = self.of_die(plane);
-        let planes = if self.multi_plane { 0..self.planes_per_die } else { own..own + 1 };
-        for plane in planes {
+        let planes = if self.multi_plane { 0..self.planes_per_die } else { own.0..own.0 + 1 };
+        for plane in planes.map(PlaneOfDie) {
             let first = if plane == own { op } else { OpSlot::NONE };
             match work {
                 Work::Program(_) if self.by_program_group => {
@@ -273,8 +278,8 @@ impl MultiPlaneIndex {
     }
 
     /// Finds the programs of a plane that fill up one flash page, of which `first` is found already if it is any.
-    fn find_programs(&mut self, id: DieQueue, plane: u32, first: OpSlot) {
-        let until = self.until[plane as usize];
+    fn find_programs(&mut self, id: DieQueue, plane: PlaneOfDie, first: OpSlot) {
+        let until = self.until[plane.index()];
         let mut next = self.lists[self.at(id, plane, PROGRAMS)].first;
         for _ in u32::from(first.is_some())..self.units_per_page {
             if !next.is_some() || self.links_of(next).order >= until {
@@ -287,8 +292,8 @@ impl MultiPlaneIndex {
 
     /// Finds the programs of a plane that fill up one program group, or one page of the SLC cache, of which `first` is found already
     /// if it is any.
-    fn find_program_group(&mut self, ops: &Operations, id: DieQueue, plane: u32, first: OpSlot) {
-        let until = self.until[plane as usize];
+    fn find_program_group(&mut self, ops: &Operations, id: DieQueue, plane: PlaneOfDie, first: OpSlot) {
+        let until = self.until[plane.index()];
         let mut next = self.lists[self.at(id, plane, PROGRAMS)].first;
         let program_group_of = |op: OpSlot| match ops[op].operation.work {
             Work::Program(program) => program.program_group,
@@ -311,8 +316,8 @@ impl MultiPlaneIndex {
 
     /// Finds the first read of a plane and those behind it of the same flash page, or those of the page of `first`, which is
     /// found already if it is any.
-    fn find_reads(&mut self, ops: &Operations, id: DieQueue, plane: u32, first: OpSlot) {
-        let until = self.until[plane as usize];
+    fn find_reads(&mut self, ops: &Operations, id: DieQueue, plane: PlaneOfDie, first: OpSlot) {
+        let until = self.until[plane.index()];
         let mut first = first;
         if !first.is_some() {
             first = self.first(id, plane, &[HOST_READS, OTHER_READS]);
@@ -355,15 +360,15 @@ impl MultiPlaneIndex {
             return 0;
         }
         let own = self.of_die(plane);
-        for plane in (0..self.planes_per_die).filter(|&plane| plane != own) {
+        for plane in self.planes().filter(|&plane| plane != own) {
             let partner = self.lists[self.at(id, plane, FREEING)].first;
             if !partner.is_some() || ops[partner].operation.owner != owner {
                 continue;
             }
-            if let Work::Gc(Gc { moves, summaries: 0, erases, from_slc, planes: 1, is_paced_step: true }) =
+            if let Work::Gc(Gc { moves, summaries: 0, erases, moved_from, planes: 1, is_paced_step: true }) =
                 ops[partner].operation.work
                 && erases == gc.erases
-                && from_slc == gc.from_slc
+                && moved_from == gc.moved_from
                 && (moves == 0) == (gc.moves == 0)
             {
                 self.take(ops, queue, id, partner);
@@ -381,7 +386,7 @@ impl MultiPlaneIndex {
     fn find_freeing(&mut self, ops: &Operations, id: DieQueue) {
         self.until.clear();
         self.until.resize(self.planes_per_die as usize, u64::MAX);
-        for plane in 0..self.planes_per_die {
+        for plane in self.planes() {
             let first = self.lists[self.at(id, plane, FREEING)].first;
             if first == OpSlot::NONE {
                 continue;
@@ -392,7 +397,7 @@ impl MultiPlaneIndex {
                 Work::Read(_) | Work::Program(_) => unreachable!("they free no block"),
             };
             let order = self.links_of(first).order;
-            for until in &mut self.until[plane as usize..][..planes as usize] {
+            for until in &mut self.until[plane.index()..][..planes as usize] {
                 *until = order.min(*until);
             }
         }

@@ -137,19 +137,12 @@ pub struct Gc {
     pub summaries: u32,
     /// Blocks to be erased.
     pub erases: u32,
-    /// Whether the units are moved off a block of the SLC cache.
-    pub from_slc: bool,
+    /// The type of the pages that the units are moved off.
+    pub moved_from: PageType,
     /// Planes of the die that do all of this at once.
     pub planes: u32,
     /// Whether it is one step of paced GC, which shares its array time with like ones on other planes of the die.
     pub is_paced_step: bool,
-}
-
-impl Gc {
-    /// The type of the pages that the units are moved off.
-    pub fn page_type(&self) -> PageType {
-        if self.from_slc { PageType::SLC_CACHE } else { PageType::MEAN }
-    }
 }
 
 /// Erases, one after the other.

@@ -7,7 +7,7 @@ use flashlane_base::{Duration, Random, Seed};
 /// Array times and the bus, with the drive's timing noise.
 #[derive(Clone, Debug)]
 pub struct Timing {
-    /// Array to register, of a page that is not in the SLC cache: the mean of the page types.
+    /// Array to register, of a page that no section has times for: the mean of the page types.
     pub read: Duration,
     /// Register to array, likewise.
     pub program: Duration,
@@ -42,9 +42,9 @@ impl Timing {
         let (page, bus) = (u128::from(flash.page.0), u128::from(flash.bus.0));
         let stored = page + u128::from(flash.spare.0);
         let ns_per_byte = ((1_000_000_000 * stored) << 32).checked_div(bus * page).unwrap_or(0);
-        let slc = config.slc.as_ref();
-        let reads = by_type(flash.read, &flash.read_by_type, slc.map(|slc| slc.read));
-        let programs = by_type(flash.program, &flash.program_by_type, slc.map(|slc| slc.program));
+        let own = config.own_page_times();
+        let reads = by_type(flash.read, &flash.read_by_type, own.map(|times| times.read));
+        let programs = by_type(flash.program, &flash.program_by_type, own.map(|times| times.program));
         let mean = PageType::MEAN.0 as usize;
         let mut timing = Self {
             read: reads[mean],
@@ -91,7 +91,7 @@ impl Timing {
         program + if fills_block { self.summary } else { Duration::ZERO }
     }
 
-    /// The slowest read and program of a page that is not in the SLC cache, with its block's summary.
+    /// The slowest read and program of a page that no section has times for, with its block's summary.
     pub fn slowest(&self) -> Duration {
         let of = |times: &[Duration]| times[..MOST_BITS].iter().copied().max().unwrap_or_default();
         of(&self.reads) + of(&self.programs) + self.summary
@@ -111,10 +111,10 @@ impl Timing {
 }
 
 /// The time of each page type: those of a list, or the same for all, and their mean.
-fn by_type(same: Time, each: &[Time], slc_cache: Option<Time>) -> [Duration; PageType::COUNT] {
+fn by_type(same: Time, each: &[Time], of_section: Option<Time>) -> [Duration; PageType::COUNT] {
     let mut times = [same.0; PageType::COUNT];
     times.iter_mut().zip(each).for_each(|(time, of_type)| *time = of_type.0);
-    times[usize::from(PageType::SLC_CACHE.0)] = slc_cache.unwrap_or(same).0;
+    times[usize::from(PageType::OF_SECTION.0)] = of_section.unwrap_or(same).0;
     if !each.is_empty() {
         let sum: u64 = each.iter().map(|time| time.0.as_ns()).sum();
         times[usize::from(PageType::MEAN.0)] = Duration::from_ns(sum / each.len() as u64);

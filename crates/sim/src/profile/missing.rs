@@ -2,6 +2,7 @@
 
 use super::PROFILES;
 use super::words;
+use crate::config::DriveConfig;
 
 /// Returns field and reason, if the reader's error is about a missing field of a section. `table` is the file's.
 pub(super) fn field_of_section(
@@ -16,6 +17,8 @@ pub(super) fn field_of_section(
         reason += &format!("; {file} has no [{section}], so that all of it must be given");
         if let Some((profile, example)) = example(&section) {
             reason += &format!(", as {profile} has it: {example}");
+        } else if let Some(example) = smallest(&section) {
+            reason += &format!(", as in {example}");
         }
     }
     Some((format!("{section}.{name}"), reason))
@@ -36,6 +39,13 @@ fn example(section: &str) -> Option<(&'static str, String)> {
         Some(settings.join(","))
     };
     PROFILES.iter().find_map(|profile| Some((profile.name, settings(profile.text)?)))
+}
+
+/// Returns settings that suffice for a small drive to have this section.
+fn smallest(section: &str) -> Option<String> {
+    let facts = DriveConfig::facts_of_sections().into_iter().find(|facts| facts.name == section)?;
+    let settings: Vec<String> = facts.example.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    (!settings.is_empty()).then(|| settings.join(","))
 }
 
 fn section_of<'a>(table: &'a toml::Table, section: &str) -> Option<&'a toml::Table> {

@@ -8,6 +8,7 @@
 
 use super::shape::Shape;
 use crate::config::{DriveConfig, Share};
+use crate::ids::{LaneUnit, PlaneId, PlaneOfLane};
 use crate::nand::{Geometry, endurances, good_blocks};
 use flashlane_base::{Random, Seed};
 use flashlane_policy::wear::Wear;
@@ -68,7 +69,7 @@ impl Engine {
         let engine = |lane: u32| {
             let mut map = vec![NONE; (shape.units * shape.planes) as usize];
             let good: Vec<Vec<u32>> = (0..shape.planes)
-                .map(|plane| good_blocks(&geometry, lane * shape.planes + plane, seed))
+                .map(|plane| good_blocks(&geometry, PlaneId(lane * shape.planes + plane), seed))
                 .collect();
             let least = good.iter().map(Vec::len).min().unwrap_or(0);
             let units = least.min(shape.units as usize);
@@ -119,21 +120,21 @@ impl Engine {
     }
 
     /// Whether a unit has its blocks.
-    pub(super) fn has(&self, unit: u32) -> bool {
-        self.map[unit as usize * self.planes.len()] != NONE
+    pub(super) fn has(&self, unit: LaneUnit) -> bool {
+        self.map[unit.index() * self.planes.len()] != NONE
     }
 
     /// The share of its endurance that a unit's block on a plane has used, 1 where endurance is unlimited.
-    pub(super) fn wear_of(&self, unit: u32, plane: u32) -> f64 {
-        let block = self.map[unit as usize * self.planes.len() + plane as usize];
-        self.planes[plane as usize].wear_of(block)
+    pub(super) fn wear_of(&self, unit: LaneUnit, plane: PlaneOfLane) -> f64 {
+        let block = self.map[unit.index() * self.planes.len() + plane.index()];
+        self.planes[plane.index()].wear_of(block)
     }
 
     /// Erases a unit, perhaps on other blocks than before. `times` gets for each plane how often a block of it was
     /// erased: once, and once more for each that failed.
-    pub(super) fn erase(&mut self, unit: u32, times: &mut Vec<u32>) -> Result<(), Lost> {
+    pub(super) fn erase(&mut self, unit: LaneUnit, times: &mut Vec<u32>) -> Result<(), Lost> {
         times.clear();
-        let first = unit as usize * self.planes.len();
+        let first = unit.index() * self.planes.len();
         let mut outcome = Ok(());
         for plane in 0..self.planes.len() {
             let state = &mut self.planes[plane];
@@ -152,21 +153,21 @@ impl Engine {
 
     /// Draws at random whether a program of the unit, which is about to be written, will fail: at which row, and on which
     /// plane. No more than one does.
-    pub(super) fn failing_program(&mut self, unit: u32, rows: u32) -> Option<(u32, u32)> {
+    pub(super) fn failing_program(&mut self, unit: LaneUnit, rows: u32) -> Option<(u32, PlaneOfLane)> {
         if self.write_failures.0 == 0.0 {
             return None;
         }
-        (0..self.planes.len() as u32).find_map(|plane| {
+        (0..self.planes.len() as u32).map(PlaneOfLane).find_map(|plane| {
             let chance = self.write_failures.0 * self.wear_of(unit, plane);
             self.random.chance(chance).then(|| (self.random.below(u64::from(rows)) as u32, plane))
         })
     }
 
     /// A program failed: a spare replaces the unit's block on that plane. Returns the number of erases that this took.
-    pub(super) fn replace(&mut self, unit: u32, plane: u32) -> Result<u32, Lost> {
+    pub(super) fn replace(&mut self, unit: LaneUnit, plane: PlaneOfLane) -> Result<u32, Lost> {
         self.counts.failed += 1;
-        let (block, erased) = self.take(plane as usize);
-        self.map[unit as usize * self.planes.len() + plane as usize] = block.unwrap_or(NONE);
+        let (block, erased) = self.take(plane.index());
+        self.map[unit.index() * self.planes.len() + plane.index()] = block.unwrap_or(NONE);
         if block.is_none() {
             self.lose(unit);
         }
@@ -194,9 +195,9 @@ impl Engine {
     }
 
     /// The good blocks of a lost unit become spares.
-    fn lose(&mut self, unit: u32) {
+    fn lose(&mut self, unit: LaneUnit) {
         self.counts.lost += 1;
-        let first = unit as usize * self.planes.len();
+        let first = unit.index() * self.planes.len();
         for (plane, block) in self.planes.iter_mut().zip(&mut self.map[first..]) {
             let block = std::mem::replace(block, NONE);
             if block != NONE {
@@ -264,7 +265,7 @@ mod tests {
             check(&engine, &mut failed);
             let mut times = Vec::new();
             for _ in 0..3000 {
-                let unit = random.below(u64::from(shape.units)) as u32;
+                let unit = LaneUnit(random.below(u64::from(shape.units)) as u32);
                 if !engine.has(unit) {
                     continue;
                 }
@@ -302,7 +303,7 @@ mod tests {
             for _ in 0..20_000 {
                 // A tenth of the units, or any.
                 let among = if random.chance(skew) { shape.units / 10 } else { shape.units };
-                let unit = random.below(u64::from(among)) as u32;
+                let unit = LaneUnit(random.below(u64::from(among)) as u32);
                 engine.erase(unit, &mut Vec::new()).unwrap();
             }
             engine.wear_spread()

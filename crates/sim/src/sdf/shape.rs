@@ -1,6 +1,7 @@
 //! How a lane's addresses lie on its planes: a unit is an erase block on each of them, and is striped over them.
 
 use crate::config::DriveConfig;
+use crate::ids::PlaneOfLane;
 
 /// Counts and sizes of a lane.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +41,8 @@ impl Shape {
 
     /// The plane of the lane on which a page of a unit lies.
     #[inline]
-    pub(super) fn plane_of(&self, page: u32) -> u32 {
-        page / self.stripe_pages % self.planes
+    pub(super) fn plane_of(&self, page: u32) -> PlaneOfLane {
+        PlaneOfLane(page / self.stripe_pages % self.planes)
     }
 }
 
@@ -61,7 +62,7 @@ mod tests {
             stripe_pages,
             window_pages: 4,
         };
-        let planes = |shape: Shape| (0..32).map(|page| shape.plane_of(page)).collect::<Vec<_>>();
+        let planes = |shape: Shape| (0..32).map(|page| shape.plane_of(page).0).collect::<Vec<_>>();
         assert_eq!(planes(stripe(8)), (0..32).map(|page| page / 8).collect::<Vec<_>>());
         assert_eq!(planes(stripe(1)), (0..32).map(|page| page % 4).collect::<Vec<_>>());
         assert_eq!(planes(stripe(4))[12..20], [3, 3, 3, 3, 0, 0, 0, 0]);

@@ -18,8 +18,8 @@
 use super::Sdf;
 use super::job::Job;
 use crate::host_port::{Direction, Transfer};
-use crate::ids::{Lpn, PlaneId, RequestSlot};
-use crate::nand::{Erase, FlashOperation, Gc, Owner, Program, Read, Work};
+use crate::ids::{LaneUnit, Lpn, PlaneId, PlaneOfLane, RequestSlot};
+use crate::nand::{Erase, FlashOperation, Gc, Owner, PageType, Program, Read, Work};
 use crate::pieces::piece;
 use crate::progress::Progress;
 use flashlane_device::{Failure, Operation, Request};
@@ -31,7 +31,7 @@ impl Sdf {
         let Request { operation, lane, offset_bytes, length_bytes, .. } =
             self.kernel.in_flight(slot).request();
         let shape = self.shape;
-        let unit = (offset_bytes / shape.unit_bytes) as u32;
+        let unit = LaneUnit((offset_bytes / shape.unit_bytes) as u32);
         let within = offset_bytes % shape.unit_bytes;
         let state = &mut self.kernel.in_flight_mut(slot).state;
         state.unit = unit;
@@ -77,7 +77,7 @@ impl Sdf {
                 correction.decide(&mut read, || self.engines[lane as usize].wear_of(unit, plane));
                 self.counts.read_retries += u64::from(read.retries);
             }
-            let plane = PlaneId(lane * shape.planes + plane);
+            let plane = PlaneId(lane * shape.planes + plane.0);
             self.kernel.enqueue(FlashOperation::read(Owner::Request(slot), Class::HostRead, plane, read));
             progress.next += 1;
             progress.under_way += 1;
@@ -159,11 +159,11 @@ impl Sdf {
     }
 
     /// A program of a row failed on one plane: a spare block replaces that plane's block, and gets what was written there. False where there is none, and the unit is lost.
-    fn save(&mut self, slot: RequestSlot, plane: u32, row: u32) -> bool {
+    fn save(&mut self, slot: RequestSlot, plane: PlaneOfLane, row: u32) -> bool {
         let shape = self.shape;
         let lane = self.kernel.in_flight(slot).request().lane.0;
         let unit = self.kernel.in_flight(slot).state.unit;
-        let at = PlaneId(lane * shape.planes + plane);
+        let at = PlaneId(lane * shape.planes + plane.0);
         let failing = program(row, 1, shape.page_bytes);
         self.kernel.enqueue(FlashOperation::new(failing, Owner::None, Class::Write, at));
         let Ok(erases) = self.engines[lane as usize].replace(unit, plane) else {
@@ -180,7 +180,7 @@ impl Sdf {
             moves: row,
             summaries: 0,
             erases,
-            from_slc: false,
+            moved_from: PageType::MEAN,
             planes: 1,
             is_paced_step: false,
         });

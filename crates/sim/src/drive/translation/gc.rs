@@ -6,7 +6,7 @@ use super::rotation::{Rotation, TurnId};
 use crate::drive::request::DriveKernel;
 use crate::ftl::GcWork;
 use crate::ids::{DieId, Lpn, PlaneId};
-use crate::nand::{Defer, FlashOperation, Gc, Owner, PageType, Program, Read, Work};
+use crate::nand::{Defer, FlashOperation, Gc, Owner, Program, Read, Work};
 use flashlane_policy::scheduling::Class;
 
 /// For whom GC is done, and how it is scheduled.
@@ -95,7 +95,7 @@ impl Translation {
 
     /// Turns GC that the translation layer did into flash operations.
     fn enqueue_gc(&self, kernel: &mut DriveKernel, gc: &GcWork, scheduling: GcScheduling) {
-        let GcWork { plane, planes, mut moves, summaries, erases, from_slc, is_paced_step, .. } = *gc;
+        let GcWork { plane, planes, mut moves, summaries, erases, moved_from, is_paced_step, .. } = *gc;
         if self.moves_in_runs {
             // The end of GC is that of what follows its moves.
             let owner = if scheduling.owner.is_mechanism() { Owner::Gc } else { scheduling.owner };
@@ -106,18 +106,17 @@ impl Translation {
             }
         }
         let moves = self.large_units.map_or(moves, |large| large.pages_of(moves));
-        let gc = Gc { moves, summaries, erases, from_slc, planes, is_paced_step };
+        let gc = Gc { moves, summaries, erases, moved_from, planes, is_paced_step };
         kernel.enqueue(scheduling.operation(plane, Work::Gc(gc)));
     }
 
     /// Queues the moves of GC as reads, then programs, which overlap as the host's do.
     fn enqueue_moves(&self, kernel: &mut DriveKernel, gc: &GcWork, scheduling: GcScheduling) {
-        let GcWork { plane, planes, moves, from_slc, .. } = *gc;
+        let GcWork { plane, planes, moves, moved_from, .. } = *gc;
         let on_all_bytes = self.unit_bytes * u64::from(planes);
         let together = self.units_per_program;
         let lpn = Lpn::NONE;
-        let page_type = if from_slc { PageType::SLC_CACHE } else { PageType::MEAN };
-        let read = Read { units: planes, page_type, ..Read::of(lpn, on_all_bytes) };
+        let read = Read { units: planes, page_type: moved_from, ..Read::of(lpn, on_all_bytes) };
         for _ in 0..moves {
             kernel.enqueue(scheduling.operation(plane, Work::Read(read)));
         }

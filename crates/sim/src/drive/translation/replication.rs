@@ -91,7 +91,7 @@ impl Replicator {
         let shape = Shape {
             pages: geometry.logical_units,
             chips: geometry.dies,
-            slots_per_chip: geometry.replica_units / geometry.dies,
+            slots_per_chip: geometry.later_units / geometry.dies,
             copies: replication.most_copies(geometry.dies),
         };
         let (name, options) = (&replication.policy, replication.options.options());

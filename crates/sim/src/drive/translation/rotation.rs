@@ -138,6 +138,7 @@ impl Rotation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nand::PageType;
 
     /// Two rows of three channels with two dies of two planes each.
     fn rotation(most_erases: u32) -> Rotation {
@@ -160,7 +161,7 @@ mod tests {
             summaries: 0,
             erases: 1,
             precedes_write: false,
-            from_slc: false,
+            moved_from: PageType::MEAN,
             is_paced_step: false,
         };
         (0..3).map(work).collect()

@@ -139,7 +139,7 @@ impl PageMapped {
     fn empty_and_erase(&mut self, plane: PlaneId, block: BlockId, due: &mut Vec<GcWork>) -> bool {
         let number = self.index_of(plane, block);
         let moves = u32::from(self.blocks.valid[number]);
-        let from_slc = self.is_cache_block(number);
+        let moved_from = self.type_of_moves(number);
         self.switch_moved(plane, block);
         let open = self.planes[plane.index()].open[self.moved_stream];
         let left = self.geometry.data_units - open.written;
@@ -162,8 +162,8 @@ impl PageMapped {
         debug_assert_eq!(self.blocks.valid[number], 0, "everything valid was moved");
         self.erase(plane, block);
         self.counters.moved_units += u64::from(moves);
-        self.counters.folded_units += if from_slc { u64::from(moves) } else { 0 };
-        self.report_gc(GcWork { moves, summaries, from_slc, erases: 1, ..GcWork::nothing(plane) }, due);
+        self.count_folded(moved_from, moves);
+        self.report_gc(GcWork { moves, summaries, moved_from, erases: 1, ..GcWork::nothing(plane) }, due);
         true
     }
 

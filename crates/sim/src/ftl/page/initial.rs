@@ -55,7 +55,7 @@ impl PageMapped {
             placed.clear();
             due.clear();
         }
-        for page in 0..self.geometry.translation_pages {
+        for page in 0..self.translation_page_count() {
             self.place_translation_page(page, &mut due).expect("validation made sure that they fit");
             due.clear();
         }
@@ -180,7 +180,7 @@ impl PageMapped {
         seed: Seed,
     ) -> impl Iterator<Item = (u32, u32)> + use<> {
         let data_units = self.geometry.data_units;
-        let good = self.free_blocks(plane) - self.geometry.translation_streams();
+        let good = self.free_blocks(plane) - self.translation_streams();
         let open_units = progress.map_or(0, |progress| progress.open_units.iter().sum());
         let closed = match progress {
             Some(Progress { free_blocks, .. }) => good - free_blocks - self.streams(),
@@ -265,7 +265,7 @@ impl PageMapped {
             free_blocks = (erased - 1) / data_units;
             open_units[self.moved_stream] = data_units - (erased - free_blocks * data_units);
         }
-        let good = self.free_blocks(plane) - self.geometry.translation_streams();
+        let good = self.free_blocks(plane) - self.translation_streams();
         let closed = good.checked_sub(free_blocks + self.streams())?;
         let left = quota.checked_sub(open_units.iter().sum())?;
         (left < closed.saturating_sub(1) * data_units).then_some(Progress {

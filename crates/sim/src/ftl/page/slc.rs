@@ -40,6 +40,9 @@ pub(super) struct SlcCache {
     /// By block, whether it is in the cache.
     marked: Vec<bool>,
     planes: Vec<PlaneCache>,
+    /// Units of the host's that were placed in the cache, and units that were moved off it.
+    written_units: u64,
+    folded_units: u64,
 }
 
 /// The cache of a plane.
@@ -72,7 +75,14 @@ impl SlcCache {
             when_full: slc.when_full,
             marked: vec![false; geometry.planes as usize * geometry.blocks as usize],
             planes: (0..geometry.planes).map(|_| none()).collect(),
+            written_units: 0,
+            folded_units: 0,
         })
+    }
+
+    /// The counters, under the names that results have.
+    pub(super) fn counters(&self) -> [(&'static str, u64); 2] {
+        [("slc_pages_written", self.written_units), ("slc_pages_folded", self.folded_units)]
     }
 
     /// Whether a plane with this number of erased blocks may open another block of the cache.
@@ -130,11 +140,13 @@ impl PageMapped {
         self.invalidate(lpn);
         self.enter(lpn, ppn, plane);
         self.counters.host_units += 1;
-        self.counters.slc_units += 1;
+        if let Some(slc) = &mut self.slc {
+            slc.written_units += 1;
+        }
         if self.pacer.is_some() {
             self.pace(plane, 1, due);
         }
-        let mut placed = Placed { page_type: PageType::SLC_CACHE, ..self.placed(plane, ppn, false) };
+        let mut placed = Placed { page_type: PageType::OF_SECTION, ..self.placed(plane, ppn, false) };
         if let Some(cells) = &self.cells {
             cells.describe_cached(ppn, &mut placed);
         }
@@ -245,6 +257,20 @@ impl PageMapped {
         let free = self.planes[plane.index()].free.len() as u32;
         let reserved = self.slc.as_ref().map_or(self.room_for_cache, |slc| slc.reserved(plane));
         free.saturating_sub(reserved)
+    }
+
+    /// The type of the pages off which GC moves the units of a block, by its index.
+    pub(super) fn type_of_moves(&self, block: usize) -> PageType {
+        if self.is_cache_block(block) { PageType::OF_SECTION } else { PageType::MEAN }
+    }
+
+    /// Counts units that GC has moved off pages of this type, where it is that of the cache.
+    pub(super) fn count_folded(&mut self, moved_from: PageType, moves: u32) {
+        if let Some(slc) = &mut self.slc
+            && moved_from == PageType::OF_SECTION
+        {
+            slc.folded_units += u64::from(moves);
+        }
     }
 
     /// Takes the cache away while a drive is prepared, since data written long ago are not in it; the room for it is kept.

@@ -94,7 +94,7 @@ impl SmallPlane {
         let closed = f64::from(good - geometry.low_blocks - 1) * f64::from(data_units);
         let share = f64::from(geometry.stored_units()) / f64::from(geometry.planes) / closed;
         let small_closed = f64::from(blocks - low_blocks - 1) * f64::from(data_units);
-        let small = Geometry { low_blocks, reserved_blocks: 0, opened_later_blocks: 0, ..geometry.clone() };
+        let small = Geometry { low_blocks, reserved_blocks: 0, later_blocks: 0, ..geometry.clone() };
         let most = (blocks - spare_blocks(&small)) * data_units;
         let options = config.cleaning.options.options();
         let policy =

@@ -149,7 +149,7 @@ impl PageMapped {
         }
         self.switch_moved(plane, victim.block);
         let number = self.index_of(plane, victim.block);
-        let from_slc = self.is_cache_block(number);
+        let moved_from = self.type_of_moves(number);
         let is_paced_step = at_once != WHOLE_VICTIM;
         let mut left = most;
         while left > 0 && self.blocks.valid[number] > CleaningView::NOT_CLOSED {
@@ -157,11 +157,11 @@ impl PageMapped {
                 self.move_units(plane, &mut victim, at_once, &mut left);
             left -= moves.min(left);
             self.counters.moved_units += u64::from(moves);
-            self.counters.folded_units += if from_slc { u64::from(moves) } else { 0 };
+            self.count_folded(moved_from, moves);
             self.counters.units_below_target += if is_paced_step { 0 } else { u64::from(moves) };
             if moves > 0 {
                 self.report_gc(
-                    GcWork { moves, summaries, from_slc, is_paced_step, ..GcWork::nothing(plane) },
+                    GcWork { moves, summaries, moved_from, is_paced_step, ..GcWork::nothing(plane) },
                     due,
                 );
             }

@@ -13,7 +13,7 @@
 //! Not modelled: the parity of an incomplete row is in the controller, which is assumed to keep it over a power cut.
 
 use crate::ftl::GcWork;
-use crate::ids::PlaneId;
+use crate::ids::{PlaneId, PlaneOfDie, ids};
 use crate::nand::Geometry;
 
 /// Where the units of superblocks lie.
@@ -36,12 +36,15 @@ pub(super) struct Superblocks {
 /// Where a unit of a superblock lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
-    /// Which of the row's channels.
-    channel: u32,
-    /// Which of the die's planes.
-    plane_in_die: u32,
+    channel: ChannelOfRow,
+    plane: PlaneOfDie,
     /// The channel that has the row's parity, where the page is the last of its row.
-    parity: Option<u32>,
+    parity: Option<ChannelOfRow>,
+}
+
+ids! {
+    /// A channel, counted on its row.
+    ChannelOfRow;
 }
 
 impl Superblocks {
@@ -66,13 +69,13 @@ impl Superblocks {
         self.channels_per_row * self.joined_planes
     }
 
-    /// The plane of a channel and plane of the superblocks that `plane` stands for.
-    fn plane(&self, plane: PlaneId, channel: u32, plane_in_die: u32) -> PlaneId {
+    /// The plane on a channel and place in the die of the superblocks that `plane` stands for.
+    fn plane(&self, plane: PlaneId, channel: ChannelOfRow, of_die: PlaneOfDie) -> PlaneId {
         let (row, place) = (plane.0 / self.channel_groups, plane.0 % self.channel_groups);
         PlaneId(
-            (row * self.channels_per_row + channel) * self.channel_planes
+            (row * self.channels_per_row + channel.0) * self.channel_planes
                 + place * self.joined_planes
-                + plane_in_die,
+                + of_die.0,
         )
     }
 
@@ -80,20 +83,21 @@ impl Superblocks {
     fn spot(&self, unit: u32) -> Spot {
         let flash_page = unit / self.units_per_page;
         let (row, place) = (flash_page / self.data_pages_per_row, flash_page % self.data_pages_per_row);
-        let plane_in_die = row % self.joined_planes;
+        let plane = PlaneOfDie(row % self.joined_planes);
         if self.channels_per_row == 1 {
-            return Spot { channel: 0, plane_in_die, parity: None };
+            return Spot { channel: ChannelOfRow(0), plane, parity: None };
         }
         let parity = row / self.joined_planes % self.channels_per_row;
         let channel = (parity + 1 + place) % self.channels_per_row;
-        Spot { channel, plane_in_die, parity: (place + 1 == self.data_pages_per_row).then_some(parity) }
+        let parity_is_due = place + 1 == self.data_pages_per_row;
+        Spot { channel: ChannelOfRow(channel), plane, parity: parity_is_due.then_some(ChannelOfRow(parity)) }
     }
 
     /// The plane of a unit, and that of its row's parity if it is the last of its row.
     pub(super) fn place(&self, plane: PlaneId, unit: u32) -> (PlaneId, Option<PlaneId>) {
         let spot = self.spot(unit);
-        let parity = spot.parity.map(|channel| self.plane(plane, channel, spot.plane_in_die));
-        (self.plane(plane, spot.channel, spot.plane_in_die), parity)
+        let parity = spot.parity.map(|channel| self.plane(plane, channel, spot.plane));
+        (self.plane(plane, spot.channel, spot.plane), parity)
     }
 
     /// Appends the planes from which the unit with this number can be rebuilt, where the first `written` units of its
@@ -117,7 +121,7 @@ impl Superblocks {
     /// Whether the unit with this number, and the parity of its row, are programmed along with pages of higher
     /// numbers: the rest of its flash page, and those beside it on further planes of the die.
     pub(super) fn waits_for_group(&self, unit: u32) -> bool {
-        self.spot(unit).plane_in_die + 1 < self.joined_planes
+        self.spot(unit).plane.0 + 1 < self.joined_planes
             || unit % self.units_per_page + 1 < self.units_per_page
     }
 
@@ -125,7 +129,7 @@ impl Superblocks {
     pub(super) fn moved_to(&mut self, unit: u32) -> bool {
         let spot = self.spot(unit);
         for channel in [Some(spot.channel), spot.parity].into_iter().flatten() {
-            self.moved[(channel * self.joined_planes + spot.plane_in_die) as usize] += 1;
+            self.moved[(channel.0 * self.joined_planes + spot.plane.0) as usize] += 1;
         }
         spot.parity.is_some()
     }
@@ -141,7 +145,7 @@ impl Superblocks {
             if moves == 0 && gc.erases == 0 {
                 continue;
             }
-            let plane = self.plane(gc.plane, channel, 0);
+            let plane = self.plane(gc.plane, ChannelOfRow(channel), PlaneOfDie(0));
             due.push(GcWork { plane, planes: self.joined_planes, moves, ..gc });
         }
     }
@@ -150,6 +154,7 @@ impl Superblocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nand::PageType;
 
     /// Channels of two dies with two planes; three channels and one with parity.
     fn superblocks() -> Superblocks {
@@ -227,7 +232,7 @@ mod tests {
             summaries: 0,
             erases: 1,
             precedes_write: false,
-            from_slc: false,
+            moved_from: PageType::MEAN,
             is_paced_step: false,
         };
         superblocks.spread(gc, &mut due);

@@ -12,6 +12,7 @@
 
 use super::gc::TRANSLATION_STREAM;
 use super::{GcWork, NoRoom, PageMapped, Placed};
+use crate::config::DriveConfig;
 use crate::ids::{Lpn, PlaneId};
 use crate::nand::Geometry;
 
@@ -19,6 +20,7 @@ use crate::nand::Geometry;
 pub(super) struct TranslationPages {
     /// The mapping unit that the first page takes: those before it are the host's.
     first: Lpn,
+    count: u32,
     /// The position of the next page in the stripe.
     next: u64,
     /// Mapping units of the host that GC moved, whose entries have changed.
@@ -26,9 +28,14 @@ pub(super) struct TranslationPages {
 }
 
 impl TranslationPages {
-    pub(super) fn new(geometry: &Geometry) -> Option<Self> {
+    pub(super) fn new(config: &DriveConfig, geometry: &Geometry) -> Option<Self> {
         let first = Lpn(geometry.logical_units);
-        (geometry.translation_pages > 0).then(|| Self { first, next: 0, moved: Vec::new() })
+        config.mapping.cache.as_ref().map(|_| Self {
+            first,
+            count: geometry.section_units,
+            next: 0,
+            moved: Vec::new(),
+        })
     }
 
     /// Whether a mapping unit is that of a translation page.
@@ -49,12 +56,22 @@ impl TranslationPages {
 }
 
 impl PageMapped {
+    /// The number of translation pages.
+    pub(super) fn translation_page_count(&self) -> u32 {
+        self.translation.as_ref().map_or(0, |pages| pages.count)
+    }
+
+    /// Blocks of a plane that are written with translation pages at once.
+    pub(super) fn translation_streams(&self) -> u32 {
+        u32::from(self.translation.is_some())
+    }
+
     /// Finds a new place for a translation page; the old one becomes invalid.
     ///
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
     pub fn place_translation_page(&mut self, page: u32, due: &mut Vec<GcWork>) -> Result<Placed, NoRoom> {
-        debug_assert!(page < self.geometry.translation_pages, "there is no translation page {page}");
+        debug_assert!(page < self.translation_page_count(), "there is no translation page {page}");
         let lpn = Lpn(self.geometry.logical_units + page);
         let plane = self.plane_of_translation(lpn)?;
         let is_full = |layer: &Self| {

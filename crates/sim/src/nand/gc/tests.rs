@@ -1,4 +1,5 @@
 use super::*;
+use crate::nand::PageType;
 use crate::profile::load;
 use flashlane_base::Seed;
 
@@ -7,7 +8,8 @@ fn gc_moves_flash_pages_then_erases() {
     let config = load("msr-32g", &[]).expect("a shipped profile");
     let timing = Timing::new(&config, Seed(1));
     let steps = GcStepRules { copyback: true, preemptible: true, units_per_program: 4, unit_bytes: 4096 };
-    let mut gc = Gc { moves: 6, summaries: 0, erases: 1, from_slc: false, planes: 1, is_paced_step: false };
+    let mut gc =
+        Gc { moves: 6, summaries: 0, erases: 1, moved_from: PageType::MEAN, planes: 1, is_paced_step: false };
     let mut seen = Vec::new();
     loop {
         let (step, time) = steps.next(&gc, false, &timing);
@@ -21,7 +23,8 @@ fn gc_moves_flash_pages_then_erases() {
     let pages = [(GcStep::Move, read * 4 + program), (GcStep::Move, read * 2 + program)];
     assert_eq!(seen, [pages[0], pages[1], (GcStep::Erase, erase)]);
     let whole = GcStepRules { preemptible: false, ..steps };
-    let gc = Gc { moves: 6, summaries: 0, erases: 1, from_slc: false, planes: 1, is_paced_step: false };
+    let gc =
+        Gc { moves: 6, summaries: 0, erases: 1, moved_from: PageType::MEAN, planes: 1, is_paced_step: false };
     let all = ArrayTime { read: read * 6, program: program * 2, erase };
     assert_eq!(whole.next(&gc, false, &timing), (GcStep::Whole, all));
     let mut step = Gc { moves: 4, erases: 0, is_paced_step: true, ..gc };

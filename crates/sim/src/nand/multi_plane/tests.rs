@@ -4,6 +4,7 @@ use super::super::operation::{Defer, Owner};
 use super::super::queue::Node;
 use super::*;
 use crate::ids::Lpn;
+use crate::nand::PageType;
 use crate::slab::{LOOKS, Slab};
 use flashlane_base::{Random, Seed};
 use flashlane_policy::scheduling::Class;
@@ -113,8 +114,14 @@ fn operation(random: &mut Random, cleaned_together: bool) -> FlashOperation {
 
 fn gc(plane: u32, together: bool) -> FlashOperation {
     let (plane, planes) = if together { (plane - plane % PLANES, PLANES) } else { (plane, 1) };
-    let work =
-        Work::Gc(Gc { moves: 0, summaries: 0, erases: 1, from_slc: false, planes, is_paced_step: false });
+    let work = Work::Gc(Gc {
+        moves: 0,
+        summaries: 0,
+        erases: 1,
+        moved_from: PageType::MEAN,
+        planes,
+        is_paced_step: false,
+    });
     FlashOperation { work, owner: Owner::None, class: Class::IdleGc, defer: Defer::No, plane: PlaneId(plane) }
 }
 

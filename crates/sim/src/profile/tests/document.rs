@@ -1,6 +1,7 @@
 //! `docs/profiles.md` is the document of every mechanism: it has each setting with its default, and each counter.
 
 use crate::config::DriveConfig;
+use crate::config::section::{DriveKind, Facts};
 use crate::device;
 use crate::profile::{load, parse};
 use flashlane_base::Seed;
@@ -32,49 +33,33 @@ const REQUIRED: [(&str, &str); 19] = [
     ("flash.bus", "'40MB/s'"),
 ];
 
-/// The required setting of software-defined flash.
-const OF_LANES: [(&str, &str); 1] = [("lanes.window", "'64KiB'")];
-
-/// The required settings of a zoned drive.
-const OF_ZONES: [(&str, &str); 2] = [("zones.capacity", "'1MiB'"), ("zones.buffer", "'64KiB'")];
-
-/// The required settings of an SLC cache, which a drive with copies does not have.
-const OF_SLC: [(&str, &str); 4] = [
-    ("slc.read", "'20us'"),
-    ("slc.program", "'100us'"),
-    ("slc.size", "'64KiB'"),
-    ("slc.free_blocks", "'50%'"),
-];
-
-/// The required setting of a map on flash, which a drive with copies does not have, either.
-const OF_MAP_CACHE: [(&str, &str); 1] = [("mapping.cache.size", "'4KiB'")];
-
-/// The required settings of placement handles, which a drive with copies does not have, either.
-const OF_PLACEMENT: [(&str, &str); 2] = [("placement.handles", "2"), ("cleaning.separate", "true")];
-
 /// Sections that devices with erase units do not have.
 const NOT_OF_LANES: [&str; 3] = ["readahead.", "buffer.", "mapping."];
+
+/// The section that the drive with `field` must be given, if it is one of which defaults alone make none.
+fn facts_of(field: &str) -> Option<Facts> {
+    let given = DriveConfig::facts_of_sections().into_iter().filter(|facts| !facts.example.is_empty());
+    given.into_iter().find(|facts| field.starts_with(&format!("{}.", facts.name)))
+}
 
 /// The text of a profile that sets what the kind of drive with `field` requires, but `without`; and what is `added`. Every
 /// section that it could have is there.
 fn profile(field: &str, without: Option<&str>, added: Option<(&str, &str)>) -> String {
-    let is_lanes = field.starts_with("lanes.");
-    let is_zones = field.starts_with("zones.");
-    let is_of_kind = |name: &str| {
-        !((is_lanes || is_zones) && NOT_OF_LANES.iter().any(|section| name.starts_with(section)))
-    };
+    let special = facts_of(field);
+    let is_conventional = special.is_none_or(|facts| facts.kinds.contains(&DriveKind::Conventional));
+    let is_of_kind =
+        |name: &str| is_conventional || !NOT_OF_LANES.iter().any(|section| name.starts_with(section));
     let of_kind = REQUIRED.into_iter().filter(|(name, _)| is_of_kind(name));
-    let is_slc = field.starts_with("slc.");
-    let is_map_cache = field.starts_with("mapping.cache.");
-    let is_placement = field.starts_with("placement.");
-    let of_kind = of_kind.chain(OF_PLACEMENT.into_iter().filter(|_| is_placement));
-    let of_kind = of_kind.chain(OF_SLC.into_iter().filter(|_| is_slc));
-    let of_kind = of_kind.chain(OF_MAP_CACHE.into_iter().filter(|_| is_map_cache));
-    let of_kind = of_kind.chain(OF_ZONES.into_iter().filter(|_| is_zones));
-    let settings = of_kind.chain(OF_LANES.into_iter().filter(|_| is_lanes));
+    let of_section = special.into_iter().flat_map(|facts| facts.example).map(|&(name, value)| {
+        // As in a file, where only counts and switches are bare.
+        let is_bare = value.parse::<u32>().is_ok() || value.parse::<bool>().is_ok();
+        (name, if is_bare { value.to_owned() } else { format!("'{value}'") })
+    });
+    let settings = of_kind.map(|(name, value)| (name, value.to_owned())).chain(of_section);
+    let added = added.map(|(name, value)| (name, value.to_owned()));
     let mut sections = BTreeMap::from([("", String::new()), ("power", String::new())]);
-    let has_copies = !(is_lanes || is_zones || is_slc || is_map_cache || is_placement);
-    sections.extend(has_copies.then(|| ("replication", String::new())));
+    // Copies go with none of the sections that have to be asked for.
+    sections.extend(special.is_none().then(|| ("replication", String::new())));
     for (name, value) in settings.chain(added) {
         let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
         let text = sections.entry(section).or_default();
@@ -176,11 +161,14 @@ fn documented_defaults_are_those_of_the_program() {
 }
 
 /// The names of the counters of a drive.
+fn counters_of(config: &DriveConfig) -> Vec<&'static str> {
+    let Counters(list) = device(config, Seed(1), config.name.clone()).counters();
+    list.into_iter().map(|(name, _)| name).collect()
+}
+
 fn counters(profile: &str, settings: &[(&str, &str)]) -> Vec<&'static str> {
     let settings: Vec<_> = settings.iter().map(|&(key, value)| (key.into(), value.into())).collect();
-    let config = load(profile, &settings).unwrap_or_else(|error| panic!("{profile}: {error}"));
-    let Counters(list) = device(&config, Seed(1), profile.into()).counters();
-    list.into_iter().map(|(name, _)| name).collect()
+    counters_of(&load(profile, &settings).unwrap_or_else(|error| panic!("{profile}: {error}")))
 }
 
 #[test]
@@ -193,19 +181,24 @@ fn document_has_a_row_for_each_counter_and_no_other() {
         ("mapping.rebuild", "blocked"),
         ("over_provisioning", "70%"),
     ];
-    let slc = [("slc.read", "30us"), ("slc.program", "200us"), ("slc.size", "6GB")];
-    let drives: [(&str, &[(&str, &str)]); 8] = [
+    let drives: [(&str, &[(&str, &str)]); 6] = [
         ("ssd-s", &[]),
         ("ssd-s", &[("mapping.unit", "2KiB"), ("queues.count", "2"), ("power.idle", "1W")]),
         ("he-4g", &[("replication.policy", "pblru"), ("over_provisioning", "40%")]),
         ("he-4g", &parity),
-        ("nvme-tlc", &slc),
-        ("nvme-tlc", &[("mapping.cache.size", "1MiB")]),
         ("sdf", &[]),
         ("zn540-1tb", &[]),
     ];
-    let counted: BTreeSet<&str> =
-        drives.iter().flat_map(|(profile, settings)| counters(profile, settings)).collect();
+    let sections = DriveConfig::facts_of_sections().into_iter();
+    let of_sections = sections.filter(|facts| !facts.example.is_empty()).flat_map(|facts| {
+        let text = profile(&format!("{}.", facts.name), None, None);
+        counters_of(&parse("tiny", &text, &[]).unwrap_or_else(|error| panic!("{}: {error}", facts.name)))
+    });
+    let counted: BTreeSet<&str> = drives
+        .iter()
+        .flat_map(|(profile, settings)| counters(profile, settings))
+        .chain(of_sections)
+        .collect();
     // Results compute it from others.
     let computed = "write_amplification";
     let documented = rows("| counter | counts |").into_iter().map(|(name, _)| name);
