@@ -75,7 +75,7 @@ impl Section for ReplicationConfig {
 
     fn exclusions(&self) -> Option<Exclusions> {
         Some(Exclusions {
-            reason: "copies are single mapping units ([replication]); allowed with them".into(),
+            reason: "there are copies of mapping units ([replication]); allowed with them".into(),
             others: &[Other::BlockMapping, Other::Parity, Other::JoinedPlanes, Other::DeferredGc],
         })
     }
