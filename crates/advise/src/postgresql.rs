@@ -3,8 +3,8 @@
 //! Its planner divides the processor's time of a parallel plan among workers and the device's not at all, and prices a page at
 //! random by one constant, whether an index scan reads it alone or a bitmap heap scan with many others in flight, and whether it
 //! is in memory or not. A constant between these prices is too high for one and too low for another; only outside of them another
-//! value is better for all. (On `ssd-s`, 6.6 times a scanned page alone and 1.3 times in flight, queries of the Star Schema Benchmark
-//! took 5 times as long with 1.0 as with the default of 4.)
+//! value is better for all. (On `ssd-s`, 6.6 times a scanned page alone and 1.3 times in flight, queries of the Star
+//! Schema Benchmark took 5 times as long with 1.0 as with the default of 4.)
 //!
 //! The defaults are those of the versions' sample files. What a version's executor keeps in flight:
 //!

@@ -58,8 +58,8 @@ impl Counters {
     pub const BUFFER_PAGES_PROGRAMMED: &'static str = "buffer_pages_programmed";
     /// Bytes that the host wrote, but for those whose write failed.
     pub const HOST_BYTES_WRITTEN: &'static str = "host_bytes_written";
-    /// Of the bytes that the host wrote, those that no longer wait in a write buffer: their page was programmed, or it was replaced
-    /// as a whole or trimmed before. Only devices with a buffer count them.
+    /// Of the bytes that the host wrote, those that no longer wait in a write buffer: their page was programmed, or it
+    /// was replaced as a whole or trimmed before. Only devices with a buffer count them.
     pub const HOST_BYTES_SETTLED: &'static str = "host_bytes_settled";
     /// Bytes of the pages programmed into flash.
     pub const FLASH_BYTES_PROGRAMMED: &'static str = "flash_bytes_programmed";

@@ -126,8 +126,8 @@ pub trait Device {
     }
 
     /// Cuts the power and restores it at once. Returns what was [at risk](Device::at_risk) and is now lost; requests in
-    /// flight fail with [`Failure::DeviceLost`](crate::Failure::DeviceLost), which the next reap reports. Does nothing and returns `None` where the
-    /// device's power cannot be cut.
+    /// flight fail with [`Failure::DeviceLost`](crate::Failure::DeviceLost), which the next reap reports. Does nothing
+    /// and returns `None` where the device's power cannot be cut.
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
         None
     }

@@ -59,9 +59,9 @@ pub struct OverProvisioningChange {
 }
 
 impl Profile {
-    /// Returns the profile of a real device with one lane and one queue, one request in flight, `capacity_bytes`, read and written
-    /// in units of `unit_bytes`, and without erases, placement and zones. A device sets what differs, so that a property which only
-    /// some devices have is no matter to the others.
+    /// Returns the profile of a real device with one lane and one queue, one request in flight, `capacity_bytes`, read
+    /// and written in units of `unit_bytes`, and without erases, placement and zones. A device sets what differs, so
+    /// that a property which only some devices have is no matter to the others.
     pub fn new(name: impl Into<String>, capacity_bytes: u64, unit_bytes: u64) -> Self {
         Self {
             name: name.into(),

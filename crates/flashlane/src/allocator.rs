@@ -1,7 +1,8 @@
 //! The allocator, which ends the program where the system has no memory.
 //!
-//! The standard library aborts then, and with `RUST_BACKTRACE` set it may wait for itself for ever, where the backtrace of a panic
-//! finds no memory either. No code here goes on without memory that it asked for, so all failures end the program alike.
+//! The standard library aborts then, and with `RUST_BACKTRACE` set it may wait for itself for ever, where the backtrace
+//! of a panic finds no memory either. No code here goes on without memory that it asked for, so all failures end the
+//! program alike.
 
 use flashlane_host::end_out_of_memory;
 use mimalloc::MiMalloc;

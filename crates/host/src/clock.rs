@@ -25,8 +25,8 @@ impl Clock {
         Instant::from_ns(self.began.elapsed().as_nanos() as u64)
     }
 
-    /// Returns when one of these descriptors is readable, or the clock has reached `until`: later by what timers are late, as this
-    /// wait never spins. A wait that a signal ends is over too.
+    /// Returns when one of these descriptors is readable, or the clock has reached `until`: later by what timers are
+    /// late, as this wait never spins. A wait that a signal ends is over too.
     pub(crate) fn wait_readable(&self, descriptors: &[i32], until: Instant) {
         let poll = |&fd: &i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let mut polled: Vec<libc::pollfd> = descriptors.iter().map(poll).collect();

@@ -5,9 +5,10 @@
 //! operating system's queue.
 //!
 //! The loop is closed where each completion triggers the slot's next access, and open where accesses have arrival times
-//! ([`Client::arrival`]). On a device with erase units, a request waits while another is in flight on its unit that excludes it, as
-//! an operating system lets one write at a time go to a zone; those for other units do not wait for it. An open loop needs no queue, however far its device lags: with as many slots as the device
-//! takes requests, the next access stays with the client until a slot is free, and its latency counts from its arrival.
+//! ([`Client::arrival`]). On a device with erase units, a request waits while another is in flight on its unit that
+//! excludes it, as an operating system lets one write at a time go to a zone; those for other units do not wait for it.
+//! An open loop needs no queue, however far its device lags: with as many slots as the device takes requests, the next
+//! access stays with the client until a slot is free, and its latency counts from its arrival.
 
 use crate::Interruption;
 use flashlane_base::{Duration, Instant, Operation};

@@ -292,9 +292,9 @@ pub trait Merge: Send {
     /// Returns the next merge; `None` where the tree is in shape. Repeated merging without new patches MUST come to `None`.
     fn choose(&mut self, view: View<'_>) -> Option<Choice>;
 
-    /// Returns the level at which a new patch of `bytes` may stand at once, in the newest run, where no other patch has keys between
-    /// its first and its last: data that comes in the order of its keys needs no merge then. 0 where new patches begin at the
-    /// top always.
+    /// Returns the level at which a new patch of `bytes` may stand at once, in the newest run, where no other patch has
+    /// keys between its first and its last: data that comes in the order of its keys needs no merge then. 0 where new
+    /// patches begin at the top always.
     fn level_without_overlap(&self, _view: View<'_>, _bytes: u64) -> u8 {
         0
     }

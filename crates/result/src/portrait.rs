@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 /// The layouts that fit what was measured, and how the findings fit each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Portrait {
-    /// Layouts of chunks over domains and sub-domains that fit the evidence, the likeliest first. Their odds sum to 1 at most: the
-    /// rest is what no layout here describes. Empty where the evidence bounds none.
+    /// Layouts of chunks over domains and sub-domains that fit the evidence, the likeliest first. Their odds sum to 1
+    /// at most: the rest is what no layout here describes. Empty where the evidence bounds none.
     pub layouts: Vec<Layout>,
     /// The experiment that would tell the two likeliest layouts apart, in a sentence; `None` where there is one layout, or where
     /// no request tells them apart.

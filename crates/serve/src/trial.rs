@@ -9,8 +9,8 @@ use std::io;
 const WAITS: u32 = 200;
 const WAIT: Duration = Duration::from_us(200);
 
-/// Waits as a server does, for some 40 ms in all. Returns the 99th percentile of lateness, to which a served device adds that of its
-/// replies.
+/// Waits as a server does, for some 40 ms in all. Returns the 99th percentile of lateness, to which a served device
+/// adds that of its replies.
 ///
 /// # Errors
 /// The system's error where it cannot wait.

@@ -1,7 +1,8 @@
 //! The controller kernel: what every simulated drive has, whatever its front end makes of it.
 //!
 //! It owns the clock with the hash over all events, the event queue, the host's submission queues, the link to the host, the
-//! flash array, and the table of requests in flight. What a front end adds, and the loop over the events of both, is in [`mod@run`].
+//! flash array, and the table of requests in flight. What a front end adds, and the loop over the events of both, is in
+//! [`mod@run`].
 //!
 //! Invariants:
 //! - time never goes back, and of events at one time those of the link go first;

@@ -1,8 +1,8 @@
 //! Simulated drives: flash, channels, translation layer and host interface in virtual time.
 //!
-//! [`Drive`], a conventional drive, [`Sdf`], software-defined flash, and [`Zoned`], a zoned drive, are each a [`flashlane_device::Device`]. They
-//! model when things happen, not bytes. Their results depend on (profile, workload, seed) and nothing else, and
-//! [`Drive::trace_hash`] proves it.
+//! [`Drive`], a conventional drive, [`Sdf`], software-defined flash, and [`Zoned`], a zoned drive, are each a
+//! [`flashlane_device::Device`]. They model when things happen, not bytes. Their results depend on (profile, workload,
+//! seed) and nothing else, and [`Drive::trace_hash`] proves it.
 
 mod account;
 mod amount;

@@ -73,8 +73,8 @@ impl UnitParts {
         self.0 & other.0 == other.0
     }
 
-    /// Returns the bytes of one of the pages of a unit, of `page_bytes` each, that are not among these parts. Requires: `pages` is
-    /// a power of two, at most 64.
+    /// Returns the bytes of one of the pages of a unit, of `page_bytes` each, that are not among these parts. Requires:
+    /// `pages` is a power of two, at most 64.
     pub(crate) fn missing_bytes_of(self, page: u32, pages: u32, page_bytes: u64) -> u64 {
         let parts = 64 / pages;
         let of_page = (self.0 >> (page * parts)) & (u64::MAX >> (64 - parts));

@@ -1,5 +1,5 @@
-//! Recordings of real programs, each on a drive or a database created for it. Options are checked here first; the recording is done
-//! by a script in `scripts/record`.
+//! Recordings of real programs, each on a drive or a database created for it. Options are checked here first; the
+//! recording is done by a script in `scripts/record`.
 
 use crate::script::{self, Variables};
 use anyhow::{Result, bail};

@@ -42,8 +42,8 @@ pub enum Program {
         #[command(flatten)]
         database: Database,
     },
-    /// A PostgreSQL on the drive whose clients, server and drive are killed at random times, and which then has to have everything
-    /// that was committed
+    /// A PostgreSQL on the drive whose clients, server and drive are killed at random times, and which then has to have
+    /// everything that was committed
     Crashes {
         #[command(flatten)]
         drive: Drive,

@@ -1,7 +1,7 @@
 //! Clients in a closed loop: each has one operation in flight, and begins the next one when it has completed.
 //!
-//! An operation's latency is from the moment at which its client begins it, so that waiting for a store that takes no writes counts.
-//! Records count as inserted when their write has completed; no client requests one before.
+//! An operation's latency is from the moment at which its client begins it, so that waiting for a store that takes no
+//! writes counts. Records count as inserted when their write has completed; no client requests one before.
 
 use crate::records::{Values, key};
 use crate::requests::Chooser;

@@ -1,7 +1,7 @@
 //! Records: keys and values of numbers.
 //!
-//! The key of a record is `user` and the hash of its number, so that records inserted one after the other lie apart. A value begins
-//! with the number of its record; the rest does not compress.
+//! The key of a record is `user` and the hash of its number, so that records inserted one after the other lie apart. A
+//! value begins with the number of its record; the rest does not compress.
 
 use flashlane_base::{Random, Seed};
 use flashlane_store::Slices;
@@ -26,7 +26,8 @@ pub fn key(number: u64) -> Vec<u8> {
     format!("user{}", hash(number)).into_bytes()
 }
 
-/// Parts the keys of records about evenly into `count` slices: hashes are even up to 2^63, and nine of ten have as many digits as that.
+/// Parts the keys of records about evenly into `count` slices: hashes are even up to 2^63, and nine of ten have as many
+/// digits as that.
 ///
 /// # Panics
 /// If `count` is 0.

@@ -1,8 +1,9 @@
 //! Which record an operation requests.
 //!
-//! *Zipfian* is YCSB's scrambled one: a rank among 10^10 by Zipf's law with exponent 0.99, whose hash modulo the number of records is
-//! the record. So the shares do not change where records are inserted, and records that are requested often lie apart. Records that
-//! will be inserted count as well; one that is not there yet is drawn again. *Latest* draws how many records ago it was inserted.
+//! *Zipfian* is YCSB's scrambled one: a rank among 10^10 by Zipf's law with exponent 0.99, whose hash modulo the number
+//! of records is the record. So the shares do not change where records are inserted, and records that are requested
+//! often lie apart. Records that will be inserted count as well; one that is not there yet is drawn again. *Latest*
+//! draws how many records ago it was inserted.
 
 use crate::records::hash;
 use crate::workload::Requests;

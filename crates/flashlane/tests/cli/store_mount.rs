@@ -1,5 +1,5 @@
-//! `store file mount`: random operations of a program, each on the mounted files and on a directory of the host, with equal results;
-//! signals and kills. Where FUSE is missing the tests say on standard error that they were skipped.
+//! `store file mount`: random operations of a program, each on the mounted files and on a directory of the host, with
+//! equal results; signals and kills. Where FUSE is missing the tests say on standard error that they were skipped.
 
 mod differential;
 

@@ -12,8 +12,8 @@
 //! recorded as written, and the write fails with [`Failure::ForeignData`]. A unit that this opening erased was compared, or given
 //! up, by this opening.
 //!
-//! Before the first byte changes, the record loses the checksum, so that the remains of a write that a power cut tore do not count
-//! as foreign. Such a unit is written without a comparison, unless its head is foreign (`heads`).
+//! Before the first byte changes, the record loses the checksum, so that the remains of a write that a power cut tore
+//! do not count as foreign. Such a unit is written without a comparison, unless its head is foreign (`heads`).
 //!
 //! All of this happens only for users who ask for it (`check_erased`), but for the last rule.
 

@@ -2,9 +2,9 @@
 //!
 //! After LevelDB (`doc/impl.md`, "Compactions") and RocksDB's leveled compaction: a level's score is its size over its
 //! target, the highest score goes first, and of a level below 0 as many neighbouring patches as exceed its target, those with
-//! the fewest bytes below them (RocksDB's `kMinOverlappingRatio`, for several files). Write amplification is up to the factor a level, space amplification about `1 + 1/factor`, and a
-//! get looks into one patch a level and those of level 0. A new patch that overlaps no other goes to the first level that has
-//! room for it, which costs no merge.
+//! the fewest bytes below them (RocksDB's `kMinOverlappingRatio`, for several files). Write amplification is up to the
+//! factor a level, space amplification about `1 + 1/factor`, and a get looks into one patch a level and those of
+//! level 0. A new patch that overlaps no other goes to the first level that has room for it, which costs no merge.
 
 use super::{Choice, LEVELS, Merge, Shared, View};
 use crate::{OptionError, Options};

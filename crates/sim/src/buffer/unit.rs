@@ -56,8 +56,8 @@ pub(crate) struct BufferedUnit {
     pub(super) written_bytes: u64,
     /// The flush epoch in which it was first written.
     pub(super) epoch: u64,
-    /// The number of the first write that is here and not on flash, or a lower one (`Kernel::volatile_writes_so_far`); [`NO_WRITE`]
-    /// where there is none.
+    /// The number of the first write that is here and not on flash, or a lower one (`Kernel::volatile_writes_so_far`);
+    /// [`NO_WRITE`] where there is none.
     pub(super) first_unflushed_write: u64,
     pub(super) stage: Stage,
     /// The slot of the version before this one, if that was chosen or programming when this one was admitted.

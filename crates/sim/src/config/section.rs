@@ -1,7 +1,7 @@
 //! What reading a profile needs of each of its sections, said by the section: its name, its rules, its policies, its room.
 //!
-//! [`super::DriveConfig`] lists the sections. Whoever asks of all of them (`crate::profile`, [`crate::nand::Geometry`]) goes through
-//! that list and names none, so that a new section is a file beside this one and its lines in `config.rs`.
+//! [`super::DriveConfig`] lists the sections. Whoever asks of all of them (`crate::profile`, [`crate::nand::Geometry`])
+//! goes through that list and names none, so that a new section is a file beside this one and its lines in `config.rs`.
 
 use super::array_size::ArraySize;
 use super::refusal::Refusal;
@@ -83,8 +83,8 @@ pub(crate) struct Exclusions {
 /// The room that a section takes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
-    /// Blocks of each plane from the start, beyond those of the host's data, the free ones at which GC is due and the open ones for
-    /// host and GC: they never have the host's data, but for a time as a cache.
+    /// Blocks of each plane from the start, beyond those of the host's data, the free ones at which GC is due and the
+    /// open ones for host and GC: they never have the host's data, but for a time as a cache.
     pub(crate) reserved_blocks: u32,
     /// The same once they are needed: a drive just prepared has them among its free ones.
     pub(crate) later_blocks: u32,

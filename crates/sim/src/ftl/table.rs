@@ -144,8 +144,8 @@ impl Drop for Table {
     }
 }
 
-/// The bytes that are mapped for a number of entries: few sizes, so that memory fits again, and from a huge page on whole ones, so that
-/// the system lays it on their boundaries. Nothing is committed for what is not touched.
+/// The bytes that are mapped for a number of entries: few sizes, so that memory fits again, and from a huge page on
+/// whole ones, so that the system lays it on their boundaries. Nothing is committed for what is not touched.
 fn mapped_bytes(entries: usize) -> usize {
     let bytes = (entries * 4).max(4);
     if bytes > KEPT_BYTES { bytes.next_multiple_of(HUGE_PAGE_BYTES) } else { bytes.next_power_of_two() }

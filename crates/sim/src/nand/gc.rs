@@ -1,8 +1,8 @@
 //! The steps of garbage collection on a die: which comes next, and how long it takes.
 //!
-//! With copyback, and where no operation may go between, all of it is one array time, as on every die that serves in order. Otherwise each flash page is a step:
-//! read into the register, out over the bus to the controller and back (without copyback), and programmed; the erases
-//! come last.
+//! With copyback, and where no operation may go between, all of it is one array time, as on every die that serves in
+//! order. Otherwise each flash page is a step: read into the register, out over the bus to the controller and back
+//! (without copyback), and programmed; the erases come last.
 
 use super::array_time::ArrayTime;
 use super::operation::Gc;

@@ -41,7 +41,8 @@ pub struct Geometry {
     pub units_per_program: u32,
     /// Mapping units that the host sees.
     pub logical_units: u32,
-    /// Mapping units of sections of the configuration that are on flash beside the host's once the host has written all of its own.
+    /// Mapping units of sections of the configuration that are on flash beside the host's once the host has written all
+    /// of its own.
     pub section_units: u32,
     /// Mapping units of theirs that come once they are needed, the same number on each die.
     pub later_units: u32,

@@ -290,8 +290,8 @@ impl MultiPlaneIndex {
         }
     }
 
-    /// Finds the programs of a plane that fill up one program group, or one page of the SLC cache, of which `first` is found already
-    /// if it is any.
+    /// Finds the programs of a plane that fill up one program group, or one page of the SLC cache, of which `first` is
+    /// found already if it is any.
     fn find_program_group(&mut self, ops: &Operations, id: DieQueue, plane: PlaneOfDie, first: OpSlot) {
         let until = self.until[plane.index()];
         let mut next = self.lists[self.at(id, plane, PROGRAMS)].first;

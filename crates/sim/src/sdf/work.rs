@@ -158,7 +158,8 @@ impl Sdf {
         self.write_on(slot);
     }
 
-    /// A program of a row failed on one plane: a spare block replaces that plane's block, and gets what was written there. False where there is none, and the unit is lost.
+    /// A program of a row failed on one plane: a spare block replaces that plane's block, and gets what was written
+    /// there. False where there is none, and the unit is lost.
     fn save(&mut self, slot: RequestSlot, plane: PlaneOfLane, row: u32) -> bool {
         let shape = self.shape;
         let lane = self.kernel.in_flight(slot).request().lane.0;

@@ -1,8 +1,8 @@
 //! The states of zones, and the limits of open and active ones.
 //!
 //! After NVMe Zoned Namespaces 1.1, section 2.1.1.4: a write or append opens its zone implicitly. Where as many zones are
-//! open as may be, the drive closes an implicitly opened one for it, if there is one that nothing is in flight on: the one that was opened
-//! longest ago. It never closes one that the host opened.
+//! open as may be, the drive closes an implicitly opened one for it, if there is one that nothing is in flight on: the
+//! one that was opened longest ago. It never closes one that the host opened.
 //!
 //! Invariants: no more zones are open than `most_open`, and no more active than `most_active`; `implicit` has the implicitly
 //! open zones.
@@ -48,7 +48,8 @@ impl ZoneStates {
         self.states.iter().filter(|(of, _)| *of == state).count() as u64
     }
 
-    /// Checks whether a zone may be opened, if it is not open. Returns the zone that has to be closed for it, which must not be busy.
+    /// Checks whether a zone may be opened, if it is not open. Returns the zone that has to be closed for it, which
+    /// must not be busy.
     pub(super) fn admit_open(
         &self,
         zone: ZoneId,

@@ -1,5 +1,5 @@
-//! Clients that connect, say little, and stay: what each takes of the server's memory, and whether one that works beside them, and
-//! each of them in the end, is still answered. The one client too many is refused.
+//! Clients that connect, say little, and stay: what each takes of the server's memory, and whether one that works
+//! beside them, and each of them in the end, is still answered. The one client too many is refused.
 
 use crate::running::start;
 use flashlane_host::{allow_open_files, timed};

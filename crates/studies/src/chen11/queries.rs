@@ -1,8 +1,9 @@
 //! Section 6: queries of the Star Schema Benchmark as index joins and as hash joins, in 1 to 16 sub-queries, on SSD-S.
 //!
-//! The page accesses of each sub-query and its processor time were recorded on PostgreSQL 15 (`cargo xtask record ssb`), and are run
-//! again here: each sub-query is a client. The excerpt is of scale 0.5, a tenth of the paper's; a folder of traces may have one of
-//! another scale. Where the paper leaves a choice, it is made once for both figures:
+//! The page accesses of each sub-query and its processor time were recorded on PostgreSQL 15
+//! (`cargo xtask record ssb`), and are run again here: each sub-query is a client. The excerpt is of scale 0.5, a tenth
+//! of the paper's; a folder of traces may have one of another scale. Where the paper leaves a choice, it is made once
+//! for both figures:
 //! - Memory. The paper's machine has 4 GB for a database that takes 4.4 GB here: the pool holds that share, and is empty before
 //!   each query.
 //! - Processors. It has a Core 2 Duo E7300: sub-queries share two processors.

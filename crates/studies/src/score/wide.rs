@@ -3,8 +3,9 @@
 //! links, up to 10% of noise, every buffer policy, and every initial state.
 //!
 //! *Truth.* The planes of a die that cannot work together are one queue: where the stripe visits them first, their chunks
-//! are one. Where they can, a domain's chunk is one plane's or that of all, and a sub-domain is a die or a plane. The only channel of a drive cannot be told from
-//! its link: its dies then are its domains, too. The reclaim unit is an erase block, or those of all planes of a die.
+//! are one. Where they can, a domain's chunk is one plane's or that of all, and a sub-domain is a die or a plane. The
+//! only channel of a drive cannot be told from its link: its dies then are its domains, too. The reclaim unit is an
+//! erase block, or those of all planes of a die.
 
 use super::Truth;
 use flashlane_base::Random;

@@ -1,7 +1,8 @@
 //! The storage node of section 3.3: the store on the SDF and on conventional drives.
 //!
-//! A conventional drive gets as many lanes as the SDF, by software: units of 8 MiB behind each other. Its own layer stripes each of
-//! them over all channels. The network and the clients' machines, which the paper has in between, take no time.
+//! A conventional drive gets as many lanes as the SDF, by software: units of 8 MiB behind each other. Its own layer
+//! stripes each of them over all channels. The network and the clients' machines, which the paper has in between, take
+//! no time.
 
 use super::drives::{CHANNELS, Conventional, GEN3, INTEL, KIB};
 use crate::FigureError;

@@ -1,4 +1,5 @@
-//! What a damaged store cannot tell: keys whose bytes cannot be read, and blocks and units of which it is not known what they held.
+//! What a damaged store cannot tell: keys whose bytes cannot be read, and blocks and units of which it is not known
+//! what they held.
 
 use super::device::failed;
 use crate::command::sdf::counted;

@@ -205,8 +205,8 @@ impl Arguments {
         }
     }
 
-    /// Returns whether Ctrl-C lets the command remove a partial file, or unmount. A file in the store is there as a whole or not at
-    /// all.
+    /// Returns whether Ctrl-C lets the command remove a partial file, or unmount. A file in the store is there as a
+    /// whole or not at all.
     pub fn handles_interrupt(&self) -> bool {
         match &self.action {
             Action::Get { output, .. } => new_file(output).is_some(),

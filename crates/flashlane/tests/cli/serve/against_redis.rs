@@ -235,8 +235,8 @@ fn normalize(words: &[Vec<u8>], reply: String) -> String {
     reply
 }
 
-/// Whether both servers gave one reply. Each reads its clock when it sets a time and when it answers, so that times to live may lie
-/// on both sides of a half second, to which they are rounded.
+/// Whether both servers gave one reply. Each reads its clock when it sets a time and when it answers, so that times to
+/// live may lie on both sides of a half second, to which they are rounded.
 fn agree(words: &[Vec<u8>], their: &str, our: &str) -> bool {
     let seconds = |reply: &str| reply.strip_prefix(':').and_then(|number| number.parse::<u64>().ok());
     match (seconds(their), seconds(our)) {

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A drive of four planes on four channels that is mapped in units of 4 KiB, 1,024 to a translation page; its flash reads in 60 us
-/// and programs in 600 us, and nothing else takes time.
+/// A drive of four planes on four channels that is mapped in units of 4 KiB, 1,024 to a translation page; its flash
+/// reads in 60 us and programs in 600 us, and nothing else takes time.
 fn small(settings: &[(&str, &str)]) -> DriveConfig {
     let mut all = vec![
         ("flash.channels", "4"),

@@ -1,7 +1,8 @@
 //! Versions of mapping units: which were acknowledged, and which recovery finds after a power cut.
 //!
-//! Hedged accesses and trims are numbered in the order in which they change the map, and the number of a write is on flash beside the
-//! data. Versions of a unit go to several dies, so that a later one may be programmed before an earlier one.
+//! Hedged accesses and trims are numbered in the order in which they change the map, and the number of a write is on
+//! flash beside the data. Versions of a unit go to several dies, so that a later one may be programmed before an
+//! earlier one.
 
 use crate::ids::Lpn;
 
