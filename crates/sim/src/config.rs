@@ -145,10 +145,10 @@ macro_rules! sections {
                 vec![$((<$section>::facts(), &self.$($field).+ as &dyn Section)),*]
             }
 
-            /// Returns the options of the policy that a setting chooses, if it is one that the drive has.
-            pub(crate) fn options_of(&mut self, setting: &str) -> Option<&mut PolicyOptions> {
-                $(if self.$($field).+.options_of(setting).is_some() {
-                    return self.$($field).+.options_of(setting);
+            /// Returns the section with this dotted name.
+            pub(crate) fn section_mut(&mut self, name: &str) -> Option<&mut dyn Section> {
+                $(if <$section>::facts().name == name {
+                    return Some(&mut self.$($field).+);
                 })*
                 None
             }
@@ -184,6 +184,12 @@ sections! {
 }
 
 impl DriveConfig {
+    /// Returns the options of the policy that a setting, a full name, chooses, if it is one that the drive has.
+    pub(crate) fn options_of(&mut self, setting: &str) -> Option<&mut PolicyOptions> {
+        let (section, _) = setting.rsplit_once('.')?;
+        self.section_mut(section)?.options_of(setting)
+    }
+
     /// Returns the sizes of the flash array. Requires: counts and sizes of the flash are in range.
     pub(crate) fn array_size(&self) -> ArraySize {
         let flash = &self.flash;

@@ -58,6 +58,7 @@ impl Section for ReplicationConfig {
         Facts {
             room: &["replication.space"],
             absence: ("replication.policy", "only 'none'"),
+            shortage: (" with its copies", "a smaller replication.space, "),
             ..Facts::of_translation("replication")
         }
     }

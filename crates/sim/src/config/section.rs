@@ -31,6 +31,9 @@ pub(crate) struct Facts {
     pub(crate) room: &'static [&'static str],
     /// The setting that says that a drive goes without it, and its value: what another section that excludes it allows.
     pub(crate) absence: (&'static str, &'static str),
+    /// Words for the refusal of a drive that has too few blocks for it: what it adds to the capacity's share, and the setting
+    /// that may be smaller.
+    pub(crate) shortage: (&'static str, &'static str),
     /// Settings with which a small drive has it, where those that have defaults are not enough.
     pub(crate) example: &'static [(&'static str, &'static str)],
 }
@@ -39,7 +42,14 @@ impl Facts {
     /// Of a section that every kind of drive can have, and that takes no blocks.
     pub(crate) const fn of(name: &'static str) -> Self {
         use DriveKind::{Conventional, Lanes, Zoned};
-        Self { name, kinds: &[Conventional, Lanes, Zoned], room: &[], absence: (name, "none"), example: &[] }
+        Self {
+            name,
+            kinds: &[Conventional, Lanes, Zoned],
+            room: &[],
+            absence: (name, "none"),
+            shortage: ("", ""),
+            example: &[],
+        }
     }
 
     /// Of a section of the translation layer, which other kinds of drives have none of.
@@ -152,6 +162,12 @@ pub(crate) trait Section {
         Room::default()
     }
 
+    /// Sets the blocks of each plane that it takes from the start, fewer than it has. Returns words for the setting that this
+    /// changes, with its value; `None` where its room is not up to a setting.
+    fn reserve(&mut self, _blocks: u32, _array: &ArraySize) -> Option<String> {
+        None
+    }
+
     /// Returns the array times of pages that it has written in times of their own (`nand::PageType::OF_SECTION`).
     fn page_times(&self) -> Option<PageTimes> {
         None
@@ -191,6 +207,10 @@ impl<T: Section> Section for Option<T> {
 
     fn room(&self, array: &ArraySize) -> Room {
         self.as_ref().map_or_else(Room::default, |section| section.room(array))
+    }
+
+    fn reserve(&mut self, blocks: u32, array: &ArraySize) -> Option<String> {
+        self.as_mut().and_then(|section| section.reserve(blocks, array))
     }
 
     fn page_times(&self) -> Option<PageTimes> {

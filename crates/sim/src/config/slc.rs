@@ -77,7 +77,7 @@ impl SlcConfig {
     }
 
     /// Bytes that a block of the cache on each plane holds.
-    pub(crate) fn blocks_bytes(&self, array: &ArraySize) -> u64 {
+    fn blocks_bytes(&self, array: &ArraySize) -> u64 {
         u64::from(self.block_units(array).max(1)) * array.unit_bytes * u64::from(array.planes)
     }
 }
@@ -154,6 +154,11 @@ impl Section for SlcConfig {
 
     fn room(&self, array: &ArraySize) -> Room {
         Room { reserved_blocks: self.kept_blocks(array), ..Room::default() }
+    }
+
+    fn reserve(&mut self, blocks: u32, array: &ArraySize) -> Option<String> {
+        self.size = Bytes(u64::from(blocks) * self.blocks_bytes(array));
+        Some(format!("an slc.size of at most {}", exact_bytes(self.size.0)))
     }
 
     fn page_times(&self) -> Option<PageTimes> {

@@ -11,7 +11,7 @@ mod large_units;
 mod mapping;
 mod policy;
 mod readahead;
-mod slc;
+mod room;
 mod superblocks;
 pub(super) mod zones;
 
@@ -144,15 +144,12 @@ fn capacity(config: &DriveConfig, scheme: &Scheme) -> Result<(), Refusal> {
             };
             format!("a capacity of at most {}{as_share}, ", exact_bytes(most))
         });
-        let cache = slc::largest_size(config, fits)
-            .map_or_else(String::new, |size| format!("an slc.size of at most {}, ", exact_bytes(size)));
-        let (copies, less_space) = match config.replication {
-            Some(_) => (" with its copies", "a smaller replication.space, "),
-            None => ("", ""),
-        };
+        let less_room = room::smaller(config, fits);
+        let present = config.sections().into_iter().filter(|(_, section)| section.is_present());
+        let (added, settings): (String, String) = present.map(|(facts, _)| facts.shortage).unzip();
         format!(
-            "a plane has {good} good blocks, but its share of the capacity of {}{copies} and its spare blocks for cleaning \
-             need {needed}; allowed: more blocks, {cache}{smaller}{less_space}or a smaller cleaning.low",
+            "a plane has {good} good blocks, but its share of the capacity of {}{added} and its spare blocks for cleaning \
+             need {needed}; allowed: more blocks, {less_room}{smaller}{settings}or a smaller cleaning.low",
             of_share.unwrap_or_else(|| exact_bytes(capacity)),
         )
     })
