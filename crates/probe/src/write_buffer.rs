@@ -195,8 +195,8 @@ fn find_by_sectors(
 
 /// What writes at a slower pace show of a buffer that was full after others.
 enum Slower {
-    /// Pages that it would take at once.
-    AtOnce(f64),
+    /// Pages that it would take at once, and by how many a single request changes them.
+    AtOnce { pages: f64, step: f64 },
     /// It is full no later: what showed was the drive's own work, such as garbage collection, and not the end of the buffer.
     NotLater,
     /// It does not fill, as flash keeps pace.
@@ -287,11 +287,52 @@ impl Fill {
             None => Slower::NoBend,
             Some((at, at_us)) if at < early.at || at_us <= early.at_us => Slower::NotLater,
             Some((at, at_us)) => {
-                let rate = (at - early.at) as f64 * fast.request_pages / (at_us - early.at_us);
                 let program_us = write_times.durable_us - write_times.plain_us;
-                Slower::AtOnce(fast.written(&early) - rate * (early.at_us - program_us).max(0.0))
+                let taking = (early.at_us - program_us).max(0.0) / (at_us - early.at_us);
+                let taken = (at - early.at) as f64 * fast.request_pages * taking;
+                let step = fast.request_pages * (1.0 + taking);
+                Slower::AtOnce { pages: fast.written(&early) - taken, step }
             }
         })
+    }
+
+    /// Returns whether slower writes agree with this number of pages, beside either of two measurements; `None` where flash keeps pace
+    /// with them. What the two differ by beyond the step of a request is noise.
+    fn holds(
+        &self,
+        bench: &mut Bench<'_>,
+        both: [&Filled; 2],
+        write_times: WriteTimes,
+        pages: f64,
+    ) -> Result<Option<bool>, Interruption> {
+        let mut found = Vec::new();
+        for fast in both {
+            match self.at_once(bench, fast, write_times)? {
+                Slower::NotLater => return Ok(Some(false)),
+                Slower::NoBend if found.is_empty() => return Ok(None),
+                Slower::NoBend => return Ok(Some(false)),
+                Slower::AtOnce { pages, step } => found.push((pages, step)),
+            }
+        }
+        let [(one, step), (other, _)] = [found[0], found[1]];
+        let noise = ((one - other).abs() - step).max(0.0);
+        Ok(Some((one - pages).abs() + noise < ERROR_MAX * pages))
+    }
+
+    /// Returns whether a number of pages is near both limits of the size: all that was written is the most, and the least what the same
+    /// writes at a slower pace leave, which reach further dies, so that flash takes pages faster than before.
+    fn is_within(
+        &self,
+        bench: &mut Bench<'_>,
+        fast: &Filled,
+        write_times: WriteTimes,
+        written: f64,
+        pages: f64,
+    ) -> Result<bool, Interruption> {
+        let Slower::AtOnce { pages: least, .. } = self.at_once(bench, fast, write_times)? else {
+            return Ok(false);
+        };
+        Ok(pages - least < AGREE * pages && written - pages < AGREE * pages)
     }
 
     /// Writes to an empty buffer, and empties it.
@@ -352,25 +393,22 @@ impl Filled {
         write_times: WriteTimes,
     ) -> Result<Option<(f64, Bend)>, Interruption> {
         let Some((pages, bend)) = self.size(write_times) else { return Ok(None) };
-        let again = fill.run(bench)?.size(write_times);
-        let agreed = again.filter(|(again, _)| (pages / again - 1.0).abs() < AGREE);
+        let second = fill.run(bench)?;
+        let agreed = second.size(write_times).filter(|(again, _)| (pages / again - 1.0).abs() < AGREE);
         let Some((again, _)) = agreed else { return Ok(None) };
         let pages = f64::midpoint(pages, again);
-        let taken = self.written(&bend) - pages;
-        if taken <= TAKEN_UNTESTED * pages {
+        if self.written(&bend) - pages <= TAKEN_UNTESTED * pages {
             return Ok(Some((pages, bend)));
         }
-        let at_once = match fill.in_order(target) {
-            None => fill.at_once(bench, self, write_times)?,
+        let holds = match fill.in_order(target) {
+            None => fill.holds(bench, [self, &second], write_times, pages)?.unwrap_or(true),
             Some(in_order) => {
-                let fast = in_order.run(bench)?;
-                in_order.at_once(bench, &fast, write_times)?
+                let both = [in_order.run(bench)?, in_order.run(bench)?];
+                match in_order.holds(bench, [&both[0], &both[1]], write_times, pages)? {
+                    Some(holds) => holds,
+                    None => fill.is_within(bench, self, write_times, self.written(&bend), pages)?,
+                }
             }
-        };
-        let holds = match at_once {
-            Slower::NotLater => false,
-            Slower::AtOnce(at_once) => (at_once / pages - 1.0).abs() < ERROR_MAX,
-            Slower::NoBend => true,
         };
         Ok(holds.then_some((pages, bend)))
     }
