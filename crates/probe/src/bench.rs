@@ -249,6 +249,37 @@ impl<'a> Bench<'a> {
         self.beside([read, write], after)
     }
 
+    /// Submits a durable write and, when it has been in flight for `after` or is done, reads, as many at once as the
+    /// device takes. Returns the latency of the write when all are done.
+    ///
+    /// # Errors
+    /// As [`Bench::burst`].
+    pub(crate) fn write_beside_reads(
+        &mut self,
+        write: Access,
+        after: Duration,
+        reads: &[Access],
+    ) -> Result<Duration, Interruption> {
+        self.check_stop()?;
+        let start = self.device.now();
+        self.out.clear();
+        self.submit_durable(0, &write)?;
+        while self.device.now() < start + after && self.out.is_empty() {
+            self.device.reap(start + after, &mut self.out);
+        }
+        let all: Vec<Access> = std::iter::once(write).chain(reads.iter().copied()).collect();
+        for (id, read) in all.iter().enumerate().skip(1) {
+            if id - self.out.len() >= self.depth() as usize {
+                self.device.reap(Instant::FAR, &mut self.out);
+            }
+            self.submit(id as u64, read)?;
+        }
+        self.wait_for_rest(&all)?;
+        let took = self.out.iter().find(|done| done.id.0 == 0).map(Completion::latency);
+        self.record(Some(write), all.len() as u64, start, self.device.now().since(start));
+        Ok(took.expect("all requests are done"))
+    }
+
     /// Submits two requests, the second when the first has been in flight for `after` or is done; writes are durable. Returns
     /// the latency of the read.
     fn beside(&mut self, both: [Access; 2], after: Duration) -> Result<Duration, Interruption> {

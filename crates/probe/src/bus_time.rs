@@ -10,7 +10,7 @@ use flashlane_workload::Access;
 /// Reads of a reference.
 const READS: usize = 400;
 /// Bytes at the end of the drive that are trimmed: several pages of the largest usual size.
-const TRIMMED_BYTES: u64 = 1 << 20;
+pub(crate) const TRIMMED_BYTES: u64 = 1 << 20;
 
 /// Limits of the time of a page on a bus, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -30,6 +30,8 @@ const PER_CHUNK: usize = 24;
 /// Reads that tell two patterns apart before the samples are looked at again, and most such reads.
 const AIMED: usize = 12;
 const AIMED_MAX: usize = 240;
+/// Most pages that are written out of turn: four turns of several hundred dies.
+const AHEAD_MAX: u64 = 150_000;
 /// Share of the area that is written.
 const WRITTEN: u64 = 8;
 /// Reads of each kind that test the pattern, those of the pattern's die that may be early, and others that may be late.
@@ -91,11 +93,11 @@ pub(crate) fn find(
     fill_bytes: u64,
     beside: Beside,
 ) -> Result<Seen, Interruption> {
-    let is_possible = (bench.depth() > 1 || beside == Beside::Write) && area.chunks(chunk) >= 8;
+    let is_possible = bench.depth() >= beside.least_depth() && area.chunks(chunk) >= 8;
     let Some(pages) = Rewritten::new(bench, area, chunk, page_bytes).filter(|_| is_possible) else {
         return Ok(Seen::Nothing);
     };
-    let mut trial = Trial { pages, beside, late: 0 };
+    let mut trial = Trial { pages, beside, late: 0, ahead: 0 };
     let mut found = trial.run(bench)?;
     if let Some(found) = &mut found
         && found.dies.alternate_only()
@@ -123,6 +125,8 @@ struct Trial<'a> {
     beside: Beside,
     /// Samples that were late.
     late: usize,
+    /// Pages that were written out of turn, to tell patterns apart.
+    ahead: u64,
 }
 
 impl Trial<'_> {
@@ -178,13 +182,37 @@ impl Trial<'_> {
                 return Ok(None);
             }
             for _ in 0..AIMED {
-                let (one, next) = (self.next_chunk(policy), self.next_chunk(other_policy));
-                let differ = |chunk: usize| dies.shares(one, chunk) != other.shares(next, chunk);
-                let Some(chunk) = self.chunk_where(bench, differ) else { return Ok(None) };
+                let rivals = [(dies, policy), (other, other_policy)];
+                let Some(chunk) = self.telling_chunk(bench, rivals)? else { return Ok(None) };
                 aimed.extend(self.sample(bench, timing, chunk)?.map(|(sample, _)| sample));
             }
         }
         Ok(None)
+    }
+
+    /// Returns a chunk of which two patterns predict different things beside the next write. Where there is none, and places may follow
+    /// from the order of writes, pages are written out of turn until there is: the next chunks in that order are farther from those
+    /// that are read, by a turn of dies at a time, and their addresses are not.
+    fn telling_chunk(
+        &mut self,
+        bench: &mut Bench<'_>,
+        [one, other]: [(Dies, Policy); 2],
+    ) -> Result<Option<usize>, Interruption> {
+        let may_be_ahead = [one.1, other.1].contains(&Policy::WriteOrder);
+        loop {
+            let shares =
+                |(dies, policy): (Dies, Policy), chunk: usize| dies.shares(self.next_chunk(policy), chunk);
+            let found = self.chunk_where(bench, |chunk| shares(one, chunk) != shares(other, chunk));
+            if found.is_some() || !may_be_ahead || self.ahead >= AHEAD_MAX {
+                return Ok(found);
+            }
+            let next = self.pages.next_in_turn(self.written_pages()) * self.pages.page_bytes;
+            for _ in 0..one.0.inner as u64 * self.pages.chunk.size_bytes / self.pages.page_bytes {
+                bench.durable_write(self.pages.area.offset_bytes + next, self.pages.page_bytes)?;
+                self.pages.count(1);
+                self.ahead += 1;
+            }
+        }
     }
 
     /// Returns whether two pages that are written at once take two programs where their addresses share a die. Where places

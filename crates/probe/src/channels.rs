@@ -21,6 +21,7 @@ use crate::error::Interruption;
 use crate::pair::{Pair, by_difference};
 use crate::pattern::Point;
 use crate::repetitions::repeat;
+use crate::sector_channels;
 use flashlane_workload::Access;
 
 /// Pairs of the first attempt, and the factor of each further one.
@@ -44,7 +45,6 @@ const OF_TRANSFER: f64 = 0.1;
 const WAIT_MIN: f64 = 0.4;
 /// Most of it that pairs on different dies wait for.
 const WAIT_MAX: f64 = 1.5;
-
 /// A single channel is seen where the time on its bus exceeds that on the link by this share.
 const BUS_EXCEEDS: f64 = 0.3;
 
@@ -70,8 +70,11 @@ pub(crate) fn find(
     bus: Option<BusTime>,
 ) -> Result<Option<Channels>, Interruption> {
     let chunks = area.chunks(chunk);
-    if chunks < 8 || page <= bench.sector_bytes() || bench.depth() < 2 {
+    if chunks < 8 || bench.depth() < 2 {
         return Ok(None);
+    }
+    if page <= bench.sector_bytes() {
+        return dies.map_or(Ok(None), |dies| sector_channels::find(bench, area, chunk, dies));
     }
     let costs = Costs::measure(bench, area, chunk, page, 16 * repetitions)?;
     let mut small = Vec::new();

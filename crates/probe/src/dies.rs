@@ -162,14 +162,20 @@ impl Dies {
         let may_be_by_turn = tried
             .iter()
             .any(|(_, other, policy, _)| *policy == Policy::WriteOrder && other.count() == dies.count());
-        let policy = if may_be_by_turn { Policy::WriteOrder } else { best_policy };
+        let policy = if may_be_by_turn && dies.outer == 1 { Policy::WriteOrder } else { best_policy };
         Some(Fit { dies, policy, rival: rival.map(|(_, dies, policy, _)| (*dies, *policy)), counts })
     }
 
     /// Returns the patterns that hold for most of the samples that share a die, and for how many, the most first.
     fn candidates(random: &[ChunkPair]) -> Vec<(Self, Policy, usize)> {
         let mut candidates = Vec::new();
-        for policy in [Policy::Lba, Policy::WriteOrder] {
+        // Where chunks have one number, there is one policy: the other would rival every pattern.
+        let is_numbered_once = random.iter().all(|sample| sample.by_address == sample.by_turn);
+        let policies: &[Policy] = match is_numbered_once {
+            true => &[Policy::WriteOrder],
+            false => &[Policy::Lba, Policy::WriteOrder],
+        };
+        for &policy in policies {
             let shared: Vec<(usize, usize)> = random
                 .iter()
                 .filter(|sample| sample.is_shared)
@@ -342,6 +348,20 @@ mod tests {
                 assert_eq!((summary(found.dies), found.policy), (summary(dies), policy));
             }
         }
+    }
+
+    #[test]
+    fn chunks_with_one_number_have_no_policy_that_rivals() {
+        let dies = Dies { inner: 8, planes: 2, outer: 16, offset: 9 };
+        let mut random = Seed(4).source();
+        let samples: Vec<ChunkPair> = (0..6000)
+            .map(|_| {
+                let [one, other] = [0; 2].map(|_| random.below(1200) as usize);
+                ChunkPair { by_address: one, by_turn: one, other, is_shared: dies.shares(one, other) }
+            })
+            .collect();
+        let found = fit(&samples).map(|found| (found.count(), found.period()));
+        assert_eq!(found, Some((dies.count(), dies.period())));
     }
 
     #[test]

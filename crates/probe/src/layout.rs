@@ -6,6 +6,7 @@
 
 use crate::area::{Area, Chunk};
 use crate::beside::Beside;
+use crate::bus_findings::{bus_findings, span_findings};
 use crate::bus_time::BusTime;
 use crate::busy_buses::{self, Buses};
 use crate::busy_dies::{self, BusyDies, Seen};
@@ -13,10 +14,10 @@ use crate::channels::{self, Channels};
 use crate::dies::{Dies, PLANES_MAX};
 use crate::error::Interruption;
 use crate::mapping::Policy;
-use crate::numbers::{is_prime, ordinal};
+use crate::numbers::ordinal;
 use crate::pattern::confidence;
 use crate::residues::{self, Beyond, Residues};
-use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
+use crate::session::{FILL_BYTES, Session};
 use crate::spans;
 use crate::stripe::{self, Stripe, Verdict};
 use crate::transfers;
@@ -30,26 +31,6 @@ const REACH: usize = 400;
 const FAR: usize = 64;
 /// Confidence in sub-domains of which too few turns lie in the area to tell whether other dies follow after all planes of these.
 const FEW_TURNS: f64 = 0.85;
-/// Chunks of the largest area: several periods of most drives.
-const CHUNKS_MAX: u64 = 2400;
-const AREA_BYTES_MAX: u64 = 1 << 30;
-
-/// Fills the space behind the area as well, where few chunks lie in the area, and returns both. `None` where this would
-/// not double the area.
-pub(crate) fn fill_larger_area(
-    session: &mut Session<'_, '_>,
-    chunk: &Chunk,
-) -> Result<Option<Area>, Interruption> {
-    let (area, capacity_bytes) = (session.area(), session.settings().capacity_bytes);
-    let wanted = (capacity_bytes * 3 / 4).min(CHUNKS_MAX * chunk.size_bytes).min(AREA_BYTES_MAX);
-    let length_bytes = wanted / AREA_UNIT_BYTES * AREA_UNIT_BYTES;
-    if !session.settings().may_write || length_bytes < 2 * area.length_bytes {
-        return Ok(None);
-    }
-    let behind = area.offset_bytes + area.length_bytes;
-    session.bench().fill_durably(behind, length_bytes - area.length_bytes, FILL_BYTES)?;
-    Ok(Some(Area { length_bytes, ..area }))
-}
 
 /// Looks for dies by writes beside programs, on a drive whose places follow from addresses.
 fn beside_writes(
@@ -60,80 +41,6 @@ fn beside_writes(
 ) -> Result<Option<BusyDies>, Interruption> {
     let seen = busy_dies::find(session.bench(), area, chunk, page, FILL_BYTES, Beside::Write)?;
     Ok(seen.dies().filter(|busy| busy.policy == Policy::Lba))
-}
-
-/// Findings on the interleaving degree and the sub-domains from dies that writes showed, and the buses between them.
-pub(crate) fn bus_findings(busy: BusyDies, buses: Buses) -> (Finding, Finding) {
-    let (count, seen) = (busy.dies.count(), busy.evidence());
-    match buses {
-        Buses::Channels(channels) => {
-            let (degree, sub_domains) = (channels.count as u64, (count / channels.count) as u64);
-            let evidence = format!(
-                "writes of parts of pages wait for each other, by {:.1} µs, on runs of {} chunks on every {} channel; {seen}",
-                channels.step_us,
-                channels.run,
-                ordinal(channels.count)
-            );
-            (Finding::found(degree, 0.93, evidence.clone()), Finding::found(sub_domains, 0.93, evidence))
-        }
-        Buses::OneDieEach { bus_us } => {
-            let evidence = format!(
-                "no two of {count} dies wait for each other's transfers more than others, of {bus_us:.1} µs a page: each has a \
-                 channel, or all share one; {seen}"
-            );
-            (Finding::found(count as u64, 0.9, evidence.clone()), Finding::found(1_u64, 0.9, evidence))
-        }
-        _ if is_prime(count) => {
-            let evidence =
-                format!("{seen}: each has a channel, or all share one, as {count} has no other divisor");
-            (Finding::found(count as u64, 0.92, evidence.clone()), Finding::found(1_u64, 0.92, evidence))
-        }
-        Buses::Hidden { bus } => {
-            let why = format!(
-                "{seen}; a page takes at most {:.1} µs on a bus, and a command with a sector at least {:.1} µs on the link: no \
-                 request waits for a bus",
-                bus.most_us, bus.least_sector_us
-            );
-            (Finding::cannot_be_seen(why.clone()), Finding::cannot_be_seen(why))
-        }
-        Buses::Unclear => {
-            let why = format!("{seen}; but a shared channel could not be told");
-            (Finding::not_determined(why.clone()), Finding::not_determined(why))
-        }
-    }
-}
-
-/// Findings on the interleaving degree and the sub-domains from reads of many chunks, and the number of dies where it is known;
-/// `before` is what else showed of the degree.
-pub(crate) fn span_findings(
-    channels: Channels,
-    die_count: Option<usize>,
-    before: &Finding,
-) -> (Finding, Finding) {
-    let Channels { count, run, step_us, pairs } = channels;
-    let seen = match count {
-        1 => format!(
-            "{pairs} reads of several chunks take {step_us:.1} µs longer for each of them: all are on one bus"
-        ),
-        _ => format!(
-            "{pairs} reads of several chunks take {step_us:.1} µs longer for each that is on a channel with another: runs of \
-             {run} on every {} channel",
-            ordinal(count)
-        ),
-    };
-    let sub_domains = match die_count {
-        Some(dies) if !dies.is_multiple_of(count) => {
-            let why = format!("two experiments disagree: {}; {seen}", before.evidence);
-            return (Finding::not_determined(why.clone()), Finding::not_determined(why));
-        }
-        Some(dies) if dies > count => {
-            Finding::found((dies / count) as u64, 0.92, format!("{seen}; {}", before.evidence))
-        }
-        // What looks like a die may be a channel that is busy as a whole.
-        Some(_) => Finding::not_determined(format!("{seen}, as many as dies seem to be: these may hide")),
-        None => Finding::not_determined(format!("{seen}; but no dies were seen behind them")),
-    };
-    (Finding::found(count as u64, 0.93, seen), sub_domains)
 }
 
 /// Findings on the interleaving degree and the sub-domains from reads that wait for the transfers of writes, the number of dies
@@ -284,6 +191,11 @@ impl ChunkLayout {
                 && let Some(busy) = beside_writes(session, area, chunk, page)?
             {
                 self.busy = Seen::Dies(busy);
+            }
+            // A drive that suspends programs for reads lets none of them be late.
+            if self.busy == Seen::Nothing {
+                let delayed = busy_dies::find(session.bench(), area, chunk, page, FILL_BYTES, Beside::Reads)?;
+                self.busy = if delayed == Seen::Unclear { Seen::Nothing } else { delayed };
             }
         }
         let dies = self.busy.dies().map(|busy| busy.dies);
@@ -468,6 +380,29 @@ impl ChunkLayout {
                 .count()
         };
         found(self) > found(other)
+    }
+
+    /// Returns whether sub-domains are stated of which a larger area may show more.
+    pub(crate) fn may_have_more_dies(&self) -> bool {
+        self.sub_domains.status == Status::Found
+            && self.residues.is_some_and(|residues| residues.beyond == Beyond::Unknown)
+    }
+
+    /// Compares sub-domains of which a larger area may show more with what that showed: chunks have to recur there, too.
+    pub(crate) fn check_beyond(&mut self, larger: Self) {
+        match larger.residues.map(|residues| residues.beyond) {
+            Some(Beyond::Recurs) if larger.is_like(self) => *self = larger,
+            Some(Beyond::Unknown) => {}
+            _ => {
+                let why = format!("{}; but farther chunks are on other dies", self.sub_domains.evidence);
+                self.sub_domains = Finding::not_determined(why);
+            }
+        }
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        (self.degree.number(), self.sub_domains.number())
+            == (other.degree.number(), other.sub_domains.number())
     }
 
     pub(crate) fn note(&self, session: &mut Session<'_, '_>) {

@@ -7,11 +7,12 @@
 
 use crate::area::{Area, Chunk};
 use crate::beside::Beside;
+use crate::bus_findings::{bus_findings, span_findings};
 use crate::busy_buses::{self, Buses};
 use crate::busy_dies::{self, Seen};
 use crate::dies::Dies;
 use crate::error::Interruption;
-use crate::layout::{bus_findings, fill_larger_area, span_findings};
+use crate::larger_area;
 use crate::mapping::Policy;
 use crate::numbers::ordinal;
 use crate::session::{FILL_BYTES, Session};
@@ -76,7 +77,9 @@ fn by_writes(
                 let (dies, die_count) = (Some(busy.dies), Some(busy.dies.count()));
                 return Ok(Some(OneAtATime { degree, sub_domains, dies, die_count }));
             }
-            Seen::Unclear => areas.extend(fill_larger_area(session, chunk)?.filter(|larger| *larger != area)),
+            Seen::Unclear => {
+                areas.extend(larger_area::fill(session, chunk, false)?.filter(|larger| *larger != area))
+            }
             Seen::Dies(_) | Seen::Nothing => {}
         }
     }

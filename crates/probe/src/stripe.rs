@@ -54,6 +54,9 @@ const STEP_ERRORS: f64 = 8.0;
 /// Two array times have a wider spread than one, but by less than this factor.
 const WIDER: f64 = 2.5;
 
+/// Collisions of one kind differ by this share of their step at most, beside what noise explains.
+const OF_STEP: f64 = 0.1;
+
 /// Bytes of the two reads of a pair, in order of submission.
 pub type Sizes = [u64; 2];
 
@@ -204,7 +207,14 @@ impl Stripe {
         let others: Vec<Point> =
             (1..).zip(&self.row).filter(|(d, _)| d % level.period != 0).map(|(_, p)| *p).collect();
         let (spread, usual) = (pattern::typical_error(&steps), pattern::typical_error(&others));
-        pattern::standout(&steps).is_none() && spread <= WIDER * usual + 0.01 * level.step_us
+        // Where pairs of a distance are of two kinds, its error says nothing.
+        let mut values: Vec<f64> = steps.iter().map(|point| point.value).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let middle = values[values.len() / 2];
+        let differs = pattern::least_height(middle, WIDER * usual) + OF_STEP * level.step_us;
+        pattern::standout(&steps).is_none()
+            && spread <= WIDER * usual + 0.01 * level.step_us
+            && values.iter().all(|value| (value - middle).abs() <= differs)
     }
 
     fn multiples(&self, period: usize) -> Vec<Point> {

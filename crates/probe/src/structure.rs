@@ -5,7 +5,7 @@ use crate::array_time::{SMALL_PAGE_BYTES, saves_array_time};
 use crate::chunk;
 use crate::dies::Dies;
 use crate::error::Interruption;
-use crate::layout::{ChunkLayout, fill_larger_area};
+use crate::layout::ChunkLayout;
 use crate::mapping::Policy;
 use crate::one_at_a_time::{self, OneAtATime};
 use crate::pattern::confidence;
@@ -15,7 +15,7 @@ use crate::session::{FILL_BYTES, Session};
 use crate::stage::Stage;
 use crate::stripe::Stripe;
 use crate::write_rows::{self, KnownFromReads};
-use crate::{figures, single_die, stride};
+use crate::{figures, larger_area, single_die, stride};
 use flashlane_base::units::format_bytes;
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::Finding;
@@ -330,12 +330,14 @@ fn find_stripe(
     }
     let area = session.area();
     let mut layout = ChunkLayout::measure(session, area, chunk, page)?;
-    if layout.is_open()
-        && let Some(larger) = fill_larger_area(session, chunk)?
+    if (layout.is_open() || layout.may_have_more_dies())
+        && let Some(larger) = larger_area::fill(session, chunk, layout.may_have_more_dies())?
     {
         let again = layout.measure_larger(session, larger, chunk, page)?;
         if again.is_clearer(&layout) {
             layout = again;
+        } else if layout.may_have_more_dies() {
+            layout.check_beyond(again);
         }
     }
     layout.add_spans(session, chunk, page)?;

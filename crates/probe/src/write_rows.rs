@@ -14,28 +14,26 @@
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
+use crate::bus_time;
 use crate::busy_rows;
 use crate::chunk_ends::Ends;
 use crate::error::Interruption;
+use crate::flash_read;
 use crate::mapping::Policy;
 use crate::numbers;
 use crate::page_ends;
 use crate::pattern::{self, Point};
 use crate::repetitions::{repeat, samples};
-use flashlane_device::SubmitError;
-use flashlane_measure::Interruption as Measuring;
 use flashlane_workload::Access;
 
 /// Reach of the search for pages: several pages of the largest usual size.
-const PAGES_REACH_BYTES: u64 = 64 * 1024;
+pub(crate) const PAGES_REACH_BYTES: u64 = 64 * 1024;
 /// Writes at each place of that search.
 const PAGE_WRITES: usize = 12;
 /// Writes of whole pages, of each size, at first and where these leave it open whether a page is one sector.
 const WHOLE_WRITES: [usize; 2] = [600, 2400];
 /// Largest usual page.
 const LARGEST_PAGE_BYTES: u64 = 16 * 1024;
-/// Reads of written and of trimmed sectors.
-const READS: usize = 200;
 /// Least share of writes that take two programs where a page ends: at half of the turns a chunk of two pages ends as well.
 const ENDS: f64 = 0.25;
 /// Bytes of a row: four chunks of 1 MiB, and a part of one.
@@ -182,7 +180,7 @@ fn whole_page_of(
         |size: &usize| saved[*size].value > pattern::least_height(points[2 * size].value, saved[*size].error);
     let Some(found) = (0..sizes.len()).find(saves) else {
         // A page of several sectors would save the read of at least one, in writes of each of its multiples.
-        let read_us = flash_read_us(bench, writer)?.unwrap_or(0.0);
+        let read_us = flash_read::longer_us(bench, writer)?.unwrap_or(0.0);
         let is_refuted = |page: usize| (page..sizes.len()).any(|multiple| most_us(multiple) < 0.6 * read_us);
         let is_sector = (1..sizes.len()).filter(|&page| sizes[page] <= LARGEST_PAGE_BYTES).all(is_refuted);
         return Ok(is_sector.then_some(sector));
@@ -190,26 +188,6 @@ fn whole_page_of(
     // Its double saves as well, but longer writes wait for many programs, which hides it. What is shorter saves nothing.
     let is_least = (0..found).all(|size| most_us(size) < 0.5 * saved[found].value);
     Ok((is_least && found + 1 < sizes.len() && saves(&(found + 1))).then(|| sizes[found]))
-}
-
-/// Returns how much longer a read of a written sector takes than one of a trimmed sector, which needs no flash, in
-/// microseconds; `None` on a drive without trim.
-fn flash_read_us(bench: &mut Bench<'_>, writer: &Writer) -> Result<Option<f64>, Interruption> {
-    let sector = bench.sector_bytes();
-    let trimmed = writer.area.offset_bytes;
-    match bench.one(Access::trim(trimmed, PAGES_REACH_BYTES)) {
-        Ok(_) => {}
-        Err(Interruption::Measuring(Measuring::Refused {
-            error: SubmitError::Unsupported { .. }, ..
-        })) => return Ok(None),
-        Err(error) => return Err(error),
-    }
-    let points = repeat(bench, 2, READS, |bench, kind| {
-        let within = bench.random().below(PAGES_REACH_BYTES / sector) * sector;
-        let start = if kind == 0 { trimmed } else { writer.place(bench) + PAGES_REACH_BYTES };
-        bench.one(Access::read(start + within, sector)).map(|time| time.as_us_f64())
-    })?;
-    Ok(Some(points[1].value - points[0].value))
 }
 
 /// Writes pages, and counts them: a drive that places pages in the order of writes places this many.
@@ -222,9 +200,15 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Returns a random place of the area at a multiple of every usual page.
-    fn place(&self, bench: &mut Bench<'_>) -> u64 {
+    pub(crate) fn place(&self, bench: &mut Bench<'_>) -> u64 {
         let places = self.area.length_bytes / PAGES_REACH_BYTES - 2;
         self.area.offset_bytes + bench.random().below(places) * PAGES_REACH_BYTES
+    }
+
+    /// Returns the offset of a random page of the area: readahead would soon hold those of a row.
+    pub(crate) fn random_page(&self, bench: &mut Bench<'_>) -> u64 {
+        let pages = self.area.length_bytes / self.page_bytes;
+        self.area.offset_bytes + bench.random().below(pages) * self.page_bytes
     }
 
     /// Pages of a row, an even number.
@@ -296,14 +280,17 @@ impl WriteTimes {
         let mut reads = [Vec::new(), Vec::new()];
         for _ in 0..REFERENCE {
             for (times, bytes) in reads.iter_mut().zip([sector, writer.page_bytes]) {
-                let page = bench.random().below(writer.row_pages());
-                let at = writer.area.offset_bytes + page * writer.page_bytes;
+                let at = writer.random_page(bench);
                 times.push(bench.one(Access::read(at, bytes))?.as_us_f64());
             }
         }
         let [small, large] = reads.map(|mut times| pattern::point(&mut times));
+        // A cache that holds what is read shows no transfer and no array time: both would be taken for parts of a program.
+        if bus_time::is_from_memory(bench, writer.area, writer.page_bytes, large)? {
+            return Ok(None);
+        }
         let rest = writer.page_bytes - sector;
-        let flash = flash_read_us(bench, writer)?;
+        let flash = flash_read::longer_us(bench, writer)?;
         let most_bus_us = match rest {
             // No part of a page can be read, and all of its time at flash may be the transfer.
             0 => flash.map_or(large.value, |us| us + 4.0 * large.error),

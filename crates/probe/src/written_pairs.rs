@@ -77,8 +77,9 @@ pub(crate) fn find(
     let mut found = None;
     for least in PAGES_MIN {
         pages.overwrite(bench, least)?;
-        found = pages.find(bench, &step)?;
-        if found.is_some() {
+        found = pages.find(bench, &step)?.or(found);
+        // Of few pairs too few share one of many dies, but enough a channel.
+        if found.is_some_and(|found: WrittenPairs| found.dies.is_some()) {
             break;
         }
     }
@@ -118,13 +119,41 @@ impl PairStep {
         }))
     }
 
-    /// Returns whether the pairs on one of these dies are as slow as those in a chunk.
-    fn is_of(&self, dies: Dies, pairs: &[Pair]) -> bool {
-        let shared = pairs.iter().filter(|pair| dies.shares(pair.one, pair.other));
-        let mut took_us: Vec<f64> = shared.map(|pair| pair.took_us).collect();
-        let is_as_slow = |us: f64| (us - self.inside_us).abs() <= DIFFERS_MAX * self.step_us;
-        !took_us.is_empty() && is_as_slow(pattern::point(&mut took_us).value)
+    /// Returns the dies on one of which pairs are as slow as those in a chunk. Where what explains the slow pairs is faster, it is
+    /// channels, and pairs on a die are slower still.
+    fn dies(&self, pairs: &[Pair]) -> Option<Dies> {
+        let dies = dies_of_slow(pairs, self.slow_us)?;
+        let shared_us = shared_us(dies, pairs)?;
+        match self.is_as_slow(shared_us) {
+            true => Some(dies),
+            false => dies_of_slow(pairs, f64::midpoint(shared_us, self.inside_us))
+                .filter(|dies| self::shared_us(*dies, pairs).is_some_and(|us| self.is_as_slow(us))),
+        }
     }
+
+    fn is_as_slow(&self, us: f64) -> bool {
+        (us - self.inside_us).abs() <= DIFFERS_MAX * self.step_us
+    }
+}
+
+/// Returns the dies that explain which pairs take longer than `slow_us`.
+fn dies_of_slow(pairs: &[Pair], slow_us: f64) -> Option<Dies> {
+    let sample = |pair: &Pair| ChunkPair {
+        by_address: pair.one,
+        by_turn: pair.one,
+        other: pair.other,
+        is_shared: pair.took_us > slow_us,
+    };
+    let samples: Vec<ChunkPair> = pairs.iter().map(sample).collect();
+    let fit = Dies::fit(&samples, &[]).filter(|fit| fit.rival.is_none() && fit.is_exact());
+    fit.map(|fit| fit.dies)
+}
+
+/// Returns the time of pairs on one of the dies, in microseconds; `None` where there are none.
+fn shared_us(dies: Dies, pairs: &[Pair]) -> Option<f64> {
+    let shared = pairs.iter().filter(|pair| dies.shares(pair.one, pair.other));
+    let mut took_us: Vec<f64> = shared.map(|pair| pair.took_us).collect();
+    (!took_us.is_empty()).then(|| pattern::point(&mut took_us).value)
 }
 
 /// Returns how much longer pairs take on one of the dies than others, in microseconds; 0 where all or none share one.
@@ -183,15 +212,7 @@ impl Pages<'_> {
     fn find(&self, bench: &mut Bench<'_>, step: &PairStep) -> Result<Option<WrittenPairs>, Interruption> {
         let sector = bench.sector_bytes();
         let small = self.read(bench, [sector; 2], step.reads)?;
-        let sample = |pair: &Pair| ChunkPair {
-            by_address: pair.one,
-            by_turn: pair.one,
-            other: pair.other,
-            is_shared: pair.took_us > step.slow_us,
-        };
-        let samples: Vec<ChunkPair> = small.iter().map(sample).collect();
-        let fit = Dies::fit(&samples, &[]).filter(|fit| fit.rival.is_none() && fit.is_exact());
-        let dies = fit.map(|fit| fit.dies).filter(|dies| step.is_of(*dies, &small));
+        let dies = step.dies(&small);
         let buses = match dies {
             Some(dies) => self.buses(bench, dies)?,
             None => self.busy_buses(bench)?,

@@ -148,6 +148,12 @@ pub(crate) fn made_with_seed(order: &str, overrides: &[(&str, &str)], seed: u64)
     Drive::new(&profile::parse("made", &with_sector, &overrides).unwrap(), Seed(seed))
 }
 
+/// Creates a drive of settings in a text: pairs of a key and a value, with commas between them.
+pub(crate) fn made_of(order: &str, settings: &str, seed: u64) -> Drive {
+    let pairs = settings.split(", ").map(|pair| pair.split_once(' ').expect("a key and a value"));
+    made_with_seed(order, &pairs.collect::<Vec<_>>(), seed)
+}
+
 /// Chunk, page, degree, sub-domains and mapping are right or not determined.
 fn assert_not_wrong(result: &ProbeResult, chunk: u64, degree: u64, sub_domains: &[u64]) {
     assert_right_or_open(result, Feature::ChunkSize, &[chunk]);
