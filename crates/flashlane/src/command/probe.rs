@@ -29,8 +29,8 @@ pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device, required_unless_present = "score")]
     device: Option<DeviceArgument>,
-    /// Probe N random simulated drives of known structure instead of DEVICE, and count correct findings
-    #[arg(long, value_name = "N", value_parser = drives, conflicts_with_all = ["device", "destroy_data", "create", "read_only", "quick", "full"])]
+    /// Probe N random simulated drives of known structure instead of DEVICE, and count correct findings; with --full, also reclaim units
+    #[arg(long, value_name = "N", value_parser = drives, conflicts_with_all = ["device", "destroy_data", "create", "read_only", "quick"])]
     score: Option<u64>,
     /// With --score, also drives that are hard to probe: any stripe order, 64 MiB to 8 GiB, 1 to 16383 requests in flight
     #[arg(long, requires = "score")]
@@ -64,6 +64,7 @@ Examples:
   flashlane probe ./scratch --create 4GiB
   flashlane probe --score 100
   flashlane probe --score 100 --wide
+  flashlane probe --score 20 --wide --full
 
 A real device is only read unless --destroy-data is given; properties that need writes
 are then reported as not determined. docs/devices.md describes device names and when a
