@@ -44,8 +44,13 @@ fn speed(bytes_per_s: f64, request_bytes: u64) -> String {
 
 /// States why a point was chosen.
 pub(crate) fn reason(load: Load, choice: &Choice, bound: Option<Duration>) -> String {
-    let [rate, best] = [choice.cell.bytes_per_s, choice.best_bytes_per_s]
-        .map(|bytes_per_s| speed(bytes_per_s, choice.cell.request_bytes));
+    let best = match load {
+        Load::RandomWrite => choice.best_bytes_per_s,
+        // The chosen point was measured again, and may be faster than what seemed best.
+        _ => choice.best_bytes_per_s.max(choice.measured.bandwidth_bytes_per_s),
+    };
+    let [rate, best] =
+        [choice.cell.bytes_per_s, best].map(|bytes_per_s| speed(bytes_per_s, choice.cell.request_bytes));
     let mut text = match (bound, load) {
         (Some(bound), _) if choice.measured.requests < requests_needed(0.99) => format!(
             "the greatest bandwidth, within 2%, whose slowest requests seem to be within {bound}, of too few to tell their p99 \
@@ -221,7 +226,9 @@ pub(crate) fn headline(findings: &Findings, recommendations: &Recommendations) -
     let mut parts = Vec::new();
     if let Some(read) = recommendations.get("random_read") {
         let requests = if at_least(read) == "1" { "request" } else { "requests" };
-        parts.push(format!("use {} {requests} in flight", at_least(read)));
+        // Within a bound, writes may need another number, or have none.
+        let whose = if read.p99_bound_ns.is_some() { "for random reads, " } else { "" };
+        parts.push(format!("{whose}use {} {requests} in flight", at_least(read)));
     }
     match (recommendations.get("random_read"), alignment(findings)) {
         (Some(read), Some(unit)) if read.request_bytes.is_multiple_of(unit) => {
@@ -286,6 +293,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
             };
             if let Some(fragmented) = &writes.fragmented {
                 text += &of_fragmented(point, fragmented, writes.fragmented_filling_share);
+                text += for_fragmented(point, fragmented);
             }
         }
     }
@@ -359,6 +367,15 @@ fn bound_exceeded(point: &Recommendation, rate: &Rate) -> String {
     let longest = rate.p99_range_ns.map_or(rate.p99_ns, |[_, longest]| longest);
     let bound = point.p99_bound_ns.filter(|&bound| longest > bound);
     bound.map_or_else(String::new, |bound| format!(", above the {} asked for", latency(bound)))
+}
+
+/// Says how to find a number in flight that keeps the bound on a fragmented drive, where the chosen one does not.
+fn for_fragmented(point: &Recommendation, rate: &Rate) -> &'static str {
+    if bound_exceeded(point, rate).is_empty() {
+        ""
+    } else {
+        " (for a number in flight that keeps it, probe the drive with initial.state=fragmented)"
+    }
 }
 
 /// States that repeated measurements differ, if they do by more than a recommendation may be off.

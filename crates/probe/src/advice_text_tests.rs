@@ -186,10 +186,21 @@ fn bound_that_a_fragmented_drive_misses_is_named() {
         late.contains("p99 1.31 ms, above the 1 ms asked for) sustained over 78.12 MiB of writes once"),
         "{late}"
     );
+    assert!(late.contains("probe the drive with initial.state=fragmented"), "{late}");
     assert!(!text(0.9e6, None).contains("asked for"));
     let filling = text(0.9e6, Some(3.0));
     assert!(
         filling.contains("flash may sustain only 25.0 MB/s") && !filling.contains("sustained"),
         "{filling}"
     );
+}
+
+#[test]
+fn headline_names_the_load_that_a_bound_was_kept_for() {
+    let headline = |p99_bound_ns| {
+        let point = Recommendation { p99_bound_ns, ..recommendation(rate(3e5)) };
+        headline(&Findings::new(), &BTreeMap::from([("random_read".to_owned(), point)]))
+    };
+    assert!(headline(None).starts_with("Use "), "{}", headline(None));
+    assert!(headline(Some(1e6)).starts_with("For random reads, use "), "{}", headline(Some(1e6)));
 }

@@ -97,7 +97,7 @@ pub(crate) fn find(
     let Some(Size { pages, bend, curve, kind }) = found else {
         if is_emptied {
             let why = format!(
-                "{present}: there is a buffer, but flash takes pages as fast as they arrive, so that it never fills"
+                "{present}: there is a buffer, but flash took {most_pages} pages as fast as they arrived, so that it did not fill"
             );
             return Ok((Finding::cannot_be_seen(why), None));
         }
