@@ -46,7 +46,7 @@ fn changed_over_provisioning_is_a_warning() {
         assert!(words.contains(part), "{part} in {words}");
     }
     let (_, words) = share_and_warning(",capacity=24GiB");
-    assert!(words.as_ref().is_some_and(|words| words.contains("over_provisioning=31.2%")), "{words:?}");
+    assert!(words.as_ref().is_some_and(|words| words.contains("over_provisioning=31.3%")), "{words:?}");
     assert_eq!(share_and_warning(",capacity=13720MiB,flash.blocks=1024").1, None);
     assert_eq!(share_and_warning(",capacity=26.5GiB").1, None);
     for settings in ["", ",flash.channels=16,over_provisioning=17.6%"] {
