@@ -5,6 +5,10 @@ use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::error::Interruption;
 
+/// Chunks after which two, three and four planes recur. Larger requests, such as those that recommendations are measured with, reach the
+/// planes of a die at once where they lie in chunks as on a drive that was written in order from its start.
+const PLANES_TURN: u64 = 12;
+
 pub(crate) struct Rewritten<'a> {
     pub(crate) area: Area,
     pub(crate) chunk: &'a Chunk,
@@ -71,7 +75,7 @@ impl<'a> Rewritten<'a> {
         self.area.offset_bytes + page * self.page_bytes
     }
 
-    /// Fills the area in order again, with `fill_bytes` per request, from a turn at which its pages lie in chunks as they did;
+    /// Fills the area in order again, with `fill_bytes` per request, from a turn at which its pages lie in chunks and on planes as they did;
     /// until then the first `among` pages take turns.
     pub(crate) fn restore(
         &mut self,
@@ -79,7 +83,7 @@ impl<'a> Rewritten<'a> {
         fill_bytes: u64,
         among: u64,
     ) -> Result<(), Interruption> {
-        let period = self.chunk.size_bytes / self.page_bytes;
+        let period = PLANES_TURN * self.chunk.size_bytes / self.page_bytes;
         while !self.turn().is_multiple_of(period) {
             let at = self.next_page(among);
             bench.durable_write(at, self.page_bytes)?;
