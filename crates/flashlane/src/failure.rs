@@ -48,6 +48,11 @@ impl Failure {
         self.error.downcast_ref()
     }
 
+    /// Adds what to do.
+    pub fn with_remedy(self, remedy: &str) -> Self {
+        Self { status: self.status, error: anyhow::anyhow!("{}. {remedy}", self.reason()) }
+    }
+
     /// Prints the reason on standard error.
     pub fn print(&self) {
         notify(&self.reason());

@@ -7,7 +7,7 @@ use crate::error::FileError;
 use crate::files::Files;
 use crate::records::{
     Attributes, Inode, Kind, SPACE, decode_entry, encode_entry, entry_key, extent_key, extent_place,
-    first_inode, inode_key, unfinished_key,
+    first_inode, inode_key,
 };
 use flashlane_device::DataDevice;
 use flashlane_store::{Batch, Durability, end_of_prefix};
@@ -46,10 +46,11 @@ struct Seen {
 
 impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
     /// Checks all files and directories. If `repairs`, removes dangling entries and lost extents, and names lost inodes
-    /// `lost+found/NUMBER`; what it returns is what it found before.
+    /// `lost+found/NUMBER`; what it returns is what it found before. Where the store has lost keys, repairing needs
+    /// [`open_without_lost`](Files::open_without_lost).
     ///
     /// # Errors
-    /// [`FileError::Malformed`] and [`FileError::Store`].
+    /// [`FileError::Lossy`], [`FileError::Malformed`] and [`FileError::Store`].
     pub fn check(&mut self, repairs: bool) -> Result<Check, FileError> {
         if repairs {
             self.begin_change()?;
@@ -70,6 +71,7 @@ impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
             lost_extents: lost_extents.len() as u64,
         };
         if repairs {
+            self.raise_next_inode(inodes.keys().chain(&lost_extents).max())?;
             self.store.delete_all(dangling, Durability::Device)?;
             lost.into_iter().try_for_each(|lost| self.name_lost(lost))?;
             lost_extents.into_iter().try_for_each(|inode| self.cut_behind_length(inode))?;
@@ -113,11 +115,12 @@ impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
 
     /// Returns the inodes of extents that no file has, and that no change has still to delete.
     fn lost_extents(&mut self, inodes: &BTreeMap<Inode, Seen>) -> Result<Vec<Inode>, FileError> {
+        let unfinished = self.unfinished()?;
         let mut lost = Vec::new();
         let (mut next, end) = (extent_key(Inode(0), 0), SPACE.records()[0].clone());
         while let Some(found) = self.store.scan(&next, Some(&end), 1)?.items.first() {
             let (inode, _) = extent_place(&found.key);
-            if !inodes.contains_key(&inode) && !self.store.contains(&unfinished_key(Some(inode)))? {
+            if !inodes.contains_key(&inode) && !unfinished.contains(&inode) {
                 lost.push(inode);
             }
             next = extent_key(Inode(inode.0 + 1), 0);

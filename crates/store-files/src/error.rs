@@ -1,7 +1,7 @@
 //! Why an operation on files failed.
 
 use flashlane_base::units::exact_bytes;
-use flashlane_store::{StoreError, WriteError};
+use flashlane_store::{Loss, ReadFailure, StoreError, WriteError};
 
 /// Why an operation on files failed. `name` is a path where one was given, otherwise a name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,6 +91,11 @@ pub enum FileError {
         /// The newest supported.
         known: u8,
     },
+    /// A change of the files of a store that has lost keys.
+    #[error(
+        "the files are only read, as the store has lost keys, and a change could delete or replace what is left: {0}"
+    )]
+    Lossy(Box<Loss>),
     /// The records of the files lie in several slices.
     #[error(
         "slices of the store part the records of files, which must lie in one: let no slice begin between them"
@@ -102,6 +107,11 @@ impl FileError {
     /// Returns whether the device is full, and takes deletes only.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Store(StoreError::Write(WriteError::Full { .. })))
+    }
+
+    /// Returns whether something is not found in a store that has lost keys.
+    pub fn may_be_lost(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Read(ReadFailure::MayBeLost(_))))
     }
 
     /// Returns the error with a path in place of a name.

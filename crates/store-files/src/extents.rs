@@ -51,7 +51,7 @@ impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
         let left = self.file(inode)?.length_bytes.saturating_sub(offset_bytes);
         let mut out = vec![0; left.min(length_bytes) as usize];
         for part in parts(self.header.extent_bytes, offset_bytes, out.len()) {
-            let extent = self.store.get(&extent_key(inode, part.index))?.unwrap_or_default();
+            let extent = self.get(&extent_key(inode, part.index))?.unwrap_or_default();
             let stored = extent.get(part.start..).unwrap_or_default();
             let bytes = stored.len().min(part.range.len());
             out[part.range.start..][..bytes].copy_from_slice(&stored[..bytes]);
@@ -107,7 +107,7 @@ impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
         if bytes.len() as u64 == self.header.extent_bytes {
             return Ok(bytes.to_vec());
         }
-        let mut extent = self.store.get(&extent_key(inode, part.index))?.unwrap_or_default();
+        let mut extent = self.get(&extent_key(inode, part.index))?.unwrap_or_default();
         let end = part.start + bytes.len();
         extent.resize(extent.len().max(end), 0);
         extent[part.start..end].copy_from_slice(bytes);
@@ -166,7 +166,7 @@ impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
             self.store.delete_all((first..next).map(|index| extent_key(inode, index)), Durability::Memory)?;
         }
         if rest > 0
-            && let Some(mut extent) = self.store.get(&extent_key(inode, whole))?
+            && let Some(mut extent) = self.get(&extent_key(inode, whole))?
             && extent.len() as u64 > rest
         {
             extent.truncate(rest as usize);

@@ -9,6 +9,10 @@
 //! length, and in the batch that shortens or removes a file, the inode is recorded as *unfinished*. The first change after an
 //! opening deletes what lies behind the length of unfinished inodes. Opening and reading write nothing, and never look there.
 //!
+//! Where the store has lost keys ([`Loss`](flashlane_store::Loss)), files are only read: a change deletes what no record leads to
+//! and gives numbers of inodes out, by records that may be older ones, and an extent that is not there is no hole for sure. What is
+//! not found is an error then.
+//!
 //! Invariants: an inode that is not unfinished has no bytes behind its length; inodes are given out once.
 
 use crate::error::FileError;
@@ -16,6 +20,7 @@ use crate::records::{Attributes, Header, Inode, SPACE, first_inode, header_key, 
 use flashlane_base::Duration;
 use flashlane_device::DataDevice;
 use flashlane_store::{Batch, Durability, KeyValueStore, end_of_prefix};
+use std::collections::BTreeSet;
 
 /// Bytes of an extent unless chosen otherwise.
 pub const EXTENT_BYTES: u64 = 512 << 10;
@@ -30,6 +35,8 @@ pub struct Files<'a, D, L> {
     pub(crate) now_ms: u64,
     /// There may be unfinished inodes.
     pub(crate) has_unfinished: bool,
+    /// What the store has lost is taken for deleted.
+    gives_up_lost: bool,
 }
 
 impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
@@ -41,12 +48,28 @@ impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
         Self::open_with(store, EXTENT_BYTES)
     }
 
+    /// Does the same, and takes what the store may have lost for deleted: then files of it can be changed.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_without_lost(store: &'a mut KeyValueStore<D, L>) -> Result<Self, FileError> {
+        Self::open_as(store, EXTENT_BYTES, true)
+    }
+
     /// Does the same, and chooses the size of extents where there is no file yet: a power of two from 512 bytes to 1 MiB. A
     /// write within an extent writes all of it.
     ///
     /// # Errors
     /// Also [`FileError::ExtentBytes`].
     pub fn open_with(store: &'a mut KeyValueStore<D, L>, extent_bytes: u64) -> Result<Self, FileError> {
+        Self::open_as(store, extent_bytes, false)
+    }
+
+    fn open_as(
+        store: &'a mut KeyValueStore<D, L>,
+        extent_bytes: u64,
+        gives_up_lost: bool,
+    ) -> Result<Self, FileError> {
         if !extent_bytes.is_power_of_two() || !(EXTENT_BYTES_MIN..=EXTENT_BYTES_MAX).contains(&extent_bytes) {
             let (least, most) = (EXTENT_BYTES_MIN, EXTENT_BYTES_MAX);
             return Err(FileError::ExtentBytes { given: extent_bytes, least, most });
@@ -55,11 +78,20 @@ impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
         if least != greatest {
             return Err(FileError::Parted);
         }
-        let header = match store.get(&header_key())? {
-            None => Header { extent_bytes, next_inode: Inode::ROOT.0 + 1 },
-            Some(header) => Header::decode(&header)?,
-        };
-        Ok(Self { store, header, now_ms: 0, has_unfinished: true })
+        let header = Header { extent_bytes, next_inode: Inode::ROOT.0 + 1 };
+        let mut files = Self { store, header, now_ms: 0, has_unfinished: true, gives_up_lost };
+        if let Some(header) = files.get(&header_key())? {
+            files.header = Header::decode(&header)?;
+        }
+        Ok(files)
+    }
+
+    /// Returns a record or extent, if there is one.
+    pub(crate) fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, FileError> {
+        match self.store.get(key).map_err(FileError::from) {
+            Err(error) if self.gives_up_lost && error.may_be_lost() => Ok(None),
+            result => result,
+        }
     }
 
     /// Sets the calendar time, in milliseconds, that changes record.
@@ -132,7 +164,7 @@ impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
         if inode == Inode::ROOT {
             return Ok(Some(Attributes::directory(inode, inode, 0)));
         }
-        let record = self.store.get(&inode_key(Some(inode)))?;
+        let record = self.get(&inode_key(Some(inode)))?;
         record.map(|record| Attributes::decode(inode, &record)).transpose()
     }
 
@@ -144,18 +176,39 @@ impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
         inode
     }
 
+    /// Gives out numbers above one that is there from now on: the header may be an older one, whose store has lost keys.
+    pub(crate) fn raise_next_inode(&mut self, greatest: Option<&Inode>) -> Result<(), FileError> {
+        match greatest {
+            Some(inode) if inode.0 >= self.header.next_inode => {
+                self.header.next_inode = inode.0 + 1;
+                Ok(self.store.put(&header_key(), &self.header.encode())?)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Prepares a change: deletes what lies behind the length of unfinished inodes.
     pub(crate) fn begin_change(&mut self) -> Result<(), FileError> {
+        if !self.gives_up_lost
+            && let Some(loss) = self.store.loss()
+        {
+            return Err(FileError::Lossy(Box::new(loss)));
+        }
         if !self.has_unfinished {
             return Ok(());
         }
-        let prefix = unfinished_key(None);
-        let found = self.store.entries(&prefix, end_of_prefix(&prefix).as_deref(), false);
-        for key in found.map(|item| item.map(|item| item.key)).collect::<Result<Vec<_>, _>>()? {
-            self.cut_behind_length(first_inode(&key)?)?;
+        for inode in self.unfinished()? {
+            self.cut_behind_length(inode)?;
         }
         self.has_unfinished = false;
         Ok(())
+    }
+
+    /// Returns the inodes that are unfinished.
+    pub(crate) fn unfinished(&mut self) -> Result<BTreeSet<Inode>, FileError> {
+        let prefix = unfinished_key(None);
+        let found = self.store.entries(&prefix, end_of_prefix(&prefix).as_deref(), false);
+        found.map(|item| first_inode(&item?.key)).collect()
     }
 
     /// Prepares a removal, which a full device takes though it does not take what finishes some inodes.

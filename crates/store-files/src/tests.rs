@@ -1,6 +1,7 @@
 //! Files on devices in memory, compared with a simple model of a file tree; also after power cuts within each change.
 
 mod cuts;
+mod lossy;
 mod model;
 
 use crate::records::{entry_key, extent_place, inode_key, unfinished_key};

@@ -17,7 +17,7 @@ impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
     pub fn lookup(&mut self, directory: Inode, name: &[u8]) -> Result<Option<Entry>, FileError> {
         self.check_name(name)?;
         let key = entry_key(Some(directory), name);
-        let value = self.store.get(&key)?;
+        let value = self.get(&key)?;
         value.map(|value| decode_entry(&key, &value)).transpose()
     }
 

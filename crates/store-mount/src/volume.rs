@@ -283,6 +283,7 @@ fn errno(error: FileError) -> Errno {
         FileError::IntoItself { .. } | FileError::Name { .. } => Errno::EINVAL,
         FileError::Root => Errno::EBUSY,
         FileError::TooLong { .. } => Errno::EFBIG,
+        FileError::Lossy(_) => Errno::EROFS,
         FileError::Store(StoreError::Write(_)) => Errno::ENOSPC,
         _ => Errno::EIO,
     }

@@ -108,6 +108,10 @@ fn store(_: &ServerState, status: &Status, out: &mut String) {
     line!(out, "blocks_free:{}", status.blocks_free);
     line!(out, "log_used:{:.3}", status.log_used);
     line!(out, "last_write:{}", status.last_sequence);
+    let loss = status.loss.as_ref();
+    line!(out, "damaged_blocks:{}", loss.map_or(0, |loss| loss.blocks.len()));
+    line!(out, "damaged_units:{}", loss.map_or(0, |loss| loss.units));
+    line!(out, "keys_may_be_lost:{}", u8::from(loss.is_some()));
     for (nth, slice) in status.slices.iter().enumerate() {
         let patches: Vec<String> = slice.patches.iter().map(u64::to_string).collect();
         line!(

@@ -58,6 +58,8 @@ enum JobKind {
     },
     RandomKey {
         has_wrapped: bool,
+        /// The error where no key is found in a store that has lost some.
+        loss: Option<String>,
     },
     Count {
         keys: u64,
@@ -133,7 +135,7 @@ impl Job {
 
     /// Returns a key.
     pub fn random_key() -> Self {
-        Self::new(JobKind::RandomKey { has_wrapped: false })
+        Self::new(JobKind::RandomKey { has_wrapped: false, loss: None })
     }
 
     /// Counts the keys.
@@ -164,6 +166,25 @@ impl Job {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The store has lost keys, for which the reply has an error. Returns it where the job ends so at once: SCAN has a cursor, which
+    /// goes on with the keys that are left.
+    pub fn miss_keys(&mut self, loss: &str) -> Option<Answer> {
+        let text = format!("ERR {loss}");
+        match &mut self.kind {
+            JobKind::Scan { cursor: 0, .. } => Some(Answer::Unread(text, self.start.clone())),
+            JobKind::Scan { .. } => None,
+            JobKind::Count { unread, .. } => {
+                *unread = Some(loss.to_owned());
+                None
+            }
+            JobKind::RandomKey { loss: own, .. } => {
+                *own = Some(text);
+                None
+            }
+            JobKind::Keys { .. } | JobKind::Flush { .. } => Some(Answer::Error(text)),
+        }
     }
 
     /// Returns the range of the next page, and its most keys. Only plain keys are read: tables and files are none of the
@@ -232,13 +253,13 @@ impl Job {
                 *reads = unknown.len();
                 return if unknown.is_empty() { self.scanned() } else { Step::Types(unknown) };
             }
-            JobKind::RandomKey { has_wrapped } => {
+            JobKind::RandomKey { has_wrapped, loss } => {
                 if !page.items.is_empty() {
                     let nth = random.below(page.items.len() as u64) as usize;
                     return Step::End(Answer::Key(Some(page.items[nth].key.clone())));
                 }
                 if next.is_none() && std::mem::replace(has_wrapped, true) {
-                    return Step::End(Answer::Key(None));
+                    return Step::End(loss.take().map_or(Answer::Key(None), Answer::Error));
                 }
                 self.start = next.unwrap_or_default();
                 return Step::Page;

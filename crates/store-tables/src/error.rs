@@ -1,7 +1,7 @@
 //! Errors: why a schema or a row is refused, and why an operation failed.
 
 use crate::value::ValueError;
-use flashlane_store::StoreError;
+use flashlane_store::{Loss, StoreError};
 
 /// Why there is no such schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -107,6 +107,12 @@ pub enum TableError {
         /// The newest supported.
         known: u8,
     },
+    /// A change of the tables of a store that has lost keys, among which records of tables may be.
+    #[error(
+        "tables are not created, changed or dropped, as the store has lost keys, and rows of a table whose record is lost would \
+         be deleted or taken over: {0}"
+    )]
+    Lossy(Box<Loss>),
     /// The records of the tables lie in several slices.
     #[error(
         "slices of the store part the records of tables, which must lie in one: let no slice begin between them"

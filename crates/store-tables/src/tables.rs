@@ -55,8 +55,9 @@ impl<'a, D: DataDevice, L: DataDevice> Tables<'a, D, L> {
     /// Creates a table.
     ///
     /// # Errors
-    /// [`TableError::Exists`], [`TableError::Schema`] for its name, and [`TableError::Store`].
+    /// [`TableError::Lossy`], [`TableError::Exists`], [`TableError::Schema`] for its name, and [`TableError::Store`].
     pub fn create(&mut self, name: &str, schema: Schema) -> Result<(), TableError> {
+        self.check_whole()?;
         check_name("table", name)?;
         if self.find(name)?.is_some() {
             return Err(TableError::Exists { table: name.to_owned() });
@@ -74,8 +75,9 @@ impl<'a, D: DataDevice, L: DataDevice> Tables<'a, D, L> {
     /// Adds a nullable column to a table. Rows that are there have null for it, and are not written.
     ///
     /// # Errors
-    /// [`TableError::Missing`], [`TableError::Schema`] and [`TableError::Store`].
+    /// [`TableError::Lossy`], [`TableError::Missing`], [`TableError::Schema`] and [`TableError::Store`].
     pub fn add_column(&mut self, name: &str, column: Column) -> Result<(), TableError> {
+        self.check_whole()?;
         let (id, mut schema) = self.found(name)?;
         schema.add(column)?;
         Ok(self.store.put(&SPACE.record(SCHEMA, name.as_bytes()), &encode_schema(id, &schema))?)
@@ -84,8 +86,9 @@ impl<'a, D: DataDevice, L: DataDevice> Tables<'a, D, L> {
     /// Removes a table and all its rows.
     ///
     /// # Errors
-    /// [`TableError::Missing`] and [`TableError::Store`].
+    /// [`TableError::Lossy`], [`TableError::Missing`] and [`TableError::Store`].
     pub fn drop_table(&mut self, name: &str) -> Result<(), TableError> {
+        self.check_whole()?;
         self.found(name)?;
         self.store.delete(&SPACE.record(SCHEMA, name.as_bytes()))?;
         self.finish_drops()
@@ -119,6 +122,14 @@ impl<'a, D: DataDevice, L: DataDevice> Tables<'a, D, L> {
     pub fn table(&mut self, name: &str) -> Result<Table<'_, D, L>, TableError> {
         let (id, schema) = self.found(name)?;
         Ok(Table::new(self.store, name, schema, SPACE.bulk(&id.to_be_bytes())))
+    }
+
+    /// Refuses changes of records where some may be lost: ids come from the header, and rows are deleted whose table has no record.
+    fn check_whole(&self) -> Result<(), TableError> {
+        match self.store.loss() {
+            None => Ok(()),
+            Some(loss) => Err(TableError::Lossy(Box::new(loss))),
+        }
     }
 
     fn found(&mut self, name: &str) -> Result<(u32, Schema), TableError> {

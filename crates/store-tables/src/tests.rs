@@ -275,3 +275,45 @@ fn table_of_a_full_device_is_dropped_and_its_space_comes_back() {
     }
     assert_eq!(all(&mut store, "kept").len() as i64, count / 2);
 }
+
+#[test]
+fn rows_that_may_be_lost_are_errors_and_tables_stay_as_they_are() {
+    let mut store = store();
+    let schema = Schema::new(vec![Column::new("id", Type::Integer), Column::new("v", Type::Text)], &["id"]);
+    Tables::open(&mut store).unwrap().create("t", schema.clone().unwrap()).unwrap();
+    let row = |id: i64| [Value::Integer(id), Value::from("v".repeat(100).as_str())];
+    for id in 0..200 {
+        Tables::open(&mut store).unwrap().table("t").unwrap().insert(&row(id)).unwrap();
+    }
+    store.store().flush();
+    store.store().settle();
+    let units: Vec<_> = store.store().blocks().list().map(|info| info.address).collect();
+    let (device, log) = store.into_store().into_devices();
+    let (mut found, mut lost) = (0, 0);
+    for address in units {
+        let mut device = device.clone();
+        let unit = address.unit as usize * 8192;
+        device.lane_mut(flashlane_device::Lane(address.lane))[unit..unit + 8192].fill(0x5a);
+        let mut store = KeyValueStore::open(device, log.clone()).expect("the rest is there");
+        let Ok(mut tables) = Tables::open(&mut store) else { continue };
+        assert!(matches!(tables.create("u", schema.clone().unwrap()), Err(TableError::Lossy(_))));
+        assert!(matches!(tables.drop_table("t"), Err(TableError::Lossy(_))));
+        let Ok(mut table) = tables.table("t") else { continue };
+        for id in 0..200 {
+            match table.get(&[Value::Integer(id)]) {
+                Ok(Some(own)) => {
+                    assert_eq!(own, row(id));
+                    found += 1;
+                }
+                Ok(None) => panic!("row {id} may be lost"),
+                Err(error) => {
+                    let text = error.to_string();
+                    assert!(text.contains("may be lost: 1 damaged unit"), "{text}");
+                    assert!(table.insert(&row(id)).is_err() && table.delete(&[Value::Integer(id)]).is_err());
+                    lost += 1;
+                }
+            }
+        }
+    }
+    assert!(found > 200 && lost >= 100, "{found} rows found, {lost} lost");
+}

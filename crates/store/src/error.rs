@@ -1,5 +1,6 @@
 //! Errors: why an operation is refused, and how an accepted one may fail.
 
+use crate::loss::Loss;
 use crate::text::escape;
 use flashlane_base::units::exact_bytes;
 use flashlane_block::{FormatError, GetFailure};
@@ -379,6 +380,9 @@ pub enum ReadFailure {
         /// Offset in the block.
         offset_bytes: u64,
     },
+    /// The key is not there, in a store that has lost keys.
+    #[error("the key is not found, and may be lost: {0}")]
+    MayBeLost(Box<Loss>),
 }
 
 /// Keys of which a scan cannot tell whether they are there: the part of a patch that may hold the newest version of them cannot be

@@ -6,6 +6,7 @@ use crate::entries::Entries;
 use crate::error::{CreateError, OpenError, StoreError, WriteError};
 use crate::loader::Loader;
 use crate::log::Durability;
+use crate::loss::Loss;
 use crate::operation::{Batch, Outcome, Page};
 use crate::options::{Slices, StoreOptions};
 use crate::store::{Status, Store};
@@ -123,7 +124,8 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
     /// Returns the value of a key, if there is one.
     ///
     /// # Errors
-    /// [`StoreError::Read`].
+    /// [`StoreError::Read`], also where there is none in a store that has lost keys
+    /// ([`ReadFailure::MayBeLost`](crate::ReadFailure::MayBeLost)).
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let ticket = self.store.get(key, None);
         match self.store.outcome(ticket) {
@@ -147,10 +149,15 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
     /// Returns whether a key has a value, which is not read if it is long.
     ///
     /// # Errors
-    /// [`StoreError::Scan`].
+    /// [`StoreError::Scan`], and as [`get`](Self::get) where it has none.
     pub fn contains(&mut self, key: &[u8]) -> Result<bool, StoreError> {
         let after = [key, &[0]].concat();
-        Ok(!self.scan(key, Some(&after), 1)?.items.is_empty())
+        let is_there = !self.scan(key, Some(&after), 1)?.items.is_empty();
+        match self.loss() {
+            // A scan does not say whether the key was deleted.
+            Some(_) if !is_there => Ok(self.get(key)?.is_some()),
+            _ => Ok(is_there),
+        }
     }
 
     /// Returns the entries from `start` on and below `end` one after the other, in the order of keys, as of now. Values that
@@ -162,6 +169,11 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
     /// Begins to store many pairs at once.
     pub fn loader(&mut self) -> Loader<'_, D, L> {
         Loader::new(&mut self.store, self.durability)
+    }
+
+    /// Returns why keys may be missing or have older values; `None` where there is no sign of it.
+    pub fn loss(&self) -> Option<Loss> {
+        self.store.loss()
     }
 
     /// Returns the state of the store.

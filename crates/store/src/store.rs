@@ -18,6 +18,7 @@ use crate::core::Core;
 use crate::counters::Counters;
 use crate::error::{CreateError, OpenError, WriteError};
 use crate::log::Durability;
+use crate::loss::Loss;
 use crate::operation::{Batch, Finished, Outcome, Snapshot, Ticket};
 use crate::options::{Slices, StoreOptions};
 use crate::recovery;
@@ -62,10 +63,8 @@ pub struct Status {
     pub log_used: f64,
     /// State of the log's header.
     pub log_header: LogHeader,
-    /// Blocks that cannot be recognised ([`StoreOptions::without_damaged_blocks`]).
-    pub lost_blocks: Vec<u64>,
-    /// Why blocks, or records of the log, are known to be missing ([`StoreOptions::without_damaged_blocks`]); `None` where none are.
-    pub missing: Option<OpenError>,
+    /// Why keys may be missing or have older values ([`StoreOptions::without_damaged_blocks`]); `None` where there is no sign of it.
+    pub loss: Option<Loss>,
     /// Blocks for which there is room.
     pub blocks_free: u64,
     /// Bytes of values that have room now, beside the blocks that are kept for deletes and merges; a value up to this length is
@@ -148,7 +147,8 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         self.core.write(batch, durability)
     }
 
-    /// Queues a read of a key, now or at a snapshot, which MUST NOT be released before the read completes.
+    /// Queues a read of a key, now or at a snapshot, which MUST NOT be released before the read completes. Where the store has lost
+    /// keys, that of one that is not there fails with [`ReadFailure::MayBeLost`](crate::ReadFailure::MayBeLost).
     pub fn get(&mut self, key: &[u8], snapshot: Option<Snapshot>) -> Ticket {
         self.core.get(key, snapshot)
     }
@@ -277,6 +277,11 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         self.core.into_devices()
     }
 
+    /// Returns why keys may be missing or have older values; `None` where there is no sign of it.
+    pub fn loss(&self) -> Option<Loss> {
+        self.core.loss()
+    }
+
     /// Returns the state of the store.
     pub fn status(&self) -> Status {
         let core = &self.core;
@@ -291,8 +296,7 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
                 Some(true) => LogHeader::Damaged,
                 Some(false) => LogHeader::Overwritten,
             },
-            missing: core.missing().cloned(),
-            lost_blocks: core.lost_blocks().to_vec(),
+            loss: core.loss(),
             blocks_free: core.blocks().free_blocks(),
             room_bytes: core.room_bytes(),
             index_memory_bytes: core.slices().iter().map(|slice| slice.levels().memory_bytes()).sum(),

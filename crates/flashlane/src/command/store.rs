@@ -461,7 +461,11 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         None => DeviceArgument::new(log_beside(&device).map_err(|error| not_created(&device, error))?),
     };
     let direct_reads = arguments.action.direct_reads();
-    let place = &Place { log: log.target()?.clone(), device, log_is_named, direct_reads };
+    let place = Place::new(device, log.target()?.clone(), log_is_named, direct_reads);
+    damage::ended(&place, run(&place, arguments))
+}
+
+fn run(place: &Place, arguments: &Arguments) -> Result<Status, Failure> {
     match &arguments.action {
         Action::Create { slices, safety, format, .. } => {
             stat::create(place, slices.slices(), safety, *format)

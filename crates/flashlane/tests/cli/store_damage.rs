@@ -1,6 +1,6 @@
 //! A store of which a part is damaged: what can be read is shown, and what cannot is named.
 
-use crate::program::{done, flashlane, refused, text};
+use crate::program::{command, done, flashlane, refused, text};
 use crate::store::Kept;
 use crate::stored::{DATA, LANES};
 use std::fs;
@@ -14,12 +14,21 @@ fn filled() -> (Kept, usize, String) {
     let lines: Vec<String> = (0..KEYS).map(|nth| format!("key{nth:06}\tvalue {nth}")).collect();
     let pairs = kept.file("pairs", lines.join("\n"));
     kept.store("import", &[text(&pairs)]);
+    let (at, id) = units(&kept).swap_remove(0);
+    (kept, at, id)
+}
+
+/// Returns the offsets of the units that hold blocks, with the ids of these.
+fn units(kept: &Kept) -> Vec<(usize, String)> {
     let blocks = done(&["sdf", "ls", &kept.spec, "--format", "csv"]);
-    let row: Vec<&str> = blocks.lines().nth(1).expect("there are blocks").split(',').collect();
     let head: Vec<&str> = blocks.lines().next().unwrap().split(',').collect();
-    let column = |name: &str| row[head.iter().position(|column| *column == name).unwrap()];
-    let (lane, unit): (usize, usize) = (column("lane").parse().unwrap(), column("unit").parse().unwrap());
-    (kept, DATA + (unit * LANES + lane) * UNIT, column("id").to_owned())
+    let of_row = |row: &str| {
+        let row: Vec<&str> = row.split(',').collect();
+        let column = |name: &str| row[head.iter().position(|column| *column == name).unwrap()];
+        let (lane, unit): (usize, usize) = (column("lane").parse().unwrap(), column("unit").parse().unwrap());
+        (DATA + (unit * LANES + lane) * UNIT, column("id").to_owned())
+    };
+    blocks.lines().skip(1).map(of_row).collect()
 }
 
 fn damage(kept: &Kept, at: usize, length: usize) {
@@ -133,4 +142,71 @@ fn store_is_read_without_the_damaged_end_of_its_log() {
     kept.refused(1, "get", &["latest"], &["no key 'latest' is found, and it may be lost", "of the log on"]);
     kept.refused(1, "put", &["key", "--value", "x"], &["is damaged", "store scan", "--values", "import"]);
     assert!(fs::read(&log).unwrap() == bytes, "nothing is written");
+}
+
+/// Runs a command that reads a store with a damaged unit: it says so, and fails.
+fn missing(kept: &Kept, words: &[&str]) -> String {
+    let ended = flashlane(&[&["store"], words, &[&*kept.spec]].concat());
+    let said = ended.stderr.matches("1 damaged unit may have held keys").count();
+    assert!(ended.status == 1 && said == 1, "{words:?}: {}\n{}", ended.status, ended.stderr);
+    assert!(ended.stderr.contains("Go back to a copy of device and log"), "{words:?}: {}", ended.stderr);
+    ended.stdout
+}
+
+#[test]
+fn every_command_that_reads_reports_a_lost_unit() {
+    let kept = Kept::new("8MiB");
+    let spec = &*kept.spec;
+    done(&["store", "table", "create", spec, "t", "id:integer", "v:text", "--key", "id"]);
+    let rows: String = (0..1000).map(|id| format!("{id},value of row {id}\n")).collect();
+    done(&["store", "table", "import", spec, "t", text(&kept.file("csv", format!("id,v\n{rows}")))]);
+    let sources: Vec<_> = (1..18u8).map(|nth| kept.file(&format!("f{nth}"), [nth; 20_000])).collect();
+    for source in &sources {
+        let name = format!("/{}", text(source).rsplit('/').next().unwrap());
+        done(&["store", "file", "put", spec, &name, text(source), "--durability", "memory"]);
+    }
+    let sound = kept.bytes();
+    let path = kept.dir.path().join("flash");
+    // A block with bytes of the first file.
+    let units = units(&kept);
+    let unit_of = |bytes: &[u8]| {
+        let has = |at: usize| sound[0][at..at + UNIT].windows(bytes.len()).any(|window| window == bytes);
+        units.iter().map(|(at, _)| *at).find(|&at| has(at)).expect("a block has them")
+    };
+    let (mut read, mut unread) = (0, 0);
+    {
+        let at = unit_of(&[1; 4000]);
+        fs::write(&path, &sound[0]).unwrap();
+        damage(&kept, at, UNIT);
+        let [damaged, log] = kept.bytes();
+        for command in ["ls", "fsck"] {
+            missing(&kept, &["file", command]);
+        }
+        missing(&kept, &["table", "ls"]);
+        missing(&kept, &["scan"]);
+        for table in [&["scan"][..], &["describe"], &["get", "1"], &["get", "999"], &["rm", "-5"]] {
+            let words = [&["store", "table", table[0], spec, "t"], &table[1..]].concat();
+            refused(1, &words, &["1 damaged unit may have held keys", "Go back to a copy"]);
+        }
+        for (nth, source) in sources.iter().enumerate().take(4) {
+            let name = format!("/f{}", nth + 1);
+            let ended = command(&["store", "file", "get", spec, &name]).output().unwrap();
+            assert_eq!(ended.status.code(), Some(1), "{name}");
+            let is_whole = ended.stdout == fs::read(source).unwrap();
+            assert!(is_whole || ended.stdout.is_empty(), "{name} has bytes that were never in it");
+            if is_whole { read += 1 } else { unread += 1 }
+        }
+        let verdict = flashlane(&["store", "file", "fsck", spec]);
+        assert!(
+            verdict.stdout.is_empty() || verdict.stdout.starts_with("Verdict: the store is damaged"),
+            "{}",
+            verdict.stdout
+        );
+        let repair = ["store", "file", "fsck", spec, "--repair"];
+        refused(1, &repair, &["nothing is repaired", "Go back to a copy", "--destroy-data"]);
+        refused(1, &["store", "file", "rm", spec, "/f1"], &["1 damaged unit may have held keys"]);
+        refused(1, &["store", "rm", spec, "a", "b"], &["not deleted: a (not found, and may be lost), b"]);
+        assert!(kept.bytes() == [damaged, log], "nothing is written");
+    }
+    assert!(read >= 1 && unread >= 1, "{read} read, {unread} not");
 }

@@ -19,11 +19,13 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         if let Err(refusal) = self.jobs.place(&mut job, &mut self.server.random) {
             return self.answer(slot, |reply| reply.error(refusal));
         }
-        if job.is_exclusive() {
+        let loss = self.store.loss();
+        let ended = loss.and_then(|loss| job.miss_keys(&loss.to_string()));
+        if job.is_exclusive() && ended.is_none() {
             self.cache.clear();
         }
         let id = self.jobs.begin(job, slot, self.store.snapshot());
-        self.job_step(id, Step::Page);
+        self.job_step(id, ended.map_or(Step::Page, Step::End));
     }
 
     fn job_step(&mut self, id: JobId, step: Step) {

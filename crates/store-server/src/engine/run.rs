@@ -88,6 +88,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
                 self.cache.put(key, &entry);
                 State::Known(entry)
             }
+            Err(failure @ ReadFailure::MayBeLost(_)) => State::Failed(format!("ERR {failure}")),
             Err(failure) => State::Failed(format!("ERR the value cannot be read: {failure}")),
         };
         self.cells.get_mut(key).expect("a cell whose value is read").loaded(state);

@@ -473,3 +473,43 @@ fn document_explains_every_metric() {
         assert!(document.contains(&format!("`{name}`")), "docs/store.md does not explain {name}");
     }
 }
+
+/// Returns an engine on a store with keys in blocks, of which one was in a unit that is damaged.
+fn lossy_engine() -> TestEngine {
+    let mut engine = engine();
+    let client = connect(&mut engine);
+    for key in 0..40 {
+        call(&mut engine, client, &format!("SET k{key} {}", "v".repeat(2000)));
+    }
+    engine.store.flush();
+    engine.store.settle();
+    let address = engine.store.blocks().list().next().expect("there is a block").address;
+    let (mut device, log) = engine.store.into_devices();
+    let unit = address.unit as usize * (64 << 10);
+    device.lane_mut(flashlane_device::Lane(address.lane))[unit..unit + (64 << 10)].fill(0x5a);
+    let store = Store::open(device, log, StoreOptions::default()).expect("the rest is there");
+    Engine::new(store, without_cache())
+}
+
+#[test]
+fn keys_that_may_be_lost_are_errors_and_not_absent() {
+    let mut engine = lossy_engine();
+    let client = connect(&mut engine);
+    let commands = "GET none|SETNX none 1|INCR none|APPEND none x|EXISTS none|DEL none|SET none 1 NX|GETSET none 1|\
+                    DBSIZE|KEYS *|FLUSHALL|SCAN 0";
+    for command in commands.split('|') {
+        let reply = call(&mut engine, client, command);
+        assert!(
+            reply.starts_with("-ERR ") && reply.contains("1 damaged unit may have held"),
+            "{command}: {reply}"
+        );
+    }
+    // SCAN goes on with what is left, and a value that is set again is known.
+    let reply = call(&mut engine, client, "SCAN 0");
+    let cursor = reply.split("cursor ").nth(1).and_then(|text| text.split(' ').next()).expect("a cursor");
+    let left = call(&mut engine, client, &format!("SCAN {cursor} COUNT 100"));
+    assert!(left.starts_with("*2|$1|0|*"), "{left}");
+    expect(&mut engine, client, "SET none 1\nINCR none\nDEL none\nSETNX none 2", "+OK|:2|:1|:1");
+    let info = call(&mut engine, client, "INFO store");
+    assert!(info.contains("damaged_units:1|keys_may_be_lost:1"), "{info}");
+}

@@ -5,6 +5,7 @@ use crate::entry::Version;
 use crate::error::OpenError;
 use crate::footer::{Origin, PatchFooter};
 use crate::log::Recovered;
+use crate::loss::Loss;
 use crate::patch::Patch;
 use crate::slice::Slice;
 use flashlane_device::DataDevice;
@@ -105,6 +106,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Blocks or records of the store are not there. Nothing is written then.
     pub(crate) fn miss_blocks(&mut self, why: OpenError) {
         self.missing = Some(why);
+    }
+
+    /// Returns why keys may be missing.
+    pub(crate) fn loss(&self) -> Option<Loss> {
+        let units = self.blocks.damaged().count() as u64;
+        Loss::of(&self.lost_blocks, units, self.missing.as_ref())
     }
 
     /// Returns why blocks or records are missing, where they are.

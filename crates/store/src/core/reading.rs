@@ -124,6 +124,13 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Completes a get that found this version, or reads its pieces.
     fn resolve(&mut self, mut get: Get, version: Option<Version>) {
+        // A tombstone, or a value that has expired, is as new as any that is found.
+        if version.is_none()
+            && let Some(loss) = self.loss()
+        {
+            let failure = ReadFailure::MayBeLost(Box::new(loss));
+            return self.finish(get.pending, Outcome::Get(Err(failure)));
+        }
         let version = version.filter(|version| !version.is_absent(self.now_ms));
         let expiry_ms = version.as_ref().and_then(Version::expires);
         match version.map(|version| version.body) {

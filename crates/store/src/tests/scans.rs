@@ -1,6 +1,7 @@
 //! Tests of what scans read.
 
 use super::*;
+use crate::ReadFailure;
 
 const KEYS: u32 = 360;
 
@@ -141,9 +142,8 @@ fn with_damage(
             Err(error) => panic!("{error}"),
         }
     }
-    let lost = store.status().lost_blocks.len() + store.store().blocks().damaged().count();
     let readable = (0..KEYS).filter(|key| store.get(&key.to_be_bytes()).is_ok()).count() as u64;
-    (lost == 0).then_some((found, gaps, readable))
+    store.loss().is_none().then_some((found, gaps, readable))
 }
 
 #[test]
@@ -166,4 +166,34 @@ fn scan_goes_on_behind_keys_that_cannot_be_read() {
         with_gaps += u32::from(!gaps.is_empty());
     }
     assert!(with_gaps > 5, "{with_gaps} scans met damage");
+}
+
+#[test]
+fn key_that_is_not_found_may_be_lost_with_a_unit() {
+    let mut store = three_runs(false);
+    // A tombstone says of one key that it is not there.
+    let mut batch = Batch::default();
+    batch.delete(1u32.to_be_bytes());
+    write(&mut store, batch).expect("there is room");
+    let address = store.blocks().list().next().expect("there are blocks").address;
+    let (mut device, log) = store.into_devices();
+    let unit = address.unit as usize * 8192;
+    device.lane_mut(flashlane_device::Lane(address.lane))[unit..unit + 8192].fill(0x5a);
+    let mut store = KeyValueStore::from(Store::open(device, log, options()).expect("the rest is there"));
+    let loss = store.loss().expect("a unit is damaged");
+    assert_eq!((loss.units, loss.blocks.len()), (1, 0));
+    let (mut found, mut may_be_lost) = (0, 0);
+    for key in (0..KEYS + 9).map(u32::to_be_bytes) {
+        match (store.get(&key), store.contains(&key)) {
+            (Ok(Some(_)), Ok(true)) => found += 1,
+            (Ok(None), Ok(false)) => assert_eq!(key, 1u32.to_be_bytes()),
+            (Err(StoreError::Read(get)), Err(StoreError::Read(contains))) => {
+                assert_eq!((&get, &contains), (&ReadFailure::MayBeLost(Box::new(loss.clone())), &get));
+                may_be_lost += 1;
+            }
+            other => panic!("{key:?}: {other:?}"),
+        }
+    }
+    // One of three runs is lost, and nine keys were never there.
+    assert_eq!((found + may_be_lost, may_be_lost > KEYS / 4 + 9), (KEYS + 8, true));
 }

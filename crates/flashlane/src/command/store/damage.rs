@@ -1,12 +1,12 @@
-//! What a damaged store cannot tell: keys whose bytes cannot be read, and blocks and units of which it is not known
-//! what they held.
+//! What a damaged store cannot tell: keys whose bytes cannot be read, and what it has lost.
+//!
+//! Every command opens the store by `device`, which keeps its loss in the [`Place`]; [`ended`] reports it at the end of each
+//! command that reads, and makes its status that of a failure. Commands that write report it when they begin.
 
-use super::device::failed;
-use crate::command::sdf::counted;
-use crate::failure::Failure;
-use flashlane_open::AnyKeyValueStore;
+use super::device::{Place, failed, to_salvage};
+use crate::failure::{Failure, Status, notify};
 use flashlane_store::text::escape;
-use flashlane_store::{Gap, ScanFailure, StoreError};
+use flashlane_store::{Gap, Loss, ScanFailure, StoreError};
 
 /// Ranges that are named one by one.
 const NAMED_MAX: usize = 8;
@@ -39,24 +39,22 @@ impl Unread {
         }
     }
 
-    /// Returns which keys are missing of those that were read; `None` where there are all.
-    pub fn report(&self, store: &mut AnyKeyValueStore) -> Option<String> {
+    /// Reports which keys are missing of those that were read, and returns the status of the command.
+    pub fn report(&self) -> Status {
         let mut named: Vec<String> = self.gaps.iter().take(NAMED_MAX).map(named).collect();
         if self.gaps.len() > NAMED_MAX {
             named.push(format!("and {} more ranges", self.gaps.len() - NAMED_MAX));
         }
-        let unread = (!named.is_empty()).then(|| {
-            format!(
-                "keys that cannot be read are left out: {} ({}). All others are there; 'flashlane store get' finds those of \
-                 them that were written again since",
-                named.join("; "),
-                self.reason
-            )
-        });
-        match (unread, lost(store)) {
-            (Some(unread), Some(lost)) => Some(format!("{unread}. Also {lost}")),
-            (unread, lost) => unread.or(lost),
+        if named.is_empty() {
+            return Status::Done;
         }
+        notify(&format!(
+            "keys that cannot be read are left out: {} ({}). All others are there; 'flashlane store get' finds those of them that \
+             were written again since",
+            named.join("; "),
+            self.reason
+        ));
+        Status::Failed
     }
 }
 
@@ -68,18 +66,21 @@ fn named(Gap { from, to }: &Gap) -> String {
     }
 }
 
-/// Returns what is not known of a store since blocks or units of it are lost; `None` where none is.
-pub fn lost(store: &mut AnyKeyValueStore) -> Option<String> {
-    let blocks: Vec<String> = store.status().lost_blocks.iter().take(NAMED_MAX).map(u64::to_string).collect();
-    let units = store.store().blocks().damaged().count() as u64;
-    let blocks = (!blocks.is_empty()).then(|| {
-        let count = counted(blocks.len() as u64, "damaged block", "damaged blocks");
-        format!("{count} that cannot be recognised (id {})", blocks.join(", "))
-    });
-    let units = (units > 0).then(|| counted(units, "damaged unit", "damaged units"));
-    let what: Vec<String> = [blocks, units].into_iter().flatten().collect();
-    let lost = (!what.is_empty()).then(|| format!("{} may have held keys", what.join(" and ")));
-    let missing = store.status().missing.map(|missing| missing.to_string());
-    let all: Vec<String> = [lost, missing].into_iter().flatten().collect();
-    (!all.is_empty()).then(|| format!("{}: keys are missing or have older values", all.join(", and ")))
+/// Returns what a store has lost, and how to go on.
+pub fn told(place: &Place, loss: &Loss) -> String {
+    format!("{loss}. {}", to_salvage(&place.device))
+}
+
+/// Reports at the end of a command what the store that it opened has lost. What was read may be a part, or older.
+pub fn ended(place: &Place, result: Result<Status, Failure>) -> Result<Status, Failure> {
+    let Some(loss) = place.take_loss() else { return result };
+    match result {
+        Err(failure) if failure.reason().contains(&loss.to_string()) => {
+            Err(failure.with_remedy(&to_salvage(&place.device)))
+        }
+        result => {
+            notify(&told(place, &loss));
+            result.map(|_| Status::Failed)
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! Opens and creates the store on two devices, read-only unless the command writes.
 
+use super::damage::told;
 use super::{CreateOptions, Level};
 use crate::command::sdf::{counted, named_without_lanes};
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Status, notify};
 use crate::preflight::{self, require_consent};
 use crate::suggest::{quoted, to_destroy};
 use anyhow::anyhow;
@@ -14,9 +15,10 @@ use flashlane_open::{
     Target, check_new_store, has_signatures,
 };
 use flashlane_store::{
-    CreateError, OpenError as StoreOpenError, Slices, StoreError, StoreOptions, WriteError,
+    CreateError, Loss, OpenError as StoreOpenError, Slices, StoreError, StoreOptions, WriteError,
 };
 
+use std::cell::RefCell;
 use std::path::Path;
 
 /// The device of a store and that of its log.
@@ -28,9 +30,27 @@ pub struct Place {
     pub log_is_named: bool,
     /// Whether reads of the device bypass the page cache.
     pub direct_reads: bool,
+    /// What the store that was opened has lost, until it is reported.
+    loss: RefCell<Option<Loss>>,
 }
 
 impl Place {
+    pub fn new(device: Target, log: Target, log_is_named: bool, direct_reads: bool) -> Self {
+        Self { device, log, log_is_named, direct_reads, loss: RefCell::default() }
+    }
+
+    /// Returns what the store has lost, which the caller reports.
+    pub fn take_loss(&self) -> Option<Loss> {
+        self.loss.take()
+    }
+
+    /// Warns of what the store has lost, at the beginning of a command.
+    pub fn warn_of_loss(&self) {
+        if let Some(loss) = self.take_loss() {
+            notify(&format!("warning: {}", told(self, &loss)));
+        }
+    }
+
     /// Returns whether the log is a file or device that exists and was never the log of a store.
     fn log_is_foreign(&self) -> bool {
         let existing = self.log.path().filter(|path| path.exists());
@@ -64,9 +84,10 @@ fn options_to_read() -> StoreOptions {
     StoreOptions { blocks, without_damaged_blocks: true, ..uncached() }
 }
 
-/// Opens the store for writing, which requires no consent. Devices with other data are refused.
+/// Opens the store for writing, which requires no consent. Devices with other data are refused. Warns of what it has lost.
 pub fn open_to_write(place: &Place, level: Level) -> Result<AnyKeyValueStore, Failure> {
     let store = open_with(place, Access::ReadWrite, uncached())?;
+    place.warn_of_loss();
     Ok(store.with_durability(level.into()))
 }
 
@@ -98,7 +119,9 @@ fn open_with(place: &Place, access: Access, options: StoreOptions) -> Result<Any
     }
     let opening = OpenOptions::new().direct_reads(place.direct_reads);
     let opened = opening.open_store(&place.device, &place.log, access, options);
-    Ok(opened.map_err(|error| not_opened(place, error))?.into())
+    let store = opened.map_err(|error| not_opened(place, error))?;
+    place.loss.replace(store.loss());
+    Ok(store.into())
 }
 
 /// Refuses a simulated device.
@@ -282,9 +305,9 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
 }
 
 /// Says how a store goes on that has lost blocks.
-fn to_salvage(device: &Target) -> String {
+pub fn to_salvage(device: &Target) -> String {
     format!(
-        "If there is no copy of both, 'flashlane store scan {} --values' reads what is left, for 'flashlane store import' into a \
+        "Go back to a copy of device and log; if there is none, 'flashlane store scan {} --values' reads what is left, for 'flashlane store import' into a \
          new store",
         quoted(&device.to_string())
     )

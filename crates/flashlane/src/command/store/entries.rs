@@ -2,7 +2,7 @@
 
 use super::damage::Unread;
 use super::device::{Place, open};
-use crate::failure::{Failure, Status, notify};
+use crate::failure::{Failure, Status};
 use crate::terminal::printable;
 use anyhow::anyhow;
 use flashlane_store::space::plain_range;
@@ -57,14 +57,8 @@ pub fn scan(place: &Place, range: &Range, limit: u64, values: bool) -> Result<St
         }
         next = part.next;
     }
-    let status = ended(out.flush())?;
-    Ok(match unread.report(&mut store) {
-        None => status,
-        Some(report) => {
-            notify(&report);
-            Status::Failed
-        }
-    })
+    ended(out.flush())?;
+    Ok(unread.report())
 }
 
 /// Returns the line of a pair.

@@ -150,6 +150,9 @@ enum Action {
         /// Remove names that lead nowhere and extents of no file, and name the rest in /lost+found
         #[arg(long)]
         repair: bool,
+        /// Also where units of the store are damaged: what they held is given up, and what belonged to it is removed
+        #[arg(long, requires = "repair")]
+        destroy_data: bool,
         /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: Format,
@@ -233,7 +236,9 @@ pub fn call(place: &Place, arguments: &Arguments) -> Result<Status, Failure> {
             names::remove(place, paths, *recursive, durability.durability)
         }
         Action::Mount { mount, durability, .. } => mount::mount(place, mount, durability.durability),
-        Action::Fsck { repair, format, .. } => names::check(place, *repair, *format),
+        Action::Fsck { repair, destroy_data, format, .. } => {
+            names::check(place, (*repair, *destroy_data), *format)
+        }
         Action::Truncate { path, length, durability, .. } => {
             bytes::truncate(place, path, *length, durability.durability)
         }
@@ -263,6 +268,7 @@ fn failed(error: FileError) -> Failure {
         | FileError::Directory { .. }
         | FileError::NotEmpty { .. }
         | FileError::IntoItself { .. }
+        | FileError::Lossy(_)
         | FileError::Malformed { .. } => Failure::failed(error),
         error => Failure::unusable(error),
     }

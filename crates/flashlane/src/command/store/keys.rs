@@ -1,12 +1,13 @@
 //! Puts, gets and deletes keys.
 
+use super::Level;
 use super::device::{Place, failed, open, open_to_write};
-use super::{Level, damage};
 use crate::command::sdf::counted;
 use crate::failure::{Failure, Status, notify};
 use crate::output::{create_new, print};
 use anyhow::{Context, anyhow};
 use flashlane_store::text::escape;
+use flashlane_store::{ReadFailure, StoreError};
 use flashlane_trace::is_standard_input;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,6 +15,9 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+
+/// Keys that are named one by one.
+const NAMED_MAX: usize = 8;
 
 /// Where a value is.
 pub enum Value<'a> {
@@ -51,15 +55,14 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 /// Writes a value to `output`, or else to standard output.
 pub fn get(place: &Place, key: &[u8], output: Option<&Path>) -> Result<Status, Failure> {
     let mut store = open(place)?;
-    let value = store.get(key).map_err(failed)?;
-    let lost = damage::lost(&mut store);
-    let Some(value) = value else {
-        let lost = lost.map(|lost| format!(" is found, and it may be lost: {lost}")).unwrap_or_default();
-        return Err(Failure::failed(anyhow!("no key '{}'{lost}", escape(key))));
+    let value = match store.get(key) {
+        Err(StoreError::Read(ReadFailure::MayBeLost(loss))) => {
+            let key = escape(key);
+            return Err(Failure::failed(anyhow!("no key '{key}' is found, and it may be lost: {loss}")));
+        }
+        value => value.map_err(failed)?,
     };
-    if let Some(lost) = lost {
-        notify(&format!("this may be an older value: {lost}"));
-    }
+    let value = value.ok_or_else(|| Failure::failed(anyhow!("no key '{}'", escape(key))))?;
     let Some(path) = output else {
         let mut out = io::stdout().lock();
         return match out.write_all(&value).and_then(|()| out.flush()) {
@@ -97,6 +100,10 @@ pub fn remove(place: &Place, keys: &[OsString], level: Level) -> Result<Status, 
                 kept.push(format!("{} (no such key)", escape(key)));
                 continue;
             }
+            Err(StoreError::Read(ReadFailure::MayBeLost(_))) => {
+                kept.push(format!("{} (not found, and may be lost)", escape(key)));
+                continue;
+            }
             Err(error) => Err(error),
         };
         match result {
@@ -119,7 +126,15 @@ pub fn remove(place: &Place, keys: &[OsString], level: Level) -> Result<Status, 
     if kept.is_empty() {
         return Ok(Status::Done);
     }
-    let deleted = if deleted.is_empty() { "none".to_owned() } else { deleted.join(", ") };
-    notify(&format!("not deleted: {}; deleted: {deleted}", kept.join(", ")));
+    notify(&format!("not deleted: {}; deleted: {}", listed(&kept), listed(&deleted)));
     Ok(Status::Failed)
+}
+
+/// Returns the first of some keys, and the number of the others.
+fn listed(keys: &[String]) -> String {
+    match keys.len().saturating_sub(NAMED_MAX) {
+        _ if keys.is_empty() => "none".to_owned(),
+        0 => keys.join(", "),
+        more => format!("{} and {more} more", keys[..NAMED_MAX].join(", ")),
+    }
 }

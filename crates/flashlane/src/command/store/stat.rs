@@ -1,10 +1,10 @@
 //! The state of a store, also after its creation.
 
 use super::CreateOptions;
-use super::damage::{Unread, lost};
+use super::damage::Unread;
 use super::device::{Place, create as create_store, open};
 use crate::command::sdf::{Verdict, counted};
-use crate::failure::{Failure, Status, notify};
+use crate::failure::{Failure, Status};
 use crate::options::Format;
 use crate::output::{json, print};
 use crate::progress::Meter;
@@ -32,20 +32,16 @@ pub fn create(
 pub fn stat(place: &Place, count: bool, format: Format) -> Result<Status, Failure> {
     let mut store = open(place)?;
     if !count {
+        // The verdict names it.
+        place.take_loss();
         return show(place, &mut store, None, format);
     }
     let mut unread = Unread::default();
     let Some(counts) = Counts::of(place, &mut store, &mut unread)? else {
         return Err(Failure::failed(anyhow::anyhow!("stopped; nothing was counted")));
     };
-    let status = show(place, &mut store, Some(counts), format)?;
-    Ok(match unread.report(&mut store) {
-        None => status,
-        Some(report) => {
-            notify(&report);
-            Status::Failed
-        }
-    })
+    show(place, &mut store, Some(counts), format)?;
+    Ok(unread.report())
 }
 
 /// Keys and bytes of a store, counted.
@@ -85,7 +81,9 @@ fn show(
     format: Format,
 ) -> Result<Status, Failure> {
     let status = store.status();
-    let lost_keys = lost(store).filter(|_| !status.lost_blocks.is_empty() || status.missing.is_some());
+    // The verdict of the blocks has damaged units.
+    let lost_keys = status.loss.as_ref().filter(|loss| !loss.blocks.is_empty() || loss.missing.is_some());
+    let lost_keys = lost_keys.map(ToString::to_string);
     let store = store.store();
     let blocks = store.blocks();
     let mut verdict = Verdict::new(&place.device, blocks, None);

@@ -297,7 +297,9 @@ fn failed(error: TableError) -> Failure {
         TableError::Duplicate { .. } => {
             Failure::failed(anyhow!("{error}; --replace puts the new row in its place"))
         }
-        TableError::Exists { .. } | TableError::Malformed { .. } => Failure::failed(error),
+        TableError::Exists { .. } | TableError::Lossy(_) | TableError::Malformed { .. } => {
+            Failure::failed(error)
+        }
         TableError::Schema(_) | TableError::Value(_) | TableError::Newer { .. } | TableError::Parted => {
             Failure::unusable(error)
         }

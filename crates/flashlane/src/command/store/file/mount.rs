@@ -7,7 +7,7 @@ use crate::failure::{Failure, Status, notify};
 use crate::output::print;
 use anyhow::anyhow;
 use flashlane_serve::{MountPoint, Unmounted};
-use flashlane_store_files::Files;
+use flashlane_store_files::{FileError, Files};
 use flashlane_store_mount::StoreMount;
 
 /// Mounts the files of a store. On a simulated device, creates a store first.
@@ -15,9 +15,13 @@ pub fn mount(place: &Place, options: &MountOptions, level: Level) -> Result<Stat
     let mount_point = MountPoint::check(&options.mount_point).map_err(Failure::unusable)?;
     let mut store = match options.read_only {
         _ if place.device.is_simulated() => create_simulated(place, level)?,
-        true => open(place)?,
+        true => open(place).inspect(|_| place.warn_of_loss())?,
         false => open_to_write(place, level)?,
     };
+    if let Some(loss) = store.loss().filter(|_| !options.read_only) {
+        return Err(failed(FileError::Lossy(Box::new(loss)))
+            .with_remedy("--read-only mounts what is left: what may be lost is an error there"));
+    }
     let files = Files::open_with(&mut store, options.extent).map_err(failed)?;
     let mounted = StoreMount::new(&mount_point, files, options.read_only).map_err(failed)?;
     let mut mounted = mounted.map_err(Failure::failed)?;

@@ -1,6 +1,7 @@
 //! Names: listed, made, moved, removed.
 
 use super::super::Level;
+use super::super::damage::told;
 use super::super::device::{Place, open, open_to_write, open_with_cache};
 use super::super::entries::ended;
 use super::bytes::shown;
@@ -9,6 +10,7 @@ use crate::failure::{Failure, Status, notify};
 use crate::options::Format;
 use crate::output::{json, print};
 use crate::terminal::printable;
+use anyhow::anyhow;
 use flashlane_base::units::exact_bytes;
 use flashlane_device::DataDevice;
 use flashlane_report::csv_line;
@@ -183,10 +185,19 @@ pub fn rename(place: &Place, from: &OsStr, to: &OsStr, level: Level) -> Result<S
     })
 }
 
-/// Checks the whole tree.
-pub fn check(place: &Place, repairs: bool, format: Format) -> Result<Status, Failure> {
+/// Checks the whole tree. What a store has lost is looked at as if it were deleted; a repair needs consent to that.
+pub fn check(place: &Place, (repairs, may_destroy): (bool, bool), format: Format) -> Result<Status, Failure> {
     let mut store = if repairs { open_to_write(place, Level::Device)? } else { open(place)? };
-    let found = Files::open(&mut store).and_then(|mut files| files.check(repairs)).map_err(failed)?;
+    let loss = store.loss();
+    if let Some(loss) = loss.as_ref().filter(|_| repairs && !may_destroy) {
+        return Err(Failure::failed(anyhow!(
+            "nothing is repaired: it would remove what belongs to lost blocks, and {}. If that may be lost: --repair \
+             --destroy-data",
+            told(place, loss)
+        )));
+    }
+    let checked = Files::open_without_lost(&mut store).and_then(|mut files| files.check(repairs));
+    let found = checked.map_err(failed)?;
     store.store().settle();
     let facts = [
         ("files", "Files", found.files),
@@ -195,13 +206,15 @@ pub fn check(place: &Place, repairs: bool, format: Format) -> Result<Status, Fai
         ("lost_inodes", "Files and directories without name", found.lost_inodes),
         ("lost_extents", "Removed files with extents left", found.lost_extents),
     ];
-    let (is_sound, is_repaired) = (found.is_sound(), repairs && !found.is_sound());
+    let is_whole = loss.is_none();
+    let (is_sound, is_repaired) = (is_whole && found.is_sound(), repairs && !found.is_sound());
     print(&match format {
         Format::Text => {
-            let verdict = match (is_sound, is_repaired) {
-                (true, _) => "sound",
-                (_, true) => "repaired; what had lost its name is in /lost+found",
-                (_, false) => {
+            let verdict = match (is_whole, found.is_sound(), is_repaired) {
+                (true, true, _) => "sound",
+                (_, _, true) => "repaired; what had lost its name is in /lost+found",
+                (false, ..) => "the store is damaged: bytes, names and files may be missing",
+                (true, false, _) => {
                     "damaged; --repair removes what leads nowhere and names the rest in /lost+found"
                 }
             };
