@@ -1,4 +1,5 @@
-//! One rule for all commands: a file that a command reads or writes is not the device that it was given, under any name.
+//! One rule for all commands: a file that a command reads or writes is not the device that it was given, under any name. Standard
+//! output and standard error are such files, where the shell led them there.
 //!
 //! The rule walks the parsed command line instead of asking each command: every [`DeviceArgument`] is a device, every
 //! `PathBuf` a file, but for those that repeat the path of a device. A new option is covered by its type.
@@ -8,10 +9,10 @@ use crate::failure::Failure;
 use crate::workload::{Word, WorkloadSource};
 use anyhow::anyhow;
 use clap::{Arg, ArgMatches, Command};
-use flashlane_host::{is_on_device, is_same_file};
+use flashlane_host::{is_on_device, is_same_file, redirect_standard_error};
 use flashlane_open::{Target, log_beside};
 use flashlane_trace::is_standard_input;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments whose path repeats that of a device.
 const REPEATED: [&str; 2] = ["really", "really_log"];
@@ -19,6 +20,10 @@ const REPEATED: [&str; 2] = ["really", "really_log"];
 const LOG: &str = "log";
 /// The option that allows a device to be overwritten.
 const DESTROYS: &str = "destroy_data";
+
+/// Paths of what the program writes to.
+const STANDARD_OUTPUT: &str = "/dev/stdout";
+const STANDARD_ERROR: &str = "/dev/stderr";
 
 /// A device of the command line, as its argument is called there.
 struct Device {
@@ -56,20 +61,32 @@ struct Named {
     path: PathBuf,
 }
 
+/// Returns the files to which all commands write, if the shell made them such.
+fn written() -> [Named; 2] {
+    [("standard output", STANDARD_OUTPUT), ("standard error", STANDARD_ERROR)]
+        .map(|(label, path)| Named { label: label.into(), path: path.into() })
+}
+
 /// Refuses a file that is a device of the command, or the file in which a layer of one keeps its bytes, and one on a device
 /// that is overwritten. A device that cannot be resolved passes, as where a sweep completes it: the command says why when it
 /// resolves it.
 pub fn check(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
     let (command, matches) = innermost(command, matches);
     let destroys = matches.try_get_one::<bool>(DESTROYS).ok().flatten().is_some_and(|given| *given);
-    let files = files(command, matches);
+    let files: Vec<Named> = files(command, matches).into_iter().chain(written()).collect();
     let places: Vec<Named> = devices(command, matches).iter().flat_map(Device::places).collect();
+    let is_device = |path: &str| places.iter().any(|place| is_same_file(&place.path, Path::new(path)));
     for place in &places {
         let is_lost = |file: &Named| destroys && is_on_device(&file.path, &place.path);
         let clashing = files.iter().find(|file| is_same_file(&place.path, &file.path) || is_lost(file));
         // The log of a store can be on the file system of its device.
         if let Some(file) = clashing.or_else(|| places.iter().find(|other| is_lost(other))) {
-            return Err(refusal(file, place));
+            let refusal = refusal(file, place);
+            // The refusal must not be written there.
+            if is_device(STANDARD_ERROR) {
+                redirect_standard_error(!is_device(STANDARD_OUTPUT)).map_err(Failure::failed)?;
+            }
+            return Err(refusal);
         }
     }
     Ok(())
@@ -131,7 +148,7 @@ fn files(command: &Command, matches: &ArgMatches) -> Vec<Named> {
     {
         let paths = values::<PathBuf>(matches, argument).map(|path| match is_standard_input(path) {
             // Files are also read from standard input, or written to standard output.
-            true => PathBuf::from(if argument.is_positional() { "/dev/stdin" } else { "/dev/stdout" }),
+            true => PathBuf::from(if argument.is_positional() { "/dev/stdin" } else { STANDARD_OUTPUT }),
             false => path.clone(),
         });
         files.extend(paths.map(|path| Named { label: label(argument), path }));

@@ -10,6 +10,7 @@
 //! | `open`, `target`, `usage`, `finding` | the type of a path, the users of its bytes, and the refusals |
 //! | `claim` | the lock of an open target, and whether a file is open elsewhere |
 //! | `same_file` | whether two paths lead to one file or device |
+//! | `standard_error` | standard error, led away from a device |
 //! | `signature`, `blkid` | known formats on it |
 //! | `file_device` | requests, slots and memory over one of the two engines |
 //! | `engine/uring`, `engine/threads` | io_uring, and plain reads and writes where it is refused |
@@ -51,6 +52,7 @@ mod report_request;
 mod same_file;
 mod signature;
 mod sockets;
+mod standard_error;
 mod target;
 mod ticker;
 mod usage;
@@ -83,6 +85,7 @@ pub use report_request::{catch_report_requests, report_requested};
 pub use same_file::is_same_file;
 pub use signature::Signature;
 pub use sockets::{Address, ListenError, Listeners, Stream, wait_for_sockets};
+pub use standard_error::redirect_standard_error;
 pub use ticker::Ticker;
 pub use usage::{is_on_device, is_store_log};
 pub use written::{is_virtual, never_written_share};

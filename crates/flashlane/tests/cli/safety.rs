@@ -1,6 +1,7 @@
 //! A real drive is somebody's data.
 
 use crate::program::{command, done, flashlane, json, refused, text};
+use crate::store::Kept;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -197,6 +198,33 @@ fn device_is_not_read_through_standard_input() {
         assert!(run.status.code() == Some(2) && words.contains("is the file of DEVICE"), "{words}");
     }
     untouched(&path, b"");
+}
+
+#[test]
+fn device_is_not_written_through_standard_output_or_error() {
+    let kept = Kept::new("4MiB");
+    kept.store("put", &["key", "--value", "value"]);
+    let before = kept.bytes();
+    for name in ["flash", "flash.log"] {
+        for arguments in
+            [&["store", "scan", &kept.spec, "--values"][..], &["store", "get", &kept.spec, "key"]]
+        {
+            for append in [true, false] {
+                let path = kept.dir.path().join(name);
+                let open = || fs::OpenOptions::new().write(true).append(append).open(&path).unwrap();
+                let run = command(arguments).stdout(open()).output().unwrap();
+                let words = String::from_utf8(run.stderr).unwrap();
+                let is_refused = words.contains("standard output") && words.contains("is the file of");
+                assert!(run.status.code() == Some(2) && is_refused, "{words}");
+                let run = command(arguments).stderr(open()).output().unwrap();
+                let words = String::from_utf8(run.stdout).unwrap();
+                assert!(run.status.code() == Some(2) && words.contains("standard error"), "{words}");
+                let run = command(arguments).stdout(open()).stderr(open()).output().unwrap();
+                assert_eq!(run.status.code(), Some(2));
+            }
+        }
+    }
+    assert!(kept.bytes() == before, "no command wrote to its device");
 }
 
 #[test]
