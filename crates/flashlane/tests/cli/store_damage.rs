@@ -160,53 +160,34 @@ fn every_command_that_reads_reports_a_lost_unit() {
     done(&["store", "table", "create", spec, "t", "id:integer", "v:text", "--key", "id"]);
     let rows: String = (0..1000).map(|id| format!("{id},value of row {id}\n")).collect();
     done(&["store", "table", "import", spec, "t", text(&kept.file("csv", format!("id,v\n{rows}")))]);
-    let sources: Vec<_> = (1..18u8).map(|nth| kept.file(&format!("f{nth}"), [nth; 20_000])).collect();
+    let sources: Vec<_> = (1..4u8).map(|nth| kept.file(&format!("f{nth}"), [nth; 20_000])).collect();
     for source in &sources {
         let name = format!("/{}", text(source).rsplit('/').next().unwrap());
         done(&["store", "file", "put", spec, &name, text(source), "--durability", "memory"]);
     }
-    let sound = kept.bytes();
-    let path = kept.dir.path().join("flash");
-    // A block with bytes of the first file.
-    let units = units(&kept);
-    let unit_of = |bytes: &[u8]| {
-        let has = |at: usize| sound[0][at..at + UNIT].windows(bytes.len()).any(|window| window == bytes);
-        units.iter().map(|(at, _)| *at).find(|&at| has(at)).expect("a block has them")
-    };
-    let (mut read, mut unread) = (0, 0);
-    {
-        let at = unit_of(&[1; 4000]);
-        fs::write(&path, &sound[0]).unwrap();
-        damage(&kept, at, UNIT);
-        let [damaged, log] = kept.bytes();
-        for command in ["ls", "fsck"] {
-            missing(&kept, &["file", command]);
-        }
-        missing(&kept, &["table", "ls"]);
-        missing(&kept, &["scan"]);
-        for table in [&["scan"][..], &["describe"], &["get", "1"], &["get", "999"], &["rm", "-5"]] {
-            let words = [&["store", "table", table[0], spec, "t"], &table[1..]].concat();
-            refused(1, &words, &["1 damaged unit may have held keys", "Go back to a copy"]);
-        }
-        for (nth, source) in sources.iter().enumerate().take(4) {
-            let name = format!("/f{}", nth + 1);
-            let ended = command(&["store", "file", "get", spec, &name]).output().unwrap();
-            assert_eq!(ended.status.code(), Some(1), "{name}");
-            let is_whole = ended.stdout == fs::read(source).unwrap();
-            assert!(is_whole || ended.stdout.is_empty(), "{name} has bytes that were never in it");
-            if is_whole { read += 1 } else { unread += 1 }
-        }
-        let verdict = flashlane(&["store", "file", "fsck", spec]);
-        assert!(
-            verdict.stdout.is_empty() || verdict.stdout.starts_with("Verdict: the store is damaged"),
-            "{}",
-            verdict.stdout
-        );
-        let repair = ["store", "file", "fsck", spec, "--repair"];
-        refused(1, &repair, &["nothing is repaired", "Go back to a copy", "--destroy-data"]);
-        refused(1, &["store", "file", "rm", spec, "/f1"], &["1 damaged unit may have held keys"]);
-        refused(1, &["store", "rm", spec, "a", "b"], &["not deleted: a (not found, and may be lost), b"]);
-        assert!(kept.bytes() == [damaged, log], "nothing is written");
+    let (at, _) = units(&kept).swap_remove(0);
+    damage(&kept, at, UNIT);
+    let [damaged, log] = kept.bytes();
+    for command in ["ls", "fsck"] {
+        missing(&kept, &["file", command]);
     }
-    assert!(read >= 1 && unread >= 1, "{read} read, {unread} not");
+    missing(&kept, &["table", "ls"]);
+    for table in [&["scan"][..], &["get", "999"], &["rm", "-5"]] {
+        let words = [&["store", "table", table[0], spec, "t"], &table[1..]].concat();
+        refused(1, &words, &["1 damaged unit may have held keys", "Go back to a copy"]);
+    }
+    for (nth, source) in sources.iter().enumerate() {
+        let name = format!("/f{}", nth + 1);
+        let ended = command(&["store", "file", "get", spec, &name]).output().unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{name}");
+        let is_whole = ended.stdout == fs::read(source).unwrap();
+        assert!(is_whole || ended.stdout.is_empty(), "{name} has bytes that were never in it");
+    }
+    let verdict = flashlane(&["store", "file", "fsck", spec]).stdout;
+    assert!(verdict.is_empty() || verdict.starts_with("Verdict: the store is damaged"), "{verdict}");
+    let repair = ["store", "file", "fsck", spec, "--repair"];
+    refused(1, &repair, &["nothing is repaired", "Go back to a copy", "--destroy-data"]);
+    refused(1, &["store", "file", "rm", spec, "/f1"], &["1 damaged unit may have held keys"]);
+    refused(1, &["store", "rm", spec, "a", "b"], &["not deleted: a (not found, and may be lost), b"]);
+    assert!(kept.bytes() == [damaged, log], "nothing is written");
 }
