@@ -168,7 +168,7 @@ fn known_constants_are_found_and_measurements_kept_back_predicted() {
         ("flash.channels", "4".into()),
     ];
     let rows = measured(&truth, &READS);
-    let options = Options { requests: 400, jobs: 2, keep_back: 5, ..Options::default() };
+    let options = Options { requests: 800, jobs: 2, keep_back: 5, ..Options::default() };
     let fit = calibrate(&start(), &rows, &options).expect("it fits");
     assert!(fit.counts.contains(&("flash.channels".into(), "4".into())), "{:?}", fit.counts);
     assert_eq!(fit.kept_back.iter().filter(|&&kept| kept).count(), 3, "the fifth workload's");
