@@ -318,8 +318,9 @@ pub enum WriteError {
         /// Most bytes.
         most_bytes: u64,
     },
-    /// Writes wait that take all memory for them: reap, then try again.
-    #[error("writes of {} wait already: reap, then try again", exact_bytes(*waiting_bytes))]
+    /// Writes wait that take all memory for them, or what is in flight may give blocks back that the write needs: reap, then try
+    /// again.
+    #[error("writes of {} wait already, or merges are making room: reap, then try again", exact_bytes(*waiting_bytes))]
     Busy {
         /// Bytes of the writes that wait.
         waiting_bytes: u64,

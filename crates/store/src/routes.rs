@@ -53,6 +53,11 @@ impl Routes {
         assert!(previous.is_none(), "{ticket:?} is used twice");
     }
 
+    /// Returns whether a block is being deleted.
+    pub(crate) fn has_deletes(&self) -> bool {
+        self.0.values().any(|purpose| matches!(purpose, Purpose::Delete { .. }))
+    }
+
     /// Returns what a request that has ended was for.
     pub(crate) fn take(&mut self, ticket: BlockTicket) -> Purpose {
         self.0.remove(&ticket).expect("a request of the store")

@@ -55,6 +55,8 @@ pub(crate) struct Writes {
     wants_space: bool,
     /// Spare blocks that the last value would have needed, if it was refused.
     wanted_blocks: u64,
+    /// Blocks that were free when merges were last begun for a value that found no room; `None` once one is admitted.
+    relieved_at: Option<u64>,
 }
 
 impl Writes {
@@ -88,6 +90,18 @@ impl Writes {
 
     pub(crate) fn wanted_blocks(&self) -> u64 {
         self.wanted_blocks
+    }
+
+    /// Merges begin to make room for a value, with as many blocks free. Returns whether there are more than when they last did: without
+    /// that they give nothing back, and waiting for them would not end.
+    pub(crate) fn relief_begins(&mut self, blocks_free: u64) -> bool {
+        let before = self.relieved_at.replace(blocks_free);
+        before.is_none_or(|before| blocks_free > before)
+    }
+
+    /// A value has room.
+    pub(crate) fn relief_ends(&mut self) {
+        self.relieved_at = None;
     }
 
     /// A write was refused since blocks are scarce.

@@ -513,3 +513,27 @@ fn keys_that_may_be_lost_are_errors_and_not_absent() {
     let info = call(&mut engine, client, "INFO store");
     assert!(info.contains("damaged_units:1|keys_may_be_lost:1"), "{info}");
 }
+
+#[test]
+fn overwriting_a_few_keys_never_fills_a_device_with_room() {
+    let device = MemoryLanes::new(4, 8, 64 << 10, 512, Seed(1));
+    let log = MemoryDisk::new(1 << 20, 512, Seed(1));
+    let store = Store::create(device, log, 1, Slices::even(1), StoreOptions::default());
+    let mut engine = Engine::new(store.expect("the devices suit"), without_cache());
+    let clients: Vec<ClientId> = (0..40).map(|_| connect(&mut engine)).collect();
+    let value = "x".repeat(1000);
+    let mut replies = Vec::new();
+    for round in 0..300 {
+        for (nth, client) in clients.iter().enumerate() {
+            let line = format!("SET key{} {value}\n", (round + nth) % 3);
+            assert_eq!(engine.feed(*client, line.as_bytes()), line.len());
+        }
+        while engine.is_busy() {
+            engine.step(Duration::from_ms(1));
+        }
+        clients.iter().for_each(|client| take(&mut engine, *client, &mut replies));
+    }
+    let replies = String::from_utf8(replies).unwrap();
+    let refused = replies.lines().find(|line| *line != "+OK");
+    assert_eq!((refused, replies.lines().count()), (None, 12_000));
+}

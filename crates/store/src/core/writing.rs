@@ -145,18 +145,33 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             self.writes.set_wanted_blocks(if blocks_free < needed { needed } else { 0 });
         }
         if blocks_free >= needed {
+            if !is_delete {
+                self.writes.relief_ends();
+            }
             return Ok(());
         }
-        self.writes.want_space();
-        self.pump();
-        // Merges give blocks back, and deletes wait for them.
+        // Merges give blocks back: deletes wait for them in their queue, and values are refused as busy until they have ended.
+        let is_relieved = self.is_being_relieved();
+        if is_delete || !is_relieved {
+            self.writes.want_space();
+            self.pump();
+        }
         if is_delete && self.is_merging() {
             Ok(())
+        } else if !is_delete
+            && (is_relieved || (self.writes.relief_begins(blocks_free) && self.is_being_relieved()))
+        {
+            Err(WriteError::Busy { waiting_bytes: self.writes.waiting_bytes() })
         } else {
             let blocks_left = blocks_free.saturating_sub(needed - pieces);
             let room_bytes = if pieces > 0 { blocks_left * self.piece_bytes() } else { 0 };
             Err(WriteError::Full { blocks_free, blocks_needed: needed, room_bytes })
         }
+    }
+
+    /// Returns whether what is in flight may give blocks back.
+    fn is_being_relieved(&self) -> bool {
+        self.is_merging() || self.flushes_in_flight() > 0 || self.routes.has_deletes()
     }
 
     /// Returns the bytes of values that have room now, beside the blocks kept for deletes and merges; at 0 small ones may still be
