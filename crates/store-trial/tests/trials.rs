@@ -5,7 +5,7 @@ use flashlane_store_trial::{Tally, trial_of_seed};
 #[test]
 fn store_keeps_its_promises_through_power_cuts() {
     let mut tally = Tally::default();
-    for seed in 0..16 {
+    for seed in 0..32 {
         println!("seed {seed}");
         tally += trial_of_seed(seed);
     }
