@@ -22,11 +22,27 @@ use flashlane_device::DataDevice;
 use flashlane_store::{Batch, Durability, KeyValueStore, end_of_prefix};
 use std::collections::BTreeSet;
 
-/// Bytes of an extent unless chosen otherwise.
+/// Bytes of an extent unless chosen otherwise, or fewer: see [`Files::open`].
 pub const EXTENT_BYTES: u64 = 512 << 10;
 /// Sizes that extents may have.
 const EXTENT_BYTES_MIN: u64 = 512;
 const EXTENT_BYTES_MAX: u64 = 1 << 20;
+
+/// Returns the bytes of extents that suit the blocks of a store. What is left of a value behind whole blocks takes another one
+/// where it is too long to be stored with its key: that one is to be seven eighths full at least.
+fn default_extent_bytes<D: DataDevice, L: DataDevice>(store: &mut KeyValueStore<D, L>) -> u64 {
+    let store = store.store();
+    let (block_bytes, inline_bytes) = (store.blocks().block_bytes(), store.inline_bytes_max());
+    let fills = |extent_bytes: u64| {
+        let rest = extent_bytes % block_bytes;
+        rest <= inline_bytes || rest >= block_bytes - block_bytes / 8
+    };
+    let halves = std::iter::successors(Some(EXTENT_BYTES), |bytes| Some(bytes / 2));
+    halves
+        .take_while(|bytes| *bytes >= EXTENT_BYTES_MIN)
+        .find(|&bytes| fills(bytes))
+        .unwrap_or(EXTENT_BYTES_MIN)
+}
 
 /// The files of a store.
 pub struct Files<'a, D, L> {
@@ -40,12 +56,14 @@ pub struct Files<'a, D, L> {
 }
 
 impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
-    /// Opens the files of a store, which need not have any. Writes nothing.
+    /// Opens the files of a store, which need not have any. Writes nothing. Where there is no file yet, extents will have
+    /// [`EXTENT_BYTES`], or a power of two below of which none takes a block of the store that it does not fill.
     ///
     /// # Errors
     /// [`FileError::Parted`], [`FileError::Newer`] and [`FileError::Store`].
     pub fn open(store: &'a mut KeyValueStore<D, L>) -> Result<Self, FileError> {
-        Self::open_with(store, EXTENT_BYTES)
+        let extent_bytes = default_extent_bytes(store);
+        Self::open_with(store, extent_bytes)
     }
 
     /// Does the same, and takes what the store may have lost for deleted: then files of it can be changed.
@@ -53,7 +71,8 @@ impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_without_lost(store: &'a mut KeyValueStore<D, L>) -> Result<Self, FileError> {
-        Self::open_as(store, EXTENT_BYTES, true)
+        let extent_bytes = default_extent_bytes(store);
+        Self::open_as(store, extent_bytes, true)
     }
 
     /// Does the same, and chooses the size of extents where there is no file yet: a power of two from 512 bytes to 1 MiB. A

@@ -328,3 +328,14 @@ fn check_finds_and_repairs_what_no_name_leads_to() {
     assert_eq!(tree[&format!("/lost+found/{nameless}")].as_ref(), Some(&bytes));
     check_space(&mut store);
 }
+
+#[test]
+fn extents_by_default_fill_the_blocks_that_they_take() {
+    for (unit_bytes, extent_bytes) in [(8 << 20, 512 << 10), (1 << 20, 256 << 10), (256 << 10, 512 << 10)] {
+        let device = MemoryLanes::new(1, 40, unit_bytes, 8192, Seed(1));
+        let log = MemoryDisk::new(40 << 20, 512, Seed(1));
+        let mut store = KeyValueStore::create(device, log, 1, slices(false)).expect("the devices suit");
+        let files = Files::open(&mut store).expect("there are none");
+        assert_eq!(files.extent_bytes(), extent_bytes, "units of {unit_bytes} bytes");
+    }
+}

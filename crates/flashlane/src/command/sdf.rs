@@ -9,7 +9,7 @@ mod verdict;
 use crate::device_argument::DeviceArgument;
 use crate::failure::{Failure, Status};
 use crate::options::{self, Format, OutputOptions, ReallyOption, SafetyOptions};
-pub use device::named_without_lanes;
+pub use device::{named_without_lanes, used_device_refusal};
 use flashlane_base::units::parse_bytes;
 use flashlane_base::{Duration, Seed};
 use flashlane_block::Placement;

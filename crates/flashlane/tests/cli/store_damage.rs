@@ -191,3 +191,25 @@ fn every_command_that_reads_reports_a_lost_unit() {
     refused(1, &["store", "rm", spec, "a", "b"], &["not deleted: a (not found, and may be lost), b"]);
     assert!(kept.bytes() == [damaged, log], "nothing is written");
 }
+
+#[test]
+fn refusal_to_open_names_what_helps() {
+    let kept = Kept::new("4MiB");
+    kept.store("put", &["a", "--value", "1"]);
+    let flash = kept.dir.path().join("flash");
+    let sound = fs::read(&flash).unwrap();
+    // Somebody's tar over the beginning: nothing uses the device, and its blocks are there.
+    let mut bytes = sound.clone();
+    bytes[..8192].fill(b'x');
+    bytes[257..263].copy_from_slice(b"ustar\0");
+    fs::write(&flash, bytes).unwrap();
+    kept.refused(
+        2,
+        "put",
+        &["b", "--value", "2"],
+        &["tar archive", "blocks can be read", "sdf fsck", "--repair --destroy-data --really"],
+    );
+    fs::write(&flash, sound).unwrap();
+    fs::write(kept.dir.path().join("flash.log"), b"").unwrap();
+    kept.refused(2, "put", &["b", "--value", "2"], &["the log", "is 0 B long: it was cut"]);
+}

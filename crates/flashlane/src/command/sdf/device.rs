@@ -64,7 +64,7 @@ pub fn open_repaired(target: &Target, consent: Consent) -> Result<AnyBlocks, Fai
 }
 
 /// Returns the refusal to write to a device that looks used, with the way out. Only the repair accepts `--really`.
-fn used_device_refusal(target: &Target, error: &flashlane_host::OpenError) -> Option<Failure> {
+pub fn used_device_refusal(target: &Target, error: &flashlane_host::OpenError) -> Option<Failure> {
     let flashlane_host::OpenError::Refused { path, findings, .. } = error else { return None };
     let is_used = |finding: &Finding| !matches!(finding, Finding::Signature(_));
     let is_hidden = |finding: &Finding| matches!(finding, Finding::HiddenUse { .. });

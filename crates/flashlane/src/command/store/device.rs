@@ -2,11 +2,12 @@
 
 use super::damage::told;
 use super::{CreateOptions, Level};
-use crate::command::sdf::{counted, named_without_lanes};
+use crate::command::sdf::{counted, named_without_lanes, used_device_refusal};
 use crate::failure::{Failure, Status, notify};
 use crate::preflight::{self, require_consent};
 use crate::suggest::{quoted, to_destroy};
 use anyhow::anyhow;
+use flashlane_base::units::exact_bytes;
 use flashlane_block::{BlockOptions, OpenError as BlockOpenError};
 use flashlane_host::OpenError as HostError;
 use flashlane_layer::{LanesError, LayerError};
@@ -256,15 +257,21 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
         StoreSpecError::Log(OpenError::Real { error: error @ HostError::Refused { .. }, .. }) => {
             Failure::unusable(anyhow!("{}\nit is not opened as the log of a store", error.found()))
         }
+        StoreSpecError::Log(OpenError::Real { error: HostError::TooSmall { length_bytes, .. }, .. }) => {
+            Failure::unusable(anyhow!(
+                "the log '{log}' is {} long: it was cut, and the store's last writes with it. The store opens with a copy of \
+                 the log from the same moment as its device",
+                exact_bytes(length_bytes)
+            ))
+        }
         StoreSpecError::Log(error) => of_log(error),
         StoreSpecError::Device(BlocksError::Device(OpenError::Real { error, path })) => match error {
             HostError::NotFound { .. } if !path.starts_with("/dev") => {
                 Failure::unusable(anyhow!("{error}; {}", created()))
             }
-            HostError::Refused { .. } => {
-                Failure::unusable(anyhow!("{}\nthe store is not opened: stop that use first", error.found()))
+            error => {
+                used_device_refusal(device, &error).unwrap_or_else(|| OpenError::Real { error, path }.into())
             }
-            error => OpenError::Real { error, path }.into(),
         },
         StoreSpecError::Device(BlocksError::Device(OpenError::Layer(LayerError::Lanes(
             LanesError::NotFormatted { .. },

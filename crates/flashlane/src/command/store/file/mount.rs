@@ -22,7 +22,11 @@ pub fn mount(place: &Place, options: &MountOptions, level: Level) -> Result<Stat
         return Err(failed(FileError::Lossy(Box::new(loss)))
             .with_remedy("--read-only mounts what is left: what may be lost is an error there"));
     }
-    let files = Files::open_with(&mut store, options.extent).map_err(failed)?;
+    let files = match options.extent {
+        Some(extent) => Files::open_with(&mut store, extent),
+        None => Files::open(&mut store),
+    };
+    let files = files.map_err(failed)?;
     let mounted = StoreMount::new(&mount_point, files, options.read_only).map_err(failed)?;
     let mut mounted = mounted.map_err(Failure::failed)?;
     let how = match options.read_only {
