@@ -369,12 +369,12 @@ fn bound_exceeded(point: &Recommendation, rate: &Rate) -> String {
     bound.map_or_else(String::new, |bound| format!(", above the {} asked for", latency(bound)))
 }
 
-/// Says how to find a number in flight that keeps the bound on a fragmented drive, where the chosen one does not.
+/// Says how to find a smaller number in flight that keeps the bound on a fragmented drive, where the chosen one does not.
 fn for_fragmented(point: &Recommendation, rate: &Rate) -> &'static str {
-    if bound_exceeded(point, rate).is_empty() {
+    if bound_exceeded(point, rate).is_empty() || point.queue_depth == 1 {
         ""
     } else {
-        " (for a number in flight that keeps it, probe the drive with initial.state=fragmented)"
+        " (a probe of the drive with initial.state=fragmented says whether fewer in flight keep it)"
     }
 }
 

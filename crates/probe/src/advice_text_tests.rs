@@ -186,7 +186,7 @@ fn bound_that_a_fragmented_drive_misses_is_named() {
         late.contains("p99 1.31 ms, above the 1 ms asked for) sustained over 78.12 MiB of writes once"),
         "{late}"
     );
-    assert!(late.contains("probe the drive with initial.state=fragmented"), "{late}");
+    assert!(late.contains("says whether fewer in flight keep it"), "{late}");
     assert!(!text(0.9e6, None).contains("asked for"));
     let filling = text(0.9e6, Some(3.0));
     assert!(

@@ -56,6 +56,8 @@ pub(crate) struct Core<D, L> {
     next_number: u64,
     /// Generation of the census when the store was opened.
     opened_generation: u64,
+    /// Patches that are missing, and stay in all statements.
+    missing_patches: Census,
     /// Patches that are deleted without a merge.
     dropped: Dropped,
     /// Calendar time in milliseconds, for expiry.
@@ -173,6 +175,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             last_sequence: 0,
             next_number: 1,
             opened_generation: 0,
+            missing_patches: Census::default(),
             dropped: Dropped::default(),
             now_ms: 0,
             routes: Routes::default(),
@@ -208,7 +211,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Returns what a patch that is written now says of the store.
     fn statement(&self) -> Statement {
-        statement(self.generation(), self.next_number, &self.slices, &self.dropped)
+        let moment = (self.generation(), self.next_number, self.missing_patches);
+        statement(moment, &self.slices, &self.dropped)
     }
 
     /// A patch with a statement of this generation is durable in the store: patches that it does not count any more are deleted.
@@ -549,13 +553,18 @@ fn generation(opened: u64, slices: &[Slice]) -> u64 {
     opened + slices.iter().map(|slice| slice.levels().changes()).sum::<u64>()
 }
 
-/// Returns what a patch that is written now says of the store.
-fn statement(generation: u64, next_number: u64, slices: &[Slice], dropped: &Dropped) -> Statement {
+/// Returns what a patch that is written now says of the store: at a generation, with the next number, and with patches that
+/// are missing.
+fn statement(
+    (generation, next_number, missing): (u64, u64, Census),
+    slices: &[Slice],
+    dropped: &Dropped,
+) -> Statement {
     let censuses = slices.iter().map(|slice| slice.levels().census());
     Statement {
         generation,
         next_number,
-        census: censuses.fold(Census::default(), Census::and),
+        census: censuses.fold(missing, Census::and),
         containers: slices.iter().flat_map(Slice::frozen).map(|frozen| frozen.creation()).collect(),
         merges: slices.iter().filter_map(|slice| Some(slice.merge()?.plan.number)).collect(),
         dropped: dropped.ids().collect(),

@@ -56,7 +56,7 @@ use crate::footer::{Footer, FooterError, Origin, PatchFooter, TRAILER_BYTES, VER
 use crate::log::{FoundHeader, Freed, Log, LogConfig, Recovered, read_header, recover, write_header};
 use crate::options::{Slices, StoreOptions};
 use crate::requirements::{Requirements, log_layout};
-use crate::statement;
+use crate::statement::{self, Census};
 use flashlane_base::Instant;
 use flashlane_block::{BlockInfo, Blocks, Layout, Outcome, Ticket};
 use flashlane_device::DataDevice;
@@ -129,11 +129,18 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
     }
     let dropped = statement::dropped(&patches);
     let dead = dead_patches(&patches, dropped.clone())?;
-    match statement::missing_patches(&patches, &dead) {
-        Err(missing) if is_whole && without_damaged => core.miss_blocks(missing),
-        checked if is_whole => checked?,
+    let (mut missing, told) = statement::missing_patches(&patches, &dead);
+    match told {
+        Some(told) if is_whole && without_damaged => core.miss_blocks(told),
+        Some(told) if is_whole => return Err(told),
         _ => {}
     }
+    // The newest patch is in no statement: the log says whether a damaged unit held it.
+    let is_uncovered = || check_moments(&patches, &recovered.freed, config.patches_cover_log, &name).is_err();
+    if !is_whole && missing == Census::default() && is_uncovered() {
+        missing = missing.and_unknown(1);
+    }
+    core.state_missing(missing);
     core.install(patches, &dead, &dropped)?;
     core.replay(recovered);
     if let Some((write, block)) = core.write_without_piece(&pieces)

@@ -18,6 +18,9 @@
 //! So the patches that count now, without late ones and with the inputs of completed merges that ran, are those of the census.
 //! The newest patch itself is in no statement: its writes are missed by the log, which frees them last (`recovery`).
 //!
+//! A store with a damaged unit goes on. What it lacks by then stays in its statements, so that it is still missed when the unit
+//! has been discarded.
+//!
 //! A patch has no statement where it would not fit ([`Statement::bytes_max`]), or an older version wrote it. Where such a
 //! patch may be newer than `P`, nothing is compared.
 
@@ -51,6 +54,16 @@ impl Census {
     /// Returns that of these blocks and others.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { blocks: self.blocks + other.blocks, sum: self.sum.wrapping_add(other.sum) }
+    }
+
+    /// Returns what has to be added to `found` for these blocks, where there are more of them.
+    fn without(self, found: Self) -> Self {
+        Self { blocks: self.blocks.saturating_sub(found.blocks), sum: self.sum.wrapping_sub(found.sum) }
+    }
+
+    /// Returns that of these blocks and `count` others, of which only their number is known.
+    pub(crate) fn and_unknown(self, count: u64) -> Self {
+        Self { blocks: self.blocks + count, ..self }
     }
 }
 
@@ -148,14 +161,14 @@ pub(crate) fn dropped(patches: &BTreeMap<u64, PatchFooter>) -> BTreeSet<u64> {
 }
 
 /// Compares the patches that are there with what the newest statement says: see the header of this file. `dead` are those that
-/// do not count.
+/// do not count. Returns the census of those that are missing, and the error that says so, where there are any.
 pub(crate) fn missing_patches(
     patches: &BTreeMap<u64, PatchFooter>,
     dead: &BTreeSet<u64>,
-) -> Result<(), OpenError> {
-    let Some((block, statement)) = newest(patches) else { return Ok(()) };
+) -> (Census, Option<OpenError>) {
+    let Some((block, statement)) = newest(patches) else { return Default::default() };
     if patches.values().any(|patch| patch.fields.creation >= statement.next_number) {
-        return Ok(());
+        return Default::default();
     }
     let live = || patches.iter().filter(|(id, _)| !dead.contains(id));
     let mut counted: BTreeSet<u64> =
@@ -172,14 +185,16 @@ pub(crate) fn missing_patches(
     }
     let outputs_missing: u64 = outputs.values().map(|&(found, all)| u64::from(all - found)).sum();
     let found: Census = counted.into_iter().collect();
-    match outputs_missing == 0 && found == statement.census {
-        true => Ok(()),
-        false => Err(OpenError::PatchesMissing {
-            block,
-            stated: statement.census.blocks + outputs.values().map(|&(_, all)| u64::from(all)).sum::<u64>(),
-            found: found.blocks + outputs.values().map(|&(found, _)| u64::from(found)).sum::<u64>(),
-        }),
+    let missing = statement.census.without(found).and_unknown(outputs_missing);
+    if missing == Census::default() {
+        return Default::default();
     }
+    let error = OpenError::PatchesMissing {
+        block,
+        stated: statement.census.blocks + outputs.values().map(|&(_, all)| u64::from(all)).sum::<u64>(),
+        found: found.blocks + outputs.values().map(|&(found, _)| u64::from(found)).sum::<u64>(),
+    };
+    (missing, Some(error))
 }
 
 #[cfg(test)]

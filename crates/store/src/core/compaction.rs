@@ -123,7 +123,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             }
             let (slices, dropped, generation) = (&self.slices, &self.dropped, self.generation());
             let (blocks, payloads, next_number) = (&self.blocks, &mut self.payloads, &mut self.next_number);
-            let own = merge.plan.number;
+            let (own, missing) = (merge.plan.number, self.missing_patches);
             let mut context = Context {
                 shape: self.shape,
                 store: self.store,
@@ -132,7 +132,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 payload: &mut || payloads.pop().unwrap_or_else(|| blocks.payload()),
                 number: &mut || {
                     *next_number += 1;
-                    let mut statement = super::statement(generation, *next_number, slices, dropped);
+                    let mut statement =
+                        super::statement((generation, *next_number, missing), slices, dropped);
                     statement.merges.push(own);
                     (*next_number - 1, statement)
                 },

@@ -8,6 +8,7 @@ use crate::log::Recovered;
 use crate::loss::Loss;
 use crate::patch::Patch;
 use crate::slice::Slice;
+use crate::statement::Census;
 use flashlane_device::DataDevice;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,6 +102,11 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Returns the blocks of which it is not known what they hold.
     pub(crate) fn lost_blocks(&self) -> &[u64] {
         &self.lost_blocks
+    }
+
+    /// Patches of this census are missing: all statements of this store will count them.
+    pub(crate) fn state_missing(&mut self, missing: Census) {
+        self.missing_patches = missing;
     }
 
     /// Blocks or records of the store are not there. Nothing is written then.
