@@ -7,6 +7,19 @@
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+/// By how much the state of SplitMix64 grows with each number.
+pub const SPLITMIX64_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Returns the number that SplitMix64 makes of a state (Steele, Lea and Flood, Fast splittable pseudorandom number generators,
+/// 2014). Different states have different numbers.
+#[inline]
+pub const fn splitmix64(state: u64) -> u64 {
+    let mut z = state.wrapping_add(SPLITMIX64_STEP);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 /// The seed of a run, or one derived from it for a named component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seed(pub u64);
@@ -19,15 +32,12 @@ impl Seed {
         for byte in name.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
-        let mut z = hash.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Self(z ^ (z >> 31))
+        Self(splitmix64(hash))
     }
 
     /// Returns the seed of component `index` of several of the same name.
     pub fn derive_nth(self, name: &str, index: u64) -> Self {
-        Self(self.derive(name).0 ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)).derive(name)
+        Self(self.derive(name).0 ^ index.wrapping_mul(SPLITMIX64_STEP)).derive(name)
     }
 
     /// Creates a random source from this seed.

@@ -206,7 +206,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Returns the generation of the census: it grows with every change.
     fn generation(&self) -> u64 {
-        generation(self.opened_generation, &self.slices)
+        let changes = self.slices.iter().map(|slice| slice.levels().changes());
+        self.opened_generation + changes.sum::<u64>()
     }
 
     /// Returns what a patch that is written now says of the store.
@@ -547,10 +548,6 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let waiting = frozen.filter(|frozen| frozen.is_waiting()).count() as u64;
         self.unpromised_blocks().saturating_sub(waiting)
     }
-}
-
-fn generation(opened: u64, slices: &[Slice]) -> u64 {
-    opened + slices.iter().map(|slice| slice.levels().changes()).sum::<u64>()
 }
 
 /// Returns what a patch that is written now says of the store: at a generation, with the next number, and with patches that

@@ -5,8 +5,10 @@
 //!   durable in the store.
 //! - It is named until its erase is confirmed. There are at most [`DROPPED_MAX`] whose erase has not begun, or failed.
 
-use crate::statement::DROPPED_MAX;
 use std::collections::BTreeMap;
+
+/// Most patches that are dropped, and whose erase is not confirmed: fewer than the blocks that are kept for merges.
+const DROPPED_MAX: usize = 4;
 
 /// How far a dropped patch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@
 //!   that finds it deletes it.
 //!
 //! So the patches that count now, without late ones and with the inputs of completed merges that ran, are those of the census.
-//! The newest patch itself is in no statement: its writes are missed by the log, which frees them last (`recovery`).
+//! The newest patch itself is in no statement: it is missed while the log's ring still has its writes (`recovery`).
 //!
 //! A store with a damaged unit goes on. What it lacks by then stays in its statements, so that it is still missed when the unit
 //! has been discarded.
@@ -27,10 +27,8 @@
 use crate::bytes::{Reader, put_varint};
 use crate::error::OpenError;
 use crate::footer::{Origin, PatchFooter};
+use flashlane_base::random::splitmix64;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Most patches that are dropped, and whose erase is not confirmed: fewer than the blocks that are kept for merges.
-pub(crate) const DROPPED_MAX: usize = 4;
 
 /// How many blocks there are, and which, but for a chance of 2⁻⁶⁴.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,13 +40,13 @@ pub(crate) struct Census {
 impl Census {
     pub(crate) fn add(&mut self, id: u64) {
         self.blocks += 1;
-        self.sum = self.sum.wrapping_add(mix(id));
+        self.sum = self.sum.wrapping_add(splitmix64(id));
     }
 
     pub(crate) fn remove(&mut self, id: u64) {
         assert!(self.blocks > 0, "block {id} is removed from no blocks");
         self.blocks -= 1;
-        self.sum = self.sum.wrapping_sub(mix(id));
+        self.sum = self.sum.wrapping_sub(splitmix64(id));
     }
 
     /// Returns that of these blocks and others.
@@ -73,14 +71,6 @@ impl FromIterator<u64> for Census {
         ids.into_iter().for_each(|id| census.add(id));
         census
     }
-}
-
-/// `SplitMix64`'s output function (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014).
-fn mix(id: u64) -> u64 {
-    let number = id.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }
 
 /// The patches of a store at one moment.

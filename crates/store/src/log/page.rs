@@ -9,6 +9,7 @@
 use crate::bytes::Reader;
 use crate::filter::hash_key;
 use crate::log::LogLayout;
+use flashlane_base::random::{SPLITMIX64_STEP, splitmix64};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"flashlog");
 /// Version of the format that this program writes, and the newest that it reads.
@@ -116,11 +117,9 @@ fn hash_payload(bytes: &[u8]) -> u64 {
 fn whiten(key: u64, bytes: &mut [u8]) {
     let mut state = key;
     let mut next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let number = splitmix64(state);
+        state = state.wrapping_add(SPLITMIX64_STEP);
+        number
     };
     let (pieces, rest) = bytes.as_chunks_mut();
     for piece in pieces {
