@@ -27,7 +27,7 @@ pub(super) const MOST: u32 = 16;
 const SUB_QUERIES: [u32; 5] = [1, 2, 4, 8, MOST];
 const FEW: [u32; 3] = [1, 2, MOST];
 const FILE: &str = "ssb.pages";
-const EXCERPT: &[u8] = include_bytes!("../../../../traces/ssb.pages.xz");
+static EXCERPT: &[u8] = include_bytes!("../../../../traces/ssb.pages.xz");
 /// The share of the database that the paper's memory holds.
 const MEMORY: f64 = 4.0 / 4.4;
 /// The largest window of Linux's readahead.

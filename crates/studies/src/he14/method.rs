@@ -96,11 +96,11 @@ macro_rules! workload {
     };
 }
 
-pub(super) const TPC_C: Workload = workload!("TPC-C", "runs-tpc-c", "tpc-c.pages", (4_000, 16_000));
-pub(super) const TPC_B: Workload = workload!("TPC-B", "runs-tpc-b", "tpc-b.pages", (30_000, 200_000));
-pub(super) const TM_1: Workload = workload!("TM-1", "runs-tm-1", "tatp.pages", (60_000, 340_000));
+pub(super) static TPC_C: Workload = workload!("TPC-C", "runs-tpc-c", "tpc-c.pages", (4_000, 16_000));
+pub(super) static TPC_B: Workload = workload!("TPC-B", "runs-tpc-b", "tpc-b.pages", (30_000, 200_000));
+pub(super) static TM_1: Workload = workload!("TM-1", "runs-tm-1", "tatp.pages", (60_000, 340_000));
 /// In the paper's order.
-pub(super) const WORKLOADS: [&Workload; 3] = [&TPC_C, &TPC_B, &TM_1];
+pub(super) static WORKLOADS: [&Workload; 3] = [&TPC_C, &TPC_B, &TM_1];
 
 /// A form of the drive.
 pub(super) struct Form {

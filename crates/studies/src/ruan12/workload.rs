@@ -66,11 +66,11 @@ macro_rules! own {
     };
 }
 
-pub(super) const KERNEL_BUILD: Program = own!("kernel build", "kernel-build.blktrace.xz");
-pub(super) const WORD_COUNT: Program = own!("word count", "word-count.blktrace.xz");
-pub(super) const SMALL_FILES: Program = own!("10,000 files of 100 KB", "small-files.blktrace.xz");
-pub(super) const MP3_FILES: Program = own!("MP3 files", "mp3-files.blktrace.xz");
-pub(super) const LARGE_FILES: Program = own!("3 files of 1.9 GB", "large-files.blktrace.xz");
+pub(super) static KERNEL_BUILD: Program = own!("kernel build", "kernel-build.blktrace.xz");
+pub(super) static WORD_COUNT: Program = own!("word count", "word-count.blktrace.xz");
+pub(super) static SMALL_FILES: Program = own!("10,000 files of 100 KB", "small-files.blktrace.xz");
+pub(super) static MP3_FILES: Program = own!("MP3 files", "mp3-files.blktrace.xz");
+pub(super) static LARGE_FILES: Program = own!("3 files of 1.9 GB", "large-files.blktrace.xz");
 pub(super) const IOZONE: Program = given("IOzone", "ssd-iozone-aligned2-100K.trace");
 pub(super) const POSTMARK: Program = given("PostMark", "ssd-postmark-aligned2.trace");
 
