@@ -4,6 +4,7 @@
 //! them; 14 bytes a block, and 11 more on a drive that was prepared. Where the units of such a drive lie is computed until
 //! they are written or moved (`layout`).
 
+mod allocation;
 mod cells;
 mod gc;
 mod handles;
@@ -27,6 +28,7 @@ use crate::config::DriveConfig;
 use crate::divisor::Divisor;
 use crate::ids::{BlockId, FlashPage, Lpn, PlaneId, Ppn};
 use crate::nand::{Geometry, PageType};
+use allocation::PoolSearch;
 use cells::Cells;
 use flashlane_base::Seed;
 use flashlane_policy::allocation::Allocation;
@@ -42,36 +44,8 @@ use reverse::Reverse;
 use slc::SlcCache;
 use std::cell::Cell;
 use std::io;
-use std::ops::Range;
 use superblocks::Superblocks;
 use translation_pages::TranslationPages;
-
-/// Where an allocation pool looks for room: mostly one look is enough, because planes with as much room take searches and
-/// one whose block was just erased leads for a while.
-#[derive(Clone, Copy)]
-struct PoolSearch {
-    /// The plane that is looked at first.
-    first: u32,
-    /// No plane of the pool has more free units than this.
-    most: u32,
-    /// The plane that had the most when all were looked at …
-    leader: u32,
-    /// … and no other has more than this.
-    most_of_others: u32,
-}
-
-impl PoolSearch {
-    /// Takes the state after a pool of empty planes took `units` in turns. Requires: `free_units` has what is left.
-    fn take_turns(&mut self, units: u32, free_units: &[u32], pool_planes: u32) {
-        let Some(before_last) = units.checked_sub(1) else { return };
-        let start = self.first;
-        // All planes were looked at last when the first of them took a unit of the last round.
-        self.leader = start;
-        self.most = free_units[start as usize] + 1;
-        self.most_of_others = if pool_planes > 1 { self.most } else { 0 };
-        self.first = start + (before_last + 1) % pool_planes;
-    }
-}
 
 /// The scheme, which has no options.
 pub(super) fn build(_: &Geometry, _: &Options) -> Result<Scheme, OptionError> {
@@ -105,17 +79,17 @@ pub struct PageMapped {
     /// Where GC is paced.
     pacer: Option<Pacer>,
     /// Where the map lies on flash.
-    translation: Option<Box<TranslationPages>>,
+    translation_pages: Option<Box<TranslationPages>>,
     /// Where blocks are written with one bit a cell at first.
     slc: Option<Box<SlcCache>>,
     /// Blocks of each plane that are kept for it while a drive is prepared, which is without it.
-    room_for_cache: u32,
+    blocks_kept_for_slc: u32,
     /// Where writes name placement handles.
     handles: Option<Box<Handles>>,
     /// Where pages have types.
     cells: Option<Box<Cells>>,
     /// Idle planes are garbage-collected until they have this number of free blocks.
-    high_blocks: u32,
+    high_watermark_blocks: u32,
     /// The index of the open block for moved units: the host's, or another.
     moved_stream: usize,
     /// The mapping units of a flash page, of a block, and of a plane.
@@ -166,16 +140,16 @@ impl PageMapped {
             planes,
             searches: (0..geometry.planes)
                 .step_by(geometry.pool_planes as usize)
-                .map(|first| PoolSearch { first, most: u32::MAX, leader: first, most_of_others: u32::MAX })
+                .map(PoolSearch::new)
                 .collect(),
             mapping,
             allocation,
             gc_policy: gc_policy.expect(known),
             wear,
             pacer: Pacer::new(config, &geometry),
-            translation: TranslationPages::new(config, &geometry).map(Box::new),
+            translation_pages: TranslationPages::new(config, &geometry).map(Box::new),
             slc: SlcCache::new(config, &geometry).map(Box::new),
-            room_for_cache: 0,
+            blocks_kept_for_slc: 0,
             handles: Handles::new(config, &geometry).map(Box::new),
             cells: Cells::new(config, &geometry).map(Box::new),
             per_page: Divisor::new(geometry.units_per_page),
@@ -184,7 +158,7 @@ impl PageMapped {
             per_chunk: Divisor::new(geometry.chunk_units),
             per_pool: Divisor::new(geometry.pool_planes),
             stripe: Vec::new(),
-            high_blocks: (config.cleaning.high.0 * f64::from(geometry.blocks)) as u32,
+            high_watermark_blocks: (config.cleaning.high.0 * f64::from(geometry.blocks)) as u32,
             moved_stream: usize::from(config.cleaning.separate),
             counters: FtlCounters::default(),
             geometry,
@@ -310,9 +284,10 @@ impl PageMapped {
     /// [`NoRoom`] where too many blocks have worn out; the unit stays where it was.
     #[inline(always)]
     pub fn place_on(&mut self, plane: PlaneId, lpn: Lpn, due: &mut Vec<GcWork>) -> Result<Placed, NoRoom> {
-        let plane = if self.geometry.pool_planes == 1 { plane } else { self.roomiest(plane, lpn)? };
+        let plane =
+            if self.geometry.pool_planes == 1 { plane } else { self.plane_with_most_free_units(plane, lpn)? };
         if self.slc.is_some()
-            && let Some(placed) = self.place_in_cache(plane, lpn, due)
+            && let Some(placed) = self.place_in_slc(plane, lpn, due)
         {
             return Ok(placed);
         }
@@ -321,7 +296,7 @@ impl PageMapped {
         }
         let opens_block = self.is_full(plane);
         if opens_block {
-            self.make_room(plane, HOST_STREAM, due).ok_or(NoRoom)?;
+            self.open_next_block(plane, HOST_STREAM, due).ok_or(NoRoom)?;
         }
         let ppn = self.next_unit(plane, HOST_STREAM);
         // The plane's turn comes again soon, with the next unit of the block.
@@ -329,12 +304,12 @@ impl PageMapped {
         let fills_block = self.is_full(plane);
         // GC may have changed the old place: look it up only now.
         self.invalidate(lpn);
-        self.enter(lpn, ppn, plane);
+        self.map_unit(lpn, ppn, plane);
         self.counters.host_units += 1;
         if self.pacer.is_some() {
             self.pace(plane, 1, due);
         } else if opens_block {
-            self.restock(plane, due);
+            self.collect_to_low_watermark(plane, due);
         }
         let placed = self.placed_by_type(plane, ppn, fills_block);
         self.counters.parity_units += u64::from(placed.parity.is_some());
@@ -371,7 +346,7 @@ impl PageMapped {
             return PageType::MEAN;
         }
         self.place_of(lpn).map_or(PageType::MEAN, |ppn| match &self.cells {
-            _ if self.is_cache_block(self.block_index(ppn)) => PageType::OF_SECTION,
+            _ if self.is_slc_block(self.block_index(ppn)) => PageType::OF_SECTION,
             None => PageType::MEAN,
             Some(cells) => cells.page_type(self.number_in_block(ppn)),
         })
@@ -394,13 +369,13 @@ impl PageMapped {
     pub fn release(&mut self, copy: Lpn) -> Released {
         let ppn = self.place_of(copy).expect("the copy was placed");
         let (plane, block) = (self.plane_at(ppn), self.block_index(ppn));
-        self.leave(ppn, plane);
+        self.mark_stale(ppn, plane);
         self.map.remove(copy);
-        Released { plane, block, erases: self.blocks.erases[block] }
+        Released { plane, block, erases: self.blocks.erases_of(block) }
     }
 
     pub fn holds(&self, released: Released) -> bool {
-        self.blocks.erases[released.block] == released.erases
+        self.blocks.erases_of(released.block) == released.erases
     }
 
     pub fn trim(&mut self, lpn: Lpn) {
@@ -429,92 +404,6 @@ impl PageMapped {
         self.blocks.wear_spread()
     }
 
-    /// The plane that the stripe has for the next write of mapping unit `lpn`.
-    #[inline]
-    fn striped(&mut self, lpn: Lpn, chunk_units: u64) -> PlaneId {
-        let position = self.mapping.position(u64::from(lpn.0));
-        let chunk = if chunk_units == 1 { position } else { position / chunk_units };
-        PlaneId(self.allocation.plane(chunk))
-    }
-
-    /// Chooses the plane for mapping unit `lpn`: the stripe's; where that plane is full of valid units and the mapping
-    /// leaves the choice free, the next one with room.
-    ///
-    /// # Errors
-    /// [`NoRoom`] where too many blocks have worn out.
-    pub fn assign(&mut self, lpn: Lpn) -> Result<PlaneId, NoRoom> {
-        let chunk_units = u64::from(self.geometry.chunk_units);
-        let plane = self.striped(lpn, chunk_units);
-        if !self.mapping.is_free() || self.planes[plane.index()].has_room(&self.geometry) {
-            return Ok(plane);
-        }
-        if self.can_take(plane, lpn) {
-            return Ok(plane);
-        }
-        // With a random allocation neighbouring chunks may share a plane: a few rounds reach nearly all of them.
-        for _ in 0..u64::from(self.geometry.planes) * chunk_units * 16 {
-            let plane = self.striped(lpn, chunk_units);
-            if self.can_take(plane, lpn) {
-                return Ok(plane);
-            }
-        }
-        (0..self.geometry.planes).map(PlaneId).find(|&plane| self.can_take(plane, lpn)).ok_or(NoRoom)
-    }
-
-    #[inline]
-    pub fn can_take(&self, plane: PlaneId, lpn: Lpn) -> bool {
-        !self.mapping.is_free() || self.pool_of(plane).map(PlaneId).any(|plane| self.has_room(plane, lpn))
-    }
-
-    /// Whether a plane has room for a unit: a unit that lies there leaves the room of its old place.
-    fn has_room(&self, plane: PlaneId, lpn: Lpn) -> bool {
-        let state = &self.planes[plane.index()];
-        state.has_room(&self.geometry) || self.lies_on(lpn, plane) && state.has_room_in_place(&self.geometry)
-    }
-
-    fn lies_on(&self, lpn: Lpn, plane: PlaneId) -> bool {
-        self.place_of(lpn).is_some_and(|ppn| self.plane_at(ppn) == plane)
-    }
-
-    /// The planes of the allocation pool that `plane` belongs to.
-    fn pool_of(&self, plane: PlaneId) -> Range<u32> {
-        let first = self.per_pool.of(plane.0) * self.geometry.pool_planes;
-        first..first + self.geometry.pool_planes
-    }
-
-    /// The plane of a pool that has the most free units and room for `lpn`; planes that have as many take searches.
-    #[inline]
-    fn roomiest(&mut self, plane: PlaneId, lpn: Lpn) -> Result<PlaneId, NoRoom> {
-        let pool = self.pool_of(plane);
-        let free = |plane: u32| self.free_units[plane as usize];
-        let search = &mut self.searches[self.per_pool.of(plane.0) as usize];
-        let best = if free(search.leader) > search.most_of_others {
-            search.leader
-        } else if free(search.first) >= search.most {
-            search.first
-        } else {
-            let (mut best, mut most_of_others) = (search.first, 0);
-            for plane in (search.first + 1..pool.end).chain(pool.start..search.first) {
-                if free(plane) > free(best) {
-                    most_of_others = free(best);
-                    best = plane;
-                } else {
-                    most_of_others = most_of_others.max(free(plane));
-                }
-            }
-            (search.most, search.leader, search.most_of_others) = (free(best), best, most_of_others);
-            best
-        };
-        search.first = if best + 1 == pool.end { pool.start } else { best + 1 };
-        if self.planes[best as usize].has_room(&self.geometry) {
-            return Ok(PlaneId(best));
-        }
-        // Free units are no room where too many others are valid.
-        let mut others: Vec<PlaneId> = pool.map(PlaneId).filter(|&plane| self.has_room(plane, lpn)).collect();
-        others.sort_by_key(|&plane| std::cmp::Reverse(self.free_units[plane.index()]));
-        others.first().copied().ok_or(NoRoom)
-    }
-
     /// Leaves empty what is left of the flash page that the host's next unit on each plane would go to. GC that is due by it
     /// is appended to `due`: it keeps up with what is left empty as with what is written.
     pub fn close_open_pages(&mut self, due: &mut Vec<GcWork>) {
@@ -524,9 +413,7 @@ impl PageMapped {
         }
         for plane in (0..self.geometry.planes).map(PlaneId) {
             let open = &mut self.planes[plane.index()].open[HOST_STREAM];
-            let end = open.written.next_multiple_of(page_units).min(self.geometry.data_units);
-            let rest = end - open.written;
-            open.written = end;
+            let rest = open.close_page(page_units, self.geometry.data_units);
             self.free_units[plane.index()] -= rest;
             self.counters.left_empty_units += u64::from(rest);
             if rest > 0 && self.pacer.is_some() {
@@ -534,17 +421,18 @@ impl PageMapped {
             }
         }
         self.close_parked_pages(page_units, due);
-        self.close_open_cache_pages();
+        self.close_open_slc_pages();
         self.mapping.skip_to_chunk(self.geometry.chunk_units.into());
     }
 
     /// Makes `ppn` the place of `lpn`.
     #[inline(always)]
-    fn enter(&mut self, lpn: Lpn, ppn: Ppn, plane: PlaneId) {
+    fn map_unit(&mut self, lpn: Lpn, ppn: Ppn, plane: PlaneId) {
         self.map.set(lpn, ppn);
         self.reverse.set(ppn, plane, lpn);
         let block = self.block_index(ppn);
-        self.blocks.valid[block] += 1;
+        debug_assert!(!self.blocks.is_closed(block), "a closed block takes no unit");
+        self.blocks.add_valid(block);
         self.planes[plane.index()].valid_units += 1;
     }
 
@@ -553,15 +441,15 @@ impl PageMapped {
     fn invalidate(&mut self, lpn: Lpn) {
         let Some(ppn) = self.place_of(lpn) else { return };
         let plane = self.plane_at(ppn);
-        self.leave(ppn, plane);
+        self.mark_stale(ppn, plane);
     }
 
     /// Counts a physical number that is no longer the place of a mapping unit.
     #[inline(always)]
-    fn leave(&mut self, ppn: Ppn, plane: PlaneId) {
+    fn mark_stale(&mut self, ppn: Ppn, plane: PlaneId) {
         self.reverse.remove(ppn, plane);
         let block = self.block_index(ppn);
-        self.blocks.valid[block] -= 1;
+        self.blocks.remove_valid(block);
         self.planes[plane.index()].valid_units -= 1;
     }
 }

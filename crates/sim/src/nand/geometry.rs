@@ -49,7 +49,7 @@ pub struct Geometry {
     /// Mapping units of a chunk.
     pub chunk_units: u32,
     /// A plane with no more free blocks than this garbage-collects before it is written.
-    pub low_blocks: u32,
+    pub low_watermark_blocks: u32,
     /// Channels of a row beside the one with its parity, where there is parity.
     pub parity: Option<u32>,
     /// Planes of a die whose blocks are filled and garbage-collected together.
@@ -69,7 +69,7 @@ impl Geometry {
         let array = config.array_size();
         let ArraySize { dies, planes, unit_bytes, units_per_page, pages_per_unit, logical_units, .. } = array;
         let room = config.room(&array);
-        let low_blocks = ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1);
+        let low_watermark_blocks = ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1);
         Self {
             channels: flash.channels,
             packages: flash.packages,
@@ -94,7 +94,7 @@ impl Geometry {
             section_units: room.stored_units,
             later_units: room.later_units,
             chunk_units: (config.mapping.chunk.0 / unit_bytes) as u32,
-            low_blocks,
+            low_watermark_blocks,
             parity: config.mapping.parity,
             joined_planes: if config.cleaning.multi_plane { flash.planes } else { 1 },
             reserved_blocks: room.reserved_blocks,

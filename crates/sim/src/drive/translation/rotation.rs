@@ -74,7 +74,7 @@ impl Rotation {
             channels_per_row,
             dies_per_channel,
             planes_per_die: geometry.planes_per_die,
-            most_erases: geometry.low_blocks / 2 * channels_per_row,
+            most_erases: geometry.low_watermark_blocks / 2 * channels_per_row,
         })
     }
 

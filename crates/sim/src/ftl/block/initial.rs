@@ -26,11 +26,10 @@ impl BlockMapped {
             InitialState::Fragmented => {
                 self.fill(watch)?;
                 // As with page mapping, the drive got there without wear.
-                let limits = std::mem::take(&mut self.store.blocks.limits);
+                let endurances = self.store.blocks.take_endurances();
                 self.scatter(seed, watch)?;
                 self.merge_idle(watch)?;
-                self.store.blocks.limits = limits;
-                self.store.blocks.erases.fill(0);
+                self.store.blocks.make_new(endurances);
             }
         }
         self.store.counters = Default::default();

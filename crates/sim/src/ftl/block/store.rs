@@ -174,7 +174,7 @@ impl Store {
 
     /// Valid mapping units of a block.
     pub(super) fn valid(&self, plane: PlaneId, block: BlockId) -> u32 {
-        u32::from(self.blocks.valid[self.index(plane, block)])
+        self.blocks.valid_units(self.index(plane, block))
     }
 
     /// The physical number of a position of a block.
@@ -195,10 +195,10 @@ impl Store {
         if free.is_empty() {
             return None;
         }
-        let erases = &self.blocks.erases[first..first + self.geometry.blocks as usize];
+        let erases = self.blocks.erases(first..first + self.geometry.blocks as usize);
         let position = self.wear.next_free(free.make_contiguous(), erases);
         let block = free.remove(position).expect("wear leveling chooses among the free blocks");
-        self.blocks.valid[first + block as usize] = 0;
+        self.blocks.release(first + block as usize);
         Some(BlockId(block))
     }
 
@@ -210,14 +210,14 @@ impl Store {
         self.next[index] = position as u16 + 1;
         self.invalidate(lpn);
         self.map.set(lpn, self.ppn(plane, block, position));
-        self.blocks.valid[index] += 1;
+        self.blocks.add_valid(index);
     }
 
     #[inline]
     fn invalidate(&mut self, lpn: Lpn) {
         if let Some(ppn) = self.ppn_of(lpn) {
             let index = self.index_of(ppn);
-            self.blocks.valid[index] -= 1;
+            self.blocks.remove_valid(index);
         }
     }
 
@@ -230,7 +230,7 @@ impl Store {
     /// Erases a block, which becomes free unless it wears out.
     pub(super) fn erase(&mut self, plane: PlaneId, block: BlockId) {
         let index = self.index(plane, block);
-        assert_eq!(self.blocks.valid[index], 0, "valid units are moved before a block is erased");
+        assert_eq!(self.blocks.valid_units(index), 0, "valid units are moved before a block is erased");
         self.next[index] = 0;
         self.counters.erases += 1;
         if self.blocks.erase(index) {

@@ -76,7 +76,7 @@ impl Cells {
     }
 
     /// Completes the description of a place in the SLC cache: a page on each plane of a superblock is programmed at once.
-    pub(super) fn describe_cached(&self, ppn: Ppn, placed: &mut Placed) {
+    pub(super) fn describe_slc(&self, ppn: Ppn, placed: &mut Placed) {
         if self.word_line.is_some() && self.page.units > 1 {
             self.page.describe(ppn, placed);
         }

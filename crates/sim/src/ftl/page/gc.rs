@@ -1,10 +1,10 @@
 //! Garbage collection of a plane, in the tables: opens, closes, empties and erases blocks.
 //!
 //! ```text
-//! place_on ─> make_room, where the host's open block is full: restock, only where no block would be left; this GC precedes
-//!             the write
-//!          ─> after the write: pace, where GC is paced; restock, where a block was opened
-//! restock ─> collect ─> choose, empty_and_erase: move_unit, erase, report_gc
+//! place_on ─> open_next_block, where the host's open block is full:
+//!             collect_to_low_watermark, only where no block would be left; this GC precedes the write
+//!          ─> after the write: pace, where GC is paced; collect_to_low_watermark, where a block was opened
+//! collect_to_low_watermark ─> collect ─> choose, empty_and_erase: move_unit, erase, report_gc
 //! ```
 //!
 //! `drive::translation` turns each [`GcWork`] into flash operations, which take the time; a power cut loses that time, not the
@@ -16,7 +16,6 @@ use super::{GcWork, PageMapped, Superblocks};
 use crate::ftl::erase_blocks::OpenBlock;
 use crate::ftl::map::Map;
 use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
-use flashlane_policy::cleaning::View;
 use std::ops::Range;
 
 /// The number of the open block of a plane that takes units of the host; the next one, if any, takes units that GC moves.
@@ -33,14 +32,19 @@ impl PageMapped {
 
     /// Opens the next block of a stream. GC goes first only where no free block would be left for units that it moves.
     #[cold]
-    pub(super) fn make_room(&mut self, plane: PlaneId, stream: usize, due: &mut Vec<GcWork>) -> Option<()> {
+    pub(super) fn open_next_block(
+        &mut self,
+        plane: PlaneId,
+        stream: usize,
+        due: &mut Vec<GcWork>,
+    ) -> Option<()> {
         self.close(plane, stream);
         // The host shares its last block with moved units, where those have none of their own.
         let shares_block = stream == HOST_STREAM && self.moved_stream == HOST_STREAM;
         let kept = if self.pacer.is_some() { KEPT_BLOCKS } else { usize::from(!shares_block) };
         if self.free_blocks(plane) as usize <= kept {
             let before = due.len();
-            self.restock(plane, due);
+            self.collect_to_low_watermark(plane, due);
             due[before..].iter_mut().for_each(|gc| gc.precedes_write = true);
             // Units moved by GC may have opened a block that the host shares and that still has room.
             if self.planes[plane.index()].open[stream].written < self.geometry.data_units {
@@ -56,9 +60,9 @@ impl PageMapped {
 
     /// Runs GC on the plane until it has more than the least number of free blocks, as far as there is anything to gain.
     /// Where GC is paced the least is the kept block: steps after the host's writes do the rest.
-    pub(super) fn restock(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
+    pub(super) fn collect_to_low_watermark(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
         let paced = self.pacer.is_some();
-        let least = if paced { KEPT_BLOCKS as u32 } else { self.geometry.low_blocks };
+        let least = if paced { KEPT_BLOCKS as u32 } else { self.geometry.low_watermark_blocks };
         while self.free_blocks(plane) <= least {
             let gained = match paced {
                 true => self.finish_victim(plane, Source::Any, due) == VictimProgress::Erased,
@@ -73,12 +77,7 @@ impl PageMapped {
     /// The block that the cleaning policy chooses, if there is a unit to gain in any.
     pub(super) fn choose(&mut self, plane: PlaneId) -> Option<BlockId> {
         let blocks = self.blocks_of(plane);
-        let view = View {
-            valid: &self.blocks.valid[blocks.clone()],
-            closed_at: &self.blocks.closed_at[blocks.clone()],
-            now: self.planes[plane.index()].closed,
-            pages: self.geometry.data_units as u16,
-        };
+        let view = self.blocks.view(blocks, self.planes[plane.index()].closed, self.geometry.data_units);
         let victim = self.gc_policy.choose(view)?;
         assert!(view.is_closed(victim), "the cleaning policy chose block {victim}, which is not closed");
         Some(BlockId(victim as u32))
@@ -86,15 +85,15 @@ impl PageMapped {
 
     /// The block of a plane that GC empties next, from `source`.
     pub(super) fn next_victim(&mut self, plane: PlaneId, source: Source) -> Option<BlockId> {
-        let in_cache = self.next_cache_victim(plane, source);
-        if in_cache.is_some() || source == Source::Cache { in_cache } else { self.choose(plane) }
+        let in_slc = self.next_slc_victim(plane, source);
+        if in_slc.is_some() || source == Source::Slc { in_slc } else { self.choose(plane) }
     }
 
     /// Empties and erases one block of the plane. Returns false where none can be gained.
     pub(super) fn collect(&mut self, plane: PlaneId, source: Source, due: &mut Vec<GcWork>) -> bool {
         let Some(victim) = self.next_victim(plane, source) else { return false };
         if !self.empty_and_erase(plane, victim, due) {
-            self.put_back(plane, victim);
+            self.return_victim(plane, victim);
             return false;
         }
         if let Some(cold) = self.cold_block(plane, victim)
@@ -107,24 +106,24 @@ impl PageMapped {
 
     /// The block whose data wear leveling has moved after `erased` was erased, if any.
     pub(super) fn cold_block(&self, plane: PlaneId, erased: BlockId) -> Option<BlockId> {
-        let (blocks, state) = (self.blocks_of(plane), &self.blocks);
-        let erases = &state.erases[blocks.clone()];
-        let closed = |block: usize| state.valid[blocks.start + block] < View::NOT_CLOSED;
+        let blocks = self.blocks_of(plane);
+        let erases = self.blocks.erases(blocks.clone());
+        let closed = |block: usize| self.blocks.is_closed(blocks.start + block);
         let cold = self.wear.migrate(erased.index(), erases, &closed)?;
         assert!(closed(cold), "the wear leveling policy chose block {cold}, which holds no data");
         Some(BlockId(cold as u32))
     }
 
     pub(crate) fn has_idle_gc(&self) -> bool {
-        self.high_blocks > self.geometry.low_blocks || self.has_idle_folding()
+        self.high_watermark_blocks > self.geometry.low_watermark_blocks || self.has_idle_folding()
     }
 
     /// Empties and erases one block of an idle plane that is short of free ones, if one can be gained, or folds one.
     pub(crate) fn collect_idle(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
-        let is_short = self.free_blocks(plane) < self.high_blocks;
+        let is_short = self.free_blocks(plane) < self.high_watermark_blocks;
         let source = match () {
             () if is_short => Source::Any,
-            () if self.has_idle_folding() => Source::Cache,
+            () if self.has_idle_folding() => Source::Slc,
             () => return,
         };
         if self.pacer.is_some() {
@@ -138,7 +137,7 @@ impl PageMapped {
     /// room to move to.
     fn empty_and_erase(&mut self, plane: PlaneId, block: BlockId, due: &mut Vec<GcWork>) -> bool {
         let number = self.index_of(plane, block);
-        let moves = u32::from(self.blocks.valid[number]);
+        let moves = self.blocks.valid_units(number);
         let moved_from = self.type_of_moves(number);
         self.switch_moved(plane, block);
         let open = self.planes[plane.index()].open[self.moved_stream];
@@ -159,7 +158,6 @@ impl PageMapped {
                 self.move_unit(plane, lpn, ppn);
             }
         }
-        debug_assert_eq!(self.blocks.valid[number], 0, "everything valid was moved");
         self.erase(plane, block);
         self.counters.moved_units += u64::from(moves);
         self.count_folded(moved_from, moves);
@@ -183,7 +181,7 @@ impl PageMapped {
     /// The open block of a plane to which GC moves a unit.
     #[inline]
     pub(super) fn stream_of_move(&self, plane: PlaneId, lpn: Lpn) -> usize {
-        match &self.translation {
+        match &self.translation_pages {
             Some(translation) if translation.has(lpn) && self.has_room_for_page(plane) => TRANSLATION_STREAM,
             _ => self.moved_stream,
         }
@@ -202,11 +200,11 @@ impl PageMapped {
         if let Some(superblocks) = &mut self.superblocks {
             self.counters.parity_units += u64::from(superblocks.moved_to(number));
         }
-        if let Some(translation) = &mut self.translation {
+        if let Some(translation) = &mut self.translation_pages {
             self.counters.moved_translation_pages += u64::from(translation.note_move(lpn));
         }
-        self.leave(from, plane);
-        self.enter(lpn, to, plane);
+        self.mark_stale(from, plane);
+        self.map_unit(lpn, to, plane);
     }
 
     /// The next physical number of an open block that is not full.
@@ -232,8 +230,7 @@ impl PageMapped {
         state.closed += 1;
         let closed_at = state.closed;
         let number = self.index_of(plane, block);
-        self.blocks.valid[number] -= View::NOT_CLOSED;
-        self.blocks.closed_at[number] = closed_at;
+        self.blocks.close(number, closed_at);
     }
 
     /// Opens the free block that wear leveling chooses.
@@ -255,13 +252,13 @@ impl PageMapped {
         if state.free.is_empty() {
             return None;
         }
-        let position = self.wear.next_free(state.free.make_contiguous(), &self.blocks.erases[blocks]);
+        let position = self.wear.next_free(state.free.make_contiguous(), self.blocks.erases(blocks));
         Some(BlockId(state.free.remove(position).expect("wear leveling chooses among the free blocks")))
     }
 
     pub(super) fn erase(&mut self, plane: PlaneId, block: BlockId) {
         let number = self.index_of(plane, block);
-        self.leave_cache(plane, number);
+        self.leave_slc(plane, number);
         self.counters.erases += u64::from(self.blocks_as_one());
         let (wears_out, blocks) = (self.blocks.erase(number), self.blocks_as_one());
         let state = &mut self.planes[plane.index()];
@@ -272,11 +269,7 @@ impl PageMapped {
             state.free.push_back(block.0);
             self.free_units[plane.index()] += self.geometry.data_units;
             let free = self.free_units[plane.index()];
-            let search = &mut self.searches[(plane.0 / self.geometry.pool_planes) as usize];
-            search.most = search.most.max(free);
-            if plane.0 != search.leader {
-                search.most_of_others = search.most_of_others.max(free);
-            }
+            self.searches[self.per_pool.of(plane.0) as usize].block_erased(plane, free);
         }
     }
 

@@ -154,9 +154,7 @@ impl PageMapped {
         let mut rests = vec![0; handles.planes.len()];
         for (plane, rest) in handles.planes.iter_mut().zip(&mut rests) {
             for open in plane.host.blocks.iter_mut().filter(|open| open.block != OpenBlock::NO_BLOCK) {
-                let end = open.written.next_multiple_of(page_units).min(self.geometry.data_units);
-                *rest += end - open.written;
-                open.written = end;
+                *rest += open.close_page(page_units, self.geometry.data_units);
             }
         }
         for (plane, rest) in (0..).map(PlaneId).zip(rests).filter(|&(_, rest)| rest > 0) {

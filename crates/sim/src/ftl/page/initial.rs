@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 impl PageMapped {
     /// Puts a fresh drive into an initial state.
     pub fn prepare(&mut self, config: &DriveConfig, seed: Seed, watch: StopCheck<'_>) -> ControlFlow<()> {
-        let slc = self.take_cache();
+        let slc = self.take_slc();
         match config.initial.state {
             InitialState::Fresh => {}
             InitialState::Full => match self.stripe_of_full_drive() {
@@ -35,7 +35,7 @@ impl PageMapped {
                 self.scatter(&sample, page_units, seed, watch)?;
             }
         }
-        self.put_cache(slc);
+        self.put_slc(slc);
         self.counters = Default::default();
         ControlFlow::Continue(())
     }
@@ -93,7 +93,7 @@ impl PageMapped {
                 let open = &mut self.planes[plane.index()].open[HOST_STREAM];
                 open.written = written;
                 let block = plane.0 * self.geometry.blocks + open.block.0;
-                self.blocks.valid[block as usize] += written as u16;
+                self.blocks.add_valid_units(block as usize, written);
                 blocks.push((block, written));
                 left -= written;
             }
@@ -184,7 +184,7 @@ impl PageMapped {
         let open_units = progress.map_or(0, |progress| progress.open_units.iter().sum());
         let closed = match progress {
             Some(Progress { free_blocks, .. }) => good - free_blocks - self.streams(),
-            None => good - self.geometry.low_blocks - 1,
+            None => good - self.geometry.low_watermark_blocks - 1,
         };
         let state = &mut self.planes[plane.index()];
         let mut blocks: Vec<u32> = state.free.drain(..closed as usize).collect();
@@ -194,8 +194,7 @@ impl PageMapped {
         let first = plane.0 * self.geometry.blocks;
         for (age, (block, &count)) in blocks.iter_mut().zip(&counts).enumerate() {
             *block += first;
-            self.blocks.valid[*block as usize] = count as u16;
-            self.blocks.closed_at[*block as usize] = age as u32 + 1;
+            self.blocks.close_prepared(*block as usize, count, age as u32 + 1);
         }
         if let Some(progress) = progress {
             if self.pacer.is_some() {
@@ -206,7 +205,7 @@ impl PageMapped {
                 let open = &mut self.planes[plane.index()].open[stream];
                 open.written = written;
                 let block = first + open.block.0;
-                self.blocks.valid[block as usize] += written as u16;
+                self.blocks.add_valid_units(block as usize, written);
                 blocks.push(block);
                 counts.push(written);
             }
@@ -227,7 +226,7 @@ impl PageMapped {
         balance(counts, held - left + data_units, data_units);
         counts[at] = left;
         for (&block, &count) in blocks.iter().zip(&*counts) {
-            self.blocks.valid[block as usize] = count as u16;
+            self.blocks.set_prepared(block as usize, count);
         }
         self.begin_victim(plane, victim, false);
     }
@@ -250,7 +249,7 @@ impl PageMapped {
         let data_units = self.geometry.data_units;
         let moment = sample.open.get(random.below(sample.open.len().max(1) as u64) as usize)?;
         let mut open_units = moment.map(|units| units / page_units * page_units);
-        let (mut free_blocks, mut moved_share) = (self.geometry.low_blocks + 1, 0.0);
+        let (mut free_blocks, mut moved_share) = (self.geometry.low_watermark_blocks + 1, 0.0);
         if let Some(pacer) = &self.pacer {
             // From victim to victim the erased units fall from the target by a block, by what the host writes and what is
             // moved; the erase gives them back.

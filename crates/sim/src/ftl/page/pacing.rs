@@ -56,7 +56,7 @@ impl Pacer {
             // moved units has up to one left, which the host cannot use.
             floor: (KEPT_BLOCKS as u32 + 2) * geometry.data_units,
             // One block above the floor is the least distance in which a policy can act.
-            target: (geometry.low_blocks + 1).max(KEPT_BLOCKS as u32 + 3) * geometry.data_units,
+            target: (geometry.low_watermark_blocks + 1).max(KEPT_BLOCKS as u32 + 3) * geometry.data_units,
             planes: vec![PlanePace::default(); geometry.planes as usize],
         })
     }

@@ -21,7 +21,6 @@ use crate::config::{DriveConfig, Fold, SlcConfig, WhenFull};
 use crate::ftl::erase_blocks::OpenBlock;
 use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
 use crate::nand::{Geometry, PageType};
-use flashlane_policy::cleaning::View;
 use std::collections::VecDeque;
 
 /// The cache of a drive.
@@ -39,14 +38,14 @@ pub(super) struct SlcCache {
     when_full: WhenFull,
     /// By block, whether it is in the cache.
     marked: Vec<bool>,
-    planes: Vec<PlaneCache>,
+    planes: Vec<PlaneSlc>,
     /// Units of the host's that were placed in the cache, and units that were moved off it.
     written_units: u64,
     folded_units: u64,
 }
 
 /// The cache of a plane.
-struct PlaneCache {
+struct PlaneSlc {
     open: OpenBlock,
     /// Oldest first, by their numbers on the plane.
     closed: VecDeque<u32>,
@@ -59,7 +58,7 @@ impl SlcCache {
         let array = config.array_size();
         // Of all blocks that go together.
         let block_units = slc.block_units(&array) * geometry.joined_planes;
-        let none = || PlaneCache {
+        let none = || PlaneSlc {
             open: OpenBlock { block: OpenBlock::NO_BLOCK, written: block_units },
             closed: VecDeque::new(),
             marked: 0,
@@ -69,8 +68,8 @@ impl SlcCache {
             kept_blocks: slc.kept_blocks(&array),
             share: slc.free_blocks.0,
             // More than those at which GC begins.
-            left_blocks: (geometry.low_blocks + 2).max(KEPT_BLOCKS as u32 + 4),
-            collected_blocks: geometry.low_blocks.max(KEPT_BLOCKS as u32 + 2),
+            left_blocks: (geometry.low_watermark_blocks + 2).max(KEPT_BLOCKS as u32 + 4),
+            collected_blocks: geometry.low_watermark_blocks.max(KEPT_BLOCKS as u32 + 2),
             fold: slc.fold,
             when_full: slc.when_full,
             marked: vec![false; geometry.planes as usize * geometry.blocks as usize],
@@ -129,16 +128,11 @@ impl SlcCache {
 impl PageMapped {
     /// Writes mapping unit `lpn` to the cache of `plane`; `None` where it has no room.
     #[inline(never)]
-    pub(super) fn place_in_cache(
-        &mut self,
-        plane: PlaneId,
-        lpn: Lpn,
-        due: &mut Vec<GcWork>,
-    ) -> Option<Placed> {
-        let ppn = self.next_cache_unit(plane, due)?;
+    pub(super) fn place_in_slc(&mut self, plane: PlaneId, lpn: Lpn, due: &mut Vec<GcWork>) -> Option<Placed> {
+        let ppn = self.next_slc_unit(plane, due)?;
         // GC may have changed the old place: look it up only now.
         self.invalidate(lpn);
-        self.enter(lpn, ppn, plane);
+        self.map_unit(lpn, ppn, plane);
         self.counters.host_units += 1;
         if let Some(slc) = &mut self.slc {
             slc.written_units += 1;
@@ -148,19 +142,19 @@ impl PageMapped {
         }
         let mut placed = Placed { page_type: PageType::OF_SECTION, ..self.placed(plane, ppn, false) };
         if let Some(cells) = &self.cells {
-            cells.describe_cached(ppn, &mut placed);
+            cells.describe_slc(ppn, &mut placed);
         }
         Some(placed)
     }
 
-    fn next_cache_unit(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Option<Ppn> {
+    fn next_slc_unit(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Option<Ppn> {
         let slc = self.slc.as_mut().expect("asked only where there is a cache");
         if slc.planes[plane.index()].open.written >= slc.block_units {
-            self.close_cache_block(plane);
+            self.close_slc_block(plane);
             if self.pacer.is_none() && self.folds_at_once(plane) {
-                self.collect(plane, Source::Cache, due);
+                self.collect(plane, Source::Slc, due);
             }
-            self.open_cache_block(plane, SlcCache::may_open).or_else(|| self.reopen_cache(plane, due))?;
+            self.open_slc_block(plane, SlcCache::may_open).or_else(|| self.reopen_slc(plane, due))?;
         }
         let slc = self.slc.as_mut().expect("as above");
         let open = &mut slc.planes[plane.index()].open;
@@ -171,7 +165,7 @@ impl PageMapped {
         Some(ppn)
     }
 
-    fn close_cache_block(&mut self, plane: PlaneId) {
+    fn close_slc_block(&mut self, plane: PlaneId) {
         let slc = self.slc.as_mut().expect("only a cache has such blocks");
         let units = slc.block_units;
         let cache = &mut slc.planes[plane.index()];
@@ -182,7 +176,7 @@ impl PageMapped {
     }
 
     /// Opens a block of the cache in place of the oldest ones, which are folded first: the write waits for that.
-    fn reopen_cache(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Option<()> {
+    fn reopen_slc(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Option<()> {
         let free = |ftl: &Self| ftl.planes[plane.index()].free.len() as u32;
         let slc = self.slc.as_ref().expect("as above");
         if !slc.folds_for_writes(free(self)) {
@@ -190,13 +184,13 @@ impl PageMapped {
         }
         let before = due.len();
         let opened = loop {
-            let opened = self.open_cache_block(plane, SlcCache::may_reopen);
+            let opened = self.open_slc_block(plane, SlcCache::may_reopen);
             if opened.is_some() {
                 break opened;
             }
             let folded = match self.pacer.is_some() {
-                true => self.finish_victim(plane, Source::Cache, due) == VictimProgress::Erased,
-                false => self.collect(plane, Source::Cache, due),
+                true => self.finish_victim(plane, Source::Slc, due) == VictimProgress::Erased,
+                false => self.collect(plane, Source::Slc, due),
             };
             if !folded {
                 break None;
@@ -206,7 +200,7 @@ impl PageMapped {
         opened
     }
 
-    fn open_cache_block(&mut self, plane: PlaneId, may: fn(&SlcCache, PlaneId, u32) -> bool) -> Option<()> {
+    fn open_slc_block(&mut self, plane: PlaneId, may: fn(&SlcCache, PlaneId, u32) -> bool) -> Option<()> {
         let slc = self.slc.as_ref().expect("as above");
         if !may(slc, plane, self.planes[plane.index()].free.len() as u32) {
             return None;
@@ -224,26 +218,24 @@ impl PageMapped {
     }
 
     /// Leaves empty what is left of the flash page that the next unit of the cache on each plane would go to.
-    pub(super) fn close_open_cache_pages(&mut self) {
+    pub(super) fn close_open_slc_pages(&mut self) {
         let Some(slc) = &mut self.slc else { return };
         let one_shot = self.cells.as_ref().filter(|cells| cells.word_line_units().is_some());
         let page_units = one_shot.map_or(self.geometry.units_per_page, |cells| cells.page_units());
         for cache in &mut slc.planes {
-            let end = cache.open.written.next_multiple_of(page_units).min(slc.block_units);
-            self.counters.left_empty_units += u64::from(end - cache.open.written);
-            cache.open.written = end;
+            self.counters.left_empty_units += u64::from(cache.open.close_page(page_units, slc.block_units));
         }
     }
 
     /// Whether the block with this index is in the cache.
     #[inline]
-    pub(super) fn is_cache_block(&self, block: usize) -> bool {
+    pub(super) fn is_slc_block(&self, block: usize) -> bool {
         self.slc.as_ref().is_some_and(|slc| slc.marked[block])
     }
 
     /// After a block of a plane was erased.
     #[inline]
-    pub(super) fn leave_cache(&mut self, plane: PlaneId, block: usize) {
+    pub(super) fn leave_slc(&mut self, plane: PlaneId, block: usize) {
         if let Some(slc) = &mut self.slc
             && std::mem::take(&mut slc.marked[block])
         {
@@ -255,13 +247,13 @@ impl PageMapped {
     #[inline]
     pub(super) fn free_blocks(&self, plane: PlaneId) -> u32 {
         let free = self.planes[plane.index()].free.len() as u32;
-        let reserved = self.slc.as_ref().map_or(self.room_for_cache, |slc| slc.reserved(plane));
+        let reserved = self.slc.as_ref().map_or(self.blocks_kept_for_slc, |slc| slc.reserved(plane));
         free.saturating_sub(reserved)
     }
 
     /// The type of the pages off which GC moves the units of a block, by its index.
     pub(super) fn type_of_moves(&self, block: usize) -> PageType {
-        if self.is_cache_block(block) { PageType::OF_SECTION } else { PageType::MEAN }
+        if self.is_slc_block(block) { PageType::OF_SECTION } else { PageType::MEAN }
     }
 
     /// Counts units that GC has moved off pages of this type, where it is that of the cache.
@@ -274,14 +266,14 @@ impl PageMapped {
     }
 
     /// Takes the cache away while a drive is prepared, since data written long ago are not in it; the room for it is kept.
-    pub(super) fn take_cache(&mut self) -> Option<Box<SlcCache>> {
-        self.room_for_cache = self.slc.as_ref().map_or(0, |slc| slc.kept_blocks);
+    pub(super) fn take_slc(&mut self) -> Option<Box<SlcCache>> {
+        self.blocks_kept_for_slc = self.slc.as_ref().map_or(0, |slc| slc.kept_blocks);
         self.slc.take()
     }
 
     /// Gives a prepared drive its cache.
-    pub(super) fn put_cache(&mut self, slc: Option<Box<SlcCache>>) {
-        self.room_for_cache = 0;
+    pub(super) fn put_slc(&mut self, slc: Option<Box<SlcCache>>) {
+        self.blocks_kept_for_slc = 0;
         self.slc = slc;
     }
 
@@ -298,7 +290,7 @@ impl PageMapped {
     }
 
     /// The oldest block of a plane's cache, where GC for `source` empties it next: from now on it counts as closed.
-    pub(super) fn next_cache_victim(&mut self, plane: PlaneId, source: Source) -> Option<BlockId> {
+    pub(super) fn next_slc_victim(&mut self, plane: PlaneId, source: Source) -> Option<BlockId> {
         let slc = self.slc.as_mut()?;
         let cache = &mut slc.planes[plane.index()];
         // Folding what is kept for the cache gives other data no block.
@@ -308,16 +300,16 @@ impl PageMapped {
         }
         let block = BlockId(cache.closed.pop_front()?);
         let number = self.index_of(plane, block);
-        self.blocks.valid[number] -= View::NOT_CLOSED;
+        self.blocks.release(number);
         Some(block)
     }
 
     /// Takes back [`PageMapped::next_victim`], where the plane lacks room to empty the block: one of the cache is its oldest
     /// again, others stay closed.
-    pub(super) fn put_back(&mut self, plane: PlaneId, block: BlockId) {
+    pub(super) fn return_victim(&mut self, plane: PlaneId, block: BlockId) {
         let number = self.index_of(plane, block);
-        if self.is_cache_block(number) {
-            self.blocks.valid[number] += View::NOT_CLOSED;
+        if self.is_slc_block(number) {
+            self.blocks.hold(number);
             let slc = self.slc.as_mut().expect("the block is in it");
             slc.planes[plane.index()].closed.push_front(block.0);
         }
@@ -330,7 +322,7 @@ pub(super) enum Source {
     /// Room for data: a block of the cache where that gives room, or the one that the policy chooses.
     Any,
     /// The cache: its oldest block.
-    Cache,
+    Slc,
 }
 
 #[cfg(test)]

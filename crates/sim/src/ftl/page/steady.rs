@@ -72,7 +72,7 @@ struct SmallPlane {
     /// Units that it holds.
     units: u32,
     /// GC is due with no more free blocks than this.
-    low_blocks: u32,
+    low_watermark_blocks: u32,
     /// Valid units; [`View::NOT_CLOSED`] is added while the block is free or open.
     valid: Vec<u16>,
     closed_at: Vec<u32>,
@@ -89,12 +89,13 @@ impl SmallPlane {
         let data_units = geometry.data_units;
         let good = geometry.blocks - geometry.factory_bad_per_plane - geometry.reserved_blocks;
         let blocks = (UNITS / data_units).clamp(LEAST_BLOCKS, MOST_BLOCKS).min(good);
-        let low_blocks = ((config.cleaning.low.0 * f64::from(blocks)) as u32).max(1);
+        let low_watermark_blocks = ((config.cleaning.low.0 * f64::from(blocks)) as u32).max(1);
         // The same share of valid units among the blocks that are neither free nor open.
-        let closed = f64::from(good - geometry.low_blocks - 1) * f64::from(data_units);
+        let closed = f64::from(good - geometry.low_watermark_blocks - 1) * f64::from(data_units);
         let share = f64::from(geometry.stored_units()) / f64::from(geometry.planes) / closed;
-        let small_closed = f64::from(blocks - low_blocks - 1) * f64::from(data_units);
-        let small = Geometry { low_blocks, reserved_blocks: 0, later_blocks: 0, ..geometry.clone() };
+        let small_closed = f64::from(blocks - low_watermark_blocks - 1) * f64::from(data_units);
+        let small =
+            Geometry { low_watermark_blocks, reserved_blocks: 0, later_blocks: 0, ..geometry.clone() };
         let most = (blocks - spare_blocks(&small)) * data_units;
         let options = config.cleaning.options.options();
         let policy =
@@ -103,7 +104,7 @@ impl SmallPlane {
         Self {
             data_units,
             units: ((share * small_closed) as u32).clamp(1, most),
-            low_blocks,
+            low_watermark_blocks,
             valid: vec![View::NOT_CLOSED; blocks as usize],
             closed_at: vec![0; blocks as usize],
             closed: 0,
@@ -122,7 +123,7 @@ impl SmallPlane {
     #[inline]
     fn overwrite(&mut self, random: &mut Random) {
         if self.is_full(HOST_STREAM) {
-            self.make_room();
+            self.open_next_block();
         }
         let old = self.block_of_a_unit(random);
         self.valid[old] -= 1;
@@ -146,19 +147,19 @@ impl SmallPlane {
 
     /// Opens the host's next block, in the order of [`super::PageMapped`]: GC goes first only where no block would be left
     /// for units that it moves.
-    fn make_room(&mut self) {
+    fn open_next_block(&mut self) {
         self.close(HOST_STREAM);
         if self.free.len() < self.open.len() {
-            self.restock();
+            self.collect_to_low_watermark();
         }
         if self.is_full(HOST_STREAM) {
             self.open(HOST_STREAM);
         }
-        self.restock();
+        self.collect_to_low_watermark();
     }
 
-    fn restock(&mut self) {
-        while self.free.len() as u32 <= self.low_blocks && self.collect() {}
+    fn collect_to_low_watermark(&mut self) {
+        while self.free.len() as u32 <= self.low_watermark_blocks && self.collect() {}
     }
 
     /// Units written to the open block of the host and to that of moved units; 0 where those are not separate.

@@ -9,8 +9,7 @@ use super::slc::Source;
 use crate::ftl::GcWork;
 use crate::ftl::map::Map;
 use crate::ids::{BlockId, PlaneId, Ppn};
-use flashlane_policy::cleaning::View as CleaningView;
-use flashlane_policy::pacing::View as PacingView;
+use flashlane_policy::pacing::View;
 
 /// Units whose entry in the map is fetched into the processor's cache ahead of the one being moved.
 const AHEAD: u32 = 8;
@@ -50,7 +49,7 @@ impl PageMapped {
         if pacer.planes[plane.index()].victim.is_none() {
             let source = match () {
                 () if erased < target => Source::Any,
-                () if self.folds_at_once(plane) => Source::Cache,
+                () if self.folds_at_once(plane) => Source::Slc,
                 () => return,
             };
             if !self.choose_victim(plane, source) {
@@ -64,7 +63,7 @@ impl PageMapped {
         let moves = match to_move {
             0 => 0,
             // Folding at once keeps up with the host.
-            _ => pacer.policy.moves(PacingView { written, to_move, free, target, floor }).max(folded),
+            _ => pacer.policy.moves(View { written, to_move, free, target, floor }).max(folded),
         };
         assert!(moves > 0 || to_move == 0, "the pacing policy moved nothing");
         // Then the policy makes up for a lack of free space, and has no room to spread the moves.
@@ -115,7 +114,7 @@ impl PageMapped {
         let pacer = self.pacer.as_ref().expect("only called where GC is paced");
         pacer.planes[plane.index()].victim.map_or(0, |victim| {
             let number = self.index_of(plane, victim.block);
-            u32::from(self.blocks.valid[number] - CleaningView::NOT_CLOSED)
+            self.blocks.valid_units(number)
         })
     }
 
@@ -127,7 +126,7 @@ impl PageMapped {
 
     pub(super) fn begin_victim(&mut self, plane: PlaneId, block: BlockId, leveled: bool) {
         let number = self.index_of(plane, block);
-        self.blocks.valid[number] += CleaningView::NOT_CLOSED;
+        self.blocks.hold(number);
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");
         pacer.planes[plane.index()].victim = Some(Victim { block, next: 0, leveled });
     }
@@ -152,7 +151,7 @@ impl PageMapped {
         let moved_from = self.type_of_moves(number);
         let is_paced_step = at_once != WHOLE_VICTIM;
         let mut left = most;
-        while left > 0 && self.blocks.valid[number] > CleaningView::NOT_CLOSED {
+        while left > 0 && self.blocks.valid_units(number) > 0 {
             let Moved { moves, summaries, is_stuck } =
                 self.move_units(plane, &mut victim, at_once, &mut left);
             left -= moves.min(left);
@@ -167,12 +166,12 @@ impl PageMapped {
             }
             if is_stuck {
                 // It may be chosen again once there is room.
-                self.blocks.valid[number] -= CleaningView::NOT_CLOSED;
-                self.put_back(plane, victim.block);
+                self.blocks.release(number);
+                self.return_victim(plane, victim.block);
                 return VictimProgress::Stuck;
             }
         }
-        if self.blocks.valid[number] > CleaningView::NOT_CLOSED {
+        if self.blocks.valid_units(number) > 0 {
             let pacer = self.pacer.as_mut().expect("as above");
             pacer.planes[plane.index()].victim = Some(victim);
             return VictimProgress::Going;
@@ -194,7 +193,7 @@ impl PageMapped {
         let number = self.index_of(plane, victim.block);
         let first = number as u32 * self.geometry.block_units;
         let mut moved = Moved::default();
-        while moved.moves < at_once.min(*left) && self.blocks.valid[number] > CleaningView::NOT_CLOSED {
+        while moved.moves < at_once.min(*left) && self.blocks.valid_units(number) > 0 {
             let ppn = Ppn(first + victim.next);
             let ahead = (ppn.0 + AHEAD).min(first + self.geometry.data_units - 1);
             self.map.prefetch(self.reverse.get(Ppn(ahead), plane).unwrap_or(Map::NO_ENTRY));

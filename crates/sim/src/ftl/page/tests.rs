@@ -33,7 +33,7 @@ pub(crate) fn of_profile(profile: &str, overrides: &[(&str, &str)]) -> DriveConf
 /// choose yet.
 fn units_on_flash(ftl: &PageMapped) -> Vec<(Ppn, Lpn)> {
     let mut units = Vec::new();
-    for block in 0..ftl.blocks.valid.len() as u32 {
+    for block in 0..ftl.blocks.count() as u32 {
         let plane = PlaneId(block / ftl.geometry.blocks);
         let places = block * ftl.geometry.block_units..(block + 1) * ftl.geometry.block_units;
         units.extend(places.map(Ppn).filter_map(|ppn| Some((ppn, ftl.reverse.get(ppn, plane)?))));
@@ -53,7 +53,7 @@ fn mapped_units(ftl: &PageMapped) -> Vec<(Ppn, Lpn)> {
 /// Every table agrees with every other.
 pub(crate) fn check(ftl: &PageMapped) {
     let g = &ftl.geometry;
-    let mut valid = vec![0_u16; ftl.blocks.valid.len()];
+    let mut valid = vec![0_u32; ftl.blocks.count()];
     let (mut mapped, mut on_flash) = (mapped_units(ftl), units_on_flash(ftl));
     mapped.sort_unstable();
     on_flash.sort_unstable();
@@ -62,15 +62,11 @@ pub(crate) fn check(ftl: &PageMapped) {
         valid[ftl.block_index(ppn)] += 1;
     }
     for (block, &count) in valid.iter().enumerate() {
-        assert_eq!(
-            ftl.blocks.valid[block] & !flashlane_policy::cleaning::View::NOT_CLOSED,
-            count,
-            "block {block}"
-        );
+        assert_eq!(ftl.blocks.valid_units(block), count, "block {block}");
     }
     for (plane, state) in ftl.planes.iter().enumerate() {
         let blocks = plane * g.blocks as usize..(plane + 1) * g.blocks as usize;
-        assert_eq!(state.valid_units, valid[blocks].iter().map(|&v| u32::from(v)).sum::<u32>());
+        assert_eq!(state.valid_units, valid[blocks].iter().sum::<u32>());
         assert_eq!(ftl.free_units[plane], state.free_units(g), "plane {plane}");
         let mut free: Vec<u32> = state.free.iter().copied().collect();
         free.sort_unstable();
@@ -82,7 +78,7 @@ pub(crate) fn check(ftl: &PageMapped) {
         for block in ftl.parked_blocks(plane) {
             assert!(!free.contains(&block.0) && !is_victim(block), "a parked block is free or being cleaned");
             let number = ftl.index_of(PlaneId(plane as u32), block);
-            assert!(ftl.blocks.valid[number] >= flashlane_policy::cleaning::View::NOT_CLOSED, "it is open");
+            assert!(!ftl.blocks.is_closed(number), "it is open");
         }
     }
 }

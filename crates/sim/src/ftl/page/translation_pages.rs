@@ -58,12 +58,12 @@ impl TranslationPages {
 impl PageMapped {
     /// The number of translation pages.
     pub(super) fn translation_page_count(&self) -> u32 {
-        self.translation.as_ref().map_or(0, |pages| pages.count)
+        self.translation_pages.as_ref().map_or(0, |pages| pages.count)
     }
 
     /// Blocks of a plane that are written with translation pages at once.
     pub(super) fn translation_streams(&self) -> u32 {
-        u32::from(self.translation.is_some())
+        u32::from(self.translation_pages.is_some())
     }
 
     /// Finds a new place for a translation page; the old one becomes invalid.
@@ -79,17 +79,17 @@ impl PageMapped {
         };
         let opens_block = is_full(self);
         if opens_block {
-            self.make_room(plane, TRANSLATION_STREAM, due).ok_or(NoRoom)?;
+            self.open_next_block(plane, TRANSLATION_STREAM, due).ok_or(NoRoom)?;
         }
         let ppn = self.next_unit(plane, TRANSLATION_STREAM);
         let fills_block = is_full(self);
         self.invalidate(lpn);
-        self.enter(lpn, ppn, plane);
+        self.map_unit(lpn, ppn, plane);
         self.counters.translation_pages += 1;
         if self.pacer.is_some() {
             self.pace(plane, 1, due);
         } else if opens_block {
-            self.restock(plane, due);
+            self.collect_to_low_watermark(plane, due);
         }
         Ok(self.placed_by_type(plane, ppn, fills_block))
     }
@@ -107,7 +107,7 @@ impl PageMapped {
         // With a random allocation neighbours may share a plane: a few rounds reach nearly all of them.
         for _ in 0..u64::from(self.geometry.planes) * 16 {
             let translation =
-                self.translation.as_mut().expect("only a drive with translation pages places them");
+                self.translation_pages.as_mut().expect("only a drive with translation pages places them");
             let plane = PlaneId(self.allocation.plane(translation.next));
             translation.next += 1;
             if self.has_room(plane, lpn) {
@@ -119,7 +119,7 @@ impl PageMapped {
 
     /// Appends the mapping units of the host that GC moved since the last call.
     pub fn take_moved(&mut self, moved: &mut Vec<Lpn>) {
-        if let Some(translation) = &mut self.translation {
+        if let Some(translation) = &mut self.translation_pages {
             moved.append(&mut translation.moved);
         }
     }

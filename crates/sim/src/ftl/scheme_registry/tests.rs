@@ -25,7 +25,7 @@ fn every_scheme_that_maps_blocks_requires_log_blocks() {
 fn schemes_need_spare_blocks_for_logs_and_merges() {
     let geometry = Geometry::new(&load("samsung-like", &[]).unwrap());
     let spare = |name, options: &[_]| build_with(name, options).unwrap().spare_blocks(&geometry);
-    assert_eq!(spare("page", &[]), geometry.low_blocks + 2);
+    assert_eq!(spare("page", &[]), geometry.low_watermark_blocks + 2);
     assert_eq!(spare("block", &[("log_blocks", "3")]), 3);
     assert_eq!(spare("bast", &[("log_blocks", "3")]), 4);
     assert_eq!(spare("fast", &[("log_blocks", "3")]), 5);

@@ -43,7 +43,7 @@ fn check_rotation(config: &DriveConfig) -> Result<(), Refusal> {
     require(config.cleaning.defer == DeferGc::No, "cleaning.defer", || {
         "it says when all GC that is due runs; allowed with cleaning.rotate: only 'no'".into()
     })?;
-    let low = Geometry::new(config).low_blocks;
+    let low = Geometry::new(config).low_watermark_blocks;
     require(low >= 2, "cleaning.low", || {
         format!(
             "it keeps {low} of {} blocks of a plane free; allowed with cleaning.rotate: at least 2, half of which may wait \

@@ -22,7 +22,7 @@ fn layer(settings: &[(&str, &str)]) -> PageMapped {
 
 /// The handles whose units are valid on each block, where unit `lpn` has handle `of(lpn)`.
 fn handles_on_blocks(ftl: &PageMapped, of: impl Fn(u32) -> u8) -> Vec<Vec<u8>> {
-    let mut found = vec![Vec::new(); ftl.blocks.valid.len()];
+    let mut found = vec![Vec::new(); ftl.blocks.count()];
     for lpn in 0..ftl.geometry.logical_units {
         if let Some(ppn) = ftl.place_of(Lpn(lpn)) {
             found[ftl.block_index(ppn)].push(of(lpn));

@@ -26,7 +26,7 @@ fn check_cache(ftl: &PageMapped) {
             .chain((cache.open.block != OpenBlock::NO_BLOCK).then_some(cache.open.block.0));
         for block in of_cache {
             let number = blocks.start + block as usize;
-            assert!(slc.marked[number] && ftl.blocks.valid[number] >= View::NOT_CLOSED, "block {number}");
+            assert!(slc.marked[number] && !ftl.blocks.is_closed(number), "block {number}");
             assert!(!ftl.planes[plane].free.contains(&block), "block {number} is erased");
             let first = number as u32 * g.block_units;
             let beyond = (first + slc.block_units..first + g.block_units).map(Ppn);
