@@ -226,6 +226,7 @@ impl WriteBuffer {
     /// A slot's unit becomes dirty.
     fn mark_dirty(&mut self, slot: BufferSlot, write_number: u64) {
         let entry = &mut self.entries[slot.index()];
+        debug_assert!(matches!(entry.stage, Stage::Free | Stage::Clean), "{:?} becomes dirty", entry.stage);
         entry.stage = Stage::Dirty;
         entry.first_unflushed_write = write_number;
         entry.epoch = self.epochs.current();
@@ -429,6 +430,7 @@ impl WriteBuffer {
                 continue;
             }
             newer.first_unflushed_write = newer.first_unflushed_write.min(older.first_unflushed_write);
+            // Each slot leaves an epoch when it is released. The older one is released first, and so has to leave the newer epoch.
             if !older.pad {
                 std::mem::swap(&mut newer.epoch, &mut older.epoch);
             }

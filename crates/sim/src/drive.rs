@@ -11,6 +11,7 @@ mod counters;
 mod idle;
 mod link_transfers;
 mod read;
+mod read_cache;
 mod request;
 mod translation;
 mod write;
@@ -324,7 +325,6 @@ impl Drive {
             }
             (Owner::Readahead, Work::Read(read)) => self.readahead_done(read.lpn),
             (Owner::IdleGc, _) => self.collect_idle(die),
-            (Owner::None | Owner::Gc, _) => {}
             (owner, work) => unreachable!("{work:?} is not done for {owner:?}"),
         }
     }

@@ -270,7 +270,8 @@ impl Ftl {
         each!(self, layer => layer.has_idle_gc())
     }
 
-    /// Garbage-collects an idle plane by one step, if it has less room than it should.
+    /// Garbage-collects an idle plane, if it has less room than it should: a flash page of a victim where GC is paced, otherwise
+    /// a whole victim.
     pub(crate) fn collect_idle(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
         each!(self, layer => layer.collect_idle(plane, due))
     }

@@ -77,16 +77,17 @@ pub(crate) use ids;
 pub struct Mechanism(u8);
 
 impl Mechanism {
-    /// The kinds that the event queue and the trace hash have bits of the kind for; what further ones take is of their number.
+    /// Mechanisms with a kind of event of their own, in the event queue and the trace hash. All from the last of these on share
+    /// its kind, and are told apart by bits of the event's number (`kernel::run::timer_in_hash`).
     pub const WITH_OWN_BITS: u8 = 7;
 
-    /// The event queue and the trace hash have numbers for as many kinds.
+    /// The number of mechanisms that can be told apart.
     const MOST: u8 = Self::WITH_OWN_BITS + 16;
 
-    /// The kind of this number.
+    /// The mechanism with this number.
     ///
     /// # Panics
-    /// Beyond the kinds that there are numbers for: while compiling, as they are constants.
+    /// From [`Self::MOST`] on: while compiling, as mechanisms are constants.
     pub const fn numbered(number: u8) -> Self {
         assert!(number < Self::MOST, "the next kind needs more bits in the event queue and the trace hash");
         Self(number)

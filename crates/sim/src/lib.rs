@@ -7,7 +7,6 @@
 mod account;
 mod amount;
 mod buffer;
-mod cache;
 pub mod config;
 mod divisor;
 mod drive;

@@ -14,7 +14,7 @@ pub(crate) enum DrainCause {
     Flush,
     /// The host has been idle.
     Idle,
-    /// The buffer is full, and units drain in batches.
+    /// The buffer is full, and its policy drains the dirty units in batches.
     Batch,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct DrainCounters {
 }
 
 impl DrainCounters {
-    /// The counters, under the names that results have.
+    /// The counters, under the names that results have: `full` is what was drained to make room.
     pub(crate) fn list(&self) -> [(&'static str, u64); 11] {
         let units_for = |cause: DrainCause| self.by_cause[cause as usize];
         [

@@ -11,10 +11,10 @@
 //! its place in the cache is needed for another stream: those that a scan leaves behind would fill the cache for ever.
 
 use super::link_transfers::LinkTransfers;
+use super::read_cache::{CacheLookup, ReadCache};
 use super::request::{DriveKernel, pieces_of};
 use super::translation::Translation;
 use super::write::WritePath;
-use crate::cache::{CacheLookup, ReadCache};
 use crate::config::DriveConfig;
 use crate::ids::{FlashPage, Lpn, PlaneId, RequestSlot};
 use crate::nand::{Geometry, Read};

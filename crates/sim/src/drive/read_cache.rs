@@ -1,4 +1,4 @@
-//! The read cache: mapping units that are read ahead of the host, pending or ready.
+//! The read cache: mapping units that were read ahead of the host, or are being read.
 
 use crate::ids::{Lpn, RequestSlot};
 use hashbrown::HashMap;

@@ -4,7 +4,7 @@
 //! read          queued → reading                                                       → completion
 //! write         queued → transferring → admitting → buffered → acknowledged            → completion
 //! bypass        queued → transferring → programming → durable                          → completion
-//! flush         queued → transferring → flushing                                       → completion
+//! flush         queued → transferring → flushing, where there is a buffer              → completion
 //! trim          queued → transferring                                                  → completion
 //! ```
 //!
@@ -53,8 +53,8 @@ pub(super) enum RequestStage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestState {
     stage: RequestStage,
-    /// Whether it holds the read/write lock or waits for it.
-    locks: bool,
+    /// Whether it takes part in the read/write lock: it waits for it while it is queued, and holds it later.
+    uses_lock: bool,
 }
 
 /// A request of a conventional drive.
@@ -66,7 +66,7 @@ pub(super) type DriveKernel = Kernel<RequestState>;
 impl Default for RequestState {
     #[inline]
     fn default() -> Self {
-        Self { stage: RequestStage::Queued, locks: false }
+        Self { stage: RequestStage::Queued, uses_lock: false }
     }
 }
 
@@ -83,14 +83,18 @@ impl DriveRequest {
 
     /// The request enters the read/write lock, or waits for it.
     pub(super) fn start_locking(&mut self) {
-        debug_assert!(!self.state.locks, "it asks once");
-        self.state.locks = true;
+        debug_assert!(!self.state.uses_lock, "it asks once");
+        self.state.uses_lock = true;
     }
 
     /// It needs the read/write lock no longer. Returns whether it holds it.
     #[inline]
     pub(super) fn end_locking(&mut self) -> bool {
-        std::mem::take(&mut self.state.locks)
+        debug_assert!(
+            !self.state.uses_lock || self.stage() != RequestStage::Queued,
+            "it still waits for the lock"
+        );
+        std::mem::take(&mut self.state.uses_lock)
     }
 
     /// Queued → transferring.

@@ -9,7 +9,8 @@
 //! short keeps its new place, although flash would still have it at the old one: this makes no difference to timing, and
 //! the drive holds no bytes. Read errors are drawn at random for each read, not kept.
 //!
-//! Invariant: between two calls no garbage collection is left to be queued.
+//! Invariant: `due_gc` is empty between two calls: the garbage collection that a call makes due is queued in it, or waits
+//! for its turn in [`Rotation`].
 
 mod gc;
 mod large_units;
@@ -333,6 +334,7 @@ impl Translation {
     /// Power is cut: hedged accesses, rebuilds and GC that waits are lost; the tables stay. A program group that is not complete
     /// is never completed.
     pub(super) fn cut_power(&mut self, now: Instant) {
+        debug_assert!(self.due_gc.is_empty(), "GC is queued in the call that makes it due");
         if self.completes_program_groups() {
             self.ftl.close_open_pages(&mut self.due_gc);
             self.due_gc.clear();

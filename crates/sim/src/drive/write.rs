@@ -103,7 +103,7 @@ pub(super) struct WritePath {
     /// Flushes that wait for the buffer.
     flushing: Vec<RequestSlot>,
     /// On a drive with program groups, epochs before this one have no unit that waits for its group.
-    placed_epochs: u64,
+    first_unplaced_epoch: u64,
     /// A flush has completed: flash pages that are programmed in part are still to be closed.
     close_pages_due: bool,
     /// Mapping units that were in the buffer when a write bypassed it that is not durable yet.
@@ -138,7 +138,7 @@ impl WritePath {
             stalled: VecDeque::new(),
             lost_slots: Vec::new(),
             flushing: Vec::new(),
-            placed_epochs: 0,
+            first_unplaced_epoch: 0,
             close_pages_due: false,
             bypassed: BTreeMap::new(),
             counts,
@@ -321,19 +321,27 @@ impl WritePath {
         let Some(buffer) = &self.buffer else { return };
         let all_placed = match forced {
             Some(DrainCause::Idle) => !buffer.holds_unplaced(u64::MAX),
-            Some(DrainCause::Flush) => {
-                // Once all that a flush waits for has its place, what is placed later is not waited for.
-                let epochs = self.flushing.iter().map(|&slot| kernel.in_flight(slot).flush_epoch());
-                let due = epochs.filter(|&epoch| epoch >= self.placed_epochs).min();
-                let due = due.filter(|&epoch| !buffer.holds_unplaced(epoch));
-                self.placed_epochs = due.map_or(self.placed_epochs, |epoch| epoch + 1);
-                due.is_some()
-            }
+            Some(DrainCause::Flush) => self.oldest_flush_is_placed(kernel),
             _ => false,
         };
         if all_placed {
             translation.program_incomplete_groups(kernel);
         }
+    }
+
+    /// Whether all that the oldest waiting flush waits for has its place now. Each flush is answered once: what is placed after
+    /// that is not waited for.
+    fn oldest_flush_is_placed(&mut self, kernel: &DriveKernel) -> bool {
+        let Some(buffer) = &self.buffer else { return false };
+        let epochs = self.flushing.iter().map(|&slot| kernel.in_flight(slot).flush_epoch());
+        let Some(oldest) = epochs.filter(|&epoch| epoch >= self.first_unplaced_epoch).min() else {
+            return false;
+        };
+        let is_placed = !buffer.holds_unplaced(oldest);
+        if is_placed {
+            self.first_unplaced_epoch = oldest + 1;
+        }
+        is_placed
     }
 
     /// The cause that forces buffered units to flash now, if any: a flush before all others, since it waits for every unit.
@@ -453,8 +461,8 @@ impl WritePath {
         if translation.has_handles() {
             translation.use_handle(self.handle_of(kernel, owner));
         }
-        // Only drains may wait for others that are programmed along with them, and only where nothing waits for them; but a
-        // program group is programmed as a whole.
+        // A drain may wait for units that are programmed along with it, unless a flush or a stalled write waits for it. Where
+        // groups are programmed as a whole, every write waits for its group.
         let completes_program_groups = translation.completes_program_groups();
         let (assigned, may_wait) = match (owner, &self.buffer) {
             (Owner::Drain(slot), Some(buffer)) => {
