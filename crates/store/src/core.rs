@@ -3,6 +3,20 @@
 //! Operations change memory and queue requests; [`Core::pump`] starts what can start; [`Core::step`] lets the devices work
 //! until something completes, and handles it. `writing`, `reading` and `compaction` are the three paths, `flushing` leads from
 //! the first to the last; `memory` divides the memory among them; `recovery` builds the parts when a store is opened.
+//!
+//! # The path of a key
+//! ```text
+//! write      Core::write: checks the batch, counts its bytes, cuts long values into pieces (store_pieces), queues it at its slice
+//! pump       admit_writes -> apply: the next number, Log::append, Slice::add to the container in memory
+//!            Log::dispatch: a group of the log is written, and flushed where a write asks for it
+//! step       Log::complete -> log_progress: writes that the log has reached are as safe as they asked to be
+//!            finish_delayed: they complete, later where merges lag behind (`pacing`)
+//! pump       freeze: a full container takes no more writes
+//!            flush_containers -> write_patch: once its records are durable in the log, it is put as a block, a patch
+//! step       flush_written -> Slice::flushed: the patch replaces the container; free_log: the log no longer holds its records
+//! pump       compact: patches of a slice are merged, and their blocks deleted
+//! open       recovery::open: finds the patches that count, then replays the log into containers
+//! ```
 
 mod compaction;
 mod flushing;
