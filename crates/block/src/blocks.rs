@@ -95,7 +95,7 @@ pub struct Blocks<D> {
 }
 
 impl<D: DataDevice> Blocks<D> {
-    /// Makes `device` hold blocks, none so far, and erases whatever it holds. `format` identifies this formatting and MUST
+    /// Makes `device` hold blocks, none so far, and erases whatever it holds. `format_id` identifies this formatting and MUST
     /// differ from that of any before on the device: blocks of another formatting, where an erase failed, are ignored.
     ///
     /// # Errors

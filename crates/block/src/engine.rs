@@ -550,7 +550,7 @@ impl<D: DataDevice> Engine<D> {
 
     /// The device is lost: everything that waits for it fails.
     fn fail_all(&mut self) {
-        assert!(self.is_device_lost(), "deletes are given up when the device is lost");
+        assert!(self.is_device_lost(), "what waits for a device that works is not failed");
         for lane in 0..self.layout.lanes {
             let (reads, writes) = self.scheduler.take_waiting(lane);
             for read in reads {

@@ -290,7 +290,9 @@ impl<D: DataDevice> Scheduler<D> {
             Write::Block(_) => self.units.least_worn(lane),
             Write::Superblock(copy) => self.units.nearest_to(copy.region, lane),
         };
-        let Some(address) = unit else { return self.erase_for_write(lane, superblock_needs_unit, limits) };
+        let Some(address) = unit else {
+            return self.erase_or_fail_write(lane, superblock_needs_unit, limits);
+        };
         if !self.port.has_room() {
             self.waits_for_other_lane = true;
             return Next::LaneWaits;
@@ -330,7 +332,12 @@ impl<D: DataDevice> Scheduler<D> {
 
     /// The first write of a lane has no unit: begins an erase for it, unless one is in flight, or ends it where no unit will be
     /// erased.
-    fn erase_for_write(&mut self, lane: u32, superblock_needs_unit: bool, limits: SuperblockLimits) -> Next {
+    fn erase_or_fail_write(
+        &mut self,
+        lane: u32,
+        superblock_needs_unit: bool,
+        limits: SuperblockLimits,
+    ) -> Next {
         let first = self.lanes[lane as usize].first_write_mut().expect("a write waits");
         // A copy of the superblock must not wait for a unit that is erased only after it.
         let has_units_to_erase = match first {

@@ -68,7 +68,7 @@ pub enum StoreError {
 }
 
 impl<D: DataDevice> BlockStore<D> {
-    /// Makes `device` hold blocks, none so far, and erases whatever it holds. `format` identifies this formatting and MUST
+    /// Makes `device` hold blocks, none so far, and erases whatever it holds. `format_id` identifies this formatting and MUST
     /// differ from that of any before on the same device: see [`Blocks::format`].
     ///
     /// # Errors

@@ -129,8 +129,10 @@ impl<T> RecordTable<T> {
         }
     }
 
+    /// Begins the write of a sector, or of zeros over an unsound slot of it: its waiters stay for the write after that.
     fn begin(&mut self, at: u64) -> Due {
         let sector = &mut self.sectors[at as usize];
+        debug_assert!(!sector.writing, "sector {at} is being written");
         sector.queued = false;
         sector.writing = true;
         let slot = 1 - sector.newest;
@@ -153,6 +155,7 @@ impl<T> RecordTable<T> {
     pub fn ended(&mut self, at: u64, succeeded: bool, buffer: Option<Buffer>, out: &mut Vec<T>) {
         self.spare.extend(buffer);
         let sector = &mut self.sectors[at as usize];
+        debug_assert!(sector.writing, "sector {at} is not being written");
         sector.writing = false;
         let slot = (1 - sector.newest) as usize;
         let cleared = std::mem::replace(&mut sector.unsound[slot], !succeeded);
