@@ -1,11 +1,11 @@
-//! `striped(SPEC,lanes=N)`: N lanes of a device with erase units as one lane, whose units are striped over them.
+//! `striped(SPEC,lanes=N,stripe=SIZE)`: N lanes of a device with erase units as one lane, whose units are striped over them.
 //!
 //! A block of software-defined flash lies on one channel, so that a value is read at a channel's speed, and reads of random
 //! values leave channels idle while others have a queue (sdf14, section 3.3.1). A striped unit is N units, one of each lane: a
 //! large access uses all N, at the price of N times as many erase units at once, and of more requests for the same bytes.
 //!
-//! `stripes` knows where bytes lie. Nothing is stored: a device has to be opened with the same settings each time, which the
-//! superblock of blocks checks for them.
+//! `stripes` knows where bytes lie. Nothing is stored: a device has to be opened with the same settings each time. The superblock
+//! of blocks is of another shape with other lanes, and not found with stripes of another size.
 //!
 //! Invariants:
 //! - A request has a part in flight on each lane that it touches, and completes with the last of them, failed if one has.

@@ -34,8 +34,8 @@ fn main() {
             }
         }
         match quick {
-            true => gets("store-gets-striped", striped(4), 4, 8, &[1], (16, 1)),
-            false => gets("store-gets-striped", striped(44), 44, 8, &[44], (16, 32)),
+            true => gets("store-gets-striped", striped(4, 4, 128 << 10), 4, 8, &[1], (16, 1)),
+            false => gets("store-gets-striped", striped(44, 11, 32 << 10), 44, 8, &[44], (16, 32)),
         }
     }
     if is_chosen("writes") {
@@ -71,9 +71,9 @@ fn sdf(channels: u64) -> Backed<Box<dyn Device>> {
     Backed::new(device(&config, Seed(1), "sim:sdf".into()))
 }
 
-/// The same with units that are striped over four lanes each.
-fn striped(channels: u64) -> Striped<Bytes<Backed<Box<dyn Device>>>> {
-    Striped::new(Bytes(sdf(channels)), Settings::default()).expect("the bench's own device")
+/// The same with units that are striped over `lanes` lanes each, in stripes so that a value lies on all of them.
+fn striped(channels: u64, lanes: u32, stripe_bytes: u64) -> Striped<Bytes<Backed<Box<dyn Device>>>> {
+    Striped::new(Bytes(sdf(channels)), Settings { lanes, stripe_bytes }).expect("the bench's own device")
 }
 
 /// Random gets of 512 KiB of keys that are uniform over a slice. Blocks can be spread over lanes no more evenly than one more on
@@ -114,9 +114,9 @@ fn gets(
                 * RandomGets { lanes: channels, lanes_of_value, clients, in_flight, client }.share_of_lanes()
         };
         println!(
-            "{name}-limit: {slices} slices {how} {in_flight}: {:.1}% of lanes chosen at random (parted over 4 lanes: {:.1}%)",
+            "{name}-limit: {slices} slices {how} {in_flight}: {:.1}% of lanes chosen at random (parted over 11 lanes: {:.1}%)",
             share(1),
-            share(4.min(channels))
+            share(11.min(channels))
         );
     }
     let (patches, elapsed) = store.reopen();

@@ -7,7 +7,7 @@ use crate::error::LayerError;
 use crate::label::label;
 use crate::options::{OptionHelp, Options};
 use crate::state::StateOptions;
-use flashlane_base::units::{exact_bytes, parse_count};
+use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
 use flashlane_device::Profile;
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ pub(crate) const ENTRY: Entry = Entry {
     read: |options| Ok(Arc::new(Settings::parse(options)?)),
 };
 
-/// Bytes on a lane before the next lane follows. It is not a setting: data that was written with one cannot be read with another,
-/// and nothing on the device says which.
+/// Bytes on a lane before the next lane follows, where the spec does not say, and the fewest that it may say.
 const STRIPE_BYTES: u64 = 128 << 10;
+const STRIPE_BYTES_MIN: u64 = 4 << 10;
 /// Lanes of a unit where the spec does not say.
 const LANES: u32 = 4;
 
@@ -43,7 +43,14 @@ impl Default for Settings {
 }
 
 fn options() -> Vec<OptionHelp> {
-    vec![OptionHelp { key: "lanes", value: "N", summary: "lanes that a unit is striped over; default: 4" }]
+    vec![
+        OptionHelp { key: "lanes", value: "N", summary: "lanes that a unit is striped over; default: 4" },
+        OptionHelp {
+            key: "stripe",
+            value: "SIZE",
+            summary: "bytes on a lane before the next lane follows; default: 128KiB",
+        },
+    ]
 }
 
 impl Settings {
@@ -53,7 +60,16 @@ impl Settings {
             Ok(_) => Err("a unit is striped over 2 to 1024 lanes".to_owned()),
             Err(error) => Err(error.to_string()),
         })?;
-        Ok(Self { lanes: lanes.unwrap_or(LANES), ..Self::default() })
+        let lanes = lanes.unwrap_or(LANES);
+        let stripe_bytes = options.read("stripe", |given| match parse_bytes(given) {
+            Ok(bytes @ STRIPE_BYTES_MIN..=STRIPE_BYTES) if bytes.is_power_of_two() => match halvings(bytes) {
+                halvings if halvings < lanes => Ok(bytes),
+                halvings => Err(format!("such short stripes need more than {halvings} lanes")),
+            },
+            Ok(_) => Err("a stripe has a power of two from 4 KiB to 128 KiB".to_owned()),
+            Err(error) => Err(error.to_string()),
+        })?;
+        Ok(Self { lanes, stripe_bytes: stripe_bytes.unwrap_or(STRIPE_BYTES) })
     }
 
     /// Returns how units lie on the device below, and the profile of the layer.
@@ -96,9 +112,13 @@ impl Settings {
                 text(below.erase_unit_bytes),
             ));
         }
+        let mut settings = format!(",lanes={lanes}");
+        if stripe_bytes != STRIPE_BYTES {
+            settings += &format!(",stripe={}", exact_bytes(stripe_bytes).to_string().replace(' ', ""));
+        }
         let factor = u64::from(lanes);
         let profile = Profile {
-            name: label(NAME, &below.name, &format!(",lanes={lanes}")),
+            name: label(NAME, &below.name, &settings),
             capacity_bytes: below.capacity_bytes * factor,
             lanes: below.lanes / lanes,
             write_unit_bytes: write_bytes * factor,
@@ -106,8 +126,15 @@ impl Settings {
             depth: below.depth / lanes,
             ..below.clone()
         };
-        Ok((Stripes { lanes, stripe_bytes, part_bytes: below.erase_unit_bytes }, profile))
+        let first_lane = halvings(stripe_bytes) % lanes;
+        Ok((Stripes { lanes, stripe_bytes, part_bytes: below.erase_unit_bytes, first_lane }, profile))
     }
+}
+
+/// How often the usual stripe has to be halved for this one. Units begin on as many lanes further, so that stripes of
+/// another size find no block of theirs on a device, instead of damaged ones.
+fn halvings(stripe_bytes: u64) -> u32 {
+    (STRIPE_BYTES / stripe_bytes).checked_ilog2().unwrap_or(0)
 }
 
 impl Plan for Settings {

@@ -12,6 +12,8 @@ pub(super) struct Stripes {
     pub stripe_bytes: u64,
     /// Bytes of a unit on one of its lanes.
     pub part_bytes: u64,
+    /// The lane of a unit's first stripe.
+    pub first_lane: u32,
 }
 
 impl Stripes {
@@ -26,10 +28,15 @@ impl Stripes {
         start..start + request.length_bytes
     }
 
+    /// The place of lane `at` in the turn of stripes.
+    fn turn(self, at: u32) -> u64 {
+        u64::from((at + self.lanes - self.first_lane) % self.lanes)
+    }
+
     /// How many of the first `bytes` of a unit lie on lane `at` of it.
     fn before(self, bytes: u64, at: u32) -> u64 {
         let row = self.stripe_bytes * u64::from(self.lanes);
-        let in_row = (bytes % row).saturating_sub(u64::from(at) * self.stripe_bytes);
+        let in_row = (bytes % row).saturating_sub(self.turn(at) * self.stripe_bytes);
         bytes / row * self.stripe_bytes + in_row.min(self.stripe_bytes)
     }
 
@@ -50,7 +57,7 @@ impl Stripes {
     pub fn pieces(self, range: &Range<u64>, at: u32) -> impl Iterator<Item = Range<usize>> {
         let row = self.stripe_bytes * u64::from(self.lanes);
         let Range { start, end } = *range;
-        let first = start / row * row + u64::from(at) * self.stripe_bytes;
+        let first = start / row * row + self.turn(at) * self.stripe_bytes;
         (first..end).step_by(row as usize).filter_map(move |stripe| {
             let (from, to) = (stripe.max(start), (stripe + self.stripe_bytes).min(end));
             (from < to).then(|| (from - start) as usize..(to - start) as usize)
@@ -72,11 +79,13 @@ mod tests {
             rows in 1_u64..5,
             from in 0_u64..200,
             length in 1_u64..200,
+            first_lane in 0_u32..6,
         ) {
-            let stripes = Stripes { lanes, stripe_bytes, part_bytes: rows * stripe_bytes };
+            let first_lane = first_lane % lanes;
+            let stripes = Stripes { lanes, stripe_bytes, part_bytes: rows * stripe_bytes, first_lane };
             let unit = stripes.unit_bytes();
             let range = from % unit..(from % unit + length).min(unit);
-            let lane_of = |byte: u64| (byte / stripe_bytes % u64::from(lanes)) as u32;
+            let lane_of = |byte: u64| ((byte / stripe_bytes + u64::from(first_lane)) % u64::from(lanes)) as u32;
             let place_of = |byte: u64| byte / (stripe_bytes * u64::from(lanes)) * stripe_bytes + byte % stripe_bytes;
             for at in 0..lanes {
                 let there: Vec<u64> = range.clone().filter(|&byte| lane_of(byte) == at).collect();

@@ -81,8 +81,9 @@ fn stripes_are_on_the_lanes_in_turn() {
     let write = Request::write(1, 8192, 8192).on(Lane(1));
     assert_eq!(execute(&mut striped, write, Some(Buffer::from_slice(&bytes))).outcome, Ok(()));
     let mut memory = striped.below.0;
-    // Lane 1 is lanes 2 and 3; its second unit is the second of both.
-    for (lane, first) in [(2, 1), (3, 2)] {
+    // Lane 1 is lanes 2 and 3; its second unit is the second of both. 128 KiB are 2^7 stripes, and an odd number begins on the
+    // second lane.
+    for (lane, first) in [(2, 2), (3, 1)] {
         let unit = &memory.lane_mut(Lane(lane))[4096..8192];
         let stripes: Vec<u8> = unit.chunks(1024).map(|stripe| stripe[0]).collect();
         assert_eq!(stripes, [first, first + 2, first + 4, first + 6]);
@@ -116,6 +117,22 @@ fn large_read_takes_the_time_of_its_part() {
         Striped::new(Timing(full()), Settings::default()).unwrap_or_else(|error| panic!("{error}"));
     let ratio = latency(&mut full()) / latency(&mut striped);
     assert!((3.0..4.2).contains(&ratio), "512 KiB over four lanes are {ratio} times as fast as from one");
+}
+
+#[test]
+fn stripes_are_settings_within_limits() {
+    let refusal = |lanes: &str, stripe: &str| {
+        let settings = [("lanes", lanes), ("stripe", stripe)].map(|(key, value)| (key.into(), value.into()));
+        crate::layer("striped", &settings).err().map(|error| error.to_string())
+    };
+    assert_eq!(refusal("11", "32KiB"), None);
+    assert_eq!(refusal("2", "64KiB"), None);
+    let halves = refusal("2", "32KiB").expect("units would begin as with 128 KiB");
+    assert!(halves.contains("need more than 2 lanes"), "{halves}");
+    for size in ["2KiB", "48KiB", "256KiB"] {
+        let refusal = refusal("11", size).expect(size);
+        assert!(refusal.contains("a power of two from 4 KiB to 128 KiB"), "{refusal}");
+    }
 }
 
 #[test]

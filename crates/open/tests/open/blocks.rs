@@ -86,6 +86,10 @@ fn blocks_on_striped_lanes_need_the_same_stripes() {
         let refusal = refusal.expect_err("blocks of 512 KiB are none of 256 KiB or 1 MiB").to_string();
         assert!(refusal.contains("was formatted as 2 lanes of"), "{refusal}");
     }
+    let shorter = spec("striped(", "").replace("lanes=2", "lanes=2,stripe=64KiB");
+    let refusal = OpenOptions::new().open_blocks(&shorter, Access::ReadWrite).map(drop);
+    let refusal = refusal.expect_err("its superblock is on another lane").to_string();
+    assert!(refusal.contains("holds no blocks: none of its 8 written units"), "{refusal}");
     let mut store =
         OpenOptions::new().open_blocks(&spec("striped(", ""), Access::ReadOnly).expect("unchanged");
     compare(&mut store, &stored);

@@ -32,7 +32,7 @@ pub const GETS_LIMIT: Figure = Figure {
 
 pub const GETS_STRIPED: Figure = Figure {
     id: "store-gets-striped",
-    what: "the same batches where blocks are striped over four lanes each, `striped(backed(sim:sdf),lanes=4)`: percent of the link",
+    what: "the same batches where blocks are striped over eleven lanes each, `striped(backed(sim:sdf),lanes=11,stripe=32KiB)`: percent of the link",
     goal: Some(Goal::AtLeast(95.0, Some(99.0))),
     command: COMMAND,
     read: |output| number_after(output, "store-gets-striped: 8 slices in batches of 44:"),
