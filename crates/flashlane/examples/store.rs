@@ -42,6 +42,8 @@ pub fn run(given: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
         }
     }
     assert_eq!(loader.finish()?, 1000);
+    // Now these are durable, too, and the next opening would notice where any is missing.
+    store.close()?;
     drop(store);
 
     // The file records its own shape. Opening refuses devices without a store, and changes nothing.

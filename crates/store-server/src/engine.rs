@@ -218,6 +218,11 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         }
     }
 
+    /// Begins to make all writes durable and to mark the end of the log ([`Store::begin_close`]).
+    pub fn begin_close(&mut self) {
+        self.store.begin_close();
+    }
+
     /// Lets the devices work for at most `longest` where nothing has completed, and handles what has. Returns whether more is
     /// in flight.
     pub fn step(&mut self, longest: Duration) -> bool {

@@ -168,7 +168,8 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
             }
             self.readable.clear();
         }
-        // Writes that are acknowledged from memory reach the log.
+        // Writes that are acknowledged from memory reach the log, whose end is marked.
+        self.engine.begin_close();
         while since() < ANSWER_MS + REST_MS && self.engine.step(DEVICE_WAIT) {}
         Ok(())
     }

@@ -4,7 +4,19 @@ use crate::model::{Get, Map, Model, visible};
 use crate::{Found, Trial, TrialStore, options, readable};
 use flashlane_base::Instant;
 use flashlane_device_testing::{MemoryDisk, MemoryFaults, MemoryLanes, cycle_power};
-use flashlane_store::{Outcome, Page, Snapshot, Store};
+use flashlane_store::{OpenError, Outcome, Page, Snapshot, Store};
+
+/// Bytes of a page of the log on disks with small sectors.
+const LOG_PAGE_BYTES: usize = 4096;
+
+/// Returns the offset of the page of the log that was written last, by what `layout.md` says of pages.
+fn last_page(log: &[u8]) -> Option<usize> {
+    let number =
+        |page: &[u8], at: usize| u64::from_le_bytes(page[at..at + 8].try_into().expect("eight bytes"));
+    let pages = log.chunks(LOG_PAGE_BYTES).enumerate().filter(|(_, page)| page.starts_with(b"flashlog"));
+    let newest = pages.max_by_key(|(_, page)| (number(page, 32), number(page, 40)));
+    newest.map(|(nth, _)| nth * LOG_PAGE_BYTES)
+}
 
 impl Trial {
     pub(crate) fn check_get(&mut self, get: &Get, found: Option<Vec<u8>>) {
@@ -73,6 +85,36 @@ impl Trial {
         if !self.is_failing && self.random.chance(0.006) {
             self.replace(copy);
         }
+    }
+
+    /// Closes the store with power cuts meanwhile. Then all writes are durable, and opening notices where the last pages of the log
+    /// are not there.
+    pub(crate) fn close(&mut self) {
+        self.store.begin_close();
+        self.cut();
+        while self.store.step(Instant::FAR) {
+            self.collect();
+            self.cut();
+        }
+        self.store.close().unwrap_or_else(|failure| panic!("the log is sound: {failure}"));
+        self.cut();
+        self.model.slices.iter_mut().for_each(|slice| slice.durable_to(u64::MAX));
+        self.tally.closes += 1;
+        if self.store.status().counters.log_bytes_written > 0 {
+            self.check_noticed_loss();
+        }
+    }
+
+    /// Opens a copy whose log lacks the page that was written last.
+    fn check_noticed_loss(&mut self) {
+        let (device, mut log) = (self.store.blocks().device().clone(), self.store.log_device().clone());
+        let Some(last) = last_page(log.bytes_mut()) else { return };
+        log.bytes_mut()[last..last + LOG_PAGE_BYTES].fill(0);
+        let opened = Store::open(device, log, options(&mut self.random)).map(drop);
+        assert!(
+            matches!(opened, Err(OpenError::LogDamaged { .. })),
+            "the last page of a closed log is missing, and opening returns {opened:?}"
+        );
     }
 
     /// Returns the store that is left by a power cut, and what it holds. Nothing may be open in it.

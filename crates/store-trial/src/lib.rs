@@ -318,11 +318,15 @@ impl Trial {
         self.tally.failures += 1;
     }
 
-    /// Closes the store and opens it again.
+    /// Opens the store again, of one that was closed or of one that was left. While it is closed the power is cut, and once it is
+    /// damage of what it wrote last is noticed.
     fn restart(&mut self) {
         self.settle();
         if self.is_failing {
             return;
+        }
+        if self.random.chance(0.5) {
+            self.close();
         }
         self.tally.add(&self.store.status().counters);
         let devices = (self.store.blocks().device().clone(), self.store.log_device().clone());

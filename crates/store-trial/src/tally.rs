@@ -25,6 +25,8 @@ pub struct Tally {
     pub failures: u64,
     /// Times that the store was opened again and the trial continued.
     pub restarts: u64,
+    /// Closes, after each of which the loss of the log's last page was noticed, if anything was written.
+    pub closes: u64,
 }
 
 impl Tally {
@@ -47,6 +49,7 @@ impl std::ops::AddAssign for Tally {
         self.full += other.full;
         self.failures += other.failures;
         self.restarts += other.restarts;
+        self.closes += other.closes;
     }
 }
 
@@ -63,10 +66,11 @@ impl std::fmt::Display for Tally {
             full,
             failures,
             restarts,
+            closes,
         } = self;
         write!(
             f,
-            "{cuts} power cuts, {restarts} restarts: no acknowledged write lost, no batch halved\n{writes} writes, {gets} gets, \
+            "{cuts} power cuts, {restarts} restarts, {closes} closes: no acknowledged write lost, no batch halved\n{writes} writes, {gets} gets, \
              {scans} scans, {merges} merges ({merge_parts} of them parts), {full} refusals of a full device, {failures} lawful failures, \
              {entries_compared} entries compared"
         )

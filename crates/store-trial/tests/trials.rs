@@ -10,7 +10,7 @@ fn store_keeps_its_promises_through_power_cuts() {
         tally += trial_of_seed(seed);
     }
     println!("{tally}");
-    let Tally { cuts, writes, gets, scans, merges, merge_parts, full, restarts, .. } = tally;
+    let Tally { cuts, writes, gets, scans, merges, merge_parts, full, restarts, closes, .. } = tally;
     assert!(
         cuts > 2000
             && writes > 500
@@ -19,7 +19,8 @@ fn store_keeps_its_promises_through_power_cuts() {
             && merges > 50
             && merge_parts > 10
             && full > 10
-            && restarts > 10,
+            && restarts > 10
+            && closes > 10,
         "{tally:?}"
     );
 }

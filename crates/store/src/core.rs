@@ -451,6 +451,13 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
+    /// Requests that the log becomes durable and that its end is marked, if anything was written.
+    pub(crate) fn close_log(&mut self) {
+        if self.may_write {
+            self.log.close();
+        }
+    }
+
     /// Starts everything that can start.
     fn pump(&mut self) {
         self.pump_but_log();

@@ -244,6 +244,15 @@ pub enum OpenError {
         /// Pages below were durable.
         durable_to: u64,
     },
+    /// Neither mark of the log's end can be read.
+    #[error(
+        "both marks of the end of the log on '{device}' are damaged: whether acknowledged writes at its end are lost cannot be \
+         told"
+    )]
+    LogMarksDamaged {
+        /// The device's name.
+        device: String,
+    },
     /// The device cannot read a page of the log.
     #[error("page {page} of the log on '{device}' cannot be read, and may hold acknowledged writes")]
     LogUnreadable {

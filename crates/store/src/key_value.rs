@@ -11,7 +11,7 @@ use crate::operation::{Batch, Outcome, Page};
 use crate::options::{Slices, StoreOptions};
 use crate::store::{Status, Store};
 use flashlane_base::Instant;
-use flashlane_device::DataDevice;
+use flashlane_device::{DataDevice, Failure};
 
 /// Keys and values, with calls that return when a value is stored or read. Every write is durable when it returns, unless
 /// [`with_durability`](Self::with_durability) chooses less.
@@ -179,6 +179,14 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
     /// Returns the state of the store.
     pub fn status(&self) -> Status {
         self.store.status()
+    }
+
+    /// Makes every write durable and marks the end of the log ([`Store::close`]).
+    ///
+    /// # Errors
+    /// The failure of the log's device.
+    pub fn close(&mut self) -> Result<(), Failure> {
+        self.store.close()
     }
 
     /// Returns the store for calls that do not wait, between those that do.

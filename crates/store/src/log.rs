@@ -18,8 +18,9 @@
 //! epochs do not go back. Where the chain ends at page `n`, and some page says that pages above `n` were durable, a durable
 //! page is damaged: that is an error, since acknowledged writes are lost. Otherwise the end is that of the log: what lay
 //! behind was not durable, and is a torn tail. A later epoch then writes from `n` on; pages that an earlier epoch left behind
-//! `n` are recognised by their epoch. (Damage of the very last durable group cannot be told from a torn one: no later page
-//! says that it was durable.)
+//! `n` are recognised by their epoch. Damage of the last durable group cannot be told from a torn one while the log is in use, as no
+//! later page says that it was durable. Closing makes all pages durable and writes a *mark* that says so, outside the ring
+//! ([`mark`]): an opening counts it as one more page that says which pages were durable.
 //!
 //! # Invariants
 //! 1. `tail <= durable_to <= written_to <= next_page`.
@@ -30,6 +31,7 @@
 //! 4. A group whose records are to be durable does not go beside a flush: behind it a durable write is enough for it.
 
 mod header;
+mod mark;
 mod page;
 mod queue;
 mod recover;
@@ -37,6 +39,7 @@ mod recover;
 mod tests;
 
 use crate::entry::Entry;
+use crate::log::mark::Marks;
 use crate::log::page::{Page, payload_bytes, payload_of};
 use crate::log::queue::Queue;
 pub(crate) use header::{DamagedCopy, FoundHeader, LogConfig, LogLayout, read_header, write_header};
@@ -112,6 +115,10 @@ pub(crate) struct Log<L> {
     flush: Option<Flush>,
     /// The copy of the header that is not sound.
     damaged_header: Option<DamagedCopy>,
+    /// The marks of the end; `None` in versions without them.
+    marks: Option<Marks>,
+    /// The end is to be marked once all pages are durable.
+    is_closing: bool,
     /// What an earlier opening wrote may stand in a volatile cache: a flush precedes the first write.
     needs_flush: bool,
     last_request: u64,
@@ -141,6 +148,8 @@ impl<L: DataDevice> Log<L> {
             group: None,
             flush: None,
             damaged_header: None,
+            marks: recovered.marks,
+            is_closing: false,
             needs_flush: true,
             last_request: 0,
             failure: None,
@@ -244,6 +253,17 @@ impl<L: DataDevice> Log<L> {
         self.wanted_durable_to = self.wanted_durable_to.max(page);
     }
 
+    /// Requests that all records become durable and that the end is marked, unless no page was written since the log was opened,
+    /// or was marked.
+    pub(crate) fn close(&mut self) {
+        self.is_closing = self.written_bytes > 0 || self.group.is_some() || !self.pending.is_empty();
+    }
+
+    /// Returns whether the end is being marked.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.failure.is_none() && (self.is_closing || self.group.is_some())
+    }
+
     /// The pages below `tail` are not needed any more.
     pub(crate) fn free_below(&mut self, tail: u64) {
         assert!(
@@ -256,6 +276,9 @@ impl<L: DataDevice> Log<L> {
 
     /// Hands the requests to the device that are due.
     pub(crate) fn dispatch(&mut self) {
+        if self.is_closing {
+            self.want_durable(self.end());
+        }
         if self.flush.is_none() && self.failure.is_none() && self.is_flush_due() {
             self.start_flush();
         }
@@ -263,7 +286,13 @@ impl<L: DataDevice> Log<L> {
         let is_due = !self.pending.is_empty() || self.is_tight() && self.tail > self.written_tail;
         let may_go_beside =
             self.flush.is_none() || !self.needs_flush && self.wanted_durable_to <= self.next_page;
-        if self.group.is_some() || self.failure.is_some() || !is_due || !may_go_beside {
+        if self.group.is_some() || self.failure.is_some() {
+            return;
+        }
+        if !is_due && self.flush.is_none() && std::mem::take(&mut self.is_closing) {
+            self.write_mark();
+        }
+        if !is_due || !may_go_beside {
             return;
         }
         let repairs = |copy: &mut DamagedCopy| copy.repair.is_some();
@@ -295,12 +324,31 @@ impl<L: DataDevice> Log<L> {
         }
     }
 
+    /// Marks the end, as a group of no pages.
+    fn write_mark(&mut self) {
+        let end = self.next_page;
+        assert!(
+            self.durable_to == end && self.pending.is_empty(),
+            "the end at page {end} is marked, and pages are durable below {}",
+            self.durable_to
+        );
+        let Some(marks) = self.marks.filter(|marks| marks.durable_to < end) else { return };
+        let mark = mark::encode(&self.layout, self.store, end);
+        let offset_bytes = self.layout.mark_offset(marks.next_place);
+        self.marks = Some(Marks { durable_to: end, next_place: 1 - marks.next_place });
+        self.write_beside_ring(offset_bytes, mark);
+    }
+
     /// Writes a copy of the header, as a group of no pages. It precedes the first group, and follows the flush before that.
     fn write_header_copy(&mut self, offset_bytes: u64, bytes: Buffer) {
         assert!(
             self.written_to == self.durable_to && self.flush.is_none(),
             "no page is volatile before the first group"
         );
+        self.write_beside_ring(offset_bytes, bytes);
+    }
+
+    fn write_beside_ring(&mut self, offset_bytes: u64, bytes: Buffer) {
         let write = Request { durable: true, ..Request::write(0, offset_bytes, bytes.len() as u64) };
         let request = Request { id: self.next_request(), ..write };
         self.group = Some(GroupWrite { request, pages: 0, tail: self.written_tail, attempts: 1 });

@@ -24,7 +24,7 @@ use crate::options::{Slices, StoreOptions};
 use crate::recovery;
 use flashlane_base::{Duration, Instant};
 use flashlane_block::Blocks;
-use flashlane_device::DataDevice;
+use flashlane_device::{DataDevice, Failure};
 
 /// A key-value store over a device with erase units and a log beside it.
 ///
@@ -271,7 +271,26 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         self.core.log().device()
     }
 
-    /// Returns the devices once all operations have completed. Containers stay in the log.
+    /// Completes all operations, makes every write durable, and marks the end of the log: the next opening then notices where any
+    /// of these writes is missing. A store that is left without it loses nothing, but damage of the log's end is then taken for a
+    /// write that a power cut tore. Merges are not waited for. Writes nothing where nothing was written. The store can be used
+    /// afterwards.
+    ///
+    /// # Errors
+    /// The failure of the log's device.
+    pub fn close(&mut self) -> Result<(), Failure> {
+        while self.core.is_busy() && self.core.step(Instant::FAR) {}
+        self.begin_close();
+        while self.core.log().is_closing() && self.core.step(Instant::FAR) {}
+        self.core.log().failure().map_or(Ok(()), Err)
+    }
+
+    /// Begins what [`close`](Self::close) does once all operations have completed: it is done when nothing is in flight.
+    pub fn begin_close(&mut self) {
+        self.core.close_log();
+    }
+
+    /// Returns the devices once all operations have completed, without [closing](Self::close). Containers stay in the log.
     pub fn into_devices(mut self) -> (D, L) {
         self.settle();
         self.core.into_devices()

@@ -7,6 +7,7 @@ mod entries;
 mod file;
 mod import;
 mod keys;
+mod opened;
 mod serve;
 mod stat;
 mod table;

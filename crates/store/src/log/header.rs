@@ -3,7 +3,8 @@
 //! It is written once, in two copies; of these one is enough. Opening reports a damaged one, and the first write of the log after
 //! it is preceded by a repair, unless other data is in its place. The header records the length of the ring, so that a device that was
 //! cut is refused: the pages that are left would look like a whole log. Version 1 did not record it. From version 3 on patches
-//! cover the writes of the log (`Fields::sequences`), which tells copies of different moments apart. All versions are read.
+//! cover the writes of the log (`Fields::sequences`), which tells copies of different moments apart. From version 4 on two marks
+//! of the log's end ([`super::mark`]) stand between header and ring. All versions are read.
 
 use crate::bytes::{Reader, put_bytes, put_varint};
 use crate::error::OpenError;
@@ -12,11 +13,15 @@ use flashlane_device::{Buffer, DataDevice, Profile, Request};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"flashkvh");
 /// Version of the header that this program writes, and the newest that it reads.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Version without the length of the ring; its checksum is that of the fields alone.
 const VERSION_WITHOUT_RING: u32 = 1;
 /// First version of stores whose patches cover the writes of the log.
 const VERSION_WITH_COVER: u32 = 3;
+/// First version with marks of the log's end.
+const VERSION_WITH_MARKS: u32 = 4;
+/// Marks of the log's end, each a page.
+pub(super) const MARKS: u64 = 2;
 /// Smallest page.
 const PAGE_BYTES_MIN: u64 = 4096;
 /// Most pages of a copy of the header.
@@ -43,6 +48,8 @@ pub(crate) struct LogLayout {
     pub(crate) page_bytes: u64,
     /// Pages of a copy of the header.
     header_pages: u64,
+    /// Pages of marks behind both copies; 0 in versions without them.
+    mark_pages: u64,
     /// Pages of the ring.
     pub(crate) pages: u64,
 }
@@ -103,7 +110,8 @@ impl LogConfig {
         let header_bytes = HEAD_BYTES + u64::from(length);
         let patches_cover_log = version >= VERSION_WITH_COVER;
         let config = Self { store, bounds, patches_cover_log };
-        is_sound.then_some(Header::Sound { config, header_bytes, ring_pages })
+        let mark_pages = if version >= VERSION_WITH_MARKS { MARKS } else { 0 };
+        is_sound.then_some(Header::Sound { config, header_bytes, mark_pages, ring_pages })
     }
 }
 
@@ -112,6 +120,7 @@ enum Header {
     Sound {
         config: LogConfig,
         header_bytes: u64,
+        mark_pages: u64,
         /// `None` in version 1, where the ring ends with the device.
         ring_pages: Option<u64>,
     },
@@ -130,40 +139,64 @@ impl LogLayout {
         if header_pages > HEADER_PAGES_MAX {
             return None;
         }
-        let pages = (profile.capacity_bytes / page_bytes).checked_sub(2 * header_pages)?;
-        Some(Self { page_bytes, header_pages, pages })
+        let pages = (profile.capacity_bytes / page_bytes).checked_sub(2 * header_pages + MARKS)?;
+        Some(Self { page_bytes, header_pages, mark_pages: MARKS, pages })
     }
 
     /// Returns the layout of a log on a device whose header was read. Without `ring_pages` the ring ends with the device.
     fn of_device(
         profile: &Profile,
         page_bytes: u64,
-        header_pages: u64,
+        (header_pages, mark_pages): (u64, u64),
         ring_pages: Option<u64>,
     ) -> Result<Self, OpenError> {
-        let on_device = (profile.capacity_bytes / page_bytes).saturating_sub(2 * header_pages);
+        let before_ring = 2 * header_pages + mark_pages;
+        let on_device = (profile.capacity_bytes / page_bytes).saturating_sub(before_ring);
         let pages = ring_pages.unwrap_or(on_device);
         if pages > on_device {
             return Err(OpenError::LogTooShort {
                 device: profile.name.clone(),
                 given_bytes: profile.capacity_bytes,
-                least_bytes: (2 * header_pages + pages) * page_bytes,
+                least_bytes: (before_ring + pages) * page_bytes,
             });
         }
         match pages {
             0 => Err(OpenError::NoLog { device: profile.name.clone() }),
-            _ => Ok(Self { page_bytes, header_pages, pages }),
+            _ => Ok(Self { page_bytes, header_pages, mark_pages, pages }),
         }
     }
 
-    /// Returns the bytes of both copies of the header of a log with slices of these first keys.
+    /// Returns the bytes before the ring of a log with slices of these first keys: both copies of the header, and the marks.
     pub(crate) fn header_bytes(page_bytes: u64, bounds: &[Vec<u8>]) -> u64 {
-        2 * LogConfig::new(0, bounds.to_vec()).pages(page_bytes) * page_bytes
+        (2 * LogConfig::new(0, bounds.to_vec()).pages(page_bytes) + MARKS) * page_bytes
+    }
+
+    /// Returns whether the log has marks of its end.
+    pub(super) fn has_marks(&self) -> bool {
+        self.mark_pages > 0
+    }
+
+    /// Returns the offset of a mark of the log's end.
+    pub(super) fn mark_offset(&self, place: u64) -> u64 {
+        assert!(place < self.mark_pages, "the log has {} marks, and none at {place}", self.mark_pages);
+        (2 * self.header_pages + place) * self.page_bytes
+    }
+
+    /// A ring of this number of pages of 4 KiB.
+    #[cfg(test)]
+    pub(super) fn for_tests(pages: u64) -> Self {
+        Self { page_bytes: PAGE_BYTES_MIN, header_pages: 1, mark_pages: MARKS, pages }
+    }
+
+    /// The same as versions before 4 have it.
+    #[cfg(test)]
+    pub(super) fn without_marks(self) -> Self {
+        Self { mark_pages: 0, pages: self.pages + self.mark_pages, ..self }
     }
 
     /// Returns the offset of a slot of the ring.
     pub(super) fn page_offset(&self, slot: u64) -> u64 {
-        (2 * self.header_pages + slot) * self.page_bytes
+        (2 * self.header_pages + self.mark_pages + slot) * self.page_bytes
     }
 
     /// Returns the most bytes of a record: a quarter of the ring.
@@ -178,7 +211,7 @@ fn page_bytes(profile: &Profile) -> u64 {
     PAGE_BYTES_MIN.next_multiple_of(unit)
 }
 
-/// Writes the header to a log's device.
+/// Writes the header to a log's device, and marks of an empty log.
 pub(crate) fn write_header<L: DataDevice>(
     device: &mut L,
     layout: &LogLayout,
@@ -191,6 +224,11 @@ pub(crate) fn write_header<L: DataDevice>(
         buffer.as_mut_slice()[..bytes.len()].copy_from_slice(&bytes);
         let request = Request { durable: true, ..Request::write(0, copy * length, length) };
         execute(device, request, Some(buffer))?;
+    }
+    for place in 0..layout.mark_pages {
+        let write = Request::write(0, layout.mark_offset(place), layout.page_bytes);
+        let mark = super::mark::encode(layout, config.store, 0);
+        execute(device, Request { durable: true, ..write }, Some(mark))?;
     }
     execute(device, Request::flush(0), None).map(drop)
 }
@@ -219,12 +257,12 @@ pub(crate) fn read_header<L: DataDevice>(device: &mut L) -> Result<FoundHeader, 
     // The second copy stands behind the first, whose length only a valid copy says.
     for first in 0..HEADER_PAGES_MAX.min(profile.capacity_bytes / page) {
         match read_copy(device, page, first) {
-            Header::Sound { config, header_bytes, ring_pages } => {
+            Header::Sound { config, header_bytes, mark_pages, ring_pages } => {
                 let header_pages = header_bytes.div_ceil(page);
                 if first != 0 && first != header_pages {
                     return Err(OpenError::NoLog { device: name });
                 }
-                let layout = LogLayout::of_device(&profile, page, header_pages, ring_pages)?;
+                let layout = LogLayout::of_device(&profile, page, (header_pages, mark_pages), ring_pages)?;
                 let damaged = damaged_copy(device, &layout, first == 0, header_bytes);
                 return Ok(FoundHeader { config, layout, damaged });
             }

@@ -6,6 +6,7 @@
 use crate::bytes::Reader;
 use crate::entry::{Body, Entry, EntryRef};
 use crate::error::OpenError;
+use crate::log::mark::{self, Marks};
 use crate::log::page::Page;
 use crate::log::queue::Queue;
 use crate::log::{LogConfig, LogLayout};
@@ -47,6 +48,8 @@ pub(crate) struct Recovered {
     pub(crate) records: Vec<Record>,
     /// What the log knows of the writes that are in patches.
     pub(crate) freed: Freed,
+    /// The marks of its end; `None` in versions without them.
+    pub(crate) marks: Option<Marks>,
     /// Why records behind these are lost.
     pub(crate) damage: Option<OpenError>,
 }
@@ -66,7 +69,15 @@ impl Recovered {
     /// The log of a new store.
     pub(crate) fn empty() -> Self {
         let freed = Freed { last: Some(0), ..Freed::default() };
-        Self { epoch: 1, next_page: 0, tail: 0, records: Vec::new(), freed, damage: None }
+        Self {
+            epoch: 1,
+            next_page: 0,
+            tail: 0,
+            records: Vec::new(),
+            freed,
+            marks: Some(Marks::default()),
+            damage: None,
+        }
     }
 }
 
@@ -268,12 +279,27 @@ pub(crate) fn recover<L: DataDevice>(
 ) -> Result<Recovered, OpenError> {
     let ring = read_ring(device, layout, config.store, kept_bytes_max);
     let slots = &ring.slots;
+    let name = device.profile().name.clone();
+    let found = if layout.has_marks() { Some(mark::read(device, layout, config.store)) } else { None };
+    let marks = found.flatten();
+    let marked_to = marks.map_or(0, |marks| marks.durable_to);
+    let marks_damage = (found == Some(None)).then(|| OpenError::LogMarksDamaged { device: name.clone() });
     let pages =
         || slots.iter().filter_map(|slot| if let Slot::Page(page) = slot { Some(page) } else { None });
     let Some(newest) = pages().max_by_key(|page| (page.epoch, page.number)) else {
-        return match slots.iter().any(|slot| matches!(slot, Slot::Unreadable)) {
-            true => Err(OpenError::LogUnreadable { device: device.profile().name.clone(), page: 0 }),
-            false => Ok(Recovered::empty()),
+        let damage = match slots.iter().any(|slot| matches!(slot, Slot::Unreadable)) {
+            true => return Err(OpenError::LogUnreadable { device: name, page: 0 }),
+            false if marked_to > 0 => {
+                Some(OpenError::LogDamaged { device: name, page: 0, durable_to: marked_to })
+            }
+            false => marks_damage,
+        };
+        return match damage {
+            Some(damage) if !reads_damaged => Err(damage),
+            Some(damage) => {
+                Ok(Recovered { freed: Freed::default(), damage: Some(damage), ..Recovered::empty() })
+            }
+            None => Ok(Recovered { marks, ..Recovered::empty() }),
         };
     };
     let (tail, mut end, mut epoch) = (newest.tail, newest.tail, 0);
@@ -285,12 +311,11 @@ pub(crate) fn recover<L: DataDevice>(
         }
         end += 1;
     };
-    let durable_to = pages().map(|page| page.durable_before).max().unwrap_or(0);
-    let name = device.profile().name.clone();
+    let durable_to = pages().map(|page| page.durable_before).max().unwrap_or(0).max(marked_to);
     let damage = match end_slot {
         Slot::Unreadable => Some(OpenError::LogUnreadable { device: name, page: end }),
         _ if durable_to > end => Some(OpenError::LogDamaged { device: name, page: end, durable_to }),
-        _ => None,
+        _ => marks_damage,
     };
     if let Some(damage) = damage.clone().filter(|_| !reads_damaged) {
         return Err(damage);
@@ -306,7 +331,7 @@ pub(crate) fn recover<L: DataDevice>(
     let writes = records.iter().map(|record| (record.slice, record.sequence)).collect();
     // Of a damaged log it is not known which writes it had.
     let freed = if damage.is_none() { Freed { writes, first, last } } else { Freed::default() };
-    Ok(Recovered { epoch: newest.epoch + 1, next_page: end, tail, records: needed, freed, damage })
+    Ok(Recovered { epoch: newest.epoch + 1, next_page: end, tail, records: needed, freed, marks, damage })
 }
 
 /// Returns the lowest page from which on all pages up to the tail are still in the ring.

@@ -12,8 +12,11 @@ fn config() -> LogConfig {
     LogConfig::new(9, vec![Vec::new(), b"m".to_vec()])
 }
 
+/// Pages before the ring: two copies of the header, and two marks.
+const BEFORE_RING: u64 = 4;
+
 fn create(pages: u64, seed: u64) -> Log<MemoryDisk> {
-    let mut disk = MemoryDisk::new((2 + pages) * 4096, 512, Seed(seed));
+    let mut disk = MemoryDisk::new((BEFORE_RING + pages) * 4096, 512, Seed(seed));
     let layout = LogLayout::new(disk.profile(), &config()).expect("the disk has pages");
     write_header(&mut disk, &layout, &config()).expect("the disk is sound");
     Log::new(disk, layout, 9, &Recovered::empty())
@@ -168,7 +171,7 @@ fn three_groups() -> Log<MemoryDisk> {
 fn opened_with_damage(page: u64) -> Result<Vec<u64>, OpenError> {
     let log = three_groups();
     let mut disk = log.device().clone();
-    disk.bytes_mut()[(2 + page as usize) * 4096 + 1000] ^= 1;
+    disk.bytes_mut()[(BEFORE_RING + page) as usize * 4096 + 1000] ^= 1;
     open(disk).map(|(_, found)| found.iter().map(|record| record.sequence).collect())
 }
 
@@ -267,14 +270,14 @@ fn log_on_a_device_that_was_cut_is_refused() {
     let mut log = create(40, 1);
     append_durably(&mut log, 1..=20);
     let mut whole = after_a_power_cut(&log);
-    for pages in [3, 10, 12, 22, 41] {
+    for pages in [5, 10, 12, 22, 43] {
         let error = open(cut_to(pages, &mut whole)).err().expect("the log was cut");
         assert_eq!(
             error,
             OpenError::LogTooShort {
                 device: whole.profile().name.clone(),
                 given_bytes: pages * 4096,
-                least_bytes: 42 * 4096
+                least_bytes: 44 * 4096
             }
         );
     }
@@ -326,9 +329,17 @@ fn freed_records_are_found_while_they_are_in_the_ring() {
     assert_eq!(freed, Freed { writes: expected, first: Some(5), last: Some(20) });
 }
 
+/// A log as versions before 4 create it, but for its header.
+fn create_without_marks(pages: u64, seed: u64) -> Log<MemoryDisk> {
+    let mut disk = MemoryDisk::new((2 + pages) * 4096, 512, Seed(seed));
+    let layout = LogLayout::new(disk.profile(), &config()).expect("the disk has pages").without_marks();
+    write_header(&mut disk, &layout, &config()).expect("the disk is sound");
+    Log::new(disk, layout, 9, &Recovered { marks: None, ..Recovered::empty() })
+}
+
 #[test]
 fn version_1_is_read_and_refused_once_it_is_cut_to_full_pages() {
-    let mut log = create(40, 1);
+    let mut log = create_without_marks(40, 1);
     append_durably(&mut log, 1..=20);
     let mut disk = after_a_power_cut(&log);
     write_header_of_version_1(&mut disk);
@@ -342,10 +353,123 @@ fn version_1_is_read_and_refused_once_it_is_cut_to_full_pages() {
 fn two_newer_headers_are_reported_as_newer() {
     let mut disk = create(8, 1).device().clone();
     for copy in 0..2 {
-        disk.bytes_mut()[copy * 4096 + 12] = 4;
+        disk.bytes_mut()[copy * 4096 + 12] = 5;
     }
     let error = open(disk).err().expect("the version is not supported");
-    assert!(matches!(error, OpenError::NewerLog { found: 4, known: 3, .. }), "{error}");
+    assert!(matches!(error, OpenError::NewerLog { found: 5, known: 4, .. }), "{error}");
+}
+
+/// A log that was closed with records 1 to 3, in pages 0 to 5.
+fn closed() -> Log<MemoryDisk> {
+    let mut log = three_groups();
+    log.close();
+    settle(&mut log);
+    log
+}
+
+#[test]
+fn damage_of_the_last_group_is_loud_after_a_close() {
+    for pages in 1..=6 {
+        let mut disk = after_a_power_cut(&closed());
+        let from = (BEFORE_RING + 6 - pages) as usize * 4096;
+        disk.bytes_mut()[from..].fill(0);
+        let error = open(disk).err().expect("records are missing");
+        let is_told = matches!(error, OpenError::LogDamaged { page, durable_to: 6, .. } if page == 6 - pages);
+        assert!(is_told, "{pages} pages: {error}");
+    }
+    // The same of a log that was cut behind its marks, and extended again.
+    let mut disk = after_a_power_cut(&closed());
+    let mut extended = MemoryDisk::new(disk.bytes_mut().len() as u64, 512, Seed(1));
+    extended.bytes_mut()[..5 * 4096].copy_from_slice(&disk.bytes_mut()[..5 * 4096]);
+    assert!(matches!(open(extended), Err(OpenError::LogDamaged { page: 1, durable_to: 6, .. })));
+}
+
+#[test]
+fn mark_stays_true_while_the_log_is_used_again() {
+    let (mut log, _) = open(after_a_power_cut(&closed())).expect("it is sound");
+    log.append(1, 4, &record(4, 100), Durability::System);
+    settle(&mut log);
+    let mut disk = after_a_power_cut(&log);
+    assert!(open(disk.clone()).expect("a torn tail is no damage").1.len() >= 3);
+    disk.bytes_mut()[(BEFORE_RING + 5) as usize * 4096] ^= 1;
+    assert!(matches!(open(disk), Err(OpenError::LogDamaged { page: 4 | 5, durable_to: 6, .. })));
+}
+
+#[test]
+fn close_writes_nothing_where_nothing_was_written() {
+    let mut disk = after_a_power_cut(&closed());
+    let before = disk.bytes_mut().to_vec();
+    let (mut log, _) = open(disk).expect("it is sound");
+    log.close();
+    settle(&mut log);
+    assert!(log.into_device().bytes_mut() == before);
+}
+
+/// The power is cut after each operation of writing, closing and writing again, on a disk that keeps any mixture of what was
+/// not flushed.
+#[test]
+fn power_cuts_while_a_log_is_closed_are_no_damage() {
+    for seed in 0..20 {
+        let mut log = create(12, seed);
+        // The last record that a close made durable, and its page; and the number of closes.
+        let (mut durable, mut closes) = ((0, 0), 0);
+        for sequence in 1..=40 {
+            let entries = record(sequence, 3000);
+            if !log.has_room(Record::encoded_bytes(&entries)) {
+                log.want_durable(log.written_to());
+                settle(&mut log);
+                log.free_below(log.durable_to());
+                settle(&mut log);
+            }
+            let pages = log.append(1, sequence, &entries, Durability::System);
+            let is_closing = sequence % 3 == 0;
+            if is_closing {
+                log.close();
+            }
+            log.dispatch();
+            loop {
+                let (_, found) =
+                    open(after_a_power_cut(&log)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+                let last = found.last().map_or(0, |record| record.sequence);
+                let is_needed = durable.1 >= log.tail;
+                assert!(last <= sequence && (last >= durable.0 || !is_needed), "{last} of {sequence}");
+                if log.is_idle() {
+                    break;
+                }
+                log.step(Instant::FAR);
+                log.dispatch();
+            }
+            if is_closing {
+                (durable, closes) = ((sequence, pages.start), closes + 1);
+                assert_eq!(log.durable_to(), log.written_to());
+                log = open(after_a_power_cut(&log)).expect("it was closed").0;
+            }
+        }
+        assert!(closes == 13 && log.written_to() > 12, "the ring is used again");
+    }
+}
+
+#[test]
+fn logs_of_one_damaged_mark_open_and_of_two_are_refused() {
+    let disk = after_a_power_cut(&closed());
+    let with_damage = |places: &[u64]| {
+        let mut disk = disk.clone();
+        places.iter().for_each(|place| disk.bytes_mut()[(2 + place) as usize * 4096 + 20] ^= 1);
+        open(disk).map(|(_, records)| records.len())
+    };
+    assert_eq!([with_damage(&[0]), with_damage(&[1])], [Ok(3), Ok(3)]);
+    assert!(matches!(with_damage(&[0, 1]), Err(OpenError::LogMarksDamaged { .. })));
+}
+
+#[test]
+fn log_without_marks_is_closed_without_them() {
+    let mut log = create_without_marks(20, 1);
+    append_durably(&mut log, 1..=3);
+    log.close();
+    settle(&mut log);
+    let mut disk = after_a_power_cut(&log);
+    write_header_of_version_1(&mut disk);
+    assert_eq!(open(disk).expect("versions before 4 are read").1.len(), 3);
 }
 
 /// What opening says of a log with one other byte.
@@ -386,7 +510,7 @@ fn every_damaged_byte_that_means_something_is_told() {
     assert_eq!(with_other_byte(&disk, header_bytes), Said::Nothing(all.clone()));
     for page in 0..8 {
         for at in (0..900).step_by(37) {
-            let said = with_other_byte(&disk, (2 + page) * 4096 + at);
+            let said = with_other_byte(&disk, (BEFORE_RING as usize + page) * 4096 + at);
             match page {
                 // No later page says that it was durable: it cannot be told from a torn write.
                 7 => assert_eq!(said, Said::Nothing(all[..7].to_vec()), "byte {at} of the last page"),

@@ -1,6 +1,7 @@
 //! Opens and creates the store on two devices, read-only unless the command writes.
 
 use super::damage::told;
+use super::opened::OpenedStore;
 use super::{CreateOptions, Level};
 use crate::command::sdf::{counted, named_without_lanes, used_device_refusal};
 use crate::failure::{Failure, Status, notify};
@@ -71,12 +72,12 @@ impl Place {
 }
 
 /// Opens the store for reading. Reading works without a superblock of the blocks.
-pub fn open(place: &Place) -> Result<AnyKeyValueStore, Failure> {
+pub fn open(place: &Place) -> Result<OpenedStore, Failure> {
     open_with(place, Access::ReadOnly, options_to_read())
 }
 
 /// Opens the store for reading many short values that lie side by side: the cache has all but the first of each group.
-pub fn open_with_cache(place: &Place) -> Result<AnyKeyValueStore, Failure> {
+pub fn open_with_cache(place: &Place) -> Result<OpenedStore, Failure> {
     open_with(place, Access::ReadOnly, StoreOptions { cache_reads: true, ..options_to_read() })
 }
 
@@ -86,7 +87,7 @@ fn options_to_read() -> StoreOptions {
 }
 
 /// Opens the store for writing, which requires no consent. Devices with other data are refused. Warns of what it has lost.
-pub fn open_to_write(place: &Place, level: Level) -> Result<AnyKeyValueStore, Failure> {
+pub fn open_to_write(place: &Place, level: Level) -> Result<OpenedStore, Failure> {
     let store = open_with(place, Access::ReadWrite, uncached())?;
     place.warn_of_loss();
     Ok(store.with_durability(level.into()))
@@ -97,7 +98,7 @@ fn uncached() -> StoreOptions {
     StoreOptions { cache_reads: false, ..StoreOptions::default() }
 }
 
-fn open_with(place: &Place, access: Access, options: StoreOptions) -> Result<AnyKeyValueStore, Failure> {
+fn open_with(place: &Place, access: Access, options: StoreOptions) -> Result<OpenedStore, Failure> {
     if place.device.is_simulated() {
         return Err(keeps_nothing(&place.device));
     }
@@ -122,7 +123,7 @@ fn open_with(place: &Place, access: Access, options: StoreOptions) -> Result<Any
     let opened = opening.open_store(&place.device, &place.log, access, options);
     let store = opened.map_err(|error| not_opened(place, error))?;
     place.loss.replace(store.loss());
-    Ok(store.into())
+    Ok(AnyKeyValueStore::from(store).into())
 }
 
 /// Refuses a simulated device.
@@ -139,7 +140,7 @@ pub fn create(
     slices: Slices,
     options: StoreOptions,
     safety: &CreateOptions,
-) -> Result<AnyKeyValueStore, Failure> {
+) -> Result<OpenedStore, Failure> {
     if place.device.is_simulated() {
         return Err(keeps_nothing(&place.device));
     }
@@ -182,11 +183,11 @@ pub fn create(
     let created = opening.create_store(&place.device, &place.log, new);
     // A file without its store is of no use, whatever the reason.
     let created = created.inspect_err(|_| place.device.remove_created());
-    Ok(created.map_err(refused)?.into())
+    Ok(AnyKeyValueStore::from(created.map_err(refused)?).into())
 }
 
 /// Creates a store on simulated devices, to be tried.
-pub fn create_simulated(place: &Place, level: Level) -> Result<AnyKeyValueStore, Failure> {
+pub fn create_simulated(place: &Place, level: Level) -> Result<OpenedStore, Failure> {
     Ok(create_simulated_with(place, Slices::even(1), uncached())?.with_durability(level.into()))
 }
 
@@ -195,10 +196,10 @@ pub fn create_simulated_with(
     place: &Place,
     slices: Slices,
     options: StoreOptions,
-) -> Result<AnyKeyValueStore, Failure> {
+) -> Result<OpenedStore, Failure> {
     let new = NewStore { slices, options, ..NewStore::default() };
     let created = OpenOptions::new().create_store(&place.device, &place.log, new);
-    Ok(created.map_err(|error| not_created(&place.device, error))?.into())
+    Ok(AnyKeyValueStore::from(created.map_err(|error| not_created(&place.device, error))?).into())
 }
 
 /// Returns why a store was not created.
@@ -301,6 +302,7 @@ fn not_opened(place: &Place, error: StoreSpecError) -> Failure {
         StoreSpecError::Open(
             error @ (StoreOpenError::BlockDamaged { .. }
             | StoreOpenError::LogDamaged { .. }
+            | StoreOpenError::LogMarksDamaged { .. }
             | StoreOpenError::LogUnreadable { .. }),
         ) => Failure::failed(anyhow!("{error}. {}", to_salvage(device))),
         StoreSpecError::Open(error @ StoreOpenError::ForeignBlock { id }) => Failure::failed(anyhow!(
