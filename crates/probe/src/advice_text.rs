@@ -56,6 +56,11 @@ pub(crate) fn reason(load: Load, choice: &Choice, bound: Option<Duration>) -> St
             "the greatest bandwidth, within 2%, whose slowest requests seem to be within {bound}, of too few to tell their p99 \
              (--full takes longer)"
         ),
+        (Some(bound), _) if choice.measured.longest_p99_ns() > bound.as_ns() as f64 => {
+            format!(
+                "no number in flight is certain to keep p99 within {bound}, and this one has the shortest"
+            )
+        }
         (Some(bound), _) => format!("the greatest bandwidth, within 2%, whose p99 is within {bound}"),
         // The sustained rate is measured later than those compared, on a drive with less spare space.
         (None, Load::RandomWrite) => format!(
@@ -151,7 +156,7 @@ pub(crate) fn bound_missed(
         ),
         evidence: format!(
             "the shortest p99 is {}, with {} in flight at {}{conditions}",
-            latency(measured.latencies.longest_p99_ns()),
+            p99_of(&Rate::from(measured)),
             cell.depth,
             speed(measured.bandwidth_bytes_per_s, cell.request_bytes)
         ),
@@ -297,7 +302,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
             }
         }
     }
-    text += &too_few_for_bound(point);
+    text += &bound_open(point, &point.rate);
     text += &point.range_bytes_per_s.map_or_else(String::new, spread);
     if point.more_may_be_better {
         text += "; more may be better";
@@ -350,28 +355,33 @@ fn unstable_latency(rate: &Rate) -> &'static str {
     "; latencies differ between the measurements of this point, and depend on what the drive did before"
 }
 
-/// States that too few requests were measured to tell whether the bound holds for which a point was chosen, if that is so.
-fn too_few_for_bound(point: &Recommendation) -> String {
-    let bound = point.p99_bound_ns.filter(|_| point.rate.requests < requests_needed(0.99));
-    bound.map_or_else(String::new, |bound| {
-        let requests = point.rate.requests;
-        format!(
-            "; {requests} requests are too few to tell whether p99 is within the {} asked for",
-            latency(bound)
-        )
-    })
+/// States that it cannot be told whether a rate keeps the bound for which its point was chosen, and why, if that is so.
+fn bound_open(point: &Recommendation, rate: &Rate) -> String {
+    let Some(bound) = point.p99_bound_ns.filter(|_| point.keeps_bound(rate).is_none()) else {
+        return String::new();
+    };
+    let bound = latency(bound);
+    let requests = rate.requests;
+    if requests < requests_needed(0.99) {
+        return format!(
+            "; {requests} requests are too few to tell whether p99 is within the {bound} asked for"
+        );
+    }
+    let [lowest, longest] = rate.p99_limits_ns.or(rate.p99_range_ns).unwrap_or([rate.p99_ns; 2]).map(latency);
+    format!(
+        "; whether p99 stays within the {bound} asked for cannot be told: a further measurement may give {lowest} to {longest}"
+    )
 }
 
-/// States that the 99th percentile of a measurement exceeds the bound for which its point was chosen, if it does.
+/// States that the 99th percentile of a rate exceeds the bound for which its point was chosen, if it does.
 fn bound_exceeded(point: &Recommendation, rate: &Rate) -> String {
-    let longest = rate.p99_range_ns.map_or(rate.p99_ns, |[_, longest]| longest);
-    let bound = point.p99_bound_ns.filter(|&bound| longest > bound);
+    let bound = point.p99_bound_ns.filter(|_| point.keeps_bound(rate) == Some(false));
     bound.map_or_else(String::new, |bound| format!(", above the {} asked for", latency(bound)))
 }
 
 /// Says how to find a smaller number in flight that keeps the bound on a fragmented drive, where the chosen one does not.
 fn for_fragmented(point: &Recommendation, rate: &Rate) -> &'static str {
-    if bound_exceeded(point, rate).is_empty() || point.queue_depth == 1 {
+    if point.p99_bound_ns.is_none() || point.keeps_bound(rate) == Some(true) || point.queue_depth == 1 {
         ""
     } else {
         " (a probe of the drive with initial.state=fragmented says whether fewer in flight keep it)"
@@ -390,16 +400,25 @@ fn spread(range: [f64; 2]) -> String {
 /// Returns the median latency, as a range where it is not stable, and the 99th percentile where enough requests lie beyond it,
 /// as the range of all measurements of the point.
 fn percentiles(rate: &Rate) -> String {
-    let one = |name: &str, ns: f64, range: Option<[f64; 2]>| match range.map(|range| range.map(latency)) {
-        Some([low, high]) if low != high => format!("{name} {low} to {high}"),
-        _ => format!("{name} {}", latency(ns)),
-    };
     let unstable = rate.p50_range_ns.filter(|&range| !is_stable_latency(range));
-    let p50 = one("p50", rate.p50_ns, unstable);
+    let p50 = format!("p50 {}", in_range(rate.p50_ns, unstable));
     if rate.requests < requests_needed(0.99) {
         return p50;
     }
-    format!("{p50}, {}", one("p99", rate.p99_ns, rate.p99_range_ns))
+    format!("{p50}, p99 {}", p99_of(rate))
+}
+
+/// Returns the 99th percentile, as the range of all measurements of the point.
+fn p99_of(rate: &Rate) -> String {
+    in_range(rate.p99_ns, rate.p99_range_ns)
+}
+
+/// Returns a latency, or its range.
+fn in_range(ns: f64, range: Option<[f64; 2]>) -> String {
+    match range.map(|range| range.map(latency)) {
+        Some([low, high]) if low != high => format!("{low} to {high}"),
+        _ => latency(ns),
+    }
 }
 
 /// Returns the alignment for requests: the page, else the chunk.

@@ -8,6 +8,7 @@ pub(crate) fn rate(p99_ns: f64) -> Rate {
         p99_ns,
         p50_range_ns: None,
         p99_range_ns: None,
+        p99_limits_ns: None,
         requests: 10_000,
         steady: true,
         workload: "random-write".into(),
@@ -66,6 +67,24 @@ fn bound_is_not_claimed_of_too_few_requests() {
         text(236)
     );
     assert!(!text(1000).contains("too few"), "{}", text(1000));
+}
+
+#[test]
+fn bound_within_the_limits_of_a_rate_is_left_open() {
+    let text = |bound_ns| {
+        let rate = Rate { p99_limits_ns: Some([2.8e5, 3.4e5]), ..rate(3e5) };
+        let point = Recommendation { p99_bound_ns: Some(bound_ns), ..recommendation(rate) };
+        (of_load("random_read", "Random reads", &point).text, point.keeps_bound(&point.rate))
+    };
+    let (open, keeps) = text(3.2e5);
+    assert!(open.contains(
+        "within the 320 µs asked for cannot be told: a further measurement may give 280 µs to 340 µs"
+    ));
+    assert_eq!(keeps, None);
+    assert_eq!([3.4e5, 2.7e5].map(|bound_ns| text(bound_ns).1), [Some(true), Some(false)]);
+    assert!(
+        !text(3.4e5).0.contains("cannot be told") && text(2.7e5).0.contains("above the 270 µs asked for")
+    );
 }
 
 #[test]

@@ -114,28 +114,26 @@ fn confirmed_within(
     Ok(None)
 }
 
-/// Returns the cell with the shortest 99th percentile, confirmed.
+/// Returns the cell with the shortest 99th percentile, confirmed, beside which no other may have a shorter one: short measurements
+/// overrate a percentile, too.
 fn shortest(
     bench: &mut Bench<'_>,
     grid: &mut Grid,
     confirm: &mut Confirm<'_>,
 ) -> Result<usize, Interruption> {
-    let shortest = (0..grid.cells.len())
-        .min_by(|&a, &b| grid.cells[a].p99_ns.total_cmp(&grid.cells[b].p99_ns))
-        .expect("a grid has cells");
-    if grid.cells[shortest].confirmed.is_none() {
-        grid.confirm(bench, shortest, confirm)?;
+    for _ in 0..CONFIRMATIONS_MAX {
+        let at = grid.shortest(|_| true).expect("a grid has cells");
+        if grid.cells[at].confirmed.is_some() {
+            return Ok(at);
+        }
+        grid.confirm(bench, at, confirm)?;
     }
-    Ok(shortest)
+    Ok(grid.shortest(|cell| cell.confirmed.is_some()).expect("some cells were confirmed"))
 }
 
 /// Returns the fastest cell that seems to meet the bound; of equally fast ones the one with the fewest bytes in flight.
 fn fastest_within(cells: &[GridCell], bound_ns: f64) -> Option<usize> {
-    let meets = |cell: &GridCell| {
-        let slack = if cell.confirmed.is_some() { 1.0 } else { SHORT_MEASUREMENT_SLACK };
-        cell.p99_ns <= bound_ns * slack
-    };
-    let all = || cells.iter().enumerate().filter(|(_, cell)| meets(cell));
+    let all = || cells.iter().enumerate().filter(|(_, cell)| cell.least_p99_ns() <= bound_ns);
     let fastest = all().map(|(_, cell)| cell.bytes_per_s).fold(0.0, f64::max);
     let alike = all().filter(|(_, cell)| cell.bytes_per_s >= FASTEST_SHARE_MIN * fastest);
     alike.min_by_key(|(_, cell)| (cell.request_bytes * u64::from(cell.depth), cell.depth)).map(|(at, _)| at)
@@ -212,6 +210,17 @@ impl Grid {
         Some((chosen, best))
     }
 
+    /// Returns, of the eligible cells, the one whose 99th percentile may be the shortest; of equal ones the one with the fewest
+    /// bytes in flight.
+    fn shortest(&self, eligible: impl Fn(&GridCell) -> bool) -> Option<usize> {
+        let all = self.cells.iter().enumerate().filter(|(_, cell)| eligible(cell));
+        let by = |cell: &GridCell| (cell.request_bytes * u64::from(cell.depth), cell.depth);
+        let shortest = all.min_by(|(_, a), (_, b)| {
+            a.least_p99_ns().total_cmp(&b.least_p99_ns()).then_with(|| by(a).cmp(&by(b)))
+        });
+        shortest.map(|(at, _)| at)
+    }
+
     /// Returns the bytes per second that a cell may have by its measurement.
     fn most_bytes_per_s(&self, cell: &GridCell) -> f64 {
         match (self.load, &cell.confirmed) {
@@ -250,10 +259,15 @@ impl Grid {
 }
 
 impl GridCell {
+    /// Returns the 99th percentile that a cell may have by its measurement.
+    fn least_p99_ns(&self) -> f64 {
+        let slack = if self.confirmed.is_some() { 1.0 } else { SHORT_MEASUREMENT_SLACK };
+        self.p99_ns / slack
+    }
+
     /// Replaces the estimate by a measurement.
     fn take(&mut self, measured: PointMeasurement) {
-        (self.bytes_per_s, self.p99_ns) =
-            (measured.bandwidth_bytes_per_s, measured.latencies.longest_p99_ns());
+        (self.bytes_per_s, self.p99_ns) = (measured.bandwidth_bytes_per_s, measured.longest_p99_ns());
         self.confirmed = Some(measured);
     }
 }

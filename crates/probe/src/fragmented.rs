@@ -83,7 +83,7 @@ fn history_of_new_drive(
     let buffer_bytes = point.writes.as_ref().and_then(|writes| writes.buffer_bytes);
     WriteHistory {
         effort,
-        has_bound: false,
+        has_bound: point.p99_bound_ns.is_some(),
         budget: effort.budget(Medium::Drive),
         page_bytes: page_or_usual(page.and_then(Finding::number), sector_bytes),
         buffer_bytes,

@@ -66,6 +66,7 @@ pub mod stride;
 pub mod stripe;
 mod structure;
 mod survey;
+mod tail;
 mod transfers;
 mod verify;
 mod write_buffer;

@@ -1,5 +1,6 @@
 //! What a measurement of one point gives.
 
+use crate::tail::Tail;
 use flashlane_base::{Histogram, Seed};
 use flashlane_device::Counters;
 use flashlane_measure::statistics::steady_state::Window;
@@ -30,6 +31,8 @@ pub(crate) struct PointMeasurement {
     pub(crate) bandwidth_bytes_per_s: f64,
     pub(crate) iops: f64,
     pub(crate) latencies: Latencies,
+    /// The measurements behind `latencies` that began anew.
+    pub(crate) tail: Tail,
     pub(crate) requests: u64,
     /// Whether the latency was steady over the run, by the rule of `run`.
     pub(crate) steady: bool,
@@ -61,6 +64,7 @@ impl From<&PointMeasurement> for Rate {
             p99_ns: measured.latencies.p99_ns,
             p50_range_ns: measured.latencies.ranges_ns.map(|[p50, _]| p50),
             p99_range_ns: measured.latencies.ranges_ns.map(|[_, p99]| p99),
+            p99_limits_ns: measured.p99_limits_ns(),
             requests: measured.requests,
             steady: measured.steady,
             workload: measured.workload.clone(),
@@ -78,6 +82,29 @@ impl From<&Run> for PointMeasurement {
 }
 
 impl PointMeasurement {
+    /// Returns the limits of the 99th percentile of a further measurement; `None` of too few.
+    fn p99_limits_ns(&self) -> Option<[f64; 2]> {
+        self.tail.limits_ns(self.latencies.p99_range_ns())
+    }
+
+    /// Returns the longest 99th percentile that is to be expected: a bound has to hold for this one.
+    pub(crate) fn longest_p99_ns(&self) -> f64 {
+        let [_, longest] = self.p99_limits_ns().unwrap_or(self.latencies.p99_range_ns());
+        longest
+    }
+
+    /// Returns the shortest 99th percentile that is to be expected.
+    pub(crate) fn shortest_p99_ns(&self) -> f64 {
+        let [shortest, _] = self.p99_limits_ns().unwrap_or(self.latencies.p99_range_ns());
+        shortest
+    }
+
+    /// Adds a further measurement that began anew to the latencies.
+    pub(crate) fn join(&mut self, latencies: Latencies) {
+        self.latencies = self.latencies.joined(latencies);
+        self.tail = self.tail.and(Tail::of(&latencies));
+    }
+
     /// Adds repeated measurements of the same point, of which there MUST be at least one. Where they differ by more than a
     /// recommendation may be off, the slowest counts, which is what can be relied on.
     pub(crate) fn repeated(&self, again: &[Self]) -> Self {
@@ -90,6 +117,7 @@ impl PointMeasurement {
         let each: Vec<_> = [self].into_iter().chain(again).map(|measured| measured.latencies).collect();
         Self {
             latencies: counts.latencies.compared_with(&each),
+            tail: all().map(|measured| measured.tail).fold(Tail::default(), Tail::and),
             range_bytes_per_s: Some(range),
             // That of the first, which measures the area from its beginning.
             workload: self.workload.clone(),
@@ -97,7 +125,8 @@ impl PointMeasurement {
         }
     }
 
-    /// Combines runs of one workload, of which there MUST be at least one. Each round is this number of runs.
+    /// Combines runs of one workload, of which there MUST be at least one. Each round is this number of runs. They follow each
+    /// other, so that together they are one measurement.
     pub(crate) fn of_rounds(runs: &[Run], runs_each: usize) -> Self {
         let mut all = Histogram::new();
         let (mut requests, mut bytes, mut ns) = (0, 0, 0);
@@ -116,10 +145,12 @@ impl PointMeasurement {
         };
         let each: Vec<Latencies> = runs.chunks(runs_each).map(of_round).collect();
         let per_s = 1e9 / ns.max(1) as f64;
+        let together = Latencies::from(&all);
         Self {
             bandwidth_bytes_per_s: bytes as f64 * per_s,
             iops: requests as f64 * per_s,
-            latencies: Latencies::from(&all).compared_with(&each),
+            latencies: together.compared_with(&each),
+            tail: Tail::of(&together),
             requests,
             steady: false,
             write_amplification: counters.write_amplification(),
@@ -156,9 +187,9 @@ impl From<&Histogram> for Latencies {
 }
 
 impl Latencies {
-    /// The longest 99th percentile of the measurements: a bound on it has to hold for this one.
-    pub(crate) fn longest_p99_ns(&self) -> f64 {
-        self.ranges_ns.map_or(self.p99_ns, |[_, [_, longest]]| longest)
+    /// The lowest and the highest 99th percentile of the measurements.
+    pub(crate) fn p99_range_ns(&self) -> [f64; 2] {
+        self.ranges_ns.map_or([self.p99_ns; 2], |[_, p99]| p99)
     }
 
     /// Adds another measurement to the ranges. Where it does not agree with these, returns the latencies of the one with the
@@ -208,6 +239,7 @@ pub(crate) mod tests {
             bandwidth_bytes_per_s,
             iops: bandwidth_bytes_per_s / 4096.0,
             latencies: Latencies { p50_ns: 1e5, p99_ns: 2e5, ranges_ns: None },
+            tail: Tail::default(),
             requests: 1000,
             steady: true,
             write_amplification: None,

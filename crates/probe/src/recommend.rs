@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 const READ_AREA_BYTES: u64 = 512 << 20;
 
 /// Maximum number of points for random reads of which further measurements are made, where these miss a bound.
-const READ_CHOICES_MAX: usize = 4;
+const READ_CHOICES_MAX: usize = 5;
 
 /// Recommends points for random reads and scans.
 pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
@@ -48,8 +48,10 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
         let choice = choose(session, &mut grid, &mut confirm)?;
         if let Some(recommendation) = report(session, &grid, &choice, measured_area, None) {
             session.recommend(load.name(), recommendation);
-            random_read = random_read.or((load == Load::RandomRead).then_some((grid, choice)));
+        } else if !is_timed(choice.measured.bandwidth_bytes_per_s, choice.cell.request_bytes) {
+            continue;
         }
+        random_read = random_read.or((load == Load::RandomRead).then_some((grid, choice)));
     }
     // Last, since these leave other data in the drive's cache.
     match random_read {
@@ -58,8 +60,8 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
     }
 }
 
-/// Measures the point chosen for random reads again, and chooses another one where that misses the bound. Where the last
-/// choice misses it, too, withdraws the recommendation.
+/// Measures the point chosen for random reads again, and chooses another one where a further measurement may miss the bound. Where
+/// the last choice misses it for certain, withdraws the recommendation.
 fn read_again(
     session: &mut Session<'_, '_>,
     mut grid: Grid,
@@ -80,7 +82,15 @@ fn read_again(
                 choices += 1;
                 let (bench, late) = (session.bench(), (&choice.cell, measured));
                 let (bound_ns, is_last) = (bound.as_ns() as f64, choices == READ_CHOICES_MAX);
-                choice = choice::within_bound_again(bench, &mut grid, late, bound_ns, is_last, &mut confirm)?;
+                let next =
+                    choice::within_bound_again(bench, &mut grid, late, bound_ns, is_last, &mut confirm)?;
+                let point = |choice: &Choice| (choice.cell.request_bytes, choice.cell.depth);
+                if point(&next) == point(&choice) {
+                    // No other point may keep it, and the same requests again would show nothing new.
+                    choice = next;
+                    break choice.measured.clone();
+                }
+                choice = next;
             }
             _ => break measured,
         }
@@ -186,9 +196,9 @@ struct LateChoice<'a> {
     is_last: bool,
 }
 
-/// Returns whether one of the measurements of a point misses a bound on its 99th percentile.
+/// Returns whether a measurement of a point may miss a bound on its 99th percentile.
 fn is_late(measured: &PointMeasurement, bound: Option<Duration>) -> bool {
-    bound.is_some_and(|bound| measured.latencies.longest_p99_ns() > bound.as_ns() as f64)
+    bound.is_some_and(|bound| measured.longest_p99_ns() > bound.as_ns() as f64)
 }
 
 /// Warns that random writes reach the whole drive, unless it maps by address.
@@ -251,7 +261,8 @@ fn choose(
     }
 }
 
-/// Draws the grid and returns the recommendation. Where no point meets the bound, reports that as advice.
+/// Draws the grid and returns the recommendation. Where no point meets the bound, reports that as advice, of random reads only once
+/// they were measured again.
 fn report(
     session: &mut Session<'_, '_>,
     grid: &Grid,
@@ -271,6 +282,7 @@ fn report(
         conditions += &advice_text::of_writes(writes, rate, session.settings().capacity_bytes);
     }
     match bound_missed(grid.load, choice, bound, measured_area, &conditions) {
+        Some(_) if grid.load == Load::RandomRead => None,
         Some(advice) => {
             session.advise(advice);
             None
@@ -282,7 +294,7 @@ fn report(
     }
 }
 
-/// Returns the advice that no point meets the bound, where that is so; `choice` is the nearest one.
+/// Returns the advice that no point meets the bound, where that is certain; `choice` is the nearest one.
 fn bound_missed(
     load: Load,
     choice: &Choice,
@@ -290,7 +302,7 @@ fn bound_missed(
     measured_area: MeasuredArea,
     conditions: &str,
 ) -> Option<Advice> {
-    let missed = bound.filter(|_| is_late(&choice.measured, bound));
+    let missed = bound.filter(|bound| choice.measured.shortest_p99_ns() > bound.as_ns() as f64);
     missed.map(|bound| advice_text::bound_missed(load, bound, choice, measured_area, conditions))
 }
 

@@ -3,6 +3,7 @@
 use crate::feature::Feature;
 use crate::portrait::Portrait;
 use crate::{Figure, Machine, Warning};
+use flashlane_base::requests_needed;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 use std::collections::BTreeMap;
@@ -154,6 +155,20 @@ pub struct Recommendation {
     pub reason: String,
 }
 
+impl Recommendation {
+    /// Returns whether a rate keeps the bound for which its point was chosen; `None` without a bound, and where the measurements
+    /// do not decide that, as a further one may be within the bound or above it.
+    pub fn keeps_bound(&self, rate: &Rate) -> Option<bool> {
+        let bound_ns = self.p99_bound_ns.filter(|_| rate.requests >= requests_needed(0.99))?;
+        let [lowest, longest] = rate.p99_limits_ns.or(rate.p99_range_ns).unwrap_or([rate.p99_ns; 2]);
+        match () {
+            () if longest <= bound_ns => Some(true),
+            () if lowest > bound_ns => Some(false),
+            () => None,
+        }
+    }
+}
+
 /// Dependence of the write rate on earlier writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Writes {
@@ -203,6 +218,10 @@ pub struct Rate {
     /// Lowest and highest 99th percentile of these measurements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_range_ns: Option<[f64; 2]>,
+    /// Limits of the 99th percentile of a further measurement: with 95% confidence it is not above the higher, and as much not
+    /// below the lower one. `None` of fewer than three measurements that began anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_limits_ns: Option<[f64; 2]>,
     /// Requests measured.
     pub requests: u64,
     /// Whether it was steady, by the rule of a run.

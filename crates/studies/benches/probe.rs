@@ -9,7 +9,8 @@ use flashlane_base::Seed;
 use flashlane_probe::{Effort, Feature, Medium, Options, ProbeResult, Status, add_fragmented, probe};
 use flashlane_result::score::Score;
 use flashlane_sim::{Drive, device, profile};
-use flashlane_studies::advice_score::{Comparison, LOADS, compare, profiles, random};
+use flashlane_studies::advice_score::bounds::{self, BoundComparison, compare_bounds};
+use flashlane_studies::advice_score::{Comparison, LOADS, Subject, compare, profiles, random};
 use flashlane_studies::score::{Range, score};
 use process::user_cpu_s;
 use std::convert::Infallible;
@@ -25,6 +26,7 @@ fn main() {
         "wide" => return scored_wide(300),
         "full" => return scored_full(200),
         "advice" => return advised(false),
+        "bounds" => return bounded(&advice_subjects(false), false),
         "file" => return file(),
         _ => {}
     }
@@ -117,6 +119,12 @@ fn print_tallies(kind: &str, score: &Score) {
 /// Compares recommendations with runs on all profiles and 200 random drives. `FLASHLANE_ADVICE=FROM..TO` selects some of
 /// these, in that order, as all take more than an hour.
 fn advised(quick: bool) {
+    let subjects = advice_subjects(quick);
+    compared(&subjects, quick);
+    bounded(if quick { &subjects[..1] } else { &subjects }, quick);
+}
+
+fn advice_subjects(quick: bool) -> Vec<Subject> {
     let mut subjects = if quick { random(3, Seed(0)) } else { profiles() };
     if !quick {
         subjects.extend(random(200, Seed(0)));
@@ -126,10 +134,19 @@ fn advised(quick: bool) {
             subjects = subjects.drain(from..to.min(subjects.len())).collect();
         }
     }
-    let effort = if quick { Effort::Quick } else { Effort::Normal };
+    subjects
+}
+
+fn effort(quick: bool) -> Effort {
+    // `FLASHLANE_EFFORT=quick` measures less.
+    let is_quick = quick || std::env::var("FLASHLANE_EFFORT").is_ok_and(|effort| effort == "quick");
+    if is_quick { Effort::Quick } else { Effort::Normal }
+}
+
+fn compared(subjects: &[Subject], quick: bool) {
     let done = AtomicUsize::new(0);
     // This may take hours, so each drive is reported when it is done.
-    let all = compare(&subjects, effort, Seed(0), &|comparisons| {
+    let all = compare(subjects, effort(quick), Seed(0), &|comparisons| {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         eprintln!("{done} of {} drives: {}", subjects.len(), comparisons[0].drive);
         comparisons.iter().filter(|one| !one.holds() || !one.latency_holds()).for_each(print_missed);
@@ -167,6 +184,48 @@ fn print_missed(missed: &Comparison) {
         missed.measured / 1e6,
         missed.measured_p99_ns / 1e3,
         missed.workload
+    );
+}
+
+/// Compares bounds on the 99th percentile with runs.
+fn bounded(subjects: &[Subject], quick: bool) {
+    let done = AtomicUsize::new(0);
+    let all = compare_bounds(subjects, effort(quick), Seed(0), &|comparisons| {
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        let drive = comparisons.first().map_or("", |one| &one.drive);
+        eprintln!("bounds on {done} of {} drives: {drive}", subjects.len());
+        comparisons.iter().filter(|one| one.holds() != Some(true)).for_each(print_bound);
+    });
+    let print = |name: &str, load: Option<&str>| {
+        let of: Vec<_> = all.iter().filter(|one| load.is_none_or(|load| one.load == load)).collect();
+        let share = |holds: Option<bool>| {
+            100.0 * of.iter().filter(|one| one.holds() == holds).count() as f64 / of.len().max(1) as f64
+        };
+        println!(
+            "{name}: {:.1} % of {} bounds hold, {:.1} % do not, {:.1} % are left open",
+            share(Some(true)),
+            of.len(),
+            share(Some(false)),
+            share(None)
+        );
+    };
+    print("advice-bounds", None);
+    bounds::LOADS.into_iter().for_each(|load| print(&format!("advice-bounds-{load}"), Some(load)));
+}
+
+fn print_bound(missed: &BoundComparison) {
+    let us = |ns: f64| format!("{:.1}", ns / 1e3);
+    let runs: Vec<_> =
+        missed.runs.iter().map(|(line, p99_ns)| format!("{} us ({line})", us(*p99_ns))).collect();
+    println!(
+        "bound {:?}, {:?}: {}, {}: {} us, stated {:?}, runs measure {}",
+        missed.claim,
+        missed.holds(),
+        missed.drive,
+        missed.load,
+        us(missed.bound_ns),
+        missed.stated_p99_ns.map(|range| range.map(us)),
+        runs.join(" and ")
     );
 }
 

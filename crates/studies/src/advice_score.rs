@@ -14,6 +14,8 @@ use flashlane_sim::profile;
 use flashlane_workload::Workload;
 use rayon::prelude::*;
 
+pub mod bounds;
+
 /// A recommendation holds where its bandwidth is within this share of that of a run.
 pub const TOLERANCE: f64 = 0.1;
 
@@ -147,9 +149,7 @@ fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<Comparison>
                     workload: String::new(),
                 };
             };
-            // On a never written drive, the probe measures this where it has written in order.
-            let filled = point.area_bytes.is_some();
-            let run = measure(&subject.config(if filled { "full" } else { state }), seed, point);
+            let run = measure(&subject.config(filled_state(point.area_bytes.is_some(), state)), seed, point);
             Comparison {
                 drive,
                 load,
@@ -166,10 +166,19 @@ fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<Comparison>
 
 /// Measures a recommendation's line on a new drive.
 fn measure(config: &DriveConfig, seed: Seed, point: &Recommendation) -> Run {
-    let workload = Workload::parse(&point.rate.workload).expect("a line that can be run");
+    run_line(config, seed, &Workload::parse(&point.rate.workload).expect("a line that can be run"))
+}
+
+fn run_line(config: &DriveConfig, seed: Seed, workload: &Workload) -> Run {
     let mut device = device(config, Seed(seed.0 ^ 0x5a5a));
     let options = RunOptions { samples: 0, ..RunOptions::default() };
-    run(&mut *device, &workload, options).expect("the line fits the drive")
+    run(&mut *device, workload, options).expect("the line fits the drive")
+}
+
+/// Returns the state of a drive for the run of a line. On a never written one the probe measures reads where it has written in
+/// order.
+fn filled_state(is_filled: bool, state: &'static str) -> &'static str {
+    if is_filled { "full" } else { state }
 }
 
 fn device(config: &DriveConfig, seed: Seed) -> Box<dyn Device> {

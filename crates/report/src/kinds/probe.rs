@@ -211,6 +211,7 @@ mod tests {
             p99_ns: 2e5,
             p50_range_ns: None,
             p99_range_ns: None,
+            p99_limits_ns: None,
             requests: 10_000,
             steady: true,
             workload: "random-write".into(),
