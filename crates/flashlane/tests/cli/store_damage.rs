@@ -213,3 +213,24 @@ fn refusal_to_open_names_what_helps() {
     fs::write(kept.dir.path().join("flash.log"), b"").unwrap();
     kept.refused(2, "put", &["b", "--value", "2"], &["the log", "is 0 B long: it was cut"]);
 }
+
+/// A log that was cut and made as long as before looks like one whose last pages a power cut tore, but for its mark.
+#[test]
+fn loss_of_the_end_of_a_closed_log_is_told() {
+    let kept = Kept::new("4MiB");
+    for key in ["a", "b"] {
+        kept.store("put", &[key, "--value", "1"]);
+    }
+    let log = kept.dir.path().join("flash.log");
+    let mut bytes = fs::read(&log).unwrap();
+    let pages = bytes.chunks(4096).enumerate().filter(|(_, page)| page.starts_with(b"flashlog"));
+    let last = pages.map(|(nth, _)| nth).max().unwrap();
+    bytes[last * 4096..].fill(0);
+    fs::write(&log, &bytes).unwrap();
+    kept.refused(1, "put", &["c", "--value", "2"], &["acknowledged writes are lost", "store scan"]);
+    kept.refused(1, "get", &["b"], &["no key 'b' is found, and it may be lost"]);
+    let ended = flashlane(&["store", "scan", &kept.spec]);
+    assert_eq!((ended.status, ended.stdout.as_str()), (1, "a\n"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("keys are missing"), "{}", ended.stderr);
+    assert!(fs::read(&log).unwrap() == bytes, "nothing is written");
+}
