@@ -44,7 +44,7 @@ use crate::statement::{Census, Statement};
 use crate::writes::Writes;
 use flashlane_base::{Duration, Instant};
 use flashlane_block::{
-    BlockBytes, Blocks, GetFailure, Outcome as BlockOutcome, Payload, Ticket as BlockTicket,
+    BlockBytes, Blocks, GetFailure, Outcome as BlockOutcome, Payload, PutFailure, Ticket as BlockTicket,
 };
 use flashlane_device::{DataDevice, Device};
 use flashlane_policy::merge;
@@ -99,6 +99,8 @@ pub(crate) struct Core<D, L> {
     /// Buffers of blocks, for later ones.
     payloads: Vec<Payload>,
     is_blocks_turn: bool,
+    /// Why the last block could not be written, if it could not.
+    put_failure: Option<PutFailure>,
 }
 
 /// The parts that are known when a store is opened or created.
@@ -205,6 +207,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             next_ticket: 0,
             payloads: Vec::new(),
             is_blocks_turn: false,
+            put_failure: None,
         })
     }
 
@@ -396,6 +399,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     fn block_ended(&mut self, ticket: BlockTicket, block: u64, outcome: BlockOutcome) {
         let purpose = self.routes.take(ticket);
+        if let BlockOutcome::Put(result, _) = &outcome {
+            self.put_failure = result.err();
+        }
         match (purpose, outcome) {
             (Purpose::Get(get), BlockOutcome::Get(result)) => self.get_read(get, result),
             (Purpose::GetPiece { get, nth }, BlockOutcome::Get(result)) => self.piece_read(get, nth, result),
@@ -449,6 +455,11 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         for (slice, id) in std::mem::take(&mut self.found_dead) {
             self.delete_block(id, Some(slice));
         }
+    }
+
+    /// Returns why the last block could not be written, if it could not.
+    pub(crate) fn put_failure(&self) -> Option<PutFailure> {
+        self.put_failure
     }
 
     /// Requests that the log becomes durable and that its end is marked, if anything was written.

@@ -3,7 +3,7 @@
 use crate::loss::Loss;
 use crate::text::escape;
 use flashlane_base::units::exact_bytes;
-use flashlane_block::{FormatError, GetFailure};
+use flashlane_block::{FormatError, GetFailure, PutFailure};
 use flashlane_device::Failure;
 use std::fmt;
 
@@ -334,12 +334,8 @@ pub enum WriteError {
         /// Bytes of the writes that wait.
         waiting_bytes: u64,
     },
-    /// The device is full.
-    #[error(
-        "the device is full: the write needs {blocks_needed} free blocks, with those kept for deletes and merges, and \
-         {blocks_free} are free; {}delete keys, or use a larger device",
-        if *room_bytes > 0 { format!("store a value of at most {}, ", exact_bytes(*room_bytes)) } else { String::new() }
-    )]
+    /// The device is full, or fails.
+    #[error("{}", no_room(*blocks_free, *blocks_needed, *room_bytes, failure.as_ref()))]
     Full {
         /// Blocks that are free.
         blocks_free: u64,
@@ -347,6 +343,8 @@ pub enum WriteError {
         blocks_needed: u64,
         /// Bytes of the largest value that has room now; 0 where even small ones have none.
         room_bytes: u64,
+        /// Why the last block could not be written: then the device fails, and may be far from full.
+        failure: Option<PutFailure>,
     },
     /// The log takes no more records.
     #[error("the log failed, so nothing more is written: {0}")]
@@ -354,6 +352,21 @@ pub enum WriteError {
     /// The device was opened for reading, or without blocks that are damaged.
     #[error("the device was opened read-only")]
     ReadOnly,
+}
+
+/// States why a write has no room.
+fn no_room(blocks_free: u64, blocks_needed: u64, room_bytes: u64, failure: Option<&PutFailure>) -> String {
+    let needs = format!(
+        "the write needs {blocks_needed} free blocks, with those kept for deletes and merges, and {blocks_free} are free"
+    );
+    match failure {
+        Some(failure) => format!("the device fails: {failure}; {needs}; stop, and copy what can be read"),
+        None if room_bytes > 0 => format!(
+            "the device is full: {needs}; store a value of at most {}, delete keys, or use a larger device",
+            exact_bytes(room_bytes)
+        ),
+        None => format!("the device is full: {needs}; delete keys, or use a larger device"),
+    }
 }
 
 /// Why an accepted write failed.

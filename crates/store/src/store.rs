@@ -23,7 +23,7 @@ use crate::operation::{Batch, Finished, Outcome, Snapshot, Ticket};
 use crate::options::{Slices, StoreOptions};
 use crate::recovery;
 use flashlane_base::{Duration, Instant};
-use flashlane_block::Blocks;
+use flashlane_block::{Blocks, PutFailure};
 use flashlane_device::{DataDevice, Failure};
 
 /// A key-value store over a device with erase units and a log beside it.
@@ -299,6 +299,11 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
     /// Returns why keys may be missing or have older values; `None` where there is no sign of it.
     pub fn loss(&self) -> Option<Loss> {
         self.core.loss()
+    }
+
+    /// Returns why the last block could not be written, if it could not.
+    pub fn put_failure(&self) -> Option<PutFailure> {
+        self.core.put_failure()
     }
 
     /// Returns the state of the store.

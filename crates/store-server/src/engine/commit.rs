@@ -124,10 +124,17 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         }
     }
 
-    /// With nothing in flight no room is made for what the store refused as busy: the writes before wait for a full device.
+    /// With nothing in flight no room is made for what the store refused as busy: the writes before wait for a device that is full,
+    /// or fails.
     pub(super) fn refuse_unsent(&mut self) {
+        let refusal = match self.store.put_failure() {
+            Some(failure) => {
+                format!("ERR the device fails: {failure}; writes wait for room that it does not give")
+            }
+            None => "OOM the device is full: writes wait for room; delete keys to make room".to_owned(),
+        };
         while let Some(unsent) = self.writes.take_unsent() {
-            self.refuse(unsent, "OOM the device is full: writes wait for room; delete keys to make room");
+            self.refuse(unsent, &refusal);
         }
     }
 
@@ -179,7 +186,7 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
 /// Returns the error that clients get where the store refuses a write. `OOM` is that of a full Redis.
 fn refusal_text(error: &WriteError) -> String {
     match error {
-        WriteError::Full { .. } => format!("OOM {error}"),
+        WriteError::Full { failure: None, .. } => format!("OOM {error}"),
         WriteError::ReadOnly => format!("READONLY {error}"),
         _ => format!("ERR {error}"),
     }

@@ -165,7 +165,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         } else {
             let blocks_left = blocks_free.saturating_sub(needed - pieces);
             let room_bytes = if pieces > 0 { blocks_left * self.piece_bytes() } else { 0 };
-            Err(WriteError::Full { blocks_free, blocks_needed: needed, room_bytes })
+            Err(WriteError::Full {
+                blocks_free,
+                blocks_needed: needed,
+                room_bytes,
+                failure: self.put_failure,
+            })
         }
     }
 

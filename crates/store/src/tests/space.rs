@@ -6,7 +6,7 @@ use crate::options::{Slices, StoreOptions};
 use crate::store::Store;
 use crate::{Durability, Ticket, WriteError};
 use flashlane_base::{Instant, Random, Seed};
-use flashlane_device_testing::{MemoryDisk, MemoryLanes};
+use flashlane_device_testing::{MemoryDisk, MemoryFaults, MemoryLanes};
 use flashlane_policy::Options;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -181,4 +181,31 @@ fn value_is_admitted_where_it_has_room() {
     }
     assert!(refused > 20 && admitted > 20, "{refused} refused, {admitted} admitted");
     assert!(store.status().room_bytes < 40_000 && store.status().blocks_free > 24);
+}
+
+#[test]
+fn device_that_fails_is_not_called_full() {
+    let device = MemoryLanes::new(4, 32, 4096, 512, Seed(1));
+    let log = MemoryDisk::new(1 << 20, 512, Seed(1));
+    let store = Store::create(device, log, 1, Slices::even(1), StoreOptions::default()).unwrap();
+    let (device, log) = store.into_devices();
+    let faults = MemoryFaults { unit_fails: 1.0, ..MemoryFaults::default() };
+    let mut store = Store::open(device.with_faults(faults), log, StoreOptions::default()).unwrap();
+    let mut refusal = None;
+    for nth in 0..2000_u64 {
+        let mut batch = Batch::default();
+        batch.put(nth.to_be_bytes(), vec![1; 500]);
+        match store.write(batch, Durability::Memory) {
+            Ok(_) => drop(store.step(Instant::FAR)),
+            Err(WriteError::Busy { .. }) if store.step(Instant::FAR) => {}
+            Err(error) => {
+                refusal = Some(error);
+                break;
+            }
+        }
+    }
+    let refusal = refusal.expect("nothing can be written");
+    assert!(matches!(refusal, WriteError::Full { failure: Some(_), .. }), "{refusal}");
+    assert!(refusal.to_string().starts_with("the device fails: "), "{refusal}");
+    assert!(store.put_failure().is_some());
 }
