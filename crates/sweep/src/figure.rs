@@ -122,10 +122,10 @@ fn distributions(grid: &Grid, repetitions: &[Vec<&Outcome>]) -> Option<Figure> {
     })
 }
 
-/// Returns a mark for each depth with a knee.
+/// Returns a mark for each depth that is known to be a knee.
 fn marks(knees: &[Knee]) -> Vec<Mark> {
     let mut marks: Vec<Mark> = Vec::new();
-    for knee in knees.iter().filter(|knee| !knee.is_at_edge) {
+    for knee in knees.iter().filter(|knee| !knee.is_at_edge && knee.range.is_none()) {
         if !marks.iter().any(|mark| mark.x == knee.depth) {
             marks.push(Mark { x: knee.depth, y: None, label: "knee".into() });
         }

@@ -1,7 +1,8 @@
 //! The knee of a depth sweep: the depth beyond which more requests in flight gain little throughput and only wait.
 //!
 //! It is the smallest depth whose throughput is at least 95% of the highest measured, for each combination of the other
-//! keys. Where that is the largest depth measured, there is no knee yet: more may be better. (Kleinrock, "Power and
+//! keys. Where that is the largest depth measured, there is no knee yet: more may be better. Where the intervals of repetitions
+//! leave open which depth it is, the result says between which it lies. (Kleinrock, "Power and
 //! deterministic rules of thumb for probabilistic problems in computer communications", ICC 1979, takes the largest
 //! quotient of throughput and latency; on a drive with many channels that depth gives far too little throughput.)
 
@@ -51,6 +52,19 @@ fn knee(key: &str, point: PointSettings, curve: &[(f64, &PointRow)]) -> Option<K
     let highest = measured.iter().map(|(_, iops)| *iops).fold(0.0, f64::max);
     let &(depth, iops) = measured.iter().find(|(_, iops)| *iops >= ENOUGH * highest)?;
     let is_at_edge = measured.last().is_some_and(|(last, _)| *last == depth);
+    // Of one row each; means over rows of several seeds have no interval here.
+    let half_width = |depth: f64| mean(depth, &|row| row.half_widths.get("iops").copied()).unwrap_or(0.0);
+    let of_highest =
+        measured.iter().find(|(_, iops)| *iops == highest).map_or(0.0, |(depth, _)| half_width(*depth));
+    let spread = |depth: f64| half_width(depth).hypot(of_highest);
+    let may_be = |&&(depth, iops): &&(f64, f64)| iops + spread(depth) >= ENOUGH * highest;
+    let is_certain =
+        |&&(depth, iops): &&(f64, f64)| iops == highest || iops - spread(depth) >= ENOUGH * highest;
+    let ends = (measured.iter().find(may_be), measured.iter().find(is_certain));
+    let range = match ends {
+        (Some(&(first, _)), Some(&(last, _))) if first < last => Some([first, last]),
+        _ => None,
+    };
     let is_known = |row: &PointRow| row.measures.requests.is_some_and(|n| n >= requests_needed(0.99));
     let p99_ns = mean(depth, &|row| row.measures.p99_ns.filter(|_| is_known(row)));
     Some(Knee {
@@ -61,5 +75,6 @@ fn knee(key: &str, point: PointSettings, curve: &[(f64, &PointRow)]) -> Option<K
         share: iops / highest.max(f64::MIN_POSITIVE),
         p99_ns,
         is_at_edge,
+        range,
     })
 }

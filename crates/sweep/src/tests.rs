@@ -442,6 +442,17 @@ fn depth_sweep_has_a_knee() {
     let rising = knees("1..16*2", &[100.0; 5], &depths);
     assert_eq!((rising[0].depth, rising[0].is_at_edge), (16.0, true));
     assert_eq!(knees("1,2", &[100.0; 2], &depths[..2]), []);
+    // Three repetitions. With 1% of noise the knee is at 4; with 20% it may be at any depth from 2 on.
+    let repeated = |noise: f64| {
+        let mean_us = [100.0, 100.0, 102.0, 200.0, 400.0];
+        let all: Vec<f64> =
+            [1.0 - noise, 1.0, 1.0 + noise].iter().flat_map(|factor| mean_us.map(|us| us * factor)).collect();
+        let knees = knees("1..16*2", &all, &depths.repeat(3));
+        (knees[0].depth, knees[0].range)
+    };
+    assert_eq!(repeated(0.001), (4.0, None));
+    let (depth, range) = repeated(0.2);
+    assert!(depth == 4.0 && range.is_some_and(|[first, last]| first < 4.0 && last > 4.0), "{range:?}");
 }
 
 #[test]

@@ -165,6 +165,13 @@ fn knee(knee: &Knee) -> String {
     let depth = plain_value("", &scalar(knee.depth));
     let (iops, share_of_best) = (plain_value("iops", &scalar(knee.iops)), share(knee.share));
     let p99 = knee.p99_ns.map_or(String::new(), |ns| format!(", p99 {}", time_ns(ns)));
+    if let Some(range) = knee.range {
+        let [first, last] = range.map(|depth| plain_value("", &scalar(depth)));
+        return format!(
+            "{of}The knee is at a depth of {first} to {last}: the repetitions differ too much to tell which (at {depth}, {iops} \
+             requests a second{p99})."
+        );
+    }
     if knee.is_at_edge {
         return format!(
             "{of}no knee up to a depth of {depth}, the largest measured ({iops} requests a second{p99}): more may be better."
@@ -334,6 +341,13 @@ mod tests {
             "The knee is at a depth of 16: 81,920 requests a second, p99 410 µs, 97% of the best measured."
         );
         assert!(said(true).contains("more may be better"), "{}", said(true));
+        let knee = json!({ "key": "workload.depth", "point": {}, "depth": 8.0, "iops": 81_920.0, "share": 0.96,
+            "p99_ns": 410e3, "is_at_edge": false, "range": [4.0, 16.0] });
+        let open = summary(&sweep(&json!([row]), &json!([knee]), &Value::Null));
+        assert!(
+            open.starts_with("The knee is at a depth of 4 to 16: the repetitions differ too much"),
+            "{open}"
+        );
         // The summary begins with the absence of a difference.
         let alike = json!({ "point": {}, "status": "measured", "reason": null, "iops": 1e4,
             "compared": { "standing": "best", "difference": 0.0, "half_width": null } });
