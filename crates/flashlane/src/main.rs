@@ -45,6 +45,7 @@ fn main() -> ExitCode {
             if failure.status == Status::Unusable {
                 files::remove_created(&whole, &matches);
             }
+            output::remove_empty_directories();
             match files::device_given(&whole, &matches) {
                 Some(device) => failure.print_of(&device),
                 None => failure.print(),

@@ -13,7 +13,11 @@ use flashlane_result::{Machine, OnDevice};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Directories that this process made, an inner one before the one that it is in.
+static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Creates the directory of `--out` before the measurement, and checks that it may hold the result: a typing error must
 /// not cost a long run.
@@ -60,9 +64,21 @@ pub fn make_directory(dir: &Path) -> Result<(), Failure> {
         )));
     }
     check_place(dir).and_then(|()| check_place(&dir.join("result.json"))).map_err(Failure::unusable)?;
+    let is_missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.exists();
+    let missing: Vec<PathBuf> = dir.ancestors().take_while(is_missing).map(Path::to_owned).collect();
     std::fs::create_dir_all(dir).map_err(|error| {
         Failure::unusable(anyhow!("cannot create the directory '{}': {error}", dir.display()))
-    })
+    })?;
+    MADE.lock().unwrap_or_else(PoisonError::into_inner).extend(missing);
+    Ok(())
+}
+
+/// Removes the directories that this command made and put nothing into: a refused one leaves none behind.
+pub fn remove_empty_directories() {
+    // Those that hold something are kept by the system.
+    for dir in MADE.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        let _ = std::fs::remove_dir(dir);
+    }
 }
 
 /// Creates a file for data; a file that exists is refused. Also returns what identifies the file, to remove no other.

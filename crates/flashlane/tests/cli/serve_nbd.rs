@@ -156,7 +156,10 @@ fn recorded_trace_has_each_request() {
     assert_eq!(info["backward"].as_u64().unwrap_or(0), 0, "{info}");
     let socket = dir.path().join("socket");
     let serve = ["serve", "nbd", DRIVE, "--socket", text(&socket)];
-    refused(2, &[&serve[..], &["--record", text(&trace)]].concat(), &["asked.alibaba", "--force"]);
+    let out = dir.path().join("new/result");
+    let recorded = ["--record", text(&trace), "--out", text(&out)];
+    refused(2, &[&serve[..], &recorded].concat(), &["asked.alibaba", "--force"]);
+    assert!(!dir.path().join("new").exists(), "a refused command leaves no directory");
     let image = image(dir.path());
     let held = std::fs::read(&image).unwrap();
     let forced = [&serve[..], &["--record", text(&image), "--to", "spc", "--force"]].concat();
