@@ -5,6 +5,7 @@ use crate::input::{RESULT_BYTES, read_text};
 use crate::options::OutputOptions;
 use crate::output;
 use anyhow::anyhow;
+use flashlane_host::is_same_file;
 use flashlane_report::{PageInput, Report, Samples};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ Examples:
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let results: Vec<(PathBuf, Report)> =
         arguments.results.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    check_replaced(&arguments.output, &results)?;
     output::prepare(&arguments.output)?;
     // Only the page shows samples.
     let with_page = arguments.output.out.is_some();
@@ -47,6 +49,21 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         flashlane_report::write_page(dir, arguments.output.force, &shown).map_err(Failure::failed)?;
     }
     Ok(Status::Done)
+}
+
+/// Refuses to replace another result: it was measured, and this command measures nothing that could take its place. `--force` allows
+/// it, and the directory of the only result that is shown is its own.
+fn check_replaced(output: &OutputOptions, results: &[(PathBuf, Report)]) -> Result<(), Failure> {
+    let Some(dir) = output.out.as_deref().filter(|_| !output.force) else { return Ok(()) };
+    let saved = dir.join("result.json");
+    let is_own = |(shown, _): &(PathBuf, Report)| results.len() == 1 && is_same_file(shown, &saved);
+    if !saved.exists() || results.iter().any(is_own) {
+        return Ok(());
+    }
+    Err(Failure::unusable(anyhow!(
+        "'{}' holds a saved result, which would be lost; give --out an empty or new directory, or --force to replace it",
+        dir.display()
+    )))
 }
 
 /// Reads the samples beside a `result.json`, if they were saved.

@@ -224,6 +224,24 @@ fn result_replaces_only_an_earlier_result() {
 }
 
 #[test]
+fn report_replaces_another_result_only_with_force() {
+    let dir = tempfile::tempdir().unwrap();
+    let [one, other] = ["one", "other"].map(|name| dir.path().join(name));
+    for (out, seed) in [(&one, "1"), (&other, "2")] {
+        done(&["run", "sim:ssd-s", "random-read,requests=100", "--seed", seed, "--out", text(out)]);
+    }
+    let saved = fs::read(other.join("result.json")).unwrap();
+    let holds = ["other' holds a saved result", "empty or new directory", "--force to replace it"];
+    refused(2, &["report", text(&one), "--out", text(&other)], &holds);
+    refused(2, &["report", text(&one), text(&other), "--out", text(&other)], &holds);
+    assert_eq!(fs::read(other.join("result.json")).unwrap(), saved);
+    done(&["report", text(&other), "--out", text(&other)]);
+    assert_eq!(fs::read(other.join("result.json")).unwrap(), saved);
+    done(&["report", text(&one), "--out", text(&other), "--force"]);
+    assert_ne!(fs::read(other.join("result.json")).unwrap(), saved);
+}
+
+#[test]
 fn other_content_in_out_requires_force() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join(".git")).unwrap();
