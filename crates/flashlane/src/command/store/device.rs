@@ -215,6 +215,14 @@ pub fn not_created(device: &Target, error: StoreSpecError) -> Failure {
                 quoted(&path.to_string_lossy())
             ))
         }
+        StoreSpecError::Log(OpenError::Real { error: HostError::TooSmall { length_bytes, .. }, path }) => {
+            Failure::unusable(anyhow!(
+                "'{}' is {} long, and too short for a log: name a new file with --log, which is made as long as the store needs, \
+                 or remove this one",
+                path.display(),
+                exact_bytes(length_bytes)
+            ))
+        }
         StoreSpecError::Log(error) => of_log(error),
         // A store on a simulated drive, which takes no consent.
         StoreSpecError::LogNotAllowed { spec } => Failure::unusable(anyhow!(
