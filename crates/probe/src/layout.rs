@@ -1,8 +1,18 @@
 //! The layout of chunks over channels and dies: the experiments, and the findings they lead to.
 //!
-//! Distances (`stripe`) come first, as they show both levels where the stripe changes channels first. Then reads beside
-//! programs (`busy_dies`), which show the dies only, residues (`residues`), and last pairs of random chunks (`channels`), which
-//! show the channels only.
+//! The order, each where the ones before have left something open, and those with `*` where the probe may write:
+//!
+//! ```text
+//! stripe        distances of pairs of reads: both levels, where the stripe changes channels first
+//! busy_dies *   reads and writes beside programs: the dies
+//! residues      pairs by residues of a period: both levels, in any order of the stripe
+//! channels      pairs of random chunks: the channels (bus_time * measures a transfer for them)
+//! transfers *   reads beside the transfer of a written page: the channels, behind any link
+//! busy_buses *  writes of parts of pages on known dies: the channels, behind any link
+//! stripe        once more with more repetitions, where that may help
+//! ```
+//!
+//! `structure` then tries a larger area, reads of many chunks (`spans`) and writes of many chunks (`write_spans`).
 
 use crate::area::{Area, Chunk};
 use crate::beside::Beside;

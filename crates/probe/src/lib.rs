@@ -8,6 +8,26 @@
 //!
 //! A *chunk* is the run of consecutive bytes that lie on one plane before the stripe goes on to the next. A *domain* is a part of
 //! the drive that works independently of the others, mostly a channel; its *sub-domains* are its packages or dies.
+//!
+//! # Which file finds what
+//! `survey` runs the stages on a `session`, which owns the bench and collects findings; `portrait` joins them.
+//!
+//! | finding | experiments, in this order, until it is found |
+//! | --- | --- |
+//! | chunk, page | `chunk`: pairs of reads, then single reads; `verify` looks whether boundaries recur. By writes: `write_rows`, `busy_rows`, with `rewritten`, `chunk_ends`, `page_ends` |
+//! | interleaving degree, sub-domains | `layout` has the order: `stripe`, `busy_dies`, `residues`, `channels` (`sector_channels` where a page is a sector), `transfers`, `busy_buses`; then `larger_area`, `spans`, `write_spans` |
+//! | the same with one request at a time | `one_at_a_time`: `written_pairs`, `spans`, `write_spans` |
+//! | the same without a chunk | `single_die` |
+//! | mapping | `mapping`; or found on the way by `busy_dies`, `write_rows` |
+//! | readahead | `readahead` |
+//! | link, round trip | `link` |
+//! | write buffer | `write_buffer`, from a `bend` in the times of writes |
+//! | interference | `interference` |
+//! | reclaim unit | `reclaim`: the `pauses` of `rewrites` |
+//! | recommendations | `recommend`: `grid`, `choice`, `confirm`; `writes` and `fragmented` for what is sustained; `advice_text` |
+//!
+//! They share `bus_time`, `array_time`, `flash_read`, `beside` (what happens beside a program), `dies` and `pair` (which chunks
+//! share a die), and `pattern`, `numbers`, `repetitions` (what counts as seen).
 
 mod advice_text;
 pub mod area;
