@@ -2,7 +2,7 @@
 //!
 //! Operations change memory and queue requests; [`Core::pump`] starts what can start; [`Core::step`] lets the devices work
 //! until something completes, and handles it. `writing`, `reading` and `compaction` are the three paths, `flushing` leads from
-//! the first to the last; `memory` divides the memory among them; `recovery` builds the parts when a store is opened.
+//! the first to the last; `room` decides which writes have room; `memory` divides the memory among them; `recovery` builds the parts when a store is opened.
 //!
 //! # The path of a key
 //! ```text
@@ -23,6 +23,7 @@ mod flushing;
 mod install;
 mod memory;
 mod reading;
+mod room;
 mod writing;
 
 use crate::builder::Shape;

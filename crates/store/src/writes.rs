@@ -51,8 +51,8 @@ pub(crate) struct Writes {
     /// Those that complete when it is durable.
     device: VecDeque<Logged>,
     pieces: BTreeMap<Ticket, PieceWrite>,
-    /// A write was refused since blocks are scarce.
-    wants_space: bool,
+    /// Merges are to give blocks back, as a write found too few.
+    is_relief_requested: bool,
     /// Spare blocks that the last value would have needed, if it was refused.
     wanted_blocks: u64,
     /// Blocks that were free when merges were last begun for a value that found no room; `None` once one is admitted.
@@ -71,12 +71,12 @@ impl Writes {
     }
 
     /// A write begins to wait.
-    pub(crate) fn wait(&mut self, bytes: u64) {
+    pub(crate) fn add_waiting(&mut self, bytes: u64) {
         self.waiting_bytes += bytes;
     }
 
     /// A write waits no longer.
-    pub(crate) fn end_wait(&mut self, bytes: u64) {
+    pub(crate) fn remove_waiting(&mut self, bytes: u64) {
         assert!(bytes <= self.waiting_bytes, "a write that ends its wait is counted");
         self.waiting_bytes -= bytes;
     }
@@ -104,14 +104,14 @@ impl Writes {
         self.relieved_at = None;
     }
 
-    /// A write was refused since blocks are scarce.
-    pub(crate) fn want_space(&mut self) {
-        self.wants_space = true;
+    /// Requests that merges give blocks back.
+    pub(crate) fn request_relief(&mut self) {
+        self.is_relief_requested = true;
     }
 
-    /// Returns whether a write was refused since the last call.
-    pub(crate) fn take_wants_space(&mut self) -> bool {
-        std::mem::take(&mut self.wants_space)
+    /// Returns whether that was requested since the last call.
+    pub(crate) fn take_relief_request(&mut self) -> bool {
+        std::mem::take(&mut self.is_relief_requested)
     }
 
     // Pieces.
@@ -157,7 +157,7 @@ impl Writes {
     // Log.
 
     /// Adds a write to the log that completes when it is as safe as `durability` says.
-    pub(crate) fn log(&mut self, durability: Durability, logged: Logged) {
+    pub(crate) fn push_logged(&mut self, durability: Durability, logged: Logged) {
         let queue = match durability {
             Durability::Memory => unreachable!("a write to memory does not wait for the log"),
             Durability::System => &mut self.system,

@@ -43,12 +43,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if waiting_bytes > 0 && waiting_bytes + bytes > self.options.memory_bytes / 8 {
             return Err(WriteError::Busy { waiting_bytes });
         }
-        self.check_room(&entries, pieces.len() as u64)?;
+        self.admit_or_relieve(&entries, pieces.len() as u64)?;
         self.counters.user_bytes_written += user_bytes as u64;
         self.allow_writes();
         let pending = self.accept();
         let write = QueuedWrite { pending, entries, durability, bytes };
-        self.writes.wait(bytes);
+        self.writes.add_waiting(bytes);
         if pieces.is_empty() {
             self.slices[slice as usize].enqueue(write);
         } else {
@@ -133,101 +133,6 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         if fits { Ok(()) } else { Err(WriteError::BatchTooLarge { given_bytes, most_bytes }) }
     }
 
-    fn check_room(&mut self, entries: &[Entry], pieces: u64) -> Result<(), WriteError> {
-        let is_delete = entries.iter().all(|entry| entry.version.body.is_tombstone());
-        let blocks_free = if is_delete { self.spare_blocks() } else { self.admissible_blocks() };
-        // Writes that wait were admitted, and need blocks too.
-        let needed = match is_delete {
-            true => 1 + self.waiting_blocks(),
-            false => self.options.reserve_blocks + self.containers() + self.waiting_blocks() + pieces,
-        };
-        if !is_delete {
-            self.writes.set_wanted_blocks(if blocks_free < needed { needed } else { 0 });
-        }
-        if blocks_free >= needed {
-            if !is_delete {
-                self.writes.relief_ends();
-            }
-            return Ok(());
-        }
-        // Merges give blocks back: deletes wait for them in their queue, and values are refused as busy until they have ended.
-        let is_relieved = self.is_being_relieved();
-        if is_delete || !is_relieved {
-            self.writes.want_space();
-            self.pump();
-        }
-        if is_delete && self.is_merging() {
-            Ok(())
-        } else if !is_delete
-            && (is_relieved || (self.writes.relief_begins(blocks_free) && self.is_being_relieved()))
-        {
-            Err(WriteError::Busy { waiting_bytes: self.writes.waiting_bytes() })
-        } else {
-            let blocks_left = blocks_free.saturating_sub(needed - pieces);
-            let room_bytes = if pieces > 0 { blocks_left * self.piece_bytes() } else { 0 };
-            Err(WriteError::Full {
-                blocks_free,
-                blocks_needed: needed,
-                room_bytes,
-                failure: self.put_failure,
-            })
-        }
-    }
-
-    /// Returns whether what is in flight may give blocks back.
-    fn is_being_relieved(&self) -> bool {
-        self.is_merging() || self.flushes_in_flight() > 0 || self.routes.has_deletes()
-    }
-
-    /// Returns the bytes of values that have room now, beside the blocks kept for deletes and merges; at 0 small ones may still be
-    /// admitted.
-    pub(crate) fn room_bytes(&self) -> u64 {
-        let kept = self.options.reserve_blocks + self.containers() + self.waiting_blocks();
-        self.admissible_blocks().saturating_sub(kept) * self.piece_bytes()
-    }
-
-    /// Blocks that are spare, and those that the next patch gives back. The blocks kept for merges suffice until then.
-    fn admissible_blocks(&self) -> u64 {
-        self.spare_blocks() + self.dropped.waiting() as u64
-    }
-
-    /// Blocks that the writes in queues will need.
-    fn waiting_blocks(&self) -> u64 {
-        self.writes.waiting_bytes().div_ceil(self.shape.block_bytes)
-    }
-
-    /// Blocks that the containers will need, and one more.
-    fn containers(&self) -> u64 {
-        self.slices.iter().filter(|slice| !slice.container().is_empty()).count() as u64 + 1
-    }
-
-    /// Returns whether values are refused, or the last one was, as blocks are scarce.
-    pub(super) fn is_space_scarce(&self) -> bool {
-        let kept = self.options.reserve_blocks + self.containers();
-        self.spare_blocks() < kept.max(self.writes.wanted_blocks())
-    }
-
-    /// Where a value was refused, writes the containers with tombstones, so that merges give space back, and those without while
-    /// blocks wait for the next patch.
-    pub(super) fn relieve_space(&mut self) {
-        if !self.writes.take_wants_space() {
-            return;
-        }
-        for nth in 0..self.slices.len() {
-            // The policy is asked again: blocks are scarce now.
-            self.slices[nth].ask_again_for_space();
-            let slice = &self.slices[nth];
-            let gives_back = slice.container().has_tombstones() || self.dropped.waiting() > 0;
-            let frozen = slice.frozen().len();
-            match gives_back && !slice.container().is_empty() {
-                true if frozen == 0 => self.freeze(nth),
-                // Tried again when those before it are written.
-                true => self.writes.want_space(),
-                false => {}
-            }
-        }
-    }
-
     // Pieces.
 
     /// Hands over as many pieces of a write as may be in flight.
@@ -267,7 +172,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 self.slices[slice as usize].enqueue(write);
             }
             Some(reason) => {
-                self.writes.end_wait(write.bytes);
+                self.writes.remove_waiting(write.bytes);
                 stored.into_iter().for_each(|id| self.delete_block(id, None));
                 self.finish(write.pending, Outcome::Write(Err(WriteFailure::Piece { reason })));
             }
@@ -310,10 +215,11 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         true
     }
 
-    /// Gives a write the next number, which its entries have already.
+    /// Adds a write to log and container under the next number. Requires: its entries have that number.
     fn apply(&mut self, slice: usize, write: QueuedWrite) {
         let QueuedWrite { pending, entries, durability, bytes } = write;
-        self.writes.end_wait(bytes);
+        debug_assert!(entries.iter().all(|entry| entry.version.sequence == self.last_sequence + 1));
+        self.writes.remove_waiting(bytes);
         self.last_sequence += 1;
         let sequence = self.last_sequence;
         let pages = self.log.append(slice as u32, sequence, &entries, durability);
@@ -324,18 +230,18 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.freed_pieces.extend(pieces.map(|&piece| (end_page, piece)));
         let logged = Logged { pending, slice: slice as u32, sequence, end_page };
         match durability {
-            Durability::Memory => self.acknowledge(self.now(), logged),
-            Durability::System | Durability::Device => self.writes.log(durability, logged),
+            Durability::Memory => self.delay_end(self.now(), logged),
+            Durability::System | Durability::Device => self.writes.push_logged(durability, logged),
         }
     }
 
-    /// Acknowledges the writes that the log has reached.
+    /// Delays the end of the writes that the log has reached.
     pub(super) fn log_progress(&mut self) {
         let (written_to, durable_to) = (self.log.written_to(), self.log.durable_to());
         let logged = self.writes.take_reached(written_to, durable_to);
         if !logged.is_empty() {
             let now = self.now();
-            logged.into_iter().for_each(|logged| self.acknowledge(now, logged));
+            logged.into_iter().for_each(|logged| self.delay_end(now, logged));
         }
     }
 
@@ -344,7 +250,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let mut failed: Vec<_> = self.writes.take_logged().into_iter().map(|logged| logged.pending).collect();
         for slice in &mut self.slices {
             while let Some(write) = slice.next_write() {
-                self.writes.end_wait(write.bytes);
+                self.writes.remove_waiting(write.bytes);
                 failed.push(write.pending);
             }
         }
@@ -355,8 +261,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     // Acknowledgement.
 
-    /// Acknowledges a write that is as safe as requested from `since` on, once its delay is over.
-    fn acknowledge(&mut self, since: Instant, logged: Logged) {
+    /// Delays the end of a write that is as safe as requested from `since` on.
+    fn delay_end(&mut self, since: Instant, logged: Logged) {
         let Logged { pending, slice, sequence, .. } = logged;
         self.slices[slice as usize].delayed().add(since, pending, sequence);
         self.delayed_slices.insert(slice);

@@ -1,0 +1,108 @@
+//! Room for writes: the blocks that values leave to merges and deletes, and merges that are asked for more.
+
+use super::Core;
+use crate::entry::Entry;
+use crate::error::WriteError;
+use flashlane_device::DataDevice;
+
+impl<D: DataDevice, L: DataDevice> Core<D, L> {
+    /// Returns whether a write has room. One that has none asks merges for it: a delete waits for them in its queue, and a value is
+    /// refused as busy until they have ended.
+    pub(super) fn admit_or_relieve(&mut self, entries: &[Entry], pieces: u64) -> Result<(), WriteError> {
+        let is_delete = entries.iter().all(|entry| entry.version.body.is_tombstone());
+        let blocks_free = if is_delete { self.spare_blocks() } else { self.admissible_blocks() };
+        // Writes that wait were admitted, and need blocks too.
+        let needed = match is_delete {
+            true => 1 + self.waiting_blocks(),
+            false => self.kept_blocks() + self.waiting_blocks() + pieces,
+        };
+        if !is_delete {
+            self.writes.set_wanted_blocks(if blocks_free < needed { needed } else { 0 });
+        }
+        if blocks_free >= needed {
+            if !is_delete {
+                self.writes.relief_ends();
+            }
+            return Ok(());
+        }
+        let is_relieved = self.is_being_relieved();
+        if is_delete || !is_relieved {
+            self.writes.request_relief();
+            self.pump();
+        }
+        if is_delete && self.is_merging() {
+            Ok(())
+        } else if !is_delete
+            && (is_relieved || (self.writes.relief_begins(blocks_free) && self.is_being_relieved()))
+        {
+            Err(WriteError::Busy { waiting_bytes: self.writes.waiting_bytes() })
+        } else {
+            let blocks_left = blocks_free.saturating_sub(needed - pieces);
+            let room_bytes = if pieces > 0 { blocks_left * self.piece_bytes() } else { 0 };
+            Err(WriteError::Full {
+                blocks_free,
+                blocks_needed: needed,
+                room_bytes,
+                failure: self.put_failure,
+            })
+        }
+    }
+
+    /// Returns whether what is in flight may give blocks back.
+    fn is_being_relieved(&self) -> bool {
+        self.is_merging() || self.flushes_in_flight() > 0 || self.routes.has_deletes()
+    }
+
+    /// Returns the bytes of values that have room now, beside the blocks kept for deletes and merges; at 0 small ones may still be
+    /// admitted.
+    pub(crate) fn room_bytes(&self) -> u64 {
+        let kept = self.kept_blocks() + self.waiting_blocks();
+        self.admissible_blocks().saturating_sub(kept) * self.piece_bytes()
+    }
+
+    /// Blocks that are spare, and those that the next patch gives back. The blocks kept for merges suffice until then.
+    fn admissible_blocks(&self) -> u64 {
+        self.spare_blocks() + self.dropped.waiting() as u64
+    }
+
+    /// Blocks that the writes in queues will need.
+    fn waiting_blocks(&self) -> u64 {
+        self.writes.waiting_bytes().div_ceil(self.shape.block_bytes)
+    }
+
+    /// Blocks that the containers will need, and one more.
+    fn container_blocks(&self) -> u64 {
+        self.slices.iter().filter(|slice| !slice.container().is_empty()).count() as u64 + 1
+    }
+
+    /// Returns whether values are refused, or the last one was, as blocks are scarce.
+    pub(super) fn is_space_scarce(&self) -> bool {
+        self.spare_blocks() < self.kept_blocks().max(self.writes.wanted_blocks())
+    }
+
+    /// Blocks without which values are refused, beside those for writes that wait.
+    pub(super) fn kept_blocks(&self) -> u64 {
+        self.options.reserve_blocks + self.container_blocks()
+    }
+
+    /// Where a value was refused, writes the containers with tombstones, so that merges give space back, and those without while
+    /// blocks wait for the next patch.
+    pub(super) fn relieve_space(&mut self) {
+        if !self.writes.take_relief_request() {
+            return;
+        }
+        for nth in 0..self.slices.len() {
+            // The policy is asked again: blocks are scarce now.
+            self.slices[nth].ask_again_for_space();
+            let slice = &self.slices[nth];
+            let gives_back = slice.container().has_tombstones() || self.dropped.waiting() > 0;
+            let frozen = slice.frozen().len();
+            match gives_back && !slice.container().is_empty() {
+                true if frozen == 0 => self.freeze(nth),
+                // Tried again when those before it are written.
+                true => self.writes.request_relief(),
+                false => {}
+            }
+        }
+    }
+}
