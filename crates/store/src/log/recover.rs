@@ -287,20 +287,7 @@ pub(crate) fn recover<L: DataDevice>(
     let pages =
         || slots.iter().filter_map(|slot| if let Slot::Page(page) = slot { Some(page) } else { None });
     let Some(newest) = pages().max_by_key(|page| (page.epoch, page.number)) else {
-        let damage = match slots.iter().any(|slot| matches!(slot, Slot::Unreadable)) {
-            true => return Err(OpenError::LogUnreadable { device: name, page: 0 }),
-            false if marked_to > 0 => {
-                Some(OpenError::LogDamaged { device: name, page: 0, durable_to: marked_to })
-            }
-            false => marks_damage,
-        };
-        return match damage {
-            Some(damage) if !reads_damaged => Err(damage),
-            Some(damage) => {
-                Ok(Recovered { freed: Freed::default(), damage: Some(damage), ..Recovered::empty() })
-            }
-            None => Ok(Recovered { marks, ..Recovered::empty() }),
-        };
+        return without_pages(slots, name, marks, marks_damage, reads_damaged);
     };
     let (tail, mut end, mut epoch) = (newest.tail, newest.tail, 0);
     // The newest page is in the chain, or behind a gap that the last power cut tore.
@@ -332,6 +319,27 @@ pub(crate) fn recover<L: DataDevice>(
     // Of a damaged log it is not known which writes it had.
     let freed = if damage.is_none() { Freed { writes, first, last } } else { Freed::default() };
     Ok(Recovered { epoch: newest.epoch + 1, next_page: end, tail, records: needed, freed, marks, damage })
+}
+
+/// Returns what is found in a log that has no page, and whose marks may say that it had some.
+fn without_pages(
+    slots: &[Slot],
+    device: String,
+    marks: Option<Marks>,
+    marks_damage: Option<OpenError>,
+    reads_damaged: bool,
+) -> Result<Recovered, OpenError> {
+    let durable_to = marks.map_or(0, |marks| marks.durable_to);
+    let damage = match slots.iter().any(|slot| matches!(slot, Slot::Unreadable)) {
+        true => return Err(OpenError::LogUnreadable { device, page: 0 }),
+        false if durable_to > 0 => Some(OpenError::LogDamaged { device, page: 0, durable_to }),
+        false => marks_damage,
+    };
+    match damage {
+        None => Ok(Recovered { marks, ..Recovered::empty() }),
+        Some(damage) if !reads_damaged => Err(damage),
+        damage => Ok(Recovered { freed: Freed::default(), damage, ..Recovered::empty() }),
+    }
 }
 
 /// Returns the lowest page from which on all pages up to the tail are still in the ring.
