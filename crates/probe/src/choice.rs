@@ -310,6 +310,16 @@ mod tests {
     }
 
     #[test]
+    fn cell_that_may_have_a_shorter_percentile_is_confirmed_first() {
+        let mut grid = grid(&[(1, 1e8), (2, 1e8)]);
+        assert_eq!(grid.shortest(|_| true), Some(0), "of equal ones the one with fewer bytes in flight");
+        (grid.cells[0].p99_ns, grid.cells[0].confirmed) = (2.2e5, None);
+        assert_eq!(grid.shortest(|_| true), Some(0), "a short measurement may overrate it");
+        grid.cells[0].p99_ns = 2.6e5;
+        assert_eq!(grid.shortest(|_| true), Some(1));
+    }
+
+    #[test]
     fn more_may_be_better_where_the_greatest_depth_is_faster() {
         // The chosen depth has 90% of the best: the edge counts for the best, not for the choice.
         for (cells, is_open) in [
