@@ -97,9 +97,22 @@ pub(crate) fn find(
 
 /// Returns the channels that pairs wait for which share none of the `dies`.
 pub(crate) fn of_pairs(pairs: &[Pair], chunks: usize, dies: Dies) -> Option<Channels> {
+    let (fit, pairs) = fit_apart(pairs, chunks, dies)?;
+    Some(Channels { count: fit.channels, run: fit.run, step_us: fit.step_us, pairs })
+}
+
+/// Returns the channels as [`of_pairs`] does, where a pair alone varies by `deviation_us` and all others are explained: where few of those
+/// on a channel wait, these may all be on every second one by chance.
+pub(crate) fn of_all_pairs(pairs: &[Pair], chunks: usize, dies: Dies, deviation_us: f64) -> Option<Channels> {
+    let (fit, pairs) = fit_apart(pairs, chunks, dies)?;
+    fit.explained(deviation_us, pairs)
+}
+
+/// Fits the pairs that share none of the `dies`, and returns their number.
+fn fit_apart(pairs: &[Pair], chunks: usize, dies: Dies) -> Option<(Fit, usize)> {
     let kept: Vec<Pair> = pairs.iter().copied().filter(|pair| !dies.shares(pair.one, pair.other)).collect();
     let fit = fit(&kept, chunks, &|run, channels| holds_whole_dies(dies, run, channels))?;
-    Some(Channels { count: fit.channels, run: fit.run, step_us: fit.step_us, pairs: kept.len() })
+    Some((fit, kept.len()))
 }
 
 /// Deviations of pairs that share a channel as a share of their wait, and of others as one of those alone, at most.

@@ -151,3 +151,27 @@ fn chunks_counted_wrongly_show_no_divisor_of_the_channels() {
     assert_eq!(of_pairs(&pairs(0), 2400, dies).map(|found| found.count), Some(20));
     assert_eq!(of_pairs(&pairs(5), 2400, dies), None);
 }
+
+/// A tenth of the pairs on 24 channels wait, and all of these are a multiple of 48 runs apart by chance.
+#[test]
+fn few_waits_show_no_multiple_of_the_channels() {
+    let dies = Dies { inner: 768, planes: 1, outer: 1, offset: 0 };
+    let mut nth = 0;
+    let few: Vec<Pair> = pairs(2000, (1, 48, 1), [10.0, 0.0])
+        .into_iter()
+        .map(|pair| {
+            let waits = pair.one.abs_diff(pair.other).is_multiple_of(48);
+            nth += usize::from(waits);
+            let took_us = match waits && !nth.is_multiple_of(5) {
+                true => 102.0,
+                false if waits => 120.0,
+                false => 100.0 + 0.2 * (pair.took_us - 100.0),
+            };
+            Pair { took_us, ..pair }
+        })
+        .collect();
+    assert_eq!(of_pairs(&few, 600, dies).map(|found| found.count), Some(48));
+    assert_eq!(of_all_pairs(&few, 600, dies, 0.6), None);
+    let all = pairs(4000, (1, 24, 32), [10.0, 0.0]);
+    assert_eq!(of_all_pairs(&all, 600, dies, 3.0).map(|found| found.count), Some(24));
+}

@@ -52,6 +52,7 @@ mod dies;
 mod drive_state;
 mod error;
 mod figures;
+mod filled;
 mod flash_read;
 mod fragmented;
 mod grid;

@@ -265,7 +265,8 @@ impl Search<'_> {
         let found = match self.known.dies {
             Some((dies, policy)) => {
                 let (pairs, chunks) = pairs_by(samples, policy)?;
-                channels::of_pairs(&pairs, chunks, dies).or_else(|| self.single(&pairs, dies))
+                channels::of_all_pairs(&pairs, chunks, dies, self.alone.error)
+                    .or_else(|| self.single(&pairs, dies))
             }
             None => {
                 let [by_address, by_turn] =

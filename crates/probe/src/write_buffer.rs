@@ -12,14 +12,15 @@
 //! for the first program and the last: between the two bounds lie as many pages as there are dies at work. Where these bounds
 //! leave the size open, a flush of the full buffer has to agree: it lasts as long as flash takes for the whole content.
 //! Both suppose that flash takes pages after the bend as fast as before it. Garbage collection slows it, and dies that are reached later
-//! speed it up. So where many pages were taken, the same writes at a slower pace have to reach their bend later, by as much as the taken
-//! pages say (`Fill::at_once`).
+//! speed it up. So where more than a few were taken, or would be in as long a time after the bend, the number may not vary much from one
+//! interval to the next (`Filled::taken_after`), and the same writes at a slower pace have to reach their bend later, by about as much as
+//! the taken pages say (`Fill::at_once`). The size is between those by the two rates (`Repeated::joined`).
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::bend::{Bend, bend};
 use crate::error::Interruption;
-use crate::pattern::point;
+use crate::filled::{AGREE, Filled, Repeated, WriteTimes};
 use flashlane_base::Duration;
 use flashlane_result::probe::Finding;
 use flashlane_result::{Axis, Figure, Mark, Series};
@@ -27,15 +28,12 @@ use flashlane_workload::Access;
 
 /// Least ratio of the latencies of durable and plain writes that shows a buffer.
 const LATER: f64 = 1.25;
-/// Two measurements must agree within this share.
-const AGREE: f64 = 0.1;
-/// Largest error of the size, as a share, and that of the number of pages that flash took, beside its bounds.
-const ERROR_MAX: f64 = 0.06;
-const TAKEN_ERROR: f64 = 0.4;
 /// Before the bend flash may take pages several times as fast as after it, or as slowly: where by the rate after it more than this
 /// share of the buffer was taken, the size is tested by writes that are slower by this factor.
 const TAKEN_UNTESTED: f64 = 0.02;
 const SLOWER: f64 = 1.4;
+/// Two standard deviations of the number of pages that flash takes in as long a time after the bend are less than a tenth of the buffer.
+const DEVIATIONS: f64 = 2.0;
 /// Requests of a curve: the bend lies between a half and four fifths of them, or among the first.
 const REQUESTS: usize = 128;
 /// After this number of doublings of the writes a buffer that fills is fuller by more than this factor.
@@ -43,8 +41,6 @@ const EMPTIED_AFTER: usize = 3;
 const EMPTIED: f64 = 1.3;
 /// Dies that writes in order reach at most, as far as emptied buffers are told from others; more are reached as evenly.
 const DIES: u64 = 64;
-/// Most pages that flash took, as a share of those written, for a flush to tell the rest.
-const TAKEN_MAX: f64 = 0.7;
 
 /// The pages to write.
 #[derive(Clone, Copy)]
@@ -147,7 +143,7 @@ fn find_by_pages(
     while request_pages * REQUESTS < 2 * most_pages.max(area_pages / 2) {
         let fill = Fill::of_pages(target, request_pages as u64);
         let first = fill.run(bench)?;
-        if let Some((pages, bend)) = first.agreed(bench, &fill, target, write_times)? {
+        if let Some((pages, bend)) = fill.agreed(bench, &first, target, write_times)? {
             let kind = match fill.request_pages {
                 1 => "writes of a page".into(),
                 pages => format!("writes of {pages} pages"),
@@ -179,7 +175,7 @@ fn find_by_sectors(
     loop {
         let fill = Fill::of_sectors(bench, target, count);
         let first = fill.run(bench)?;
-        if let Some((pages, bend)) = first.agreed(bench, &fill, target, write_times)? {
+        if let Some((pages, bend)) = fill.agreed(bench, &first, target, write_times)? {
             let kind = "small writes to distinct pages".into();
             return Ok(Fullness::Found(Size { pages, bend, curve: first.times, kind }));
         }
@@ -201,6 +197,27 @@ enum Slower {
     NotLater,
     /// It does not fill, as flash keeps pace.
     NoBend,
+}
+
+/// What slower writes show of a number of pages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Tested {
+    /// It is this one, by both.
+    Holds(f64),
+    Refuted,
+    /// Flash keeps pace with them.
+    KeepsPace,
+}
+
+impl Tested {
+    /// Returns the number of pages; `kept` where flash keeps pace.
+    fn or(self, kept: Option<f64>) -> Option<f64> {
+        match self {
+            Self::Holds(pages) => Some(pages),
+            Self::Refuted => None,
+            Self::KeepsPace => kept,
+        }
+    }
 }
 
 /// Writes that fill the buffer, of so many pages each.
@@ -296,27 +313,68 @@ impl Fill {
         })
     }
 
-    /// Returns whether slower writes agree with this number of pages, beside either of two measurements; `None` where flash keeps pace
-    /// with them. What the two differ by beyond the step of a request is noise.
-    fn holds(
+    /// Returns the pages in the buffer, and the bend, where a second measurement agrees, and one at a slower pace where flash took
+    /// more than a few pages, at a rate that does not vary too much.
+    fn agreed(
+        &self,
+        bench: &mut Bench<'_>,
+        first: &Filled,
+        target: Target<'_>,
+        write_times: WriteTimes,
+    ) -> Result<Option<(f64, Bend)>, Interruption> {
+        let Some((pages, bend)) = first.size(write_times) else { return Ok(None) };
+        let second = self.run(bench)?;
+        let agreed = second.size(write_times).filter(|(again, _)| (pages / again - 1.0).abs() < AGREE);
+        let Some((again, _)) = agreed else { return Ok(None) };
+        let by_rate = Repeated::of(pages, again);
+        let pages = by_rate.pages;
+        let after = [first, &second].map(|filled| filled.taken_after(&bend, write_times).unwrap_or_default());
+        let taken = after.into_iter().map(|(mean, _)| mean).fold(first.written(&bend) - pages, f64::max);
+        if taken <= TAKEN_UNTESTED * pages {
+            return Ok(Some((pages, bend)));
+        }
+        if after.into_iter().any(|(_, deviation)| DEVIATIONS * deviation > AGREE * pages) {
+            return Ok(None);
+        }
+        let tested = match self.in_order(target) {
+            None => self.test(bench, [first, &second], write_times, by_rate)?.or(Some(pages)),
+            Some(in_order) => {
+                let both = [in_order.run(bench)?, in_order.run(bench)?];
+                let tested = in_order.test(bench, [&both[0], &both[1]], write_times, by_rate)?;
+                let keeps_pace = tested == Tested::KeepsPace;
+                let is_within =
+                    keeps_pace && self.is_within(bench, first, write_times, first.written(&bend), pages)?;
+                tested.or(is_within.then_some(pages))
+            }
+        };
+        Ok(tested.map(|pages| (pages, bend)))
+    }
+
+    /// Tests the number of pages that the rate of flash after the bend leaves by slower writes, beside either of two measurements.
+    ///
+    /// Where the two numbers differ, flash took pages at one rate between the two bends and at another one after them, and at a rate that
+    /// differs as much again before. So the size is between the first number and one as far behind the second, and the middle of both is
+    /// off by one and a half times their difference at most, and by noise.
+    fn test(
         &self,
         bench: &mut Bench<'_>,
         both: [&Filled; 2],
         write_times: WriteTimes,
-        pages: f64,
-    ) -> Result<Option<bool>, Interruption> {
+        by_rate: Repeated,
+    ) -> Result<Tested, Interruption> {
         let mut found = Vec::new();
         for fast in both {
             match self.at_once(bench, fast, write_times)? {
-                Slower::NotLater => return Ok(Some(false)),
-                Slower::NoBend if found.is_empty() => return Ok(None),
-                Slower::NoBend => return Ok(Some(false)),
+                Slower::NotLater => return Ok(Tested::Refuted),
+                Slower::NoBend if found.is_empty() => return Ok(Tested::KeepsPace),
+                Slower::NoBend => return Ok(Tested::Refuted),
                 Slower::AtOnce { pages, step } => found.push((pages, step)),
             }
         }
-        let [(one, step), (other, _)] = [found[0], found[1]];
-        let noise = ((one - other).abs() - step).max(0.0);
-        Ok(Some((one - pages).abs() + noise < ERROR_MAX * pages))
+        let [(at_once, step), (other, _)] = [found[0], found[1]];
+        // What the two differ by beyond the step of a request is noise.
+        let noise = ((at_once - other).abs() - step).max(0.0) + by_rate.spread;
+        Ok(by_rate.joined(at_once, noise).map_or(Tested::Refuted, Tested::Holds))
     }
 
     /// Returns whether a number of pages is near both limits of the size: all that was written is the most, and the least what the same
@@ -332,7 +390,7 @@ impl Fill {
         let Slower::AtOnce { pages: least, .. } = self.at_once(bench, fast, write_times)? else {
             return Ok(false);
         };
-        Ok(pages - least < AGREE * pages && written - pages < AGREE * pages)
+        Ok(pages - least < AGREE * least && written - pages < AGREE * written)
     }
 
     /// Writes to an empty buffer, and empties it.
@@ -375,104 +433,6 @@ impl Fill {
     }
 }
 
-/// Times at which writes completed, in microseconds, and that of a flush after them.
-struct Filled {
-    times: Vec<f64>,
-    request_pages: f64,
-    flush_us: f64,
-}
-
-impl Filled {
-    /// Returns the pages in the buffer, and the bend, where a second measurement agrees, and one at a slower pace where flash took
-    /// more than a few pages.
-    fn agreed(
-        &self,
-        bench: &mut Bench<'_>,
-        fill: &Fill,
-        target: Target<'_>,
-        write_times: WriteTimes,
-    ) -> Result<Option<(f64, Bend)>, Interruption> {
-        let Some((pages, bend)) = self.size(write_times) else { return Ok(None) };
-        let second = fill.run(bench)?;
-        let agreed = second.size(write_times).filter(|(again, _)| (pages / again - 1.0).abs() < AGREE);
-        let Some((again, _)) = agreed else { return Ok(None) };
-        let pages = f64::midpoint(pages, again);
-        if self.written(&bend) - pages <= TAKEN_UNTESTED * pages {
-            return Ok(Some((pages, bend)));
-        }
-        let holds = match fill.in_order(target) {
-            None => fill.holds(bench, [self, &second], write_times, pages)?.unwrap_or(true),
-            Some(in_order) => {
-                let both = [in_order.run(bench)?, in_order.run(bench)?];
-                match in_order.holds(bench, [&both[0], &both[1]], write_times, pages)? {
-                    Some(holds) => holds,
-                    None => fill.is_within(bench, self, write_times, self.written(&bend), pages)?,
-                }
-            }
-        };
-        Ok(holds.then_some((pages, bend)))
-    }
-
-    /// Returns the pages written by a bend. The request after it fits in part.
-    fn written(&self, bend: &Bend) -> f64 {
-        bend.at as f64 * self.request_pages + (self.request_pages - 1.0) / 2.0
-    }
-
-    /// Returns the pages in a full buffer, and the bend that shows it, where the error is small.
-    fn size(&self, WriteTimes { plain_us, durable_us }: WriteTimes) -> Option<(f64, Bend)> {
-        let program_us = durable_us - plain_us;
-        let bend = bend(&self.times, durable_us)?;
-        let in_part = (self.request_pages - 1.0) / 2.0;
-        let written = self.written(&bend);
-        let Some(after_us) = bend.after_us.map(|after_us| after_us / self.request_pages) else {
-            return (in_part <= ERROR_MAX * written).then_some((written, bend));
-        };
-        let dies = durable_us / after_us;
-        // A page that was programmed by the bend had arrived a program before it.
-        let arrived = self.times.partition_point(|&done_us| done_us <= bend.at_us - program_us);
-        let most = (bend.at_us / after_us).min(arrived as f64 * self.request_pages);
-        let least = (bend.at_us / after_us - dies).clamp(0.0, most);
-        let taken = f64::midpoint(least, most);
-        let either = (most - least) / 2.0 + in_part + bend.uneven * self.request_pages;
-        let pages = written - taken;
-        if pages < 1.0 {
-            return None;
-        }
-        if either + TAKEN_ERROR * taken <= ERROR_MAX * pages {
-            return Some((pages, bend));
-        }
-        // The last programs end together, and before each some die has none to begin.
-        let flushed = (self.flush_us - durable_us / 2.0) / after_us;
-        let agrees = (flushed / pages - 1.0).abs() < AGREE;
-        (agrees && taken <= TAKEN_MAX * written && either <= ERROR_MAX * pages)
-            .then(|| (f64::midpoint(flushed, pages), bend))
-    }
-}
-
-/// Latencies of plain and of durable writes on an idle drive, in microseconds.
-#[derive(Clone, Copy)]
-struct WriteTimes {
-    plain_us: f64,
-    durable_us: f64,
-}
-
-impl WriteTimes {
-    /// Of writes of `bytes` at multiples of them.
-    fn measure(bench: &mut Bench<'_>, area: Area, bytes: u64) -> Result<Self, Interruption> {
-        let idle = Duration::from_ms(2);
-        let (mut plain, mut durable) = (Vec::new(), Vec::new());
-        for _ in 0..24 {
-            let mut place = || area.offset_bytes + bench.random().below(area.length_bytes / bytes) * bytes;
-            let (a, b) = (place(), place());
-            plain.push(bench.one(Access::write(a, bytes))?.as_us_f64());
-            bench.pause(idle);
-            durable.push(bench.durable_write(b, bytes)?.as_us_f64());
-            bench.pause(idle);
-        }
-        Ok(Self { plain_us: point(&mut plain).value, durable_us: point(&mut durable).value })
-    }
-}
-
 fn figure(curve: &[f64], bend: usize) -> Figure {
     let step = (curve.len() / 500).max(1);
     Figure {
@@ -490,30 +450,5 @@ fn figure(curve: &[f64], bend: usize) -> Figure {
             .into_iter()
             .collect(),
         caption: "While the buffer fills, writes complete at the link's pace; then at flash's.".into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bend::tests::filling;
-
-    fn pages(flash_us: f64, flush_us: f64) -> Option<f64> {
-        let filled = Filled { times: filling(flash_us), request_pages: 1.0, flush_us };
-        filled.size(WriteTimes { plain_us: 10.0, durable_us: 400.0 }).map(|(pages, _)| pages)
-    }
-
-    #[test]
-    fn few_pages_that_flash_took_are_subtracted() {
-        let found = pages(200.0, 0.0).unwrap();
-        assert!((found / 300.0 - 1.0).abs() < 0.05, "{found}");
-    }
-
-    /// Flash took two fifths of the pages.
-    #[test]
-    fn many_pages_that_flash_took_need_a_flush_that_agrees() {
-        let found = pages(25.0, 400.0 + 300.0 * 25.0).unwrap();
-        assert!((found / 300.0 - 1.0).abs() < 0.06, "{found}");
-        assert_eq!(pages(25.0, 500.0 * 25.0), None);
     }
 }

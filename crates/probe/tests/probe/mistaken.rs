@@ -322,6 +322,40 @@ fn noise_of_slower_writes_leaves_the_buffer_open() {
     }
 }
 
+/// Programs vary by a thousandth of their time, so that the second sector of a write on the link shows, and passed for a second program.
+#[test]
+fn sector_on_the_link_is_no_second_program() {
+    let settings = "capacity 1353449472B, sector 4096B, initial.state full, host.submission 7633ns, host.jitter 5.35%, \
+     link.bandwidth 258095746B/s, link.read_command 1407ns, link.write_command 1407ns, link.depth 8665, \
+     link.duplex true, link.read_write_exclusion true, mapping.policy write-order, mapping.chunk 524288B, \
+     cleaning.low 3%, flash.channels 3, flash.packages 4, flash.dies 1, flash.planes 1, flash.blocks 277, \
+     flash.pages 32, flash.page 16384B, flash.read 4778ns, flash.program 331783ns, flash.erase 2ms, \
+     flash.bus 1326726004B/s, flash.noise 0.09%, flash.cache_mode false, flash.multi_plane false, \
+     flash.suspend 5us, scheduling.policy read-first, readahead.window 65536B, readahead.cache 3932160B, \
+     readahead.options.streams 29, readahead.options.trigger 2";
+    let result = structure_of(made_of(r#"["package", "plane", "die", "channel"]"#, settings, 1));
+    assert_eq!(number(&result, Feature::PageSize), Some(16_384), "{:#?}", result.findings);
+    assert_eq!(number(&result, Feature::ChunkSize), Some(524_288), "{:#?}", result.findings);
+}
+
+/// Garbage collection lets flash take two or forty pages in the time in which the buffer fills, and more at first.
+#[test]
+fn rate_that_varies_leaves_the_buffer_open() {
+    let settings = "capacity 6229590016B, sector 4096B, initial.state fragmented, host.submission 10744ns, \
+     host.jitter 9.10%, link.bandwidth 541629050B/s, link.read_command 2671ns, link.write_command 2671ns, \
+     link.depth 1439, link.duplex false, link.read_write_exclusion true, mapping.policy write-order, \
+     mapping.chunk 16384B, cleaning.low 3%, flash.channels 1, flash.packages 4, flash.dies 2, \
+     flash.planes 4, flash.blocks 937, flash.pages 32, flash.page 8192B, flash.read 15102ns, \
+     flash.program 140070ns, flash.erase 2ms, flash.bus 313696458B/s, flash.noise 7.63%, \
+     flash.cache_mode true, flash.multi_plane false, readahead.window 65536B, readahead.cache 393216B, \
+     readahead.options.streams 2, readahead.options.trigger 2, buffer.policy lru, buffer.size 1163264B, \
+     buffer.placement above";
+    for seed in 1..=2 {
+        let result = structure_of(made_of(r#"["package", "plane", "die", "channel"]"#, settings, seed));
+        assert_buffer(&result, 1_163_264);
+    }
+}
+
 /// The size of a buffer is right within a tenth, or not determined.
 fn assert_buffer(result: &ProbeResult, bytes: u64) {
     let found = number(result, Feature::WriteBuffer).map(|found| found as f64 / bytes as f64);
