@@ -3,6 +3,8 @@
 /// Least ratio of the slopes after and before the bend.
 const STEEPER: f64 = 1.5;
 
+/// A gap is long that exceeds a plain write by this share of the program that a durable one waits for.
+const OF_PROGRAM: f64 = 0.25;
 /// From this ratio on a single write after the bend shows it.
 const SHARP: f64 = 8.0;
 /// A completion is late from this number of standard deviations of those before it on.
@@ -28,8 +30,10 @@ pub(crate) struct Bend {
 
 /// Finds the bend of the shortest prefix of the curve that has one: on a long straight curve a small buffer's bend
 /// would have little weight.
-pub(crate) fn bend(times: &[f64], durable_us: f64) -> Option<Bend> {
-    if let Some(stall) = stall(times, durable_us) {
+///
+/// A plain write and a durable one take these times on an idle drive.
+pub(crate) fn bend(times: &[f64], plain_us: f64, durable_us: f64) -> Option<Bend> {
+    if let Some(stall) = stall(times, plain_us, durable_us) {
         return Some(stall);
     }
     let mut lengths: Vec<usize> =
@@ -40,8 +44,10 @@ pub(crate) fn bend(times: &[f64], durable_us: f64) -> Option<Bend> {
 
 /// Finds the first long gap before flash can have programmed a page. Such a buffer is smaller than one parallel program
 /// of all dies, and the curve is a staircase rather than a bend: the writes before the gap fit.
-fn stall(times: &[f64], durable_us: f64) -> Option<Bend> {
-    let long = 0.25 * durable_us;
+///
+/// Where only a few are in flight, the next ones may begin when these are done, and end a plain write later.
+fn stall(times: &[f64], plain_us: f64, durable_us: f64) -> Option<Bend> {
+    let long = plain_us + OF_PROGRAM * (durable_us - plain_us);
     let at = times.windows(2).position(|pair| pair[1] - pair[0] > long)? + 1;
     let mut earlier: Vec<f64> = times[..at].windows(2).map(|pair| pair[1] - pair[0]).collect();
     earlier.sort_unstable_by(f64::total_cmp);
@@ -167,7 +173,7 @@ pub(crate) mod tests {
 
     #[test]
     fn bend_gives_the_buffer_size() {
-        let bend = bend(&filling(100.0), 400.0).unwrap();
+        let bend = bend(&filling(100.0), 10.0, 400.0).unwrap();
         assert!((bend.at as f64 / 300.0 - 1.0).abs() < 0.15, "{bend:?}");
         assert!((bend.after_us.unwrap() - 100.0).abs() < 1.0, "{bend:?}");
     }
@@ -177,7 +183,7 @@ pub(crate) mod tests {
         for size in [37, 64, 90] {
             let late = |n: usize| 0.0_f64.max(3000.0 * (n as f64 + 1.0 - size as f64));
             let times: Vec<f64> = (0..128).map(|n| 60.0 * (n + 1) as f64 + late(n)).collect();
-            let bend = bend(&times, 500.0).unwrap();
+            let bend = bend(&times, 60.0, 500.0).unwrap();
             assert_eq!(bend.at, size, "{bend:?}");
             assert!(bend.uneven < 0.01, "{bend:?}");
         }
@@ -187,13 +193,21 @@ pub(crate) mod tests {
     fn buffer_smaller_than_a_parallel_program_is_measured() {
         let times: Vec<f64> =
             (0..1000).map(|n| 50.0 + f64::from(n % 16) + 600.0 * f64::from(n / 16)).collect();
-        let bend = bend(&times, 600.0).unwrap();
+        let bend = bend(&times, 50.0, 600.0).unwrap();
         assert_eq!((bend.at, bend.after_us), (16, None));
+    }
+
+    /// Three at a time, of 51 µs each; flash takes 210 µs.
+    #[test]
+    fn writes_that_begin_when_others_end_show_no_stall() {
+        let times: Vec<f64> =
+            (0..1000).map(|n| 2.5 * f64::from(n % 3 + 1) + 53.0 * f64::from(n / 3 + 1)).collect();
+        assert_eq!(bend(&times, 51.0, 210.0), None);
     }
 
     #[test]
     fn straight_line_has_no_bend() {
         let times: Vec<f64> = (0..4000).map(|n| 10.0 * n as f64 + (n % 7) as f64).collect();
-        assert!(bend(&times, 400.0).is_none());
+        assert!(bend(&times, 10.0, 400.0).is_none());
     }
 }

@@ -21,7 +21,7 @@
 //! | mapping | `mapping`; or found on the way by `busy_dies`, `write_rows` |
 //! | readahead | `readahead` |
 //! | link, round trip | `link` |
-//! | write buffer | `write_buffer`, from a `bend` in the times of writes |
+//! | write buffer | `write_buffer`, from a `bend` in the times of writes (`filled`) |
 //! | interference | `interference` |
 //! | reclaim unit | `reclaim`: the `pauses` of `rewrites` |
 //! | recommendations | `recommend`: `grid`, `choice`, `confirm`; `writes` and `fragmented` for what is sustained; `advice_text` |

@@ -18,7 +18,7 @@
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
-use crate::bend::{Bend, bend};
+use crate::bend::Bend;
 use crate::error::Interruption;
 use crate::filled::{AGREE, Filled, Repeated, WriteTimes};
 use flashlane_base::Duration;
@@ -154,7 +154,7 @@ fn find_by_pages(
         flushes.push(first.flush_us * fill.dies as f64);
         let earlier = flushes.len().checked_sub(1 + EMPTIED_AFTER).map(|nth| flushes[nth]);
         if earlier.is_some_and(|earlier_us| flushes[flushes.len() - 1] < EMPTIED * earlier_us)
-            && bend(&first.times, write_times.durable_us).is_none()
+            && first.bend(write_times).is_none()
         {
             return Ok(Fullness::Emptied);
         }
@@ -181,8 +181,7 @@ fn find_by_sectors(
         }
         first_flush_us = first_flush_us.min(first.flush_us);
         if count == most_pages {
-            let is_emptied = bend(&first.times, write_times.durable_us).is_none()
-                && first.flush_us < EMPTIED * first_flush_us;
+            let is_emptied = first.bend(write_times).is_none() && first.flush_us < EMPTIED * first_flush_us;
             return Ok(if is_emptied { Fullness::Emptied } else { Fullness::Unclear });
         }
         count = (4 * count).min(most_pages);
@@ -298,7 +297,7 @@ impl Fill {
         fast: &Filled,
         write_times: WriteTimes,
     ) -> Result<Slower, Interruption> {
-        let Some(early) = bend(&fast.times, write_times.durable_us) else { return Ok(Slower::NoBend) };
+        let Some(early) = fast.bend(write_times) else { return Ok(Slower::NoBend) };
         let slow = self.run_slowly(bench, SLOWER * early.at_us / early.at as f64)?;
         Ok(match early.of_slower(&slow.times) {
             None => Slower::NoBend,
@@ -374,7 +373,7 @@ impl Fill {
         let [(at_once, step), (other, _)] = [found[0], found[1]];
         // What the two differ by beyond the step of a request is noise.
         let noise = ((at_once - other).abs() - step).max(0.0) + by_rate.spread;
-        Ok(by_rate.joined(at_once, noise).map_or(Tested::Refuted, Tested::Holds))
+        Ok(by_rate.joined(at_once, step, noise).map_or(Tested::Refuted, Tested::Holds))
     }
 
     /// Returns whether a number of pages is near both limits of the size: all that was written is the most, and the least what the same

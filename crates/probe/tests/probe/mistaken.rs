@@ -356,6 +356,23 @@ fn rate_that_varies_leaves_the_buffer_open() {
     }
 }
 
+/// Three writes at a time end together, and the next ones begin only then.
+#[test]
+fn writes_in_turns_are_not_taken_for_a_full_buffer() {
+    let settings = "capacity 1513881600B, sector 512B, initial.state fresh, host.submission 49743ns, host.jitter 0.04%, \
+     link.bandwidth 1204822585B/s, link.read_command 942ns, link.write_command 942ns, link.depth 3, \
+     link.duplex true, link.read_write_exclusion true, mapping.policy write-order, mapping.chunk 65536B, \
+     cleaning.low 3%, flash.channels 10, flash.packages 8, flash.dies 1, flash.planes 1, flash.blocks 369, \
+     flash.pages 32, flash.page 2048B, flash.read 24944ns, flash.program 130143ns, flash.erase 2ms, \
+     flash.bus 1141955947B/s, flash.noise 0.94%, flash.cache_mode true, flash.multi_plane true, \
+     readahead.window 65536B, readahead.cache 3145728B, readahead.options.streams 23, \
+     readahead.options.trigger 4, buffer.policy parallel, buffer.size 17264640B, buffer.placement below";
+    for seed in 1..=2 {
+        let result = structure_of(made_of(r#"["package", "die", "channel", "plane"]"#, settings, seed));
+        assert_buffer(&result, 17_264_640);
+    }
+}
+
 /// The size of a buffer is right within a tenth, or not determined.
 fn assert_buffer(result: &ProbeResult, bytes: u64) {
     let found = number(result, Feature::WriteBuffer).map(|found| found as f64 / bytes as f64);
