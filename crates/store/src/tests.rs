@@ -277,16 +277,20 @@ fn full_device_reads_and_deletes_and_takes_values_again() {
             let value = vec![random.bits() as u8; 700];
             let mut batch = Batch::default();
             batch.put(number(nth), value.clone());
-            match write(&mut store, batch) {
+            let written = match write(&mut store, batch.clone()) {
+                // Merges may have given space back.
+                Err(WriteError::Full { .. }) => {
+                    store.settle();
+                    write(&mut store, batch)
+                }
+                written => written,
+            };
+            match written {
                 Ok(_) => drop(model.insert(number(nth), value)),
-                Err(WriteError::Full { .. }) => store.settle(),
+                Err(WriteError::Full { .. }) => {}
                 Err(error) => panic!("seed {seed}: {error}"),
             }
-            // Merges may have given space back.
-            let mut batch = Batch::default();
-            batch.put(number(nth), vec![0; 700]);
-            model.contains_key(&number(nth))
-                == matches!(write(&mut store, batch), Err(WriteError::Full { .. }))
+            !model.contains_key(&number(nth))
         });
         let full = full.expect("the device is filled");
         assert!(full > 200, "seed {seed}: full after {full} values");
