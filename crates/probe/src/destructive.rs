@@ -1,4 +1,4 @@
-//! The stages that write: mapping, link, write buffer, interference and reclaim unit.
+//! The stages that write: SLC cache, mapping, link, write buffer, interference, reclaim unit and mapping cache.
 
 use crate::area::{Area, Chunk};
 use crate::error::Interruption;
@@ -10,12 +10,12 @@ use crate::pauses::PageStripe;
 use crate::session::{FILL_BYTES, Session};
 use crate::stage::Stage;
 use crate::structure::{BY_WRITES, Structure};
-use crate::{figures, interference, link, reclaim, write_buffer};
+use crate::{figures, interference, link, mapping_reach, reclaim, slc_cache, write_buffer};
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::Finding;
 
 /// Features that only writing shows.
-const FEATURES: [Feature; 7] = [
+const FEATURES: [Feature; 9] = [
     Feature::LinkBandwidth,
     Feature::CommandCost,
     Feature::RoundTrip,
@@ -23,6 +23,8 @@ const FEATURES: [Feature; 7] = [
     Feature::WriteBuffer,
     Feature::ReadWriteSlowdown,
     Feature::ReclaimUnit,
+    Feature::SlcCache,
+    Feature::MappingCacheReach,
 ];
 
 /// Reports the features as not determined on a drive that must not be written.
@@ -63,7 +65,8 @@ pub(crate) fn run_stages(session: &mut Session<'_, '_>, structure: &Structure) -
     })?;
     // Before random writes to the whole drive, which leave no block in order.
     session.begin_stage(Stage::ReclaimUnit);
-    find_reclaim_unit(session, structure)
+    find_reclaim_unit(session, structure)?;
+    find_mapping_cache(session)
 }
 
 /// Returns the mapping, where it was found.
@@ -247,5 +250,54 @@ fn find_reclaim_unit(session: &mut Session<'_, '_>, structure: &Structure) -> Re
         None => Finding::not_determined("it is counted in pages, and their size was not found"),
     };
     session.note(Feature::ReclaimUnit, finding);
+    Ok(())
+}
+
+/// Why a finding is open without full effort.
+const WRITES_DRIVE: &str = "most of the drive has to be written for it: probe with --full";
+
+/// Looks for an SLC cache. It comes before all other writes, since a drive may use all flash that was never written, or was erased,
+/// as one.
+pub(crate) fn find_slc_cache(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
+    if session.settings().effort != Effort::Full || session.settings().medium != Medium::Drive {
+        let why = match session.settings().medium {
+            Medium::Drive => WRITES_DRIVE,
+            Medium::File | Medium::VirtualDisk => NO_DRIVE,
+        };
+        session.note_not_determined(&[Feature::SlcCache], why);
+        return Ok(());
+    }
+    session.begin_stage(Stage::SlcCache);
+    let state = session.drive_state();
+    let slc_cache::Outcome { finding, row, figure } = slc_cache::find(session.bench(), state)?;
+    session.note(Feature::SlcCache, finding);
+    session.set_slc_cache(row);
+    figure.into_iter().for_each(|figure| session.draw(figure));
+    Ok(())
+}
+
+/// Why a finding is open of what is no drive.
+const NO_DRIVE: &str = "what is written to a file or a virtual disk shows the host, and not a drive";
+
+/// Looks for a mapping cache, on a drive that holds data everywhere.
+fn find_mapping_cache(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
+    let why = match session.settings() {
+        settings if settings.medium != Medium::Drive => Some(NO_DRIVE),
+        settings if settings.effort != Effort::Full => Some(WRITES_DRIVE),
+        _ => None,
+    };
+    if let Some(why) = why {
+        session.note_not_determined(&[Feature::MappingCacheReach], why);
+        return Ok(());
+    }
+    session.begin_stage(Stage::MappingCache);
+    if !session.is_filled() {
+        let capacity_bytes = session.settings().capacity_bytes;
+        session.bench().fill(0, capacity_bytes / FILL_BYTES * FILL_BYTES, FILL_BYTES)?;
+        session.set_filled();
+    }
+    let (finding, figure) = mapping_reach::find(session.bench())?;
+    session.note(Feature::MappingCacheReach, finding);
+    figure.into_iter().for_each(|figure| session.draw(figure));
     Ok(())
 }

@@ -51,6 +51,11 @@ impl DriveState {
         self.never_written_share.is_some_and(|share| share > 0.5)
     }
 
+    /// Returns whether the device is known to hold no data, and never to have held any.
+    pub(crate) fn is_never_written(self) -> bool {
+        self.never_written_share.is_some_and(|share| share >= 1.0 - FEW)
+    }
+
     /// Name in results.
     pub(crate) fn name(self) -> &'static str {
         match self.never_written_share {

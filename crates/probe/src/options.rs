@@ -12,7 +12,7 @@ pub enum Effort {
     /// The usual repetitions.
     #[default]
     Normal,
-    /// Also the experiment that writes the whole drive: the reclaim unit.
+    /// Also the experiments that write the whole drive: SLC cache, reclaim unit and mapping cache.
     Full,
 }
 

@@ -14,7 +14,7 @@ use crate::stage::Stage;
 use flashlane_base::Duration;
 use flashlane_result::feature::Feature;
 use flashlane_result::portrait::Portrait;
-use flashlane_result::probe::{Advice, Finding, Recommendation, Status};
+use flashlane_result::probe::{Advice, Finding, Recommendation, SlcCacheRow, Status};
 use flashlane_result::{Figure, Warning, WarningCode};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -46,6 +46,7 @@ pub(crate) struct ProbeSettings {
 pub(crate) struct SessionResults {
     pub(crate) stages: Vec<Stage>,
     pub(crate) findings: BTreeMap<Feature, Finding>,
+    pub(crate) slc_cache: Option<SlcCacheRow>,
     pub(crate) portrait: Option<Portrait>,
     pub(crate) recommendations: BTreeMap<String, Recommendation>,
     pub(crate) advice: Vec<Advice>,
@@ -178,6 +179,10 @@ impl<'a, 'p> Session<'a, 'p> {
 
     pub(crate) fn finding(&self, feature: Feature) -> Option<&Finding> {
         self.results.findings.get(&feature)
+    }
+
+    pub(crate) fn set_slc_cache(&mut self, slc_cache: Option<SlcCacheRow>) {
+        self.results.slc_cache = slc_cache;
     }
 
     pub(crate) fn draw(&mut self, figure: Figure) {

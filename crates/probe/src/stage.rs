@@ -4,6 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     State,
+    SlcCache,
     Fill,
     Noise,
     Chunk,
@@ -15,6 +16,7 @@ pub(crate) enum Stage {
     WriteBuffer,
     Interference,
     ReclaimUnit,
+    MappingCache,
     Writes,
     Done,
 }
@@ -25,6 +27,7 @@ impl Stage {
     fn row(self) -> (&'static str, f64, bool) {
         match self {
             Self::State => ("state of the drive", 0.0, true),
+            Self::SlcCache => ("SLC cache", 0.0, false),
             Self::Fill => ("filling the area", 0.0, true),
             Self::Noise => ("noise", 0.05, true),
             Self::Chunk => ("chunk and page size", 0.1, true),
@@ -36,6 +39,7 @@ impl Stage {
             Self::WriteBuffer => ("write buffer", 0.75, true),
             Self::Interference => ("interference", 0.85, true),
             Self::ReclaimUnit => ("reclaim unit", 0.9, false),
+            Self::MappingCache => ("mapping cache", 0.93, false),
             Self::Writes => ("writes in parallel", 0.95, false),
             Self::Done => ("done", 1.0, true),
         }

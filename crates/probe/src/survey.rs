@@ -52,8 +52,16 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     let mut session = Session::new(bench, settings, area, drive_state, &progress);
     let partial = run(&mut session, options.seed).err().map(|interruption| reason(&interruption, &row.name));
     let (mut bench, drive_state, results) = session.finish();
-    let SessionResults { stages, mut findings, portrait, recommendations, advice, figures, mut warnings } =
-        results;
+    let SessionResults {
+        stages,
+        mut findings,
+        slc_cache,
+        portrait,
+        recommendations,
+        advice,
+        figures,
+        mut warnings,
+    } = results;
     let requests = bench.requests();
     let elapsed_s = bench.device().now().since(started).as_s_f64();
     if let Some(measurements) = options.measurements {
@@ -71,6 +79,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         headline: advice_text::headline(&findings, &recommendations),
         advice: advice_text::advice(&findings, &recommendations, advice, medium),
         findings,
+        slc_cache,
         portrait,
         recommendation: recommendations,
         warnings,
@@ -136,6 +145,7 @@ fn run(session: &mut Session<'_, '_>, seed: Seed) -> Result<(), Interruption> {
         return Ok(());
     }
     if may_write {
+        destructive::find_slc_cache(session)?;
         session.begin_stage(Stage::Fill);
         let Area { offset_bytes, length_bytes } = session.area();
         let filled_bytes = session.bench().fill_in_time(offset_bytes, length_bytes, FILL_BYTES)?;

@@ -36,7 +36,7 @@ fn fixtures() -> [Value; 3] {
 #[test]
 fn probe_text_orders_findings_and_counts_answers() {
     let text = text(&fixture("probe"), 80);
-    assert!(text.contains("11 of 12 questions answered."), "{text}");
+    assert!(text.contains("11 of 14 questions answered."), "{text}");
     // Commands are not wrapped, so that they can be copied.
     let is_command = |line: &str| line.trim_start().starts_with("flashlane ");
     assert!(text.lines().all(|line| line.chars().count() <= 80 || is_command(line)), "{text}");

@@ -51,6 +51,10 @@ features! {
     WriteBuffer: "write_buffer_bytes", "Write buffer";
     /// Bytes that garbage collection frees per step.
     ReclaimUnit: "reclaim_unit_bytes", "Reclaim unit";
+    /// Bytes that an erased drive takes fast, before it writes cells of several bits.
+    SlcCache: "slc_cache_bytes", "SLC cache";
+    /// Bytes of the drive whose map fits in its memory.
+    MappingCacheReach: "mapping_cache_reach_bytes", "Mapping cache reach";
     /// Bandwidth of the link.
     LinkBandwidth: "link_bandwidth_bytes_per_s", "Link bandwidth";
     /// Time that each command takes on the link.

@@ -62,6 +62,9 @@ pub struct Finding {
     pub confidence: f64,
     /// The evidence, in a sentence.
     pub evidence: String,
+    /// Least and most that the value may be, where the finding is a measured size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[u64; 2]>,
 }
 
 /// Begins the evidence of what cannot be determined from outside.
@@ -70,17 +73,35 @@ const CANNOT_BE_SEEN: &str = "cannot be seen: ";
 impl Finding {
     /// Creates a finding of a feature.
     pub fn found(value: impl Into<FindingValue>, confidence: f64, evidence: impl Into<String>) -> Self {
-        Self { status: Status::Found, value: Some(value.into()), confidence, evidence: evidence.into() }
+        Self {
+            status: Status::Found,
+            value: Some(value.into()),
+            confidence,
+            evidence: evidence.into(),
+            range: None,
+        }
+    }
+
+    /// Gives a finding the least and the most that its value may be.
+    #[must_use]
+    pub fn within(self, range: [u64; 2]) -> Self {
+        Self { range: Some(range), ..self }
     }
 
     /// Creates a finding of an absent feature.
     pub fn absent(confidence: f64, evidence: impl Into<String>) -> Self {
-        Self { status: Status::Absent, value: None, confidence, evidence: evidence.into() }
+        Self { status: Status::Absent, value: None, confidence, evidence: evidence.into(), range: None }
     }
 
     /// Creates a finding of a feature that cannot be determined.
     pub fn not_determined(evidence: impl Into<String>) -> Self {
-        Self { status: Status::NotDetermined, value: None, confidence: 0.0, evidence: evidence.into() }
+        Self {
+            status: Status::NotDetermined,
+            value: None,
+            confidence: 0.0,
+            evidence: evidence.into(),
+            range: None,
+        }
     }
 
     /// Creates a finding of a feature that cannot be determined from outside, by whatever requests.
@@ -258,6 +279,23 @@ pub struct Repeat {
     pub command: Option<String>,
 }
 
+/// An SLC cache.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SlcCacheRow {
+    /// Bytes that an erased drive takes at the fast rate.
+    pub size_bytes: u64,
+    /// Least and most that these may be.
+    pub size_range_bytes: [u64; 2],
+    /// Rate of sequential writes into the cache, in bytes per second.
+    pub inside_bytes_per_s: f64,
+    /// The same when it is full.
+    pub after_bytes_per_s: f64,
+    /// Time without requests, in seconds, after which the drive was written again.
+    pub idle_s: f64,
+    /// Bytes that it then took at the fast rate, at most its size.
+    pub recovered_bytes: u64,
+}
+
 /// Result of a probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbeResult {
@@ -273,6 +311,9 @@ pub struct ProbeResult {
     pub advice: Vec<Advice>,
     /// Features by name.
     pub findings: BTreeMap<Feature, Finding>,
+    /// What was measured of the SLC cache, where one was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slc_cache: Option<SlcCacheRow>,
     /// The drive as a whole; `None` of a probe that ended before it was drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub portrait: Option<Portrait>,

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 fn assert_partial(result: &ProbeResult) {
     assert!(result.partial.is_some());
     assert!(result.warnings.iter().any(|warning| warning.code.name() == "partial"));
-    assert_eq!(result.findings.len(), 12);
+    assert_eq!(result.findings.len(), Feature::ALL.len());
     serde_json::to_string(result).unwrap();
 }
 

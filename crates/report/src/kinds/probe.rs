@@ -26,6 +26,8 @@ fn shown_by(feature: Feature) -> &'static [&'static str] {
         Feature::ReadaheadStreams => &["readahead"],
         Feature::WriteBuffer => &["write-buffer"],
         Feature::ReclaimUnit => &["reclaim"],
+        Feature::SlcCache => &["slc-cache"],
+        Feature::MappingCacheReach => &["mapping-cache"],
         Feature::PageSize
         | Feature::LinkBandwidth
         | Feature::CommandCost
