@@ -20,7 +20,10 @@ pub struct Score {
     pub features: Vec<Tally>,
     /// All wrong answers.
     pub mistakes: Vec<Mistake>,
-    /// Over wide drives: failures, calibration and CPU time.
+    /// Whether the drives have the caches of present ones; then only findings on these count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub today: bool,
+    /// Over wide drives and those of today: failures, calibration and CPU time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wide: Option<Wide>,
     /// Why it ended early, if it did; drives probed before are counted.

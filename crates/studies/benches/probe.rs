@@ -25,6 +25,7 @@ fn main() {
         "score" => return scored(500),
         "wide" => return scored_wide(300),
         "full" => return scored_full(200),
+        "today" => return scored_today(300),
         "advice" => return advised(false),
         "bounds" => return bounded(&advice_subjects(false), false),
         "file" => return file(),
@@ -34,6 +35,7 @@ fn main() {
     scored(if quick { 4 } else { 500 });
     scored_wide(if quick { 2 } else { 300 });
     scored_full(if quick { 1 } else { 200 });
+    scored_today(if quick { 1 } else { 300 });
     advised(quick);
     if quick {
         return;
@@ -101,6 +103,16 @@ fn scored_full(drives: u64) {
     score.features.retain(|tally| tally.feature == Feature::ReclaimUnit);
     score.drives = score.features.iter().map(|tally| tally.right + tally.wrong + tally.not_determined).sum();
     print_tallies("wide", &score);
+}
+
+/// The caches of present drives.
+fn scored_today(drives: u64) {
+    let range = Range::Today(&flashlane_host::thread_cpu_time);
+    let score = score(drives, wide_seed(), range, Effort::Full, &|_| true);
+    for mistake in &score.mistakes {
+        println!("mistake: drive {}: {}: {}", mistake.drive, mistake.truth, mistake.answer);
+    }
+    print_tallies("today", &score);
 }
 
 fn print_tallies(kind: &str, score: &Score) {

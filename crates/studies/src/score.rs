@@ -1,12 +1,13 @@
 //! The probe's score: how often it is right, wrong or undecided about drives of known structure.
 //!
-//! Each drive is drawn at random: from the usual ranges (`usual`), or from ones that also hold drives which are hard to
-//! probe (`wide`). A wrong answer is far worse than "not determined". Recommendations are left out. Over wide drives the
+//! Each drive is drawn at random: from the usual ranges (`usual`), from ones that also hold drives which are hard to
+//! probe (`wide`), or from drives with the caches of present ones (`today`). A wrong answer is far worse than "not determined". Recommendations are left out. Over wide drives and those of today the
 //! score also reports probes that failed, the CPU time of a probe without recommendations, and how often findings are
 //! right by their stated confidence.
 
 #[cfg(test)]
 mod tests;
+mod today;
 mod usual;
 mod wide;
 
@@ -21,7 +22,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The true structure of a drive. More than one value is right where two descriptions are the same drive to its host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Truth {
     /// Chunk size.
     pub chunk_size_bytes: Vec<u64>,
@@ -39,10 +40,14 @@ pub struct Truth {
     pub write_buffer_bytes: u64,
     /// Reclaim unit.
     pub reclaim_unit_bytes: Vec<u64>,
+    /// Least and most bytes that an erased drive takes before its SLC cache is full; 0 for none.
+    pub slc_cache_bytes: [u64; 2],
+    /// Reach of the mapping cache; 0 for none, and where all of the map is in memory.
+    pub mapping_cache_reach_bytes: u64,
 }
 
-/// Tolerance of a buffer's size, since the pages that leave it while it fills are estimated.
-const BUFFER_TOLERANCE: f64 = 0.1;
+/// Tolerance of the sizes of buffers and caches: the pages that leave a buffer while it fills are estimated.
+const SIZE_TOLERANCE: f64 = 0.1;
 
 /// A range of drives.
 #[derive(Clone, Copy)]
@@ -51,13 +56,15 @@ pub enum Range<'a> {
     Usual,
     /// Also drives that are hard to probe. The clock reports the CPU time of the calling thread.
     Wide(&'a (dyn Fn() -> Duration + Sync)),
+    /// With and without SLC and mapping caches, which need [`Effort::Full`]; only these findings count. The clock is as above.
+    Today(&'a (dyn Fn() -> Duration + Sync)),
 }
 
 /// Probes `drives` random drives on all cores; but for CPU times, the result does not depend on the number of cores.
 ///
 /// `watch` takes the number of drives done and returns whether to continue. It is also called within drives, which take seconds
 /// each; a drive that it stops does not count.
-/// With [`Effort::Full`] the reclaim unit counts, too, on drives that ran GC.
+/// With [`Effort::Full`] the caches count, too, and the reclaim unit on drives that ran GC.
 pub fn score(
     drives: u64,
     seed: Seed,
@@ -76,8 +83,8 @@ pub fn score(
         })
         .collect();
     let count = probed.len() as u64;
-    let wide = matches!(range, Range::Wide(_)).then(|| summary(&probed));
-    let mut features: Vec<Tally> = features(effort)
+    let wide = matches!(range, Range::Wide(_) | Range::Today(_)).then(|| summary(&probed));
+    let mut features: Vec<Tally> = features(range, effort)
         .map(|feature| Tally { feature, right: 0, wrong: 0, not_determined: 0, cannot_be_seen: 0 })
         .collect();
     let mut mistakes = Vec::new();
@@ -96,15 +103,33 @@ pub fn score(
             }
         }
     }
+    let today = matches!(range, Range::Today(_));
     let partial = (count < drives).then(|| format!("stopped after {count} of {drives} drives"));
-    Score { schema: SCORE_SCHEMA.into(), drives: count, seed: seed.0, features, mistakes, wide, partial }
+    Score {
+        schema: SCORE_SCHEMA.into(),
+        drives: count,
+        seed: seed.0,
+        features,
+        mistakes,
+        today,
+        wide,
+        partial,
+    }
 }
 
-/// Returns the features that a probe of this effort looks for.
-fn features(effort: Effort) -> impl Iterator<Item = Feature> {
-    let with_full = (effort == Effort::Full).then_some(Feature::ReclaimUnit);
-    FEATURES.into_iter().chain(with_full)
+/// Returns the features that count in a range at this effort.
+fn features(range: Range<'_>, effort: Effort) -> impl Iterator<Item = Feature> {
+    let usual: &[Feature] = if matches!(range, Range::Today(_)) { &[] } else { &FEATURES };
+    let with_full: &[Feature] = match (range, effort) {
+        (Range::Today(_), Effort::Full) => &CACHES,
+        (_, Effort::Full) => &[Feature::ReclaimUnit, Feature::SlcCache, Feature::MappingCacheReach],
+        _ => &[],
+    };
+    usual.iter().chain(with_full).copied()
 }
+
+/// Findings on drives of today.
+const CACHES: [Feature; 2] = [Feature::SlcCache, Feature::MappingCacheReach];
 
 const FEATURES: [Feature; 7] = [
     Feature::ChunkSize,
@@ -146,6 +171,7 @@ fn examine(
     let (truth, profile) = match range {
         Range::Usual => usual::draw(random),
         Range::Wide(_) => wide::draw(random),
+        Range::Today(_) => today::draw(random),
     };
     let config = profile::parse("random drive", &profile, &[]).expect("only possible drives are drawn");
     let mut device = Drive::new(&config, seed.derive_nth("score device", drive));
@@ -163,7 +189,10 @@ fn examine(
         watch: Some(&mut watch),
         ..Options::default()
     };
-    let cpu_time = || if let Range::Wide(clock) = range { clock() } else { Duration::ZERO };
+    let cpu_time = || match range {
+        Range::Wide(clock) | Range::Today(clock) => clock(),
+        Range::Usual => Duration::ZERO,
+    };
     let before = cpu_time();
     let result = probe(&mut device, options);
     if is_stopped {
@@ -177,7 +206,7 @@ fn examine(
     let failed = error.map(|error| Failed { drive, error, profile: profile.clone() });
     // The reclaim unit of a drive that never ran GC is no question.
     let has_cleaned = device.counters().get("blocks_erased").is_some_and(|blocks| blocks > 0);
-    let asked = features(effort).filter(|&feature| feature != Feature::ReclaimUnit || has_cleaned);
+    let asked = features(range, effort).filter(|&feature| feature != Feature::ReclaimUnit || has_cleaned);
     let answers = result.map_or(Vec::new(), |result| mark(drive, asked, &result, &truth, &profile));
     Some(Probed { answers, failed, cpu })
 }
@@ -219,12 +248,21 @@ fn is_right(feature: Feature, finding: &Finding, truth: &Truth) -> bool {
         Feature::ReclaimUnit => is_one_of(&truth.reclaim_unit_bytes),
         Feature::MappingPolicy => finding.word() == Some(truth.mapping_policy),
         Feature::ReadaheadStreams => number.unwrap_or(0) == truth.readahead_streams,
-        Feature::WriteBuffer => match (number, truth.write_buffer_bytes) {
-            (None, 0) => true,
-            (Some(found), bytes) => (found as f64 / bytes as f64 - 1.0).abs() <= BUFFER_TOLERANCE,
-            _ => false,
-        },
+        Feature::WriteBuffer => is_near(number, [truth.write_buffer_bytes; 2]),
+        Feature::SlcCache => is_near(number, truth.slc_cache_bytes),
+        Feature::MappingCacheReach => is_near(number, [truth.mapping_cache_reach_bytes; 2]),
         _ => unreachable!("a feature without a rule"),
+    }
+}
+
+/// Returns whether a size is right, where it lies in a range; 0 for none.
+fn is_near(found: Option<u64>, [least, most]: [u64; 2]) -> bool {
+    match found {
+        None => most == 0,
+        Some(found) => {
+            let found = found as f64;
+            found >= (1.0 - SIZE_TOLERANCE) * least as f64 && found <= (1.0 + SIZE_TOLERANCE) * most as f64
+        }
     }
 }
 

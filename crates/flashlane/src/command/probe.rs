@@ -29,12 +29,15 @@ pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device, required_unless_present = "score")]
     device: Option<DeviceArgument>,
-    /// Probe N random simulated drives of known structure instead of DEVICE, and count correct findings; with --full, also reclaim units
+    /// Probe N random simulated drives of known structure instead of DEVICE, and count correct findings; with --full, also reclaim units and caches
     #[arg(long, value_name = "N", value_parser = drives, conflicts_with_all = ["device", "destroy_data", "create", "read_only", "quick"])]
     score: Option<u64>,
     /// With --score, also drives that are hard to probe: any stripe order, 64 MiB to 8 GiB, 1 to 16383 requests in flight
     #[arg(long, requires = "score")]
     wide: bool,
+    /// With --score, drives with and without SLC caches and caches of the map instead, probed as with --full; only these findings count
+    #[arg(long, requires = "score", conflicts_with = "wide")]
+    today: bool,
     /// Write nothing, not even to a simulated drive; properties that need writes are then not determined
     #[arg(long, conflicts_with = "destroy_data")]
     read_only: bool,
@@ -65,6 +68,7 @@ Examples:
   flashlane probe --score 100
   flashlane probe --score 100 --wide
   flashlane probe --score 20 --wide --full
+  flashlane probe --score 20 --today
 
 A real device is only read unless --destroy-data is given; properties that need writes
 are then reported as not determined. docs/devices.md describes device names and when a
@@ -247,12 +251,17 @@ fn add_commands(result: &mut ProbeResult, target: &Target, safety: &SafetyOption
 fn score_random(arguments: &Arguments, drives: u64) -> Result<Status, Failure> {
     output::prepare(&arguments.output)?;
     let meter = Meter::new(format!("probing {drives} random drives"));
-    let range = if arguments.wide { Range::Wide(&flashlane_host::thread_cpu_time) } else { Range::Usual };
-    let score =
-        flashlane_studies::score::score(drives, arguments.seed, range, effort(arguments.effort), &|done| {
-            meter.set(Some(done as f64 / drives.max(1) as f64));
-            !flashlane_host::interrupted()
-        });
+    let (range, effort) = match arguments {
+        Arguments { today: true, .. } => (Range::Today(&flashlane_host::thread_cpu_time), Effort::Full),
+        Arguments { wide: true, .. } => {
+            (Range::Wide(&flashlane_host::thread_cpu_time), effort(arguments.effort))
+        }
+        _ => (Range::Usual, effort(arguments.effort)),
+    };
+    let score = flashlane_studies::score::score(drives, arguments.seed, range, effort, &|done| {
+        meter.set(Some(done as f64 / drives.max(1) as f64));
+        !flashlane_host::interrupted()
+    });
     drop(meter);
     deliver(arguments, &score, None)
 }

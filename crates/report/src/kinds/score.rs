@@ -21,9 +21,13 @@ fn of(score: &Score) -> Document {
     Document {
         kind: "Score",
         title: format!(
-            "{} random {}drives",
+            "{} random {}",
             plain_value("drives", &score.drives.into()),
-            if score.wide.is_some() { "wide " } else { "" }
+            match score {
+                Score { today: true, .. } => "drives of today",
+                Score { wide: Some(_), .. } => "wide drives",
+                _ => "drives",
+            }
         ),
         subtitle: "Findings of the probe about drives of known structure".into(),
         summary: match score.mistakes.len() {

@@ -71,6 +71,8 @@ pub(super) fn draw(random: &mut Random) -> (Truth, String) {
         readahead_streams: streams,
         write_buffer_bytes: buffer as u64,
         reclaim_unit_bytes: [1, planes].map(|planes| planes * pages_per_block * page as u64).into(),
+        slc_cache_bytes: [0; 2],
+        mapping_cache_reach_bytes: 0,
     };
     (truth, profile)
 }

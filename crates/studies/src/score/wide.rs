@@ -213,6 +213,8 @@ impl Drawn {
             reclaim_unit_bytes: [1, self.planes]
                 .map(|planes| planes * self.pages_per_block * self.page)
                 .into(),
+            slc_cache_bytes: [0; 2],
+            mapping_cache_reach_bytes: 0,
         }
     }
 }

@@ -72,6 +72,30 @@ figure!(
     Goal::AtMost(0.5, None)
 );
 figure!(
+    TODAY_SLC,
+    "today-slc_cache_bytes-right",
+    "`probe --score 300 --today --seed 4242`: SLC cache right, within 10%, percent",
+    Goal::AtLeast(80.0, None)
+);
+figure!(
+    TODAY_SLC_WRONG,
+    "today-slc_cache_bytes-wrong",
+    "SLC cache of these drives wrong, percent",
+    Goal::AtMost(0.5, None)
+);
+figure!(
+    TODAY_REACH,
+    "today-mapping_cache_reach_bytes-right",
+    "`probe --score 300 --today --seed 4242`: reach of the mapping cache right, within 10%, percent",
+    Goal::AtLeast(80.0, None)
+);
+figure!(
+    TODAY_REACH_WRONG,
+    "today-mapping_cache_reach_bytes-wrong",
+    "reach of the mapping cache of these drives wrong, percent",
+    Goal::AtMost(0.5, None)
+);
+figure!(
     WIDE_CERTAIN,
     "wide-certain-wrong",
     "findings on wide drives stated at 0.9 or more that are wrong, percent",
