@@ -24,6 +24,8 @@
 //! | write buffer | `write_buffer`, from a `bend` in the times of writes (`filled`) |
 //! | interference | `interference` |
 //! | reclaim unit | `reclaim`: the `pauses` of `rewrites` |
+//! | SLC cache | `slc_cache`, from an `slc_fall` of the rate |
+//! | reach of the mapping cache | `mapping_reach` |
 //! | recommendations | `recommend`: `grid`, `choice`, `confirm`; `writes` and `fragmented` for what is sustained; `advice_text` |
 //!
 //! They share `bus_time`, `array_time`, `flash_read`, `beside` (what happens beside a program), `dies` and `pair` (which chunks

@@ -24,7 +24,7 @@
 //!    An output of tombstones alone may also be missing since it was deleted without a merge. That happens only while nothing
 //!    in the slice is undeleted: every input of `M` is erased, and so is what the output listed as stale.
 //! 2. *An incomplete merge is recognised.* None of its inputs was deleted, so none is erased. None is dead: only a complete
-//!    merge kills, one that read the input would be a second merge of the slice beside `M`, and stale blocks are no inputs of
+//!    merge makes an input dead, one that read the input would be a second merge of the slice beside `M`, and stale blocks are no inputs of
 //!    a merge that began later. And not all its outputs are there, as that would make it complete.
 //! 3. *An abandoned output is never taken for a valid one.* Outputs of a merge that was given up, and blocks whose put failed,
 //!    are undeleted, so that the outputs of any later merge of the slice that would make them look complete list them.
@@ -103,7 +103,7 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
     let shape = shape_of(blocks.block_bytes(), status.layout.granule_bytes, &config.bounds)?;
     let without_damaged = options.without_damaged_blocks;
     let Footers { footers, lost } = read_footers(&mut blocks, config.store, without_damaged)?;
-    // The other half is enough for what the records become.
+    // The other half is left to the containers that the records fill.
     let recovered = recover(&mut log, &log_layout, &config, options.memory_bytes / 2, without_damaged)?;
     let name = log.profile().name.clone();
     let log = Log::new(log, log_layout, config.store, &recovered).with_damaged_header(damaged);
@@ -129,10 +129,10 @@ pub(crate) fn open<D: DataDevice, L: DataDevice>(
     }
     let dropped = statement::dropped(&patches);
     let dead = dead_patches(&patches, dropped.clone())?;
-    let (mut missing, told) = statement::missing_patches(&patches, &dead);
-    match told {
-        Some(told) if is_whole && without_damaged => core.miss_blocks(told),
-        Some(told) if is_whole => return Err(told),
+    let (mut missing, refusal) = statement::missing_patches(&patches, &dead);
+    match refusal {
+        Some(refusal) if is_whole && without_damaged => core.miss_blocks(refusal),
+        Some(refusal) if is_whole => return Err(refusal),
         _ => {}
     }
     // The newest patch is in no statement: the log says whether a damaged unit held it.
@@ -187,13 +187,13 @@ fn read_footers<D: DataDevice>(
         }
         blocks.reap(Instant::FAR, &mut out);
         for finished in out.drain(..) {
-            let (info, asked) = reading.remove(&finished.ticket).expect("a read of a footer");
+            let (info, tail_bytes) = reading.remove(&finished.ticket).expect("a read of a footer");
             let refused = |reason: String| OpenError::Block { id: info.id, reason };
             let Outcome::Get(result) = finished.outcome else { unreachable!("only reads are in flight") };
             let data = match result {
                 Ok(data) => data,
                 Err(failure) => {
-                    match asked {
+                    match tail_bytes {
                         TAIL_BYTES => left.push((info, TRAILER_BYTES)),
                         _ if without_damaged => lost.push(info.id),
                         _ => {
