@@ -138,7 +138,7 @@ pub(crate) fn of_writes(writes: &Writes, rate: f64, capacity_bytes: u64) -> Stri
     text
 }
 
-/// States that no point meets the bound; `choice` is the nearest one, measured under `conditions`.
+/// States that no point meets the bound, or none for certain; `choice` is the nearest one, measured under `conditions`.
 pub(crate) fn bound_missed(
     load: Load,
     bound: Duration,
@@ -147,10 +147,12 @@ pub(crate) fn bound_missed(
     conditions: &str,
 ) -> Advice {
     let Choice { cell, measured, .. } = choice;
+    // A further measurement may keep it, as some of these may have.
+    let certainty = if measured.shortest_p99_ns() > bound.as_ns() as f64 { "" } else { " for certain" };
     Advice {
         about: load.name().into(),
         text: format!(
-            "{} of {}: no number in flight keeps p99 within {bound}",
+            "{} of {}: no number in flight keeps p99 within {bound}{certainty}",
             load.title(),
             format_bytes(cell.request_bytes)
         ),

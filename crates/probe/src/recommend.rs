@@ -61,7 +61,7 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
 }
 
 /// Measures the point chosen for random reads again, and chooses another one where a further measurement may miss the bound. Where
-/// the last choice misses it for certain, withdraws the recommendation.
+/// a measurement of the last choice misses it, withdraws the recommendation.
 fn read_again(
     session: &mut Session<'_, '_>,
     mut grid: Grid,
@@ -294,7 +294,7 @@ fn report(
     }
 }
 
-/// Returns the advice that no point meets the bound, where that is certain; `choice` is the nearest one.
+/// Returns the advice that no point meets the bound, where a measurement of the nearest one, `choice`, misses it.
 fn bound_missed(
     load: Load,
     choice: &Choice,
@@ -302,7 +302,8 @@ fn bound_missed(
     measured_area: MeasuredArea,
     conditions: &str,
 ) -> Option<Advice> {
-    let missed = bound.filter(|bound| choice.measured.shortest_p99_ns() > bound.as_ns() as f64);
+    let [_, longest_ns] = choice.measured.latencies.p99_range_ns();
+    let missed = bound.filter(|bound| longest_ns > bound.as_ns() as f64);
     missed.map(|bound| advice_text::bound_missed(load, bound, choice, measured_area, conditions))
 }
 

@@ -286,10 +286,9 @@ fn bound_between_the_limits_of_a_percentile_is_left_open() {
     let options =
         Options { request_bytes: Some(4096), p99: Some(Duration::from_us(430)), ..options(Effort::Quick, 0) };
     let result = probed("ssd-s", "fragmented", options);
-    let point = &result.recommendation["random_write"];
-    assert_eq!((point.queue_depth, point.keeps_bound(&point.rate)), (1, None), "{point:?}");
+    assert!(!result.recommendation.contains_key("random_write"), "{:?}", result.recommendation);
     let advice = result.advice.iter().find(|advice| advice.about == "random_write").unwrap();
-    assert!(advice.text.contains("within the 430 µs asked for cannot be told"), "{advice:?}");
+    assert!(advice.text.ends_with("no number in flight keeps p99 within 430 µs for certain"), "{advice:?}");
 }
 
 #[test]

@@ -112,9 +112,11 @@ fn compare_bound(
         (None, Some(repeat)) => (repeat.state.is_some(), Some(repeat.workload.clone())),
         (None, None) => (false, None),
     };
+    let is_open = advice.is_some_and(|advice| advice.text.ends_with(" for certain"));
     let claim = match point.map(|point| point.keeps_bound(&point.rate)) {
         Some(Some(true)) => Claim::Kept,
         Some(None) => Claim::Open,
+        None if is_open => Claim::Open,
         Some(Some(false)) | None => Claim::Missed,
     };
     let mut lines: Vec<Workload> =
