@@ -46,6 +46,8 @@ const REQUEST_BYTES_MAX: u64 = 1 << 20;
 const DEPTH: u32 = 32;
 /// A write buffer that is full after so many times its size, or less, explains a fall.
 const BUFFERS_MIN: f64 = 4.0;
+/// This share of the bytes before the fall is fast again after a flush.
+const FAST_AGAIN: f64 = 0.7;
 /// And this multiple of its size may be faster than the rest where no fall is seen.
 const BUFFERED: f64 = 2.0;
 /// It is full again after this multiple of the bytes that filled it before.
@@ -178,7 +180,19 @@ fn write_to_fall(bench: &mut Bench<'_>, writer: &mut Writer, limit_bytes: u64) -
         }
         // Until the buffer is full again.
         let end = writer.written_bytes + (FULL_AGAIN * fast_bytes) as u64;
-        writer.write(bench, end.min(limit_bytes), |_| false)?;
+        let (mut again, mut again_bytes) = (Vec::new(), 0.0);
+        writer.write(bench, end.min(limit_bytes), |segment| {
+            if again_bytes < FAST_AGAIN * fast_bytes {
+                again.push(segment);
+                again_bytes += segment.bytes as f64;
+            }
+            false
+        })?;
+        // A buffer is empty after the flush, and a cache is not.
+        if slc_fall::mean_rate(&again) < (fall.before * fall.after).sqrt() {
+            row.is_mixed = true;
+            return Ok(row);
+        }
         row = Row::behind(writer.written_bytes);
     }
 }
