@@ -1,7 +1,7 @@
 //! The parts of a store, and the loop that joins them.
 //!
 //! Operations change memory and queue requests; [`Core::pump`] starts what can start; [`Core::step`] lets the devices work
-//! until something completes, and handles it. `writing`, `reading` and `compaction` are the three paths, `flushing` leads from
+//! until something completes, and handles it (`stepping`). `writing`, `reading` and `compaction` are the three paths, `flushing` leads from
 //! the first to the last; `room` decides which writes have room; `memory` divides the memory among them; `recovery` builds the parts when a store is opened.
 //!
 //! # The path of a key
@@ -24,11 +24,11 @@ mod install;
 mod memory;
 mod reading;
 mod room;
+mod stepping;
 mod writing;
 
 use crate::builder::Shape;
 use crate::cache::GroupCache;
-use crate::clocks::{self, Clock, Step, Wait};
 use crate::counters::Counters;
 use crate::cursor::Cursor;
 use crate::dropped::Dropped;
@@ -43,11 +43,11 @@ use crate::slice::Slice;
 use crate::snapshots::Snapshots;
 use crate::statement::{Census, Statement};
 use crate::writes::Writes;
-use flashlane_base::{Duration, Instant};
+use flashlane_base::Instant;
 use flashlane_block::{
     BlockBytes, Blocks, GetFailure, Outcome as BlockOutcome, Payload, PutFailure, Ticket as BlockTicket,
 };
-use flashlane_device::{DataDevice, Device};
+use flashlane_device::DataDevice;
 use flashlane_policy::merge;
 use std::collections::BTreeSet;
 
@@ -112,8 +112,6 @@ pub(crate) struct Parts<D, L> {
     pub(crate) bounds: Vec<Vec<u8>>,
 }
 
-/// Longest time for which completions of a device are left while operations complete without one.
-const POLL_INTERVAL: Duration = Duration::from_us(50);
 /// Fewest bytes of a block.
 const BLOCK_BYTES_MIN: u64 = 2048;
 /// Smallest group of small entries.
@@ -492,94 +490,6 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             self.fit_cache();
         }
         self.next_due = self.finish_delayed();
-    }
-
-    /// Returns whether nothing is in flight, and nothing can start.
-    pub(crate) fn is_idle(&mut self) -> bool {
-        self.pump();
-        self.blocks.is_idle() && self.log.is_idle() && self.next_due == Instant::FAR
-    }
-
-    /// Lets the devices work until something completes, at most until `until`. Returns false where nothing can happen.
-    pub(crate) fn step(&mut self, until: Instant) -> bool {
-        self.pump();
-        let wake = until.min(self.next_due);
-        let of = |device: &dyn Device, is_idle| Clock {
-            now: device.now(),
-            next_event: device.next_event(),
-            is_idle,
-        };
-        let blocks = of(self.blocks.device(), self.blocks.is_idle());
-        let log = of(self.log.device(), self.log.is_idle());
-        match clocks::next_step(blocks, log, wake) {
-            Step::Idle => return false,
-            Step::Both(time) => {
-                self.step_blocks(time);
-                self.step_log(time);
-            }
-            Step::Blocks(time) => self.step_blocks(time),
-            Step::Log(time) => self.step_log(time),
-            Step::Either(time) => self.step_either(time),
-        }
-        self.pump();
-        true
-    }
-
-    /// Lets two real devices work until a request of either completes, at most until `until`.
-    fn step_either(&mut self, until: Instant) {
-        match clocks::wait_of(self.blocks.readiness(), self.log.readiness()) {
-            Wait::Readable(descriptors) => {
-                if !descriptors.is_empty() {
-                    self.blocks.device().wait_readable(&descriptors, until);
-                }
-                self.step_blocks(Instant::ZERO);
-                self.step_log(Instant::ZERO);
-            }
-            Wait::InTurn => {
-                self.is_blocks_turn = !self.is_blocks_turn;
-                let slice = until.min(self.now() + clocks::SLICE);
-                // A write of the log may have completed in its submission: blocks are not waited for then.
-                if !self.is_blocks_turn {
-                    self.step_log(slice);
-                } else if !self.log.step(Instant::ZERO) {
-                    self.step_blocks(slice);
-                }
-            }
-        }
-    }
-
-    /// Takes what has completed on real devices, if that was not done lately: operations that complete without a device must not
-    /// hold up those that wait for one.
-    pub(crate) fn poll(&mut self) {
-        if self.blocks.is_idle() && self.log.is_idle() {
-            return;
-        }
-        let now = self.now();
-        if now >= self.next_poll && self.blocks.device().next_event().is_none() {
-            self.next_poll = now + POLL_INTERVAL;
-            self.step(now);
-        }
-    }
-
-    fn step_blocks(&mut self, until: Instant) {
-        let mut out = Vec::new();
-        self.blocks.step(until);
-        // What completed at this time, and nothing later.
-        self.blocks.reap(Instant::ZERO, &mut out);
-        for finished in out {
-            self.block_ended(finished.ticket, finished.id, finished.outcome);
-        }
-    }
-
-    fn step_log(&mut self, until: Instant) {
-        self.log.step(until);
-    }
-
-    /// Blocks that are free and not needed for what has begun: outputs of merges, and frozen containers.
-    fn spare_blocks(&self) -> u64 {
-        let frozen = self.slices.iter().flat_map(Slice::frozen);
-        let waiting = frozen.filter(|frozen| frozen.is_waiting()).count() as u64;
-        self.unpromised_blocks().saturating_sub(waiting)
     }
 }
 

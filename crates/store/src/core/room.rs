@@ -3,6 +3,7 @@
 use super::Core;
 use crate::entry::Entry;
 use crate::error::WriteError;
+use crate::slice::Slice;
 use flashlane_device::DataDevice;
 
 impl<D: DataDevice, L: DataDevice> Core<D, L> {
@@ -104,5 +105,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 false => {}
             }
         }
+    }
+
+    /// Blocks that are free and not needed for what has begun: outputs of merges, and frozen containers.
+    pub(super) fn spare_blocks(&self) -> u64 {
+        let frozen = self.slices.iter().flat_map(Slice::frozen);
+        let waiting = frozen.filter(|frozen| frozen.is_waiting()).count() as u64;
+        self.unpromised_blocks().saturating_sub(waiting)
     }
 }
