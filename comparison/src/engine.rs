@@ -1,5 +1,5 @@
-//! Stores under one interface: those whose calls wait are called by a thread for each client; Flashlane's takes the operations
-//! of all clients from one thread.
+//! Stores under one interface: those whose calls wait are called by a thread for each client; Flashlane's takes the
+//! operations of all clients from one thread.
 
 use crate::workload::{Operation, Phase, Workload};
 use clap::ValueEnum;

@@ -1,5 +1,5 @@
-//! This project's store, on lanes over files: an engine a core, each on a thread with keys, files and log of its own, as stores
-//! share nothing. An engine keeps an operation of each of its clients in flight.
+//! This project's store, on lanes over files: an engine a core, each on a thread with keys, files and log of its own,
+//! as stores share nothing. An engine keeps an operation of each of its clients in flight.
 
 use crate::engine::{self, Engine, Settings, latencies};
 use crate::workload::{Operation, Phase, Workload};

@@ -1,8 +1,8 @@
 //! Flashlane's store beside RocksDB and fjall, on one file system: `cargo run --release` in this folder.
 //!
 //! Each store runs in a separate process, this program called again, so that memory and processor time are its own; the
-//! stores take turns, and each round begins with another one. Before reads the pages of the files are dropped from the page
-//! cache.
+//! stores take turns, and each round begins with another one. Before reads the pages of the files are dropped from the
+//! page cache.
 
 mod engine;
 mod fjall;

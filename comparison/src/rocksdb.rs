@@ -45,8 +45,8 @@ pub struct RocksDb {
 // SAFETY: a database of RocksDB may be used by several threads, and its options are only read.
 unsafe impl Sync for RocksDb {}
 
-/// Reads and background work go through the page cache or bypass it, as those of this project's store do; and what RocksDB's
-/// tuning guide says of point lookups: a filter of 10 bits a key, and blob files for large values.
+/// Reads and background work go through the page cache or bypass it, as those of this project's store do; and what
+/// RocksDB's tuning guide says of point lookups: a filter of 10 bits a key, and blob files for large values.
 fn options(workload: &Workload, settings: Settings) -> String {
     let half = settings.memory_bytes / 2;
     let mut options = format!(
@@ -67,8 +67,8 @@ pub fn open(dir: &Path, workload: &Workload, settings: Settings) -> RocksDb {
     let text = CString::new(options(workload, settings)).expect("options have no zero byte");
     let path = CString::new(dir.join("rocksdb").display().to_string()).expect("a path has no zero byte");
     let mut error = ptr::null_mut();
-    // SAFETY: the pointers are those that the library returned, and strings end with a zero byte. Options live as long as
-    // the process.
+    // SAFETY: the pointers are those that the library returned, and strings end with a zero byte. Options live as long
+    // as the process.
     unsafe {
         let (base, options) = (rocksdb_options_create(), rocksdb_options_create());
         rocksdb_get_options_from_string(base, text.as_ptr(), options, &mut error);

@@ -1,8 +1,8 @@
 //! Measures the cost model of a device, by reads alone.
 //!
 //! Each point is measured several times, every time at another place. The repetitions are the outermost loop, so that a
-//! drift of the device widens all intervals and moves no point. Depths grow by powers of two and end where two steps in a
-//! row gained less than 5%.
+//! drift of the device widens all intervals and moves no point. Depths grow by powers of two and end where two steps in
+//! a row gained less than 5%.
 
 use crate::reads::{Area, random_reads, scan};
 use crate::{AdviseError, CostModel, Estimate, RandomCost, ScanCost};
@@ -27,8 +27,8 @@ pub struct Calibration {
 }
 
 impl Default for Calibration {
-    /// Pages of 8 KiB, 64 in flight, five measurements of a point: what databases keep in flight for the reads of a query, of
-    /// which there are too few to be worth more.
+    /// Pages of 8 KiB, 64 in flight, five measurements of a point: what databases keep in flight for the reads of a
+    /// query, of which there are too few to be worth more.
     fn default() -> Self {
         Self { page_bytes: 8 << 10, most_in_flight: 64, repetitions: 5, seed: Seed(0) }
     }
@@ -44,8 +44,8 @@ const READS_EACH: u64 = 32;
 /// Sizes of the requests of scans: those that hold whole pages.
 const SCANS: [u64; 10] =
     [4 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20];
-/// Least bytes of a scan, and least requests for each in flight: so many that filling readahead and queues, which a long scan
-/// does once, counts for little.
+/// Least bytes of a scan, and least requests for each in flight: so many that filling readahead and queues, which a
+/// long scan does once, counts for little.
 const SCAN_BYTES: u64 = 64 << 20;
 const REQUESTS_EACH: u64 = 8;
 /// Most bytes of a scan in flight: they are buffers of a real device.
@@ -63,8 +63,8 @@ enum Point {
 /// Measures the cost model of `device`.
 ///
 /// # Errors
-/// [`AdviseError::TooSmall`] and [`AdviseError::PageUnfit`] before anything is read, [`AdviseError::Measure`] where a read is
-/// refused or fails, [`AdviseError::Stopped`] where `watch` says so.
+/// [`AdviseError::TooSmall`] and [`AdviseError::PageUnfit`] before anything is read, [`AdviseError::Measure`] where a
+/// read is refused or fails, [`AdviseError::Stopped`] where `watch` says so.
 ///
 /// # Panics
 /// If fewer than two repetitions are asked, whose intervals would be infinite.

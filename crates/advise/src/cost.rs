@@ -117,8 +117,8 @@ impl CostModel {
         fewest(depths, |depth| self.scanned_page(request_bytes, depth).mean)
     }
 
-    /// Returns the smallest request of a scan, of those measured up to `most_bytes`, whose time of a page is within 5% of
-    /// the best of these.
+    /// Returns the smallest request of a scan, of those measured up to `most_bytes`, whose time of a page is within 5%
+    /// of the best of these.
     pub fn size_of_scan(&self, depth: u32, most_bytes: u64) -> u64 {
         let sizes = self.scans.iter().map(|cost| cost.request_bytes).filter(|size| *size <= most_bytes);
         fewest(sizes, |size| self.scanned_page(size, depth).mean)
@@ -163,7 +163,8 @@ fn interpolate(
     between(ends, width)
 }
 
-/// Interpolates a curve through points sorted by their position, in logarithms of both; the relative half width linearly.
+/// Interpolates a curve through points sorted by their position, in logarithms of both; the relative half width
+/// linearly.
 fn between(points: impl Iterator<Item = (f64, Estimate)>, at: f64) -> Estimate {
     let mut below: Option<(f64, Estimate)> = None;
     for (x, y) in points {

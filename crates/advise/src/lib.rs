@@ -1,9 +1,9 @@
 //! A cost model of a device, and the settings of a database that follow from it.
 //!
-//! A planner that takes a device for one arm prices random reads too high and parallel plans too low (chen11, section 6;
-//! figure 9 shows the plan that flips). [`CostModel`] prices a page by two things that a caller knows: the part of the
-//! device over which its reads are spread, and how many it keeps in flight. The idea is that of QDTT (Ghodsnia, Bowman,
-//! Nica: "Parallel I/O aware query optimization", SIGMOD 2014); the formulas here are ours.
+//! A planner that takes a device for one arm prices random reads too high and parallel plans too low (chen11, section
+//! 6; figure 9 shows the plan that flips). [`CostModel`] prices a page by two things that a caller knows: the part of
+//! the device over which its reads are spread, and how many it keeps in flight. The idea is that of QDTT (Ghodsnia,
+//! Bowman, Nica: "Parallel I/O aware query optimization", SIGMOD 2014); the formulas here are ours.
 //!
 //! 1. [`calibrate`] measures the model, by reads alone.
 //! 2. [`postgresql`], [`rocksdb`] and [`fio`] derive settings from it. Each [`Proposal`] has the reads that a program

@@ -1,10 +1,10 @@
 //! Settings of PostgreSQL 15 to 18.
 //!
-//! Its planner divides the processor's time of a parallel plan among workers and the device's not at all, and prices a page at
-//! random by one constant, whether an index scan reads it alone or a bitmap heap scan with many others in flight, and whether it
-//! is in memory or not. A constant between these prices is too high for one and too low for another; only outside of them another
-//! value is better for all. (On `ssd-s`, 6.6 times a scanned page alone and 1.3 times in flight, queries of the Star
-//! Schema Benchmark took 5 times as long with 1.0 as with the default of 4.)
+//! Its planner divides the processor's time of a parallel plan among workers and the device's not at all, and prices a
+//! page at random by one constant, whether an index scan reads it alone or a bitmap heap scan with many others in
+//! flight, and whether it is in memory or not. A constant between these prices is too high for one and too low for
+//! another; only outside of them another value is better for all. (On `ssd-s`, 6.6 times a scanned page alone and 1.3
+//! times in flight, queries of the Star Schema Benchmark took 5 times as long with 1.0 as with the default of 4.)
 //!
 //! The defaults are those of the versions' sample files. What a version's executor keeps in flight:
 //!
@@ -338,9 +338,10 @@ impl PostgreSql {
         }
     }
 
-    /// Proposes `random_page_cost`, where the default is outside the prices of a page at random: from one that is read with
-    /// `in_flight` others by a bitmap heap scan, and is in memory as often as `cached_share` says, to one that an index scan
-    /// reads alone, and that never is. The proposed value is the nearest price, so that no access is priced worse than now.
+    /// Proposes `random_page_cost`, where the default is outside the prices of a page at random: from one that is read
+    /// with `in_flight` others by a bitmap heap scan, and is in memory as often as `cached_share` says, to one that an
+    /// index scan reads alone, and that never is. The proposed value is the nearest price, so that no access is priced
+    /// worse than now.
     ///
     /// # Errors
     /// Why the default stays, where it is one of these prices.
@@ -371,9 +372,9 @@ impl PostgreSql {
                 is_undecided: false,
             });
         }
-        // The query for which the two values disagree most: its random pages cost as much as the scan at the geometric mean
-        // of both values. One of the two plans is chosen now, the other one is with the proposed value. Of the accesses the
-        // one that gains least is predicted.
+        // The query for which the two values disagree most: its random pages cost as much as the scan at the geometric
+        // mean of both values. One of the two plans is chosen now, the other one is with the proposed value. Of the
+        // accesses the one that gains least is predicted.
         let priced = self.table_pages() / (PAGE_COST * proposed).sqrt();
         let is_lower = proposed < PAGE_COST;
         let (pages, depth) = if is_lower { (priced, 1) } else { (priced * missed, in_flight) };
@@ -440,7 +441,8 @@ mod tests {
         assert!(concurrency.void_when.contains("io_workers"), "{}", concurrency.void_when);
     }
 
-    /// A device on which a page alone takes `alone` times as long as a scanned one, and with others in flight `deep` times.
+    /// A device on which a page alone takes `alone` times as long as a scanned one, and with others in flight `deep`
+    /// times.
     fn priced(alone: f64, deep: f64) -> CostModel {
         let sure = |mean: f64| Estimate { mean, half_width: mean * 0.001 };
         let cost = |depth, mean| RandomCost { band_pages: 1 << 17, depth, page_ns: sure(mean) };

@@ -105,8 +105,8 @@ impl Advice {
         self.kept.push(Kept { name: name.clone(), now: now.clone(), why, is_undecided });
     }
 
-    /// Holds the proposals to the times of their two ways, as [`crate::check`] returns them. One stays, with its measured
-    /// gain, if that is [`LEAST_GAIN`] by the same rule as the predicted one, and if what it relies on stays.
+    /// Holds the proposals to the times of their two ways, as [`crate::check`] returns them. One stays, with its
+    /// measured gain, if that is [`LEAST_GAIN`] by the same rule as the predicted one, and if what it relies on stays.
     ///
     /// # Panics
     /// If there is not one pair of times for each proposal.

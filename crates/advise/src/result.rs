@@ -6,8 +6,8 @@ use flashlane_result::advice::{
     ADVICE_SCHEMA, AdviceResult, CostRow, Effect, KeptRow, PlanRow, ScanRow, SettingRow, WithdrawnRow,
 };
 
-/// Largest difference of a measured gain from the predicted one, where their intervals do not meet, that still counts as
-/// held.
+/// Largest difference of a measured gain from the predicted one, where their intervals do not meet, that still counts
+/// as held.
 const TOLERANCE: f64 = 0.10;
 
 /// Intervals that meet show that a prediction held where they exclude that the values differ by this factor.

@@ -110,8 +110,8 @@ impl Histogram {
         (self.counts.value_at_quantile(q).min(self.max_ns)).max(self.min_ns) as f64
     }
 
-    /// Returns the mean of the longest latencies, of this share (0 to 1) of all and one at least, in nanoseconds and within
-    /// 0.1%; zero for an empty histogram.
+    /// Returns the mean of the longest latencies, of this share (0 to 1) of all and one at least, in nanoseconds and
+    /// within 0.1%; zero for an empty histogram.
     pub fn mean_of_longest_ns(&self, share: f64) -> f64 {
         let wanted = ((self.len() as f64 * share).ceil() as u64).clamp(1, self.len().max(1));
         let mut shorter = self.len().saturating_sub(wanted);

@@ -10,8 +10,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// By how much the state of SplitMix64 grows with each number.
 pub const SPLITMIX64_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the number that SplitMix64 makes of a state (Steele, Lea and Flood, Fast splittable pseudorandom number generators,
-/// 2014). Different states have different numbers.
+/// Returns the number that SplitMix64 makes of a state (Steele, Lea and Flood, Fast splittable pseudorandom number
+/// generators, 2014). Different states have different numbers.
 #[inline]
 pub const fn splitmix64(state: u64) -> u64 {
     let mut z = state.wrapping_add(SPLITMIX64_STEP);

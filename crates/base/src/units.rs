@@ -1,4 +1,5 @@
-//! Parses and formats sizes, times, rates, shares, powers and counts: `4k`, `1GiB`, `250us`, `40MB/s`, `15%`, `30mW`, `1M`.
+//! Parses and formats sizes, times, rates, shares, powers and counts: `4k`, `1GiB`, `250us`, `40MB/s`, `15%`, `30mW`,
+//! `1M`.
 //!
 //! A number without a unit is refused where a unit is required, with the value given and examples. `k`, `m`, `g`, `t`
 //! and `KiB` … are powers of 1024 (as in fio and dd); `KB`, `MB`, `GB`, `TB` are powers of 1000 (as drives are sold).

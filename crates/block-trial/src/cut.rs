@@ -13,8 +13,8 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
         self.cut_at(self.blocks.device().copy());
     }
 
-    /// Does the same with each snapshot, taken while the model stayed the same. Returns whether one of them replaced the
-    /// trial's device.
+    /// Does the same with each snapshot, taken while the model stayed the same. Returns whether one of them replaced
+    /// the trial's device.
     pub(crate) fn cut_within(&mut self) -> bool {
         let snapshots = self.blocks.device().take_snapshots();
         snapshots.into_iter().any(|device| self.cut_at(device))

@@ -1,11 +1,11 @@
 //! Trials of the block layer: random operations, faults, restarts and power cuts, compared with a simple model.
 //!
-//! Power is cut at every point where a cut can make a difference: after each completion of the device and each operation,
-//! on a copy of the device, which is then opened and compared with the model. What was acknowledged must be stored, whole;
-//! what was being put or deleted may be stored, whole; nothing else may. Some copies replace the trial's device, so that cuts
-//! follow cuts. In half of the trials of sound devices, units are damaged while the power is off, and discarded later: what
-//! was not damaged stays, and what was damaged is reported until it is erased. Everything follows from one seed: a trial that
-//! fails, fails again.
+//! Power is cut at every point where a cut can make a difference: after each completion of the device and each
+//! operation, on a copy of the device, which is then opened and compared with the model. What was acknowledged must be
+//! stored, whole; what was being put or deleted may be stored, whole; nothing else may. Some copies replace the trial's
+//! device, so that cuts follow cuts. In half of the trials of sound devices, units are damaged while the power is off,
+//! and discarded later: what was not damaged stays, and what was damaged is reported until it is erased. Everything
+//! follows from one seed: a trial that fails, fails again.
 //!
 //! Any device that can be cloned can be tried; a cut of [`MemoryLanes`] with units of a few KiB takes some tens of
 //! microseconds.
@@ -59,8 +59,8 @@ pub fn trial_of_seed(seed: u64) -> Tally {
     run_trial(device.with_faults(faults), &without_faults, Health::Failing, Seed(seed), steps)
 }
 
-/// Runs a trial of `steps` steps on `device`. `without_faults` returns a device with the same content on which nothing fails,
-/// to compare what is stored.
+/// Runs a trial of `steps` steps on `device`. `without_faults` returns a device with the same content on which nothing
+/// fails, to compare what is stored.
 ///
 /// # Panics
 /// Where a promise is broken: the message names the promise and the block. The caller names the seed.

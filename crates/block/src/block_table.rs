@@ -3,8 +3,8 @@
 //! Invariants:
 //! - An id is being deleted in at most one way: it is never stored or being put at the same time.
 //! - An id that is stored and being put is a block that is repaired: the new copy replaces the older one.
-//! - `readers` counts the gets of a block that have not completed. A block that is being deleted keeps its entry, and its
-//!   unit, until the delete completes.
+//! - `readers` counts the gets of a block that have not completed. A block that is being deleted keeps its entry, and
+//!   its unit, until the delete completes.
 
 use crate::block_bytes::BlockBytes;
 use crate::error::GetFailure;

@@ -12,32 +12,33 @@
 //! Engine::step, then      superblock if due, dispatch, unplaced writes
 //! Blocks::reap            returns it, or Blocks::wait for one alone
 //! ```
-//! [`Blocks::put`] checks that the operation is admissible and hands it to the **engine** (`engine`), which knows what each
-//! block is doing. The engine gives the block a sequence number, computes its checksums and queues it on a lane. The
-//! **scheduler** (`scheduler`) takes it from the **lane's queue** (`lane`) when the lane has room, chooses an erased unit
-//! from the **unit table** (`units`), writes header and footer (`header`) and submits the write through the **port**
-//! (`port`). When the device completes the write the scheduler makes the unit live and tells the engine, which enters the
-//! block into the **block table** (`block_table`) and reports the put as finished; [`Blocks::reap`] returns it.
+//! [`Blocks::put`] checks that the operation is admissible and hands it to the **engine** (`engine`), which knows what
+//! each block is doing. The engine gives the block a sequence number, computes its checksums and queues it on a lane.
+//! The **scheduler** (`scheduler`) takes it from the **lane's queue** (`lane`) when the lane has room, chooses an
+//! erased unit from the **unit table** (`units`), writes header and footer (`header`) and submits the write through the
+//! **port** (`port`). When the device completes the write the scheduler makes the unit live and tells the engine, which
+//! enters the block into the **block table** (`block_table`) and reports the put as finished; [`Blocks::reap`] returns
+//! it.
 //!
 //! Beside these the engine owns the **superblock store** (`superblock`) and the counters of ids and sequence numbers
-//! (`ids`). That superblock holds what blocks need; where lanes lie on a file or disk, `layer::lanes` keeps another of its
-//! own before them, with the shape of the lanes. When a device is opened, `recovery` finds what is on it and `parts` makes
-//! the parts from that. `waiting` and `repair` are procedures over the engine. No two files use each other; each part lists
-//! and asserts its own invariants.
+//! (`ids`). That superblock holds what blocks need; where lanes lie on a file or disk, `layer::lanes` keeps another of
+//! its own before them, with the shape of the lanes. When a device is opened, `recovery` finds what is on it and
+//! `parts` makes the parts from that. `waiting` and `repair` are procedures over the engine. No two files use each
+//! other; each part lists and asserts its own invariants.
 //!
 //! # Invariants that join the parts
 //! 1. A put is reported as done only when its unit is wholly written and durable.
-//! 2. A delete is reported as done only when its unit is erased, or the device no longer reads it. The unit is erased only
-//!    when no get reads the block, and no failed write of the same block has left a stale copy.
-//! 3. Fresh ids are above every id that was given out. Opening sees the ids of the blocks that are stored, and the id floor
-//!    of the superblock. So the block with the highest id is erased only when a durable superblock has a floor above it;
-//!    and where damaged units hide ids, fresh ones are above a gap that a durable superblock records before the first put
-//!    and before a damaged unit is erased.
-//! 4. A unit is written once after each erase. Its header names format, sequence, unit and erase count, so that anything
-//!    that stands elsewhere, or was there before, is not mistaken for what should be there. `units` asserts the write of an
-//!    erased unit.
-//! 5. Of two blocks with one id, and of two superblocks, the one with the higher sequence number counts. No two writes have
-//!    one sequence number, except for the copies of one superblock.
+//! 2. A delete is reported as done only when its unit is erased, or the device no longer reads it. The unit is erased
+//!    only when no get reads the block, and no failed write of the same block has left a stale copy.
+//! 3. Fresh ids are above every id that was given out. Opening sees the ids of the blocks that are stored, and the id
+//!    floor of the superblock. So the block with the highest id is erased only when a durable superblock has a floor
+//!    above it; and where damaged units hide ids, fresh ones are above a gap that a durable superblock records before
+//!    the first put and before a damaged unit is erased.
+//! 4. A unit is written once after each erase. Its header names format, sequence, unit and erase count, so that
+//!    anything that stands elsewhere, or was there before, is not mistaken for what should be there. `units` asserts
+//!    the write of an erased unit.
+//! 5. Of two blocks with one id, and of two superblocks, the one with the higher sequence number counts. No two writes
+//!    have one sequence number, except for the copies of one superblock.
 //! 6. Four units are never given to blocks: two for the copies of the superblock and two for those that replace them.
 //!    `scheduler` asserts it of each unit that a block takes.
 //! 7. Opening writes nothing. Before the first put or delete, torn units and older copies of blocks are erased.
@@ -83,9 +84,9 @@ use flashlane_device::{DataDevice, Readiness, UnitState};
 /// Immutable blocks under 64-bit ids, on the lanes of a device with erase units.
 ///
 /// [`put`](Self::put), [`get`](Self::get) and [`delete`](Self::delete) queue an operation and return at once;
-/// [`reap`](Self::reap) returns completed ones. Only the first put or delete after an opening may wait: for erases of torn
-/// units, and for a superblock where units are damaged. Everything else is decided when the device completes a request, so
-/// the layer works alike in virtual and in real time, and a simulated run repeats exactly.
+/// [`reap`](Self::reap) returns completed ones. Only the first put or delete after an opening may wait: for erases of
+/// torn units, and for a superblock where units are damaged. Everything else is decided when the device completes a
+/// request, so the layer works alike in virtual and in real time, and a simulated run repeats exactly.
 pub struct Blocks<D> {
     engine: Engine<D>,
     /// Units with a damaged header or footer whose other copy is valid.
@@ -95,8 +96,9 @@ pub struct Blocks<D> {
 }
 
 impl<D: DataDevice> Blocks<D> {
-    /// Makes `device` hold blocks, none so far, and erases whatever it holds. `format_id` identifies this formatting and MUST
-    /// differ from that of any before on the device: blocks of another formatting, where an erase failed, are ignored.
+    /// Makes `device` hold blocks, none so far, and erases whatever it holds. `format_id` identifies this formatting
+    /// and MUST differ from that of any before on the device: blocks of another formatting, where an erase failed, are
+    /// ignored.
     ///
     /// # Errors
     /// [`FormatError`] where the device cannot hold blocks or its units cannot be written.
@@ -104,8 +106,8 @@ impl<D: DataDevice> Blocks<D> {
         Self::format_as(device, format_id, options, false)
     }
 
-    /// Formats a device as [`format`](Self::format) does, for blocks to which a log on another device belongs: the device is then in
-    /// use even where it has no block, and says so ([`has_log`](Self::has_log)).
+    /// Formats a device as [`format`](Self::format) does, for blocks to which a log on another device belongs: the
+    /// device is then in use even where it has no block, and says so ([`has_log`](Self::has_log)).
     ///
     /// # Errors
     /// As [`format`](Self::format).
@@ -192,11 +194,12 @@ impl<D: DataDevice> Blocks<D> {
         self.device().now()
     }
 
-    /// Gives out a fresh id: one that no block on this device had since it was formatted, and that was not given out since it
-    /// was opened. Where units are damaged the ids that they held are unknown; fresh ids are then 2³² above those that are
-    /// known, which keeps the promise for ids that came from here. Above [`ID_MAX`](crate::ID_MAX) none is left, and a put
-    /// is refused; lower ids that are free can still be chosen. Only a device on which an earlier version stored a block
-    /// with an id near the end comes there: now a put may choose ids up to [`CHOSEN_ID_MAX`](crate::CHOSEN_ID_MAX).
+    /// Gives out a fresh id: one that no block on this device had since it was formatted, and that was not given out
+    /// since it was opened. Where units are damaged the ids that they held are unknown; fresh ids are then 2³² above
+    /// those that are known, which keeps the promise for ids that came from here. Above [`ID_MAX`](crate::ID_MAX) none
+    /// is left, and a put is refused; lower ids that are free can still be chosen. Only a device on which an earlier
+    /// version stored a block with an id near the end comes there: now a put may choose ids up to
+    /// [`CHOSEN_ID_MAX`](crate::CHOSEN_ID_MAX).
     pub fn next_id(&mut self) -> u64 {
         self.engine.allocate_id()
     }
@@ -215,8 +218,8 @@ impl<D: DataDevice> Blocks<D> {
         Some(BlockInfo { id, length_bytes: block.length_bytes, address: block.address })
     }
 
-    /// Stores a block. The whole block is durable when the operation [completes](crate::Outcome::Put), and no part of it is
-    /// visible before.
+    /// Stores a block. The whole block is durable when the operation [completes](crate::Outcome::Put), and no part of
+    /// it is visible before.
     ///
     /// # Errors
     /// Why it was refused, and the payload.
@@ -227,8 +230,8 @@ impl<D: DataDevice> Blocks<D> {
         }
     }
 
-    /// Returns the lane for a block that can be put, once leftovers are erased, which it waits for, and the id is recorded,
-    /// for which a superblock may have to be written first.
+    /// Returns the lane for a block that can be put, once leftovers are erased, which it waits for, and the id is
+    /// recorded, for which a superblock may have to be written first.
     fn admit_put(&mut self, id: u64, payload: &Payload) -> Result<u32, PutError> {
         self.check_put(id, payload)?;
         waiting::prepare_for_writes(&mut self.engine);
@@ -322,14 +325,14 @@ impl<D: DataDevice> Blocks<D> {
         self.engine.reuse(bytes);
     }
 
-    /// Sets whether a block will be deleted soon, as the input of a merge: [`Placement::LeastLoaded`](crate::Placement) then
-    /// spreads the other blocks evenly. It changes nothing else, and nothing where the block is not stored.
+    /// Sets whether a block will be deleted soon, as the input of a merge: [`Placement::LeastLoaded`](crate::Placement)
+    /// then spreads the other blocks evenly. It changes nothing else, and nothing where the block is not stored.
     pub fn set_expiring(&mut self, id: u64, is_expiring: bool) {
         self.engine.set_expiring(id, is_expiring);
     }
 
-    /// Deletes a block: from now on it cannot be read. The operation [completes](crate::Outcome::Delete) when its unit is
-    /// erased; until then a power cut may bring the block back.
+    /// Deletes a block: from now on it cannot be read. The operation [completes](crate::Outcome::Delete) when its unit
+    /// is erased; until then a power cut may bring the block back.
     ///
     /// # Errors
     /// [`DeleteError`] where there is no such block.
@@ -355,8 +358,8 @@ impl<D: DataDevice> Blocks<D> {
         Ok(())
     }
 
-    /// Appends completed operations to `out`. Returns as soon as there is one or the clock has reached `until`; with nothing
-    /// in flight and `until` [`Instant::FAR`] at once. Units are erased meanwhile.
+    /// Appends completed operations to `out`. Returns as soon as there is one or the clock has reached `until`; with
+    /// nothing in flight and `until` [`Instant::FAR`] at once. Units are erased meanwhile.
     pub fn reap(&mut self, until: Instant, out: &mut Vec<Finished>) {
         while !self.engine.has_finished() {
             if self.engine.is_idle() && until == Instant::FAR {
@@ -381,8 +384,8 @@ impl<D: DataDevice> Blocks<D> {
         self.engine.step(until);
     }
 
-    /// Waits for one operation; others that complete meanwhile are kept for [`reap`](Self::reap). `None` where no operation
-    /// with this ticket is pending.
+    /// Waits for one operation; others that complete meanwhile are kept for [`reap`](Self::reap). `None` where no
+    /// operation with this ticket is pending.
     pub fn wait(&mut self, ticket: Ticket) -> Option<Finished> {
         waiting::wait(&mut self.engine, ticket)
     }
@@ -403,9 +406,9 @@ impl<D: DataDevice> Blocks<D> {
         self.damaged_ends.iter().copied()
     }
 
-    /// Writes anew the superblock where a copy of it is lost or damaged, and blocks with a damaged header or footer, and
-    /// waits for that. Blocks that cannot be read, or for which there is no room, stay as they are. Where no unit is left
-    /// for a superblock, as many damaged units are erased as it takes if `discard_damaged` allows that.
+    /// Writes anew the superblock where a copy of it is lost or damaged, and blocks with a damaged header or footer,
+    /// and waits for that. Blocks that cannot be read, or for which there is no room, stay as they are. Where no unit
+    /// is left for a superblock, as many damaged units are erased as it takes if `discard_damaged` allows that.
     ///
     /// # Errors
     /// [`DeleteError`] where nothing can be written, or no unit is left for a copy of the superblock.
@@ -414,18 +417,18 @@ impl<D: DataDevice> Blocks<D> {
         repair::repair(&mut self.engine, &mut self.damaged_ends, discard_damaged)
     }
 
-    /// Returns the units of this layer with no valid header or footer, or of which the device lost whether they were erased
-    /// since. They are left alone until they are discarded.
+    /// Returns the units of this layer with no valid header or footer, or of which the device lost whether they were
+    /// erased since. They are left alone until they are discarded.
     pub fn damaged(&self) -> impl Iterator<Item = UnitAddress> + '_ {
         self.engine.units().damaged().iter().copied()
     }
 
-    /// Gives up what damaged units may hold, waits until they are erased, and returns how many are. Those that could not be
-    /// erased stay damaged.
+    /// Gives up what damaged units may hold, waits until they are erased, and returns how many are. Those that could
+    /// not be erased stay damaged.
     ///
     /// # Errors
-    /// [`DeleteError`] where nothing can be erased, or the superblock cannot be written, which must first record that fresh
-    /// ids are above those that the units held.
+    /// [`DeleteError`] where nothing can be erased, or the superblock cannot be written, which must first record that
+    /// fresh ids are above those that the units held.
     pub fn discard_damaged(&mut self) -> Result<u64, DeleteError> {
         self.admit_change()?;
         repair::discard_damaged(&mut self.engine)

@@ -1,8 +1,8 @@
 //! The engine: turns what ends on a lane into transitions of blocks, superblock and ids.
 //!
-//! It knows which block an operation is for; the scheduler below knows when its request goes to the device and what becomes
-//! of the unit. Every function here either queues operations and dispatches their lane, or handles an [`Ended`]. The parts
-//! keep their own invariants; `blocks` lists those that join them.
+//! It knows which block an operation is for; the scheduler below knows when its request goes to the device and what
+//! becomes of the unit. Every function here either queues operations and dispatches their lane, or handles an
+//! [`Ended`]. The parts keep their own invariants; `blocks` lists those that join them.
 
 use crate::block_bytes::BlockBytes;
 use crate::block_table::{BlockTable, StoredBlock};
@@ -142,8 +142,8 @@ impl<D: DataDevice> Engine<D> {
         self.scheduler.room().lane_for_block(self.placement, id)
     }
 
-    /// Ids below this are recorded as given out: by the superblock, or by the block with the highest id, which is erased only
-    /// after a superblock recorded it.
+    /// Ids below this are recorded as given out: by the superblock, or by the block with the highest id, which is
+    /// erased only after a superblock recorded it.
     fn recorded_below(&self) -> u64 {
         self.superblocks.recorded_floor().max(self.blocks.highest().unwrap_or(0))
     }
@@ -439,8 +439,8 @@ impl<D: DataDevice> Engine<D> {
         }
     }
 
-    /// Returns the lane for a write that failed on another unit: for a block the least loaded, if one may take a unit; for a
-    /// copy of the superblock one near its region.
+    /// Returns the lane for a write that failed on another unit: for a block the least loaded, if one may take a unit;
+    /// for a copy of the superblock one near its region.
     fn lane_for_retry(&self, write: &Write) -> Option<u32> {
         let room = self.scheduler.room();
         match write {
@@ -450,7 +450,8 @@ impl<D: DataDevice> Engine<D> {
         }
     }
 
-    /// Finds lanes for unplaced writes as soon as there is room. They fail when nothing is in flight that could make room.
+    /// Finds lanes for unplaced writes as soon as there is room. They fail when nothing is in flight that could make
+    /// room.
     fn retry_unplaced(&mut self) {
         while let Some((write, failure)) = self.unplaced.pop_front() {
             if let Some(lane) = self.lane_for_retry(&write) {
@@ -529,8 +530,8 @@ impl<D: DataDevice> Engine<D> {
 
     // Operations that cannot go on.
 
-    /// With nothing in flight no queued operation can make progress, so they fail. Happens only on a device so worn that no
-    /// unit is left for a superblock.
+    /// With nothing in flight no queued operation can make progress, so they fail. Happens only on a device so worn
+    /// that no unit is left for a superblock.
     fn fail_blocked_operations(&mut self) {
         if !self.is_idle() {
             return;

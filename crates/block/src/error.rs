@@ -182,8 +182,8 @@ pub enum DeleteError {
     DeviceLost,
 }
 
-/// Why an accepted put failed. No such block is stored. Copies that its writes may have left are erased; where that fails
-/// too, the block may be there when the device is opened again.
+/// Why an accepted put failed. No such block is stored. Copies that its writes may have left are erased; where that
+/// fails too, the block may be there when the device is opened again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PutFailure {
     /// The device failed to write it to each unit that was tried.
@@ -246,7 +246,8 @@ pub enum DeleteFailure {
     /// The device vanished before the unit was erased; the block may still be there.
     #[error("the device vanished before the block was erased")]
     DeviceLost,
-    /// The unit could not be erased. The block can no longer be read, and may be there again when the device is opened again.
+    /// The unit could not be erased. The block can no longer be read, and may be there again when the device is opened
+    /// again.
     #[error("the block's unit could not be erased: {failure}")]
     Erase {
         /// The device's answer.
@@ -313,8 +314,8 @@ pub enum OpenError {
         /// Its shape now.
         given: Geometry,
     },
-    /// None of the superblock's copies can be read. [`BlockOptions::without_superblock`](crate::BlockOptions) opens the blocks
-    /// all the same if their headers suffice.
+    /// None of the superblock's copies can be read. [`BlockOptions::without_superblock`](crate::BlockOptions) opens the
+    /// blocks all the same if their headers suffice.
     #[error(
         "'{device}' holds blocks, and no copy of the superblock can be read. {}",
         if *unreadable > 0 {

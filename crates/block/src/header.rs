@@ -241,8 +241,8 @@ impl Header {
     }
 }
 
-/// Returns the checksum of granule `nth` of a block's payload. It covers the block and the granule's number as well as the
-/// bytes, so that bytes of another block, or of another granule of this one, do not match.
+/// Returns the checksum of granule `nth` of a block's payload. It covers the block and the granule's number as well as
+/// the bytes, so that bytes of another block, or of another granule of this one, do not match.
 pub(crate) fn granule_checksum(format_id: u128, sequence: u64, nth: u32, bytes: &[u8]) -> u32 {
     let mut whose = [0; 28];
     whose[..16].copy_from_slice(&format_id.to_le_bytes());

@@ -3,14 +3,15 @@
 //! Invariants:
 //! - [`IdAllocator::next`] is above every id that was ever given out, accepted by a put or found on the device.
 //! - Where units are damaged, ids that they held are unknown. Opening then adds a gap, and no block may be put before a
-//!   superblock records `next` as it was after the gap (`pending_floor`): the next opening would add its gap to the same
-//!   number, and give the same ids out again.
+//!   superblock records `next` as it was after the gap (`pending_floor`): the next opening would add its gap to the
+//!   same number, and give the same ids out again.
 //! - A put may choose an id up to [`CHOSEN_ID_MAX`], or one below the next fresh one, so that fresh ids are always left
 //!   above those that were chosen. A device that an earlier version wrote may hold a chosen id above, up to
 //!   [`ID_MAX`](crate::ID_MAX); where none is left above it, fresh ids are used up.
-//! - A sequence number is used for one write. Opening adds a gap, since writes that a power cut interrupted used numbers
-//!   that are not found. No number above [`SEQUENCE_MAX`] is written, and a header with one is taken for damaged: 2³¹
-//!   openings lie below it. Where a header says that less than an opening may use is left, nothing is written.
+//! - A sequence number is used for one write. Opening adds a gap, since writes that a power cut interrupted used
+//!   numbers that are not found. No number above [`SEQUENCE_MAX`] is written, and a header with one is taken for
+//!   damaged: 2³¹ openings lie below it. Where a header says that less than an opening may use is left, nothing is
+//!   written.
 
 use crate::header::{ID_MAX, SEQUENCE_MAX};
 
@@ -44,7 +45,8 @@ impl IdAllocator {
         self.pending_floor
     }
 
-    /// Returns whether a put may use this id: one that was given out or lies below such, or one that leaves fresh ids above.
+    /// Returns whether a put may use this id: one that was given out or lies below such, or one that leaves fresh ids
+    /// above.
     pub(crate) fn may_put(&self, id: u64) -> bool {
         id <= ID_MAX && (id < self.next || id <= CHOSEN_ID_MAX)
     }

@@ -1,9 +1,9 @@
 //! The queue of one lane: reads and writes that wait, and the number in flight.
 //!
-//! Long reads go to the device in their order, one after the other or few at once. A channel of flash serves the requests
-//! that it has in turns, page by page, so that of `n` reads of one length that begin together all end after `n` times the
-//! time of one; in order, they end after half of that on average, and what waits for them goes on elsewhere. Short reads do
-//! not wait for long ones.
+//! Long reads go to the device in their order, one after the other or few at once. A channel of flash serves the
+//! requests that it has in turns, page by page, so that of `n` reads of one length that begin together all end after
+//! `n` times the time of one; in order, they end after half of that on average, and what waits for them goes on
+//! elsewhere. Short reads do not wait for long ones.
 //!
 //! Invariants:
 //! - While a long read waits, another one is in flight, unless the device takes no more requests.
@@ -14,13 +14,13 @@ use crate::layout::Layout;
 use crate::operation::{BlockRead, Write};
 use std::collections::VecDeque;
 
-/// Reads of more bytes are long. Of those up to this length a device of flash begins all pages at once, so that it serves
-/// them in their order by itself.
+/// Reads of more bytes are long. Of those up to this length a device of flash begins all pages at once, so that it
+/// serves them in their order by itself.
 const SHORT_READ_BYTES: u64 = 128 << 10;
 /// Long reads in flight have no more bytes together, but for a single one: enough to hide the latency of a channel.
 const LONG_READS_BYTES: u64 = 512 << 10;
-/// Or this part of a unit, where that is more: the units of lanes that are several channels, as striped ones or zones over all
-/// dies, are so much larger, and each of their channels is to have the next read when one ends.
+/// Or this part of a unit, where that is more: the units of lanes that are several channels, as striped ones or zones
+/// over all dies, are so much larger, and each of their channels is to have the next read when one ends.
 const LONG_READS_OF_UNIT: u64 = 16;
 
 /// Reads and writes of a lane.

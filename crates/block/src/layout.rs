@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A block fills one unit and is written with one request. The header names the block and carries a checksum of every
-//! granule of the payload; the footer repeats the header, so that damage at one end loses neither. `docs/layout.md` lists
-//! the bytes.
+//! granule of the payload; the footer repeats the header, so that damage at one end loses neither. `docs/layout.md`
+//! lists the bytes.
 
 use flashlane_base::units::exact_bytes;
 use flashlane_device::{Lane, Profile};
@@ -32,8 +32,8 @@ impl UnitAddress {
     }
 }
 
-/// The third of the device in which a copy of the superblock is preferred, so that damage to one region leaves the other
-/// copy.
+/// The third of the device in which a copy of the superblock is preferred, so that damage to one region leaves the
+/// other copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Region {
     /// The first third.
@@ -43,8 +43,8 @@ pub(crate) enum Region {
 }
 
 impl Region {
-    /// Returns how many units `address` lies outside the region, 0 inside it. Units are numbered as `lanes` lays them out
-    /// over a file: unit 0 of each lane, then unit 1 of each.
+    /// Returns how many units `address` lies outside the region, 0 inside it. Units are numbered as `lanes` lays them
+    /// out over a file: unit 0 of each lane, then unit 1 of each.
     pub(crate) fn distance(self, address: UnitAddress, layout: &Layout) -> u64 {
         let number = u64::from(address.unit) * u64::from(layout.lanes) + u64::from(address.lane);
         let third = layout.all_units() / 3;
@@ -164,8 +164,8 @@ impl Layout {
         if all < least {
             return Err(Unsuitable::TooFewUnits { device: device(), units: all, least });
         }
-        // Header and footer also take granules, so fewer checksums are needed than counted here: the result is at most one
-        // granule below the optimum.
+        // Header and footer also take granules, so fewer checksums are needed than counted here: the result is at most
+        // one granule below the optimum.
         let in_unit = unit_bytes / granule_bytes;
         let header_granules = (FIXED_BYTES + 4 * in_unit).max(HEADER_BYTES_MIN).div_ceil(granule_bytes);
         let granules = in_unit.saturating_sub(2 * header_granules);

@@ -1,13 +1,13 @@
 //! The block layer over software-defined flash: immutable blocks under 64-bit ids, on the lanes of any device that has
 //! erase units.
 //!
-//! After sdf14 (Ouyang et al., SDF, ASPLOS 2014, section 2.4): a block fills one erase unit, consecutive ids go round the
-//! lanes, and the layer erases units in the background. Beyond the paper: placement by load, reads before writes and
-//! erases, checksums from end to end, and all metadata on the device itself, found again after a power cut in time
+//! After sdf14 (Ouyang et al., SDF, ASPLOS 2014, section 2.4): a block fills one erase unit, consecutive ids go round
+//! the lanes, and the layer erases units in the background. Beyond the paper: placement by load, reads before writes
+//! and erases, checksums from end to end, and all metadata on the device itself, found again after a power cut in time
 //! proportional to the number of units.
 //!
-//! A whole block is stored, or none of it. [`BlockStore`] has calls that wait, [`Blocks`] calls that do not; the header of
-//! `blocks.rs` follows a block from `put` to the device.
+//! A whole block is stored, or none of it. [`BlockStore`] has calls that wait, [`Blocks`] calls that do not; the header
+//! of `blocks.rs` follows a block from `put` to the device.
 
 mod block_bytes;
 mod block_table;

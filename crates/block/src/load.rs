@@ -27,7 +27,8 @@ pub struct Load {
     pub keep: Option<u64>,
     /// Lowest id that takes part: blocks with a lower one are neither read nor deleted.
     pub first_id: u64,
-    /// Whether a block holds zeros behind its id, which a device in memory need not store; otherwise incompressible bytes.
+    /// Whether a block holds zeros behind its id, which a device in memory need not store; otherwise incompressible
+    /// bytes.
     pub zeros: bool,
     /// Seed of the choices.
     pub seed: Seed,

@@ -8,8 +8,8 @@ use std::num::NonZeroU32;
 pub struct BlockOptions {
     /// How a block's lane is chosen.
     pub placement: Placement,
-    /// Erased units that a lane keeps in reserve, where it has others to erase, even while it is busy: a write then finds
-    /// one without waiting. An idle lane erases all it can.
+    /// Erased units that a lane keeps in reserve, where it has others to erase, even while it is busy: a write then
+    /// finds one without waiting. An idle lane erases all it can.
     pub reserve_units: u32,
     /// Writes in flight on a lane. One keeps a channel of flash busy; a device that hides its channels may need more.
     pub writes_per_lane: NonZeroU32,

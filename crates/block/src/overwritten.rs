@@ -1,7 +1,8 @@
-//! Copies of the superblock that hold other data, written around this layer. A copy that is replaced is erased, and so the other
-//! data would be lost: such a unit is kept as a damaged one.
+//! Copies of the superblock that hold other data, written around this layer. A copy that is replaced is erased, and so
+//! the other data would be lost: such a unit is kept as a damaged one.
 //!
-//! Only on real devices: no other program reaches a simulated one. A copy is read as a whole, and there are few of them.
+//! Only on real devices: no other program reaches a simulated one. A copy is read as a whole, and there are few of
+//! them.
 
 use crate::header::Header;
 use crate::layout::Layout;
@@ -21,7 +22,8 @@ pub(crate) fn is_as_written(unit: &[u8], header: &Header, layout: &Layout) -> bo
     is_remains(head, &expected) && payload.iter().all(|&byte| byte == 0) && is_remains(foot, &expected)
 }
 
-/// Returns whether each sector is as expected or empty, but for a damaged byte. Zeros in place of data are no other data.
+/// Returns whether each sector is as expected or empty, but for a damaged byte. Zeros in place of data are no other
+/// data.
 fn is_remains(found: &[u8], expected: &[u8]) -> bool {
     let is_wrong = |&(&found, &expected): &(&u8, &u8)| found != expected && found != 0;
     let sectors = found.chunks(SECTOR_BYTES).zip(expected.chunks(SECTOR_BYTES));

@@ -3,12 +3,12 @@
 /// How lanes are chosen for blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// The id modulo the number of lanes, so that consecutive ids go round (sdf14, section 2.4); the next lane with room
-    /// where that one is full.
+    /// The id modulo the number of lanes, so that consecutive ids go round (sdf14, section 2.4); the next lane with
+    /// room where that one is full.
     RoundRobin,
-    /// The lane with the least load, which the paper leaves to future work (sdf14, sections 2.4 and 3.3.1): all lanes are
-    /// busy as soon as there are as many requests as lanes. Of lanes with the same load the one with the fewest blocks: gets
-    /// go where their blocks are, so an uneven spread would slow them for as long as the blocks live.
+    /// The lane with the least load, which the paper leaves to future work (sdf14, sections 2.4 and 3.3.1): all lanes
+    /// are busy as soon as there are as many requests as lanes. Of lanes with the same load the one with the fewest
+    /// blocks: gets go where their blocks are, so an uneven spread would slow them for as long as the blocks live.
     #[default]
     LeastLoaded,
 }
@@ -18,7 +18,8 @@ pub enum Placement {
 pub(crate) struct LaneLoad {
     /// Units that are erased or will be, less the writes that wait.
     pub(crate) room: u64,
-    /// Bytes that wait or are in flight, in units, rounded: a short read that happens to be in flight counts as nothing.
+    /// Bytes that wait or are in flight, in units, rounded: a short read that happens to be in flight counts as
+    /// nothing.
     pub(crate) load_units: u64,
     /// Blocks that are stored and stay, or will be stored when the writes that wait have ended.
     pub(crate) blocks: u64,

@@ -1,9 +1,9 @@
 //! Recovery: finds the newest superblock and the content of every unit, from one header of each written unit.
 //!
-//! It takes time in proportion to the number of units, not to their bytes, but for copies of the superblock on real devices
-//! (`overwritten`), and writes nothing. Where a header is not valid
-//! the footer is read. No interrupted put or delete has to be undone: the device distinguishes a unit that was not written
-//! to its end from one that was, and a unit that is neither erased nor wholly written only has to be erased.
+//! It takes time in proportion to the number of units, not to their bytes, but for copies of the superblock on real
+//! devices (`overwritten`), and writes nothing. Where a header is not valid the footer is read. No interrupted put or
+//! delete has to be undone: the device distinguishes a unit that was not written to its end from one that was, and a
+//! unit that is neither erased nor wholly written only has to be erased.
 
 use crate::error::OpenError;
 use crate::header::{Content, Header, Superblock, VERSION};
@@ -27,8 +27,9 @@ pub(crate) enum Found {
     Bad,
     /// Written, with this valid header.
     Written(Header),
-    /// Written by this layer, with unknown content: damaged at both ends, or holding what was written elsewhere or before
-    /// the last erase, or a superblock with other data in it. With the id of the block whose header stands there, which was given out by this formatting.
+    /// Written by this layer, with unknown content: damaged at both ends, or holding what was written elsewhere or
+    /// before the last erase, or a superblock with other data in it. With the id of the block whose header stands
+    /// there, which was given out by this formatting.
     Damaged {
         given_out: Option<u64>,
     },
@@ -97,7 +98,8 @@ pub(crate) fn survey<D: DataDevice>(
 struct ReportedUnits {
     /// Those that are not wholly written.
     units: Vec<(UnitAddress, Found)>,
-    /// Those that are, with their erase counts, unit after unit over all lanes, so that reading them keeps all lanes busy.
+    /// Those that are, with their erase counts, unit after unit over all lanes, so that reading them keeps all lanes
+    /// busy.
     written: Vec<(UnitAddress, Option<u32>)>,
 }
 
@@ -125,8 +127,8 @@ fn reported_units<D: DataDevice>(device: &D, layout: &Layout) -> ReportedUnits {
     ReportedUnits { units, written }
 }
 
-/// Reads the header of each written unit, and the footer where the header is not valid: a block whose header is lost is still
-/// a block of this layer.
+/// Reads the header of each written unit, and the footer where the header is not valid: a block whose header is lost is
+/// still a block of this layer.
 fn read_ends<D: DataDevice>(
     device: &mut D,
     layout: &Layout,
@@ -149,7 +151,8 @@ impl Ends {
         header.or_else(|| self.footers.get(address).and_then(HeaderRead::header))
     }
 
-    /// Returns the units without a valid header or footer of which the device cannot read one: what they hold is not known.
+    /// Returns the units without a valid header or footer of which the device cannot read one: what they hold is not
+    /// known.
     fn unreadable(&self) -> impl Iterator<Item = UnitAddress> {
         let is_unreadable = |read: Option<&HeaderRead>| matches!(read, Some(HeaderRead::Unreadable));
         let is_unknown = move |address: &UnitAddress| {
@@ -163,8 +166,8 @@ impl Ends {
         self.written.iter().filter_map(|(address, _)| self.valid(address))
     }
 
-    /// Returns the headers that stand where they were written, with `is_current` only those written since their unit's last
-    /// erase. A device that lost its erase counts may bring back anything that was ever written to it.
+    /// Returns the headers that stand where they were written, with `is_current` only those written since their unit's
+    /// last erase. A device that lost its erase counts may bring back anything that was ever written to it.
     fn in_place(&self, is_current: bool) -> impl Iterator<Item = &Header> {
         self.written.iter().filter_map(move |(address, erases)| {
             let header = self.valid(address)?;
@@ -180,8 +183,8 @@ impl Ends {
         })
     }
 
-    /// Returns the shape, other than `given`, that two damaged superblocks have: with another shape headers have another length, so
-    /// that their checksums are of other bytes.
+    /// Returns the shape, other than `given`, that two damaged superblocks have: with another shape headers have
+    /// another length, so that their checksums are of other bytes.
     fn geometry_of_damaged(&self, given: Geometry) -> Option<Geometry> {
         let damaged = self.headers.values().filter_map(|read| match read {
             HeaderRead::Damaged(found) => found.filter(|found| *found != given),
@@ -199,8 +202,8 @@ impl Ends {
         })
     }
 
-    /// Returns the newest superblock. One that is not certain to be written since its unit's last erase counts only if there
-    /// is no other and no header belongs to another formatting.
+    /// Returns the newest superblock. One that is not certain to be written since its unit's last erase counts only if
+    /// there is no other and no header belongs to another formatting.
     fn superblock_in_force(&self, given: Geometry, may_rebuild: bool) -> Option<NewestSuperblock> {
         newest_superblock(self.in_place(true)).or_else(|| self.uncertain_superblock()).or_else(|| {
             let may_rebuild =
@@ -262,8 +265,8 @@ impl Ends {
         Ok(overwritten)
     }
 
-    /// Adds the written units to `units`, those that are `overwritten` as damaged ones. Returns those with a damaged header or
-    /// footer whose other copy is valid.
+    /// Adds the written units to `units`, those that are `overwritten` as damaged ones. Returns those with a damaged
+    /// header or footer whose other copy is valid.
     fn classify(
         mut self,
         format_id: u128,
@@ -286,8 +289,9 @@ impl Ends {
                 Content::Block { id, .. } => Some(id),
                 Content::Superblock(_) => None,
             };
-            // Formatting erases everything. A header of another formatting, written elsewhere or before the last erase shows
-            // that a later write was lost, or that the device lost its erase counts and the block may have been deleted.
+            // Formatting erases everything. A header of another formatting, written elsewhere or before the last erase
+            // shows that a later write was lost, or that the device lost its erase counts and the block may have been
+            // deleted.
             if (header.format_id, header.address, header.erases) == (format_id, address, erases) {
                 damaged_ends.extend(damaged_end.map(|end| DamagedEnd { address, id, end }));
                 units.push((address, Found::Written(header)));
@@ -331,8 +335,8 @@ fn newest_superblock<'a>(headers: impl Iterator<Item = &'a Header>) -> Option<Ne
     newest
 }
 
-/// Returns a superblock rebuilt from the headers of blocks: of the formatting that most of them belong to. Its id floor and
-/// retired units are lost; fresh ids get a gap above all that are found (`parts`).
+/// Returns a superblock rebuilt from the headers of blocks: of the formatting that most of them belong to. Its id floor
+/// and retired units are lost; fresh ids get a gap above all that are found (`parts`).
 fn rebuilt_superblock<'a>(
     headers: impl Iterator<Item = &'a Header>,
     given: Geometry,

@@ -1,10 +1,10 @@
 //! Repair: writes damaged blocks with a valid copy anew, and gives up damaged units.
 //!
-//! A block whose header or footer is damaged is copied to another unit under the same id. Between that write and the erase
-//! of the older unit both are there; after a power cut the one with the higher sequence number counts, as always.
+//! A block whose header or footer is damaged is copied to another unit under the same id. Between that write and the
+//! erase of the older unit both are there; after a power cut the one with the higher sequence number counts, as always.
 //!
-//! Which ids damaged units held is unknown. The id gap above them (`ids`) must be durable before these units are erased:
-//! afterwards nothing else would show that there was a gap.
+//! Which ids damaged units held is unknown. The id gap above them (`ids`) must be durable before these units are
+//! erased: afterwards nothing else would show that there was a gap.
 
 use crate::engine::Engine;
 use crate::error::DeleteError;
@@ -18,7 +18,8 @@ use crate::waiting::{prepare_for_writes, renew_superblock, settle, wait};
 use flashlane_device::DataDevice;
 
 /// Writes the superblock anew where a copy is lost or damaged, then the blocks of `ends`, from which it removes those
-/// repaired. Where no unit is left for a superblock, erases as many damaged units as it takes if `may_discard` allows that.
+/// repaired. Where no unit is left for a superblock, erases as many damaged units as it takes if `may_discard` allows
+/// that.
 pub(crate) fn repair<D: DataDevice>(
     engine: &mut Engine<D>,
     ends: &mut Vec<DamagedEnd>,
@@ -80,8 +81,8 @@ pub(crate) fn discard_damaged<D: DataDevice>(engine: &mut Engine<D>) -> Result<u
         if !is_recorded(engine) && (has_unit || damaged.len() == 1) {
             return Err(DeleteError::NoSuperblock);
         }
-        // With no unit to write a superblock to, one damaged unit is erased for it. While another is left, an opening adds
-        // a gap again.
+        // With no unit to write a superblock to, one damaged unit is erased for it. While another is left, an opening
+        // adds a gap again.
         let chosen = if has_unit { damaged } else { vec![first] };
         chosen.iter().for_each(|&address| engine.discard(address));
         settle(engine);
@@ -101,7 +102,8 @@ fn discardable<D: DataDevice>(engine: &Engine<D>) -> Vec<UnitAddress> {
     all.filter(|&address| units.state(address) == State::Damaged).collect()
 }
 
-/// Copies the block of a unit with a damaged header or footer to another unit. Returns whether the unit is no longer needed.
+/// Copies the block of a unit with a damaged header or footer to another unit. Returns whether the unit is no longer
+/// needed.
 fn rewrite_block<D: DataDevice>(engine: &mut Engine<D>, end: &DamagedEnd) -> bool {
     // The superblock was written anew before.
     let Some(id) = end.id else { return true };

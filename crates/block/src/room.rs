@@ -41,7 +41,8 @@ impl<'a> Room<'a> {
     }
 
     /// Returns the lane for a copy of the superblock in `region`, with a unit that can be written without waiting for a
-    /// superblock: another lane than those of `taken` if possible, near the region, and one where no block needs the unit.
+    /// superblock: another lane than those of `taken` if possible, near the region, and one where no block needs the
+    /// unit.
     pub(crate) fn lane_for_superblock(
         &self,
         region: Region,
@@ -64,15 +65,15 @@ impl<'a> Room<'a> {
         self.units.writable(lane).saturating_sub(self.lanes[lane as usize].waiting_writes() as u64)
     }
 
-    /// Returns the number of units over all lanes that a write can still be given. A lane may have more writes than units:
-    /// another lane takes them.
+    /// Returns the number of units over all lanes that a write can still be given. A lane may have more writes than
+    /// units: another lane takes them.
     pub(crate) fn of_all_lanes(&self) -> u64 {
         let writes: usize = self.lanes.iter().map(LaneQueue::waiting_writes).sum();
         self.units.all_writable().saturating_sub(writes as u64)
     }
 
-    /// Returns whether a block may take an erased unit. Those for the next superblock have to be there after a power cut
-    /// too, when blocks whose delete had not completed are back.
+    /// Returns whether a block may take an erased unit. Those for the next superblock have to be there after a power
+    /// cut too, when blocks whose delete had not completed are back.
     pub(crate) fn may_block_take_unit(&self, limits: SuperblockLimits) -> bool {
         self.has_superblock_units(limits, 1)
     }

@@ -19,8 +19,8 @@ pub(crate) enum HeaderRead {
     Foreign,
     /// A header of a later layout version.
     Newer(u32),
-    /// A header whose checksum or a field is wrong; the shape in it where it is of a superblock, which is as wrong as the rest or
-    /// that of a device with headers of another length.
+    /// A header whose checksum or a field is wrong; the shape in it where it is of a superblock, which is as wrong as
+    /// the rest or that of a device with headers of another length.
     Damaged(Option<Geometry>),
     /// The device cannot read it.
     Unreadable,
@@ -36,8 +36,8 @@ impl HeaderRead {
     }
 }
 
-/// Reads what stands at `offset` of each of `units`. Whatever is no valid header is read twice: the fault may be one of the
-/// transfer rather than of the medium.
+/// Reads what stands at `offset` of each of `units`. Whatever is no valid header is read twice: the fault may be one of
+/// the transfer rather than of the medium.
 ///
 /// # Errors
 /// The device's message where it refuses a read or is lost.

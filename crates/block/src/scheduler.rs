@@ -1,17 +1,18 @@
 //! The scheduler: which request of a lane goes to the device next, and what its completion makes of the unit.
 //!
-//! On a lane reads go first, long ones one after the other; then writes, as many at a time as the options say; erases when
-//! the lane has nothing else to do, or when it has fewer erased units than the reserve. All of it is decided when an
-//! operation is queued or a request completes: there is no other clock.
+//! On a lane reads go first, long ones one after the other; then writes, as many at a time as the options say; erases
+//! when the lane has nothing else to do, or when it has fewer erased units than the reserve. All of it is decided when
+//! an operation is queued or a request completes: there is no other clock.
 //!
 //! Invariants:
-//! - The scheduler changes the state of a unit when the device has accepted a request for it and when the request completes.
-//!   An operation that the device could not take yet leaves no trace. Deletes and releases are the engine's.
-//! - Every operation that the device served or refused, and every write that finds no unit, leaves as one [`Ended`]: returned
-//!   by [`complete`](Scheduler::complete), or kept for [`take_ended`](Scheduler::take_ended). One that waits leaves without
-//!   one by [`take_waiting`](Scheduler::take_waiting) and [`take_waiting_writes`](Scheduler::take_waiting_writes).
-//! - Units are never written while [`Phase::Opened`], and erased in the background only while [`Phase::Ready`]; otherwise a
-//!   unit is erased only by [`submit_erase`](Scheduler::submit_erase).
+//! - The scheduler changes the state of a unit when the device has accepted a request for it and when the request
+//!   completes. An operation that the device could not take yet leaves no trace. Deletes and releases are the engine's.
+//! - Every operation that the device served or refused, and every write that finds no unit, leaves as one [`Ended`]:
+//!   returned by [`complete`](Scheduler::complete), or kept for [`take_ended`](Scheduler::take_ended). One that waits
+//!   leaves without one by [`take_waiting`](Scheduler::take_waiting) and
+//!   [`take_waiting_writes`](Scheduler::take_waiting_writes).
+//! - Units are never written while [`Phase::Opened`], and erased in the background only while [`Phase::Ready`];
+//!   otherwise a unit is erased only by [`submit_erase`](Scheduler::submit_erase).
 
 use crate::error::{GetFailure, PutFailure};
 use crate::lane::LaneQueue;
@@ -32,8 +33,8 @@ pub(crate) enum Ended {
         read: BlockRead,
         result: Result<Buffer, GetFailure>,
     },
-    /// A write that the device served or refused, or for which there was no unit. With the unit that was written, or taken
-    /// out of use because of it.
+    /// A write that the device served or refused, or for which there was no unit. With the unit that was written, or
+    /// taken out of use because of it.
     Write {
         write: Write,
         result: Result<UnitAddress, PutFailure>,
@@ -87,8 +88,8 @@ pub(crate) struct Scheduler<D> {
     lanes: Vec<LaneQueue>,
     ended: VecDeque<Ended>,
     phase: Phase,
-    /// Whether an operation waits for what happens on another lane: for room in the device queue, for a superblock, or for
-    /// an erased unit.
+    /// Whether an operation waits for what happens on another lane: for room in the device queue, for a superblock, or
+    /// for an erased unit.
     waits_for_other_lane: bool,
     writes_that_waited: u64,
 }
@@ -330,8 +331,8 @@ impl<D: DataDevice> Scheduler<D> {
         }
     }
 
-    /// The first write of a lane has no unit: begins an erase for it, unless one is in flight, or ends it where no unit will be
-    /// erased.
+    /// The first write of a lane has no unit: begins an erase for it, unless one is in flight, or ends it where no unit
+    /// will be erased.
     fn erase_or_fail_write(
         &mut self,
         lane: u32,

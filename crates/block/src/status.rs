@@ -22,8 +22,8 @@ pub struct Counts {
     pub rewrites: u64,
     /// Reads that were repeated since the first one failed or returned wrong bytes.
     pub rereads: u64,
-    /// Units with a damaged header or footer whose other copy is valid, as found by the opening. Footers are read only with
-    /// [`BlockOptions::verify_footers`](crate::BlockOptions::verify_footers).
+    /// Units with a damaged header or footer whose other copy is valid, as found by the opening. Footers are read only
+    /// with [`BlockOptions::verify_footers`](crate::BlockOptions::verify_footers).
     pub single_copy_units: u64,
     /// Damaged units of which the device could not read the header or the footer when it was opened.
     pub unreadable_units: u64,

@@ -68,8 +68,8 @@ pub enum StoreError {
 }
 
 impl<D: DataDevice> BlockStore<D> {
-    /// Makes `device` hold blocks, none so far, and erases whatever it holds. `format_id` identifies this formatting and MUST
-    /// differ from that of any before on the same device: see [`Blocks::format`].
+    /// Makes `device` hold blocks, none so far, and erases whatever it holds. `format_id` identifies this formatting
+    /// and MUST differ from that of any before on the same device: see [`Blocks::format`].
     ///
     /// # Errors
     /// [`FormatError`] where the device cannot hold blocks or its units cannot be written.

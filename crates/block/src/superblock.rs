@@ -3,13 +3,14 @@
 //! Invariants:
 //! - At most one renewal is in progress. It writes new copies before the old ones are erased, and one copy is enough to
 //!   open the device.
-//! - `recorded_floor` and `retired` are durable only as far as a completed renewal has recorded them: `recorded_floor` is
-//!   what the newest durable copies say, and `is_stale` is set while they lack something.
-//! - Blocks leave enough units for two copies and the two that replace them ([`units_needed`](SuperblockStore::units_needed)).
+//! - `recorded_floor` and `retired` are durable only as far as a completed renewal has recorded them: `recorded_floor`
+//!   is what the newest durable copies say, and `is_stale` is set while they lack something.
+//! - Blocks leave enough units for two copies and the two that replace them
+//!   ([`units_needed`](SuperblockStore::units_needed)).
 //!
-//! The superblock changes rarely: when the block with the highest id is deleted (after a power cut its header would no longer show that
-//! the id was given out), when ids have a gap since units are damaged, and when a unit failed that the device does not
-//! report as bad. The copies lie in different thirds of the device where units are erased there.
+//! The superblock changes rarely: when the block with the highest id is deleted (after a power cut its header would no
+//! longer show that the id was given out), when ids have a gap since units are damaged, and when a unit failed that the
+//! device does not report as bad. The copies lie in different thirds of the device where units are erased there.
 
 use crate::error::PutFailure;
 use crate::header::{Superblock, retired_max};
@@ -96,8 +97,8 @@ impl SuperblockStore {
         self.renewal.is_some()
     }
 
-    /// Returns the number of units that blocks must leave: for two copies and the two that replace them, without those that
-    /// hold a copy or are being written.
+    /// Returns the number of units that blocks must leave: for two copies and the two that replace them, without those
+    /// that hold a copy or are being written.
     pub(crate) fn units_needed(&self) -> u64 {
         let coming = self.renewal.as_ref().map_or(0, |renewal| renewal.copies);
         (2 * COPIES).saturating_sub(self.copies.len() + coming) as u64
@@ -114,14 +115,14 @@ impl SuperblockStore {
         self.is_stale = true;
     }
 
-    /// Returns whether a renewal should begin: the copies lack a change, or the erase of block `deleting`, the highest that
-    /// is being deleted, waits for a floor above its id.
+    /// Returns whether a renewal should begin: the copies lack a change, or the erase of block `deleting`, the highest
+    /// that is being deleted, waits for a floor above its id.
     pub(crate) fn is_due(&self, deleting: Option<u64>, recorded_below: u64) -> bool {
         self.renewal.is_none() && (self.is_stale || deleting.is_some_and(|id| id >= recorded_below))
     }
 
-    /// Begins a renewal that records `floor`, with a copy for each of `targets`: a lane, and the region it prefers. Returns
-    /// the writes.
+    /// Begins a renewal that records `floor`, with a copy for each of `targets`: a lane, and the region it prefers.
+    /// Returns the writes.
     pub(crate) fn start_renewal(
         &mut self,
         layout: &Layout,
@@ -132,8 +133,8 @@ impl SuperblockStore {
         assert!(self.renewal.is_none(), "one renewal at a time");
         assert!(!targets.is_empty() && targets.len() <= COPIES, "{} copies", targets.len());
         assert!(floor >= self.recorded_floor, "the id floor falls from {} to {floor}", self.recorded_floor);
-        // Units beyond what the header has room for are forgotten at the next opening. They are torn, so they are erased
-        // before a block is written to them, fail again and are retired again.
+        // Units beyond what the header has room for are forgotten at the next opening. They are torn, so they are
+        // erased before a block is written to them, fail again and are retired again.
         let mut retired: Vec<UnitAddress> = self.retired.iter().copied().collect();
         retired.truncate(retired_max(layout));
         let &Layout { lanes, units, unit_bytes, granule_bytes, .. } = layout;
@@ -149,8 +150,8 @@ impl SuperblockStore {
         targets.iter().map(write).collect()
     }
 
-    /// A copy is durable, or failed wherever it was tried. Once the renewal ends with at least one copy, returns the units
-    /// of the old ones.
+    /// A copy is durable, or failed wherever it was tried. Once the renewal ends with at least one copy, returns the
+    /// units of the old ones.
     pub(crate) fn copy_ended(&mut self, result: Result<UnitAddress, PutFailure>) -> Option<Vec<UnitAddress>> {
         let renewal = self.renewal.as_mut().expect("a copy belongs to a renewal");
         assert!(renewal.unfinished > 0, "the renewal has no unfinished copy");

@@ -22,8 +22,8 @@
 //!
 //! Invariants:
 //! - Every unit has exactly one state. The queues and counts here are indexes of the states and change with them.
-//! - A unit is in its lane's heap of erased units exactly while it is `Erased`, and in its lane's queue of units to erase
-//!   exactly while it is `ToErase`.
+//! - A unit is in its lane's heap of erased units exactly while it is `Erased`, and in its lane's queue of units to
+//!   erase exactly while it is `ToErase`.
 //! - A unit that failed a write is erased and written once more; if that write fails too, it is not used any more.
 //! - The unit of a failed write of block N may hold a copy of it. While such a stale copy exists, the unit whose erase
 //!   completes the delete of block N is not erased: the copy would become block N after a power cut.
@@ -233,8 +233,8 @@ impl UnitTable {
         Some(UnitAddress { lane, unit })
     }
 
-    /// Returns an erased unit of a lane for a copy of the superblock: the least worn one in `region`, or else the nearest to
-    /// it. Visits every erased unit of the lane; superblocks are written rarely.
+    /// Returns an erased unit of a lane for a copy of the superblock: the least worn one in `region`, or else the
+    /// nearest to it. Visits every erased unit of the lane; superblocks are written rarely.
     pub(crate) fn nearest_to(&self, region: Region, lane: u32) -> Option<UnitAddress> {
         let key = |&Reverse((erases, unit)): &Reverse<(u32, u32)>| {
             let from_edge = if region == Region::Front { unit } else { self.layout.units - unit };
@@ -327,7 +327,8 @@ impl UnitTable {
         self.queue_erase(address, Cause::Deleted(id), false);
     }
 
-    /// Takes the deletes of a lane back whose erases have not begun: `next` is the state of their units. Returns the ids.
+    /// Takes the deletes of a lane back whose erases have not begun: `next` is the state of their units. Returns the
+    /// ids.
     fn take_queued_deletes(&mut self, lane: u32, next: fn(u64) -> State) -> Vec<u64> {
         let mut ids = Vec::new();
         for unit in std::mem::take(&mut self.lanes[lane as usize].to_erase) {
@@ -373,8 +374,8 @@ impl UnitTable {
 
     // Erases.
 
-    /// Returns the next unit of a lane that may be erased now, where the device records the ids below `recorded_below` as
-    /// given out.
+    /// Returns the next unit of a lane that may be erased now, where the device records the ids below `recorded_below`
+    /// as given out.
     pub(crate) fn next_erasable(&self, lane: u32, recorded_below: u64) -> Option<UnitAddress> {
         let mut queued = self.lanes[lane as usize].to_erase.iter().map(|&unit| UnitAddress { lane, unit });
         queued.find(|&address| match self.state(address) {

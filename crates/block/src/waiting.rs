@@ -46,8 +46,8 @@ pub(crate) fn format<D: DataDevice>(engine: &mut Engine<D>) {
     wait_for_superblock(engine);
 }
 
-/// Makes the device ready for its first put or delete. Erases blocks that have a newer copy, which would come back when that is
-/// deleted, and torn units, which keep zones of a zoned drive open.
+/// Makes the device ready for its first put or delete. Erases blocks that have a newer copy, which would come back when
+/// that is deleted, and torn units, which keep zones of a zoned drive open.
 pub(crate) fn prepare_for_writes<D: DataDevice>(engine: &mut Engine<D>) {
     if engine.is_ready() {
         return;
@@ -63,8 +63,8 @@ pub(crate) fn prepare_for_writes<D: DataDevice>(engine: &mut Engine<D>) {
     engine.become_ready();
 }
 
-/// Returns whether the superblock records the gap above the ids of damaged units. Writes one if it does not and one can be
-/// written.
+/// Returns whether the superblock records the gap above the ids of damaged units. Writes one if it does not and one can
+/// be written.
 pub(crate) fn record_id_gap<D: DataDevice>(engine: &mut Engine<D>) -> bool {
     let floor = engine.ids().pending_floor();
     if engine.superblocks().recorded_floor() < floor {

@@ -6,8 +6,8 @@ use flashlane_base::units::exact_bytes;
 /// Most relative difference of two numbers of the same.
 const AGREE: f64 = 0.1;
 
-/// Returns the measurements that contradict each other, each in a sentence: two values of one number, percentiles out of
-/// order, and a mean and a rate that cannot both hold with as many requests in flight (Little's law).
+/// Returns the measurements that contradict each other, each in a sentence: two values of one number, percentiles out
+/// of order, and a mean and a rate that cannot both hold with as many requests in flight (Little's law).
 pub(crate) fn contradictions(rows: &[Measurement]) -> Vec<String> {
     let mut found = Vec::new();
     for (at, row) in rows.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Measurements from fio's JSON (`fio --output-format=json`): rate, mean and percentiles of each job that reads or writes.
+//! Measurements from fio's JSON (`fio --output-format=json`): rate, mean and percentiles of each job that reads or
+//! writes.
 
 use crate::measurement::{Measurement, Quantity, ReadError};
 use flashlane_base::units::parse_bytes;
@@ -75,8 +76,8 @@ pub(crate) fn read(json: &Value) -> Result<Vec<Measurement>, ReadError> {
     Ok(rows)
 }
 
-/// Refuses jobs that ran at the same time, as each of them measured the others too. fio gives those one group; it is the
-/// same for the copies of a job (`numjobs`) that are not reported together.
+/// Refuses jobs that ran at the same time, as each of them measured the others too. fio gives those one group; it is
+/// the same for the copies of a job (`numjobs`) that are not reported together.
 fn refuse_concurrent(jobs: &[Value]) -> Result<(), ReadError> {
     let group = |job: &Value| job.get("groupid").and_then(Value::as_u64);
     for (at, job) in jobs.iter().enumerate() {

@@ -30,8 +30,8 @@ impl Quantity {
         }
     }
 
-    /// The relative error that counts as one: tails vary more than means, in the drive and in its measurement, and the more
-    /// so the fewer requests are beyond them.
+    /// The relative error that counts as one: tails vary more than means, in the drive and in its measurement, and the
+    /// more so the fewer requests are beyond them.
     pub(crate) fn tolerance(self) -> f64 {
         match self {
             Self::Percentile(percent) if percent > 50.0 => 0.04 * (1.0 / (100.0 - percent)).sqrt().max(1.0),

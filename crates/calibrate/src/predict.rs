@@ -50,8 +50,8 @@ impl Workloads {
         Self { all, of }
     }
 
-    /// The workloads with other numbers of requests: this factor of each. Those with writes have no more, as more would reach
-    /// the reserve of the drive that is simulated.
+    /// The workloads with other numbers of requests: this factor of each. Those with writes have no more, as more would
+    /// reach the reserve of the drive that is simulated.
     pub(crate) fn scaled(&self, factors: &[f64]) -> Self {
         let mut scaled = self.clone();
         for (workload, factor) in scaled.all.iter_mut().zip(factors) {
@@ -78,8 +78,8 @@ impl Workloads {
         requests(&self.all[self.of[row]])
     }
 
-    /// Whether each measurement is kept back: all of every `one_of`th workload, if there are as many; zero keeps none. The
-    /// numbers of one workload follow from each other, so that a part of them kept back would prove little.
+    /// Whether each measurement is kept back: all of every `one_of`th workload, if there are as many; zero keeps none.
+    /// The numbers of one workload follow from each other, so that a part of them kept back would prove little.
     pub(crate) fn kept_back(&self, one_of: usize) -> Vec<bool> {
         let is_kept = |workload: &usize| one_of > 0 && workload % one_of == one_of - 1;
         self.of.iter().map(is_kept).collect()

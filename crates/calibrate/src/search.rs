@@ -1,9 +1,9 @@
 //! The descent over constants, and the steps over counts.
 //!
 //! Residuals are relative errors in units of their quantity's tolerance and of the prediction's own noise. A weak pull
-//! towards the start (a factor of seven, or one of two of a count, is as bad as an error of the tolerance) keeps in place what
-//! no measurement moves. Slopes are finite differences, one prediction for each constant; those within the noise count as
-//! none.
+//! towards the start (a factor of seven, or one of two of a count, is as bad as an error of the tolerance) keeps in
+//! place what no measurement moves. Slopes are finite differences, one prediction for each constant; those within the
+//! noise count as none.
 
 use crate::algebra::solve;
 use crate::counts::Counts;
@@ -18,7 +18,8 @@ use flashlane_sweep::in_parallel;
 const PULL: f64 = 2.0;
 /// Pull of counts: the cost of a factor of two.
 const COUNTS_PULL: f64 = 1.0;
-/// Distances of finite differences, as logarithms: where none of the steps that one leads to is better, the next is tried.
+/// Distances of finite differences, as logarithms: where none of the steps that one leads to is better, the next is
+/// tried.
 pub(crate) const DISTANCES: [f64; 3] = [0.2, -0.1, 0.05];
 /// A slope within this number of standard deviations of noise counts as none.
 const SIGNIFICANT: f64 = 1.0;
@@ -36,8 +37,8 @@ pub(crate) const STEPS: usize = 24;
 const FIRST_STEPS: usize = 3;
 /// Counts that go on after those.
 const FINALISTS: usize = 3;
-/// Other counts have to lower the cost by two standard deviations, squared, if the best fit's errors are chance, and by half at
-/// most: they are no cure for small errors.
+/// Other counts have to lower the cost by two standard deviations, squared, if the best fit's errors are chance, and by
+/// half at most: they are no cure for small errors.
 const COUNTS_GAIN: f64 = 4.0;
 
 /// Seed of all predictions but those that measure noise, and the number of these.
@@ -122,8 +123,8 @@ impl Search<'_> {
         Ok(Place { counts: counts.clone(), at: at.to_vec(), predicted, cost })
     }
 
-    /// Measures the noise of predictions at a place, their deviation over several seeds, and returns the number of profiles
-    /// tried.
+    /// Measures the noise of predictions at a place, their deviation over several seeds, and returns the number of
+    /// profiles tried.
     pub(crate) fn measure_noise(
         &mut self,
         counts: &Counts,
@@ -144,8 +145,8 @@ impl Search<'_> {
         Ok(NOISE_SEEDS)
     }
 
-    /// Gives workloads whose noise is above the tolerance more requests, up to a limit: many in flight are spread over the
-    /// dies anew by few of them.
+    /// Gives workloads whose noise is above the tolerance more requests, up to a limit: many in flight are spread over
+    /// the dies anew by few of them.
     pub(crate) fn lengthen(&mut self) {
         let excess = self.noise.iter().zip(self.rows).map(|(noise, row)| noise / row.quantity.tolerance());
         let excess = self.workloads.largest(&excess.collect::<Vec<f64>>());
@@ -184,7 +185,8 @@ impl Search<'_> {
         self.residuals(predicted).iter().map(|error| error * error).sum()
     }
 
-    /// How much a fitted measurement adds to a cost or sum of squared residuals; 1 where that is what chance adds, or less.
+    /// How much a fitted measurement adds to a cost or sum of squared residuals; 1 where that is what chance adds, or
+    /// less.
     pub(crate) fn misfit(&self, sum: f64) -> f64 {
         let fitted = self.kept_back.iter().filter(|&&kept| !kept).count();
         (sum / fitted.max(1) as f64).max(1.0)
@@ -269,9 +271,9 @@ impl Search<'_> {
     }
 
     /// Goes to other counts while that pays: those near the best descend a few steps by `coarse` predictions, of fewer
-    /// requests, and the best of them as far as they go; at last the switch is tried. Each descends from the start profile's
-    /// constants, as those that fitted other counts are far off. Counts change together, since half the planes with twice the
-    /// packages are as many, and each alone is worse.
+    /// requests, and the best of them as far as they go; at last the switch is tried. Each descends from the start
+    /// profile's constants, as those that fitted other counts are far off. Counts change together, since half the
+    /// planes with twice the packages are as many, and each alone is worse.
     pub(crate) fn counts(&self, coarse: &Self, from: Descent, jobs: usize) -> Descent {
         let mut best = from;
         let mut known = vec![best.place.counts.clone()];
@@ -293,8 +295,8 @@ impl Search<'_> {
         self.better(best, vec![switched], jobs)
     }
 
-    /// Descends from each of these counts and constants, and returns the ends, the best first. Some counts make no drive, as
-    /// where a stripe does not fit.
+    /// Descends from each of these counts and constants, and returns the ends, the best first. Some counts make no
+    /// drive, as where a stripe does not fit.
     fn descents(
         &self,
         from: Vec<(Counts, Vec<f64>)>,

@@ -53,8 +53,8 @@ fn ns(time: Duration) -> Option<f64> {
     Some(time.as_ns() as f64)
 }
 
-/// The constants that can be fitted. The others of a profile stay: counts are fitted in steps, and what a policy does is
-/// no constant.
+/// The constants that can be fitted. The others of a profile stay: counts are fitted in steps, and what a policy does
+/// is no constant.
 pub(crate) const FIELDS: [Field; 11] = [
     time("host.submission", |config| ns(config.host.submission.0)),
     time("host.completion", |config| ns(config.host.completion.0)),
@@ -119,8 +119,8 @@ impl Field {
     }
 }
 
-/// Erase blocks of a plane with which a drive is predicted, the first that makes one, and their pages: its tables are cleared
-/// for each prediction.
+/// Erase blocks of a plane with which a drive is predicted, the first that makes one, and their pages: its tables are
+/// cleared for each prediction.
 const BLOCKS: [u32; 5] = [16, 32, 64, 128, 256];
 const PAGES: u32 = 64;
 
@@ -154,8 +154,8 @@ impl Start {
         Ok(parse(&self.name, &self.text, settings)?)
     }
 
-    /// These settings, with as many blocks in all as the profile has where they change the number of planes: its capacity
-    /// and its reserve stay.
+    /// These settings, with as many blocks in all as the profile has where they change the number of planes: its
+    /// capacity and its reserve stay.
     pub(crate) fn with_equal_blocks(&self, mut settings: Settings) -> Settings {
         let flash = &self.config.flash;
         let count = |key: &str, before: u32| {
@@ -176,8 +176,8 @@ impl Start {
         settings
     }
 
-    /// The profile with these settings, full and with fewer and smaller blocks: with the same reserve it does the same, and
-    /// is ready in a millisecond.
+    /// The profile with these settings, full and with fewer and smaller blocks: with the same reserve it does the same,
+    /// and is ready in a millisecond.
     pub(crate) fn small(&self, settings: Settings) -> Result<DriveConfig, StartError> {
         let mut settings = self.with_equal_blocks(settings);
         settings.push(("initial.state".into(), "full".into()));

@@ -1,8 +1,9 @@
 //! A disk in memory: the simplest device without erase units that has a volatile cache, for tests of logs.
 //!
-//! Every request takes a random time. A completed write that is neither durable nor flushed is in the cache: after a power cut
-//! each of its sectors holds the new bytes or those that were durable before, in any mixture. A write in flight leaves, sector
-//! by sector, the old bytes, the new ones or random ones. A clone is an independent device that behaves the same from then on.
+//! Every request takes a random time. A completed write that is neither durable nor flushed is in the cache: after a
+//! power cut each of its sectors holds the new bytes or those that were durable before, in any mixture. A write in
+//! flight leaves, sector by sector, the old bytes, the new ones or random ones. A clone is an independent device that
+//! behaves the same from then on.
 
 use crate::memory::{IO_ERROR, MemoryFaults};
 use crate::queue::{InFlight, Queue};

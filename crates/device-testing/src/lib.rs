@@ -17,8 +17,8 @@ mod queue;
 pub use disk::MemoryDisk;
 pub use memory::{MemoryFaults, MemoryLanes};
 
-/// Cuts the power of a device and takes the completions of the requests that it ended: who opens the device next must not
-/// take them for those of its own requests.
+/// Cuts the power of a device and takes the completions of the requests that it ended: who opens the device next must
+/// not take them for those of its own requests.
 ///
 /// # Panics
 /// Where the power of the device cannot be cut.

@@ -67,8 +67,8 @@ impl Queue {
         self.in_flight.first_key_value().map_or(Instant::FAR, |(&(time, _), _)| time.max(self.now))
     }
 
-    /// Advances the clock to the next completion, at most to `until`. Where a power cut has ended requests, appends their
-    /// completions to `out` instead.
+    /// Advances the clock to the next completion, at most to `until`. Where a power cut has ended requests, appends
+    /// their completions to `out` instead.
     pub(crate) fn advance(&mut self, until: Instant, out: &mut Vec<Completion>) {
         if !self.cut_off.is_empty() {
             return out.append(&mut self.cut_off);

@@ -27,16 +27,16 @@ impl Counters {
         sum
     }
 
-    /// Returns the bytes programmed into flash per byte that the host wrote and that no longer waits in a write buffer; `None`
-    /// before the first such byte or where unknown.
+    /// Returns the bytes programmed into flash per byte that the host wrote and that no longer waits in a write buffer;
+    /// `None` before the first such byte or where unknown.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.get(Self::HOST_BYTES_SETTLED).or_else(|| self.get(Self::HOST_BYTES_WRITTEN))?;
         let flash = self.get(Self::FLASH_BYTES_PROGRAMMED)?;
         (host > 0).then(|| flash as f64 / host as f64)
     }
 
-    /// Returns by how many pages a write buffer has filled up, of which some may be on their way to flash; 0 where it has
-    /// emptied, or there is none.
+    /// Returns by how many pages a write buffer has filled up, of which some may be on their way to flash; 0 where it
+    /// has emptied, or there is none.
     pub fn pages_left_in_buffer(&self) -> u64 {
         let of = |name: &str| self.get(name).unwrap_or(0);
         if self.get(Self::HOST_PAGES_SETTLED).is_none() {
@@ -49,8 +49,8 @@ impl Counters {
 
     /// Pages that the host wrote; a partly written page counts as one, and one whose write failed as none.
     pub const HOST_PAGES_WRITTEN: &'static str = "host_pages_written";
-    /// Of the pages that the host wrote, those that no longer wait in a write buffer: they were programmed, or replaced or
-    /// trimmed before. Only devices with a buffer count them.
+    /// Of the pages that the host wrote, those that no longer wait in a write buffer: they were programmed, or replaced
+    /// or trimmed before. Only devices with a buffer count them.
     pub const HOST_PAGES_SETTLED: &'static str = "host_pages_settled";
     /// Pages that a write buffer handed to flash.
     pub const BUFFER_PAGES_DRAINED: &'static str = "buffer_pages_drained";
@@ -65,7 +65,8 @@ impl Counters {
     pub const FLASH_BYTES_PROGRAMMED: &'static str = "flash_bytes_programmed";
     /// Of the pages that the host wrote, those that a write buffer lost, since no block was left to program them.
     pub const PAGES_LOST: &'static str = "pages_lost";
-    /// Energy that the device took, in nanojoules: the sum of the counters whose names begin with [`Counters::ENERGY_OF`].
+    /// Energy that the device took, in nanojoules: the sum of the counters whose names begin with
+    /// [`Counters::ENERGY_OF`].
     pub const ENERGY: &'static str = "energy_nj";
     /// How the names of counters begin that have the energy of an operation or state, in nanojoules.
     pub const ENERGY_OF: &'static str = "energy_of_";

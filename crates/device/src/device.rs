@@ -58,20 +58,20 @@ pub trait Device {
 
     /// Returns the time before which no request completes, if none is submitted meanwhile: on a simulated device the
     /// earliest event in its queue, and [`Instant::FAR`] where there is none. A [`reap`](Device::reap) until an earlier
-    /// time MUST return nothing. With it, the user of several simulated devices steps the earliest one, and their clocks
-    /// agree. `None` where the device cannot know: real devices, whose clocks agree anyway.
+    /// time MUST return nothing. With it, the user of several simulated devices steps the earliest one, and their
+    /// clocks agree. `None` where the device cannot know: real devices, whose clocks agree anyway.
     fn next_event(&self) -> Option<Instant> {
         None
     }
 
-    /// Hands over what is queued, and says how the next completion is learned of. A device of which nothing is in flight, and one
-    /// that is simulated, is [`Readiness::Unknown`].
+    /// Hands over what is queued, and says how the next completion is learned of. A device of which nothing is in
+    /// flight, and one that is simulated, is [`Readiness::Unknown`].
     fn readiness(&mut self) -> Readiness {
         Readiness::Unknown
     }
 
-    /// Waits until one of these descriptors is readable, but not beyond `until`, and takes no completions. A device that returns
-    /// descriptors MUST implement it; their devices MUST be open.
+    /// Waits until one of these descriptors is readable, but not beyond `until`, and takes no completions. A device
+    /// that returns descriptors MUST implement it; their devices MUST be open.
     fn wait_readable(&self, _descriptors: &[i32], _until: Instant) {}
 
     /// Hints that a request for these bytes will probably follow soon. It changes no result: a simulated drive loads
@@ -83,21 +83,21 @@ pub trait Device {
         Counters::default()
     }
 
-    /// Returns the energy of the device over its time so far; `None` where it does not count energy, or its clock is not that
-    /// of the drive that does. Its sum is that of the counter [`Counters::ENERGY`]; a layer over a device that counts
-    /// energy MUST return the device's.
+    /// Returns the energy of the device over its time so far; `None` where it does not count energy, or its clock is
+    /// not that of the drive that does. Its sum is that of the counter [`Counters::ENERGY`]; a layer over a device that
+    /// counts energy MUST return the device's.
     fn power_curve(&self) -> Option<PowerCurve> {
         None
     }
 
-    /// Records from now on where the time of requests goes, for [`Device::time_split`]. Requires: nothing is in flight. It
-    /// changes no result. Returns false where the device cannot.
+    /// Records from now on where the time of requests goes, for [`Device::time_split`]. Requires: nothing is in flight.
+    /// It changes no result. Returns false where the device cannot.
     fn record_time_splits(&mut self) -> bool {
         false
     }
 
-    /// Returns where the latency of a request went that the last [`reap`](Device::reap) returned. The parts MUST add up to
-    /// its latency. `None` where the device does not [record](Device::record_time_splits) it.
+    /// Returns where the latency of a request went that the last [`reap`](Device::reap) returned. The parts MUST add up
+    /// to its latency. `None` where the device does not [record](Device::record_time_splits) it.
     fn time_split(&self, _id: RequestId) -> Option<TimeSplit> {
         None
     }
@@ -113,8 +113,8 @@ pub trait Device {
         None
     }
 
-    /// Returns where an append wrote its first byte whose completion the last [`reap`](Device::reap) returned: its lane, and the
-    /// offset there. `None` where the request was no append, or has failed.
+    /// Returns where an append wrote its first byte whose completion the last [`reap`](Device::reap) returned: its
+    /// lane, and the offset there. `None` where the request was no append, or has failed.
     fn appended_at(&self, _id: RequestId) -> Option<(Lane, u64)> {
         None
     }

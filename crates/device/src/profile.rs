@@ -1,7 +1,7 @@
 //! The fixed properties of a device: capacity, lanes, units and depth, and the checks that follow from them.
 //!
-//! [`Profile`] is what any device reports of itself. The *profile of a drive* in specs and in `profiles/` is another thing: the
-//! file of settings from which a simulated drive is built (`flashlane_sim::profile`, `DriveConfig`).
+//! [`Profile`] is what any device reports of itself. The *profile of a drive* in specs and in `profiles/` is another
+//! thing: the file of settings from which a simulated drive is built (`flashlane_sim::profile`, `DriveConfig`).
 
 use crate::request::{QueueId, Request, SubmitError};
 use crate::zone::ZoneLimits;

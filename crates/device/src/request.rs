@@ -17,8 +17,9 @@ pub struct Lane(pub u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueId(pub u16);
 
-/// A placement handle of a device: writes with different handles go to different reclaim units (flexible data placement, NVMe
-/// TP4146; streams are its older form). Devices without placement have handle 0 only, which is that of any other write.
+/// A placement handle of a device: writes with different handles go to different reclaim units (flexible data
+/// placement, NVMe TP4146; streams are its older form). Devices without placement have handle 0 only, which is that of
+/// any other write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlacementHandle(pub u16);
 

@@ -101,8 +101,8 @@ impl TimeSplit {
         Part::ALL.into_iter().zip(self.0)
     }
 
-    /// Divides `time` in the proportions of this split, to the nanosecond: the result adds up to `time`. `None` where the
-    /// split has no time.
+    /// Divides `time` in the proportions of this split, to the nanosecond: the result adds up to `time`. `None` where
+    /// the split has no time.
     pub fn scaled_to(&self, time: Duration) -> Option<Self> {
         let total = self.total();
         if total.is_zero() {

@@ -2,17 +2,17 @@
 //!
 //! Flash is written in order and cannot be overwritten: a unit is erased as a whole, then written from its start. A
 //! conventional drive hides this. Software-defined flash and zoned drives expose it: they report the state of every
-//! unit through [`Device::unit`](crate::Device::unit) and refuse requests that the state forbids. [`UnitRules`] tracks the
-//! states, so that all such devices have the same rules:
+//! unit through [`Device::unit`](crate::Device::unit) and refuse requests that the state forbids. [`UnitRules`] tracks
+//! the states, so that all such devices have the same rules:
 //!
 //! - a request lies within one unit;
 //! - a write begins where the unit's last one ended, at 0 after an erase;
 //! - a read covers only bytes whose writes have completed;
 //! - a unit has at most one write or erase in flight, and is not erased while it is read.
 //!
-//! Units that are zones have further operations ([`crate::ZoneLimits`]). Any number of appends may be in flight on a zone, and no
-//! other change beside them; they complete in their order. A finish makes the rest of the zone readable, as zeros. Which zones
-//! are open is the device's to know.
+//! Units that are zones have further operations ([`crate::ZoneLimits`]). Any number of appends may be in flight on a
+//! zone, and no other change beside them; they complete in their order. A finish makes the rest of the zone readable,
+//! as zeros. Which zones are open is the device's to know.
 //!
 //! After sdf14 (Ouyang et al., SDF, ASPLOS 2014, section 2.3), where the write unit is the erase unit; smaller write
 //! units make it the zone of a zoned drive, with one write in flight.

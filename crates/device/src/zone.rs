@@ -1,8 +1,9 @@
 //! Zones: erase units with an explicit state, of which a device keeps a limited number open.
 //!
-//! After NVMe Zoned Namespaces 1.1, section 2 (the zone state machine) and section 3.4 (the commands). A zone is an erase
-//! unit ([`crate::UnitRules`]) of a device whose profile has [`ZoneLimits`]; its *capacity* is the unit. Zones of real drives,
-//! seen through the kernel, are erase units without these states: the kernel has no append, and reports no limits of its own.
+//! After NVMe Zoned Namespaces 1.1, section 2 (the zone state machine) and section 3.4 (the commands). A zone is an
+//! erase unit ([`crate::UnitRules`]) of a device whose profile has [`ZoneLimits`]; its *capacity* is the unit. Zones of
+//! real drives, seen through the kernel, are erase units without these states: the kernel has no append, and reports no
+//! limits of its own.
 
 /// The state of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,8 +52,8 @@ impl ZoneState {
 /// How a device limits its zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneLimits {
-    /// Distance from the start of a zone to that of the next on the drive itself, which may be more than the capacity of a
-    /// zone. Addresses here have no gaps.
+    /// Distance from the start of a zone to that of the next on the drive itself, which may be more than the capacity
+    /// of a zone. Addresses here have no gaps.
     pub size_bytes: u64,
     /// Most open zones; `None` where there is no limit.
     pub most_open: Option<u32>,
@@ -63,10 +64,10 @@ pub struct ZoneLimits {
 /// A zone, as the device reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// Its state. A zone is open from when the device accepts what opens it, and full, empty or closed from when what makes it
-    /// so has completed.
+    /// Its state. A zone is open from when the device accepts what opens it, and full, empty or closed from when what
+    /// makes it so has completed.
     pub state: ZoneState,
-    /// Write pointer: where the next write begins, from the zone's start, after all accepted writes and appends. That of a full
-    /// zone is its capacity.
+    /// Write pointer: where the next write begins, from the zone's start, after all accepted writes and appends. That
+    /// of a full zone is its capacity.
     pub write_pointer_bytes: u64,
 }

@@ -1,8 +1,9 @@
 //! Ordinary files, replaced atomically.
 //!
 //! An [`AtomicFile`] is written next to its path under a temporary name, synced and renamed: a crash leaves the old
-//! file or the new one, never a part. Devices, pipes and directories are refused. Where only a certain file may be replaced or
-//! removed, it is first moved to a temporary name and checked there, since any other file may take its path until then.
+//! file or the new one, never a part. Devices, pipes and directories are refused. Where only a certain file may be
+//! replaced or removed, it is first moved to a temporary name and checked there, since any other file may take its path
+//! until then.
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
@@ -52,9 +53,10 @@ impl AtomicFile {
         Ok(())
     }
 
-    /// Syncs the file and puts it in the place of the file at its path, which must pass `may_replace`: it is called with the
-    /// path that the old file has by then. Without a file there, it is as [`commit_new`](Self::commit_new). Where the file
-    /// system cannot exchange two files, the old one is checked at its own path directly before it is replaced.
+    /// Syncs the file and puts it in the place of the file at its path, which must pass `may_replace`: it is called
+    /// with the path that the old file has by then. Without a file there, it is as [`commit_new`](Self::commit_new).
+    /// Where the file system cannot exchange two files, the old one is checked at its own path directly before it is
+    /// replaced.
     ///
     /// # Errors
     /// Errors of the system, [`ErrorKind::AlreadyExists`] where another file is at the path, which remains.

@@ -1,8 +1,8 @@
-//! Measures the time from SIGINT to the end of the program in slow phases of every command. Prints one line per case, and
-//! last the longest time.
+//! Measures the time from SIGINT to the end of the program in slow phases of every command. Prints one line per case,
+//! and last the longest time.
 //!
-//! `FLASHLANE_BENCH_DIR` is the directory for files (default: the one for temporary files); `FLASHLANE_BENCH_PROGRAM` is
-//! another program to measure.
+//! `FLASHLANE_BENCH_DIR` is the directory for files (default: the one for temporary files); `FLASHLANE_BENCH_PROGRAM`
+//! is another program to measure.
 
 // Measures wall-clock time.
 #![allow(clippy::disallowed_methods)]

@@ -14,8 +14,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let spec = given.as_deref().unwrap_or("sim:ssd-s");
     let options = OpenOptions::new().seed(Seed(1));
 
-    // One write and one read of 4 KiB. The device owns the clock: reap returns once a request completes, and a simulated
-    // drive advances virtual time to that point.
+    // One write and one read of 4 KiB. The device owns the clock: reap returns once a request completes, and a
+    // simulated drive advances virtual time to that point.
     let mut drive = options.open(spec)?.device;
     let mut completions = Vec::new();
     for request in [Request::write(0, 0, 4096), Request::read(1, 0, 4096)] {
@@ -29,8 +29,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         }
     }
 
-    // The same workload at several queue depths, each on a new drive. Results depend only on profile, workload and seed,
-    // and are the same on every machine.
+    // The same workload at several queue depths, each on a new drive. Results depend only on profile, workload and
+    // seed, and are the same on every machine.
     println!("{:>6} {:>10} {:>12}", "depth", "IOPS", "p99");
     let mut iops = Vec::new();
     for depth in [1, 4, 16] {

@@ -58,8 +58,8 @@ impl Failure {
         notify(&self.reason());
     }
 
-    /// Prints the reason on standard error. The device of the command takes the place of the word `DEVICE` in the commands that
-    /// errors of other crates suggest.
+    /// Prints the reason on standard error. The device of the command takes the place of the word `DEVICE` in the
+    /// commands that errors of other crates suggest.
     pub fn print_of(&self, device: &Target) {
         notify(&self.reason().replace(" DEVICE ", &format!(" {} ", quoted(&device.to_string()))));
     }

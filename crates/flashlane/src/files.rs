@@ -1,5 +1,5 @@
-//! One rule for all commands: a file that a command reads or writes is not the device that it was given, under any name. Standard
-//! output and standard error are such files, where the shell led them there.
+//! One rule for all commands: a file that a command reads or writes is not the device that it was given, under any
+//! name. Standard output and standard error are such files, where the shell led them there.
 //!
 //! The rule walks the parsed command line instead of asking each command: every [`DeviceArgument`] is a device, every
 //! `PathBuf` a file, but for those that repeat the path of a device. A new option is covered by its type.
@@ -67,9 +67,9 @@ fn written() -> [Named; 2] {
         .map(|(label, path)| Named { label: label.into(), path: path.into() })
 }
 
-/// Refuses a file that is a device of the command, or the file in which a layer of one keeps its bytes, and one on a device
-/// that is overwritten. A device that cannot be resolved passes, as where a sweep completes it: the command says why when it
-/// resolves it.
+/// Refuses a file that is a device of the command, or the file in which a layer of one keeps its bytes, and one on a
+/// device that is overwritten. A device that cannot be resolved passes, as where a sweep completes it: the command says
+/// why when it resolves it.
 pub fn check(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
     let (command, matches) = innermost(command, matches);
     let destroys = matches.try_get_one::<bool>(DESTROYS).ok().flatten().is_some_and(|given| *given);

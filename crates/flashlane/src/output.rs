@@ -34,8 +34,8 @@ pub fn prepare(options: &OutputOptions) -> Result<(), Failure> {
     })
 }
 
-/// Does the same as [`prepare`] for the result of a device, which must not be a file in that directory, nor keep its bytes
-/// in one.
+/// Does the same as [`prepare`] for the result of a device, which must not be a file in that directory, nor keep its
+/// bytes in one.
 pub fn prepare_for_device(options: &OutputOptions, target: &Target) -> Result<(), Failure> {
     if let Some(dir) = &options.out {
         let mut files = target.path().into_iter().chain(target.bytes_file());

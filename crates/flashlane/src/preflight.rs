@@ -11,8 +11,8 @@ use flashlane_base::units::format_bytes;
 use flashlane_layer::Format;
 use flashlane_open::{Access, Change, Consent, Real, Target};
 
-/// Runs all of them, ordered so that a refusal leaves no files behind. `writes` names the operation that would write, if
-/// it requires consent, and an alternative.
+/// Runs all of them, ordered so that a refusal leaves no files behind. `writes` names the operation that would write,
+/// if it requires consent, and an alternative.
 pub fn preflight(
     target: &Target,
     safety: &SafetyOptions,

@@ -135,8 +135,8 @@ impl State {
     }
 }
 
-/// Formats the remaining time at the average rate until the share last `changed`. A part that takes longer than all that
-/// should have been left says that the parts differ, and nothing of what remains.
+/// Formats the remaining time at the average rate until the share last `changed`. A part that takes longer than all
+/// that should have been left says that the parts differ, and nothing of what remains.
 fn to_go(share: f64, changed: Duration, elapsed: Duration) -> String {
     let left_s = changed.as_s_f64() * (1.0 - share.min(1.0)) / share;
     let since_s = elapsed.saturating_sub(changed).as_s_f64();

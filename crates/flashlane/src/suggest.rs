@@ -2,8 +2,8 @@
 
 use flashlane_open::{Consent, Target, has_signatures};
 
-/// Quotes an argument for a shell, where it has to be. Suggested commands stand between single quotes, so that double ones
-/// come first.
+/// Quotes an argument for a shell, where it has to be. Suggested commands stand between single quotes, so that double
+/// ones come first.
 pub fn quoted(argument: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ":/._,=-+%".contains(c);
     if !argument.is_empty() && argument.chars().all(is_plain) {
@@ -15,8 +15,8 @@ pub fn quoted(argument: &str) -> String {
     }
 }
 
-/// Returns the options, each after a space, that a command with this consent needs to overwrite data on `target` as it is now.
-/// In use it is refused with any: that has to end first.
+/// Returns the options, each after a space, that a command with this consent needs to overwrite data on `target` as it
+/// is now. In use it is refused with any: that has to end first.
 pub fn to_destroy(target: &Target, consent: &Consent) -> String {
     let path = target.path().filter(|_| has_signatures(target, consent));
     let really = path.map(|path| format!(" --really {}", quoted(&path.to_string_lossy())));

@@ -1,7 +1,7 @@
 //! `--sweep KEY=VALUES`: runs a command at every point of a grid.
 //!
-//! A key with the prefix of the command (`workload.`) is a setting of the command, `seed` is the seed, and any other key
-//! is a field of the simulated drive's profile, as in its spec. Short names: [`names`].
+//! A key with the prefix of the command (`workload.`) is a setting of the command, `seed` is the seed, and any other
+//! key is a field of the simulated drive's profile, as in its spec. Short names: [`names`].
 
 mod names;
 mod repeat;

@@ -1,4 +1,5 @@
-//! Runs the examples, which check their own output. Those that take a path are given none: here the first argument is a filter.
+//! Runs the examples, which check their own output. Those that take a path are given none: here the first argument is a
+//! filter.
 #![allow(dead_code)]
 
 #[path = "../examples/files.rs"]

@@ -1,5 +1,5 @@
-//! Bytes of NBD clients, whole and in parts: the first byte chooses the parts. `O` stands for the magic number of an option, and
-//! `R` for that of a request, so that mutations reach behind them.
+//! Bytes of NBD clients, whole and in parts: the first byte chooses the parts. `O` stands for the magic number of an
+//! option, and `R` for that of a request, so that mutations reach behind them.
 
 use crate::Target;
 use flashlane_serve::nbd::{Event, ProtocolError, Session};

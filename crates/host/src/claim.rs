@@ -1,12 +1,14 @@
 //! Claims an open target for this process: by a lock that other Flashlanes respect, and of a file by asking the kernel
 //! whether it is open anywhere else.
 //!
-//! A target has the same bytes under other identities: a file of an overlay is a file of a layer too, and the file under a
-//! loop device holds the device's bytes. A writer locks the target in its layers exclusively, and what lies below it shared:
-//! two loop devices over disjoint parts of one file do not exclude each other, but a writer of the file excludes both.
+//! A target has the same bytes under other identities: a file of an overlay is a file of a layer too, and the file
+//! under a loop device holds the device's bytes. A writer locks the target in its layers exclusively, and what lies
+//! below it shared: two loop devices over disjoint parts of one file do not exclude each other, but a writer of the
+//! file excludes both.
 //!
-//! `/proc` shows neither programs outside the namespace of this one (a container's host), nor users in the kernel. The kernel,
-//! however, grants a write lease (`fcntl(2)`) only on a file that is open once, so one is taken and given back at once.
+//! `/proc` shows neither programs outside the namespace of this one (a container's host), nor users in the kernel. The
+//! kernel, however, grants a write lease (`fcntl(2)`) only on a file that is open once, so one is taken and given back
+//! at once.
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -16,11 +18,11 @@ use std::time::Duration;
 
 /// Interval between two tries.
 pub(crate) const PAUSE: Duration = Duration::from_millis(25);
-/// Number of tries for the lock. The device manager locks a block device briefly after a writer closes it, and the kernel
-/// closes a killed program's files only after its rings are destroyed.
+/// Number of tries for the lock. The device manager locks a block device briefly after a writer closes it, and the
+/// kernel closes a killed program's files only after its rings are destroyed.
 pub(crate) const LOCK_TRIES: u32 = 40;
-/// Number of tries for a lease. A starting process shares its parent's files briefly, and another Flashlane opens the file
-/// while it waits for the lock.
+/// Number of tries for a lease. A starting process shares its parent's files briefly, and another Flashlane opens the
+/// file while it waits for the lock.
 const LEASE_TRIES: u32 = 20;
 
 /// Outcome of a try for the lock.
@@ -86,7 +88,8 @@ fn is_open_now(file: &File) -> bool {
         // SAFETY: these operations take a number and change the state of an open descriptor only.
         unsafe { libc::fcntl(file.as_raw_fd(), operation, value) }
     };
-    // A program that opens the file during the lease makes the kernel send a signal, by default one that ends this process.
+    // A program that opens the file during the lease makes the kernel send a signal, by default one that ends this
+    // process.
     if call(F_SETSIG, libc::SIGURG) != 0 {
         return false;
     }

@@ -36,7 +36,8 @@ impl Clock {
             tv_nsec: (left.as_ns() % 1_000_000_000) as i64,
         };
         let timeout = if until == Instant::FAR { std::ptr::null() } else { &raw const time };
-        // SAFETY: descriptors and time outlive the call; no signals are masked. A descriptor that is closed only ends the wait.
+        // SAFETY: descriptors and time outlive the call; no signals are masked. A descriptor that is closed only ends
+        // the wait.
         _ = unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as u64, timeout, std::ptr::null()) };
     }
 
@@ -56,15 +57,17 @@ impl Clock {
     }
 }
 
-/// Lets the sleeps and waits of this thread end when asked. By default the kernel's timer slack delays them by up to 50 µs.
+/// Lets the sleeps and waits of this thread end when asked. By default the kernel's timer slack delays them by up to 50
+/// µs.
 pub fn end_sleeps_on_time() {
     // Where the system refuses, sleeps end later, and spin less.
     // SAFETY: the call takes numbers only, and changes a property of this thread.
     _ = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
 }
 
-/// Lets this thread, and those that it starts from now on, run before those of other programs (SCHED_RR): on a busy machine a
-/// thread otherwise waits for milliseconds until it has its turn. One that spins leaves other programs of its processor little.
+/// Lets this thread, and those that it starts from now on, run before those of other programs (SCHED_RR): on a busy
+/// machine a thread otherwise waits for milliseconds until it has its turn. One that spins leaves other programs of its
+/// processor little.
 ///
 /// # Errors
 /// The system's error where that is not permitted.
@@ -97,7 +100,8 @@ pub fn date() -> String {
     date_of(calendar_ms())
 }
 
-/// Returns a calendar time, in milliseconds since 1970, in the same form; in a year above 9999 as the last second before.
+/// Returns a calendar time, in milliseconds since 1970, in the same form; in a year above 9999 as the last second
+/// before.
 pub fn date_of(calendar_ms: u64) -> String {
     const LAST_S: u64 = 253_402_300_799;
     let since = time::Duration::from_secs((calendar_ms / 1000).min(LAST_S));

@@ -1,5 +1,5 @@
-//! The user's consent to the loss of data on one device. Made once from the options of a command or program; every check
-//! asks it.
+//! The user's consent to the loss of data on one device. Made once from the options of a command or program; every
+//! check asks it.
 
 use std::path::PathBuf;
 
@@ -11,13 +11,13 @@ pub enum Consent {
     ReadOnly,
     /// Nothing: writes keep the blocks that are stored.
     KeepBlocks,
-    /// The content of a file that this program has just made, so that no other program uses it even where that cannot be
-    /// seen.
+    /// The content of a file that this program has just made, so that no other program uses it even where that cannot
+    /// be seen.
     NewFile,
     /// All data on a device that does not look used.
     Destroy,
-    /// All data on a device even if it looks used: mounted, partitioned, with a known signature. Its path is repeated exactly
-    /// as given; another path to the same device is refused.
+    /// All data on a device even if it looks used: mounted, partitioned, with a known signature. Its path is repeated
+    /// exactly as given; another path to the same device is refused.
     DestroyUsed(PathBuf),
 }
 
@@ -43,8 +43,8 @@ impl Consent {
         }
     }
 
-    /// Returns the consent of a caller that keeps the blocks on the device: other data in the way of its writes may be lost
-    /// only where the path is repeated.
+    /// Returns the consent of a caller that keeps the blocks on the device: other data in the way of its writes may be
+    /// lost only where the path is repeated.
     pub fn keeping_blocks(self) -> Self {
         match self {
             Self::DestroyUsed(path) => Self::DestroyUsed(path),

@@ -96,7 +96,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Interval of syncs in bytes. It bounds the final sync, which cannot be interrupted.
 const SYNCED_BYTES: u64 = 32 << 20;
 
-/// A file that [`create`] or a caller made, as long as it exists: another file that has its path later is not that file.
+/// A file that [`create`] or a caller made, as long as it exists: another file that has its path later is not that
+/// file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Created {
     file_system: u64,
@@ -121,7 +122,8 @@ impl Created {
     /// Removes the file at `path`, if it is still this one.
     ///
     /// # Errors
-    /// Those of the operating system; [`io::ErrorKind::AlreadyExists`] where another file is at the path, which remains.
+    /// Those of the operating system; [`io::ErrorKind::AlreadyExists`] where another file is at the path, which
+    /// remains.
     pub fn remove(&self, path: &Path) -> io::Result<()> {
         let is_this = |data: &Metadata| Self::by(data) == *self;
         if !is_this(&path.symlink_metadata()?) {
@@ -160,7 +162,8 @@ pub fn create(
         return Err(CreateError::NoRoom { path: path.into(), length_bytes, free_bytes });
     }
     let file = make(path, std::fs::OpenOptions::new().write(true).mode(0o600))?;
-    // Asked for once the file is made: some file systems make it before they refuse direct I/O, and it would have no descriptor.
+    // Asked for once the file is made: some file systems make it before they refuse direct I/O, and it would have no
+    // descriptor.
     if let Ok(flags) = rustix::fs::fcntl_getfl(&file) {
         let _ = rustix::fs::fcntl_setfl(&file, flags | OFlags::DIRECT);
     }
@@ -185,8 +188,8 @@ pub fn create_empty(path: &Path) -> Result<(File, Created), CreateError> {
     Ok((file, created))
 }
 
-/// Checks that nothing is at `path` that keeps a new file or directory from being made there, as far as the path tells: links
-/// that lead nowhere and the folder of device nodes, where a mistyped name of a device leads.
+/// Checks that nothing is at `path` that keeps a new file or directory from being made there, as far as the path tells:
+/// links that lead nowhere and the folder of device nodes, where a mistyped name of a device leads.
 ///
 /// # Errors
 /// [`CreateError::DanglingLink`] and [`CreateError::AmongDevices`].
@@ -225,8 +228,8 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
 }
 
-/// Returns whether a path is in the file system of device nodes, whatever it is mounted as. Another file system mounted below
-/// `/dev`, such as `/dev/shm`, is for files.
+/// Returns whether a path is in the file system of device nodes, whatever it is mounted as. Another file system mounted
+/// below `/dev`, such as `/dev/shm`, is for files.
 fn is_among_devices(path: &Path) -> bool {
     let absolute = std::path::absolute(path);
     let mut folders = absolute.iter().flat_map(|path| path.ancestors().skip(1));
@@ -239,8 +242,8 @@ fn is_among_devices(path: &Path) -> bool {
     is_in_dev || mounts(Path::new("/proc")).into_iter().any(is_devtmpfs)
 }
 
-/// Returns the bytes left where a new file would be, without those kept for the system's administrator, to whom they are left
-/// also by that one's programs; `None` where the file system does not say.
+/// Returns the bytes left where a new file would be, without those kept for the system's administrator, to whom they
+/// are left also by that one's programs; `None` where the file system does not say.
 fn free_bytes(path: &Path) -> Option<u64> {
     let room = rustix::fs::statvfs(folder_of(path)).ok()?;
     (room.f_blocks > 0).then(|| room.f_bavail.saturating_mul(room.f_frsize))

@@ -155,8 +155,8 @@ impl FileDevice {
         }
     }
 
-    /// Returns a path that leads to this file or device as long as it is open, whatever has its own path by now. It leads
-    /// nowhere without `/proc`.
+    /// Returns a path that leads to this file or device as long as it is open, whatever has its own path by now. It
+    /// leads nowhere without `/proc`.
     pub fn held_path(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
     }

@@ -47,15 +47,16 @@ pub enum Finding {
         /// The loop device.
         by: String,
     },
-    /// The target, or a file below it, is in a layer of a mounted overlay, whose behaviour is undefined once a layer changes.
+    /// The target, or a file below it, is in a layer of a mounted overlay, whose behaviour is undefined once a layer
+    /// changes.
     Layer {
         /// The file.
         file: PathBuf,
         /// The mount point of the overlay.
         overlay: PathBuf,
     },
-    /// The target, or a file below it, has several names, and one of them may be in a layer of a mounted overlay, which has too
-    /// many files to look for it.
+    /// The target, or a file below it, has several names, and one of them may be in a layer of a mounted overlay, which
+    /// has too many files to look for it.
     Link {
         /// The file.
         file: PathBuf,
@@ -87,7 +88,8 @@ pub enum Finding {
     },
     /// The file is open in a program that this one cannot see, as outside a container, or in the kernel.
     OpenUnseen,
-    /// The file system passes requests on to another one, and shows neither other users of the file nor its other names.
+    /// The file system passes requests on to another one, and shows neither other users of the file nor its other
+    /// names.
     HiddenUse {
         /// The file; `it` for the target.
         file: String,

@@ -39,11 +39,12 @@ static UNINTERRUPTIBLE: AtomicUsize = AtomicUsize::new(0);
 
 /// Catches the first SIGINT, SIGTERM or SIGHUP (the terminal or the connection is closed): it makes [`interrupted`]
 /// return true, and ends the program where no loop calls that. The next SIGINT or SIGTERM has its default action and
-/// kills; the next SIGHUP does not, since a terminal that closes may send two, its own and the shell's. A SIGHUP that is
-/// already ignored, as under `nohup`, stays ignored. A second call has no effect. Must be called by the main thread, before
-/// others are started.
+/// kills; the next SIGHUP does not, since a terminal that closes may send two, its own and the shell's. A SIGHUP that
+/// is already ignored, as under `nohup`, stays ignored. A second call has no effect. Must be called by the main thread,
+/// before others are started.
 ///
-/// Where the program ends since no loop asks, the line `last_words` is written to standard error before, if that takes it.
+/// Where the program ends since no loop asks, the line `last_words` is written to standard error before, if that takes
+/// it.
 ///
 /// # Errors
 /// The operating system's error where a handler cannot be installed; the signals then end the program, as by default.
@@ -88,7 +89,8 @@ fn install(last_words: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a write beyond the limit of file sizes (`ulimit -f`) fail as others do, in place of the signal that ends the program.
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) fail as others do, in place of the signal that ends the
+/// program.
 pub fn report_file_size_limit() {
     // SAFETY: it changes the action of one signal, which no other code here does.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
@@ -164,8 +166,8 @@ fn takes_more(output: BorrowedFd<'_>) -> bool {
     ready.map_or(true, |count| count > 0)
 }
 
-/// Writes to standard error, unless its reader would make this program wait. The lock of `std::io::stderr` may be held by a
-/// thread that does.
+/// Writes to standard error, unless its reader would make this program wait. The lock of `std::io::stderr` may be held
+/// by a thread that does.
 fn say(words: &str) {
     let stderr = io::stderr();
     if takes_more(stderr.as_fd()) {

@@ -30,7 +30,8 @@ const BACKLOG: i32 = 1024;
 const LOCK_STEPS: u32 = 100;
 const LOCK_STEP: Duration = Duration::from_millis(10);
 
-/// The file of a Unix socket that this process listens on. Dropping it removes the file, unless another one has its path by then.
+/// The file of a Unix socket that this process listens on. Dropping it removes the file, unless another one has its
+/// path by then.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
@@ -47,19 +48,19 @@ impl Drop for SocketFile {
     }
 }
 
-/// Listens on a Unix socket that only this user can connect to; accepting does not block. A socket on which nothing listens any
-/// more is replaced.
+/// Listens on a Unix socket that only this user can connect to; accepting does not block. A socket on which nothing
+/// listens any more is replaced.
 ///
 /// # Errors
-/// The operating system's error; `AddrInUse` where a program listens, the path is another file, or a stale socket is in a
-/// directory that cannot be locked.
+/// The operating system's error; `AddrInUse` where a program listens, the path is another file, or a stale socket is in
+/// a directory that cannot be locked.
 pub(crate) fn private_socket(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
     let address = SocketAddrUnix::new(path)?;
     let socket = stream_socket()?;
     // The file gets these permissions when it is created, so that it has them from the first moment on.
     fchmod(&socket, Mode::from_raw_mode(0o600))?;
-    // A server that begins at the same time sees no socket between its creation and its first wait for clients, which looks
-    // stale, and removes none but the one that it looked at.
+    // A server that begins at the same time sees no socket between its creation and its first wait for clients, which
+    // looks stale, and removes none but the one that it looked at.
     let lock = lock_directory(path);
     if path.symlink_metadata().is_ok_and(|data| !data.file_type().is_socket()) {
         return Err(io::Error::new(

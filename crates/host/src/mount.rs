@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Returns whether the file system that is mounted last on `path` is served by a program through FUSE, with this name as its
-/// source. The path itself may lead nowhere any more.
+/// Returns whether the file system that is mounted last on `path` is served by a program through FUSE, with this name
+/// as its source. The path itself may lead nowhere any more.
 pub fn is_served_by(path: &Path, source: &str) -> bool {
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
     let (Ok(folder), Some(name)) = (folder.canonicalize(), path.file_name()) else { return false };
@@ -41,11 +41,11 @@ pub fn unmount_dead(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Marks this thread, and those that it starts from now on, as serving a file system: when memory is scarce, the kernel does
-/// not make it wait until data is written that it has to write itself.
+/// Marks this thread, and those that it starts from now on, as serving a file system: when memory is scarce, the kernel
+/// does not make it wait until data is written that it has to write itself.
 pub fn avoid_own_writeback() {
-    // Refused without CAP_SYS_RESOURCE. Then it may have to wait for itself, if file systems lie on what it serves: only root
-    // can mount such.
+    // Refused without CAP_SYS_RESOURCE. Then it may have to wait for itself, if file systems lie on what it serves:
+    // only root can mount such.
     _ = rustix::process::configure_io_flusher_behavior(true);
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Reading is always allowed and writes nothing (not even an access time, where the caller owns the file). Opening for
 //! writing writes nothing either, and requires [`Consent`]. A target that is in use, partitioned, or carries a known
-//! signature (including our own blocks) is still refused, with all findings, unless the consent repeats its path. A target
-//! opened for writing is claimed for this process: block devices by the kernel's exclusive open, both kinds by an advisory
-//! lock that a second Flashlane respects. What other programs may have changed before the claim is looked at again (`claim`).
+//! signature (including our own blocks) is still refused, with all findings, unless the consent repeats its path. A
+//! target opened for writing is claimed for this process: block devices by the kernel's exclusive open, both kinds by
+//! an advisory lock that a second Flashlane respects. What other programs may have changed before the claim is looked
+//! at again (`claim`).
 
 use crate::claim::{self, Lock, OtherFiles};
 use crate::consent::{Change, Consent};
@@ -35,12 +36,12 @@ pub enum PageCache {
     Bypass,
     /// Direct I/O where the file system has it, and otherwise the page cache, which is a [`Doubt`].
     Tolerate,
-    /// As [`PageCache::Tolerate`], but reads of a regular file of up to 384 KiB go through the page cache. No more is read ahead
-    /// than a request asks for. Nothing can be measured so. A block device is read past it: the pages of its partitions and of
-    /// the whole are different ones, so that writes by another path would not be seen.
+    /// As [`PageCache::Tolerate`], but reads of a regular file of up to 384 KiB go through the page cache. No more is
+    /// read ahead than a request asks for. Nothing can be measured so. A block device is read past it: the pages of its
+    /// partitions and of the whole are different ones, so that writes by another path would not be seen.
     Reads,
-    /// A write completes when the operating system has it, and outlives this process but no power cut; a durable write or a
-    /// flush completes when it is on the device. Nothing can be measured so.
+    /// A write completes when the operating system has it, and outlives this process but no power cut; a durable write
+    /// or a flush completes when it is on the device. Nothing can be measured so.
     Use,
 }
 
@@ -132,8 +133,8 @@ impl OpenOptions {
         Ok(self.claim(&target)?.file)
     }
 
-    /// Returns why the target would not be opened for writing: the signs of existing data that its consent does not cover.
-    /// Only reads.
+    /// Returns why the target would not be opened for writing: the signs of existing data that its consent does not
+    /// cover. Only reads.
     ///
     /// # Errors
     /// [`OpenError`] other than [`OpenError::Refused`].
@@ -222,8 +223,8 @@ impl OpenOptions {
                 Lock::Busy if tries_left == 0 => {
                     return Err(OpenError::Locked { path: self.path.clone(), real: target.real.clone() });
                 }
-                // Exclusive open protects a block device, and each time that it is closed the device manager locks it. A
-                // file is surveyed anew, since whoever has locked it may store data.
+                // Exclusive open protects a block device, and each time that it is closed the device manager locks it.
+                // A file is surveyed anew, since whoever has locked it may store data.
                 Lock::Busy => kept = target.block.then_some((file, doubts)),
                 Lock::Held | Lock::Unsupported => {
                     if lock == Lock::Unsupported {
@@ -322,8 +323,8 @@ impl OpenOptions {
         findings
     }
 
-    /// Opens the target, with direct I/O unless the page cache is used, and, to write to a block device, exclusively. Also
-    /// returns doubts about measurements.
+    /// Opens the target, with direct I/O unless the page cache is used, and, to write to a block device, exclusively.
+    /// Also returns doubts about measurements.
     fn open_checked(&self, target: &Target) -> Result<(File, Doubts), OpenError> {
         let (file, doubts) = self.open_with_flags(target)?;
         // With O_NONBLOCK, io_uring would return EAGAIN for every request that it cannot complete at once.
@@ -402,7 +403,8 @@ struct Claimed {
     doubts: Doubts,
 }
 
-/// Opens a file that is open once more, for reads through the page cache. Returns nothing where the system lacks `/proc`.
+/// Opens a file that is open once more, for reads through the page cache. Returns nothing where the system lacks
+/// `/proc`.
 fn open_for_reads(file: &File) -> Option<File> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let reads = File::open(path).ok()?;

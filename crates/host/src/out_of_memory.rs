@@ -16,8 +16,8 @@ pub fn has_address_space(bytes: u64) -> bool {
     mapped != libc::MAP_FAILED && unsafe { libc::munmap(mapped, bytes) } == 0
 }
 
-/// Ends the program with exit status 1, and a line on standard error with the bytes that were asked for. Allocates nothing and
-/// takes no lock, so that an allocator may call it.
+/// Ends the program with exit status 1, and a line on standard error with the bytes that were asked for. Allocates
+/// nothing and takes no lock, so that an allocator may call it.
 pub fn end_out_of_memory(asked_bytes: usize) -> ! {
     let mut line = Line { text: [0; LINE_BYTES], length: 0 };
     line.push(b"flashlane: out of memory: the system does not give ");

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Returns whether a read of `input` would return at once, after waiting for that up to `longest`. A file is always readable,
-/// and so is a pipe whose other end is closed.
+/// Returns whether a read of `input` would return at once, after waiting for that up to `longest`. A file is always
+/// readable, and so is a pipe whose other end is closed.
 ///
 /// # Errors
 /// The operating system's error. An interrupted wait is not one.

@@ -15,8 +15,8 @@ enum Place {
     New((u64, u64), OsString),
 }
 
-/// Returns whether two paths lead to one file or device, through symbolic links, hard links and several nodes of one device
-/// too. Paths at which there is nothing yet are the same if both name one entry of one directory.
+/// Returns whether two paths lead to one file or device, through symbolic links, hard links and several nodes of one
+/// device too. Paths at which there is nothing yet are the same if both name one entry of one directory.
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     one == other || place(one).is_some_and(|found| place(other) == Some(found))
 }

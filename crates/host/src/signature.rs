@@ -383,8 +383,8 @@ fn mbr(ends: &Ends) -> Option<Signature> {
     (sane && used).then(|| plain(MBR, 510))
 }
 
-/// A tar header older than `ustar` has no magic number, but a checksum: the sum of the header's bytes in octal, where its
-/// own field counts as spaces.
+/// A tar header older than `ustar` has no magic number, but a checksum: the sum of the header's bytes in octal, where
+/// its own field counts as spaces.
 fn old_tar(ends: &Ends) -> Option<Signature> {
     const CHECKSUM: std::ops::Range<usize> = 148..156;
     let header = ends.bytes(0, 512)?;
@@ -426,8 +426,8 @@ fn pe(ends: &Ends) -> Option<Signature> {
     (ends.has(0, b"MZ") && ends.has(at, b"PE\0\0")).then(|| plain("PE program", at))
 }
 
-/// Flashlane's own data: the superblock of lanes at either end, the header of a store's log, or a header (of a block or of
-/// the blocks' superblock) where a unit may begin. Deleted blocks match too, because deletion moves no bytes.
+/// Flashlane's own data: the superblock of lanes at either end, the header of a store's log, or a header (of a block or
+/// of the blocks' superblock) where a unit may begin. Deleted blocks match too, because deletion moves no bytes.
 fn own(ends: &Ends) -> Option<Signature> {
     const LANES: &[u8] = b"flashlane lanes\0";
     const LOG: &[u8] = b"flashkvh";

@@ -57,7 +57,8 @@ impl ListenError {
     }
 }
 
-/// A listening socket. The file of a Unix socket is removed when it is dropped, unless another socket has its path by then.
+/// A listening socket. The file of a Unix socket is removed when it is dropped, unless another socket has its path by
+/// then.
 #[derive(Debug)]
 struct Listener {
     socket: Socket,
@@ -110,8 +111,8 @@ impl Listener {
 
 /// Listening sockets of a server, with tokens in a row in its poll.
 ///
-/// An event reports that clients wait only once, so a listener is asked until it has no client: from the beginning, since
-/// clients connect before the first event is looked for, and after a failure, such as too many open files.
+/// An event reports that clients wait only once, so a listener is asked until it has no client: from the beginning,
+/// since clients connect before the first event is looked for, and after a failure, such as too many open files.
 #[derive(Debug)]
 pub struct Listeners {
     listeners: Vec<Listener>,
@@ -148,8 +149,8 @@ impl Listeners {
         nth.is_some()
     }
 
-    /// Accepts a client, with its address where it has one. Returns `None` where none waits, or none can be accepted now; a
-    /// server calls this again after each wait.
+    /// Accepts a client, with its address where it has one. Returns `None` where none waits, or none can be accepted
+    /// now; a server calls this again after each wait.
     pub fn accept(&mut self) -> Option<(Stream, Option<SocketAddr>)> {
         let listeners = &mut self.listeners;
         let mut accepted = None;

@@ -104,8 +104,8 @@ impl Target {
     }
 }
 
-/// Opens a file for reading, with the flag by which its access time stays; without it where another user owns the file, who
-/// alone may ask for that.
+/// Opens a file for reading, with the flag by which its access time stays; without it where another user owns the file,
+/// who alone may ask for that.
 pub(crate) fn without_access_time(open: impl Fn(i32) -> io::Result<File>) -> io::Result<File> {
     match open(libc::O_NOATIME) {
         Err(e) if e.raw_os_error() == Some(libc::EPERM) => open(0),
@@ -142,7 +142,8 @@ pub(crate) fn block_device_length(file: impl AsFd) -> io::Result<u64> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(length) }
 }
 
-/// Returns whether a block device refuses writes: a loop device that is attached for reading, a drive that is write-protected.
+/// Returns whether a block device refuses writes: a loop device that is attached for reading, a drive that is
+/// write-protected.
 pub(crate) fn is_write_protected(file: &File) -> io::Result<bool> {
     const BLKROGET: libc::Ioctl = 0x125e;
     let mut protected: libc::c_int = 0;

@@ -83,8 +83,8 @@ pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Returns whether a path leads into a file system that lies on a device or file, however many loop, mapped or other devices are
-/// between. A file that does not exist yet is where its nearest folder is.
+/// Returns whether a path leads into a file system that lies on a device or file, however many loop, mapped or other
+/// devices are between. A file that does not exist yet is where its nearest folder is.
 pub fn is_on_device(path: &Path, device: &Path) -> bool {
     let Some(device) = lookup::storage_at(device) else { return false };
     let absolute = std::path::absolute(path);
@@ -124,8 +124,8 @@ fn signatures(file: &File, length_bytes: u64) -> io::Result<Vec<Signature>> {
     Ok(signature::merge(blkid::find(file).unwrap_or_default(), own))
 }
 
-/// Returns whether the target, or a file below it, is on a FUSE file system, which may show a file that is in use by another
-/// name. One on a block device of its own (`fuseblk`) shows no file of another file system.
+/// Returns whether the target, or a file below it, is on a FUSE file system, which may show a file that is in use by
+/// another name. One on a block device of its own (`fuseblk`) shows no file of another file system.
 fn hidden_use(target: &Target, below: &[Backing], mounts: &Mounts<'_>) -> Option<Finding> {
     const FUSE: i64 = 0x6573_5546;
     let type_of = |number| {
@@ -162,10 +162,11 @@ fn uses(machine: &Machine, identities: &[Storage], sys: &Path) -> Vec<Finding> {
     findings
 }
 
-/// Returns the signatures of everything of which a device is a part, where the part may show none itself: it may begin inside a
-/// block of ours, or inside a file system. Of a whole that begins with the part, only our own marks count, and partition tables
-/// never do: what they describe lies behind them. Our own marks count once, and not at all if the device `shows_own`, or in
-/// a partition. A drive that cannot be read is passed over: a user may have one of its partitions only.
+/// Returns the signatures of everything of which a device is a part, where the part may show none itself: it may begin
+/// inside a block of ours, or inside a file system. Of a whole that begins with the part, only our own marks count, and
+/// partition tables never do: what they describe lies behind them. Our own marks count once, and not at all if the
+/// device `shows_own`, or in a partition. A drive that cannot be read is passed over: a user may have one of its
+/// partitions only.
 fn data_below(machine: &Machine, number: Number, mut shows_own: bool) -> Vec<Finding> {
     let (mut findings, mut seen) = (Vec::new(), BTreeSet::new());
     for whole in graph::wholes_below(machine, number) {
@@ -209,8 +210,8 @@ fn open_below(whole: &Whole) -> Option<(File, u64)> {
     Some((file, length_bytes))
 }
 
-/// Returns the target with all its identities, unless it is a block device: itself, and the same file in the layers of an
-/// overlay.
+/// Returns the target with all its identities, unless it is a block device: itself, and the same file in the layers of
+/// an overlay.
 fn own_file(target: &Target, machine: &Machine, proc: &Path) -> Option<Backing> {
     if target.block {
         return None;
@@ -285,8 +286,8 @@ fn is_claimed(node: &Path) -> bool {
     opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }
 
-/// How often it is looked, and how far apart: what a process that starts shares with its parent, and what another has just
-/// closed, is seen for a moment.
+/// How often it is looked, and how far apart: what a process that starts shares with its parent, and what another has
+/// just closed, is seen for a moment.
 const LOOKS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(25);
 

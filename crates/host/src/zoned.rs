@@ -16,8 +16,8 @@
 //! zone before its first write gains nothing, because the limit is tracked here; and a zone finished before its end
 //! would look completely written to the next program that opens the drive.
 //!
-//! Writes are always durable when they complete. [`UnitRules`] admits one write in flight per zone, so the kernel's order
-//! among several does not matter; the kernel splits a long write in order.
+//! Writes are always durable when they complete. [`UnitRules`] admits one write in flight per zone, so the kernel's
+//! order among several does not matter; the kernel splits a long write in order.
 
 mod error;
 mod open;

@@ -1,8 +1,8 @@
 //! Cost of the layer `replicated` over a device that does no work: `cargo bench -p flashlane-layer --bench replicated`.
 //!
-//! Each figure is the best of several rounds, in wall-clock nanoseconds per request of a page at depth 32, since the machine
-//! can only add to the cost. `blocked` is with a D so short that nearly every request looks for a second place. Outside
-//! `cargo bench` it runs once with few requests, as a test.
+//! Each figure is the best of several rounds, in wall-clock nanoseconds per request of a page at depth 32, since the
+//! machine can only add to the cost. `blocked` is with a D so short that nearly every request looks for a second place.
+//! Outside `cargo bench` it runs once with few requests, as a test.
 
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::{Device, NullDevice, Operation, Request, RequestId};

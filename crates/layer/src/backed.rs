@@ -90,8 +90,8 @@ impl Plan for Settings {
     }
 }
 
-/// Data for a device that models time only. A clone shares data in memory until one of the two writes to it, and data in a
-/// file for good.
+/// Data for a device that models time only. A clone shares data in memory until one of the two writes to it, and data
+/// in a file for good.
 #[derive(Clone)]
 pub struct Backed<D> {
     inner: D,
@@ -113,8 +113,8 @@ impl<D: Device> Backed<D> {
         Self::over(inner, Bytes::Memory(Chunks::default()), "")
     }
 
-    /// Stores zeros for `inner` in the file at `path`: in `opened`, which is emptied, or else in a new file. A request whose
-    /// data cannot be read or stored fails with the system's error.
+    /// Stores zeros for `inner` in the file at `path`: in `opened`, which is emptied, or else in a new file. A request
+    /// whose data cannot be read or stored fails with the system's error.
     ///
     /// # Errors
     /// [`LayerError::Value`] where the file cannot be made, exists, or is the data of another device now.

@@ -87,8 +87,8 @@ pub(crate) trait Plan: fmt::Debug + Send + Sync {
     /// Reads what the layer needs from `inner`. MUST NOT write.
     fn prepare(&self, inner: Stack, state: StateOptions) -> Result<Prepared, LayerError>;
 
-    /// Returns the profile of the layer over a device with the profile `below` that holds nothing yet. The default is for layers
-    /// that take any device and leave its profile.
+    /// Returns the profile of the layer over a device with the profile `below` that holds nothing yet. The default is
+    /// for layers that take any device and leave its profile.
     fn planned(&self, below: &Profile) -> Result<Profile, LayerError> {
         Ok(below.clone())
     }
@@ -103,8 +103,8 @@ pub(crate) trait Plan: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns the same layer with its data in the open file `file`, which is that of [`Plan::file`]; `None`, the default, for
-    /// layers without a file.
+    /// Returns the same layer with its data in the open file `file`, which is that of [`Plan::file`]; `None`, the
+    /// default, for layers without a file.
     fn emptying(&self, _file: File) -> Option<Arc<dyn Plan>> {
         None
     }
@@ -133,14 +133,14 @@ impl Layer {
         self.plan.state_settings()
     }
 
-    /// Returns the file in which the layer keeps data, which [`Prepared::finish`] makes. One that exists is refused, unless the
-    /// layer was given it open ([`emptying`](Self::emptying)).
+    /// Returns the file in which the layer keeps data, which [`Prepared::finish`] makes. One that exists is refused,
+    /// unless the layer was given it open ([`emptying`](Self::emptying)).
     pub fn file(&self) -> Option<&Path> {
         self.plan.file()
     }
 
-    /// Returns the same layer, which empties the open file `file` for its data instead of making one. A layer without a file is
-    /// unchanged.
+    /// Returns the same layer, which empties the open file `file` for its data instead of making one. A layer without a
+    /// file is unchanged.
     pub fn emptying(&self, file: File) -> Self {
         Self { plan: self.plan.emptying(file).unwrap_or_else(|| Arc::clone(&self.plan)), ..self.clone() }
     }
@@ -158,8 +158,8 @@ impl Layer {
         self.plan.prepare(inner, state)
     }
 
-    /// Returns the profile that the layer will have over a device with the profile `below` that holds nothing yet, without
-    /// opening any.
+    /// Returns the profile that the layer will have over a device with the profile `below` that holds nothing yet,
+    /// without opening any.
     ///
     /// # Errors
     /// [`LayerError`] where the layer cannot be put over such a device.

@@ -5,8 +5,8 @@
 //! durably on the device itself:
 //!
 //! - a write's data is made durable first, then the record of its unit, and then the write completes. A crash between
-//!   the two leaves the unit as recorded, erased from there on, and the data cannot be read. Before a unit's first write, its
-//!   record gives up what it knows of the old content (`content`);
+//!   the two leaves the unit as recorded, erased from there on, and the data cannot be read. Before a unit's first
+//!   write, its record gives up what it knows of the old content (`content`);
 //! - an erase changes the record only;
 //! - record changes in flight together share a write of their sector (`table`), so that many large writes in flight
 //!   cost little more than their own data.
@@ -31,10 +31,10 @@
 //! An erase begins at the table, or where the content of its unit is unknown at `content`.
 //!
 //! # The path of opening, by file
-//! `settings` compares the spec with the device. `divide` formats it; or `open` reads superblocks and table (`disk` has their
-//! bytes, `layout` their locations) with one request at a time (`blocking`). If records are damaged, `search` looks for the
-//! superblock's copy at an earlier end, and `recover` and `recovered` derive records from the heads of units (`heads`); `flaw`
-//! and `ours` distinguish damage from foreign data.
+//! `settings` compares the spec with the device. `divide` formats it; or `open` reads superblocks and table (`disk` has
+//! their bytes, `layout` their locations) with one request at a time (`blocking`). If records are damaged, `search`
+//! looks for the superblock's copy at an earlier end, and `recover` and `recovered` derive records from the heads of
+//! units (`heads`); `flaw` and `ours` distinguish damage from foreign data.
 //!
 //! # Three tables of unit states
 //! The rules of erase units ([`UnitRules`]) hold the states of completed requests, and decide whether a request is
@@ -43,8 +43,8 @@
 //! completion brings them together. What the content of a unit means (a block, a superblock, to be erased) is the block
 //! layer's, whose own unit table lies above.
 //!
-//! Every write is durable when it completes, requested or not. The request to the device below uses the caller's buffer: no data
-//! is copied. The layout on the device is in `docs/layout.md`.
+//! Every write is durable when it completes, requested or not. The request to the device below uses the caller's
+//! buffer: no data is copied. The layout on the device is in `docs/layout.md`.
 
 mod blocking;
 mod constants;
@@ -178,9 +178,9 @@ impl<D: DataDevice> Lanes<D> {
     }
 
     /// Opens the lanes as [`Lanes::open`] does. A unit that the table has as erased, but that begins with foreign data,
-    /// then counts as written, so that it is not overwritten before an erase; and the first write to a unit with foreign data
-    /// elsewhere fails with [`Failure::ForeignData`](flashlane_device::Failure::ForeignData). For lanes whose units begin with
-    /// [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC), as blocks do.
+    /// then counts as written, so that it is not overwritten before an erase; and the first write to a unit with
+    /// foreign data elsewhere fails with [`Failure::ForeignData`](flashlane_device::Failure::ForeignData). For lanes
+    /// whose units begin with [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC), as blocks do.
     ///
     /// # Errors
     /// As [`Lanes::open`].
@@ -279,8 +279,8 @@ impl<D: DataDevice> Lanes<D> {
         Self::open(below)
     }
 
-    /// Formats `below` as [`Lanes::format`] does, for users of [`Lanes::open_checked`]: all units are read, so that foreign data
-    /// in them is found later.
+    /// Formats `below` as [`Lanes::format`] does, for users of [`Lanes::open_checked`]: all units are read, so that
+    /// foreign data in them is found later.
     ///
     /// # Errors
     /// As [`Lanes::format`].
@@ -346,8 +346,8 @@ struct StoredState {
     foreign_heads: BTreeSet<u64>,
 }
 
-/// Reads superblock and table, with `recovery` of what is lost of them, and with `checks_erased` the heads of erased units.
-/// Nothing is written.
+/// Reads superblock and table, with `recovery` of what is lost of them, and with `checks_erased` the heads of erased
+/// units. Nothing is written.
 fn read_state<D: DataDevice>(
     blocking: &mut Blocking<'_, D>,
     recovery: RecoverOptions,

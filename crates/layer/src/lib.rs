@@ -1,5 +1,5 @@
-//! Devices over devices: data for a simulated drive, faults, lanes of erase units, units striped over lanes, and copies of
-//! blocked pages.
+//! Devices over devices: data for a simulated drive, faults, lanes of erase units, units striped over lanes, and copies
+//! of blocked pages.
 //!
 //! A layer takes a device and is one. It MUST keep the rules of the device interface: the conformance tests of
 //! `flashlane_device_testing` run over every layer. [`layer`] reads the name and settings of a layer in a spec

@@ -1,23 +1,25 @@
 //! `replicated(SPEC,partitions=8,space=10%)`: a device whose pages have copies, so that a page can be read and written
 //! while its own part of the device is busy with garbage collection (he14, He et al., sections 4.1 and 5.1).
 //!
-//! The device below is divided into equal partitions, which stand for its chips. Each holds pages of data and, behind them,
-//! slots for copies of pages of other partitions. The place of a page is its *home*. A request is served page by page:
+//! The device below is divided into equal partitions, which stand for its chips. Each holds pages of data and, behind
+//! them, slots for copies of pages of other partitions. The place of a page is its *home*. A request is served page by
+//! page:
 //!
-//! - a read goes to the home or to a copy, the one on the partition that is blocked least; where that takes longer than D,
-//!   to the next as well, and the first to end completes it;
-//! - a write goes to the home; where that takes longer than D, a copy is written to a random other partition as well, again
-//!   after another D, and the first one that is written completes the write. Copies of the version before are no longer used;
+//! - a read goes to the home or to a copy, the one on the partition that is blocked least; where that takes longer than
+//!   D, to the next as well, and the first to end completes it;
+//! - a write goes to the home; where that takes longer than D, a copy is written to a random other partition as well,
+//!   again after another D, and the first one that is written completes the write. Copies of the version before are no
+//!   longer used;
 //! - a read that was blocked is replicated afterwards, where the policy says so.
 //!
-//! D is twice the median of the device's own writes, or of its reads if that is larger (`delays`). A write that takes longer
-//! is blocked by its own partition if a later one was written before it, or copies have completed all others that are being
-//! written. Otherwise all wait for the same, such as room in the device's write buffer, and a copy would wait behind them. A
-//! copy is written at once where its partition has nothing to do, otherwise once that was idle for a while
-//! (`flashlane_replication::ExtraWrites`).
+//! D is twice the median of the device's own writes, or of its reads if that is larger (`delays`). A write that takes
+//! longer is blocked by its own partition if a later one was written before it, or copies have completed all others
+//! that are being written. Otherwise all wait for the same, such as room in the device's write buffer, and a copy would
+//! wait behind them. A copy is written at once where its partition has nothing to do, otherwise once that was idle for
+//! a while (`flashlane_replication::ExtraWrites`).
 //!
-//! Whether all this makes accesses faster depends on what is inside the device. So it is measured: in some rounds of accesses
-//! no page is copied and no copy read, unless its home is not written, and the faster kind has most rounds
+//! Whether all this makes accesses faster depends on what is inside the device. So it is measured: in some rounds of
+//! accesses no page is copied and no copy read, unless its home is not written, and the faster kind has most rounds
 //! (`flashlane_replication::Worth`).
 //!
 //! # Durability
@@ -26,17 +28,18 @@
 //! - every write goes to its home, those of one page one after the other and in order;
 //! - a write that a copy completed before its home is acknowledged and volatile, like one in a drive's write cache:
 //!   [`Device::at_risk`] lists it until the home is written, and what the device below then has at risk;
-//! - a durable write completes with its home, never with a copy. A flush waits for the homes of all writes before it, then
-//!   flushes the device below.
+//! - a durable write completes with its home, never with a copy. A flush waits for the homes of all writes before it,
+//!   then flushes the device below.
 //!
 //! # Failures
-//! A copy that cannot be written or read is given up, and its request goes on with the home. A read whose home fails uses a
-//! copy. A write whose home fails before a copy completed it fails. Afterwards the home is written again, [`ATTEMPTS`] times
-//! in all; then the write is lost, and the next flush fails.
+//! A copy that cannot be written or read is given up, and its request goes on with the home. A read whose home fails
+//! uses a copy. A write whose home fails before a copy completed it fails. Afterwards the home is written again,
+//! [`ATTEMPTS`] times in all; then the write is lost, and the next flush fails.
 //!
 //! # Order
-//! Requests that overlap, one of them a write or a trim, are served in the order of their submission, each after the one
-//! before has completed. A page whose home waits for an acknowledged write is read from its copy, or after the home.
+//! Requests that overlap, one of them a write or a trim, are served in the order of their submission, each after the
+//! one before has completed. A page whose home waits for an acknowledged write is read from its copy, or after the
+//! home.
 //!
 //! Cost: well below 2 µs a request beside the device's own time (`benches/replicated.rs`), and one copy of the bytes.
 //! Memory: 16 bytes a page and 60 a slot, committed by the system as they are used.

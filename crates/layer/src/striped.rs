@@ -1,17 +1,20 @@
-//! `striped(SPEC,lanes=N,stripe=SIZE)`: N lanes of a device with erase units as one lane, whose units are striped over them.
+//! `striped(SPEC,lanes=N,stripe=SIZE)`: N lanes of a device with erase units as one lane, whose units are striped over
+//! them.
 //!
-//! A block of software-defined flash lies on one channel, so that a value is read at a channel's speed, and reads of random
-//! values leave channels idle while others have a queue (sdf14, section 3.3.1). A striped unit is N units, one of each lane: a
-//! large access uses all N, at the price of N times as many erase units at once, and of more requests for the same bytes.
+//! A block of software-defined flash lies on one channel, so that a value is read at a channel's speed, and reads of
+//! random values leave channels idle while others have a queue (sdf14, section 3.3.1). A striped unit is N units, one
+//! of each lane: a large access uses all N, at the price of N times as many erase units at once, and of more requests
+//! for the same bytes.
 //!
-//! `stripes` knows where bytes lie. Nothing is stored: a device has to be opened with the same settings each time. The superblock
-//! of blocks is of another shape with other lanes, and not found with stripes of another size.
+//! `stripes` knows where bytes lie. Nothing is stored: a device has to be opened with the same settings each time. The
+//! superblock of blocks is of another shape with other lanes, and not found with stripes of another size.
 //!
 //! Invariants:
-//! - A request has a part in flight on each lane that it touches, and completes with the last of them, failed if one has.
+//! - A request has a part in flight on each lane that it touches, and completes with the last of them, failed if one
+//!   has.
 //! - The parts of all requests fit the queue below, since each has one for each lane at most.
-//! - The units of one striped unit change together. Where they differ, because power was cut or one failed, the unit is torn,
-//!   or bad if one is.
+//! - The units of one striped unit change together. Where they differ, because power was cut or one failed, the unit is
+//!   torn, or bad if one is.
 
 pub(crate) mod settings;
 mod stripes;
@@ -72,7 +75,8 @@ struct Part {
     is_only: bool,
 }
 
-/// How much larger than needed a buffer may be that is used again: buffers of large requests have the slack of a huge page.
+/// How much larger than needed a buffer may be that is used again: buffers of large requests have the slack of a huge
+/// page.
 const SLACK_BYTES: usize = 4 << 20;
 
 impl<B: Below> Striped<B> {
@@ -99,7 +103,8 @@ impl<B: Below> Striped<B> {
         Ok(striped)
     }
 
-    /// Returns the layer over a device that `change` makes of the one below, which MUST have the same profile and units.
+    /// Returns the layer over a device that `change` makes of the one below, which MUST have the same profile and
+    /// units.
     pub fn map(self, change: impl FnOnce(B) -> B) -> Self {
         Self { below: change(self.below), ..self }
     }
@@ -145,7 +150,8 @@ impl<B: Below> Striped<B> {
         self.units.admit(request).map_err(|rule| request.refused_by(rule))
     }
 
-    /// Returns the request below for the bytes of a request on lane `at` of its striped one; `None` where there are none.
+    /// Returns the request below for the bytes of a request on lane `at` of its striped one; `None` where there are
+    /// none.
     fn part_of(&self, request: &Request, at: u32) -> Option<Request> {
         let lane = Lane(request.lane.0 * self.stripes.lanes + at);
         if request.operation == Operation::Flush {

@@ -3,8 +3,8 @@
 use flashlane_base::Duration;
 use std::ops::ControlFlow;
 
-/// Called at intervals with the progress of a run, or of another measurement that reports a `P`; [`ControlFlow::Break`] ends it,
-/// and the measurements until then are kept.
+/// Called at intervals with the progress of a run, or of another measurement that reports a `P`; [`ControlFlow::Break`]
+/// ends it, and the measurements until then are kept.
 pub type Watch<'a, P = Progress> = &'a mut dyn FnMut(&P) -> ControlFlow<()>;
 
 /// Options for observing a run.

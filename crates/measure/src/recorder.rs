@@ -57,8 +57,8 @@ pub(crate) struct Recorder<'a> {
     pub(crate) time_parts: Option<Box<[TimeParts; KINDS]>>,
 }
 
-/// Returns where the time of a completed request went since `due`: before its submission it waited in a queue. `None` where
-/// the device does not record it.
+/// Returns where the time of a completed request went since `due`: before its submission it waited in a queue. `None`
+/// where the device does not record it.
 #[inline]
 pub(crate) fn time_split(device: &dyn Device, completion: &Completion, due: Instant) -> Option<TimeSplit> {
     let mut split = device.time_split(completion.id)?;
@@ -191,8 +191,8 @@ impl<'a> Recorder<'a> {
         Some(Task { access, durable, queue, handle, due, erases_first })
     }
 
-    /// Whether an access begins to write an erase unit from its start that is not erased: it is erased first, as fio resets
-    /// a zone before it writes it again.
+    /// Whether an access begins to write an erase unit from its start that is not erased: it is erased first, as fio
+    /// resets a zone before it writes it again.
     fn begins_written_unit(&self, access: &Access, device: &dyn Device) -> bool {
         let changes = matches!(access.operation, Operation::Write | Operation::Append);
         let begins = self.unit_bytes > 0 && changes && access.offset_bytes.is_multiple_of(self.unit_bytes);

@@ -288,7 +288,8 @@ impl Run {
         merge(self.jobs.iter().flat_map(JobRun::kinds))
     }
 
-    /// Returns the latencies of all jobs by operation (`read`, `write`, `trim`, `append`, `flush`), for operations that occurred.
+    /// Returns the latencies of all jobs by operation (`read`, `write`, `trim`, `append`, `flush`), for operations that
+    /// occurred.
     pub fn operations(&self) -> Vec<(&'static str, Histogram)> {
         let of = |kind: fn(&JobRun) -> Option<&Histogram>| merge(self.jobs.iter().filter_map(kind));
         let all = [

@@ -1,5 +1,5 @@
-//! Timing and limits of a job: pauses, a rate, flushes, durable writes, its own number of accesses, its submission queue
-//! and placement handle.
+//! Timing and limits of a job: pauses, a rate, flushes, durable writes, its own number of accesses, its submission
+//! queue and placement handle.
 //!
 //! A rate needs no queue. Each free slot *claims* the next arrival and sleeps until then; a slot that becomes free late
 //! claims an arrival in the past and issues at once. So arrivals are served in order, each as soon as a slot is free,

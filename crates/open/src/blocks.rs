@@ -92,8 +92,8 @@ impl OpenOptions {
     }
 
     /// Repairs the lanes of a device and opens its blocks. Only records whose locations hold no other data are
-    /// rewritten, unless the [`consent`](Self::consent) is to destroy data. The lanes' table and the blocks' superblock must
-    /// identify the device as ours; with that consent, the headers of the blocks suffice.
+    /// rewritten, unless the [`consent`](Self::consent) is to destroy data. The lanes' table and the blocks' superblock
+    /// must identify the device as ours; with that consent, the headers of the blocks suffice.
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
@@ -125,8 +125,8 @@ impl OpenOptions {
     }
 
     /// Formats `device` to hold blocks. A device with lanes keeps them unless its spec gives another shape. All data on
-    /// a real device is lost, which requires [`consent`](Self::consent); a file of [`create`](Self::create) is new, and is
-    /// removed where this fails.
+    /// a real device is lost, which requires [`consent`](Self::consent); a file of [`create`](Self::create) is new, and
+    /// is removed where this fails.
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
@@ -154,8 +154,8 @@ impl OpenOptions {
         target.is_simulated() || self.create_bytes.is_some() || self.consent.allows(Change::Overwrite)
     }
 
-    /// Returns the id of a new formatting of `target`: by the seed where it is simulated, and otherwise one that no earlier
-    /// formatting had.
+    /// Returns the id of a new formatting of `target`: by the seed where it is simulated, and otherwise one that no
+    /// earlier formatting had.
     pub(crate) fn new_formatting(&self, target: &Target) -> Result<u128, OpenError> {
         let seed = match target.is_simulated() {
             true => self.seed,
@@ -200,8 +200,8 @@ impl OpenOptions {
     }
 }
 
-/// Refuses the blocks of a store to callers that put blocks: the store does not open with a block that it did not write.
-/// A superblock that was rebuilt does not know whether there is a store; then its blocks decide.
+/// Refuses the blocks of a store to callers that put blocks: the store does not open with a block that it did not
+/// write. A superblock that was rebuilt does not know whether there is a store; then its blocks decide.
 ///
 /// # Errors
 /// [`BlocksError::OfStore`].

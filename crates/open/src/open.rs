@@ -61,8 +61,8 @@ impl OpenOptions {
         Ok(self.open_with_state(&target, self.state_options(), accept)?.0)
     }
 
-    /// Opens as [`open_data_if`](Self::open_data_if) does, with options for the state that a layer stores on the device.
-    /// Also returns what the layer wrote of that state.
+    /// Opens as [`open_data_if`](Self::open_data_if) does, with options for the state that a layer stores on the
+    /// device. Also returns what the layer wrote of that state.
     pub(crate) fn open_with_state<E: From<OpenError>>(
         &self,
         target: &Target,
@@ -106,8 +106,8 @@ impl OpenOptions {
     }
 }
 
-/// Creates the file of `target` with random data, where its layers can be put over a file of that length. `go_on` receives the
-/// number of bytes written so far and returns whether to continue; an unfinished file is removed.
+/// Creates the file of `target` with random data, where its layers can be put over a file of that length. `go_on`
+/// receives the number of bytes written so far and returns whether to continue; an unfinished file is removed.
 ///
 /// # Errors
 /// [`OpenError::Create`], and those of [`Target::planned`]. No file remains.

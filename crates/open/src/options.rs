@@ -20,7 +20,8 @@ impl Access {
     }
 }
 
-/// Options to open a device. A real device is opened for reading only, unless [`consent`](Self::consent) allows writing.
+/// Options to open a device. A real device is opened for reading only, unless [`consent`](Self::consent) allows
+/// writing.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
     pub(crate) consent: Consent,
@@ -59,8 +60,8 @@ impl OpenOptions {
     }
 
     /// Sets what the user has agreed to lose on a real device, or in the file that keeps the data of a simulated one
-    /// (`backed(sim:NAME,file=PATH)`). With [`Consent::Destroy`], a device that is mounted, held, partitioned or carries a
-    /// file system, or our blocks, is still refused.
+    /// (`backed(sim:NAME,file=PATH)`). With [`Consent::Destroy`], a device that is mounted, held, partitioned or
+    /// carries a file system, or our blocks, is still refused.
     pub fn consent(self, consent: Consent) -> Self {
         Self { consent, ..self }
     }
@@ -88,10 +89,10 @@ impl OpenOptions {
         Self { page_cache: PageCache::Use, ..self }
     }
 
-    /// Reads the blocks of a store on a file past the page cache of the operating system. Default: gets and short scans of such a
-    /// store read through it, so that data beyond the store's memory is read from what the system has free. It gives that memory
-    /// back where programs need it. Writes and long reads bypass it either way, as do stores on drives and all else that reads a
-    /// real device.
+    /// Reads the blocks of a store on a file past the page cache of the operating system. Default: gets and short scans
+    /// of such a store read through it, so that data beyond the store's memory is read from what the system has free.
+    /// It gives that memory back where programs need it. Writes and long reads bypass it either way, as do stores on
+    /// drives and all else that reads a real device.
     pub fn direct_reads(self, are_direct: bool) -> Self {
         Self { direct_reads: are_direct, ..self }
     }
@@ -122,8 +123,8 @@ impl OpenOptions {
         Self { create_bytes: Some(length_bytes), ..self }
     }
 
-    /// Prepares simulated drives also where a signal has requested an orderly end, which stops their preparation otherwise: for
-    /// a step that follows this request. The next signal still ends the program.
+    /// Prepares simulated drives also where a signal has requested an orderly end, which stops their preparation
+    /// otherwise: for a step that follows this request. The next signal still ends the program.
     pub fn after_interrupt(self, is_after: bool) -> Self {
         Self { after_interrupt: is_after, ..self }
     }

@@ -143,8 +143,8 @@ fn simulated(drive: &Simulated, options: &OpenOptions) -> Result<Built, OpenErro
 /// How often a device is opened whose blocks differ each time.
 const LOOKS_MAX: u32 = 10;
 
-/// Opens a device of which `own` is known, until it holds that once it is open. `open` also returns what it holds then. Returns
-/// `None` where that differs each time.
+/// Opens a device of which `own` is known, until it holds that once it is open. `open` also returns what it holds then.
+/// Returns `None` where that differs each time.
 fn settled<T>(
     mut own: OwnData,
     mut open: impl FnMut(&OwnData) -> Result<(T, OwnData), OpenError>,
@@ -160,8 +160,8 @@ fn settled<T>(
     Ok(None)
 }
 
-/// Returns whether a real device that is not in use would still be refused with this consent, because of signatures on it:
-/// its path is to be repeated then. Only reads.
+/// Returns whether a real device that is not in use would still be refused with this consent, because of signatures on
+/// it: its path is to be repeated then. Only reads.
 pub fn has_signatures(target: &Target, consent: &Consent) -> bool {
     let Some(device) = target.real() else { return false };
     let own_data = match consent {
@@ -189,7 +189,8 @@ fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
     };
     let opened = settled(own, |own| {
         let (opened, path) = open_real(device, options, own.clone())?;
-        // Another Flashlane may have stored blocks before this one held the device, and another device may have its path.
+        // Another Flashlane may have stored blocks before this one held the device, and another device may have its
+        // path.
         let held = if looks_for_blocks { own_data(device, Some(path)) } else { own.clone() };
         Ok((opened, held))
     })?;

@@ -89,8 +89,8 @@ impl Default for NewStore {
     }
 }
 
-/// Returns the spec of the log that stands beside a device unless another is named: for a file, the file with `.log` behind
-/// its name; for a simulated device, a simulated drive.
+/// Returns the spec of the log that stands beside a device unless another is named: for a file, the file with `.log`
+/// behind its name; for a simulated device, a simulated drive.
 ///
 /// # Errors
 /// [`StoreSpecError::NoLogNamed`] for a block device.
@@ -107,8 +107,8 @@ pub fn log_beside(device: &Target) -> Result<Spec, StoreSpecError> {
     Ok(Spec::Path(name.into()))
 }
 
-/// Checks that a store can be created on a file that does not exist yet, of `length_bytes`, with a log at `log`: as far as that
-/// is known before the file is made.
+/// Checks that a store can be created on a file that does not exist yet, of `length_bytes`, with a log at `log`: as far
+/// as that is known before the file is made.
 ///
 /// # Errors
 /// [`StoreSpecError`] says what would be refused.
@@ -145,8 +145,8 @@ impl Drop for NewFile {
 }
 
 impl OpenOptions {
-    /// Opens the store on `device` with its log on `log`. Devices that hold anything else are refused and not written, so
-    /// this requires no [`consent`](Self::consent).
+    /// Opens the store on `device` with its log on `log`. Devices that hold anything else are refused and not written,
+    /// so this requires no [`consent`](Self::consent).
     ///
     /// # Errors
     /// [`StoreSpecError`] says what failed.
@@ -167,9 +167,9 @@ impl OpenOptions {
     }
 
     /// Formats `device` and `log` to hold an empty store. A device with lanes keeps them unless its spec gives another
-    /// shape. All data on real devices is lost, which requires [`consent`](Self::consent) and [`NewStore::log_consent`]; a
-    /// file of [`create`](Self::create) is new, as is a log that is a file and does not exist. What this created is removed
-    /// where it fails, and devices that cannot hold the store are not changed.
+    /// shape. All data on real devices is lost, which requires [`consent`](Self::consent) and
+    /// [`NewStore::log_consent`]; a file of [`create`](Self::create) is new, as is a log that is a file and does not
+    /// exist. What this created is removed where it fails, and devices that cannot hold the store are not changed.
     ///
     /// # Errors
     /// [`StoreSpecError`] says what failed.
@@ -215,7 +215,8 @@ impl OpenOptions {
         })
     }
 
-    /// Opens the log of a store that is created on a device with this profile, after creating its file where there is none.
+    /// Opens the log of a store that is created on a device with this profile, after creating its file where there is
+    /// none.
     fn open_new_log(&self, log: &Target, device: &Profile, new: &NewStore) -> Result<NewLog, StoreSpecError> {
         let needs = Requirements::new(device, &new.slices, &new.options)?;
         let file = match log.path().filter(|path| !path.exists()) {

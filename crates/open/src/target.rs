@@ -175,8 +175,8 @@ impl Target {
         self.real().map(Real::path)
     }
 
-    /// Removes the files that were made for this target, by [`create`](crate::create) or for the data of a simulated device,
-    /// unless others have their paths by now.
+    /// Removes the files that were made for this target, by [`create`](crate::create) or for the data of a simulated
+    /// device, unless others have their paths by now.
     pub fn remove_created(&self) {
         match &self.resolved {
             Resolved::Simulated(_) => {}
@@ -188,9 +188,9 @@ impl Target {
         }
     }
 
-    /// Returns the profile that the device will have once its file is created with `length_bytes`, with the layers formatted
-    /// anew. The units of the file are not known before; they are taken for single bytes, so that opening may still refuse what
-    /// passes here.
+    /// Returns the profile that the device will have once its file is created with `length_bytes`, with the layers
+    /// formatted anew. The units of the file are not known before; they are taken for single bytes, so that opening may
+    /// still refuse what passes here.
     ///
     /// # Errors
     /// [`OpenError::CreateSimulated`], and [`OpenError::Layer`] where a layer cannot be put over such a file.
@@ -256,8 +256,8 @@ impl Target {
         }
     }
 
-    /// Returns the same device with another initial state of its simulated drive (a value of `initial.state`), to measure
-    /// beside this one: layers keep its data in memory. `None` where the device is real.
+    /// Returns the same device with another initial state of its simulated drive (a value of `initial.state`), to
+    /// measure beside this one: layers keep its data in memory. `None` where the device is real.
     ///
     /// # Errors
     /// Those of [`Target::resolve`].
@@ -268,7 +268,8 @@ impl Target {
         Ok(Some(Self::resolve(&spec, &config.policies)?.in_memory()))
     }
 
-    /// Returns the same device, with the data of its layers in memory, for use beside this one: a file is of one device only.
+    /// Returns the same device, with the data of its layers in memory, for use beside this one: a file is of one device
+    /// only.
     pub fn in_memory(self) -> Self {
         let resolved = match self.resolved {
             Resolved::Layered { layer, inner, bytes } => {

@@ -52,8 +52,8 @@ pub trait Allocation: Send {
         planes.extend(chunks.map(|chunk| self.plane(chunk)));
     }
 
-    /// Returns the planes of a stripe, where chunk `c` lies on the plane at `c % stripe.len()`: each plane MUST be there
-    /// once. `None` for allocations that are no stripes.
+    /// Returns the planes of a stripe, where chunk `c` lies on the plane at `c % stripe.len()`: each plane MUST be
+    /// there once. `None` for allocations that are no stripes.
     fn stripe(&self) -> Option<&[u32]> {
         None
     }

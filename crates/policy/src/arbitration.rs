@@ -24,8 +24,8 @@ pub struct Waiting {
 
 /// Chooses among queues. Each queue is served in the order of its commands.
 pub trait Arbitration: Send {
-    /// Returns the place in `waiting` of the queue whose first command is taken next. `waiting` lists the queues that hold
-    /// commands, at least one, in the order of their numbers.
+    /// Returns the place in `waiting` of the queue whose first command is taken next. `waiting` lists the queues that
+    /// hold commands, at least one, in the order of their numbers.
     fn choose(&mut self, waiting: &[Waiting]) -> usize;
 
     /// A copy in the same state.

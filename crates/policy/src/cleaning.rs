@@ -39,9 +39,9 @@ impl View<'_> {
 
 /// Chooses the next block to clean.
 pub trait Cleaning: Send {
-    /// Returns the index on the plane of a closed block, or `None` where no closed block has an invalid page. One without
-    /// any may be chosen while another has some, as long as that one is chosen in the end: GC goes on until it has gained
-    /// what it needs.
+    /// Returns the index on the plane of a closed block, or `None` where no closed block has an invalid page. One
+    /// without any may be chosen while another has some, as long as that one is chosen in the end: GC goes on until it
+    /// has gained what it needs.
     fn choose(&mut self, view: View<'_>) -> Option<usize>;
 }
 

@@ -1,7 +1,7 @@
 //! Replacement in a drive's cache of its map: which cached part of the map gives up its room to one that is loaded.
 //!
-//! What is cached together is a *line*: an entry, or all entries of a translation page. Lines are in numbered slots that the
-//! engine assigns; a policy orders the slots in use. The engine writes back a line that has changed.
+//! What is cached together is a *line*: an entry, or all entries of a translation page. Lines are in numbered slots
+//! that the engine assigns; a policy orders the slots in use. The engine writes back a line that has changed.
 
 mod clock;
 mod lru;

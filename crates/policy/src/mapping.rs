@@ -19,14 +19,14 @@ pub trait Mapping: Send {
     /// address (LBA): a page that is bound MUST have the position of its number.
     fn is_free(&self) -> bool;
 
-    /// Goes on at the next position that is a multiple of `chunk`, since the pages of the present chunk are closed. A mapping
-    /// that is bound to addresses has nothing to skip.
+    /// Goes on at the next position that is a multiple of `chunk`, since the pages of the present chunk are closed. A
+    /// mapping that is bound to addresses has nothing to skip.
     fn skip_to_chunk(&mut self, chunk: u64) {
         let _ = chunk;
     }
 
-    /// Advances past the first `writes` of a new drive, where they get the positions `0..writes` in order: a drive that is
-    /// full from the start makes no such calls. Returns false, with nothing changed, where they do not.
+    /// Advances past the first `writes` of a new drive, where they get the positions `0..writes` in order: a drive that
+    /// is full from the start makes no such calls. Returns false, with nothing changed, where they do not.
     fn advance(&mut self, writes: u64) -> bool {
         let _ = writes;
         !self.is_free()

@@ -1,15 +1,15 @@
 //! Merges of a log-structured merge tree: which patches are merged, and to which level.
 //!
-//! This is a policy of the host, above the drive; the tree is in `flashlane-store`. A *patch* is a sorted piece of the tree
-//! that fills one block; a *run* is a set of patches whose keys do not overlap, and a *level* a sequence of runs. Data of a
-//! lower level number is newer, and of the runs of a level the one with the higher number. A patch that was just written
-//! stands in level 0 as a run with one patch. A tree has at most one merge at a time.
+//! This is a policy of the host, above the drive; the tree is in `flashlane-store`. A *patch* is a sorted piece of the
+//! tree that fills one block; a *run* is a set of patches whose keys do not overlap, and a *level* a sequence of runs.
+//! Data of a lower level number is newer, and of the runs of a level the one with the higher number. A patch that was
+//! just written stands in level 0 as a run with one patch. A tree has at most one merge at a time.
 //!
-//! A choice is legal ([`View::legality`]) if it keeps this order: after the merge, of two patches with a common key, the one
-//! that is nearer to the front still holds the newer version.
+//! A choice is legal ([`View::legality`]) if it keeps this order: after the merge, of two patches with a common key,
+//! the one that is nearer to the front still holds the newer version.
 //!
-//! A merge writes its result before its inputs are deleted, so it needs free blocks. Policies need not care: where there are
-//! too few for a choice, a part of it is merged ([`View::within`]).
+//! A merge writes its result before its inputs are deleted, so it needs free blocks. Policies need not care: where
+//! there are too few for a choice, a part of it is merged ([`View::within`]).
 
 mod lazy_leveled;
 mod leveled;
@@ -74,8 +74,8 @@ pub struct Choice {
     pub level: u8,
     /// Run of that level that the result joins; `None` where it forms a newer one.
     pub run: Option<u64>,
-    /// Entries with this key and above stay in the runs of their inputs, in patches that are written anew; `None` where all
-    /// entries are merged.
+    /// Entries with this key and above stay in the runs of their inputs, in patches that are written anew; `None` where
+    /// all entries are merged.
     pub until: Option<Vec<u8>>,
 }
 
@@ -156,8 +156,9 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Returns level and run in which a new patch with keys from `first` to `last` may stand at once, where it overlaps no other
-    /// patch and `policy` names a level; a run of `None` is a new one. `None` where the patch begins at the top.
+    /// Returns level and run in which a new patch with keys from `first` to `last` may stand at once, where it overlaps
+    /// no other patch and `policy` names a level; a run of `None` is a new one. `None` where the patch begins at the
+    /// top.
     pub fn place(
         self,
         policy: &dyn Merge,
@@ -194,9 +195,10 @@ impl View<'_> {
         self.patches.iter().map(|patch| patch.level).max()
     }
 
-    /// Returns the merge of `inputs` with the newest run of `level`, or into a new run where the level has none; with all
-    /// patches of that run that they overlap, and all that lie between them and the result in the order of age. Those may be
-    /// there where another policy shaped the tree, and where versions of one key end a patch and begin the next.
+    /// Returns the merge of `inputs` with the newest run of `level`, or into a new run where the level has none; with
+    /// all patches of that run that they overlap, and all that lie between them and the result in the order of age.
+    /// Those may be there where another policy shaped the tree, and where versions of one key end a patch and begin the
+    /// next.
     fn merge_into_level(&self, mut inputs: Vec<usize>, level: u8) -> Choice {
         let newest = self.runs(level).into_iter().next().unwrap_or_default();
         let run = newest.first().map_or(u64::MAX, |&nth| self.patches[nth].run);
@@ -229,9 +231,9 @@ impl View<'_> {
         (runs.len() > 1).then(|| Choice::whole(runs.concat(), level, None))
     }
 
-    /// Returns the merge of neighbouring patches of a level, as many as have `bytes` and at least one, into the next level: those
-    /// with the fewest bytes below them. One merge of several patches reads and writes less than one for each, as only patches at
-    /// its ends are merged beyond their keys, and more of it can be done at once.
+    /// Returns the merge of neighbouring patches of a level, as many as have `bytes` and at least one, into the next
+    /// level: those with the fewest bytes below them. One merge of several patches reads and writes less than one for
+    /// each, as only patches at its ends are merged beyond their keys, and more of it can be done at once.
     fn least_overlapping(&self, level: u8, bytes: u64) -> Option<Choice> {
         let of_level: Vec<usize> =
             (0..self.patches.len()).filter(|&nth| self.patches[nth].level == level).collect();
@@ -251,8 +253,9 @@ impl View<'_> {
         choices.min_by_key(|choice| (bytes_of(&choice.inputs), choice.inputs.clone()))
     }
 
-    /// Where blocks are scarce, returns a merge that may give some back: of the uppermost level with the next one, or of the
-    /// runs of the deepest, or of patches of one run that are not full. Repeated, everything comes to be in one run.
+    /// Where blocks are scarce, returns a merge that may give some back: of the uppermost level with the next one, or
+    /// of the runs of the deepest, or of patches of one run that are not full. Repeated, everything comes to be in one
+    /// run.
     fn reclaim(&self) -> Option<Choice> {
         if !self.is_space_scarce {
             return None;
@@ -264,8 +267,8 @@ impl View<'_> {
         }
     }
 
-    /// Returns a merge that drops tombstones: of a patch that consists of them by more than `share`. One with nothing older
-    /// below is rewritten in its place, any other is merged into the next level.
+    /// Returns a merge that drops tombstones: of a patch that consists of them by more than `share`. One with nothing
+    /// older below is rewritten in its place, any other is merged into the next level.
     fn dense_tombstones(&self, share: f64) -> Option<Choice> {
         let is_dense = |patch: &Patch<'_>| patch.tombstones as f64 > share * patch.entries as f64;
         // The deepest first, whose tombstones go at once. Level 0 has its own rule: its patches overlap.
@@ -289,7 +292,8 @@ impl View<'_> {
 
 /// Chooses merges.
 pub trait Merge: Send {
-    /// Returns the next merge; `None` where the tree is in shape. Repeated merging without new patches MUST come to `None`.
+    /// Returns the next merge; `None` where the tree is in shape. Repeated merging without new patches MUST come to
+    /// `None`.
     fn choose(&mut self, view: View<'_>) -> Option<Choice>;
 
     /// Returns the level at which a new patch of `bytes` may stand at once, in the newest run, where no other patch has

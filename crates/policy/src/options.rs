@@ -96,7 +96,8 @@ impl Options {
         Self { values: values.into_iter().collect(), ..Self::default() }
     }
 
-    /// Marks options that were given for the policy that this one replaces: it takes those it knows, and ignores the others.
+    /// Marks options that were given for the policy that this one replaces: it takes those it knows, and ignores the
+    /// others.
     #[must_use]
     pub fn inheriting(self, names: impl IntoIterator<Item = String>) -> Self {
         Self { inherited: names.into_iter().collect(), ..self }

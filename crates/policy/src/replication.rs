@@ -1,8 +1,8 @@
 //! Replication: which pages have copies on other chips, and which of them give up their space (he14, section 4.2.1).
 //!
 //! A page and its copies are a replica group. The engine numbers the groups and tells the policy of every access to the
-//! page of one; the policy orders them. The blocking probability of a page is the share of its accesses that found their
-//! chip in an internal activity (he14, section 4.1).
+//! page of one; the policy orders them. The blocking probability of a page is the share of its accesses that found
+//! their chip in an internal activity (he14, section 4.1).
 
 mod lru;
 mod pblru;

@@ -381,7 +381,8 @@ fn bound_exceeded(point: &Recommendation, rate: &Rate) -> String {
     bound.map_or_else(String::new, |bound| format!(", above the {} asked for", latency(bound)))
 }
 
-/// Says how to find a smaller number in flight that keeps the bound on a fragmented drive, where the chosen one does not.
+/// Says how to find a smaller number in flight that keeps the bound on a fragmented drive, where the chosen one does
+/// not.
 fn for_fragmented(point: &Recommendation, rate: &Rate) -> &'static str {
     if point.p99_bound_ns.is_none() || point.keeps_bound(rate) == Some(true) || point.queue_depth == 1 {
         ""
@@ -399,8 +400,8 @@ fn spread(range: [f64; 2]) -> String {
     format!(", not stable: {lowest} to {highest} in repeated measurements, of which the slowest is stated")
 }
 
-/// Returns the median latency, as a range where it is not stable, and the 99th percentile where enough requests lie beyond it,
-/// as the range of all measurements of the point.
+/// Returns the median latency, as a range where it is not stable, and the 99th percentile where enough requests lie
+/// beyond it, as the range of all measurements of the point.
 fn percentiles(rate: &Rate) -> String {
     let unstable = rate.p50_range_ns.filter(|&range| !is_stable_latency(range));
     let p50 = format!("p50 {}", in_range(rate.p50_ns, unstable));

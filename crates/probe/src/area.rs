@@ -75,8 +75,8 @@ pub struct Chunk {
     pub phase_bytes: u64,
     /// Share of the contrast, 0 to 1, that even the slowest boundaries show.
     pub clarity: f64,
-    /// The time that a boundary saves, in microseconds: two reads on one die take so much longer than on two, one read of two pages
-    /// than across a boundary; of a chunk that writes showed, a program time.
+    /// The time that a boundary saves, in microseconds: two reads on one die take so much longer than on two, one read
+    /// of two pages than across a boundary; of a chunk that writes showed, a program time.
     pub contrast_us: f64,
     /// Number of boundaries measured.
     pub seen: usize,

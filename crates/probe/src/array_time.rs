@@ -1,4 +1,5 @@
-//! Whether boundaries save an array time, as those between dies do, and not only a transfer, as those between channels may.
+//! Whether boundaries save an array time, as those between dies do, and not only a transfer, as those between channels
+//! may.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
@@ -12,8 +13,8 @@ const TRANSFERS_MIN: f64 = 1.3;
 /// Pages are at least this large.
 pub(crate) const SMALL_PAGE_BYTES: u64 = 2048;
 
-/// Returns the time of a sector's transfer in microseconds, from reads of one and of two sectors of a page. Requires: a page
-/// of `found` has two sectors.
+/// Returns the time of a sector's transfer in microseconds, from reads of one and of two sectors of a page. Requires: a
+/// page of `found` has two sectors.
 fn sector_transfer_us(
     bench: &mut Bench<'_>,
     area: Area,
@@ -28,8 +29,8 @@ fn sector_transfer_us(
     Ok(points[1].value - points[0].value)
 }
 
-/// Returns whether pairs across the boundaries of a chunk save an array time, and not only a transfer. Requires: a page of
-/// the chunk has two sectors.
+/// Returns whether pairs across the boundaries of a chunk save an array time, and not only a transfer. Requires: a page
+/// of the chunk has two sectors.
 pub(crate) fn saves_array_time(
     bench: &mut Bench<'_>,
     area: Area,

@@ -178,8 +178,8 @@ impl<'a> Bench<'a> {
         Ok(took)
     }
 
-    /// Writes and waits until all is on flash: with durable writes at once, or with plain writes and a flush on a device that
-    /// takes one request at a time. Returns the total time.
+    /// Writes and waits until all is on flash: with durable writes at once, or with plain writes and a flush on a
+    /// device that takes one request at a time. Returns the total time.
     ///
     /// # Errors
     /// As [`Bench::burst`].
@@ -205,8 +205,8 @@ impl<'a> Bench<'a> {
         Ok(took)
     }
 
-    /// Returns how much later than the first the second of two writes of [`Bench::write_to_flash`] begins: not at all, or by
-    /// the time of a plain write of this size at `place`, on a device that takes one request at a time.
+    /// Returns how much later than the first the second of two writes of [`Bench::write_to_flash`] begins: not at all,
+    /// or by the time of a plain write of this size at `place`, on a device that takes one request at a time.
     ///
     /// # Errors
     /// As [`Bench::burst`].
@@ -221,8 +221,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Submits a durable write and, when it has been in flight for `after` or is done, a read. Returns the latency of the
-    /// read when both are done.
+    /// Submits a durable write and, when it has been in flight for `after` or is done, a read. Returns the latency of
+    /// the read when both are done.
     ///
     /// # Errors
     /// As [`Bench::burst`].
@@ -235,8 +235,8 @@ impl<'a> Bench<'a> {
         self.beside([write, read], after)
     }
 
-    /// Submits a read and, when it has been in flight for `after` or is done, a durable write. Returns the latency of the
-    /// read when both are done.
+    /// Submits a read and, when it has been in flight for `after` or is done, a durable write. Returns the latency of
+    /// the read when both are done.
     ///
     /// # Errors
     /// As [`Bench::burst`].
@@ -280,8 +280,8 @@ impl<'a> Bench<'a> {
         Ok(took.expect("all requests are done"))
     }
 
-    /// Submits two requests, the second when the first has been in flight for `after` or is done; writes are durable. Returns
-    /// the latency of the read.
+    /// Submits two requests, the second when the first has been in flight for `after` or is done; writes are durable.
+    /// Returns the latency of the read.
     fn beside(&mut self, both: [Access; 2], after: Duration) -> Result<Duration, Interruption> {
         self.check_stop()?;
         let start = self.device.now();

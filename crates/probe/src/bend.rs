@@ -20,7 +20,8 @@ pub(crate) struct Bend {
     pub(crate) at: usize,
     /// Time of the last of them, in microseconds.
     pub(crate) at_us: f64,
-    /// Time from one completion to the next after the bend; `None` where the first write waits before flash has programmed any.
+    /// Time from one completion to the next after the bend; `None` where the first write waits before flash has
+    /// programmed any.
     pub(crate) after_us: Option<f64>,
     /// Root mean square of how far the completions before the bend are from one pace, in writes.
     pub(crate) uneven: f64,
@@ -87,8 +88,8 @@ fn bend_of(times: &[f64]) -> Option<Bend> {
     Some(Bend { at, at_us: times[at - 1], after_us: Some(after), uneven, steeper })
 }
 
-/// Returns the number of completions before a sharp bend near `at`: two lines meet a few writes beside it, and each of these takes as long
-/// as many before the bend.
+/// Returns the number of completions before a sharp bend near `at`: two lines meet a few writes beside it, and each of
+/// these takes as long as many before the bend.
 fn sharpened(times: &[f64], lines: &Lines, at: usize, after_us: f64) -> usize {
     let end = first_late(times, lines, at - at / 4, after_us).unwrap_or(at);
     if end <= at + at / 4 { end } else { at }
@@ -105,8 +106,8 @@ fn first_late(times: &[f64], lines: &Lines, first: usize, after_us: f64) -> Opti
 }
 
 impl Bend {
-    /// Returns the number of completions that keep the pace of the first ones on a curve of slower writes, and the time of the last of
-    /// them in microseconds; `None` where all keep it.
+    /// Returns the number of completions that keep the pace of the first ones on a curve of slower writes, and the time
+    /// of the last of them in microseconds; `None` where all keep it.
     pub(crate) fn of_slower(&self, slower: &[f64]) -> Option<(usize, f64)> {
         let first = self.at - self.at / 4;
         let after_us = self.after_us.filter(|_| first >= 2 && first < slower.len())?;
@@ -160,7 +161,8 @@ impl Lines {
 pub(crate) mod tests {
     use super::*;
 
-    /// Times of writes to a buffer of 300 pages: a write arrives every 10 us, flash takes one every `flash_us`, the first after 400 us.
+    /// Times of writes to a buffer of 300 pages: a write arrives every 10 us, flash takes one every `flash_us`, the
+    /// first after 400 us.
     pub(crate) fn filling(flash_us: f64) -> Vec<f64> {
         (0..4000)
             .map(|n| {

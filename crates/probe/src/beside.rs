@@ -1,13 +1,14 @@
 //! What is done beside a program, and when it counts as late: a read of a part of a page, or a write of another page.
 //!
 //! - *Read.* It is submitted while the die programs, and waits for the rest of the program.
-//! - *Reads.* Several reads of the other chunk are submitted while the die programs. Where they suspend the program, it ends later by their
-//!   array times, and so does the write: it shows what a read that waits for nothing does not.
-//! - *Write.* Both pages are written at once; on one die they take two programs. Two pages on different dies of a channel
-//!   wait for its bus only, so that a program has to be longer than the transfer of a page.
+//! - *Reads.* Several reads of the other chunk are submitted while the die programs. Where they suspend the program, it
+//!   ends later by their array times, and so does the write: it shows what a read that waits for nothing does not.
+//! - *Write.* Both pages are written at once; on one die they take two programs. Two pages on different dies of a
+//!   channel wait for its bus only, so that a program has to be longer than the transfer of a page.
 //!
-//! Both waits follow from the time of one write and one read, and what is seen has to be of that size. A drive may answer reads
-//! from memory that it wrote before, whatever its dies do: such reads are as fast as those of trimmed space, and do not count.
+//! Both waits follow from the time of one write and one read, and what is seen has to be of that size. A drive may
+//! answer reads from memory that it wrote before, whatever its dies do: such reads are as fast as those of trimmed
+//! space, and do not count.
 
 use crate::bench::Bench;
 use crate::bus_time::{self, BusTime};
@@ -21,13 +22,16 @@ use flashlane_workload::Access;
 pub(crate) const REFERENCE: usize = 64;
 /// The read is submitted when at most this share of the program is left.
 const LEFT: f64 = 0.85;
-/// Least share of a program that a read on its die surely waits for, the most that it does, and least standard deviations.
+/// Least share of a program that a read on its die surely waits for, the most that it does, and least standard
+/// deviations.
 const WAIT_MIN: f64 = 0.2;
 const WAIT_MAX: f64 = 1.3;
 const DEVIATIONS: f64 = 8.0;
-/// Standard deviations of a write that it is delayed by at least: half of them tell the delayed ones, of which few need not be.
+/// Standard deviations of a write that it is delayed by at least: half of them tell the delayed ones, of which few need
+/// not be.
 const DELAY_DEVIATIONS: f64 = 6.0;
-/// Most reads that suspend a program, the share of it that they take at most, and the least share of a write that they delay it by.
+/// Most reads that suspend a program, the share of it that they take at most, and the least share of a write that they
+/// delay it by.
 const READS_MAX: usize = 40;
 const OF_PROGRAM: f64 = 0.5;
 const LEAST_DELAY: f64 = 0.1;
@@ -127,7 +131,8 @@ impl Beside {
         }
     }
 
-    /// Writes a page, and reads or writes another beside it. Returns the time of the read, or of both writes, in microseconds.
+    /// Writes a page, and reads or writes another beside it. Returns the time of the read, or of both writes, in
+    /// microseconds.
     pub(crate) fn measure(
         self,
         bench: &mut Bench<'_>,
@@ -187,9 +192,9 @@ impl Timing {
         })
     }
 
-    /// Writes beside reads of random chunks are on two dies where there are three or more, so that the faster quarter of them is not
-    /// delayed. Reads that suspend the program delay it by an array time each, which a read of flash takes longer than one of memory,
-    /// but for the sector on the bus.
+    /// Writes beside reads of random chunks are on two dies where there are three or more, so that the faster quarter
+    /// of them is not delayed. Reads that suspend the program delay it by an array time each, which a read of flash
+    /// takes longer than one of memory, but for the sector on the bus.
     fn of_delays(
         bench: &mut Bench<'_>,
         pages: &mut Rewritten<'_>,
@@ -228,8 +233,8 @@ impl Timing {
         }))
     }
 
-    /// Pairs of random pages are on two dies where there are three or more, so that the faster quarter of them waits for no
-    /// program.
+    /// Pairs of random pages are on two dies where there are three or more, so that the faster quarter of them waits
+    /// for no program.
     fn of_writes(
         bench: &mut Bench<'_>,
         pages: &mut Rewritten<'_>,

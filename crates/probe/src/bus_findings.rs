@@ -47,8 +47,8 @@ pub(crate) fn bus_findings(busy: BusyDies, buses: Buses) -> (Finding, Finding) {
     }
 }
 
-/// Findings on the interleaving degree and the sub-domains from reads of many chunks, and the number of dies where it is known;
-/// `before` is what else showed of the degree.
+/// Findings on the interleaving degree and the sub-domains from reads of many chunks, and the number of dies where it
+/// is known; `before` is what else showed of the degree.
 pub(crate) fn span_findings(
     channels: Channels,
     die_count: Option<usize>,

@@ -23,7 +23,8 @@ pub(crate) struct BusTime {
     pub(crate) least_link_us: f64,
     /// That time as measured; 0 where it is not known.
     pub(crate) page_on_link_us: f64,
-    /// How much later the second of two reads of a sector completes because of the link and its command, at least and at most.
+    /// How much later the second of two reads of a sector completes because of the link and its command, at least and
+    /// at most.
     pub(crate) least_sector_us: f64,
     pub(crate) most_sector_us: f64,
     /// Standard deviation of the time of a read of a sector.
@@ -33,7 +34,8 @@ pub(crate) struct BusTime {
 }
 
 impl BusTime {
-    /// Trims the end of the drive: reads of flash cross bus and link, those of trimmed space the link only. `None` on a drive without trim.
+    /// Trims the end of the drive: reads of flash cross bus and link, those of trimmed space the link only. `None` on a
+    /// drive without trim.
     pub(crate) fn measure(
         bench: &mut Bench<'_>,
         area: Area,
@@ -89,9 +91,9 @@ impl BusTime {
         }))
     }
 
-    /// Returns the mean time that two requests on different dies of a channel wait for each other, if each has the bus for
-    /// `hold_us` and their times to get there vary as those of reads do. The second may begin `later_us` after the first, and by
-    /// its command.
+    /// Returns the mean time that two requests on different dies of a channel wait for each other, if each has the bus
+    /// for `hold_us` and their times to get there vary as those of reads do. The second may begin `later_us` after the
+    /// first, and by its command.
     pub(crate) fn mean_wait_us(&self, hold_us: f64, later_us: f64) -> f64 {
         let deviation_us = std::f64::consts::SQRT_2 * self.deviation_us;
         mean_overlap(hold_us, self.most_sector_us.max(0.0) + later_us, deviation_us)
@@ -102,8 +104,8 @@ impl BusTime {
 const STEPS: usize = 4096;
 const REACH: f64 = 6.0;
 
-/// Returns the mean overlap of two intervals of this length, of which one begins `later` than the other, normally distributed
-/// around it with this deviation.
+/// Returns the mean overlap of two intervals of this length, of which one begins `later` than the other, normally
+/// distributed around it with this deviation.
 fn mean_overlap(length: f64, later: f64, deviation: f64) -> f64 {
     let overlap = |apart: f64| (length - apart.abs()).max(0.0);
     let nodes = (0..=STEPS).map(|step| REACH * (2.0 * step as f64 / STEPS as f64 - 1.0));
@@ -133,8 +135,8 @@ fn trim_end(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<Option
 const MEMORY_READS: usize = 48;
 const FROM_FLASH: f64 = 8.0;
 
-/// Returns the longest time of a read that needs no flash, of a sector and of a page, in microseconds: reads of trimmed space
-/// show it. `None` on a drive without trim.
+/// Returns the longest time of a read that needs no flash, of a sector and of a page, in microseconds: reads of trimmed
+/// space show it. `None` on a drive without trim.
 pub(crate) fn longest_memory_reads_us(
     bench: &mut Bench<'_>,
     area: Area,
@@ -150,8 +152,8 @@ pub(crate) fn longest_memory_reads_us(
 const FLASH_ERRORS: f64 = 6.0;
 const LEAST_FLASH_US: f64 = 1.0;
 
-/// Returns whether reads of a page that take this time need no flash: no longer than reads of trimmed space. False on a drive
-/// without trim.
+/// Returns whether reads of a page that take this time need no flash: no longer than reads of trimmed space. False on a
+/// drive without trim.
 pub(crate) fn is_from_memory(
     bench: &mut Bench<'_>,
     area: Area,

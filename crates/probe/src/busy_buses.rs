@@ -1,16 +1,17 @@
 //! Channels by writes of parts of pages, with the dies known: behind any link.
 //!
-//! A write of one sector crosses the link as a sector, and the bus as two pages: the rest of its page is read, and the whole
-//! page is programmed. So where the link is slower than the bus of a channel, and hides the wait of reads for it, two such
-//! writes at once still wait for each other on one channel. One request at a time writes them to a buffer, and a flush waits
-//! for both. Requires that places follow from addresses: otherwise the places of both are neighbours.
+//! A write of one sector crosses the link as a sector, and the bus as two pages: the rest of its page is read, and the
+//! whole page is programmed. So where the link is slower than the bus of a channel, and hides the wait of reads for it,
+//! two such writes at once still wait for each other on one channel. One request at a time writes them to a buffer, and
+//! a flush waits for both. Requires that places follow from addresses: otherwise the places of both are neighbours.
 //!
-//! - *Channels.* Pairs of chunks on different dies are fitted to every order of the stripe (`channels`). Programs vary by
-//!   more than a transfer takes, so many pairs are measured, and their wait has to be of the size of transfers.
-//! - *One die each.* Where the mean of no order waits, though it would have been seen, no die shares a channel that others do
-//!   not: each has its own channel, or all share one. Both look alike from outside, also where the only channel's bus is busy,
-//!   and the dies are the domains. Array times and commands let two transfers that are shorter than their spread meet seldom,
-//!   so that the mean wait on a shared bus is computed from both (`BusTime::mean_wait_us`), and is a small part of a transfer.
+//! - *Channels.* Pairs of chunks on different dies are fitted to every order of the stripe (`channels`). Programs vary
+//!   by more than a transfer takes, so many pairs are measured, and their wait has to be of the size of transfers.
+//! - *One die each.* Where the mean of no order waits, though it would have been seen, no die shares a channel that
+//!   others do not: each has its own channel, or all share one. Both look alike from outside, also where the only
+//!   channel's bus is busy, and the dies are the domains. Array times and commands let two transfers that are shorter
+//!   than their spread meet seldom, so that the mean wait on a shared bus is computed from both
+//!   (`BusTime::mean_wait_us`), and is a small part of a transfer.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
@@ -26,7 +27,8 @@ use flashlane_workload::Access;
 
 /// Pairs of each attempt, in total; the last where these would show the least wait in a quarter of the pairs.
 const PAIRS: [usize; 4] = [1500, 6000, 16_000, 50_000];
-/// Standard error of the wait of a quarter of the pairs, in deviations of one, as a multiple of that of the mean of all.
+/// Standard error of the wait of a quarter of the pairs, in deviations of one, as a multiple of that of the mean of
+/// all.
 const OF_QUARTER: f64 = 2.3;
 /// Pairs of reads of each attempt, in total; the last where these would show the least wait in a quarter of the pairs.
 const READ_PAIRS: [usize; 2] = [4000, 20_000];
@@ -36,8 +38,8 @@ const TRANSFERS_MAX: f64 = 2.5;
 const TRANSFERS_MIN: f64 = 0.3;
 /// Pairs that share a bus wait for at least this share of the time that they would with arrivals as computed.
 const SEEN_OF_WAIT: f64 = 0.4;
-/// Where a second write begins late, at least this share of the first one's transfers lies behind its start: less of it may be over
-/// before, as a buffer takes its time.
+/// Where a second write begins late, at least this share of the first one's transfers lies behind its start: less of it
+/// may be over before, as a buffer takes its time.
 const LEFT_MIN: f64 = 0.3;
 /// A pair that takes this number of standard deviations more than all transfers waited for something else.
 const DEVIATIONS: f64 = 6.0;
@@ -54,8 +56,8 @@ pub(crate) enum Buses {
     OneDieEach {
         bus_us: f64,
     },
-    /// A command and a sector take longer on the link than all transfers of a page on a bus, and a page longer than one, so that
-    /// none ever waits.
+    /// A command and a sector take longer on the link than all transfers of a page on a bus, and a page longer than
+    /// one, so that none ever waits.
     Hidden {
         bus: BusTime,
     },
@@ -75,8 +77,8 @@ pub(crate) fn find(
     if bench.depth() > 1 && search.is_one_die_each_by_reads(bench)? {
         return Ok(Buses::OneDieEach { bus_us: search.bus.least_us });
     }
-    // The second of two requests reaches its die when the first one's transfers are over, and pages of one request cross the
-    // bus sooner than the link.
+    // The second of two requests reaches its die when the first one's transfers are over, and pages of one request
+    // cross the bus sooner than the link.
     let is_hidden =
         bench.depth() > 1 && TRANSFERS * bus.most_us < bus.least_sector_us && bus.most_us < bus.least_link_us;
     match busy.policy {
@@ -193,8 +195,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns the pairs that waited for transfers at most, and not for garbage collection, and the standard deviation of those
-/// that did not wait.
+/// Returns the pairs that waited for transfers at most, and not for garbage collection, and the standard deviation of
+/// those that did not wait.
 fn without_other_waits(pairs: &[Pair], most_bus_us: f64) -> (Vec<Pair>, f64) {
     let mut times: Vec<f64> = pairs.iter().map(|pair| pair.took_us).collect();
     times.sort_unstable_by(f64::total_cmp);

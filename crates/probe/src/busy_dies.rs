@@ -1,14 +1,14 @@
 //! Dies by what is late beside a program: a die that programs a page answers a read, or ends another program, late.
 //!
 //! A program takes several times as long as an array read, a transfer or a command, so what these hide is seen: array
-//! times that end before a bus is free, chunks of one sector, waits for a slow link. One page is written durably, and while
-//! it is programmed a sector elsewhere is read. The read waits for the rest of the program if it is on the same die, and not
-//! otherwise. A drive that suspends programs for reads, or keeps reads and writes apart, shows nothing. There two pages are
-//! written, and on one die take two programs one after the other (`beside`); one request at a time writes them to a buffer,
-//! and a flush waits for both. This shows dies where places follow from addresses.
+//! times that end before a bus is free, chunks of one sector, waits for a slow link. One page is written durably, and
+//! while it is programmed a sector elsewhere is read. The read waits for the rest of the program if it is on the same
+//! die, and not otherwise. A drive that suspends programs for reads, or keeps reads and writes apart, shows nothing.
+//! There two pages are written, and on one die take two programs one after the other (`beside`); one request at a time
+//! writes them to a buffer, and a flush waits for both. This shows dies where places follow from addresses.
 //!
-//! Pages at the start of the area are written in turn, and those behind them are read. Whether places follow from addresses
-//! or from the order of writes shows in which of them the waits recur.
+//! Pages at the start of the area are written in turn, and those behind them are read. Whether places follow from
+//! addresses or from the order of writes shows in which of them the waits recur.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
@@ -190,9 +190,9 @@ impl Trial<'_> {
         Ok(None)
     }
 
-    /// Returns a chunk of which two patterns predict different things beside the next write. Where there is none, and places may follow
-    /// from the order of writes, pages are written out of turn until there is: the next chunks in that order are farther from those
-    /// that are read, by a turn of dies at a time, and their addresses are not.
+    /// Returns a chunk of which two patterns predict different things beside the next write. Where there is none, and
+    /// places may follow from the order of writes, pages are written out of turn until there is: the next chunks in
+    /// that order are farther from those that are read, by a turn of dies at a time, and their addresses are not.
     fn telling_chunk(
         &mut self,
         bench: &mut Bench<'_>,
@@ -215,8 +215,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Returns whether two pages that are written at once take two programs where their addresses share a die. Where places
-    /// follow from the order of writes, all such pairs are neighbours.
+    /// Returns whether two pages that are written at once take two programs where their addresses share a die. Where
+    /// places follow from the order of writes, all such pairs are neighbours.
     fn places_follow_addresses(&mut self, bench: &mut Bench<'_>, dies: Dies) -> Result<bool, Interruption> {
         let mut times = [const { Vec::new() }; 2];
         for nth in 0..2 * TESTS {
@@ -257,8 +257,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Writes the next page, and reads or writes a chunk beside it. Returns whether that was late, and its time in microseconds;
-    /// `None` where it waited for more than a program, or was answered from memory.
+    /// Writes the next page, and reads or writes a chunk beside it. Returns whether that was late, and its time in
+    /// microseconds; `None` where it waited for more than a program, or was answered from memory.
     fn sample(
         &mut self,
         bench: &mut Bench<'_>,

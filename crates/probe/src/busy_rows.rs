@@ -1,12 +1,13 @@
 //! Chunk and mapping by reads beside programs, where a bus hides array times and programs from requests of two pages.
 //!
-//! Pages are written in order, and while each is programmed, a sector of the one written before is read. On one die it waits
-//! for the rest of the program, which no bus hides; where a chunk ends between the two pages, it does not. Rows at the same
-//! addresses but other turns show the mapping, as in `write_rows`.
+//! Pages are written in order, and while each is programmed, a sector of the one written before is read. On one die it
+//! waits for the rest of the program, which no bus hides; where a chunk ends between the two pages, it does not. Rows
+//! at the same addresses but other turns show the mapping, as in `write_rows`.
 //!
-//! *Chunks of one page.* No page waits for its neighbour. This counts where pages written a number of turns before do wait, and
-//! dies explain which (`dies`): then programs are seen, and pages just written are read from flash. A drive that suspends programs
-//! for reads shows nothing, but its reads may wait for long transfers, or for garbage collection, at any number of turns.
+//! *Chunks of one page.* No page waits for its neighbour. This counts where pages written a number of turns before do
+//! wait, and dies explain which (`dies`): then programs are seen, and pages just written are read from flash. A drive
+//! that suspends programs for reads shows nothing, but its reads may wait for long transfers, or for garbage
+//! collection, at any number of turns.
 
 use crate::bench::Bench;
 use crate::beside::{REFERENCE, References, Timing};
@@ -22,7 +23,8 @@ use flashlane_workload::Access;
 const RANDOM_READS: usize = 1500;
 const TURNS_MAX: u64 = 200;
 const WAIT_MIN: usize = 12;
-/// Largest share of neighbours that are late for another reason, as garbage collection; of chunks of two pages half are.
+/// Largest share of neighbours that are late for another reason, as garbage collection; of chunks of two pages half
+/// are.
 const STRAY: f64 = 0.2;
 
 /// Looks for the ends of chunks. Requires: pages are written in the order of addresses where they are read.
@@ -93,7 +95,8 @@ fn timing(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<Timing>, 
     Ok(Timing::of_reads(&References { write, read, read_page, least_read_us: 0.0 }))
 }
 
-/// Writes a page and reads the one this number of pages before it; `None` where the read waited for more than a program.
+/// Writes a page and reads the one this number of pages before it; `None` where the read waited for more than a
+/// program.
 fn sample(
     bench: &mut Bench<'_>,
     writer: &mut Writer,

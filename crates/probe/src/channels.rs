@@ -1,17 +1,18 @@
 //! Channels without the period of the dies: pairs of reads of random chunks, fitted to every order of the stripe.
 //!
-//! Whatever the order of its levels, a stripe stays on one channel for a *run* of chunks (those of the levels that change
-//! before the channel), and then goes on to the next. So two chunks share a channel where the numbers of their runs differ
-//! by a multiple of the number of channels. Each run and number of channels is fitted to the times of all pairs together,
-//! which shows a wait that no single distance would, and needs to see two turns of the channels only, not of the dies.
+//! Whatever the order of its levels, a stripe stays on one channel for a *run* of chunks (those of the levels that
+//! change before the channel), and then goes on to the next. So two chunks share a channel where the numbers of their
+//! runs differ by a multiple of the number of channels. Each run and number of channels is fitted to the times of all
+//! pairs together, which shows a wait that no single distance would, and needs to see two turns of the channels only,
+//! not of the dies.
 //!
-//! *Bus or die.* A pair that shares a bus completes a page's transfer after a single read, one that shares a die an array
-//! time more. The cost of a transfer follows from reads of a sector and of a page, alone and in pairs inside a chunk. A
-//! pattern counts where its pairs wait for a transfer, and no array time; or where pairs inside a chunk wait for no array
-//! time either, as with cache mode on a slow bus, where all that share a channel look alike.
+//! *Bus or die.* A pair that shares a bus completes a page's transfer after a single read, one that shares a die an
+//! array time more. The cost of a transfer follows from reads of a sector and of a page, alone and in pairs inside a
+//! chunk. A pattern counts where its pairs wait for a transfer, and no array time; or where pairs inside a chunk wait
+//! for no array time either, as with cache mode on a slow bus, where all that share a channel look alike.
 //!
-//! *A single channel.* All pairs wait for the bus, which is slower than the link: the wait of pairs of pages exceeds that of
-//! pairs of sectors, which may wait for a command, by the time on the bus and not by that on the link.
+//! *A single channel.* All pairs wait for the bus, which is slower than the link: the wait of pairs of pages exceeds
+//! that of pairs of sectors, which may wait for a command, by the time on the bus and not by that on the link.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
@@ -31,8 +32,8 @@ const MORE: usize = 6;
 /// Most channels, and longest run, in chunks.
 const CHANNELS_MAX: usize = 64;
 const LONGEST_RUN: usize = 128;
-/// Times of pairs that share no channel vary by less than this multiple of those of pairs that do: where they vary more, some wait
-/// for a channel that is missed.
+/// Times of pairs that share no channel vary by less than this multiple of those of pairs that do: where they vary
+/// more, some wait for a channel that is missed.
 const APART_VARIES: f64 = 6.0;
 /// Least standard errors of a step, and least difference from every other pattern, in variances of a pair.
 const ERRORS: f64 = 8.0;
@@ -101,8 +102,8 @@ pub(crate) fn of_pairs(pairs: &[Pair], chunks: usize, dies: Dies) -> Option<Chan
     Some(Channels { count: fit.channels, run: fit.run, step_us: fit.step_us, pairs })
 }
 
-/// Returns the channels as [`of_pairs`] does, where a pair alone varies by `deviation_us` and all others are explained: where few of those
-/// on a channel wait, these may all be on every second one by chance.
+/// Returns the channels as [`of_pairs`] does, where a pair alone varies by `deviation_us` and all others are explained:
+/// where few of those on a channel wait, these may all be on every second one by chance.
 pub(crate) fn of_all_pairs(pairs: &[Pair], chunks: usize, dies: Dies, deviation_us: f64) -> Option<Channels> {
     let (fit, pairs) = fit_apart(pairs, chunks, dies)?;
     fit.explained(deviation_us, pairs)
@@ -118,14 +119,14 @@ fn fit_apart(pairs: &[Pair], chunks: usize, dies: Dies) -> Option<(Fit, usize)> 
 /// Deviations of pairs that share a channel as a share of their wait, and of others as one of those alone, at most.
 const SHARED_VARIES: f64 = 1.2;
 const ALONE_VARIES: f64 = 1.3;
-/// Returns the channels that pairs wait for, in any order of the stripe, where a pair alone varies by `deviation_us`. Up to half
-/// of those on a channel may wait for nothing, as they share a die; all others are explained.
+/// Returns the channels that pairs wait for, in any order of the stripe, where a pair alone varies by `deviation_us`.
+/// Up to half of those on a channel may wait for nothing, as they share a die; all others are explained.
 pub(crate) fn of_any_pairs(pairs: &[Pair], chunks: usize, deviation_us: f64) -> Option<Channels> {
     best_fit(pairs, chunks, &|_, _| true)?.explained(deviation_us, pairs.len())
 }
 
-/// Returns the channels as [`of_any_pairs`] does, of pairs whose chunks are numbered in either of two ways, of which it is not
-/// known which is right: by the one that explains the times clearly better, or by both.
+/// Returns the channels as [`of_any_pairs`] does, of pairs whose chunks are numbered in either of two ways, of which it
+/// is not known which is right: by the one that explains the times clearly better, or by both.
 pub(crate) fn of_either(pairs: [&[Pair]; 2], chunks: [usize; 2], deviation_us: f64) -> Option<Channels> {
     let fits = [0, 1].map(|way| best_fit(pairs[way], chunks[way], &|_, _| true));
     let found = [0, 1].map(|way| fits[way].and_then(|fit| fit.explained(deviation_us, pairs[way].len())));
@@ -143,8 +144,8 @@ fn holds_whole_dies(dies: Dies, run: usize, channels: usize) -> bool {
     dies.count().is_multiple_of(channels) && dies.period().is_multiple_of(run * channels)
 }
 
-/// Returns whether pairs of different dies wait for no channel of several dies: by every possible order their mean wait is less
-/// than `most_us`, by this number of standard errors.
+/// Returns whether pairs of different dies wait for no channel of several dies: by every possible order their mean wait
+/// is less than `most_us`, by this number of standard errors.
 pub(crate) fn none_of_pairs(pairs: &[Pair], chunks: usize, dies: Dies, most_us: f64, errors: f64) -> bool {
     let all_pairs = PairSums::of(pairs);
     let is_possible =
@@ -289,12 +290,12 @@ impl Waits {
     }
 }
 
-/// Of pairs of either kind, this part at each end of their times does not count, and without them this share of the step is left at
-/// least.
+/// Of pairs of either kind, this part at each end of their times does not count, and without them this share of the
+/// step is left at least.
 const TRIMMED: usize = 10;
 const OF_STEP: f64 = 0.4;
-/// Parts of a multiple of the channels, and the least number of pairs that are in other parts than one, and share of the step that these
-/// wait for.
+/// Parts of a multiple of the channels, and the least number of pairs that are in other parts than one, and share of
+/// the step that these wait for.
 const PARTS_MAX: i64 = 8;
 const OTHERS_MIN: f64 = 16.0;
 const OF_OTHERS: f64 = 0.3;
@@ -318,15 +319,15 @@ struct Fit {
     is_clear: bool,
 }
 
-/// Returns whether pairs, given by their number and the sum of their times, take a step longer than those apart; or there
-/// are none, as in runs of one chunk.
+/// Returns whether pairs, given by their number and the sum of their times, take a step longer than those apart; or
+/// there are none, as in runs of one chunk.
 fn is_step((pairs, time): (f64, f64), apart_us: f64, step_us: f64) -> bool {
     pairs == 0.0 || (WAIT_MIN..2.0).contains(&((time / pairs - apart_us) / step_us))
 }
 
 impl Fit {
-    /// Returns whether pairs that share no channel vary far more than those that do: as where only a part of those that wait is
-    /// predicted to.
+    /// Returns whether pairs that share no channel vary far more than those that do: as where only a part of those that
+    /// wait is predicted to.
     fn misses_some(&self, pairs: &[Pair]) -> bool {
         let run_of = |chunk: usize| (chunk + self.offset) / self.run;
         let [shared, apart] = [true, false].map(|is_shared| {
@@ -340,8 +341,8 @@ impl Fit {
         apart > APART_VARIES * shared
     }
 
-    /// Returns whether pairs that share a channel take longer also without those that took longest and least of either kind: a single
-    /// one that garbage collection delayed is in some pattern by chance.
+    /// Returns whether pairs that share a channel take longer also without those that took longest and least of either
+    /// kind: a single one that garbage collection delayed is in some pattern by chance.
     fn is_of_many(&self, pairs: &[Pair]) -> bool {
         let run_of = |chunk: usize| (chunk + self.offset) / self.run;
         let [shared, apart] = [true, false].map(|is_shared| {
@@ -357,8 +358,9 @@ impl Fit {
         shared - apart > OF_STEP * self.step_us
     }
 
-    /// Returns whether all that wait differ by the same part of a multiple of the channels, and others that should wait do not: then what is
-    /// counted is a divisor of the channels, of chunks whose numbers are off by some. Of two parts the first may share a die.
+    /// Returns whether all that wait differ by the same part of a multiple of the channels, and others that should wait
+    /// do not: then what is counted is a divisor of the channels, of chunks whose numbers are off by some. Of two parts
+    /// the first may share a die.
     fn is_of_one_part(&self, pairs: &[Pair]) -> bool {
         let run_of = |chunk: usize| (chunk + self.offset) / self.run;
         let turns = |pair: &Pair| {
@@ -385,8 +387,8 @@ impl Fit {
     }
 }
 
-/// Returns the pattern of those possible, by run and number of channels, that explains the times clearly better than any
-/// other.
+/// Returns the pattern of those possible, by run and number of channels, that explains the times clearly better than
+/// any other.
 fn fit(pairs: &[Pair], chunks: usize, is_possible: &dyn Fn(usize, usize) -> bool) -> Option<Fit> {
     best_fit(pairs, chunks, is_possible).filter(|fit| fit.is_clear)
 }
@@ -451,8 +453,8 @@ impl PairSums {
         }
     }
 
-    /// Returns the number and the time of the pairs whose runs differ by a multiple of `channels`; `None` where these, or the
-    /// others, are few.
+    /// Returns the number and the time of the pairs whose runs differ by a multiple of `channels`; `None` where these,
+    /// or the others, are few.
     fn sharing(&self, by_difference: &[(f64, f64)], channels: usize) -> Option<(f64, f64)> {
         let (mut shared, mut sharing) = (0.0, 0.0);
         for (pairs, time) in by_difference.iter().step_by(channels) {
@@ -462,7 +464,8 @@ impl PairSums {
         (8.0..=self.count - 8.0).contains(&shared).then_some((shared, sharing))
     }
 
-    /// Returns how much longer pairs take whose runs differ by a multiple of `channels`; `None` where few do, or few do not.
+    /// Returns how much longer pairs take whose runs differ by a multiple of `channels`; `None` where few do, or few do
+    /// not.
     fn step(&self, by_difference: &[(f64, f64)], channels: usize) -> Option<Point> {
         let Self { count, sum, squares } = *self;
         let (shared, sharing) = self.sharing(by_difference, channels)?;
@@ -471,8 +474,8 @@ impl PairSums {
         Some(Point { value, error: (variance * (1.0 / shared + 1.0 / (count - shared))).sqrt() })
     }
 
-    /// Fits a pattern: pairs whose runs differ by a multiple of `channels` share one. Returns it with the squared errors that
-    /// it leaves; `None` where few pairs share a channel, or few do not, or those that do are no slower.
+    /// Fits a pattern: pairs whose runs differ by a multiple of `channels` share one. Returns it with the squared
+    /// errors that it leaves; `None` where few pairs share a channel, or few do not, or those that do are no slower.
     fn fit(&self, by_difference: &[(f64, f64)], [run, channels, offset]: [usize; 3]) -> Option<(f64, Fit)> {
         let Self { count, sum, squares } = *self;
         let (shared, sharing) = self.sharing(by_difference, channels)?;

@@ -1,9 +1,9 @@
 //! Choice of the request size and depth for a load, from a grid, with confirming measurements.
 //!
 //! Without a bound on the latency the choice is the fewest bytes in flight that reach 90% of the best bandwidth: with
-//! more, latency grows and bandwidth hardly does. With a bound it is the greatest bandwidth, within 2%, whose 99th percentile
-//! is within it. The chosen point is measured again, as `run` does, and the best point where that may decide; where it changes
-//! the choice, the next point is measured, until the choice stands.
+//! more, latency grows and bandwidth hardly does. With a bound it is the greatest bandwidth, within 2%, whose 99th
+//! percentile is within it. The chosen point is measured again, as `run` does, and the best point where that may
+//! decide; where it changes the choice, the next point is measured, until the choice stands.
 
 use crate::bench::Bench;
 use crate::error::Interruption;
@@ -58,8 +58,8 @@ pub(crate) fn cheapest(
     Ok(choice(grid, chosen, best))
 }
 
-/// Chooses the greatest bandwidth, within 2%, whose 99th percentile is at most `bound_ns`; where there is none, the point
-/// with the shortest percentile.
+/// Chooses the greatest bandwidth, within 2%, whose 99th percentile is at most `bound_ns`; where there is none, the
+/// point with the shortest percentile.
 pub(crate) fn within_bound(
     bench: &mut Bench<'_>,
     grid: &mut Grid,
@@ -73,10 +73,10 @@ pub(crate) fn within_bound(
     Ok(choice(grid, at, at))
 }
 
-/// Chooses again after `late`, a choice of [`within_bound`] whose further measurements, `measured`, miss the bound. Latencies vary
-/// where that is so: a point beside it would be as late, so that only points of the grid are chosen, which need not be the one
-/// that `late` was chosen from. The last choice is the point with the shortest percentile: where this one is late, too, no
-/// point keeps the bound.
+/// Chooses again after `late`, a choice of [`within_bound`] whose further measurements, `measured`, miss the bound.
+/// Latencies vary where that is so: a point beside it would be as late, so that only points of the grid are chosen,
+/// which need not be the one that `late` was chosen from. The last choice is the point with the shortest percentile:
+/// where this one is late, too, no point keeps the bound.
 pub(crate) fn within_bound_again(
     bench: &mut Bench<'_>,
     grid: &mut Grid,
@@ -114,8 +114,8 @@ fn confirmed_within(
     Ok(None)
 }
 
-/// Returns the cell with the shortest 99th percentile, confirmed, beside which no other may have a shorter one: short measurements
-/// overrate a percentile, too.
+/// Returns the cell with the shortest 99th percentile, confirmed, beside which no other may have a shorter one: short
+/// measurements overrate a percentile, too.
 fn shortest(
     bench: &mut Bench<'_>,
     grid: &mut Grid,
@@ -210,8 +210,8 @@ impl Grid {
         Some((chosen, best))
     }
 
-    /// Returns, of the eligible cells, the one whose 99th percentile may be the shortest; of equal ones the one with the fewest
-    /// bytes in flight.
+    /// Returns, of the eligible cells, the one whose 99th percentile may be the shortest; of equal ones the one with
+    /// the fewest bytes in flight.
     fn shortest(&self, eligible: impl Fn(&GridCell) -> bool) -> Option<usize> {
         let all = self.cells.iter().enumerate().filter(|(_, cell)| eligible(cell));
         let by = |cell: &GridCell| (cell.request_bytes * u64::from(cell.depth), cell.depth);
@@ -229,9 +229,10 @@ impl Grid {
         }
     }
 
-    /// Returns whether a confirming measurement of the best cell would not change the choice. If the best is slower than it
-    /// seems, the confirmed choice is a lower bound of it, beside which no cell with fewer bytes in flight is good enough; if
-    /// it is a little faster, the choice still is. Of writes it always may: a measurement of them also changes the drive.
+    /// Returns whether a confirming measurement of the best cell would not change the choice. If the best is slower
+    /// than it seems, the confirmed choice is a lower bound of it, beside which no cell with fewer bytes in flight is
+    /// good enough; if it is a little faster, the choice still is. Of writes it always may: a measurement of them also
+    /// changes the drive.
     fn is_settled(&self, chosen: usize, best: usize) -> bool {
         let bytes = |cell: &GridCell| (cell.request_bytes * u64::from(cell.depth), cell.depth);
         let (chosen, best) = (&self.cells[chosen], &self.cells[best]);

@@ -8,12 +8,12 @@
 //! times: one read of the two sectors around a page boundary takes two array times inside a chunk, and one between two
 //! chunks.
 //!
-//! *Curves* as in chen11 (section 4.2, figure 2), which the probe only draws: the latency of a small read against its offset. A
-//! read that crosses from one chunk into the next is served by two domains at once and is faster; the distance of the
-//! valleys ([`valley_distance`]) is the chunk.
+//! *Curves* as in chen11 (section 4.2, figure 2), which the probe only draws: the latency of a small read against its
+//! offset. A read that crosses from one chunk into the next is served by two domains at once and is faster; the
+//! distance of the valleys ([`valley_distance`]) is the chunk.
 //!
-//! Requires: the area was written once, in order. Otherwise pages lie in another order than their addresses, and places that
-//! recur are not found.
+//! Requires: the area was written once, in order. Otherwise pages lie in another order than their addresses, and places
+//! that recur are not found.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
@@ -143,8 +143,8 @@ fn page_by_single_reads(
     let Some(standout) = pattern::standout(&row) else { return Ok(None) };
     let divides = |sectors: &usize| standout.places.iter().all(|place| (place + 1).is_multiple_of(*sectors));
     let sectors = (1..=count).rev().find(divides).unwrap_or(1);
-    // Half of the multiples at least lie inside a chunk. Where it seems that each sector is a page, the places that do not
-    // stand out may be boundaries between pages, at which the drive overlaps the transfers of two.
+    // Half of the multiples at least lie inside a chunk. Where it seems that each sector is a page, the places that do
+    // not stand out may be boundaries between pages, at which the drive overlaps the transfers of two.
     Ok((sectors > 1 && standout.places.len() >= 2 && 2 * standout.places.len() + 1 >= count / sectors)
         .then_some((sectors as u64 * sector, standout.height)))
 }
@@ -158,8 +158,9 @@ struct Search {
     /// Distance of the places that are tested.
     step_bytes: u64,
     reach_bytes: u64,
-    /// Whether each place is tested all over the area at offsets of the same phase, if the chunk divides the distance between these;
-    /// otherwise each is tested at the area's start, where data left in the drive's cache may hide a boundary.
+    /// Whether each place is tested all over the area at offsets of the same phase, if the chunk divides the distance
+    /// between these; otherwise each is tested at the area's start, where data left in the drive's cache may hide a
+    /// boundary.
     is_spread: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The ends of chunks among pages that were written in order.
 //!
-//! Requests that cross an end are fast, others are slow. Garbage collection may slow one that crosses, and delay what another would
-//! wait for, so that few may be of the other kind.
+//! Requests that cross an end are fast, others are slow. Garbage collection may slow one that crosses, and delay what
+//! another would wait for, so that few may be of the other kind.
 
 use crate::numbers::{gcd, prime_factors};
 use std::cmp::Reverse;
@@ -23,8 +23,8 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Returns the longest distance that nearly all fast requests, given by their pages, lie a whole number of apart, if nearly no slow
-    /// one does.
+    /// Returns the longest distance that nearly all fast requests, given by their pages, lie a whole number of apart,
+    /// if nearly no slow one does.
     pub(crate) fn find(fast: &[u64], slow: &[u64]) -> Option<Self> {
         let (least, most) = (*fast.iter().min()?, *fast.iter().max()?);
         let exact = fast.iter().map(|page| page - least).fold(0, gcd);

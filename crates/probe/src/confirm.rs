@@ -55,8 +55,8 @@ fn requests_of(bytes: u64, most: u64, cell: &GridCell) -> u64 {
 
 /// Measures a recommended point several times again, scans from other places in `area`.
 ///
-/// The rate of a scan can depend on how its first requests meet the drive's lanes and its readahead, and on what earlier
-/// scans have left in the cache; the rate of a device that others use on what they do meanwhile.
+/// The rate of a scan can depend on how its first requests meet the drive's lanes and its readahead, and on what
+/// earlier scans have left in the cache; the rate of a device that others use on what they do meanwhile.
 pub(crate) fn again(
     bench: &mut Bench<'_>,
     load: Load,
@@ -84,10 +84,10 @@ pub(crate) fn again(
 
 /// Returns the first request of the `nth` further scan of `count` requests, and the bytes of its warm-up.
 ///
-/// Where the area has room for several scans, each begins behind the last one, and goes round: what it reads was read longest
-/// ago, so that a cache holds none of it and no warm-up has to replace it. As in [`reads`], none counts what lies at the
-/// beginning, where the probe's experiments left the drive unlike the rest. In a smaller area it begins anywhere in the first
-/// quarter.
+/// Where the area has room for several scans, each begins behind the last one, and goes round: what it reads was read
+/// longest ago, so that a cache holds none of it and no warm-up has to replace it. As in [`reads`], none counts what
+/// lies at the beginning, where the probe's experiments left the drive unlike the rest. In a smaller area it begins
+/// anywhere in the first quarter.
 fn scan_start(nth: u64, requests: u64, count: u64, request_bytes: u64, seed: Seed) -> (u64, u64) {
     let lead_in = LEAD_IN_BYTES.div_ceil(request_bytes);
     let random = &mut seed.source();

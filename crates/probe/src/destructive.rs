@@ -108,9 +108,9 @@ fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<
     session.bench().fill(overwritten.offset_bytes, whole_fills, FILL_BYTES)
 }
 
-/// Overwrites the beginning of the area in random order, and measures which pages collide after it: those a stripe apart by
-/// address, or by turn of writing, where the `distances` of a shared die and of none are known; and those of one chunk, where it
-/// has several pages. Returns the finding, and the part that was overwritten.
+/// Overwrites the beginning of the area in random order, and measures which pages collide after it: those a stripe
+/// apart by address, or by turn of writing, where the `distances` of a shared die and of none are known; and those of
+/// one chunk, where it has several pages. Returns the finding, and the part that was overwritten.
 fn measure_mapping(
     session: &mut Session<'_, '_>,
     chunk: &Chunk,
@@ -256,8 +256,8 @@ fn find_reclaim_unit(session: &mut Session<'_, '_>, structure: &Structure) -> Re
 /// Why a finding is open without full effort.
 const WRITES_DRIVE: &str = "most of the drive has to be written for it: probe with --full";
 
-/// Looks for an SLC cache. It comes before all other writes, since a drive may use all flash that was never written, or was erased,
-/// as one.
+/// Looks for an SLC cache. It comes before all other writes, since a drive may use all flash that was never written, or
+/// was erased, as one.
 pub(crate) fn find_slc_cache(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
     if session.settings().effort != Effort::Full || session.settings().medium != Medium::Drive {
         let why = match session.settings().medium {

@@ -1,10 +1,11 @@
 //! Which chunks share a die, whatever the order of the stripe.
 //!
 //! A stripe counts through its levels like digits. Of these, the planes of a die do not tell dies apart, and the others
-//! do: those that change before the planes, together `inner` dies, and those that change after them, `outer`. So two chunks
-//! share a die where their numbers agree modulo `inner`, and the numbers of their turns of inner dies and planes agree
-//! modulo `outer`. Every such pattern is tested against chunks that were seen to share a die, and chunks that were seen not
-//! to; it is the right one where those that it predicts share a die, and it is far likelier than any other number of dies.
+//! do: those that change before the planes, together `inner` dies, and those that change after them, `outer`. So two
+//! chunks share a die where their numbers agree modulo `inner`, and the numbers of their turns of inner dies and planes
+//! agree modulo `outer`. Every such pattern is tested against chunks that were seen to share a die, and chunks that
+//! were seen not to; it is the right one where those that it predicts share a die, and it is far likelier than any
+//! other number of dies.
 
 use crate::mapping::Policy;
 
@@ -44,8 +45,8 @@ const DIES_MAX: usize = 2048;
 pub(crate) const PLANES_MAX: usize = 4;
 /// Number of outer dies where so many follow that none recurs.
 const NEVER: usize = 1 << 20;
-/// Least number of samples that share a die as a pattern predicts, and least share of those it predicts. A drive's own work
-/// may answer a read from a cache.
+/// Least number of samples that share a die as a pattern predicts, and least share of those it predicts. A drive's own
+/// work may answer a read from a cache.
 const SHARED_MIN: usize = 8;
 const PREDICTED: f64 = 0.9;
 /// Most samples that wait for anything else, as a share of all: a drive's own work may delay any read.
@@ -67,8 +68,8 @@ impl Dies {
         self.inner * self.planes * self.outer
     }
 
-    /// Returns whether no planes come between the dies, so that they look alike from each place of the stripe: whether by
-    /// address or by turn is not seen.
+    /// Returns whether no planes come between the dies, so that they look alike from each place of the stripe: whether
+    /// by address or by turn is not seen.
     pub(crate) fn alternate_only(self) -> bool {
         self.planes == 1 && self.outer == 1
     }
@@ -152,8 +153,8 @@ impl Dies {
             return None;
         }
         tried.retain(|(other, ..)| most - other < LIKELIER);
-        // Planes between dies are seen from one place of the stripe only, which depends on the mapping. The likeliest place will do:
-        // at those beside it, few chunks are on other dies.
+        // Planes between dies are seen from one place of the stripe only, which depends on the mapping. The likeliest
+        // place will do: at those beside it, few chunks are on other dies.
         let is_other = |other: &Self, policy: Policy| match dies.outer {
             1 => other.count() != dies.count(),
             _ => Self { offset: dies.offset, ..*other } != dies || policy != best_policy,
@@ -205,8 +206,8 @@ impl Dies {
         Self { inner, planes: 1, outer: 1, offset: 0 }
     }
 
-    /// Returns the patterns of as many inner dies, without and with planes, that hold for at least so many of the pairs, and
-    /// for how many they do. Planes that change last tell nothing apart, as with one plane.
+    /// Returns the patterns of as many inner dies, without and with planes, that hold for at least so many of the
+    /// pairs, and for how many they do. Planes that change last tell nothing apart, as with one plane.
     fn with_planes(self, pairs: &[(usize, usize)], least: usize) -> Vec<(Self, usize)> {
         let held: Vec<(usize, usize)> =
             pairs.iter().copied().filter(|(one, other)| self.shares(*one, *other)).collect();
@@ -246,7 +247,8 @@ pub(crate) struct Fit {
 }
 
 impl Fit {
-    /// Returns whether nearly all samples share a die as predicted, and nearly no others do: no drive's own work is in the way.
+    /// Returns whether nearly all samples share a die as predicted, and nearly no others do: no drive's own work is in
+    /// the way.
     pub(crate) fn is_exact(&self) -> bool {
         let Counts { predicted, shared, others, elsewhere } = self.counts;
         shared as f64 >= (1.0 - EXACT) * predicted as f64 && elsewhere as f64 <= EXACT * others as f64

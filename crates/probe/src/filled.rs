@@ -1,11 +1,11 @@
 //! A buffer that was filled: how many pages it holds, by the times at which writes completed.
 //!
-//! Up to the bend (`bend`) the dies took a page per `after_us`, the time of one after it, but for the first program and the last: the
-//! number taken lies between two bounds. It is subtracted from the number written.
+//! Up to the bend (`bend`) the dies took a page per `after_us`, the time of one after it, but for the first program and
+//! the last: the number taken lies between two bounds. It is subtracted from the number written.
 //!
-//! *Rates that vary.* Garbage collection stops some dies for a while. Then flash takes more pages in one interval than in another of the
-//! same length, and the number taken by the bend is no better known than that: the intervals after the bend, as long as that in which
-//! flash took pages before it, show how much it varies.
+//! *Rates that vary.* Garbage collection stops some dies for a while. Then flash takes more pages in one interval than
+//! in another of the same length, and the number taken by the bend is no better known than that: the intervals after
+//! the bend, as long as that in which flash took pages before it, show how much it varies.
 
 use crate::area::Area;
 use crate::bench::Bench;
@@ -20,8 +20,8 @@ pub(crate) const AGREE: f64 = 0.1;
 /// Largest error of the size, as a share, and that of the number of pages that flash took, beside its bounds.
 const ERROR_MAX: f64 = 0.06;
 const TAKEN_ERROR: f64 = 0.4;
-/// The middle of the sizes by the rates of flash after the bend and between those of two paces is off by this multiple of their difference
-/// at most, where the rate before the bend differs as much again.
+/// The middle of the sizes by the rates of flash after the bend and between those of two paces is off by this multiple
+/// of their difference at most, where the rate before the bend differs as much again.
 const EXTRAPOLATED: f64 = 1.5;
 /// Most pages that flash took, as a share of those written, for a flush to tell the rest.
 const TAKEN_MAX: f64 = 0.7;
@@ -44,9 +44,10 @@ impl Filled {
         bend.at as f64 * self.request_pages + (self.request_pages - 1.0) / 2.0
     }
 
-    /// Returns the number of pages that flash takes in an interval as long as the one before the bend in which it took some, and its
-    /// standard deviation, over all intervals after the bend; `None` where there is none. Of the deviation does not count what follows
-    /// from dies that end their programs together: whether an interval holds a turn more or less.
+    /// Returns the number of pages that flash takes in an interval as long as the one before the bend in which it took
+    /// some, and its standard deviation, over all intervals after the bend; `None` where there is none. Of the
+    /// deviation does not count what follows from dies that end their programs together: whether an interval holds a
+    /// turn more or less.
     pub(crate) fn taken_after(&self, bend: &Bend, write_times: WriteTimes) -> Option<(f64, f64)> {
         let taking_us = (bend.at_us - write_times.program_us()).max(0.0);
         let after = &self.times[bend.at..];
@@ -133,7 +134,8 @@ impl Repeated {
         Self { pages: f64::midpoint(one, other), spread: (one - other).abs() / 2.0 }
     }
 
-    /// Returns the middle of this number of pages and of that which slower writes show, if the size is within a tenth of it.
+    /// Returns the middle of this number of pages and of that which slower writes show, if the size is within a tenth
+    /// of it.
     ///
     /// This is known to half the `step` by which a single request changes it.
     pub(crate) fn joined(self, at_once: f64, step: f64, noise: f64) -> Option<f64> {
@@ -154,7 +156,8 @@ mod tests {
         filled.size(WriteTimes { plain_us: 10.0, durable_us: 400.0 }).map(|(pages, _)| pages)
     }
 
-    /// Flash takes pages ever more slowly: in truth 142 fit, by the rate after the bend 162, and by that between two bends 152.
+    /// Flash takes pages ever more slowly: in truth 142 fit, by the rate after the bend 162, and by that between two
+    /// bends 152.
     #[test]
     fn rates_that_go_on_falling_leave_the_size_open() {
         let found = |one: f64, other: f64, at_once: f64| {
@@ -167,7 +170,8 @@ mod tests {
         assert_eq!(found(150.0, 174.0, 156.0), None);
     }
 
-    /// After the bend flash takes a page every 100 µs; four every 400 µs, at once, as four dies do; or forty every 4 ms.
+    /// After the bend flash takes a page every 100 µs; four every 400 µs, at once, as four dies do; or forty every 4
+    /// ms.
     #[test]
     fn pages_taken_in_turns_vary_with_the_interval() {
         let taken_after = |times: Vec<f64>| {

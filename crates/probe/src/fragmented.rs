@@ -1,8 +1,8 @@
 //! A second experiment: what the recommended writes sustain on a fragmented drive.
 //!
-//! The probe does not use up the spare space of a drive that has much of it: that takes far longer than all its stages. A
-//! simulated drive can begin in that state instead. So the point that the probe recommended is measured again on another
-//! drive of the same kind whose spare space is used up.
+//! The probe does not use up the spare space of a drive that has much of it: that takes far longer than all its stages.
+//! A simulated drive can begin in that state instead. So the point that the probe recommended is measured again on
+//! another drive of the same kind whose spare space is used up.
 
 use crate::advice_text;
 use crate::bench::Bench;
@@ -16,13 +16,13 @@ use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Finding, ProbeResult, Rate, Recommendation};
 use std::collections::BTreeMap;
 
-/// A buffer of unknown size may have taken all that was written so far. So the rounds together write several times as much:
-/// a buffer of that size fills in the first of them, which shows.
+/// A buffer of unknown size may have taken all that was written so far. So the rounds together write several times as
+/// much: a buffer of that size fills in the first of them, which shows.
 const UNKNOWN_BUFFER_FACTOR: u64 = 8;
 
-/// Adds the rate of the recommended writes on a fragmented drive, where the probed one had spare space left. `open` opens
-/// such a drive of the same kind, or returns `None` where there is none; it is called only where the rate is missing. The probe is
-/// complete without this: where the measurement fails or is stopped, nothing is added.
+/// Adds the rate of the recommended writes on a fragmented drive, where the probed one had spare space left. `open`
+/// opens such a drive of the same kind, or returns `None` where there is none; it is called only where the rate is
+/// missing. The probe is complete without this: where the measurement fails or is stopped, nothing is added.
 ///
 /// # Errors
 /// Those of `open`.
@@ -51,8 +51,8 @@ fn had_space(point: &Recommendation) -> bool {
     point.writes.as_ref().is_some_and(|writes| writes.cleaning == Some(false))
 }
 
-/// Measures the sustained rate at the point of a recommendation, on another drive than the one that it is for. Where the
-/// write buffer filled to the end, also returns the time to flush it as a share of the measurement's.
+/// Measures the sustained rate at the point of a recommendation, on another drive than the one that it is for. Where
+/// the write buffer filled to the end, also returns the time to flush it as a share of the measurement's.
 fn measure(
     device: &mut dyn Device,
     page: Option<&Finding>,
@@ -73,7 +73,8 @@ fn measure(
     Ok((Rate::from(&measured), filling_share))
 }
 
-/// Returns the history of a drive that nothing was written to, with the page and the buffer that were found on the probed one.
+/// Returns the history of a drive that nothing was written to, with the page and the buffer that were found on the
+/// probed one.
 fn history_of_new_drive(
     page: Option<&Finding>,
     point: &Recommendation,

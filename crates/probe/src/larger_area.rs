@@ -9,8 +9,8 @@ use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
 const CHUNKS_MAX: u64 = 2400;
 const AREA_BYTES_MAX: u64 = 1 << 30;
 
-/// Fills the space behind the area as well, where few chunks lie in the area, and returns both. `None` where this would not double the
-/// area; of a `whole` drive, but for its end that experiments trim, where it would not grow.
+/// Fills the space behind the area as well, where few chunks lie in the area, and returns both. `None` where this would
+/// not double the area; of a `whole` drive, but for its end that experiments trim, where it would not grow.
 pub(crate) fn fill(
     session: &mut Session<'_, '_>,
     chunk: &Chunk,

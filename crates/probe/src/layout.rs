@@ -39,7 +39,8 @@ use flashlane_result::probe::{Finding, Status};
 const REACH: usize = 400;
 /// Pairs of chunks that test whether more dies lie beyond those seen.
 const FAR: usize = 64;
-/// Confidence in sub-domains of which too few turns lie in the area to tell whether other dies follow after all planes of these.
+/// Confidence in sub-domains of which too few turns lie in the area to tell whether other dies follow after all planes
+/// of these.
 const FEW_TURNS: f64 = 0.85;
 
 /// Looks for dies by writes beside programs, on a drive whose places follow from addresses.
@@ -53,8 +54,8 @@ fn beside_writes(
     Ok(seen.dies().filter(|busy| busy.policy == Policy::Lba))
 }
 
-/// Findings on the interleaving degree and the sub-domains from reads that wait for the transfers of writes, the number of dies
-/// and how it was seen, and the distance in chunks at which pairs share one.
+/// Findings on the interleaving degree and the sub-domains from reads that wait for the transfers of writes, the number
+/// of dies and how it was seen, and the distance in chunks at which pairs share one.
 fn transfer_findings(
     channels: Channels,
     dies: Option<(usize, String)>,
@@ -160,8 +161,8 @@ impl ChunkLayout {
         Self { stripe, residues: None, busy: Seen::Unclear, written: None, degree, sub_domains }
     }
 
-    /// Returns whether distances show domains and sub-domains, and no more dies may lie beyond them. Takes the sub-domains back
-    /// where some may.
+    /// Returns whether distances show domains and sub-domains, and no more dies may lie beyond them. Takes the
+    /// sub-domains back where some may.
     fn is_certain_by_distances(
         &mut self,
         session: &mut Session<'_, '_>,
@@ -398,7 +399,8 @@ impl ChunkLayout {
             && self.residues.is_some_and(|residues| residues.beyond == Beyond::Unknown)
     }
 
-    /// Compares sub-domains of which a larger area may show more with what that showed: chunks have to recur there, too.
+    /// Compares sub-domains of which a larger area may show more with what that showed: chunks have to recur there,
+    /// too.
     pub(crate) fn check_beyond(&mut self, larger: Self) {
         match larger.residues.map(|residues| residues.beyond) {
             Some(Beyond::Recurs) if larger.is_like(self) => *self = larger,
@@ -456,9 +458,9 @@ fn residue_findings(found: &Residues, degree: Finding, sub_domains: Finding) -> 
     (Finding::found(domains.degree as u64, 0.93, seen), sub_domains)
 }
 
-/// Findings on the interleaving degree and the sub-domains from pairs of random chunks, where they agree with the dies that
-/// are known, or with the distance in chunks at which pairs share one. Of a single channel only known dies tell the sub-domains:
-/// where all pairs wait, a distance may be one of anything.
+/// Findings on the interleaving degree and the sub-domains from pairs of random chunks, where they agree with the dies
+/// that are known, or with the distance in chunks at which pairs share one. Of a single channel only known dies tell
+/// the sub-domains: where all pairs wait, a distance may be one of anything.
 fn channel_findings(
     channels: Channels,
     dies: Option<Dies>,

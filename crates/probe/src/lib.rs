@@ -6,8 +6,9 @@
 //! before a feature is reported absent; and more features. A wrong answer is far worse than "not determined": an
 //! incomplete pattern is not reported.
 //!
-//! A *chunk* is the run of consecutive bytes that lie on one plane before the stripe goes on to the next. A *domain* is a part of
-//! the drive that works independently of the others, mostly a channel; its *sub-domains* are its packages or dies.
+//! A *chunk* is the run of consecutive bytes that lie on one plane before the stripe goes on to the next. A *domain* is
+//! a part of the drive that works independently of the others, mostly a channel; its *sub-domains* are its packages or
+//! dies.
 //!
 //! # Which file finds what
 //! `survey` runs the stages on a `session`, which owns the bench and collects findings; `portrait` joins them.
@@ -28,8 +29,8 @@
 //! | reach of the mapping cache | `mapping_reach` |
 //! | recommendations | `recommend`: `grid`, `choice`, `confirm`; `writes` and `fragmented` for what is sustained; `advice_text` |
 //!
-//! They share `bus_time`, `array_time`, `flash_read`, `beside` (what happens beside a program), `dies` and `pair` (which chunks
-//! share a die), and `pattern`, `numbers`, `repetitions` (what counts as seen).
+//! They share `bus_time`, `array_time`, `flash_read`, `beside` (what happens beside a program), `dies` and `pair`
+//! (which chunks share a die), and `pattern`, `numbers`, `repetitions` (what counts as seen).
 
 mod advice_text;
 pub mod area;

@@ -2,13 +2,13 @@
 //!
 //! As chen11 (section 4.4): a part of the area is overwritten once, page by page, in random order. Then pairs of pages
 //! whose *addresses* are a whole number of stripes apart are read, and pairs whose *turns* in the order of writing are.
-//! The kind that still collides on a die names the policy; where both or neither collide, it is not determined. Requires: the
-//! area was written once, in order, before [`overwrite`].
+//! The kind that still collides on a die names the policy; where both or neither collide, it is not determined.
+//! Requires: the area was written once, in order, before [`overwrite`].
 //!
-//! *Neighbours*, beyond the paper: one read across two pages of a chunk takes two array times, and one across two chunks
-//! a single one. Chunks that were seen follow from the address or from the order of writes. So where neighbours in a chunk
-//! still share a die after the overwrite, it is the address, and where they do no more than others, it is the order. This
-//! needs no period, and no second request in flight.
+//! *Neighbours*, beyond the paper: one read across two pages of a chunk takes two array times, and one across two
+//! chunks a single one. Chunks that were seen follow from the address or from the order of writes. So where neighbours
+//! in a chunk still share a die after the overwrite, it is the address, and where they do no more than others, it is
+//! the order. This needs no period, and no second request in flight.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
@@ -20,7 +20,8 @@ use crate::stripe;
 use flashlane_workload::Access;
 use std::ops::Range;
 
-/// Shares of the step of a shared die that count as a collision, and as none. A share far outside of 0 to 1 is no share.
+/// Shares of the step of a shared die that count as a collision, and as none. A share far outside of 0 to 1 is no
+/// share.
 const COLLIDES: Range<f64> = 0.7..1.3;
 const DOES_NOT: Range<f64> = -0.3..0.3;
 /// The step of a shared die is a measure where it is this number of standard errors above zero.
@@ -146,8 +147,8 @@ impl Collisions {
         ((self.by_address - self.by_address_apart) / step_us, (self.by_turn - self.by_turn_apart) / step_us)
     }
 
-    /// Returns the policy that the steps show as shares of `step`, that of a shared die, if any. A step within its error
-    /// measures nothing.
+    /// Returns the policy that the steps show as shares of `step`, that of a shared die, if any. A step within its
+    /// error measures nothing.
     pub fn policy(&self, step: Point) -> Option<Policy> {
         if step.value <= ERRORS * step.error {
             return None;

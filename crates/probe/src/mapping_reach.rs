@@ -1,14 +1,15 @@
 //! The reach of a mapping cache: the bytes of the drive whose map fits in the drive's memory at once.
 //!
-//! *A miss.* A place is read twice, one request at a time. If its map was not in memory, the first read waits for the map to be
-//! read from flash, and the second does not: it takes at least a read of flash less. Both read the same cells, so that an SLC cache, the
-//! order of pages and the types of cells cancel out. A read cache would answer the second one without flash, which the time of
-//! trimmed space tells apart; then nothing is reported.
+//! *A miss.* A place is read twice, one request at a time. If its map was not in memory, the first read waits for the
+//! map to be read from flash, and the second does not: it takes at least a read of flash less. Both read the same
+//! cells, so that an SLC cache, the order of pages and the types of cells cancel out. A read cache would answer the
+//! second one without flash, which the time of trimmed space tells apart; then nothing is reported.
 //!
-//! *The reach.* Within a span that is read at random, a cache with a reach of `r` has the map of `r / span` of the places, whatever it
-//! replaces first, once it holds nothing else. So the share of misses in a span that is larger gives the reach. Spans grow until a
-//! quarter of their reads miss; each is read as a whole first, in large requests, each twice, as caches that keep apart what is used
-//! again need it. Then a second span, at another place and of another size, has to agree; and in a small one no read may miss.
+//! *The reach.* Within a span that is read at random, a cache with a reach of `r` has the map of `r / span` of the
+//! places, whatever it replaces first, once it holds nothing else. So the share of misses in a span that is larger
+//! gives the reach. Spans grow until a quarter of their reads miss; each is read as a whole first, in large requests,
+//! each twice, as caches that keep apart what is used again need it. Then a second span, at another place and of
+//! another size, has to agree; and in a small one no read may miss.
 //!
 //! A map of which even the whole drive's fits is not seen, and needs no cache: that is reported as none.
 //!
@@ -100,8 +101,8 @@ pub(crate) fn find(bench: &mut Bench<'_>) -> Result<(Finding, Option<Figure>), I
     Ok((finding, Some(figure)))
 }
 
-/// Returns how long a read takes of space that holds nothing, where the drive has trim. The map of such a place may be on flash, too,
-/// so that only reads that are repeated count.
+/// Returns how long a read takes of space that holds nothing, where the drive has trim. The map of such a place may be
+/// on flash, too, so that only reads that are repeated count.
 fn without_flash_us(bench: &mut Bench<'_>) -> Result<Option<f64>, Interruption> {
     let capacity_bytes = bench.device().profile().capacity_bytes;
     let length_bytes = WARM_BYTES;

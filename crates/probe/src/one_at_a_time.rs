@@ -1,9 +1,9 @@
 //! The layout of a drive that takes one request at a time.
 //!
 //! Where places follow from the order of writes, reads of two pages that were written to any two chunks are pairs
-//! (`written_pairs`); where they follow from addresses, writes to a buffer are (`busy_dies`, `busy_buses`). Either shows the dies,
-//! and the channels where a wait for a bus is seen. Reads of many chunks show the channels in any case (`spans`), if the link is
-//! fast enough, and writes of many chunks the dies (`write_spans`).
+//! (`written_pairs`); where they follow from addresses, writes to a buffer are (`busy_dies`, `busy_buses`). Either
+//! shows the dies, and the channels where a wait for a bus is seen. Reads of many chunks show the channels in any case
+//! (`spans`), if the link is fast enough, and writes of many chunks the dies (`write_spans`).
 
 use crate::area::{Area, Chunk};
 use crate::beside::Beside;

@@ -1,10 +1,10 @@
 //! Whether the places at which a write of two sectors takes two programs are ends of pages.
 //!
-//! Ends of chunks are no such places, and garbage collection makes a write anywhere take as long. So not every end has to be seen,
-//! but a place that does not belong must not divide the page.
+//! Ends of chunks are no such places, and garbage collection makes a write anywhere take as long. So not every end has
+//! to be seen, but a place that does not belong must not divide the page.
 
-/// Returns whether places among `count`, in sectors and all of them multiples of `sectors`, are the ends of pages of that size: most
-/// multiples are, and so are most of those that are no multiples of two or three pages.
+/// Returns whether places among `count`, in sectors and all of them multiples of `sectors`, are the ends of pages of
+/// that size: most multiples are, and so are most of those that are no multiples of two or three pages.
 pub(crate) fn are_of_pages(ends: &[usize], sectors: usize, count: usize) -> bool {
     // Of the ends of pages at most half are ends of chunks, too.
     let is_usual = |among: usize, ends: usize| 2 * ends + 1 >= among;

@@ -96,8 +96,8 @@ pub fn typical_error(row: &[Point]) -> f64 {
     errors.get(errors.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Confidence after `periods` periods, each of which chance would produce with probability 1/4, scaled by the clarity of the
-/// [`Standout`].
+/// Confidence after `periods` periods, each of which chance would produce with probability 1/4, scaled by the clarity
+/// of the [`Standout`].
 pub(crate) fn confidence(clarity: f64, periods: usize) -> f64 {
     let seen = 1.0 - 0.25_f64.powi(periods.min(20) as i32);
     ((0.75 + 0.24 * clarity) * seen * 100.0).round() / 100.0

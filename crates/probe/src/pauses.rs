@@ -1,12 +1,12 @@
 //! The recurrence of the pauses of writes, each of which is a block that fills.
 //!
-//! *Count.* Over a whole period of the pauses the number of writes by that of pauses is the number of pages in a block, whichever
-//! dies and planes the writes reached, as long as every pause is seen. Where some are missed, it is mostly no whole number, or
-//! differs between dies.
+//! *Count.* Over a whole period of the pauses the number of writes by that of pauses is the number of pages in a block,
+//! whichever dies and planes the writes reached, as long as every pause is seen. Where some are missed, it is mostly no
+//! whole number, or differs between dies.
 //!
-//! *Period.* The pauses of the writes to a die have to recur exactly. Where the order of writes places pages, planes that fill
-//! their blocks in turn pause after equal numbers of writes, for as long as their turn lasts. So the caller MUST write more than
-//! one turn of the planes; where the dies are not known, more than the drive holds.
+//! *Period.* The pauses of the writes to a die have to recur exactly. Where the order of writes places pages, planes
+//! that fill their blocks in turn pause after equal numbers of writes, for as long as their turn lasts. So the caller
+//! MUST write more than one turn of the planes; where the dies are not known, more than the drive holds.
 
 /// Distribution of consecutive pages over dies.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,8 @@ const AGREE: f64 = 0.9;
 pub(crate) fn of_each_die(pauses: &[bool], stripe: PageStripe) -> Option<Recurrence> {
     let PageStripe { stripe_pages, chunk_pages } = stripe;
     let dies = stripe_pages / chunk_pages;
-    // The first write may be any of a chunk: then each of these sequences has parts of two dies, and recurs all the same.
+    // The first write may be any of a chunk: then each of these sequences has parts of two dies, and recurs all the
+    // same.
     let of_die = |die: usize| {
         pauses
             .chunks(stripe_pages)
@@ -82,7 +83,8 @@ fn recurrence(pauses: impl Iterator<Item = bool>) -> Option<Recurrence> {
 mod tests {
     use super::*;
 
-    /// Six dies in chunks of two pages; each erases when it has taken `unit` writes, out of step with the others by `step`.
+    /// Six dies in chunks of two pages; each erases when it has taken `unit` writes, out of step with the others by
+    /// `step`.
     const STRIPE: PageStripe = PageStripe { stripe_pages: 12, chunk_pages: 2 };
 
     fn pauses(writes: usize, unit: usize, step: usize) -> Vec<bool> {

@@ -16,8 +16,8 @@ pub(crate) fn is_stable([lowest, highest]: [f64; 2]) -> bool {
     highest <= STABLE * lowest
 }
 
-/// Most requests a second of a rate: one in a nanosecond, the resolution of time. Faster ones took no time that could be
-/// measured.
+/// Most requests a second of a rate: one in a nanosecond, the resolution of time. Faster ones took no time that could
+/// be measured.
 const TIMED_PER_S_MAX: f64 = 1e9;
 
 /// Returns whether requests of this size took a measurable time at this rate.
@@ -105,8 +105,8 @@ impl PointMeasurement {
         self.tail = self.tail.and(Tail::of(&latencies));
     }
 
-    /// Adds repeated measurements of the same point, of which there MUST be at least one. Where they differ by more than a
-    /// recommendation may be off, the slowest counts, which is what can be relied on.
+    /// Adds repeated measurements of the same point, of which there MUST be at least one. Where they differ by more
+    /// than a recommendation may be off, the slowest counts, which is what can be relied on.
     pub(crate) fn repeated(&self, again: &[Self]) -> Self {
         let by_bandwidth = |a: &&Self, b: &&Self| a.bandwidth_bytes_per_s.total_cmp(&b.bandwidth_bytes_per_s);
         let all = || again.iter().chain([self]);
@@ -125,8 +125,8 @@ impl PointMeasurement {
         }
     }
 
-    /// Combines runs of one workload, of which there MUST be at least one. Each round is this number of runs. They follow each
-    /// other, so that together they are one measurement.
+    /// Combines runs of one workload, of which there MUST be at least one. Each round is this number of runs. They
+    /// follow each other, so that together they are one measurement.
     pub(crate) fn of_rounds(runs: &[Run], runs_each: usize) -> Self {
         let mut all = Histogram::new();
         let (mut requests, mut bytes, mut ns) = (0, 0, 0);
@@ -192,8 +192,8 @@ impl Latencies {
         self.ranges_ns.map_or([self.p99_ns; 2], |[_, p99]| p99)
     }
 
-    /// Adds another measurement to the ranges. Where it does not agree with these, returns the latencies of the one with the
-    /// longer 99th percentile.
+    /// Adds another measurement to the ranges. Where it does not agree with these, returns the latencies of the one
+    /// with the longer 99th percentile.
     pub(crate) fn joined(self, other: Self) -> Self {
         let of = |range: [f64; 2], ns: f64| [range[0].min(ns), range[1].max(ns)];
         let [p50, p99] = self.ranges_ns.unwrap_or([[self.p50_ns; 2], [self.p99_ns; 2]]);
@@ -202,8 +202,8 @@ impl Latencies {
         Self { ranges_ns: Some(ranges), ..if is_longer { other } else { self } }
     }
 
-    /// Adds the ranges of single measurements, if there are several. Where these do not agree, returns the latencies of the
-    /// one with the longest 99th percentile, which is what can be relied on.
+    /// Adds the ranges of single measurements, if there are several. Where these do not agree, returns the latencies of
+    /// the one with the longest 99th percentile, which is what can be relied on.
     pub(crate) fn compared_with(self, each: &[Self]) -> Self {
         if each.len() < 2 {
             return self;

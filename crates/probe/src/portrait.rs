@@ -1,14 +1,15 @@
-//! The portrait of the whole: which layouts fit all of the evidence, with their odds, and whether the findings fit each other.
+//! The portrait of the whole: which layouts fit all of the evidence, with their odds, and whether the findings fit each
+//! other.
 //!
-//! - *Layouts.* A found degree and found sub-domains are one layout. Where one is open, the number of dies or the distance at which
-//!   chunks recur on a die bounds it: degree times sub-domains are the dies, and dies times planes that distance. All that these
-//!   allow fit the evidence, and are equally likely as far as it goes. Domains of one die look like one domain of as many dies.
-//!   Where no program showed the dies, chunks that recur may share a channel only, which is busy as a whole: then there are as many
-//!   domains, whose sub-domains are not bounded.
-//! - *Experiment.* Two layouts predict different things for pairs of requests at some distance, the shortest of which would tell
-//!   them apart, by a wait for a bus.
-//! - *Relations.* A chunk holds whole pages, a buffer at least one, and the stripe recurs after whole turns of all dies. Findings
-//!   that do not meet one of these are taken back, all of them, as nothing tells which is wrong.
+//! - *Layouts.* A found degree and found sub-domains are one layout. Where one is open, the number of dies or the
+//!   distance at which chunks recur on a die bounds it: degree times sub-domains are the dies, and dies times planes
+//!   that distance. All that these allow fit the evidence, and are equally likely as far as it goes. Domains of one die
+//!   look like one domain of as many dies. Where no program showed the dies, chunks that recur may share a channel
+//!   only, which is busy as a whole: then there are as many domains, whose sub-domains are not bounded.
+//! - *Experiment.* Two layouts predict different things for pairs of requests at some distance, the shortest of which
+//!   would tell them apart, by a wait for a bus.
+//! - *Relations.* A chunk holds whole pages, a buffer at least one, and the stripe recurs after whole turns of all
+//!   dies. Findings that do not meet one of these are taken back, all of them, as nothing tells which is wrong.
 
 use crate::advice_text::Findings;
 use crate::dies::PLANES_MAX;

@@ -28,8 +28,8 @@ const STREAMS_MAX: u64 = 64;
 const FETCHED: f64 = 0.85;
 const NOT_FETCHED: f64 = 0.95;
 
-/// Finds the number of streams, and draws latency against streams. Where the probe may write, reads of trimmed space show
-/// whether random reads come from flash.
+/// Finds the number of streams, and draws latency against streams. Where the probe may write, reads of trimmed space
+/// show whether random reads come from flash.
 pub(crate) fn find(
     bench: &mut Bench<'_>,
     area: Area,
@@ -133,8 +133,8 @@ impl Compared {
             && self.random.value - self.sequential_us >= 6.0 * self.random.error
     }
 
-    /// Searches for the most interleaved streams whose reads are faster than halfway to random ones. Adds what it measures to the
-    /// curve.
+    /// Searches for the most interleaved streams whose reads are faster than halfway to random ones. Adds what it
+    /// measures to the curve.
     fn streams_followed(
         &self,
         bench: &mut Bench<'_>,

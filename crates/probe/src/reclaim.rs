@@ -1,14 +1,14 @@
 //! The reclaim unit: the erase block, or set of blocks, that a die erases at once when no free block is left.
 //!
-//! One page is written over and over ([`Rewrites`]). The drive holds nothing else: it was filled, so that no free blocks are left,
-//! and then trimmed. So where the die that takes a write has filled a block, it finds one without valid pages, and only erases it.
-//! Each such pause is seen, and their recurrence is the unit ([`pauses`]). Where addresses place pages, all writes reach one die, or
-//! plane, so that several places are tried: on a drive without trim, blocks may hold pages that GC moves again with every block,
-//! and their number then differs between places.
+//! One page is written over and over ([`Rewrites`]). The drive holds nothing else: it was filled, so that no free
+//! blocks are left, and then trimmed. So where the die that takes a write has filled a block, it finds one without
+//! valid pages, and only erases it. Each such pause is seen, and their recurrence is the unit ([`pauses`]). Where
+//! addresses place pages, all writes reach one die, or plane, so that several places are tried: on a drive without
+//! trim, blocks may hold pages that GC moves again with every block, and their number then differs between places.
 //!
-//! The number of pages is right only if the page is. So all of the page is written but its first sector. Writes of its last sector
-//! then have to fill blocks as fast, which they do not where the page is several; and writes of its end and the next one's beginning
-//! in half of the writes, which they do not where it is a part of one.
+//! The number of pages is right only if the page is. So all of the page is written but its first sector. Writes of its
+//! last sector then have to fill blocks as fast, which they do not where the page is several; and writes of its end and
+//! the next one's beginning in half of the writes, which they do not where it is a part of one.
 //!
 //! The experiment writes the whole drive, so it runs only at full effort.
 
@@ -58,7 +58,8 @@ struct Unit {
     seen_at: String,
 }
 
-/// Overwrites the drive, trims it, and counts the writes of a page from pause to pause. Leaves the drive filled in order.
+/// Overwrites the drive, trims it, and counts the writes of a page from pause to pause. Leaves the drive filled in
+/// order.
 pub(crate) fn find(bench: &mut Bench<'_>, known: Known) -> Result<(Finding, Figure), Interruption> {
     for _ in 0..ROUNDS {
         overwrite(bench)?;
@@ -195,7 +196,8 @@ mod tests {
     use flashlane_result::probe::Status;
     use flashlane_sim::{Drive, profile};
 
-    /// Returns the finding on a drive of 12 planes with blocks of 64 pages of 4 KiB, whose page is taken to be this large.
+    /// Returns the finding on a drive of 12 planes with blocks of 64 pages of 4 KiB, whose page is taken to be this
+    /// large.
     fn finding(sector: &str, policy: &str, page_bytes: u64) -> Finding {
         let settings = [
             ("capacity", "64MiB"),

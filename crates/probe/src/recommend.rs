@@ -37,8 +37,8 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
             if load != Load::Scan {
                 return Ok(first);
             }
-            // The rate of a scan can depend on where it begins; a point of which that is so counts as its slowest, and one
-            // that is steady is chosen instead.
+            // The rate of a scan can depend on where it begins; a point of which that is so counts as its slowest, and
+            // one that is steady is chosen instead.
             Ok(first.repeated(&confirm::again(bench, load, area, budget, cell)?))
         };
         // The request size of a scan suits the drive, whatever that of random requests.
@@ -60,8 +60,8 @@ pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
     }
 }
 
-/// Measures the point chosen for random reads again, and chooses another one where a further measurement may miss the bound. Where
-/// a measurement of the last choice misses it, withdraws the recommendation.
+/// Measures the point chosen for random reads again, and chooses another one where a further measurement may miss the
+/// bound. Where a measurement of the last choice misses it, withdraws the recommendation.
 fn read_again(
     session: &mut Session<'_, '_>,
     mut grid: Grid,
@@ -157,8 +157,8 @@ fn write_history(session: &mut Session<'_, '_>, page_bytes: u64) -> WriteHistory
     }
 }
 
-/// Chooses a point of random writes until its rate is sustained. Returns its grid, the point with that rate, and the share of
-/// the time of its measurement that flushing the buffer took.
+/// Chooses a point of random writes until its rate is sustained. Returns its grid, the point with that rate, and the
+/// share of the time of its measurement that flushing the buffer took.
 fn choose_sustained_write(
     session: &mut Session<'_, '_>,
     test_area: TestArea,
@@ -213,7 +213,8 @@ fn warn_of_random_writes(session: &mut Session<'_, '_>) {
     );
 }
 
-/// Chooses a point of random writes by short measurements of the drive in its present state, or another one than `late`.
+/// Chooses a point of random writes by short measurements of the drive in its present state, or another one than
+/// `late`.
 fn choose_write(
     session: &mut Session<'_, '_>,
     test_area: TestArea,
@@ -261,8 +262,8 @@ fn choose(
     }
 }
 
-/// Draws the grid and returns the recommendation. Where no point meets the bound, reports that as advice, of random reads only once
-/// they were measured again.
+/// Draws the grid and returns the recommendation. Where no point meets the bound, reports that as advice, of random
+/// reads only once they were measured again.
 fn report(
     session: &mut Session<'_, '_>,
     grid: &Grid,
@@ -340,8 +341,8 @@ fn prepare_read_area(session: &mut Session<'_, '_>) -> Result<MeasuredArea, Inte
     }
     let wanted = READ_AREA_BYTES.min(settings.capacity_bytes * 3 / 4) / FILL_BYTES * FILL_BYTES;
     let length_bytes = wanted.max(session.area().length_bytes);
-    // The part that was filled before is written again: a drive's cache holds what earlier experiments read there, which
-    // random reads would find.
+    // The part that was filled before is written again: a drive's cache holds what earlier experiments read there,
+    // which random reads would find.
     session.bench().fill(0, length_bytes, FILL_BYTES)?;
     Ok(MeasuredArea::Filled(Area { offset_bytes: 0, length_bytes }))
 }

@@ -2,12 +2,13 @@
 //!
 //! A stripe that changes channels first shows its levels as periods of the distance between two reads (`stripe`). One
 //! that changes packages, dies or planes first does not: at one distance some pairs share a channel, and others do not.
-//! But from chunk to chunk any stripe counts through its levels like digits, so it has a *period*: the shortest distance
-//! at which all pairs share a die, wherever they are. Within the period the place of a chunk follows from its number
-//! modulo the period, its *residue*. So pairs of two fixed residues are all alike. Requires: the area was written once, in
-//! order.
+//! But from chunk to chunk any stripe counts through its levels like digits, so it has a *period*: the shortest
+//! distance at which all pairs share a die, wherever they are. Within the period the place of a chunk follows from its
+//! number modulo the period, its *residue*. So pairs of two fixed residues are all alike. Requires: the area was
+//! written once, in order.
 //!
-//! - *Period.* The lower part of a distance's times is as slow as pairs inside a chunk only where no pair is on two dies.
+//! - *Period.* The lower part of a distance's times is as slow as pairs inside a chunk only where no pair is on two
+//!   dies.
 //! - *Dies.* Residues that collide with a base residue like pairs inside a chunk share its die: its planes, where they
 //!   wait for each other. Their number divides the period.
 //! - *Channels.* Those that share the base's channel are runs of `w` residues that recur every `w` times the number of
@@ -51,10 +52,12 @@ pub(crate) struct Residues {
     pub(crate) beyond: Beyond,
 }
 
-/// What chunks show that are farther apart than a period: dies that the stripe reaches only after all planes of those before.
+/// What chunks show that are farther apart than a period: dies that the stripe reaches only after all planes of those
+/// before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beyond {
-    /// All recur over as many periods as a die has planes, or the planes are seen within the period: there are no others.
+    /// All recur over as many periods as a die has planes, or the planes are seen within the period: there are no
+    /// others.
     Recurs,
     /// There are too few chunks for as many periods.
     Unknown,

@@ -1,8 +1,8 @@
 //! One page that is written over and over, and the pauses of these writes.
 //!
-//! A write of a part of the page first reads the rest, on the die that took the write before, and this read waits for the erase of
-//! that die, however many dies there are, and whether or not they are known. It is no read of the host, which may suspend an
-//! erase. Where a page is one sector, a read of the host follows each write instead.
+//! A write of a part of the page first reads the rest, on the die that took the write before, and this read waits for
+//! the erase of that die, however many dies there are, and whether or not they are known. It is no read of the host,
+//! which may suspend an erase. Where a page is one sector, a read of the host follows each write instead.
 
 use crate::bench::Bench;
 use crate::error::Interruption;
@@ -66,9 +66,9 @@ impl Rewrites {
         pauses[settled..].to_vec()
     }
 
-    /// Returns whether the page is one page, by the pauses of other writes: those of its last sector fill blocks as fast as
-    /// those of all of it, and those of its end and the next one's beginning in half of the writes. `seen` is the recurrence of
-    /// the pauses so far.
+    /// Returns whether the page is one page, by the pauses of other writes: those of its last sector fill blocks as
+    /// fast as those of all of it, and those of its end and the next one's beginning in half of the writes. `seen` is
+    /// the recurrence of the pauses so far.
     pub(crate) fn is_page(&self, bench: &mut Bench<'_>, seen: Recurrence) -> Result<bool, Interruption> {
         let unit_bytes = bench.unit_bytes(true);
         let last_sector = self.page_at + self.page_bytes - unit_bytes;
@@ -105,7 +105,8 @@ impl Rewrites {
         }
     }
 
-    /// Returns whether the last writes to another place pause as often as those `seen` before, and with the same period.
+    /// Returns whether the last writes to another place pause as often as those `seen` before, and with the same
+    /// period.
     fn are_as_before(&self, latencies: &Latencies, writes: usize, seen: Recurrence) -> bool {
         let pauses = self.last_pauses(latencies, writes);
         let expected = (writes / seen.unit) as f64;

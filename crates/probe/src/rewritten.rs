@@ -1,12 +1,13 @@
-//! An area that was filled in order, and of which pages are written again: where places follow from the order of writes, the
-//! turn of a page says in which chunk it lies.
+//! An area that was filled in order, and of which pages are written again: where places follow from the order of
+//! writes, the turn of a page says in which chunk it lies.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
 use crate::error::Interruption;
 
-/// Chunks after which two, three and four planes recur. Larger requests, such as those that recommendations are measured with, reach the
-/// planes of a die at once where they lie in chunks as on a drive that was written in order from its start.
+/// Chunks after which two, three and four planes recur. Larger requests, such as those that recommendations are
+/// measured with, reach the planes of a die at once where they lie in chunks as on a drive that was written in order
+/// from its start.
 const PLANES_TURN: u64 = 12;
 
 pub(crate) struct Rewritten<'a> {
@@ -48,8 +49,8 @@ impl<'a> Rewritten<'a> {
         self.written += pages;
     }
 
-    /// Returns the number of the chunk of the page that is or would be this number of pages from the area's start. Chunk 0
-    /// is the one that may begin before the area.
+    /// Returns the number of the chunk of the page that is or would be this number of pages from the area's start.
+    /// Chunk 0 is the one that may begin before the area.
     pub(crate) fn chunk_of(&self, page: u64) -> usize {
         let bytes = page * self.page_bytes + self.chunk.size_bytes - self.chunk.phase_bytes;
         (bytes / self.chunk.size_bytes) as usize
@@ -75,8 +76,8 @@ impl<'a> Rewritten<'a> {
         self.area.offset_bytes + page * self.page_bytes
     }
 
-    /// Fills the area in order again, with `fill_bytes` per request, from a turn at which its pages lie in chunks and on planes as they did;
-    /// until then the first `among` pages take turns.
+    /// Fills the area in order again, with `fill_bytes` per request, from a turn at which its pages lie in chunks and
+    /// on planes as they did; until then the first `among` pages take turns.
     pub(crate) fn restore(
         &mut self,
         bench: &mut Bench<'_>,

@@ -1,7 +1,8 @@
-//! Channels of known dies where a page is one sector, so that its time on a bus is not known: pairs of reads on different dies.
+//! Channels of known dies where a page is one sector, so that its time on a bus is not known: pairs of reads on
+//! different dies.
 //!
-//! They share no array and no program. So those that wait for each other share a bus, if their wait is shorter than that of pairs on a
-//! die: else what was taken for two dies may be one.
+//! They share no array and no program. So those that wait for each other share a bus, if their wait is shorter than
+//! that of pairs on a die: else what was taken for two dies may be one.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;

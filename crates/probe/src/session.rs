@@ -1,7 +1,7 @@
 //! A probe under way: the bench, the settings, and the results so far.
 //!
-//! The stages (`survey`, `structure`, `destructive`, `recommend`) run their experiments on the session's bench and report
-//! findings, figures, advice and warnings to it.
+//! The stages (`survey`, `structure`, `destructive`, `recommend`) run their experiments on the session's bench and
+//! report findings, figures, advice and warnings to it.
 
 use crate::area::{Area, PLACE_STEP_BYTES};
 use crate::bench::Bench;
@@ -92,8 +92,8 @@ impl<'a, 'p> Session<'a, 'p> {
         self.settings
     }
 
-    /// The area in which structure is looked for. A probe that may write fills it in order first, and again after experiments
-    /// that change the order; otherwise it is as it was found.
+    /// The area in which structure is looked for. A probe that may write fills it in order first, and again after
+    /// experiments that change the order; otherwise it is as it was found.
     pub(crate) fn area(&self) -> Area {
         self.area
     }

@@ -1,9 +1,9 @@
 //! A single die: reads of any two pages wait for each other's array.
 //!
-//! On such a drive nothing depends on the chunk, which no experiment shows. Two reads at once, at any two places, end an array time
-//! after one read does, whereas on two dies they wait for a bus or the link at most. How long a page is on bus and link follows from
-//! reads of flash and of trimmed space (`bus_time`), so that a bus is not taken for an array; where a page is one sector it is not
-//! known.
+//! On such a drive nothing depends on the chunk, which no experiment shows. Two reads at once, at any two places, end
+//! an array time after one read does, whereas on two dies they wait for a bus or the link at most. How long a page is
+//! on bus and link follows from reads of flash and of trimmed space (`bus_time`), so that a bus is not taken for an
+//! array; where a page is one sector it is not known.
 
 use crate::area::Area;
 use crate::bench::Bench;

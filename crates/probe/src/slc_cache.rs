@@ -1,21 +1,22 @@
-//! The SLC cache: the bytes that an erased drive takes fast, before it writes cells of several bits or empties its cache beside the
-//! host's writes.
+//! The SLC cache: the bytes that an erased drive takes fast, before it writes cells of several bits or empties its
+//! cache beside the host's writes.
 //!
-//! The drive is written in order, in large requests, without a pause, in which it could empty the cache. The rate falls where the cache
-//! is full ([`slc_fall`]).
+//! The drive is written in order, in large requests, without a pause, in which it could empty the cache. The rate falls
+//! where the cache is full ([`slc_fall`]).
 //!
-//! *The write buffer* makes the rate fall, too, when it is full. So the fall is followed by a flush, whose time at the rate after it
-//! is the size of the buffer. Where that is a large part of what was written before, the fall was the buffer's, and the search
-//! goes on behind it, with the buffer full again.
+//! *The write buffer* makes the rate fall, too, when it is full. So the fall is followed by a flush, whose time at the
+//! rate after it is the size of the buffer. Where that is a large part of what was written before, the fall was the
+//! buffer's, and the search goes on behind it, with the buffer full again.
 //!
-//! *What else is slow.* The drive holds nothing before, or is trimmed, so that GC moves nothing. On a drive that was used, GC still
-//! erases, and blocks that were erased ahead of need may run out. Cells of one bit are read faster than others, so that reads of what was
-//! written before and behind the fall differ (of what was written first, where the cache is emptied meanwhile); where they do not,
-//! the drive has to be one that was never written, and the fall a large one. Likewise the finding is open where reads differ and the
-//! rate does not fall: the link hides the cache. Only reads that are repeated count, as the first one may wait for the map.
+//! *What else is slow.* The drive holds nothing before, or is trimmed, so that GC moves nothing. On a drive that was
+//! used, GC still erases, and blocks that were erased ahead of need may run out. Cells of one bit are read faster than
+//! others, so that reads of what was written before and behind the fall differ (of what was written first, where the
+//! cache is emptied meanwhile); where they do not, the drive has to be one that was never written, and the fall a large
+//! one. Likewise the finding is open where reads differ and the rate does not fall: the link hides the cache. Only
+//! reads that are repeated count, as the first one may wait for the map.
 //!
-//! *Bounds.* No more than [`LIMIT_SHARE`] of the drive is written, which is more than any cache holds that does not share its
-//! room with data, and less than makes a drive collect garbage. The search ends when the fall is certain.
+//! *Bounds.* No more than [`LIMIT_SHARE`] of the drive is written, which is more than any cache holds that does not
+//! share its room with data, and less than makes a drive collect garbage. The search ends when the fall is certain.
 
 use crate::bench::Bench;
 use crate::drive_state::DriveState;
@@ -31,7 +32,8 @@ use std::cell::Cell;
 
 /// Share of the drive that is written at most.
 const LIMIT_SHARE: f64 = 0.7;
-/// A segment is this part of what was written before, but not less than one part of so many of the drive, which has this size at least.
+/// A segment is this part of what was written before, but not less than one part of so many of the drive, which has
+/// this size at least.
 const SEGMENTS_OF_WRITTEN: u64 = 50;
 const SEGMENTS_OF_DRIVE: u64 = 4000;
 const SEGMENT_BYTES_MIN: u64 = 2 << 20;
@@ -59,7 +61,8 @@ const FACTOR_SURE: f64 = 3.0;
 const IDLE: Duration = Duration::from_s(30);
 /// Segments after it until the rate has fallen again.
 const SLOW_AGAIN: usize = 2;
-/// Reads of each part of what was written, and by which factor those of other cells differ at least, and by how many errors.
+/// Reads of each part of what was written, and by which factor those of other cells differ at least, and by how many
+/// errors.
 const READS: usize = 200;
 const FIRST_PART: u64 = 8;
 const LAST_PART: u64 = 50;
@@ -211,7 +214,8 @@ fn none(row: &Row, written_bytes: u64) -> Finding {
     Finding::absent(0.95, evidence)
 }
 
-/// Reports a fall as the end of a cache, where nothing else explains it, and measures how much of it is free again after some time.
+/// Reports a fall as the end of a cache, where nothing else explains it, and measures how much of it is free again
+/// after some time.
 fn cache(
     bench: &mut Bench<'_>,
     writer: &mut Writer,

@@ -1,8 +1,8 @@
 //! Where the rate of writes falls for good, in a row of measured segments.
 //!
-//! Nearly all segments before the fall are faster than halfway, on a scale of ratios, between the rates before and after it, and
-//! all longer parts behind it are slower: a pause for GC is no fall, and a fast segment behind it, while a cache that was emptied
-//! fills again, is no end of it.
+//! Nearly all segments before the fall are faster than halfway, on a scale of ratios, between the rates before and
+//! after it, and all longer parts behind it are slower: a pause for GC is no fall, and a fast segment behind it, while
+//! a cache that was emptied fills again, is no end of it.
 
 use std::ops::Range;
 

@@ -1,16 +1,17 @@
 //! Channels by single reads of several neighbouring chunks: one request at a time, however places are chosen.
 //!
-//! A read of `n` chunks has them transferred on all channels at once, and each bus carries those of its channel one after the
-//! other. So where the buses together are slower than the link, or nearly so, the read takes as long as the channel with the
-//! *most* of these chunks: with each turn of the channels it takes a chunk's transfers longer. Whatever the order of the
-//! stripe, it stays on a channel for a run of chunks and goes on to the next, so that run and number of channels say how many
-//! chunks of any read share a channel.
+//! A read of `n` chunks has them transferred on all channels at once, and each bus carries those of its channel one
+//! after the other. So where the buses together are slower than the link, or nearly so, the read takes as long as the
+//! channel with the *most* of these chunks: with each turn of the channels it takes a chunk's transfers longer.
+//! Whatever the order of the stripe, it stays on a channel for a run of chunks and goes on to the next, so that run and
+//! number of channels say how many chunks of any read share a channel.
 //!
-//! *Size.* Nothing is fitted but a bus between the limits that reads of flash and of trimmed space set (`bus_time`): the time of
-//! a page and of a chunk are measured, and those of all reads follow. A pattern counts if they come out, and those of no other
-//! pattern do: where two patterns predict different times, those measured have to be the one's. A bus that six channels share may
-//! be as fast as the link, or as a chunk's dies, so that both take as long: only the steps of several channels are theirs, which
-//! have to be seen beside the trend of the times. Dies whose array times hide transfers (a chunk takes longer on its die than two on one bus) show nothing.
+//! *Size.* Nothing is fitted but a bus between the limits that reads of flash and of trimmed space set (`bus_time`):
+//! the time of a page and of a chunk are measured, and those of all reads follow. A pattern counts if they come out,
+//! and those of no other pattern do: where two patterns predict different times, those measured have to be the one's. A
+//! bus that six channels share may be as fast as the link, or as a chunk's dies, so that both take as long: only the
+//! steps of several channels are theirs, which have to be seen beside the trend of the times. Dies whose array times
+//! hide transfers (a chunk takes longer on its die than two on one bus) show nothing.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
@@ -37,12 +38,13 @@ const LONGEST_OF_TWO: usize = 128;
 /// Times of a bus that are tried between its limits, and the most that these may differ from each other.
 const BUS_TIMES: usize = 5;
 const BUS_EXACT: f64 = 1.5;
-/// Root mean square of what a pattern leaves unexplained, as a share of a chunk's transfers, at most: of several chunks on a
-/// channel some may share a die.
+/// Root mean square of what a pattern leaves unexplained, as a share of a chunk's transfers, at most: of several chunks
+/// on a channel some may share a die.
 const UNEXPLAINED: f64 = 0.25;
 /// Lengths of reads of more than a turn of the channels, at least; and a quarter of a turn.
 const LENGTHS_MIN: usize = 4;
-/// Of the squares that another pattern is predicted to leave, at least this share is left; and at least this number of variances.
+/// Of the squares that another pattern is predicted to leave, at least this share is left; and at least this number of
+/// variances.
 const OF_PREDICTED: f64 = 0.6;
 /// Dies that take longer for a chunk than this multiple of its transfers are told from channels by that.
 const SLOWER_DIE: f64 = 1.25;
@@ -249,8 +251,9 @@ impl Costs {
 }
 
 impl Costs {
-    /// Returns what is left where no bus is waited for: by dies that recur, each of which takes its chunks one after the other,
-    /// if that takes longer than their transfers; last by dies that do not recur, so that only the link is waited for.
+    /// Returns what is left where no bus is waited for: by dies that recur, each of which takes its chunks one after
+    /// the other, if that takes longer than their transfers; last by dies that do not recur, so that only the link is
+    /// waited for.
     fn without_buses(&self, spans: &[Span]) -> Vec<Tried> {
         let longest = spans.iter().map(|span| span.count).max().unwrap_or(0);
         let page_us = (self.chunk_us - self.page_us) / (self.chunk_pages - 1.0).max(1.0);
@@ -275,16 +278,16 @@ impl Costs {
             .collect()
     }
 
-    /// Returns whether the link takes longer, or less long, for a page of each channel than a bus for one, by more than that may be off:
-    /// else turns of these channels are told from the link's by nothing.
+    /// Returns whether the link takes longer, or less long, for a page of each channel than a bus for one, by more than
+    /// that may be off: else turns of these channels are told from the link's by nothing.
     fn differs_from_link(&self, channels: usize) -> bool {
         let [least, most] = self.bus_us;
         (f64::midpoint(least, most) - channels as f64 * self.link_us).abs()
             > 0.5 * (most - least) + channels as f64 * self.link_error_us
     }
 
-    /// Returns whether the reads refute two channels in runs as long as any, wherever they begin: within a run all chunks are on
-    /// one bus.
+    /// Returns whether the reads refute two channels in runs as long as any, wherever they begin: within a run all
+    /// chunks are on one bus.
     fn is_no_long_run(&self, spans: &[Span], single: &Tried) -> bool {
         let bus_us = f64::midpoint(self.bus_us[0], self.bus_us[1]);
         (1..=LONGEST_OF_TWO).flat_map(|run| (0..run).map(move |offset| (run, offset))).all(|(run, offset)| {
@@ -301,15 +304,16 @@ struct Tried {
 }
 
 impl Tried {
-    /// Returns whether the reads are those of the other pattern: where that is right, this one leaves as much more as they differ.
+    /// Returns whether the reads are those of the other pattern: where that is right, this one leaves as much more as
+    /// they differ.
     fn is_refuted_by(&self, best: &Self) -> bool {
         let differ = mean_square(self.predicted.iter().copied(), &best.predicted);
         let count = self.predicted.len() as f64;
         self.left - best.left > OF_PREDICTED * differ && differ * count > WORSE * best.left
     }
 
-    /// Returns whether the times step as this pattern predicts with each turn of the channels: beside their trend, which is the mean
-    /// over a turn, they have to be as those predicted are.
+    /// Returns whether the times step as this pattern predicts with each turn of the channels: beside their trend,
+    /// which is the mean over a turn, they have to be as those predicted are.
     fn has_steps(&self, spans: &[Span]) -> bool {
         let turn = self.pattern.run * self.pattern.channels;
         let beside_trend = |us: &[f64]| -> Vec<f64> {

@@ -22,8 +22,8 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// Name in results and on the terminal, the share of the probe that is done when it begins, and whether the budget of a
-    /// stage limits its time; the others limit their own.
+    /// Name in results and on the terminal, the share of the probe that is done when it begins, and whether the budget
+    /// of a stage limits its time; the others limit their own.
     fn row(self) -> (&'static str, f64, bool) {
         match self {
             Self::State => ("state of the drive", 0.0, true),

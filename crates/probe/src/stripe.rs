@@ -3,7 +3,8 @@
 //! Two pages a whole stripe apart share a channel: their transfers queue for its bus. At certain multiples of the
 //! stripe they share a package and die too: the array reads queue as well. So the time of a pair of simultaneous reads,
 //! against their distance in chunks, shows the degree as the period of its steps and the sub-domains as the period of
-//! the higher steps (chen11, section 4.3, with pairs instead of two jobs). Requires: the area was written once, in order.
+//! the higher steps (chen11, section 4.3, with pairs instead of two jobs). Requires: the area was written once, in
+//! order.
 //!
 //! *Power.* Where the link is slower than a channel's bus, the wait for the link hides the wait for the bus, and only
 //! dies are seen. The costs of bus, link and command follow from single reads and from pairs that share a die or
@@ -177,8 +178,9 @@ impl Stripe {
         self.is_single(level) && level.step_us > MORE_THAN_A_BUS * bus + 4.0 * costs.error
     }
 
-    /// Returns whether pairs on the first level only spread no wider than those on the second, where all share a die. Pairs of which
-    /// some share a die, at some places, spread by its array time: then the second level counts the planes of a die as dies.
+    /// Returns whether pairs on the first level only spread no wider than those on the second, where all share a die.
+    /// Pairs of which some share a die, at some places, spread by its array time: then the second level counts the
+    /// planes of a die as dies.
     fn is_alike_beside(&self, first: Level, second: Level) -> bool {
         let spread = |is_second: bool| {
             let multiples = (1..).zip(&self.row).filter(|(d, _)| d % first.period == 0);
@@ -287,8 +289,9 @@ fn level(row: &[Point]) -> Option<Level> {
     (phase + 1 == period).then_some(Level { period, step_us: standout.height, clarity: standout.clarity })
 }
 
-/// Returns whether chunks more than a `turn` apart share a die at every multiple of `period`, as nearer ones do, seen by reads
-/// of one of the sizes. Dies that the stripe reaches only after all planes of those before are a turn of planes away.
+/// Returns whether chunks more than a `turn` apart share a die at every multiple of `period`, as nearer ones do, seen
+/// by reads of one of the sizes. Dies that the stripe reaches only after all planes of those before are a turn of
+/// planes away.
 pub(crate) fn collides_beyond(
     bench: &mut Bench<'_>,
     area: Area,
@@ -421,7 +424,8 @@ impl Stripe {
 mod tests {
     use super::*;
 
-    /// As seen with two planes behind 28 channels and before two packages: at odd multiples of 28 half of the pairs share a die.
+    /// As seen with two planes behind 28 channels and before two packages: at odd multiples of 28 half of the pairs
+    /// share a die.
     #[test]
     fn planes_that_some_pairs_share_are_no_dies() {
         let row = |at: [(f64, f64); 4]| -> Vec<Point> {

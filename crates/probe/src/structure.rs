@@ -1,5 +1,5 @@
-//! The stages that look for structure: chunk, page, and the stripe over domains and sub-domains. Reads come first; where they
-//! leave chunk or page open, and the probe may write, writes follow (`by_writes`).
+//! The stages that look for structure: chunk, page, and the stripe over domains and sub-domains. Reads come first;
+//! where they leave chunk or page open, and the probe may write, writes follow (`by_writes`).
 
 mod by_writes;
 
@@ -90,8 +90,8 @@ impl Structure {
         of_residues.or_else(|| self.stripe.as_ref().and_then(Stripe::die_period))
     }
 
-    /// Returns a distance, in chunks and shorter than [`Self::die_period`], at which few pairs share a die or a channel;
-    /// `None` where all chunks share a die.
+    /// Returns a distance, in chunks and shorter than [`Self::die_period`], at which few pairs share a die or a
+    /// channel; `None` where all chunks share a die.
     pub(crate) fn apart(&self) -> Option<usize> {
         let of_residues = self.residues.map(|residues| residues.apart);
         of_residues.or_else(|| self.stripe.as_ref().and_then(Stripe::apart))

@@ -1,10 +1,11 @@
 //! Between which limits the 99th percentile of a further measurement of a point lies.
 //!
-//! One measurement of many requests gives its percentile to within a few percent, and says little about the next one: where
-//! requests wait for programs or for GC, the percentile depends on how the planes became busy, and thousands of requests share one
-//! such state. So the limits follow from how the percentiles of whole measurements differ, each of which begins anew: the
-//! prediction interval of one more value beside `n` known ones, mean ± t · s · √(1 + 1/n), of logarithms, as latencies differ by
-//! factors; and no narrower than the range of what was measured, windows within a measurement included.
+//! One measurement of many requests gives its percentile to within a few percent, and says little about the next one:
+//! where requests wait for programs or for GC, the percentile depends on how the planes became busy, and thousands of
+//! requests share one such state. So the limits follow from how the percentiles of whole measurements differ, each of
+//! which begins anew: the prediction interval of one more value beside `n` known ones, mean ± t · s · √(1 + 1/n), of
+//! logarithms, as latencies differ by factors; and no narrower than the range of what was measured, windows within a
+//! measurement included.
 //!
 //! Invariants: the lower limit is at most the lowest percentile that was measured, the upper at least the longest.
 
@@ -41,8 +42,8 @@ impl Tail {
         }
     }
 
-    /// Returns the limits in nanoseconds; `None` of too few measurements. `measured_ns` are the lowest and the highest percentile
-    /// that was measured.
+    /// Returns the limits in nanoseconds; `None` of too few measurements. `measured_ns` are the lowest and the highest
+    /// percentile that was measured.
     pub(crate) fn limits_ns(self, measured_ns: [f64; 2]) -> Option<[f64; 2]> {
         if self.count < COUNT_MIN {
             return None;

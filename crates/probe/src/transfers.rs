@@ -1,19 +1,20 @@
 //! Channels by reads beside the transfer of a written page: behind any link, wherever writes go, and without the dies.
 //!
-//! Two reads on a channel wait for each other on its bus, but where the link is slower it hides that: the second would have
-//! waited for the link anyway. A read of one sector beside a write of a page does not, as the page is on its way over the link
-//! before or long after the sector is. So a sector is read, and the write is submitted when its page reaches its bus a little
-//! before the sector does: on the same channel the read then waits for the page. It is the first on its die, so it waits for no
-//! program and no array, and a read on the very die of the page waits for nothing. Where the array time is too short for that, a
-//! write of a sector is submitted before the read: the rest of its page is read, and crosses the bus. There a read on the die of the
-//! page waits for its array, so that the dies have to be known.
+//! Two reads on a channel wait for each other on its bus, but where the link is slower it hides that: the second would
+//! have waited for the link anyway. A read of one sector beside a write of a page does not, as the page is on its way
+//! over the link before or long after the sector is. So a sector is read, and the write is submitted when its page
+//! reaches its bus a little before the sector does: on the same channel the read then waits for the page. It is the
+//! first on its die, so it waits for no program and no array, and a read on the very die of the page waits for nothing.
+//! Where the array time is too short for that, a write of a sector is submitted before the read: the rest of its page
+//! is read, and crosses the bus. There a read on the die of the page waits for its array, so that the dies have to be
+//! known.
 //!
-//! - *When.* The time at which the array of a read ends, and that at which a page has crossed the link, follow from reads of
-//!   flash and of trimmed space (`bus_time`). Where a page is one sector its time on the bus is not known, and several moments
-//!   are tried.
-//! - *Where.* Chunks that wait are fitted to every order of the stripe (`channels`), with the page placed by its address and by its
-//!   turn: a written page by that of this write, and the rest of a page by that of the write before. The wait has to be as long as a
-//!   transfer.
+//! - *When.* The time at which the array of a read ends, and that at which a page has crossed the link, follow from
+//!   reads of flash and of trimmed space (`bus_time`). Where a page is one sector its time on the bus is not known, and
+//!   several moments are tried.
+//! - *Where.* Chunks that wait are fitted to every order of the stripe (`channels`), with the page placed by its
+//!   address and by its turn: a written page by that of this write, and the rest of a page by that of the write before.
+//!   The wait has to be as long as a transfer.
 //! - *A single channel.* All wait but those on the die of the page, if the dies are known.
 //!
 //! A drive that keeps reads and writes apart shows nothing.
@@ -48,8 +49,8 @@ const OF_WAIT: f64 = 0.35;
 const WAIT_MAX: f64 = 1.3;
 /// Share of a wait that tells two waits apart.
 const WAIT_MIN: f64 = 0.2;
-/// More pairs show nothing new where a read's deviation is less than the first multiple of the wait, and none show anything where it
-/// is more than the second.
+/// More pairs show nothing new where a read's deviation is less than the first multiple of the wait, and none show
+/// anything where it is more than the second.
 const QUIET: f64 = 0.7;
 const NOISY: f64 = 5.0;
 /// A read that differs by more than this number of deviations waited for something else, or came from memory.
@@ -66,8 +67,8 @@ pub(crate) struct Known {
     pub(crate) fill_bytes: u64,
 }
 
-/// Looks for the channels. The area MUST have been filled in order, with `fill_bytes` per request, and nothing been written
-/// since; it is when this returns. `None` where no read waits for a transfer.
+/// Looks for the channels. The area MUST have been filled in order, with `fill_bytes` per request, and nothing been
+/// written since; it is when this returns. `None` where no read waits for a transfer.
 pub(crate) fn find(
     bench: &mut Bench<'_>,
     area: Area,
@@ -118,8 +119,8 @@ struct Moment {
     wait_us: Option<f64>,
 }
 
-/// Returns when the transfer of a page holds the bus while a read gets there. The command of a write and its data cross the link
-/// first; whether that of a read does, or goes with its data, differs between drives.
+/// Returns when the transfer of a page holds the bus while a read gets there. The command of a write and its data cross
+/// the link first; whether that of a read does, or goes with its data, differs between drives.
 fn moments(bus: &BusTime, sector_share: f64) -> Vec<Moment> {
     let sector_us = bus.most_sector_us.max(0.0);
     if sector_share >= 1.0 {
@@ -155,8 +156,8 @@ fn moments(bus: &BusTime, sector_share: f64) -> Vec<Moment> {
 const STEPS: usize = 512;
 const REACH: f64 = 6.0;
 
-/// Returns the mean rest of an interval of this length at a moment in it, normally distributed around `at` with this deviation;
-/// nothing is left of it before it begins.
+/// Returns the mean rest of an interval of this length at a moment in it, normally distributed around `at` with this
+/// deviation; nothing is left of it before it begins.
 fn mean_rest(length: f64, at: f64, deviation: f64) -> f64 {
     let nodes = (0..=STEPS).map(|step| REACH * (2.0 * step as f64 / STEPS as f64 - 1.0));
     let (sum, weights) = nodes.fold((0.0, 0.0), |(sum, weights), node| {
@@ -228,7 +229,8 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Reads a sector beside the write of a page; `None` where the read waited for more than a transfer, or came from memory.
+    /// Reads a sector beside the write of a page; `None` where the read waited for more than a transfer, or came from
+    /// memory.
     fn sample(&mut self, bench: &mut Bench<'_>, moment: Moment) -> Result<Option<Sample>, Interruption> {
         let among = self.written_pages();
         let (number, turn) = (self.pages.next_in_turn(among), self.pages.turn());

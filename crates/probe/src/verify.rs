@@ -74,8 +74,8 @@ pub(crate) fn verify_and_correct(
     Ok(None)
 }
 
-/// Returns the least time of a read of a sector from flash, in microseconds. The boundaries of large chunks are few, and a cache that
-/// holds pages that were read before answers reads of these sooner: they show no chunk.
+/// Returns the least time of a read of a sector from flash, in microseconds. The boundaries of large chunks are few,
+/// and a cache that holds pages that were read before answers reads of these sooner: they show no chunk.
 fn least_of_flash(bench: &mut Bench<'_>, area: Area) -> Result<f64, Interruption> {
     let sector = bench.sector_bytes();
     let mut times = Vec::with_capacity(FROM_FLASH);
@@ -98,8 +98,8 @@ struct Times {
 
 enum Correction {
     None,
-    /// The chunk is this multiple of the candidate: of its boundaries only those whose number modulo `factor` is `residue` are
-    /// boundaries.
+    /// The chunk is this multiple of the candidate: of its boundaries only those whose number modulo `factor` is
+    /// `residue` are boundaries.
     Multiple {
         factor: u64,
         residue: u64,
@@ -209,8 +209,8 @@ fn is_faster(place: Point, inside: Point, contrast_us: f64) -> bool {
         > pattern::least_height(inside.value, error).max(CONTRAST_SHARE_MIN * contrast_us)
 }
 
-/// Returns the factor by which the chunk is smaller than `found`: so many parts of it end in boundaries. The contrast of chunks and the
-/// least time of a read from flash are in microseconds.
+/// Returns the factor by which the chunk is smaller than `found`: so many parts of it end in boundaries. The contrast
+/// of chunks and the least time of a read from flash are in microseconds.
 fn smaller_factor(
     bench: &mut Bench<'_>,
     area: Area,
@@ -254,7 +254,8 @@ mod tests {
     use flashlane_base::Seed;
     use flashlane_sim::{Drive, profile};
 
-    /// The buffer keeps pages that were read: those on both sides of the boundaries of a candidate, of which there are few.
+    /// The buffer keeps pages that were read: those on both sides of the boundaries of a candidate, of which there are
+    /// few.
     #[test]
     fn boundaries_that_a_cache_answers_are_none() {
         let settings =

@@ -1,19 +1,20 @@
 //! The write buffer: whether writes complete before they are on flash, and the size of the buffer.
 //!
-//! Presence: a durable write takes longer than another. Size: writes to distinct pages complete at the rate of the link while
-//! the buffer fills, then at the rate of flash; the bend (`bend`) shows when the buffer is full.
+//! Presence: a durable write takes longer than another. Size: writes to distinct pages complete at the rate of the link
+//! while the buffer fills, then at the rate of flash; the bend (`bend`) shows when the buffer is full.
 //!
-//! *Filling fast.* Where flash takes pages as fast as they arrive, the buffer never fills. So whole pages are written, many per
-//! request, which cross the link without a command each; and where places follow from addresses, to as few dies as have
-//! room for them, so that flash takes few meanwhile. Where requests of whole pages bypass the buffer, or show no bend, writes
-//! of single sectors are tried.
+//! *Filling fast.* Where flash takes pages as fast as they arrive, the buffer never fills. So whole pages are written,
+//! many per request, which cross the link without a command each; and where places follow from addresses, to as few
+//! dies as have room for them, so that flash takes few meanwhile. Where requests of whole pages bypass the buffer, or
+//! show no bend, writes of single sectors are tried.
 //!
-//! *Pages that flash took.* A die takes a page when its program ends. So up to the bend the dies took a page per `after_us`, but
-//! for the first program and the last: between the two bounds lie as many pages as there are dies at work. Where these bounds
-//! leave the size open, a flush of the full buffer has to agree: it lasts as long as flash takes for the whole content.
-//! Both suppose that flash takes pages after the bend as fast as before it. Garbage collection slows it, and dies that are reached later
-//! speed it up. So where more than a few were taken, or would be in as long a time after the bend, the number may not vary much from one
-//! interval to the next (`Filled::taken_after`), and the same writes at a slower pace have to reach their bend later, by about as much as
+//! *Pages that flash took.* A die takes a page when its program ends. So up to the bend the dies took a page per
+//! `after_us`, but for the first program and the last: between the two bounds lie as many pages as there are dies at
+//! work. Where these bounds leave the size open, a flush of the full buffer has to agree: it lasts as long as flash
+//! takes for the whole content. Both suppose that flash takes pages after the bend as fast as before it. Garbage
+//! collection slows it, and dies that are reached later speed it up. So where more than a few were taken, or would be
+//! in as long a time after the bend, the number may not vary much from one interval to the next
+//! (`Filled::taken_after`), and the same writes at a slower pace have to reach their bend later, by about as much as
 //! the taken pages say (`Fill::at_once`). The size is between those by the two rates (`Repeated::joined`).
 
 use crate::area::{Area, Chunk};
@@ -28,11 +29,12 @@ use flashlane_workload::Access;
 
 /// Least ratio of the latencies of durable and plain writes that shows a buffer.
 const LATER: f64 = 1.25;
-/// Before the bend flash may take pages several times as fast as after it, or as slowly: where by the rate after it more than this
-/// share of the buffer was taken, the size is tested by writes that are slower by this factor.
+/// Before the bend flash may take pages several times as fast as after it, or as slowly: where by the rate after it
+/// more than this share of the buffer was taken, the size is tested by writes that are slower by this factor.
 const TAKEN_UNTESTED: f64 = 0.02;
 const SLOWER: f64 = 1.4;
-/// Two standard deviations of the number of pages that flash takes in as long a time after the bend are less than a tenth of the buffer.
+/// Two standard deviations of the number of pages that flash takes in as long a time after the bend are less than a
+/// tenth of the buffer.
 const DEVIATIONS: f64 = 2.0;
 /// Requests of a curve: the bend lies between a half and four fifths of them, or among the first.
 const REQUESTS: usize = 128;
@@ -129,8 +131,8 @@ enum Fullness {
     Unclear,
 }
 
-/// Finds the size by writes of whole pages: of one per request at first, then of twice as many, until the buffer fills or no
-/// longer becomes fuller.
+/// Finds the size by writes of whole pages: of one per request at first, then of twice as many, until the buffer fills
+/// or no longer becomes fuller.
 fn find_by_pages(
     bench: &mut Bench<'_>,
     target: Target<'_>,
@@ -192,7 +194,8 @@ fn find_by_sectors(
 enum Slower {
     /// Pages that it would take at once, and by how many a single request changes them.
     AtOnce { pages: f64, step: f64 },
-    /// It is full no later: what showed was the drive's own work, such as garbage collection, and not the end of the buffer.
+    /// It is full no later: what showed was the drive's own work, such as garbage collection, and not the end of the
+    /// buffer.
     NotLater,
     /// It does not fill, as flash keeps pace.
     NoBend,
@@ -232,8 +235,8 @@ struct Fill {
 }
 
 impl Fill {
-    /// Writes of whole pages. Where it is known which chunks share a die, those of one die come first, in requests of at most a
-    /// chunk.
+    /// Writes of whole pages. Where it is known which chunks share a die, those of one die come first, in requests of
+    /// at most a chunk.
     fn of_pages(target: Target<'_>, request_pages: u64) -> Self {
         let Target { area, page_bytes, chunk, same_die } = target;
         let chunk = chunk.filter(|chunk| chunk.size_bytes.is_multiple_of(page_bytes));
@@ -282,15 +285,15 @@ impl Fill {
         Self { writes, more, request_pages: 1, reaches_others: false, dies: 1 }
     }
 
-    /// Returns the same writes in the order of their addresses, where these reach one die after another: as they reach further ones,
-    /// flash takes pages faster.
+    /// Returns the same writes in the order of their addresses, where these reach one die after another: as they reach
+    /// further ones, flash takes pages faster.
     fn in_order(&self, target: Target<'_>) -> Option<Self> {
         let reaches_others = self.reaches_others;
         reaches_others.then(|| Self::of_pages(Target { same_die: None, ..target }, self.request_pages))
     }
 
-    /// Writes more slowly than `fast`, and computes the pages that the buffer would take at once: from the end of the first program
-    /// until it is full, flash takes pages at one rate, whatever that is.
+    /// Writes more slowly than `fast`, and computes the pages that the buffer would take at once: from the end of the
+    /// first program until it is full, flash takes pages at one rate, whatever that is.
     fn at_once(
         &self,
         bench: &mut Bench<'_>,
@@ -312,8 +315,8 @@ impl Fill {
         })
     }
 
-    /// Returns the pages in the buffer, and the bend, where a second measurement agrees, and one at a slower pace where flash took
-    /// more than a few pages, at a rate that does not vary too much.
+    /// Returns the pages in the buffer, and the bend, where a second measurement agrees, and one at a slower pace where
+    /// flash took more than a few pages, at a rate that does not vary too much.
     fn agreed(
         &self,
         bench: &mut Bench<'_>,
@@ -349,11 +352,12 @@ impl Fill {
         Ok(tested.map(|pages| (pages, bend)))
     }
 
-    /// Tests the number of pages that the rate of flash after the bend leaves by slower writes, beside either of two measurements.
+    /// Tests the number of pages that the rate of flash after the bend leaves by slower writes, beside either of two
+    /// measurements.
     ///
-    /// Where the two numbers differ, flash took pages at one rate between the two bends and at another one after them, and at a rate that
-    /// differs as much again before. So the size is between the first number and one as far behind the second, and the middle of both is
-    /// off by one and a half times their difference at most, and by noise.
+    /// Where the two numbers differ, flash took pages at one rate between the two bends and at another one after them,
+    /// and at a rate that differs as much again before. So the size is between the first number and one as far behind
+    /// the second, and the middle of both is off by one and a half times their difference at most, and by noise.
     fn test(
         &self,
         bench: &mut Bench<'_>,
@@ -376,8 +380,9 @@ impl Fill {
         Ok(by_rate.joined(at_once, step, noise).map_or(Tested::Refuted, Tested::Holds))
     }
 
-    /// Returns whether a number of pages is near both limits of the size: all that was written is the most, and the least what the same
-    /// writes at a slower pace leave, which reach further dies, so that flash takes pages faster than before.
+    /// Returns whether a number of pages is near both limits of the size: all that was written is the most, and the
+    /// least what the same writes at a slower pace leave, which reach further dies, so that flash takes pages faster
+    /// than before.
     fn is_within(
         &self,
         bench: &mut Bench<'_>,
@@ -403,7 +408,8 @@ impl Fill {
         })
     }
 
-    /// Writes to an empty buffer, at most one request every `pace_us` microseconds and half as many more, and empties it.
+    /// Writes to an empty buffer, at most one request every `pace_us` microseconds and half as many more, and empties
+    /// it.
     fn run_slowly(&self, bench: &mut Bench<'_>, pace_us: f64) -> Result<Filled, Interruption> {
         self.run_with(bench, |bench, times| {
             let start = bench.device().now();

@@ -4,13 +4,13 @@
 //! hide the array time of a read; and one request of two pages shows what two requests show, so a drive that takes one
 //! request at a time is no exception. Durable writes bypass a write buffer.
 //!
-//! - *Page.* A write of two sectors takes two programs where a page ends between them, on the same die. Where chunks are
-//!   of one page it never does; but a write that covers pages wholly need not read them first, and one that is shifted by
-//!   a sector must.
-//! - *Chunk.* Pages are written in order, two per request. Both wait for one die unless a chunk ends between them, so the
-//!   fast requests are a whole number of chunks apart. Where all are fast, a chunk is one page.
-//! - *Mapping.* The same addresses are written three times, at other turns in the order of all writes. The ends of chunks
-//!   stay at their addresses, or at their turns.
+//! - *Page.* A write of two sectors takes two programs where a page ends between them, on the same die. Where chunks
+//!   are of one page it never does; but a write that covers pages wholly need not read them first, and one that is
+//!   shifted by a sector must.
+//! - *Chunk.* Pages are written in order, two per request. Both wait for one die unless a chunk ends between them, so
+//!   the fast requests are a whole number of chunks apart. Where all are fast, a chunk is one page.
+//! - *Mapping.* The same addresses are written three times, at other turns in the order of all writes. The ends of
+//!   chunks stay at their addresses, or at their turns.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
@@ -34,7 +34,8 @@ const PAGE_WRITES: usize = 12;
 const WHOLE_WRITES: [usize; 2] = [600, 2400];
 /// Largest usual page.
 const LARGEST_PAGE_BYTES: u64 = 16 * 1024;
-/// Least share of writes that take two programs where a page ends: at half of the turns a chunk of two pages ends as well.
+/// Least share of writes that take two programs where a page ends: at half of the turns a chunk of two pages ends as
+/// well.
 const ENDS: f64 = 0.25;
 /// Bytes of a row: four chunks of 1 MiB, and a part of one.
 const ROW_BYTES: u64 = 9 << 19;
@@ -53,8 +54,8 @@ const RATIO_MAX: f64 = 2.3;
 const HALF_DEVIATIONS: f64 = 3.0;
 /// Standard errors of a bound.
 const ERRORS: f64 = 5.0;
-/// Least share of the requests of each row that wait for no second program where chunks are of one page: of larger chunks one
-/// of the rows ends at most every second request between two.
+/// Least share of the requests of each row that wait for no second program where chunks are of one page: of larger
+/// chunks one of the rows ends at most every second request between two.
 const ALONE: f64 = 0.75;
 
 /// What the writes show.
@@ -75,8 +76,8 @@ pub(crate) struct KnownFromReads<'a> {
     pub(crate) fill_bytes: u64,
 }
 
-/// Writes to an area, looks for pages (unless known) and chunks, and fills the area in order again. The area MUST have been
-/// filled, and nothing been written since.
+/// Writes to an area, looks for pages (unless known) and chunks, and fills the area in order again. The area MUST have
+/// been filled, and nothing been written since.
 pub(crate) fn find(
     bench: &mut Bench<'_>,
     area: Area,
@@ -149,8 +150,8 @@ fn sector_writes(bench: &mut Bench<'_>, writer: &Writer, count: u64) -> Result<O
     Ok(Spread::of(times))
 }
 
-/// Returns the least size whose writes are faster at their own multiples than shifted by a sector: a page, which need not
-/// be read before it is written.
+/// Returns the least size whose writes are faster at their own multiples than shifted by a sector: a page, which need
+/// not be read before it is written.
 fn whole_page(bench: &mut Bench<'_>, writer: &mut Writer) -> Result<Option<u64>, Interruption> {
     for writes in WHOLE_WRITES {
         let found = whole_page_of(bench, writer, writes)?;
@@ -187,7 +188,8 @@ fn whole_page_of(
         let is_sector = (1..sizes.len()).filter(|&page| sizes[page] <= LARGEST_PAGE_BYTES).all(is_refuted);
         return Ok(is_sector.then_some(sector));
     };
-    // Its double saves as well, but longer writes wait for many programs, which hides it. What is shorter saves nothing.
+    // Its double saves as well, but longer writes wait for many programs, which hides it. What is shorter saves
+    // nothing.
     let is_least = (0..found).all(|size| most_us(size) < 0.5 * saved[found].value);
     Ok((is_least && found + 1 < sizes.len() && saves(&(found + 1))).then(|| sizes[found]))
 }
@@ -219,7 +221,8 @@ impl Writer {
         (self.row_bytes / self.page_bytes).max(ROW_PAGES_MIN).min(half) & !1
     }
 
-    /// Writes until the area's first page, which is written next, lies in a chunk as it did; or begins one that was found.
+    /// Writes until the area's first page, which is written next, lies in a chunk as it did; or begins one that was
+    /// found.
     fn align(
         &mut self,
         bench: &mut Bench<'_>,
@@ -287,7 +290,8 @@ impl WriteTimes {
             }
         }
         let [small, large] = reads.map(|mut times| pattern::point(&mut times));
-        // A cache that holds what is read shows no transfer and no array time: both would be taken for parts of a program.
+        // A cache that holds what is read shows no transfer and no array time: both would be taken for parts of a
+        // program.
         if bus_time::is_from_memory(bench, writer.area, writer.page_bytes, large)? {
             return Ok(None);
         }
@@ -356,14 +360,14 @@ const ROWS: usize = 3;
 
 /// Returns the first pages of three rows, and the turns at which they begin.
 pub(crate) fn rows(writer: &Writer) -> [(u64, u64); ROWS] {
-    // Turns less addresses are further by this number in the second row, and by twice this number and one in the third. The
-    // two have no common divisor, so no period is shared by addresses and turns.
+    // Turns less addresses are further by this number in the second row, and by twice this number and one in the third.
+    // The two have no common divisor, so no period is shared by addresses and turns.
     let (start, further) = (writer.turn, writer.row_pages() + 2);
     [(0, start), (1, start + further + 1), (0, start + 2 * further + 1)]
 }
 
-/// Returns the chunks that rows of requests of two pages show: at first of the usual length, then of a longer one, as the planes of a
-/// die that cannot work together may be one chunk of several MiB.
+/// Returns the chunks that rows of requests of two pages show: at first of the usual length, then of a longer one, as
+/// the planes of a die that cannot work together may be one chunk of several MiB.
 fn measure(
     bench: &mut Bench<'_>,
     writer: &mut Writer,
@@ -419,8 +423,9 @@ impl FoundChunks {
     }
 }
 
-/// Returns chunks of one page where no request waits for a second program, but for the few that garbage collection delays. Both pages on one
-/// die take a program longer at least than one page; on one channel they may take a transfer longer, which may be as long.
+/// Returns chunks of one page where no request waits for a second program, but for the few that garbage collection
+/// delays. Both pages on one die take a program longer at least than one page; on one channel they may take a transfer
+/// longer, which may be as long.
 fn one_page(samples: &[TwoPageWrite], write_times: &WriteTimes) -> Option<FoundChunks> {
     let single = write_times.single;
     // Of writes that garbage collection does not delay.
@@ -486,8 +491,8 @@ impl Rows {
         Some(FoundChunks { ends, policy, contrast_us, clarity })
     }
 
-    /// Returns the distance of the fast requests by a key, if nearly all lie a whole number of distances apart, and nearly no
-    /// slow one does.
+    /// Returns the distance of the fast requests by a key, if nearly all lie a whole number of distances apart, and
+    /// nearly no slow one does.
     fn ends(&self, key: impl Fn(&TwoPageWrite) -> u64) -> Option<Ends> {
         let [fast, slow] =
             [&self.fast, &self.slow].map(|samples| samples.iter().map(&key).collect::<Vec<_>>());
@@ -545,7 +550,8 @@ mod tests {
         assert!(rows(1, Policy::Lba, 300.0).is_none(), "noise hides a program");
     }
 
-    /// As seen on a full drive, whose garbage collection delayed most writes of one page: two on one die take 280 µs longer than one.
+    /// As seen on a full drive, whose garbage collection delayed most writes of one page: two on one die take 280 µs
+    /// longer than one.
     #[test]
     fn delayed_writes_of_one_page_show_no_chunk_of_one() {
         let samples: Vec<TwoPageWrite> = (0..429)

@@ -1,16 +1,17 @@
 //! Dies by single writes of several neighbouring chunks: one request at a time, whatever hides array times.
 //!
-//! A durable write of `n` chunks is programmed on all dies at once, and each die programs its pages one after the other. So it takes
-//! as long as the die with the *most* of these chunks: with each turn of the dies it takes a chunk's programs longer. A program
-//! takes several times as long as a transfer, and no read has to wait for it: this needs no second request, no buffer, and no
-//! particular mapping, and neither cache mode, nor programs that are suspended for reads, nor a drive that keeps reads and writes
-//! apart hides it.
+//! A durable write of `n` chunks is programmed on all dies at once, and each die programs its pages one after the
+//! other. So it takes as long as the die with the *most* of these chunks: with each turn of the dies it takes a chunk's
+//! programs longer. A program takes several times as long as a transfer, and no read has to wait for it: this needs no
+//! second request, no buffer, and no particular mapping, and neither cache mode, nor programs that are suspended for
+//! reads, nor a drive that keeps reads and writes apart hides it.
 //!
-//! *Size.* The time of a page and of a chunk are measured, and those of all writes follow, in whole chunks on the busiest die.
-//! The dies count if nearly all writes come out, of which garbage collection delays some, and every other number of dies, with
-//! planes between them or without, is refuted by the writes of which the two predict different times. Where planes come between
-//! dies, a turn of the inner dies recurs before the outer ones follow: so writes have to reach over more turns than a die has
-//! planes. Where the link or a bus is busy for longer than the dies, times rise with each chunk, and no dies come out.
+//! *Size.* The time of a page and of a chunk are measured, and those of all writes follow, in whole chunks on the
+//! busiest die. The dies count if nearly all writes come out, of which garbage collection delays some, and every other
+//! number of dies, with planes between them or without, is refuted by the writes of which the two predict different
+//! times. Where planes come between dies, a turn of the inner dies recurs before the outer ones follow: so writes have
+//! to reach over more turns than a die has planes. Where the link or a bus is busy for longer than the dies, times rise
+//! with each chunk, and no dies come out.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
@@ -25,7 +26,8 @@ use flashlane_workload::Access;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Writes of a page, reads of one, and writes of a chunk, from which the times of others follow; chunks of one page are one.
+/// Writes of a page, reads of one, and writes of a chunk, from which the times of others follow; chunks of one page are
+/// one.
 const REFERENCE: u64 = 48;
 /// Of these the time that this share undercuts: garbage collection delays some.
 const UNDELAYED: usize = 8;
@@ -38,15 +40,15 @@ const LENGTHS: usize = 40;
 const WRITES_MIN: usize = 3;
 const WRITES_MAX: usize = 10;
 const PAGES_MAX: u64 = 100_000;
-/// How much shorter and how much longer than predicted a write may be, as shares of a chunk's programs: transfers that wait for a
-/// bus or the link only add to them.
+/// How much shorter and how much longer than predicted a write may be, as shares of a chunk's programs: transfers that
+/// wait for a bus or the link only add to them.
 const SHORTER: f64 = 0.12;
 const LONGER: f64 = 0.25;
 /// Least share of the lengths of which some write takes as long as predicted, and most writes that take less.
 const EXPLAINED: f64 = 0.85;
 const LESS: f64 = 0.03;
-/// Of the writes that the right pattern explains, any other explains less by this number at least, or it predicts that this number
-/// of further writes would take longer.
+/// Of the writes that the right pattern explains, any other explains less by this number at least, or it predicts that
+/// this number of further writes would take longer.
 const DIFFER: usize = 10;
 /// Share of the writes of a length that none delays, at least.
 const ALONE: f64 = 0.15;
@@ -79,7 +81,8 @@ impl WrittenSpans {
         )
     }
 
-    /// Completes findings on the interleaving degree and the sub-domains by the dies, or takes them back where they disagree.
+    /// Completes findings on the interleaving degree and the sub-domains by the dies, or takes them back where they
+    /// disagree.
     pub(crate) fn complete(&self, degree: &mut Finding, sub_domains: &mut Finding) {
         let (count, seen) = (self.dies.count() as u64, self.evidence());
         let found = |number: u64, why: String| Finding::found(number, CONFIDENCE, why);
@@ -105,8 +108,8 @@ impl WrittenSpans {
     }
 }
 
-/// Looks for the dies. The area MUST have been filled in order, with `fill_bytes` per request, and nothing been written since; it
-/// is when this returns.
+/// Looks for the dies. The area MUST have been filled in order, with `fill_bytes` per request, and nothing been written
+/// since; it is when this returns.
 pub(crate) fn find(
     bench: &mut Bench<'_>,
     area: Area,
@@ -127,7 +130,8 @@ pub(crate) fn find(
     Ok(found)
 }
 
-/// A write of some chunks: the number of the first, if places follow from addresses, and if they follow from the order of writes.
+/// A write of some chunks: the number of the first, if places follow from addresses, and if they follow from the order
+/// of writes.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     by_address: usize,
@@ -244,8 +248,8 @@ impl Trial<'_> {
         self.pages.chunk_of(turn) > self.pages.chunk_of(turn - 1)
     }
 
-    /// Writes this number of chunks, from where the last ones ended. What is overwritten in order leaves whole blocks stale, so that
-    /// garbage collection has less to do.
+    /// Writes this number of chunks, from where the last ones ended. What is overwritten in order leaves whole blocks
+    /// stale, so that garbage collection has less to do.
     fn write(&mut self, bench: &mut Bench<'_>, count: usize) -> Result<Span, Interruption> {
         let Rewritten { area, chunk, .. } = self.pages;
         let first = if self.next + count <= self.chunks { self.next as u64 } else { 0 };

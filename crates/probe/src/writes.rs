@@ -10,29 +10,32 @@
 //! then sustains clearly less than they showed, it is chosen again in the new state.
 //!
 //! A drive that was only ever written in requests of one size fills its planes in step: they run GC at one time, for
-//! which a request waits once. Requests that reach only some of the planes end that for good: each plane then runs GC at
-//! a time of its own, and a request to many planes waits for one after the other. At the same write amplification the
-//! drive can be several times slower. Mixed use leaves a drive out of step, and so do the probe's experiments. So the
-//! workload line of a recommendation begins with the volume that the probe wrote in requests of other sizes
+//! which a request waits once. Requests that reach only some of the planes end that for good: each plane then runs GC
+//! at a time of its own, and a request to many planes waits for one after the other. At the same write amplification
+//! the drive can be several times slower. Mixed use leaves a drive out of step, and so do the probe's experiments. So
+//! the workload line of a recommendation begins with the volume that the probe wrote in requests of other sizes
 //! ([`Precondition::Mixed`]), and a run of it on a new drive reaches the same state.
 //!
-//! Latencies also depend on how the drive became busy. Its planes start programs one after the other, as requests arrive or
-//! as a full buffer drains, and while the buffer is full each starts the next one when it ends one: they keep the distances
-//! in time with which they began. Evenly spread programs make every request wait a little; programs that end together let
-//! some pass at once and the next wait for most of a program. The bandwidth is the same, and the percentiles may differ
-//! several times (`ssd-m`: p99 131 or 482 µs). A flush makes the planes idle, so that they begin anew. So [`from_idle`]
-//! measures the chosen point again after flushes and writes of mixed sizes, as the run of its line begins. Its latencies
-//! count, and where measurements disagree, the latencies are those of the slowest. Its rates do not: writes of other sizes
-//! leave the planes in other steps, and an emptied buffer takes a part of what is written next.
+//! Latencies also depend on how the drive became busy. Its planes start programs one after the other, as requests
+//! arrive or as a full buffer drains, and while the buffer is full each starts the next one when it ends one: they keep
+//! the distances in time with which they began. Evenly spread programs make every request wait a little; programs that
+//! end together let some pass at once and the next wait for most of a program. The bandwidth is the same, and the
+//! percentiles may differ several times (`ssd-m`: p99 131 or 482 µs). A flush makes the planes idle, so that they begin
+//! anew. So [`from_idle`] measures the chosen point again after flushes and writes of mixed sizes, as the run of its
+//! line begins. Its latencies count, and where measurements disagree, the latencies are those of the slowest. Its rates
+//! do not: writes of other sizes leave the planes in other steps, and an emptied buffer takes a part of what is written
+//! next.
 //!
-//! The size of a large buffer is often unknown. Flushes therefore come only after the rounds, which begin with a buffer that
-//! earlier writes filled, unless it is larger than these, or flash takes them nearly as fast as the link. Where the device
-//! counts the pages that left its buffer, the rounds are doubled until the buffer no longer fills. Otherwise the first flush
-//! shows how much the buffer may have taken meanwhile: where that matters and a burst is no faster, it may have been filling
-//! all along. Either way, rounds that filled it are not called sustained ([`Writes::filling_share`]).
+//! The size of a large buffer is often unknown. Flushes therefore come only after the rounds, which begin with a buffer
+//! that earlier writes filled, unless it is larger than these, or flash takes them nearly as fast as the link. Where
+//! the device counts the pages that left its buffer, the rounds are doubled until the buffer no longer fills. Otherwise
+//! the first flush shows how much the buffer may have taken meanwhile: where that matters and a burst is no faster, it
+//! may have been filling all along. Either way, rounds that filled it are not called sustained
+//! ([`Writes::filling_share`]).
 //!
-//! A drive that was never written and has room for several times the probe's writes runs no GC, so that stale data costs it
-//! nothing: the volumes above are then not written, only rounds of the least length, which must be steady all the same.
+//! A drive that was never written and has room for several times the probe's writes runs no GC, so that stale data
+//! costs it nothing: the volumes above are then not written, only rounds of the least length, which must be steady all
+//! the same.
 //!
 //! This does not show the rate of a drive with much spare space after that is used up: whether GC ran is reported
 //! separately, where the drive counts it.
@@ -140,8 +143,8 @@ impl WriteHistory {
         self.written_bytes() >= self.stale_bytes
     }
 
-    /// Returns whether the drive runs no GC, and will not for as much as was written so far: it counts GC and ran none, has no
-    /// SLC cache whose end would count, and at most half of its never written space is used.
+    /// Returns whether the drive runs no GC, and will not for as much as was written so far: it counts GC and ran none,
+    /// has no SLC cache whose end would count, and at most half of its never written space is used.
     fn has_room(&self, bench: &Bench<'_>) -> bool {
         let counters = bench.device().counters();
         self.effort != Effort::Full
@@ -179,8 +182,8 @@ impl WriteHistory {
     }
 }
 
-/// Writes mixed requests at random to the whole device until the stale data of the probe's experiments is used up, or costs
-/// nothing as the drive has room, and the rounds are steady, or the budget ends.
+/// Writes mixed requests at random to the whole device until the stale data of the probe's experiments is used up, or
+/// costs nothing as the drive has room, and the rounds are steady, or the budget ends.
 pub(crate) fn precondition(bench: &mut Bench<'_>, history: &mut WriteHistory) -> Result<(), Interruption> {
     let capacity_bytes = bench.device().profile().capacity_bytes;
     let (start, mut rounds) = (bench.device().now(), Vec::new());
@@ -218,8 +221,8 @@ fn write_mixed(
     Ok((written, took))
 }
 
-/// Measures a point briefly, to compare it with others; adds its writes to `history`. Where the latency matters, measures it
-/// again from idle planes, unless a buffer of unknown size would then take the writes.
+/// Measures a point briefly, to compare it with others; adds its writes to `history`. Where the latency matters,
+/// measures it again from idle planes, unless a buffer of unknown size would then take the writes.
 pub(crate) fn once(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
@@ -240,9 +243,9 @@ pub(crate) fn once(
 ///
 /// Earlier writes at other sizes still determine where stale pages lie, and a drive that reclaims many blocks at a time
 /// is fast and slow in turns. So the five rounds together write as much as was written and trimmed since the last call,
-/// or since the start (with [`Effort::Quick`] at most the bound of stale data; on a drive with room the least). Where they do not meet
-/// the rule, rounds are added until the last five do; ten that do not are five of twice the length. Where they filled the write
-/// buffer, the next five are twice as long.
+/// or since the start (with [`Effort::Quick`] at most the bound of stale data; on a drive with room the least). Where
+/// they do not meet the rule, rounds are added until the last five do; ten that do not are five of twice the length.
+/// Where they filled the write buffer, the next five are twice as long.
 pub(crate) fn sustained(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
@@ -299,8 +302,8 @@ fn round_requests(bench: &Bench<'_>, history: &WriteHistory, cell: &GridCell, ha
     (bytes / ROUNDS as u64 / cell.request_bytes).max(least)
 }
 
-/// Returns the measurement by the last five rounds, each of this number of runs. It is steady where they meet the rule, and did not
-/// fill the write buffer.
+/// Returns the measurement by the last five rounds, each of this number of runs. It is steady where they meet the rule,
+/// and did not fill the write buffer.
 fn of_last_rounds(
     runs: &[Run],
     runs_each: usize,
@@ -331,8 +334,9 @@ fn rate(runs: &[Run]) -> f64 {
     bytes as f64 * 1e9 / ns.max(1) as f64
 }
 
-/// Adds the latencies of further measurements that begin as the run of a line does: with idle planes, then writes of mixed
-/// sizes. MUST follow [`sustained`] at this point. Returns the share of the time of its rounds that a flush then took.
+/// Adds the latencies of further measurements that begin as the run of a line does: with idle planes, then writes of
+/// mixed sizes. MUST follow [`sustained`] at this point. Returns the share of the time of its rounds that a flush then
+/// took.
 pub(crate) fn from_idle(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
@@ -360,7 +364,8 @@ pub(crate) fn from_idle(
     Ok(flushes[0] * measured.iops / measured.requests as f64)
 }
 
-/// Runs a point until a buffer of unknown size no longer fills, each time twice as long. Of a known one the lead-in fills it.
+/// Runs a point until a buffer of unknown size no longer fills, each time twice as long. Of a known one the lead-in
+/// fills it.
 fn measure_full(
     bench: &mut Bench<'_>,
     history: &mut WriteHistory,
@@ -434,8 +439,9 @@ pub(crate) fn burst(
 
 /// Combines burst and sustained rates. `flush_share` is the time of a flush after the rounds, as a share of theirs.
 ///
-/// A burst that is hardly faster than the sustained rate is not reported. Then either there is no buffer, or the rounds wrote
-/// to one that was not full: that they may have done so shows in the time to empty it. Nor is a burst that took no time.
+/// A burst that is hardly faster than the sustained rate is not reported. Then either there is no buffer, or the rounds
+/// wrote to one that was not full: that they may have done so shows in the time to empty it. Nor is a burst that took
+/// no time.
 pub(crate) fn rates(
     request_bytes: u64,
     measured: &mut PointMeasurement,
@@ -461,8 +467,8 @@ pub(crate) fn rates(
     }
 }
 
-/// Returns `flush_share` where the rounds may have filled the write buffer; then they are not steady. Where the device does not
-/// count what leaves its buffer, a burst that is faster than the rounds shows that it was full.
+/// Returns `flush_share` where the rounds may have filled the write buffer; then they are not steady. Where the device
+/// does not count what leaves its buffer, a burst that is faster than the rounds shows that it was full.
 pub(crate) fn filling_share(
     measured: &mut PointMeasurement,
     is_burst_faster: bool,

@@ -1,14 +1,14 @@
 //! Dies and channels of a drive that takes one request at a time, if it places pages in the order of writes.
 //!
-//! One read of two neighbouring pages is a pair of reads. Where places follow from the order of writes, the two pages lie in
-//! any two chunks that they are written to: pages are overwritten in random order, and the turns of each two neighbours are
-//! their chunks. Such a pair takes an array time longer on one die, as it does in a chunk, and the time of a transfer longer
-//! on one channel. Where places follow from addresses, all pairs are alike, and nothing is found.
+//! One read of two neighbouring pages is a pair of reads. Where places follow from the order of writes, the two pages
+//! lie in any two chunks that they are written to: pages are overwritten in random order, and the turns of each two
+//! neighbours are their chunks. Such a pair takes an array time longer on one die, as it does in a chunk, and the time
+//! of a transfer longer on one channel. Where places follow from addresses, all pairs are alike, and nothing is found.
 //!
-//! - *One die per channel.* Where no order of the stripe lets pairs on different dies wait for a bus, though they would have been
-//!   seen to, each die has its channel, or all share one (`busy_buses`).
-//! - *Busy buses.* Where a bus takes longer for a page than an array, as with cache mode, those that wait are on one channel, and
-//!   not only on one die: no dies explain them, but channels do.
+//! - *One die per channel.* Where no order of the stripe lets pairs on different dies wait for a bus, though they would
+//!   have been seen to, each die has its channel, or all share one (`busy_buses`).
+//! - *Busy buses.* Where a bus takes longer for a page than an array, as with cache mode, those that wait are on one
+//!   channel, and not only on one die: no dies explain them, but channels do.
 
 use crate::area::{Area, Chunk};
 use crate::bench::Bench;
@@ -30,16 +30,17 @@ const PAGES_MIN: [u64; 2] = [6000, 24_000];
 const CHUNKS: u64 = 400;
 /// Pairs that are read.
 const PAIRS_MAX: usize = 12_000;
-/// An array time is seen in the mean of so many reads that it is this number of standard deviations, and at most so many.
+/// An array time is seen in the mean of so many reads that it is this number of standard deviations, and at most so
+/// many.
 const DEVIATIONS: f64 = 8.0;
 const READS_MAX: usize = 12;
 /// Pairs on one die are faster than those in a chunk by at most this number of standard deviations.
 const SLOW: f64 = 3.5;
-/// Pairs on one die are as slow as those in a chunk, but for this share of the step. Pairs that only share a channel are faster,
-/// and pass for slow ones where a cache answers some reads of the few chunks of a drive.
+/// Pairs on one die are as slow as those in a chunk, but for this share of the step. Pairs that only share a channel
+/// are faster, and pass for slow ones where a cache answers some reads of the few chunks of a drive.
 const DIFFERS_MAX: f64 = 0.1;
-/// Pairs on a channel wait for at least this share of the time that follows from the times of a page on bus and link, and for at
-/// most this multiple of a transfer; refuted by this number of standard errors.
+/// Pairs on a channel wait for at least this share of the time that follows from the times of a page on bus and link,
+/// and for at most this multiple of a transfer; refuted by this number of standard errors.
 const SEEN_OF_WAIT: f64 = 0.4;
 const WAIT_MAX: f64 = 1.3;
 const ERRORS: f64 = 6.0;
@@ -58,8 +59,8 @@ pub(crate) struct WrittenPairs {
     pub(crate) buses: Buses,
 }
 
-/// Looks for dies and channels. The area MUST have been filled in order, with `fill_bytes` per request, and nothing been
-/// written since; it is when this returns.
+/// Looks for dies and channels. The area MUST have been filled in order, with `fill_bytes` per request, and nothing
+/// been written since; it is when this returns.
 pub(crate) fn find(
     bench: &mut Bench<'_>,
     area: Area,
@@ -119,8 +120,8 @@ impl PairStep {
         }))
     }
 
-    /// Returns the dies on one of which pairs are as slow as those in a chunk. Where what explains the slow pairs is faster, it is
-    /// channels, and pairs on a die are slower still.
+    /// Returns the dies on one of which pairs are as slow as those in a chunk. Where what explains the slow pairs is
+    /// faster, it is channels, and pairs on a die are slower still.
     fn dies(&self, pairs: &[Pair]) -> Option<Dies> {
         let dies = dies_of_slow(pairs, self.slow_us)?;
         let shared_us = shared_us(dies, pairs)?;

@@ -1,7 +1,7 @@
 //! A drive in memory with a volatile write cache, for trials: lawful, and as mean as the law allows.
 //!
-//! - Requests take random times, some of them long ones, in any order; now and then a part of the drive stands still, as in
-//!   garbage collection.
+//! - Requests take random times, some of them long ones, in any order; now and then a part of the drive stands still,
+//!   as in garbage collection.
 //! - Completed writes are on the medium after a flush, or at random; a power cut loses all others.
 //! - A power cut leaves each sector of a write in flight old or new, at random.
 //! - A write that overlaps another write in flight is a bug of the caller, since their order is open.

@@ -1,13 +1,13 @@
 //! Trials of replication: random requests with power cuts, compared with a simple model.
 //!
-//! Requests of all kinds are in flight together, also over the same bytes: these are served in the order of submission, so the
-//! model knows what each read returns. After a power cut each sector must hold a version no older than the newest that was
-//! durable, flushed, or completed and not reported as lost. Everything follows from one seed: a trial that fails, fails
-//! again.
+//! Requests of all kinds are in flight together, also over the same bytes: these are served in the order of submission,
+//! so the model knows what each read returns. After a power cut each sector must hold a version no older than the
+//! newest that was durable, flushed, or completed and not reported as lost. Everything follows from one seed: a trial
+//! that fails, fails again.
 //!
-//! [`trial_of_seed`] tries the layer over [`CachedDrive`], which is fast and lawful but mean: a cut of it takes some tens of
-//! microseconds. [`trial_of_drive`] tries a simulated drive that replicates over its dies. [`run_trial`] tries any device
-//! that stores data and can lose its power.
+//! [`trial_of_seed`] tries the layer over [`CachedDrive`], which is fast and lawful but mean: a cut of it takes some
+//! tens of microseconds. [`trial_of_drive`] tries a simulated drive that replicates over its dies. [`run_trial`] tries
+//! any device that stores data and can lose its power.
 
 mod drive;
 mod model;
@@ -75,13 +75,13 @@ pub struct Load {
     pub cuts: f64,
     /// Length of pages, which are written as a whole more often than other ranges.
     pub page_bytes: u64,
-    /// Whether the device serves requests over the same bytes in the order of submission. Otherwise only one of them is in
-    /// flight at a time.
+    /// Whether the device serves requests over the same bytes in the order of submission. Otherwise only one of them is
+    /// in flight at a time.
     pub in_order: bool,
 }
 
-/// Runs a trial on a device of zeros that stores data and can lose its power. After some cuts `reopen` makes a new device of
-/// the old one, whose writes are numbered from 0.
+/// Runs a trial on a device of zeros that stores data and can lose its power. After some cuts `reopen` makes a new
+/// device of the old one, whose writes are numbered from 0.
 ///
 /// # Panics
 /// Where a promise is broken: the message names the promise and the sector. The caller names the seed.

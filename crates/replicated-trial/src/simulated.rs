@@ -1,8 +1,8 @@
 //! Trials of a simulated drive that replicates over its dies.
 //!
-//! The simulator moves no data: the bytes are those of `Backed`, which keeps each acknowledged write that the drive does not
-//! report as at risk. The drive itself asserts, at each cut, that flash has them: of each mapping unit recovery finds the
-//! newest acknowledged version, at the unit's own place or in a copy.
+//! The simulator moves no data: the bytes are those of `Backed`, which keeps each acknowledged write that the drive
+//! does not report as at risk. The drive itself asserts, at each cut, that flash has them: of each mapping unit
+//! recovery finds the newest acknowledged version, at the unit's own place or in a copy.
 
 use crate::{Load, Tally, run_trial};
 use flashlane_base::{Random, Seed};

@@ -139,9 +139,9 @@ impl Groups {
         }
     }
 
-    /// Reserves a slot for one more copy of a page, on the first of `chips` that has one free; where none has, other groups
-    /// give way, and their readable copies are appended to `evicted`. `None` where the page has all its copies or no space
-    /// can be had. Requires: the page itself is on none of `chips`.
+    /// Reserves a slot for one more copy of a page, on the first of `chips` that has one free; where none has, other
+    /// groups give way, and their readable copies are appended to `evicted`. `None` where the page has all its copies
+    /// or no space can be had. Requires: the page itself is on none of `chips`.
     pub fn reserve(
         &mut self,
         page: u32,
@@ -257,8 +257,8 @@ impl Groups {
         self.give_back(slot);
     }
 
-    /// A page is being written: it has no copies any more. The slots of those that could be read are free, and appended to
-    /// `freed`.
+    /// A page is being written: it has no copies any more. The slots of those that could be read are free, and appended
+    /// to `freed`.
     pub fn forget(&mut self, page: u32, freed: &mut Vec<Slot>) {
         if let Some(group) = self.group(page) {
             self.policy.remove(group);

@@ -82,8 +82,8 @@ impl History {
         ratio(blocked, accesses)
     }
 
-    /// The estimate of extra writes (he14, section 4.2.1): over all pages `W x P + R x P x [P > t]`. `replicates_read` says
-    /// whether a blocked read of a page with these accesses is replicated.
+    /// The estimate of extra writes (he14, section 4.2.1): over all pages `W x P + R x P x [P > t]`. `replicates_read`
+    /// says whether a blocked read of a page with these accesses is replicated.
     pub fn expected_extra_writes(&self, replicates_read: impl Fn(Blocking) -> bool) -> f64 {
         self.pages.iter().fold(0.0, |sum, page| sum + page.expected_extra_writes(&replicates_read))
     }

@@ -1,14 +1,14 @@
 //! Idle periods of a chip, and how long one must have lasted before an extra write begins (he14, section 4.2.2).
 //!
-//! How long an idle period will last cannot be known when it begins. So the lengths of one epoch's periods are counted in
-//! a histogram, whose unit is the time of a read, and give the thresholds of the next epoch: an extra write begins once
-//! the chip has been idle for its threshold. There is a threshold for each extra write of a period, counted from the end
-//! of the one before.
+//! How long an idle period will last cannot be known when it begins. So the lengths of one epoch's periods are counted
+//! in a histogram, whose unit is the time of a read, and give the thresholds of the next epoch: an extra write begins
+//! once the chip has been idle for its threshold. There is a threshold for each extra write of a period, counted from
+//! the end of the one before.
 //!
-//! The paper leaves open which threshold is best. With threshold `t` and a write of `w` units, each period of `t` or more
-//! takes a write, and one that ends after `i < t + w` units delays the next access by `t + w - i`. Of the thresholds at
-//! which enough periods last long enough for the extra writes that the epoch asked for, the one with the least delay a
-//! write is chosen; where no threshold is enough, the first write begins at once.
+//! The paper leaves open which threshold is best. With threshold `t` and a write of `w` units, each period of `t` or
+//! more takes a write, and one that ends after `i < t + w` units delays the next access by `t + w - i`. Of the
+//! thresholds at which enough periods last long enough for the extra writes that the epoch asked for, the one with the
+//! least delay a write is chosen; where no threshold is enough, the first write begins at once.
 
 use flashlane_base::Duration;
 
@@ -34,8 +34,8 @@ pub struct IdlePeriods {
 }
 
 impl IdlePeriods {
-    /// No periods; until the first epoch ends an extra write begins after as long as a write takes. `read` and `write` are
-    /// the times of a read, which is positive, and of a write.
+    /// No periods; until the first epoch ends an extra write begins after as long as a write takes. `read` and `write`
+    /// are the times of a read, which is positive, and of a write.
     pub fn new(read: Duration, write: Duration) -> Self {
         assert!(!read.is_zero(), "the unit of idle periods is the time of a read");
         Self {
@@ -59,8 +59,8 @@ impl IdlePeriods {
         self.asked = self.asked.saturating_add(1);
     }
 
-    /// How long the chip must be idle before the extra write after `done` others of the same period, from the end of the
-    /// last of them.
+    /// How long the chip must be idle before the extra write after `done` others of the same period, from the end of
+    /// the last of them.
     pub fn threshold(&self, done: u32) -> Duration {
         let last = self.thresholds.len() - 1;
         self.thresholds[last.min(done as usize)]

@@ -1,5 +1,5 @@
-//! Dynamic page replication (he14): a second copy of the pages that are often blocked, on another chip, so that reads and
-//! writes can be hedged: done on another chip where the first does not end by a deadline.
+//! Dynamic page replication (he14): a second copy of the pages that are often blocked, on another chip, so that reads
+//! and writes can be hedged: done on another chip where the first does not end by a deadline.
 //!
 //! This crate keeps the books and decides; it moves no data and has no clock. The simulated drive replicates over its
 //! dies, the layer `replicated` over partitions of any device: both are *chips* here, and what they store a *page*.
@@ -41,8 +41,8 @@ pub struct Candidate {
     pub used: u64,
 }
 
-/// Removes the place to read from next: the chip that is blocked least, and of those with similar blocking probabilities
-/// the one used least (he14, section 4.1).
+/// Removes the place to read from next: the chip that is blocked least, and of those with similar blocking
+/// probabilities the one used least (he14, section 4.1).
 pub fn take_best(candidates: &mut Vec<Candidate>, history: &History) -> Option<Candidate> {
     let blocking = |candidate: &Candidate| history.blocking_of_chip(candidate.chip);
     let lowest = candidates.iter().map(blocking).fold(f64::INFINITY, f64::min);

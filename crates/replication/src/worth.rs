@@ -1,10 +1,10 @@
 //! Whether copies are worth their writes, measured: accesses in rounds with copies against those in rounds without.
 //!
-//! What a copy saves shows at its own access. What it costs does not: the garbage collection that its write causes comes
-//! later and delays any access. So neither is attributed; the mean latency of all accesses decides. Accesses that are
-//! blocked are few and long, and the means of rounds vary: copies are given up where they cost more than a standard error.
-//! The better kind runs for a number of rounds that doubles each time a round of the other kind confirms it, so that a
-//! drive that copies slow down is slowed down in one round of [`MOST_RUN`] + 1, and one that changes is noticed.
+//! What a copy saves shows at its own access. What it costs does not: the garbage collection that its write causes
+//! comes later and delays any access. So neither is attributed; the mean latency of all accesses decides. Accesses that
+//! are blocked are few and long, and the means of rounds vary: copies are given up where they cost more than a standard
+//! error. The better kind runs for a number of rounds that doubles each time a round of the other kind confirms it, so
+//! that a drive that copies slow down is slowed down in one round of [`MOST_RUN`] + 1, and one that changes is noticed.
 
 use flashlane_base::Duration;
 

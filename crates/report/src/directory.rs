@@ -1,9 +1,9 @@
 //! Output directory of a result, and ownership of the files in it: only owned files are replaced.
 //!
-//! `result.json` lists the files of its result. Only those are replaced, and only where they are regular files that begin as
-//! ours do, since a list may be forged or stale; symbolic links are never followed. A page without a result (which compares
-//! several) owns only itself. A result of a version without lists owns no files, because a file with such a name may be the
-//! user's.
+//! `result.json` lists the files of its result. Only those are replaced, and only where they are regular files that
+//! begin as ours do, since a list may be forged or stale; symbolic links are never followed. A page without a result
+//! (which compares several) owns only itself. A result of a version without lists owns no files, because a file with
+//! such a name may be the user's.
 //!
 //! With `force`, any regular file with the name of a result's file may be replaced.
 

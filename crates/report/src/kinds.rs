@@ -1,6 +1,7 @@
 //! The kinds of result, a file each; a new kind is one file and one line of [`READERS`].
 //!
-//! Each file implements [`Reportable`] for the type of its kind. [`read`] parses the JSON of a file into that type once.
+//! Each file implements [`Reportable`] for the type of its kind. [`read`] parses the JSON of a file into that type
+//! once.
 
 mod advice;
 mod calibration;

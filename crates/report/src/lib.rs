@@ -1,7 +1,7 @@
 //! Renders results for a terminal, as CSV, as SVG, and as one self-contained page.
 //!
-//! A result is complete. [`Report::of`] takes one of the types of `flashlane_result`, and [`Report::read`] the JSON of one
-//! (`flashlane.probe/1`, `flashlane.run/1`, `flashlane.study/1` …), which it reads once into these types. Either is
+//! A result is complete. [`Report::of`] takes one of the types of `flashlane_result`, and [`Report::read`] the JSON of
+//! one (`flashlane.probe/1`, `flashlane.run/1`, `flashlane.study/1` …), which it reads once into these types. Either is
 //! converted to one document (`kinds`), which all output formats render.
 
 mod csv;

@@ -72,7 +72,8 @@ pub fn write_all(
     files.put(PAGE, |out| out.write_all(page(&[PageInput { report, samples }]).as_bytes()))?;
     if !stale.is_empty() {
         for (name, old) in stale {
-            // A file that cannot be removed remains, and is no longer listed. So does one that came to its name meanwhile.
+            // A file that cannot be removed remains, and is no longer listed. So does one that came to its name
+            // meanwhile.
             let _ = remove_if(&files.directory.path(&name), |part| old.is_at(part));
         }
         files.written.remove(0);

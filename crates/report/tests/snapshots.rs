@@ -1,7 +1,8 @@
-//! Snapshots of what people see of each kind of result: the terminal's text, and the words of the page, in `snapshots/`.
+//! Snapshots of what people see of each kind of result: the terminal's text, and the words of the page, in
+//! `snapshots/`.
 //!
-//! `fixtures/` has a result of each kind, made by the program (`crates/flashlane/tests/cli/fixtures.rs`). After intended
-//! changes, `INSTA_UPDATE=always cargo test -p flashlane-report --test snapshots` rewrites the snapshots.
+//! `fixtures/` has a result of each kind, made by the program (`crates/flashlane/tests/cli/fixtures.rs`). After
+//! intended changes, `INSTA_UPDATE=always cargo test -p flashlane-report --test snapshots` rewrites the snapshots.
 
 use flashlane_report::{PageInput, Report};
 use std::fs;
@@ -33,8 +34,8 @@ fn without(html: &str, element: &str) -> String {
     kept + rest
 }
 
-/// Returns the words of a page, a line for each heading, paragraph, list item and row of a table; cells are separated by
-/// bars.
+/// Returns the words of a page, a line for each heading, paragraph, list item and row of a table; cells are separated
+/// by bars.
 fn words(page: &str) -> String {
     let drawn = ["style", "script", "svg"];
     let page = drawn.iter().fold(page.to_owned(), |page, element| without(&page, element));

@@ -93,8 +93,8 @@ pub struct Effect {
     pub predicted: Interval,
     /// By the task's reads, made on the device in turn with both values; `null` where they were not made.
     pub measured: Option<Interval>,
-    /// Whether the prediction held: the values differ by at most 10%, or the intervals meet; `null` where these meet only
-    /// since they are so wide that the values may differ by a factor of two.
+    /// Whether the prediction held: the values differ by at most 10%, or the intervals meet; `null` where these meet
+    /// only since they are so wide that the values may differ by a factor of two.
     pub holds: Option<bool>,
 }
 

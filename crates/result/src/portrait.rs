@@ -9,8 +9,8 @@ pub struct Portrait {
     /// Layouts of chunks over domains and sub-domains that fit the evidence, the likeliest first. Their odds sum to 1
     /// at most: the rest is what no layout here describes. Empty where the evidence bounds none.
     pub layouts: Vec<Layout>,
-    /// The experiment that would tell the two likeliest layouts apart, in a sentence; `None` where there is one layout, or where
-    /// no request tells them apart.
+    /// The experiment that would tell the two likeliest layouts apart, in a sentence; `None` where there is one layout,
+    /// or where no request tells them apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<String>,
     /// Relations between findings.

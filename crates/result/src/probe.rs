@@ -152,9 +152,9 @@ pub struct Recommendation {
     /// The measurement of this setting; for writes with a full buffer, and steady if five rounds met SNIA's rule.
     #[serde(flatten)]
     pub rate: Rate,
-    /// Lowest and highest bandwidth of repeated measurements of this setting in bytes per second, each with other random
-    /// choices, and scans from other places; `None` for writes. Where they differ by more than 10%, `rate` is the slowest,
-    /// otherwise the middle.
+    /// Lowest and highest bandwidth of repeated measurements of this setting in bytes per second, each with other
+    /// random choices, and scans from other places; `None` for writes. Where they differ by more than 10%, `rate` is
+    /// the slowest, otherwise the middle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range_bytes_per_s: Option<[f64; 2]>,
     /// Bound on the 99th percentile for choosing the setting.
@@ -177,8 +177,8 @@ pub struct Recommendation {
 }
 
 impl Recommendation {
-    /// Returns whether a rate keeps the bound for which its point was chosen; `None` without a bound, and where the measurements
-    /// do not decide that, as a further one may be within the bound or above it.
+    /// Returns whether a rate keeps the bound for which its point was chosen; `None` without a bound, and where the
+    /// measurements do not decide that, as a further one may be within the bound or above it.
     pub fn keeps_bound(&self, rate: &Rate) -> Option<bool> {
         let bound_ns = self.p99_bound_ns.filter(|_| rate.requests >= requests_needed(0.99))?;
         let [lowest, longest] = rate.p99_limits_ns.or(rate.p99_range_ns).unwrap_or([rate.p99_ns; 2]);
@@ -207,8 +207,8 @@ pub struct Writes {
     pub stale_bytes: u64,
     /// Size of the write buffer, if found.
     pub buffer_bytes: Option<u64>,
-    /// Time to flush the write buffer after the measurement, as a share of its time, where the buffer may have been filling
-    /// all along: flash sustains at least the rate divided by 1 + this.
+    /// Time to flush the write buffer after the measurement, as a share of its time, where the buffer may have been
+    /// filling all along: flash sustains at least the rate divided by 1 + this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filling_share: Option<f64>,
     /// Rate into an empty buffer after idle time; `None` without a buffer, or where it is no faster.
@@ -239,8 +239,8 @@ pub struct Rate {
     /// Lowest and highest 99th percentile of these measurements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_range_ns: Option<[f64; 2]>,
-    /// Limits of the 99th percentile of a further measurement: with 95% confidence it is not above the higher, and as much not
-    /// below the lower one. `None` of fewer than three measurements that began anew.
+    /// Limits of the 99th percentile of a further measurement: with 95% confidence it is not above the higher, and as
+    /// much not below the lower one. `None` of fewer than three measurements that began anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_limits_ns: Option<[f64; 2]>,
     /// Requests measured.

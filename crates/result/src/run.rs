@@ -44,7 +44,8 @@ pub struct RunResult {
     pub energy: Option<EnergyRow>,
     /// Results by job.
     pub jobs: Vec<JobRow>,
-    /// The least slowdown of a job beside the others, over the greatest: 1 where all are slowed down alike. With `--alone` only.
+    /// The least slowdown of a job beside the others, over the greatest: 1 where all are slowed down alike. With
+    /// `--alone` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<f64>,
     /// Arrivals per second, if every job has a rate.
@@ -144,7 +145,8 @@ pub struct DeviceRow {
 /// Counters of a device during the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CounterRow {
-    /// Bytes programmed into flash per byte that the host wrote; `null` without writes, or where the device cannot know.
+    /// Bytes programmed into flash per byte that the host wrote; `null` without writes, or where the device cannot
+    /// know.
     pub write_amplification: Option<f64>,
     /// Counts by name.
     #[serde(flatten)]

@@ -276,8 +276,8 @@ pub struct Knee {
     pub p99_ns: Option<f64>,
     /// Whether it is the largest depth measured: more may be better.
     pub is_at_edge: bool,
-    /// The smallest and the largest depth that may be the knee, by the confidence intervals of the repetitions; `None` where these
-    /// leave one, or there are none.
+    /// The smallest and the largest depth that may be the knee, by the confidence intervals of the repetitions; `None`
+    /// where these leave one, or there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
 }

@@ -151,8 +151,8 @@ pub struct Characteristics {
     pub in_place: Option<Effect>,
     /// Writes with large gaps, relative to random writes.
     pub large_increment: Option<Effect>,
-    /// Fields above that would say that something has no effect, where the drive collected no garbage in the runs behind
-    /// them: they are not known, and absent.
+    /// Fields above that would say that something has no effect, where the drive collected no garbage in the runs
+    /// behind them: they are not known, and absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
     /// The fields above in the paper's notation, in order; `?` for unknown ones.

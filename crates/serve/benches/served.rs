@@ -2,9 +2,10 @@
 //!
 //! - `null`: 4 KiB reads of a device that does no work, 32 in flight, beside those of `nbdkit memory`, in turn.
 //! - `floor`: the same with 1 in flight: what this machine, the socket and fio add to each request.
-//! - `fuse`: 4 KiB reads of a loop device over a device that does no work, served as a file, beside those of a loop device over a
-//!   file in memory (tmpfs), 32 in flight, in turn. It needs root.
-//! - `ssd-s`: random reads of 4 KiB on a full `sim:ssd-s`, beside the same workload in virtual time, for some slowdowns.
+//! - `fuse`: 4 KiB reads of a loop device over a device that does no work, served as a file, beside those of a loop
+//!   device over a file in memory (tmpfs), 32 in flight, in turn. It needs root.
+//! - `ssd-s`: random reads of 4 KiB on a full `sim:ssd-s`, beside the same workload in virtual time, for some
+//!   slowdowns.
 //!
 //! `cargo bench -p flashlane-serve`. A server runs in a separate process: this program, called again.
 //! `FLASHLANE_BENCH_SECONDS` sets the seconds of a measurement. Where fio or nbdkit is missing it says so; as a test

@@ -1,7 +1,7 @@
 //! The time in which a served device had commands, to show whether clients kept it busy.
 //!
-//! A client whose next command comes late, because of its own computing, the socket or the kernel, leaves the device idle. No
-//! latency and no lateness of a reply shows that.
+//! A client whose next command comes late, because of its own computing, the socket or the kernel, leaves the device
+//! idle. No latency and no lateness of a reply shows that.
 
 use flashlane_base::{Duration, Instant};
 

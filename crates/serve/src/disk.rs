@@ -2,11 +2,12 @@
 //!
 //! A command is a task with at most one request at the device (`task`).
 //!
-//! Two tasks over the same units of which one reads and then writes them, or trims them, run one after the other, in the order
-//! of their starts. Other tasks run at the same time; the protocol promises no order, and a flush covers what was replied to.
+//! Two tasks over the same units of which one reads and then writes them, or trims them, run one after the other, in
+//! the order of their starts. Other tasks run at the same time; the protocol promises no order, and a flush covers what
+//! was replied to.
 //!
-//! Invariants: `in_flight` tasks have a request at the device; those in `ready` wait for room in its queue, those in `blocked`
-//! for another task; `exclusive` is the number of tasks that others must wait for, blocked ones included.
+//! Invariants: `in_flight` tasks have a request at the device; those in `ready` wait for room in its queue, those in
+//! `blocked` for another task; `exclusive` is the number of tasks that others must wait for, blocked ones included.
 
 use crate::command::{Action, Asked, Command, Error, Export, Extent};
 use crate::task::{Next, Step, Tag, Task, data_bytes};
@@ -153,7 +154,8 @@ impl<D: DataDevice> Disk<D> {
         (*is_fast && !(*may_trim && is_whole)).then(not_faster)
     }
 
-    /// Begins a task that waits for no other. Reserves the memory for a write only now: a trim that it waited for frees it.
+    /// Begins a task that waits for no other. Reserves the memory for a write only now: a trim that it waited for frees
+    /// it.
     fn begin(&mut self, id: usize) {
         let (task, now) = (self.tasks[id].as_mut().expect("it begins"), self.device.now());
         if let Some(written) = &mut self.written {

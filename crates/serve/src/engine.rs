@@ -1,10 +1,11 @@
 //! Clients and their commands, without sockets: bytes in, bytes out, and a device in between.
 //!
-//! Memory: data of writes that came in part, commands in progress and replies that a client has not taken count towards the
-//! limit. A client is read from only while it holds less than what is free (dynamic thresholds: Choudhury and Hahne, *IEEE/ACM
-//! Transactions on Networking* 6(2), 1998), or while the data of its write is incomplete. So the limit is exceeded by one
-//! command at most; one client gets half of it, *n* busy ones an equal share each, and one that holds nothing is read from until
-//! nothing is free. Then the clients are closed that did not move within [`STALL`] the bytes that they held.
+//! Memory: data of writes that came in part, commands in progress and replies that a client has not taken count towards
+//! the limit. A client is read from only while it holds less than what is free (dynamic thresholds: Choudhury and
+//! Hahne, *IEEE/ACM Transactions on Networking* 6(2), 1998), or while the data of its write is incomplete. So the limit
+//! is exceeded by one command at most; one client gets half of it, *n* busy ones an equal share each, and one that
+//! holds nothing is read from until nothing is free. Then the clients are closed that did not move within [`STALL`] the
+//! bytes that they held.
 //!
 //! Invariant: `clients_bytes` is the sum of what the clients hold, each as of its last [`recount`](Engine::recount).
 
@@ -26,7 +27,8 @@ pub(crate) type ClientId = u64;
 const COMMANDS_MAX: usize = 1024;
 /// Memory that a command takes beside its data.
 const COMMAND_BYTES: usize = 512;
-/// Time in which a client that holds memory has to move the bytes that it held at the beginning, where no memory is free.
+/// Time in which a client that holds memory has to move the bytes that it held at the beginning, where no memory is
+/// free.
 const STALL: Duration = Duration::from_s(5);
 /// Time in which a client has to choose the export.
 const NEGOTIATION: Duration = Duration::from_s(30);
@@ -178,8 +180,8 @@ impl<D: DataDevice> Engine<D> {
         }
     }
 
-    /// Returns the clients to disconnect: those that do not negotiate, and where no memory is free, those that keep some. MUST
-    /// be called some times in 5 s.
+    /// Returns the clients to disconnect: those that do not negotiate, and where no memory is free, those that keep
+    /// some. MUST be called some times in 5 s.
     pub fn stalled(&mut self) -> Vec<ClientId> {
         let (now, is_short) = (self.served.now(), self.free_bytes() == 0);
         let is_over = |client: &mut Client| {

@@ -1,8 +1,9 @@
-//! A device as the one file `drive` of a mounted file system (FUSE): for `losetup`, `mkfs` and programs that want a path.
+//! A device as the one file `drive` of a mounted file system (FUSE): for `losetup`, `mkfs` and programs that want a
+//! path.
 //!
 //! `mount_point` checks where it is mounted, `files` answers for the directory and passes on what is asked of the file,
-//! `server` carries it out. The kernel's requests are read on a thread of `fuser`; all else is done by the thread that serves.
-//! `mounted` and `queue` know nothing of the one file: other file systems of ours are mounted with them too.
+//! `server` carries it out. The kernel's requests are read on a thread of `fuser`; all else is done by the thread that
+//! serves. `mounted` and `queue` know nothing of the one file: other file systems of ours are mounted with them too.
 
 mod files;
 mod mount_point;
@@ -17,7 +18,8 @@ pub use mounted::{MountError, Mounted, Unmounted};
 pub use queue::{Inbox, Outbox};
 pub use server::FuseServer;
 
-/// Returns commands that make a file system on the drive and mount it, one a line. `file` is its path as a shell reads it.
+/// Returns commands that make a file system on the drive and mount it, one a line. `file` is its path as a shell reads
+/// it.
 pub fn how_to_use(file: &str, export: &Export) -> String {
     if export.is_read_only {
         return format!("  losetup --find --show --read-only --direct-io=on {file}\n");

@@ -1,4 +1,5 @@
-//! A drive for any program: devices served over NBD or as a file (FUSE), simulated ones at their own speed in real time.
+//! A drive for any program: devices served over NBD or as a file (FUSE), simulated ones at their own speed in real
+//! time.
 //!
 //! | module | holds |
 //! | --- | --- |

@@ -1,8 +1,8 @@
-//! The NBD protocol as its text of May 2026 has it (`doc/proto.md` of the NetworkBlockDevice project), without sockets: bytes
-//! in, commands and replies out.
+//! The NBD protocol as its text of May 2026 has it (`doc/proto.md` of the NetworkBlockDevice project), without sockets:
+//! bytes in, commands and replies out.
 //!
-//! Fixed newstyle negotiation, simple and structured replies, and the context `base:allocation`. TLS, resizing and extended
-//! headers are absent: their options are answered as unknown, and negotiation goes on.
+//! Fixed newstyle negotiation, simple and structured replies, and the context `base:allocation`. TLS, resizing and
+//! extended headers are absent: their options are answered as unknown, and negotiation goes on.
 
 mod negotiation;
 mod session;

@@ -1,8 +1,8 @@
 //! Sockets: reads commands, writes replies.
 //!
-//! One thread waits for the device and for the sockets in turn. A device that knows its next event, as one in real time does,
-//! is waited for together with the sockets, asleep until shortly before the event and then spinning. A real device with requests
-//! in flight is waited for alone, for a moment, and the sockets are only looked at.
+//! One thread waits for the device and for the sockets in turn. A device that knows its next event, as one in real time
+//! does, is waited for together with the sockets, asleep until shortly before the event and then spinning. A real
+//! device with requests in flight is waited for alone, for a moment, and the sockets are only looked at.
 //!
 //! Invariant: a client from which bytes may have come is in `readable`, or in `full` if it had no room for commands.
 
@@ -125,8 +125,8 @@ impl<D: DataDevice> Server<D> {
         self.bound.addresses()
     }
 
-    /// Serves clients until `go_on` returns false, which is asked at least every 50 ms. Commands that were read by then are
-    /// answered, if the device does them within 100 ms.
+    /// Serves clients until `go_on` returns false, which is asked at least every 50 ms. Commands that were read by then
+    /// are answered, if the device does them within 100 ms.
     ///
     /// # Errors
     /// The system's error where it cannot wait for sockets.

@@ -12,8 +12,8 @@ pub struct Options {
     pub clients_max: usize,
     /// Memory of commands and replies of all clients; [`CLIENT_MEMORY_BYTES_MIN`] or more for requests of any length.
     pub memory_bytes: usize,
-    /// Memory for the data of a simulated device, at least [`DATA_BYTES_MIN`](crate::DATA_BYTES_MIN) to write any; `None`
-    /// for a device that keeps its data elsewhere.
+    /// Memory for the data of a simulated device, at least [`DATA_BYTES_MIN`](crate::DATA_BYTES_MIN) to write any;
+    /// `None` for a device that keeps its data elsewhere.
     pub data_bytes: Option<u64>,
     /// Refuse writes, also where the device allows them.
     pub read_only: bool,

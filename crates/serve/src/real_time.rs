@@ -1,9 +1,9 @@
 //! A simulated device in real time: its completions are handed out when the wall clock reaches them.
 //!
-//! The time of the device is that of the clock, divided by the slowdown and counted from the start. Before each request the
-//! simulation is advanced to that time, so a request reaches the simulated device when it reached us. Deadlines are absolute:
-//! a late completion does not delay the next ones. The simulation never runs ahead of the clock, since a later request can
-//! change what follows.
+//! The time of the device is that of the clock, divided by the slowdown and counted from the start. Before each request
+//! the simulation is advanced to that time, so a request reaches the simulated device when it reached us. Deadlines are
+//! absolute: a late completion does not delay the next ones. The simulation never runs ahead of the clock, since a
+//! later request can change what follows.
 //!
 //! Cost: one advance a call, O(events that have become due).
 //!

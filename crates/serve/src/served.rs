@@ -1,7 +1,8 @@
 //! A served device: commands in, their ends out, with counts, whatever protocol the commands come by.
 //!
-//! A server starts commands, lets the device work until [`work_until`](Served::work_until), takes the commands that ended and
-//! replies to them, and sleeps for [`asleep`](Served::asleep). So every server keeps the device's time in the same way.
+//! A server starts commands, lets the device work until [`work_until`](Served::work_until), takes the commands that
+//! ended and replies to them, and sleeps for [`asleep`](Served::asleep). So every server keeps the device's time in the
+//! same way.
 
 use crate::activity::Activity;
 use crate::command::{Asked, Command, Export};
@@ -80,7 +81,8 @@ impl<D: DataDevice> Served<D> {
         std::mem::take(&mut self.replied)
     }
 
-    /// Returns when the oldest command in progress was read; `None` without any. Commands that end later were not read before.
+    /// Returns when the oldest command in progress was read; `None` without any. Commands that end later were not read
+    /// before.
     pub fn oldest(&self) -> Option<Instant> {
         self.disk.oldest()
     }
@@ -141,8 +143,8 @@ impl<D: DataDevice> Served<D> {
         self.disk.reap(until);
     }
 
-    /// Returns until when to let the device work: as far as it is, or where it does not know its next event, until something
-    /// completes or clients have to be looked at.
+    /// Returns until when to let the device work: as far as it is, or where it does not know its next event, until
+    /// something completes or clients have to be looked at.
     pub(crate) fn work_until(&self) -> Instant {
         let now = self.now();
         match self.next_event() {

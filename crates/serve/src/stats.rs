@@ -1,9 +1,9 @@
 //! Counts, latency and lateness of commands.
 //!
-//! A command's *latency* is the time from when it was read to when the device had done it; on a simulated device both are
-//! simulated times. Its *lateness* is the time from then until its reply was handed to the socket. A run on a simulated device
-//! is valid only where the 99th percentile of lateness is below a tenth of the mean latency: then a client measures the drive,
-//! and not this machine.
+//! A command's *latency* is the time from when it was read to when the device had done it; on a simulated device both
+//! are simulated times. Its *lateness* is the time from then until its reply was handed to the socket. A run on a
+//! simulated device is valid only where the 99th percentile of lateness is below a tenth of the mean latency: then a
+//! client measures the drive, and not this machine.
 
 use flashlane_base::{Duration, Histogram};
 use flashlane_device::Operation;

@@ -204,8 +204,8 @@ impl Task {
         self.step = Step::Next;
     }
 
-    /// The device has no trims: nothing has to be done for a hint, and zeros are written. Returns false for zeros that must be
-    /// fast.
+    /// The device has no trims: nothing has to be done for a hint, and zeros are written. Returns false for zeros that
+    /// must be fast.
     pub fn go_on_without_trims(&mut self) -> bool {
         match &mut self.action {
             Action::Zero { is_fast: true, .. } => return false,

@@ -1,12 +1,12 @@
 //! Which data of a simulated drive is in memory: what it takes of the limit, and what a client may skip.
 //!
-//! One bit for each granule, a unit of the drive or 4 KiB if that is shorter, which is set where data other than zeros may be,
-//! or zeros for which a client wants room. Data takes memory in chunks of 4 KiB, as the layer below keeps it: in those
-//! with a bit. The pages of the bits themselves take memory once a bit in them is set.
+//! One bit for each granule, a unit of the drive or 4 KiB if that is shorter, which is set where data other than zeros
+//! may be, or zeros for which a client wants room. Data takes memory in chunks of 4 KiB, as the layer below keeps it:
+//! in those with a bit. The pages of the bits themselves take memory once a bit in them is set.
 //!
-//! A write reserves its chunks when it begins, and sets or clears the bits when it is done. One that fails at the drive may have
-//! written anything and sets them; one that never reached the drive leaves them. Writes in flight to the same new
-//! chunks reserve these each, so that writes may be refused a little below the limit.
+//! A write reserves its chunks when it begins, and sets or clears the bits when it is done. One that fails at the drive
+//! may have written anything and sets them; one that never reached the drive leaves them. Writes in flight to the same
+//! new chunks reserve these each, so that writes may be refused a little below the limit.
 
 use crate::command::Extent;
 use std::ops::Range;
@@ -48,7 +48,8 @@ impl Written {
         Self { words: vec![0; words], granule_bytes, chunks: 0, reserved: 0, chunks_max }
     }
 
-    /// Reserves memory for a write of `data`, or of anything without it. Returns `None` where the memory does not suffice.
+    /// Reserves memory for a write of `data`, or of anything without it. Returns `None` where the memory does not
+    /// suffice.
     pub fn reserve(&mut self, offset_bytes: u64, length_bytes: u64, data: Option<&[u8]>) -> Option<Reserved> {
         let needs_chunk = |at: u64, end: u64| {
             let is_zero = |data: &[u8]| {

@@ -1,13 +1,13 @@
-//! Where the time of requests goes: an account follows each request, and each flash operation and transfer of it, and charges
-//! every nanosecond to one part.
+//! Where the time of requests goes: an account follows each request, and each flash operation and transfer of it, and
+//! charges every nanosecond to one part.
 //!
-//! What a request starts begins with a copy of the request's account. When an operation or transfer ends, its account becomes
-//! the request's, so the piece that ends last decides, and a completed request has the account of its last piece from its
-//! submission on. Where a request waits for an operation of something else (the drain that makes room in the buffer, a
-//! readahead that is under way), its wait is divided in the proportions of that operation's account.
+//! What a request starts begins with a copy of the request's account. When an operation or transfer ends, its account
+//! becomes the request's, so the piece that ends last decides, and a completed request has the account of its last
+//! piece from its submission on. Where a request waits for an operation of something else (the drain that makes room in
+//! the buffer, a readahead that is under way), its wait is divided in the proportions of that operation's account.
 //!
-//! Cost: nothing but a test of an option at each transition unless it is [recorded](crate::Drive); then some 100 bytes are
-//! copied a transition.
+//! Cost: nothing but a test of an option at each transition unless it is [recorded](crate::Drive); then some 100 bytes
+//! are copied a transition.
 //!
 //! Invariant: an account's split adds up to the time from its begin until [`TimeAccount::until`].
 
@@ -65,8 +65,8 @@ pub(crate) struct TimeAccounts {
     requests: Vec<TimeAccount>,
     /// Of the transfers under way in each direction, which end in order.
     transfers: [VecDeque<TimeAccount>; 2],
-    /// Of buffered units on their way to flash whose next operation has yet to be queued, by slot: the missing parts were read,
-    /// or the map was.
+    /// Of buffered units on their way to flash whose next operation has yet to be queued, by slot: the missing parts
+    /// were read, or the map was.
     drains: Vec<Option<TimeAccount>>,
     /// Of flash operations that ended, of which the first `handled` were handled; the last of these is being handled.
     ended: Vec<TimeAccount>,

@@ -1,11 +1,11 @@
 //! The write-back buffer: mapping units that the host has written and that are not on flash.
 //!
-//! A unit is *dirty*, then *chosen* to drain, then *programming*; its slot is free when the program ends. *Void*: superseded
-//! after it was chosen; not programmed. Policies that keep units that were read have *clean* units too, which are dropped for
-//! room. A unit that is written again once it is chosen gets another slot.
+//! A unit is *dirty*, then *chosen* to drain, then *programming*; its slot is free when the program ends. *Void*:
+//! superseded after it was chosen; not programmed. Policies that keep units that were read have *clean* units too,
+//! which are dropped for room. A unit that is written again once it is chosen gets another slot.
 //!
-//! A chosen unit waits in the drain queue until its drain starts: then it is *draining*, while its missing parts are read and
-//! it is programmed. Each slot is in one row of this table:
+//! A chosen unit waits in the drain queue until its drain starts: then it is *draining*, while its missing parts are
+//! read and it is programmed. Each slot is in one row of this table:
 //!
 //! ```text
 //! stage                   draining?   is in                      counted in
@@ -19,11 +19,11 @@
 //!
 //! The chosen and the draining units are those that are *leaving*.
 //!
-//! Units are chosen in one of two ways, and each frees its slot for the first write that waits. *Ahead*: one by one as soon
-//! as more than the high watermark is filled. In *batches* (ruan12, section II): not before the buffer is full; then a
-//! number of units for each package is chosen at once, and no more before the last of them is on flash. The units of a
-//! policy with one queue drain in the queue's order, so that a unit whose package still programs one of the buffer's holds
-//! up those behind it; those of a policy with a queue a package go to all packages at once.
+//! Units are chosen in one of two ways, and each frees its slot for the first write that waits. *Ahead*: one by one as
+//! soon as more than the high watermark is filled. In *batches* (ruan12, section II): not before the buffer is full;
+//! then a number of units for each package is chosen at once, and no more before the last of them is on flash. The
+//! units of a policy with one queue drain in the queue's order, so that a unit whose package still programs one of the
+//! buffer's holds up those behind it; those of a policy with a queue a package go to all packages at once.
 
 mod drain_load;
 mod drain_queue;
@@ -168,8 +168,8 @@ impl WriteBuffer {
         })
     }
 
-    /// Admits a write of a unit. `assign` assigns its plane where that is done on admission; a unit that is still buffered keeps
-    /// its plane.
+    /// Admits a write of a unit. `assign` assigns its plane where that is done on admission; a unit that is still
+    /// buffered keeps its plane.
     pub(crate) fn admit(
         &mut self,
         lpn: Lpn,
@@ -243,8 +243,8 @@ impl WriteBuffer {
         })
     }
 
-    /// The package of an assigned plane. Without one any will do for the order: units of a drive that assigns none are in one
-    /// queue, and where no plane has room they will fail to be programmed.
+    /// The package of an assigned plane. Without one any will do for the order: units of a drive that assigns none are
+    /// in one queue, and where no plane has room they will fail to be programmed.
     fn package_of(&self, plane: Option<PlaneId>) -> u32 {
         plane.map_or(0, |plane| plane.0 / self.planes_per_package)
     }
@@ -305,9 +305,9 @@ impl WriteBuffer {
         self.entries[slot.index()].handle
     }
 
-    /// Chooses units to drain, if some should now: because of the watermark or a full buffer, or because a drain is `forced`
-    /// for this cause. Then starts the drain of the next chosen unit that its channel and package have room for, which may no
-    /// longer be [wanted](Self::is_wanted).
+    /// Chooses units to drain, if some should now: because of the watermark or a full buffer, or because a drain is
+    /// `forced` for this cause. Then starts the drain of the next chosen unit that its channel and package have room
+    /// for, which may no longer be [wanted](Self::is_wanted).
     pub(crate) fn start_next_drain(
         &mut self,
         forced: Option<DrainCause>,
@@ -380,8 +380,8 @@ impl WriteBuffer {
         self.drain_queue.push(self.package_of(plane), slot);
     }
 
-    /// Drains the units that the policy chose to be read and programmed again. They are placed beside units that the host wrote,
-    /// to be overwritten with them, and so have the placement handle of such a unit.
+    /// Drains the units that the policy chose to be read and programmed again. They are placed beside units that the
+    /// host wrote, to be overwritten with them, and so have the placement handle of such a unit.
     fn pad(&mut self, cause: DrainCause) {
         let mut pads = std::mem::take(&mut self.pads);
         self.policy.pads(&mut pads);
@@ -408,14 +408,14 @@ impl WriteBuffer {
         self.pads = pads;
     }
 
-    /// Whether the unit in `slot` is still to be programmed: not where a trim, a write that bypassed the buffer, or a newer
-    /// version that drained first superseded it.
+    /// Whether the unit in `slot` is still to be programmed: not where a trim, a write that bypassed the buffer, or a
+    /// newer version that drained first superseded it.
     pub(crate) fn is_wanted(&self, slot: BufferSlot) -> bool {
         self.entries[slot.index()].stage != Stage::Void
     }
 
-    /// Voids or drops the buffered versions older than that in `slot`. This version inherits their first unflushed write, and
-    /// their epoch, so that flushes still wait.
+    /// Voids or drops the buffered versions older than that in `slot`. This version inherits their first unflushed
+    /// write, and their epoch, so that flushes still wait.
     fn supersede(&mut self, slot: BufferSlot) {
         let mut next = self.entries[slot.index()].older_version.take();
         while let Some(slot_of_older) = next {
@@ -430,7 +430,8 @@ impl WriteBuffer {
                 continue;
             }
             newer.first_unflushed_write = newer.first_unflushed_write.min(older.first_unflushed_write);
-            // Each slot leaves an epoch when it is released. The older one is released first, and so has to leave the newer epoch.
+            // Each slot leaves an epoch when it is released. The older one is released first, and so has to leave the
+            // newer epoch.
             if !older.pad {
                 std::mem::swap(&mut newer.epoch, &mut older.epoch);
             }
@@ -558,7 +559,8 @@ impl WriteBuffer {
         self.entries.iter().filter(volatile).map(|entry| (entry.lpn, entry.first_unflushed_write))
     }
 
-    /// Removes the unit in `slot`, for which no operation waits any more; the caller adds the slot to those that are free.
+    /// Removes the unit in `slot`, for which no operation waits any more; the caller adds the slot to those that are
+    /// free.
     fn empty_slot(&mut self, slot: BufferSlot) {
         let entry = std::mem::take(&mut self.entries[slot.index()]);
         self.unlink(slot, &entry);

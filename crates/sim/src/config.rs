@@ -1,8 +1,8 @@
 //! A drive's configuration: what a simulated drive is made of, as plain data.
 //!
-//! Every quantity carries its unit as text (`"25us"`); every number's origin stands in `[provenance]`. Each section is a
-//! file: its settings, their defaults and their ranges. [`crate::profile`] reads a configuration, and has the rules over
-//! several sections.
+//! Every quantity carries its unit as text (`"25us"`); every number's origin stands in `[provenance]`. Each section is
+//! a file: its settings, their defaults and their ranges. [`crate::profile`] reads a configuration, and has the rules
+//! over several sections.
 
 pub(crate) mod array_size;
 mod buffer;

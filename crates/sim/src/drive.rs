@@ -96,8 +96,8 @@ impl Drive {
             .expect("nothing stops it, and its tables fit into memory")
     }
 
-    /// Creates the drive as [`Drive::new`] does, in time proportional to its blocks, or to its mapping units where whole blocks
-    /// are mapped or the allocation has no stripe.
+    /// Creates the drive as [`Drive::new`] does, in time proportional to its blocks, or to its mapping units where
+    /// whole blocks are mapped or the allocation has no stripe.
     ///
     /// # Errors
     /// [`MakeError`] where `watch` breaks meanwhile, or the system has no room for the drive's tables.
@@ -146,8 +146,8 @@ impl Drive {
         self.translation.wear_spread()
     }
 
-    // Requests on their way in, in this order: send_command, start_command, start_write, data_received. See `Kernel::send` for
-    // the time of the command itself.
+    // Requests on their way in, in this order: send_command, start_command, start_write, data_received. See
+    // `Kernel::send` for the time of the command itself.
 
     /// The host sends a command, which may have to wait for the link.
     fn send_command(&mut self, slot: RequestSlot) {
@@ -345,7 +345,8 @@ impl Drive {
         }
     }
 
-    /// Goes on with the GC of an idle die, or garbage-collects a block of each of its planes that is short of free ones.
+    /// Goes on with the GC of an idle die, or garbage-collects a block of each of its planes that is short of free
+    /// ones.
     fn collect_idle(&mut self, die: DieId) {
         if self.kernel.flash().is_idle(die, self.kernel.now()) && !self.kernel.resume_gc(die) {
             self.translation.enqueue_idle_gc(&mut self.kernel, die);

@@ -1,9 +1,9 @@
 //! The energy of a drive: the power of each operation and state times how long it lasts.
 //!
-//! A flash operation is charged when it begins (on dies that serve in order, when it is queued), for the time that it takes, on
-//! each plane that works; GC for its reads, programs and erases apart. What a power cut ends early has been charged in
-//! full. Suspending and resuming takes no energy of its own. EnergySim (Cho and others, an extension of DiskSim) counts
-//! likewise: currents of the data sheet times the supply voltage, for as long as a part is busy.
+//! A flash operation is charged when it begins (on dies that serve in order, when it is queued), for the time that it
+//! takes, on each plane that works; GC for its reads, programs and erases apart. What a power cut ends early has been
+//! charged in full. Suspending and resuming takes no energy of its own. EnergySim (Cho and others, an extension of
+//! DiskSim) counts likewise: currents of the data sheet times the supply voltage, for as long as a part is busy.
 //!
 //! Invariants:
 //! - energy is a whole number of picojoules, a milliwatt for a nanosecond: no sum depends on an order;
@@ -96,7 +96,8 @@ impl EnergyMeter {
         sum
     }
 
-    /// The counters, under the names that results have. Each is rounded down, and their sum is that of the rounded ones.
+    /// The counters, under the names that results have. Each is rounded down, and their sum is that of the rounded
+    /// ones.
     pub(crate) fn list(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let each = self.energy_pj.map(|energy_pj| (energy_pj / 1000) as u64);
         let total = (Counters::ENERGY, each.iter().sum());

@@ -32,8 +32,8 @@ pub enum Event {
     Mechanism(Mechanism, u32),
 }
 
-/// The kind of the first mechanism's timers in a key; those of other mechanisms follow. All from [`Mechanism::WITH_OWN_BITS`] on
-/// share a kind, and have the upper bits of the index to differ by.
+/// The kind of the first mechanism's timers in a key; those of other mechanisms follow. All from
+/// [`Mechanism::WITH_OWN_BITS`] on share a kind, and have the upper bits of the index to differ by.
 const MECHANISMS: u32 = 7;
 const FURTHER_MECHANISMS: u32 = MECHANISMS + Mechanism::WITH_OWN_BITS as u32;
 const FURTHER_BITS: u32 = 24;
@@ -43,8 +43,8 @@ const FETCHED: u32 = 15;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u32);
 
-/// A timer, whose end is an event. Where it is stopped, or started anew, the event of its last start is *stale*: it stays in
-/// the queue and ends nothing.
+/// A timer, whose end is an event. Where it is stopped, or started anew, the event of its last start is *stale*: it
+/// stays in the queue and ends nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer(Ticket);
 
@@ -106,8 +106,8 @@ impl EventQueue {
             },
         };
         debug_assert!(kind < 1 << 4 && index < 1 << 28, "kinds have 4 bits, indices 28");
-        // 31 bits, so that no ticket is that of `Timer::STOPPED`. Where the sequence wraps, two events of one time and on either
-        // side of it change places: the order is still total and the same on every run.
+        // 31 bits, so that no ticket is that of `Timer::STOPPED`. Where the sequence wraps, two events of one time and
+        // on either side of it change places: the order is still total and the same on every run.
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1) & 0x7fff_ffff;
         let key =

@@ -1,8 +1,8 @@
 //! The flash translation layer: where each mapping unit lies, and room for the next one.
 //!
-//! It keeps tables and has no notion of time. Garbage collection (GC) that placing a mapping unit requires is done in the
-//! tables at once; the unit's plane and the work of GC ([`GcWork`]) are returned, and the drive turns both into flash
-//! operations, which take the time.
+//! It keeps tables and has no notion of time. Garbage collection (GC) that placing a mapping unit requires is done in
+//! the tables at once; the unit's plane and the work of GC ([`GcWork`]) are returned, and the drive turns both into
+//! flash operations, which take the time.
 
 pub(crate) mod block;
 mod erase_blocks;
@@ -126,8 +126,8 @@ impl Ftl {
         each!(self, layer => layer.place(lpn, due))
     }
 
-    /// [`Ftl::place`] for consecutive mapping units, up to the first that makes GC due or a number of them; their places are
-    /// appended to `placed`. Requires: `due` is empty.
+    /// [`Ftl::place`] for consecutive mapping units, up to the first that makes GC due or a number of them; their
+    /// places are appended to `placed`. Requires: `due` is empty.
     ///
     /// # Errors
     /// [`NoRoom`] for the unit after those that were placed.
@@ -151,8 +151,8 @@ impl Ftl {
         }
     }
 
-    /// The second half of [`Ftl::place`], for a unit that has its plane, or its pool's, from [`Ftl::assign`]: its place on
-    /// flash is taken only now.
+    /// The second half of [`Ftl::place`], for a unit that has its plane, or its pool's, from [`Ftl::assign`]: its place
+    /// on flash is taken only now.
     ///
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out; the unit stays where it was.
@@ -185,7 +185,8 @@ impl Ftl {
         }
     }
 
-    /// Gives mapping unit `lpn` the place of the replica `copy`, which is then forgotten. Only page mapping has replicas.
+    /// Gives mapping unit `lpn` the place of the replica `copy`, which is then forgotten. Only page mapping has
+    /// replicas.
     pub fn adopt(&mut self, lpn: Lpn, copy: Lpn) {
         match self {
             Self::Page(layer) => layer.adopt(lpn, copy),
@@ -193,8 +194,8 @@ impl Ftl {
         }
     }
 
-    /// Lets GC erase the replica `copy` with its block instead of moving it. Returns where it stays until then. Requires:
-    /// `copy` was placed.
+    /// Lets GC erase the replica `copy` with its block instead of moving it. Returns where it stays until then.
+    /// Requires: `copy` was placed.
     pub fn release(&mut self, copy: Lpn) -> Released {
         match self {
             Self::Page(layer) => layer.release(copy),
@@ -241,8 +242,8 @@ impl Ftl {
         }
     }
 
-    /// The share of its endurance that the block with `lpn` has used, 1 where endurance is unlimited or the unit was never
-    /// written.
+    /// The share of its endurance that the block with `lpn` has used, 1 where endurance is unlimited or the unit was
+    /// never written.
     pub fn wear_of(&self, lpn: Lpn) -> f64 {
         each!(self, layer => layer.wear_of(lpn))
     }
@@ -270,8 +271,8 @@ impl Ftl {
         each!(self, layer => layer.has_idle_gc())
     }
 
-    /// Garbage-collects an idle plane, if it has less room than it should: a flash page of a victim where GC is paced, otherwise
-    /// a whole victim.
+    /// Garbage-collects an idle plane, if it has less room than it should: a flash page of a victim where GC is paced,
+    /// otherwise a whole victim.
     pub(crate) fn collect_idle(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
         each!(self, layer => layer.collect_idle(plane, due))
     }

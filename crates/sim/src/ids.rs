@@ -54,12 +54,13 @@ ids! {
     LaneUnit;
     /// A logical page number: of a mapping unit as the host addresses it.
     Lpn;
-    /// A physical number: of a mapping unit as the flash array stores it, `(plane * blocks + block) * block_units + unit`.
+    /// A physical number: of a mapping unit as the flash array stores it,
+    /// `(plane * blocks + block) * block_units + unit`.
     Ppn;
     /// A flash page of the array, as translation numbers it: [`Ppn`] divided by the mapping units of a flash page.
     FlashPage;
-    /// Pages that are programmed at once, as translation numbers them, by the [`Ppn`] of the first mapping unit: those of a
-    /// word line, or on drives with placement handles the pages of one number on all planes of a superblock.
+    /// Pages that are programmed at once, as translation numbers them, by the [`Ppn`] of the first mapping unit: those
+    /// of a word line, or on drives with placement handles the pages of one number on all planes of a superblock.
     ProgramGroup;
     /// An erase block, counted on its plane.
     BlockId;
@@ -71,14 +72,14 @@ ids! {
 
 pub(crate) use ids;
 
-/// A mechanism of the drive above flash array and event queue, which know it by this only: each kind of its operations and
-/// timers has one of its own.
+/// A mechanism of the drive above flash array and event queue, which know it by this only: each kind of its operations
+/// and timers has one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mechanism(u8);
 
 impl Mechanism {
-    /// Mechanisms with a kind of event of their own, in the event queue and the trace hash. All from the last of these on share
-    /// its kind, and are told apart by bits of the event's number (`kernel::run::timer_in_hash`).
+    /// Mechanisms with a kind of event of their own, in the event queue and the trace hash. All from the last of these
+    /// on share its kind, and are told apart by bits of the event's number (`kernel::run::timer_in_hash`).
     pub const WITH_OWN_BITS: u8 = 7;
 
     /// The number of mechanisms that can be told apart.
@@ -112,6 +113,7 @@ impl ProgramGroup {
 }
 
 impl FlashPage {
-    /// Of a read that shares no sense: another unit of its flash page is not known to be in the same place, or there is none.
+    /// Of a read that shares no sense: another unit of its flash page is not known to be in the same place, or there is
+    /// none.
     pub const ALONE: Self = Self(u32::MAX);
 }

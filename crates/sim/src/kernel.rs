@@ -1,12 +1,13 @@
 //! The controller kernel: what every simulated drive has, whatever its front end makes of it.
 //!
-//! It owns the clock with the hash over all events, the event queue, the host's submission queues, the link to the host, the
-//! flash array, and the table of requests in flight. What a front end adds, and the loop over the events of both, is in
-//! [`mod@run`].
+//! It owns the clock with the hash over all events, the event queue, the host's submission queues, the link to the
+//! host, the flash array, and the table of requests in flight. What a front end adds, and the loop over the events of
+//! both, is in [`mod@run`].
 //!
 //! Invariants:
 //! - time never goes back, and of events at one time those of the link go first;
-//! - a request is in the table from `submit` to its completion, which is reported exactly once, also where power is cut;
+//! - a request is in the table from `submit` to its completion, which is reported exactly once, also where power is
+//!   cut;
 //! - no more requests are in flight than the profile's depth.
 
 mod run;
@@ -242,8 +243,8 @@ impl<S> Kernel<S> {
         }
     }
 
-    /// Accepts a request that [`Kernel::check`] has passed, in the default state. Returns its slot where its submission costs
-    /// no time and the drive fetches it at once.
+    /// Accepts a request that [`Kernel::check`] has passed, in the default state. Returns its slot where its submission
+    /// costs no time and the drive fetches it at once.
     #[inline]
     pub(crate) fn accept(&mut self, request: &Request) -> Option<RequestSlot>
     where
@@ -270,8 +271,8 @@ impl<S> Kernel<S> {
         None
     }
 
-    /// A request comes into its submission queue. Returns whether the drive fetches it at once; otherwise it waits for the event
-    /// [`Event::Fetched`].
+    /// A request comes into its submission queue. Returns whether the drive fetches it at once; otherwise it waits for
+    /// the event [`Event::Fetched`].
     #[inline]
     fn arrive(&mut self, slot: RequestSlot) -> bool {
         let Some(arbiter) = &mut self.volatile.arbiter else { return true };
@@ -301,9 +302,10 @@ impl<S> Kernel<S> {
         self.volatile.events.start_timer(self.now + time, event)
     }
 
-    /// Sends `bytes` of a request over the link, which carry `carried` mapping units; the first transfer of a request takes
-    /// the command along. The command of a read takes its time there, before the first data go out, although the drive has
-    /// known it since `Drive::start_command`: what the link is busy with is the same, and one transfer is enough.
+    /// Sends `bytes` of a request over the link, which carry `carried` mapping units; the first transfer of a request
+    /// takes the command along. The command of a read takes its time there, before the first data go out, although the
+    /// drive has known it since `Drive::start_command`: what the link is busy with is the same, and one transfer is
+    /// enough.
     #[inline]
     pub(crate) fn send(&mut self, transfer: Transfer, bytes: u64, carried: u32) {
         let request = &mut self.volatile.requests[transfer.request];
@@ -368,8 +370,8 @@ impl<S> Kernel<S> {
         self.flash.resume_gc(die, self.now, &mut self.volatile.events)
     }
 
-    /// Queues programs like `unit` of mapping units that follow each other, at `places`: the plane of each, and whether it
-    /// fills its block. Requires: the flash array joins programs.
+    /// Queues programs like `unit` of mapping units that follow each other, at `places`: the plane of each, and whether
+    /// it fills its block. Requires: the flash array joins programs.
     #[inline]
     pub(crate) fn enqueue_run(
         &mut self,
@@ -381,11 +383,12 @@ impl<S> Kernel<S> {
         self.flash.enqueue_run(owner, unit, places, self.now, &mut self.volatile.events);
     }
 
-    /// Returns the number of volatile writes, which are those that a power cut may lose: all but durable ones, from when the
-    /// buffer has wholly admitted them, or without a buffer from their completion.
+    /// Returns the number of volatile writes, which are those that a power cut may lose: all but durable ones, from
+    /// when the buffer has wholly admitted them, or without a buffer from their completion.
     ///
-    /// It is also the least number that a write can have which the buffer has still to admit: [`flashlane_device::AtRisk`]
-    /// numbers writes by completion, and buffered writes complete in the order in which the buffer has admitted them.
+    /// It is also the least number that a write can have which the buffer has still to admit:
+    /// [`flashlane_device::AtRisk`] numbers writes by completion, and buffered writes complete in the order in which
+    /// the buffer has admitted them.
     #[inline]
     pub(crate) fn volatile_writes_so_far(&self) -> u64 {
         self.volatile_writes_so_far

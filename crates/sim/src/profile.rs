@@ -3,7 +3,8 @@
 //! Reading is parse, then check, then build: what a drive cannot do is refused here, naming file, line and field.
 //! `checks` has the order of the checks, and the rules over several sections.
 //!
-//! A profile here is a drive's file. The properties that the drive built from it reports are a `flashlane_device::Profile`.
+//! A profile here is a drive's file. The properties that the drive built from it reports are a
+//! `flashlane_device::Profile`.
 //!
 //! [`DriveConfig`]: crate::DriveConfig
 

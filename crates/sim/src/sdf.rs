@@ -3,11 +3,12 @@
 //! After sdf14 (Ouyang et al., "SDF: Software-Defined Flash for Web-Scale Internet Storage Systems", ASPLOS 2014,
 //! section 2). A unit is an erase block on each plane of a channel; it is erased by a command, written as a whole and
 //! read in pages. A write completes when all of it is on flash: there is no buffer, nothing is cleaned or moved, and a
-//! power cut takes nothing that completed. The rules are those of [`UnitRules`]; flash, link and error correction are those
-//! of [`Drive`](crate::Drive), in the kernel that both share; what is in between, the channel's `Engine`, is a map of blocks.
+//! power cut takes nothing that completed. The rules are those of [`UnitRules`]; flash, link and error correction are
+//! those of [`Drive`](crate::Drive), in the kernel that both share; what is in between, the channel's `Engine`, is a
+//! map of blocks.
 //!
-//! Cost: what a write or an erase does to all planes of a die at once is one operation of the flash, so that a page of a
-//! unit's write costs a fraction of an event.
+//! Cost: what a write or an erase does to all planes of a die at once is one operation of the flash, so that a page of
+//! a unit's write costs a fraction of an event.
 
 mod engine;
 mod job;

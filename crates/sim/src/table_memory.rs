@@ -1,5 +1,5 @@
-//! Whether the system has address space for a drive's tables, checked before any is made. Later a table may still find none,
-//! since other memory was allocated meanwhile.
+//! Whether the system has address space for a drive's tables, checked before any is made. Later a table may still find
+//! none, since other memory was allocated meanwhile.
 
 use crate::config::DriveConfig;
 use crate::nand::Geometry;
@@ -29,8 +29,8 @@ pub enum MakeError {
     },
 }
 
-/// Bytes of the tables for each mapping unit that the host sees, for each of the flash, and for each erase block; and of all
-/// else that a small drive needs.
+/// Bytes of the tables for each mapping unit that the host sees, for each of the flash, and for each erase block; and
+/// of all else that a small drive needs.
 const LOGICAL_UNIT_BYTES: u64 = 4;
 const UNIT_BYTES: u64 = 4;
 const BLOCK_BYTES: u64 = 64;

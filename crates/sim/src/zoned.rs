@@ -1,10 +1,10 @@
 //! A simulated zoned drive: zones that are written in order, opened, finished and reset by the host.
 //!
-//! After NVMe Zoned Namespaces 1.1, and the measurements of Doekemeijer et al., "Performance Characterization of NVMe Flash
-//! Devices with Zoned Namespaces", CLUSTER 2023. A zone is a number of erase blocks on each of its dies, striped over them
-//! in what a die programs at once. Its data go through a write buffer of the zone's own; nothing is mapped, cleaned or moved. To
-//! the host a zone is an erase unit ([`UnitRules`]) with a state beside ([`states`]). Flash, link, queues and error
-//! correction are those of [`Drive`](crate::Drive), in the kernel that all front ends share.
+//! After NVMe Zoned Namespaces 1.1, and the measurements of Doekemeijer et al., "Performance Characterization of NVMe
+//! Flash Devices with Zoned Namespaces", CLUSTER 2023. A zone is a number of erase blocks on each of its dies, striped
+//! over them in what a die programs at once. Its data go through a write buffer of the zone's own; nothing is mapped,
+//! cleaned or moved. To the host a zone is an erase unit ([`UnitRules`]) with a state beside ([`states`]). Flash, link,
+//! queues and error correction are those of [`Drive`](crate::Drive), in the kernel that all front ends share.
 //!
 //! ```text
 //! write, append: commands (one after the other) ─> room in the buffer ─> link ─> buffer: acknowledged ─> programs
@@ -13,8 +13,8 @@
 //! reset:         firmware ─> erases of the blocks that were programmed
 //! ```
 //!
-//! The buffer outlives a power cut, as in drives with capacitors: what was acknowledged is not lost, a write in flight is
-//! torn, and open zones are closed afterwards.
+//! The buffer outlives a power cut, as in drives with capacitors: what was acknowledged is not lost, a write in flight
+//! is torn, and open zones are closed afterwards.
 
 mod commands;
 mod job;
@@ -140,8 +140,8 @@ impl Zoned {
         self.shape.zone(request.lane, request.offset_bytes / self.shape.zone_bytes)
     }
 
-    /// Checks a request against the states of zones. Returns the zone that is closed for the one that the request opens, if one
-    /// has to be. Requires: [`UnitRules`] admit the request.
+    /// Checks a request against the states of zones. Returns the zone that is closed for the one that the request
+    /// opens, if one has to be. Requires: [`UnitRules`] admit the request.
     fn admit_zone(&self, request: &Request) -> Result<Option<ZoneId>, Rule> {
         let zone = self.zone_of(request);
         let is_busy = |zone| {

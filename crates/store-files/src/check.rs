@@ -1,7 +1,7 @@
 //! A check of the whole tree: each entry leads to an inode, and each inode and extent is led to.
 //!
-//! Each change of records is one batch, so that no power cut breaks these rules; lost blocks and faults of a program might. The
-//! check reads all records, and an extent of each file. It takes the memory of a few words for each inode.
+//! Each change of records is one batch, so that no power cut breaks these rules; lost blocks and faults of a program
+//! might. The check reads all records, and an extent of each file. It takes the memory of a few words for each inode.
 
 use crate::error::FileError;
 use crate::files::Files;

@@ -59,8 +59,8 @@ impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
         Ok(out)
     }
 
-    /// Writes bytes to a file from an offset on; what lies between its end and the offset becomes zeros. A power cut leaves the
-    /// length of before or of after, and of each extent the bytes of before or of after.
+    /// Writes bytes to a file from an offset on; what lies between its end and the offset becomes zeros. A power cut
+    /// leaves the length of before or of after, and of each extent the bytes of before or of after.
     ///
     /// # Errors
     /// [`FileError::Missing`], [`FileError::Directory`], [`FileError::TooLong`] and [`FileError::Store`].

@@ -1,17 +1,18 @@
 //! The files of a store, and what a power cut leaves of a change.
 //!
-//! All records lie in one slice of the store, so that each change of them is one batch: a power cut leaves all of it or nothing.
-//! Bytes of a file may take many batches, and lie in other slices. The store keeps its writes in their order: a power cut leaves
-//! exactly the first ones. So extents are written first, with the least durability, and the record that makes them count last,
-//! with the durability that was asked for; then all of them are as safe.
+//! All records lie in one slice of the store, so that each change of them is one batch: a power cut leaves all of it or
+//! nothing. Bytes of a file may take many batches, and lie in other slices. The store keeps its writes in their order:
+//! a power cut leaves exactly the first ones. So extents are written first, with the least durability, and the record
+//! that makes them count last, with the durability that was asked for; then all of them are as safe.
 //!
-//! What stays of the first ones where a power cut takes the last is found again: before extents are written behind a file's
-//! length, and in the batch that shortens or removes a file, the inode is recorded as *unfinished*. The first change after an
-//! opening deletes what lies behind the length of unfinished inodes. Opening and reading write nothing, and never look there.
+//! What stays of the first ones where a power cut takes the last is found again: before extents are written behind a
+//! file's length, and in the batch that shortens or removes a file, the inode is recorded as *unfinished*. The first
+//! change after an opening deletes what lies behind the length of unfinished inodes. Opening and reading write nothing,
+//! and never look there.
 //!
-//! Where the store has lost keys ([`Loss`](flashlane_store::Loss)), files are only read: a change deletes what no record leads to
-//! and gives numbers of inodes out, by records that may be older ones, and an extent that is not there is no hole for sure. What is
-//! not found is an error then.
+//! Where the store has lost keys ([`Loss`](flashlane_store::Loss)), files are only read: a change deletes what no
+//! record leads to and gives numbers of inodes out, by records that may be older ones, and an extent that is not there
+//! is no hole for sure. What is not found is an error then.
 //!
 //! Invariants: an inode that is not unfinished has no bytes behind its length; inodes are given out once.
 
@@ -28,8 +29,8 @@ pub const EXTENT_BYTES: u64 = 512 << 10;
 const EXTENT_BYTES_MIN: u64 = 512;
 const EXTENT_BYTES_MAX: u64 = 1 << 20;
 
-/// Returns the bytes of extents that suit the blocks of a store. What is left of a value behind whole blocks takes another one
-/// where it is too long to be stored with its key: that one is to be seven eighths full at least.
+/// Returns the bytes of extents that suit the blocks of a store. What is left of a value behind whole blocks takes
+/// another one where it is too long to be stored with its key: that one is to be seven eighths full at least.
 fn default_extent_bytes<D: DataDevice, L: DataDevice>(store: &mut KeyValueStore<D, L>) -> u64 {
     let store = store.store();
     let (block_bytes, inline_bytes) = (store.blocks().block_bytes(), store.inline_bytes_max());
@@ -56,8 +57,8 @@ pub struct Files<'a, D, L> {
 }
 
 impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
-    /// Opens the files of a store, which need not have any. Writes nothing. Where there is no file yet, extents will have
-    /// [`EXTENT_BYTES`], or a power of two below of which none takes a block of the store that it does not fill.
+    /// Opens the files of a store, which need not have any. Writes nothing. Where there is no file yet, extents will
+    /// have [`EXTENT_BYTES`], or a power of two below of which none takes a block of the store that it does not fill.
     ///
     /// # Errors
     /// [`FileError::Parted`], [`FileError::Newer`] and [`FileError::Store`].
@@ -75,8 +76,8 @@ impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
         Self::open_as(store, extent_bytes, true)
     }
 
-    /// Does the same, and chooses the size of extents where there is no file yet: a power of two from 512 bytes to 1 MiB. A
-    /// write within an extent writes all of it.
+    /// Does the same, and chooses the size of extents where there is no file yet: a power of two from 512 bytes to 1
+    /// MiB. A write within an extent writes all of it.
     ///
     /// # Errors
     /// Also [`FileError::ExtentBytes`].
@@ -170,8 +171,8 @@ impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
         self.store.store().step_for(longest)
     }
 
-    /// Returns the bytes that can be written now ([`Status::room_bytes`](flashlane_store::Status::room_bytes)), and those with the
-    /// blocks that are stored.
+    /// Returns the bytes that can be written now ([`Status::room_bytes`](flashlane_store::Status::room_bytes)), and
+    /// those with the blocks that are stored.
     pub fn space(&mut self) -> (u64, u64) {
         let store = self.store.store();
         let stored_bytes = store.blocks().status().blocks * store.blocks().block_bytes();
@@ -195,7 +196,8 @@ impl<'a, D: DataDevice, L: DataDevice> Files<'a, D, L> {
         inode
     }
 
-    /// Gives out numbers above one that is there from now on: the header may be an older one, whose store has lost keys.
+    /// Gives out numbers above one that is there from now on: the header may be an older one, whose store has lost
+    /// keys.
     pub(crate) fn raise_next_inode(&mut self, greatest: Option<&Inode>) -> Result<(), FileError> {
         match greatest {
             Some(inode) if inode.0 >= self.header.next_inode => {

@@ -1,8 +1,9 @@
 //! Files on the store: paths, directories, extents, holes, rename.
 //!
-//! A file has a number, its *inode*. Its bytes lie in *extents* of a fixed size, one pair of the store each, by number of the
-//! inode and of the extent; what is not there is zeros. Directories have an entry for each name, which holds an inode, so that a
-//! rename moves one entry whatever it names. `records.rs` lists the pairs, `files.rs` says what a power cut leaves.
+//! A file has a number, its *inode*. Its bytes lie in *extents* of a fixed size, one pair of the store each, by number
+//! of the inode and of the extent; what is not there is zeros. Directories have an entry for each name, which holds an
+//! inode, so that a rename moves one entry whatever it names. `records.rs` lists the pairs, `files.rs` says what a
+//! power cut leaves.
 //!
 //! ```
 //! use flashlane_base::Seed;

@@ -66,8 +66,8 @@ pub struct Attributes {
     pub kind: Kind,
     /// Bytes of a file; 0 for a directory.
     pub length_bytes: u64,
-    /// When its bytes or names last changed, in milliseconds of the calendar that [`Files::set_time`](crate::Files::set_time)
-    /// sets.
+    /// When its bytes or names last changed, in milliseconds of the calendar that
+    /// [`Files::set_time`](crate::Files::set_time) sets.
     pub modified_ms: u64,
     /// The directory that holds a directory; the root holds itself.
     pub parent: Inode,

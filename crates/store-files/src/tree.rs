@@ -92,8 +92,8 @@ impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
         }
     }
 
-    /// Removes a file or empty directory from a full device, which takes deletes only. Extents that a power cut leaves meanwhile
-    /// are found by [`check`](Self::check).
+    /// Removes a file or empty directory from a full device, which takes deletes only. Extents that a power cut leaves
+    /// meanwhile are found by [`check`](Self::check).
     fn remove_from_full(&mut self, directory: Inode, entry: &Entry) -> Result<(), FileError> {
         let mut batch = Batch::default();
         batch.delete(entry_key(Some(directory), &entry.name));
@@ -126,8 +126,8 @@ impl<D: DataDevice, L: DataDevice> Files<'_, D, L> {
         Ok(())
     }
 
-    /// Gives a file or directory another name, also in another directory, at once. A file that has the name is replaced by a
-    /// file, an empty directory by a directory.
+    /// Gives a file or directory another name, also in another directory, at once. A file that has the name is replaced
+    /// by a file, an empty directory by a directory.
     ///
     /// # Errors
     /// [`FileError::Missing`], [`FileError::IntoItself`], [`FileError::Directory`], [`FileError::NoDirectory`],

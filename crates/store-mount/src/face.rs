@@ -1,6 +1,7 @@
 //! The kernel's requests, on the thread that reads them: each becomes a closure that replies.
 //!
-//! Files belong to the user of the server, and have no permissions beyond that; there are no links and no extended attributes.
+//! Files belong to the user of the server, and have no permissions beyond that; there are no links and no extended
+//! attributes.
 
 use crate::volume::{Result, Volume};
 use flashlane_device::DataDevice;

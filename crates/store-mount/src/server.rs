@@ -25,8 +25,8 @@ pub struct StoreMount<'a, D: 'static, L: 'static> {
 }
 
 impl<'a, D: DataDevice + 'static, L: DataDevice + 'static> StoreMount<'a, D, L> {
-    /// Prepares files to be mounted: unless they are only read, removes those that an earlier mount had removed while they were
-    /// open. Mounts them.
+    /// Prepares files to be mounted: unless they are only read, removes those that an earlier mount had removed while
+    /// they were open. Mounts them.
     ///
     /// # Errors
     /// [`FileError`] where the files cannot be read or changed; [`MountError`] where the system refuses the mount.
@@ -73,8 +73,8 @@ impl<'a, D: DataDevice + 'static, L: DataDevice + 'static> StoreMount<'a, D, L> 
         self.requests
     }
 
-    /// Unmounts the file system; where something still uses it, from where it can be seen. All changes are safe from power cuts
-    /// then.
+    /// Unmounts the file system; where something still uses it, from where it can be seen. All changes are safe from
+    /// power cuts then.
     ///
     /// # Errors
     /// The system's error where it remains mounted, or where changes could not be made safe.

@@ -1,9 +1,10 @@
 //! Files as the kernel sees them: numbers, handles, error numbers.
 //!
-//! A file that is removed while it is open stays readable until it is closed. It has a hidden name in the root meanwhile, under which
-//! the next mount finds and removes it after a power cut.
+//! A file that is removed while it is open stays readable until it is closed. It has a hidden name in the root
+//! meanwhile, under which the next mount finds and removes it after a power cut.
 //!
-//! Invariants: `removed` has the inodes with a hidden name; each of them is in `open`, which has the open handles of each inode.
+//! Invariants: `removed` has the inodes with a hidden name; each of them is in `open`, which has the open handles of
+//! each inode.
 
 use flashlane_base::Duration;
 use flashlane_device::DataDevice;

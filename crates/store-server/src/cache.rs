@@ -1,10 +1,10 @@
 //! Values that were used lately, in bounded memory, so that reading them again takes no device.
 //!
-//! Replaced by CLOCK (Corbató, 1968): keys stand in a circle; the hand passes over one that was used since it came by last, and
-//! removes one that was not. An access costs a look-up in a hash table.
+//! Replaced by CLOCK (Corbató, 1968): keys stand in a circle; the hand passes over one that was used since it came by
+//! last, and removes one that was not. An access costs a look-up in a hash table.
 //!
-//! Invariants: what the cache knows of a key is what the store holds, or will hold once the writes in flight have ended; each key
-//! in the table stands in the circle once.
+//! Invariants: what the cache knows of a key is what the store holds, or will hold once the writes in flight have
+//! ended; each key in the table stands in the circle once.
 
 use crate::key::{Key, KeyTable};
 use crate::value::{Entry, Value};

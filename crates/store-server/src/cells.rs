@@ -1,12 +1,14 @@
 //! The keys that commands work on now.
 //!
-//! A *cell* is a key with commands that wait for it or writes in flight. It knows the key's newest value, so a command sees
-//! the writes before it at once, though the store may not have numbered them yet. Commands enter the queues of all their keys
-//! when they arrive; one is *granted* a key when it is first in the queue and the value is loaded, or not needed. It runs when
-//! all its keys are granted, at once and alone: every command is atomic, and commands on a key run in the order of arrival.
+//! A *cell* is a key with commands that wait for it or writes in flight. It knows the key's newest value, so a command
+//! sees the writes before it at once, though the store may not have numbered them yet. Commands enter the queues of all
+//! their keys when they arrive; one is *granted* a key when it is first in the queue and the value is loaded, or not
+//! needed. It runs when all its keys are granted, at once and alone: every command is atomic, and commands on a key run
+//! in the order of arrival.
 //!
-//! Invariants: a cell exists while it has commands or writes, and no longer; the first command of a queue is granted unless the
-//! value is being loaded or a long one is being written; a value that is known is that of the last command that ran.
+//! Invariants: a cell exists while it has commands or writes, and no longer; the first command of a queue is granted
+//! unless the value is being loaded or a long one is being written; a value that is known is that of the last command
+//! that ran.
 
 use crate::key::{Key, KeyBytes, KeyTable};
 use crate::value::Entry;
@@ -155,7 +157,8 @@ pub type Cells = KeyTable<Cell>;
 /// Cells for which a table keeps room.
 const ROOM_KEPT: usize = 1024;
 
-/// Removes a cell. A table that a burst of requests has made large gives its memory back once an eighth of it is in use.
+/// Removes a cell. A table that a burst of requests has made large gives its memory back once an eighth of it is in
+/// use.
 pub fn remove(cells: &mut Cells, key: &Key) {
     cells.remove(key);
     if cells.capacity() > 8 * cells.len().max(ROOM_KEPT) {

@@ -1,10 +1,10 @@
 //! Clients: their connection, and the replies that they have not got.
 //!
-//! Replies leave in the order of requests. A reply is ready when its command has run and the writes that it depends on are as
-//! safe as the server promises; it waits for those before it.
+//! Replies leave in the order of requests. A reply is ready when its command has run and the writes that it depends on
+//! are as safe as the server promises; it waits for those before it.
 //!
-//! Invariants: `slots` has the requests that are not answered, in their order; the first one is not ready. `slot_bytes` is the
-//! sum of the bytes of these requests and their replies.
+//! Invariants: `slots` has the requests that are not answered, in their order; the first one is not ready. `slot_bytes`
+//! is the sum of the bytes of these requests and their replies.
 
 use crate::command::Spec;
 use crate::limits::Limits;

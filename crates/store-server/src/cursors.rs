@@ -1,8 +1,8 @@
 //! Cursors of SCAN.
 //!
-//! A cursor is a number that stands for a place in the order of keys. The server keeps the places of the last cursors, so a
-//! call costs as much as the keys that it looks at, the cursors end, and no key is returned twice or left out that is there
-//! all the time.
+//! A cursor is a number that stands for a place in the order of keys. The server keeps the places of the last cursors,
+//! so a call costs as much as the keys that it looks at, the cursors end, and no key is returned twice or left out that
+//! is there all the time.
 
 use flashlane_base::Random;
 use std::collections::BTreeMap;

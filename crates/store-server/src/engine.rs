@@ -1,13 +1,15 @@
 //! The engine: one thread that owns the store, and runs the commands of all clients.
 //!
-//! Nothing waits: a command whose values are read, or whose writes are on their way, is kept until the store completes these,
-//! and others go on. So requests of a pipeline and of many clients are in flight at once, and writes that come together share
-//! a write of the log. See `cells` for atomicity and the order in which commands run, `run` for a command's course.
+//! Nothing waits: a command whose values are read, or whose writes are on their way, is kept until the store completes
+//! these, and others go on. So requests of a pipeline and of many clients are in flight at once, and writes that come
+//! together share a write of the log. See `cells` for atomicity and the order in which commands run, `run` for a
+//! command's course.
 //!
 //! Invariants:
 //! - A reply leaves when all writes that the command made or saw are as safe as the options say.
 //! - While `unsent` has writes no command runs, so that the store numbers writes in the order of the commands.
-//! - A command on all keys begins when no other is in flight; those that arrive after it wait in `waiting` until it has begun.
+//! - A command on all keys begins when no other is in flight; those that arrive after it wait in `waiting` until it has
+//!   begun.
 
 mod commit;
 mod jobs;
@@ -223,8 +225,8 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         self.store.begin_close();
     }
 
-    /// Lets the devices work for at most `longest` where nothing has completed, and handles what has. Returns whether more is
-    /// in flight.
+    /// Lets the devices work for at most `longest` where nothing has completed, and handles what has. Returns whether
+    /// more is in flight.
     pub fn step(&mut self, longest: Duration) -> bool {
         let is_busy = self.store.step_for(longest);
         self.server.now = self.store.now();

@@ -35,8 +35,8 @@ fn match_one(pattern: &[u8], at: usize, byte: u8) -> Option<usize> {
     }
 }
 
-/// Matches a byte with the class whose content begins at `at`. Returns whether it is in it, and where the class ends; one that
-/// is not closed ends with the pattern.
+/// Matches a byte with the class whose content begins at `at`. Returns whether it is in it, and where the class ends;
+/// one that is not closed ends with the pattern.
 fn match_class(pattern: &[u8], mut at: usize, byte: u8) -> (bool, usize) {
     let is_negated = pattern.get(at) == Some(&b'^');
     at += usize::from(is_negated);

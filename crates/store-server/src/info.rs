@@ -144,8 +144,8 @@ fn latency_stats(state: &ServerState, _: &Status, out: &mut String) {
     }
 }
 
-/// Counts entries in containers and patches, which is exact only where no key was overwritten or deleted since the last merge.
-/// DBSIZE counts exactly.
+/// Counts entries in containers and patches, which is exact only where no key was overwritten or deleted since the last
+/// merge. DBSIZE counts exactly.
 fn keyspace(_: &ServerState, status: &Status, out: &mut String) {
     let entries_of = |slice: &SliceStatus| slice.container_entries + slice.entries - slice.tombstones;
     let entries: u64 = status.slices.iter().map(entries_of).sum();

@@ -1,11 +1,11 @@
 //! Commands on all keys: KEYS, SCAN, RANDOMKEY, DBSIZE, FLUSHALL.
 //!
-//! A job begins when no command is in flight. It reads the store page by page, at a snapshot, while later commands go on; only
-//! FLUSHALL lets them wait until it has ended. A [`Job`] decides by the page or write that ended which [`Step`] follows, and the
-//! engine carries that out.
+//! A job begins when no command is in flight. It reads the store page by page, at a snapshot, while later commands go
+//! on; only FLUSHALL lets them wait until it has ended. A [`Job`] decides by the page or write that ended which
+//! [`Step`] follows, and the engine carries that out.
 //!
-//! Invariants: a job reads one page at a time, or values, or writes, never two of these at once; while `exclusive` is set its
-//! job is there.
+//! Invariants: a job reads one page at a time, or values, or writes, never two of these at once; while `exclusive` is
+//! set its job is there.
 
 use crate::cursors::Cursors;
 use crate::glob;
@@ -168,8 +168,8 @@ impl Job {
         Ok(())
     }
 
-    /// The store has lost keys, for which the reply has an error. Returns it where the job ends so at once: SCAN has a cursor, which
-    /// goes on with the keys that are left.
+    /// The store has lost keys, for which the reply has an error. Returns it where the job ends so at once: SCAN has a
+    /// cursor, which goes on with the keys that are left.
     pub fn miss_keys(&mut self, loss: &str) -> Option<Answer> {
         let text = format!("ERR {loss}");
         match &mut self.kind {
@@ -187,8 +187,8 @@ impl Job {
         }
     }
 
-    /// Returns the range of the next page, and its most keys. Only plain keys are read: tables and files are none of the
-    /// server's.
+    /// Returns the range of the next page, and its most keys. Only plain keys are read: tables and files are none of
+    /// the server's.
     pub fn next_page(&mut self) -> (Vec<u8>, Option<Vec<u8>>, u64) {
         let PlainRange { start, end, next } = plain_range(&self.start, self.end.as_deref());
         self.behind_faces = next;

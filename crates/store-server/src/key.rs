@@ -1,8 +1,8 @@
 //! Keys that commands work on, each with its hash.
 //!
-//! A command looks its key up a dozen times, in the tables of cells and of cached values. The hash is computed once, and the same
-//! key, shared, is recognised by its address. It is keyed against chosen collisions, with a secret of the thread; no order
-//! depends on it.
+//! A command looks its key up a dozen times, in the tables of cells and of cached values. The hash is computed once,
+//! and the same key, shared, is recognised by its address. It is keyed against chosen collisions, with a secret of the
+//! thread; no order depends on it.
 
 use hashbrown::{Equivalent, HashMap};
 use std::cmp::Ordering;

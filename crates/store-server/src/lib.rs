@@ -1,8 +1,8 @@
 //! A server of the store that every Redis client can talk to: RESP2 and RESP3, over TCP and Unix sockets.
 //!
-//! [`Engine`] runs commands on a store, without sockets, threads or clocks, so a run on simulated devices repeats; `network`
-//! connects it to clients. Both share one thread, which waits for the devices and the sockets in turn. `docs/store.md` lists
-//! the commands, and what differs from Redis.
+//! [`Engine`] runs commands on a store, without sockets, threads or clocks, so a run on simulated devices repeats;
+//! `network` connects it to clients. Both share one thread, which waits for the devices and the sockets in turn.
+//! `docs/store.md` lists the commands, and what differs from Redis.
 
 mod cache;
 mod cells;

@@ -1,7 +1,7 @@
 //! Limits: what clients may take of the server.
 
-/// Limits of a server. Where a client meets its own, it is not read from until its replies leave; where all clients together
-/// exceed `memory_bytes`, the one that takes most is closed.
+/// Limits of a server. Where a client meets its own, it is not read from until its replies leave; where all clients
+/// together exceed `memory_bytes`, the one that takes most is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most clients at a time.
@@ -22,8 +22,8 @@ pub struct Limits {
 pub const VALUE_BYTES_MAX: usize = 512 << 20;
 
 impl Limits {
-    /// Returns the length of the longest string that a command may build: that of the longest request, so that the engine
-    /// serves no client longer than for a request.
+    /// Returns the length of the longest string that a command may build: that of the longest request, so that the
+    /// engine serves no client longer than for a request.
     pub fn string_bytes_max(&self) -> usize {
         usize::try_from(self.request_bytes_max).unwrap_or(usize::MAX).min(VALUE_BYTES_MAX)
     }

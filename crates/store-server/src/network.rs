@@ -1,11 +1,12 @@
 //! Sockets: reads requests, writes replies.
 //!
-//! One thread waits for the devices and for the sockets in turn: while the store has requests in flight it waits for these, at
-//! most [`DEVICE_WAIT`], and only looks at the sockets; otherwise it waits for the sockets.
+//! One thread waits for the devices and for the sockets in turn: while the store has requests in flight it waits for
+//! these, at most [`DEVICE_WAIT`], and only looks at the sockets; otherwise it waits for the sockets.
 //!
 //! The page of metrics has sockets beside those of clients: `pages`.
 //!
-//! A client that does not take its replies is not read from, so its replies take no more memory than those to what was read.
+//! A client that does not take its replies is not read from, so its replies take no more memory than those to what was
+//! read.
 //!
 //! Invariant: `readable` has the clients from which bytes may have come, and that have room for requests.
 
@@ -143,8 +144,8 @@ impl<D: DataDevice, L: DataDevice> Server<D, L> {
         self.engine.server()
     }
 
-    /// Serves clients until `go_on` returns false, which is asked every few milliseconds, or a client calls SHUTDOWN. Requests
-    /// that were read by then are answered, and it returns within a second.
+    /// Serves clients until `go_on` returns false, which is asked every few milliseconds, or a client calls SHUTDOWN.
+    /// Requests that were read by then are answered, and it returns within a second.
     ///
     /// # Errors
     /// The system's error where it cannot wait for sockets.

@@ -1,8 +1,8 @@
 //! Requests of the Redis protocol, read from bytes that come in any parts.
 //!
-//! A request is an array of bulk strings (`*2\r\n$3\r\nGET\r\n$1\r\na\r\n`, the same in RESP2 and RESP3) or a line of words
-//! (an inline command). The parser keeps the part of a request that has come, so a byte is looked at once however the input is
-//! split. Memory is taken for bytes that came, never for a length that was only announced.
+//! A request is an array of bulk strings (`*2\r\n$3\r\nGET\r\n$1\r\na\r\n`, the same in RESP2 and RESP3) or a line of
+//! words (an inline command). The parser keeps the part of a request that has come, so a byte is looked at once however
+//! the input is split. Memory is taken for bytes that came, never for a length that was only announced.
 //!
 //! Invariant: between calls the parser holds the bytes of one incomplete request, and nothing else.
 
@@ -152,8 +152,8 @@ pub fn parse_integer(text: &[u8]) -> Option<i64> {
 }
 
 impl Parser {
-    /// Reads from `input` up to the end of a request. Returns the bytes that were used, all unless a request ends before, and
-    /// the request. One without arguments stands for an empty line or array, which has no reply.
+    /// Reads from `input` up to the end of a request. Returns the bytes that were used, all unless a request ends
+    /// before, and the request. One without arguments stands for an empty line or array, which has no reply.
     ///
     /// # Errors
     /// [`ProtocolError`]: nothing more can be read from this client.

@@ -1,7 +1,7 @@
 //! Values of Redis' types as values of the store.
 //!
-//! A string is stored as it is, so that `flashlane store get` and programs of the library read it, and the server reads what
-//! they stored. Anything else begins with [`MARK`] and its kind, and a string that begins with it is marked too:
+//! A string is stored as it is, so that `flashlane store get` and programs of the library read it, and the server reads
+//! what they stored. Anything else begins with [`MARK`] and its kind, and a string that begins with it is marked too:
 //!
 //! ```text
 //! MARK | 's' | a string that begins with MARK

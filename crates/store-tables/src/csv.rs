@@ -1,7 +1,7 @@
 //! Rows as CSV (RFC 4180), read and written.
 //!
-//! A field that is empty without quotes is null where the column is nullable; `""` is an empty text. So a table that is written
-//! and read again is the same.
+//! A field that is empty without quotes is null where the column is nullable; `""` is an empty text. So a table that is
+//! written and read again is the same.
 
 use crate::schema::Column;
 use crate::value::{Type, Value, ValueError};

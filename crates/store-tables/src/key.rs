@@ -7,8 +7,8 @@
 //! | text, bytes | themselves, with `00 ff` for each `00`, then `00 00` |
 //! | boolean | 1: 0 or 1 |
 //!
-//! Values stand one after the other. No encoding of a value is the beginning of another's, so that the first columns decide
-//! before the next ones, and the encoding of the first values is the prefix of exactly the keys that have these.
+//! Values stand one after the other. No encoding of a value is the beginning of another's, so that the first columns
+//! decide before the next ones, and the encoding of the first values is the prefix of exactly the keys that have these.
 
 use crate::value::{Type, Value};
 

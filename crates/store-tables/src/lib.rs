@@ -1,8 +1,9 @@
 //! Tables on the store: named and typed columns, a primary key of one or several of them, ranges of it, projection.
 //!
-//! A row is one pair of the store: its key is the primary key in an encoding that keeps the order ([`key`]), its value the
-//! other columns (`row.rs`). So a get is one read, rows lie in the order of their keys, and a range of keys is a scan. The
-//! schema is a record of the store beside the rows. Tables and plain keys share a store; see [`flashlane_store::space`].
+//! A row is one pair of the store: its key is the primary key in an encoding that keeps the order ([`key`]), its value
+//! the other columns (`row.rs`). So a get is one read, rows lie in the order of their keys, and a range of keys is a
+//! scan. The schema is a record of the store beside the rows. Tables and plain keys share a store; see
+//! [`flashlane_store::space`].
 //!
 //! ```
 //! use flashlane_base::Seed;

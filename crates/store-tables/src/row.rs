@@ -1,8 +1,8 @@
 //! Rows as pairs of the store.
 //!
-//! The key has the values of the primary key ([`crate::key`]). The value has the version of the schema with which the row was
-//! written, a bit for each other column of that version (set for null, in whole bytes, the lowest bit first), then the values
-//! that are there:
+//! The key has the values of the primary key ([`crate::key`]). The value has the version of the schema with which the
+//! row was written, a bit for each other column of that version (set for null, in whole bytes, the lowest bit first),
+//! then the values that are there:
 //!
 //! | type | bytes |
 //! | --- | --- |

@@ -1,7 +1,7 @@
 //! Columns and primary key of a table, and how they are stored.
 //!
-//! A schema has a version, which adding a column increments. Each row records the version with which it was written, and each
-//! column the first version that has it: a row of an earlier version has null there, and is not written again.
+//! A schema has a version, which adding a column increments. Each row records the version with which it was written,
+//! and each column the first version that has it: a row of an earlier version has null there, and is not written again.
 
 use crate::error::SchemaError;
 use crate::value::{Type, Value, ValueError};
@@ -65,8 +65,8 @@ impl Column {
 
 /// Columns and primary key of a table.
 ///
-/// Invariants: names of columns differ; the key has at least one column, each once and none nullable; `first_versions` has an
-/// element for each column, ascending and none above `version`.
+/// Invariants: names of columns differ; the key has at least one column, each once and none nullable; `first_versions`
+/// has an element for each column, ascending and none above `version`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
     columns: Vec<Column>,

@@ -126,8 +126,8 @@ impl<D: DataDevice, L: DataDevice> RowLoader<'_, D, L> {
         self.schema
     }
 
-    /// Hands a row over. Returns false where it was not taken since earlier ones have to complete: [`wait`](Self::wait), then
-    /// offer it again.
+    /// Hands a row over. Returns false where it was not taken since earlier ones have to complete:
+    /// [`wait`](Self::wait), then offer it again.
     ///
     /// # Errors
     /// [`TableError::Value`] and [`TableError::Store`]: this row is refused, and others may be taken.

@@ -7,9 +7,9 @@
 //! | `h` | | the header: version of the format, the next table's id |
 //! | `s` | name of a table | its id, and its schema |
 //!
-//! Dropping a table deletes its schema, and then the rows: deletes only, which a full device takes. What a power cut leaves of the
-//! rows no table shows, since ids are given out once. The next create or drop finds rows whose id no table has, at the cost of
-//! reading one row of each table, and deletes them.
+//! Dropping a table deletes its schema, and then the rows: deletes only, which a full device takes. What a power cut
+//! leaves of the rows no table shows, since ids are given out once. The next create or drop finds rows whose id no
+//! table has, at the cost of reading one row of each table, and deletes them.
 
 use crate::error::TableError;
 use crate::schema::{Column, Schema, check_name};
@@ -124,7 +124,8 @@ impl<'a, D: DataDevice, L: DataDevice> Tables<'a, D, L> {
         Ok(Table::new(self.store, name, schema, SPACE.bulk(&id.to_be_bytes())))
     }
 
-    /// Refuses changes of records where some may be lost: ids come from the header, and rows are deleted whose table has no record.
+    /// Refuses changes of records where some may be lost: ids come from the header, and rows are deleted whose table
+    /// has no record.
     fn check_whole(&self) -> Result<(), TableError> {
         match self.store.loss() {
             None => Ok(()),
@@ -145,7 +146,8 @@ impl<'a, D: DataDevice, L: DataDevice> Tables<'a, D, L> {
         record.map(|record| decode_schema(name, &record)).transpose()
     }
 
-    /// Deletes the rows of dropped tables. What is deleted needs no more safety: if a power cut takes it, it is done again.
+    /// Deletes the rows of dropped tables. What is deleted needs no more safety: if a power cut takes it, it is done
+    /// again.
     fn finish_drops(&mut self) -> Result<(), TableError> {
         let ids: BTreeSet<u32> = self.all()?.into_iter().map(|(_, id, _)| id).collect();
         let (mut next, end) = (SPACE.bulk(b""), SPACE.records()[0].clone());

@@ -49,7 +49,8 @@ impl Type {
         }
     }
 
-    /// Reads a value of the type from its text: bytes have the escapes of [`flashlane_store::text`]. `column` is for the error.
+    /// Reads a value of the type from its text: bytes have the escapes of [`flashlane_store::text`]. `column` is for
+    /// the error.
     ///
     /// # Errors
     /// [`ValueError::Text`] and [`ValueError::NaN`].

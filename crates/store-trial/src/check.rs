@@ -87,8 +87,8 @@ impl Trial {
         }
     }
 
-    /// Closes the store with power cuts meanwhile. Then all writes are durable, and opening notices where the last pages of the log
-    /// are not there.
+    /// Closes the store with power cuts meanwhile. Then all writes are durable, and opening notices where the last
+    /// pages of the log are not there.
     pub(crate) fn close(&mut self) {
         self.store.begin_close();
         self.cut();
@@ -134,8 +134,8 @@ impl Trial {
         Some((copy, found))
     }
 
-    /// Compares what a store holds with the model. Returns the number of writes beyond the durable ones in each slice, and
-    /// the entries.
+    /// Compares what a store holds with the model. Returns the number of writes beyond the durable ones in each slice,
+    /// and the entries.
     fn compare(&mut self, store: &mut TrialStore) -> (Vec<usize>, Found) {
         let found = read_all(store, None);
         self.tally.entries_compared += found.len() as u64;

@@ -1,10 +1,10 @@
 //! Trials of the store: random batches, gets, scans, snapshots, restarts and power cuts, compared with a simple model.
 //!
-//! Power is cut on copies of both devices at once, after each completion of either and each operation; the copy is opened and
-//! compared. Of each slice the first writes must be there, whole, in their order: all that were acknowledged as durable, all
-//! with lower numbers, and of the others some number. Some copies go on working for a while and lose their power again; some
-//! replace the trial's store. In some trials reads and units fail as well. Everything follows from one seed: a trial that
-//! fails, fails again.
+//! Power is cut on copies of both devices at once, after each completion of either and each operation; the copy is
+//! opened and compared. Of each slice the first writes must be there, whole, in their order: all that were acknowledged
+//! as durable, all with lower numbers, and of the others some number. Some copies go on working for a while and lose
+//! their power again; some replace the trial's store. In some trials reads and units fail as well. Everything follows
+//! from one seed: a trial that fails, fails again.
 
 mod check;
 mod model;
@@ -318,8 +318,8 @@ impl Trial {
         self.tally.failures += 1;
     }
 
-    /// Opens the store again, of one that was closed or of one that was left. While it is closed the power is cut, and once it is
-    /// damage of what it wrote last is noticed.
+    /// Opens the store again, of one that was closed or of one that was left. While it is closed the power is cut, and
+    /// once it is damage of what it wrote last is noticed.
     fn restart(&mut self) {
         self.settle();
         if self.is_failing {

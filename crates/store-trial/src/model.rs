@@ -1,4 +1,5 @@
-//! The model that a trial compares the store with: for each slice a map, and the writes that are not known to be durable.
+//! The model that a trial compares the store with: for each slice a map, and the writes that are not known to be
+//! durable.
 
 use flashlane_store::{Durability, Snapshot, Ticket};
 use std::collections::BTreeMap;

@@ -1,15 +1,17 @@
 //! Builds a patch: entries in order, in the buffer of the block that they will fill.
 //!
 //! # Groups
-//! A get reads one group. Small entries, of up to a quarter of the group size, are packed so that a group lies within one
-//! stretch of that size, and the rest of the stretch is left where the next entry would cross its end: the read is one read
-//! unit. A larger entry is a separate group and begins where the one before ended: it costs one read unit more than its
-//! length takes, and no space. All versions of a key are in one group, so that its index entry finds all of them.
+//! A get reads one group. Small entries, of up to a quarter of the group size, are packed so that a group lies within
+//! one stretch of that size, and the rest of the stretch is left where the next entry would cross its end: the read is
+//! one read unit. A larger entry is a separate group and begins where the one before ended: it costs one read unit more
+//! than its length takes, and no space. All versions of a key are in one group, so that its index entry finds all of
+//! them.
 //!
 //! # Size
-//! A container becomes one patch, so it MUST be known before that its entries fit, in whatever order they came: [`Size`]
-//! bounds what they take. With small entries of at most `m` bytes and groups of `g`, less than `m` is left in a stretch, so
-//! there are at most `small / (g - m) + 1` of them, and one more for each large entry, which leaves a stretch begun.
+//! A container becomes one patch, so it MUST be known before that its entries fit, in whatever order they came:
+//! [`Size`] bounds what they take. With small entries of at most `m` bytes and groups of `g`, less than `m` is left in
+//! a stretch, so there are at most `small / (g - m) + 1` of them, and one more for each large entry, which leaves a
+//! stretch begun.
 
 #[cfg(test)]
 mod tests;
@@ -189,8 +191,8 @@ impl Builder {
         self.entries == 0
     }
 
-    /// Returns whether versions of a key, none of which is in the patch, fit behind its entries. Of each version the bytes of its
-    /// entry are given, and the number of its pieces.
+    /// Returns whether versions of a key, none of which is in the patch, fit behind its entries. Of each version the
+    /// bytes of its entry are given, and the number of its pieces.
     pub(crate) fn fits(&self, key: &[u8], versions: impl Iterator<Item = (u64, u64)> + Clone) -> bool {
         let length = versions.clone().next().map_or(0, |(bytes, _)| bytes);
         let (bytes, pieces) = versions.fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));

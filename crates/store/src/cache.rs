@@ -1,15 +1,17 @@
 //! A cache of groups that gets have read, so that reading a key again, or one beside it, takes no device.
 //!
-//! A group is known by its block and its place in it. Blocks are written once and their ids do not come again, so a cached group
-//! is that of the device for as long as any patch names it: overwrites, deletes and merges change which groups are looked up,
-//! and nothing has to be invalidated. Groups of deleted blocks are not looked up any more, and go as others come.
+//! A group is known by its block and its place in it. Blocks are written once and their ids do not come again, so a
+//! cached group is that of the device for as long as any patch names it: overwrites, deletes and merges change which
+//! groups are looked up, and nothing has to be invalidated. Groups of deleted blocks are not looked up any more, and go
+//! as others come.
 //!
-//! Merges neither use nor fill it, and reads above [`READ_BYTES_MAX`] are not kept, be they of one group or, for a scan, of
-//! several: these cost the transfer more than the request, and a few displace many. Replacement is that of `quick_cache`, a variant of S3-FIFO (Yang et al., "FIFO
-//! queues are all you need for cache eviction", SOSP 2023). Hashes are not seeded, so a run repeats.
+//! Merges neither use nor fill it, and reads above [`READ_BYTES_MAX`] are not kept, be they of one group or, for a
+//! scan, of several: these cost the transfer more than the request, and a few displace many. Replacement is that of
+//! `quick_cache`, a variant of S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023).
+//! Hashes are not seeded, so a run repeats.
 //!
-//! Invariant: groups, with [`ENTRY_BYTES`] for each, take no more memory than the capacity, which is what the other parts of the
-//! store leave of its memory. The cache gives way to them at once.
+//! Invariant: groups, with [`ENTRY_BYTES`] for each, take no more memory than the capacity, which is what the other
+//! parts of the store leave of its memory. The cache gives way to them at once.
 
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
@@ -20,7 +22,8 @@ use std::sync::Arc;
 pub(crate) const READ_BYTES_MAX: u64 = 64 << 10;
 /// Memory of a group beside its bytes: its entry in lists and table, and the headers of its allocation.
 const ENTRY_BYTES: u64 = 96;
-/// Bytes of a group on average, from which the number of groups that are remembered for a while after they went follows.
+/// Bytes of a group on average, from which the number of groups that are remembered for a while after they went
+/// follows.
 const GROUP_BYTES_EXPECTED: u64 = 4096;
 /// The capacity changes by this share of the most, so that it does not with each write.
 const STEPS: u64 = 64;

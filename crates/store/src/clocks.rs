@@ -1,13 +1,13 @@
 //! Two devices, two clocks.
 //!
 //! Simulated devices own a virtual clock each. Both report the time of their next event
-//! ([`Device::next_event`](flashlane_device::Device::next_event)): the store steps both to the earlier of the two, handles
-//! what completes there, and only then goes on. So each completion is handled at its time, what follows from it is submitted
-//! at that time on either device, and a run is a function of its inputs.
+//! ([`Device::next_event`](flashlane_device::Device::next_event)): the store steps both to the earlier of the two,
+//! handles what completes there, and only then goes on. So each completion is handled at its time, what follows from it
+//! is submitted at that time on either device, and a run is a function of its inputs.
 //!
-//! Real devices share the machine's clock and report no events. With requests in flight on one of them the store waits there;
-//! with requests on both it waits for the descriptors of both, and spins on neither. Where a device has no descriptor, it waits on
-//! each in turn for [`SLICE`], so that a completion is seen at most that much later.
+//! Real devices share the machine's clock and report no events. With requests in flight on one of them the store waits
+//! there; with requests on both it waits for the descriptors of both, and spins on neither. Where a device has no
+//! descriptor, it waits on each in turn for [`SLICE`], so that a completion is seen at most that much later.
 
 use flashlane_base::{Duration, Instant};
 use flashlane_device::Readiness;

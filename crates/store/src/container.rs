@@ -13,8 +13,8 @@ use flashlane_block::Payload;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
 
-/// Memory of an entry beside its key and value: its place in nodes of the map, two thirds of which are in use, and the header
-/// of the value with those of the allocations of both.
+/// Memory of an entry beside its key and value: its place in nodes of the map, two thirds of which are in use, and the
+/// header of the value with those of the allocations of both.
 const ENTRY_MEMORY_BYTES: u64 = (3 * (size_of::<Vec<u8>>() + size_of::<Versions>()) / 2 + 72) as u64;
 
 /// Versions of a key.
@@ -116,7 +116,8 @@ impl Container {
         self.size.patch_bytes_max(shape, batch) <= shape.block_bytes
     }
 
-    /// Adds the entries of a record that lies in these pages of the log. Returns the versions that no snapshot sees any more.
+    /// Adds the entries of a record that lies in these pages of the log. Returns the versions that no snapshot sees any
+    /// more.
     pub(crate) fn add(
         &mut self,
         shape: &Shape,

@@ -1,8 +1,9 @@
 //! The parts of a store, and the loop that joins them.
 //!
-//! Operations change memory and queue requests; [`Core::pump`] starts what can start; [`Core::step`] lets the devices work
-//! until something completes, and handles it (`stepping`). `writing`, `reading` and `compaction` are the three paths, `flushing` leads from
-//! the first to the last; `room` decides which writes have room; `memory` divides the memory among them; `recovery` builds the parts when a store is opened.
+//! Operations change memory and queue requests; [`Core::pump`] starts what can start; [`Core::step`] lets the devices
+//! work until something completes, and handles it (`stepping`). `writing`, `reading` and `compaction` are the three
+//! paths, `flushing` leads from the first to the last; `room` decides which writes have room; `memory` divides the
+//! memory among them; `recovery` builds the parts when a store is opened.
 //!
 //! # The path of a key
 //! ```text
@@ -232,7 +233,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         statement(moment, &self.slices, &self.dropped)
     }
 
-    /// A patch with a statement of this generation is durable in the store: patches that it does not count any more are deleted.
+    /// A patch with a statement of this generation is durable in the store: patches that it does not count any more are
+    /// deleted.
     fn stated(&mut self, generation: u64) {
         for (slice, id) in self.dropped.stated(generation) {
             self.delete_block(id, Some(slice));
@@ -493,8 +495,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     }
 }
 
-/// Returns what a patch that is written now says of the store: at a generation, with the next number, and with patches that
-/// are missing.
+/// Returns what a patch that is written now says of the store: at a generation, with the next number, and with patches
+/// that are missing.
 fn statement(
     (generation, next_number, missing): (u64, u64, Census),
     slices: &[Slice],

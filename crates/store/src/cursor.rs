@@ -1,11 +1,12 @@
 //! A cursor over the patches of a run: reads their groups in chunks, in the order of keys, and parts them into entries.
 //!
-//! For a merge it asks for the next chunk of the first patch, whose entries come next, while at most half of one is left; and it
-//! reads ahead, in the first patch and in the next ones, which lie on other lanes: [`Cursor::ahead`] names the reads that would
-//! serve the merge, which chooses among those of all its runs. For a scan it says where the groups begin that are not read
-//! ([`Cursor::unread`]), and reads as many as the scan wants.
+//! For a merge it asks for the next chunk of the first patch, whose entries come next, while at most half of one is
+//! left; and it reads ahead, in the first patch and in the next ones, which lie on other lanes: [`Cursor::ahead`] names
+//! the reads that would serve the merge, which chooses among those of all its runs. For a scan it says where the groups
+//! begin that are not read ([`Cursor::unread`]), and reads as many as the scan wants.
 //!
-//! Entries are not copied: they stay in the bytes that were read, a *chunk*, until the last of them is taken and let go.
+//! Entries are not copied: they stay in the bytes that were read, a *chunk*, until the last of them is taken and let
+//! go.
 //!
 //! Invariants:
 //! - A patch has at most one read in flight: its groups are read in their order.
@@ -98,8 +99,8 @@ impl Source {
         self.group == self.patch.index.groups()
     }
 
-    /// Starts a read of about `bytes`. A read that fell short of them by a large group would cost more requests, and where reads up
-    /// to some length go through a page cache, its pages.
+    /// Starts a read of about `bytes`. A read that fell short of them by a large group would cost more requests, and
+    /// where reads up to some length go through a page cache, its pages.
     fn start_read(&mut self, bytes: u64) -> Wanted {
         self.start_read_of_groups(self.patch.index.groups_about(self.group, bytes) - self.group)
     }
@@ -135,8 +136,8 @@ pub(crate) struct Unread<'a> {
 }
 
 impl Unread<'_> {
-    /// Returns a key below which neither the group `ahead` groups behind the first nor any behind it has entries; `None` behind
-    /// the last one of the run.
+    /// Returns a key below which neither the group `ahead` groups behind the first nor any behind it has entries;
+    /// `None` behind the last one of the run.
     pub(crate) fn bound(&self, ahead: usize) -> Option<Vec<u8>> {
         let Self { patch, group, next, .. } = self;
         if group + ahead < patch.index.groups() {
@@ -163,7 +164,8 @@ impl Unread<'_> {
         self.patch.fields.entries.div_ceil(self.patch.index.groups() as u64)
     }
 
-    /// Returns about how many entries the group `ahead` groups behind the first has, and its bytes. Requires: it may be read.
+    /// Returns about how many entries the group `ahead` groups behind the first has, and its bytes. Requires: it may be
+    /// read.
     pub(crate) fn size(&self, ahead: usize) -> (u64, u64) {
         let group = self.group + ahead;
         let entries = entries_about(self.patch, group..group + 1);
@@ -223,7 +225,8 @@ impl Cursor {
         self.sources.front().is_some_and(|first| first.chunks.is_empty())
     }
 
-    /// Returns whether versions of `key`, the last entry's, may come with the next read: only the next patch can begin with it.
+    /// Returns whether versions of `key`, the last entry's, may come with the next read: only the next patch can begin
+    /// with it.
     pub(crate) fn may_go_on(&self, key: &[u8]) -> bool {
         let next = self.sources.front().filter(|first| first.chunks.is_empty() && first.group == 0);
         next.is_some_and(|next| *next.patch.fields.first == *key)
@@ -290,8 +293,8 @@ impl Cursor {
         (first.reading_to.is_none() && is_due).then(|| first.start_read(chunk_bytes))
     }
 
-    /// Returns the next groups that are neither read nor being read, if there are any behind those of the patch that is read;
-    /// `None` also where the first of them cannot be read.
+    /// Returns the next groups that are neither read nor being read, if there are any behind those of the patch that is
+    /// read; `None` also where the first of them cannot be read.
     pub(crate) fn unread(&self) -> Option<Unread<'_>> {
         if self.failure.is_some() {
             return None;
@@ -315,8 +318,8 @@ impl Cursor {
         unread.expect("a patch has groups that are not read").start_read_of_groups(groups)
     }
 
-    /// Returns about how many entries are to come and read or being read, and their bytes. Requires: patches are read one after
-    /// the other.
+    /// Returns about how many entries are to come and read or being read, and their bytes. Requires: patches are read
+    /// one after the other.
     pub(crate) fn held(&self) -> (u64, u64) {
         let of = |source: &Source| {
             let reading = source.reading_to.map_or(0, |end| entries_about(&source.patch, source.group..end));
@@ -331,8 +334,8 @@ impl Cursor {
         self.sources.iter().map(Source::held_bytes).sum()
     }
 
-    /// Returns the reads ahead that the first `patches` patches allow: the place of each patch, and the key from which on its
-    /// entries are not read.
+    /// Returns the reads ahead that the first `patches` patches allow: the place of each patch, and the key from which
+    /// on its entries are not read.
     pub(crate) fn ahead(&self, patches: usize) -> impl Iterator<Item = (usize, Vec<u8>)> + '_ {
         let sources = self.sources.iter().enumerate().take(patches);
         let idle = sources.filter(|(_, source)| source.reading_to.is_none() && !source.is_read());
@@ -346,7 +349,8 @@ impl Cursor {
         self.sources[nth].start_read(chunk_bytes)
     }
 
-    /// Returns the place and the bytes of each group of the read of this block that is in flight, which has returned `data`.
+    /// Returns the place and the bytes of each group of the read of this block that is in flight, which has returned
+    /// `data`.
     pub(crate) fn groups_of<'a>(
         &'a self,
         block: u64,

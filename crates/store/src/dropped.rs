@@ -1,8 +1,8 @@
 //! Patches that are deleted without a merge: see `statement`.
 //!
 //! Invariants:
-//! - A dropped patch is in no census. It is deleted only when a patch whose statement is of that census, or of a later one, is
-//!   durable in the store.
+//! - A dropped patch is in no census. It is deleted only when a patch whose statement is of that census, or of a later
+//!   one, is durable in the store.
 //! - It is named until its erase is confirmed. There are at most [`DROPPED_MAX`] whose erase has not begun, or failed.
 
 use std::collections::BTreeMap;

@@ -10,8 +10,8 @@ const ITEMS: u64 = 1024;
 /// Bytes after which a scan ends.
 const SCAN_BYTES: u64 = 4 << 20;
 
-/// An iterator over entries in the order of keys, as of the moment in which it was made. It reads ahead by one scan. Keys that
-/// cannot be read are one error, with their [`Gap`], behind which it goes on.
+/// An iterator over entries in the order of keys, as of the moment in which it was made. It reads ahead by one scan.
+/// Keys that cannot be read are one error, with their [`Gap`], behind which it goes on.
 pub struct Entries<'a, D: DataDevice, L: DataDevice> {
     store: &'a mut Store<D, L>,
     snapshot: Snapshot,

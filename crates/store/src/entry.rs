@@ -3,9 +3,9 @@
 //! ```text
 //! kind, 0x80 added where it expires | key length | sequence | expiry | body length | key | body
 //! ```
-//! Lengths, sequence and expiry are of variable length. The same bytes stand in patches and in the log. Kind 0 is none: zeros
-//! fill up a group. The body of a reference is the value's length, the ids of its pieces, and its last bytes, which fill no
-//! piece.
+//! Lengths, sequence and expiry are of variable length. The same bytes stand in patches and in the log. Kind 0 is none:
+//! zeros fill up a group. The body of a reference is the value's length, the ids of its pieces, and its last bytes,
+//! which fill no piece.
 
 use crate::bytes::{Reader, put_list, put_varint, varint_bytes};
 use std::sync::Arc;

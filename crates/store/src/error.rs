@@ -194,8 +194,8 @@ pub enum OpenError {
         /// That write.
         found: u64,
     },
-    /// The device is a copy from before the log's, or has lost blocks: writes that the log does not need to hold any more are
-    /// missing.
+    /// The device is a copy from before the log's, or has lost blocks: writes that the log does not need to hold any
+    /// more are missing.
     #[error(
         "write {write} is in no block of the device, and the log on '{log}' does not hold it any more: the device is an older \
          copy, or has lost a block, and acknowledged writes would be lost; open device and log as they were at one moment"
@@ -327,8 +327,8 @@ pub enum WriteError {
         /// Most bytes.
         most_bytes: u64,
     },
-    /// Writes wait that take all memory for them, or what is in flight may give blocks back that the write needs: reap, then try
-    /// again.
+    /// Writes wait that take all memory for them, or what is in flight may give blocks back that the write needs: reap,
+    /// then try again.
     #[error("writes of {} wait already, or merges are making room: reap, then try again", exact_bytes(*waiting_bytes))]
     Busy {
         /// Bytes of the writes that wait.
@@ -408,8 +408,8 @@ pub enum ReadFailure {
     MayBeLost(Box<Loss>),
 }
 
-/// Keys of which a scan cannot tell whether they are there: the part of a patch that may hold the newest version of them cannot be
-/// read. A get finds those that were written or deleted again since.
+/// Keys of which a scan cannot tell whether they are there: the part of a patch that may hold the newest version of
+/// them cannot be read. A get finds those that were written or deleted again since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// The first key.

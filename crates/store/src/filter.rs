@@ -1,8 +1,8 @@
 //! Filters of patches: a blocked Bloom filter, which says of a key that a patch does not hold it, or may.
 //!
-//! After Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (JEA 14, 2009, section 3): all bits of
-//! a key lie in one block of 512 bits, so that a query touches one cache line. At [`BITS_PER_KEY`] bits a key and
-//! [`PROBES`] probes about 1% of absent keys pass; an unblocked filter of that size lets 0.9% pass.
+//! After Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (JEA 14, 2009, section 3): all
+//! bits of a key lie in one block of 512 bits, so that a query touches one cache line. At [`BITS_PER_KEY`] bits a key
+//! and [`PROBES`] probes about 1% of absent keys pass; an unblocked filter of that size lets 0.9% pass.
 //!
 //! The hash is part of the format on the device: it MUST NOT change within a version.
 

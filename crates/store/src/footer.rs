@@ -54,9 +54,9 @@ pub(crate) struct Fields {
     pub(crate) run: u64,
     /// Number of the patch in the order in which containers are frozen and merges begin.
     pub(crate) creation: u64,
-    /// The lowest and highest of the writes that it stands for: those of a container's records, or of a merge's inputs, whether or
-    /// not their entries are left. Every freed record of the log is covered by a patch of its slice, in stores whose log has
-    /// version 3.
+    /// The lowest and highest of the writes that it stands for: those of a container's records, or of a merge's inputs,
+    /// whether or not their entries are left. Every freed record of the log is covered by a patch of its slice, in
+    /// stores whose log has version 3.
     pub(crate) sequences: (u64, u64),
     pub(crate) entries: u64,
     pub(crate) tombstones: u64,

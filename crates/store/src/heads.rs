@@ -1,5 +1,5 @@
-//! The runs that a merge reads, in the order of their next keys: the next entry costs as many comparisons as the logarithm of
-//! their number, and only a run from which an entry was taken is looked at again.
+//! The runs that a merge reads, in the order of their next keys: the next entry costs as many comparisons as the
+//! logarithm of their number, and only a run from which an entry was taken is looked at again.
 //!
 //! Invariant: a run stands once in `ordered`, whose next entries are read, or in `moved`, or it has no more entries.
 

@@ -1,8 +1,10 @@
-//! The index of a patch: where its groups begin, and the keys that part them. It stays in memory, so that a get is one read.
+//! The index of a patch: where its groups begin, and the keys that part them. It stays in memory, so that a get is one
+//! read.
 //!
-//! Of a group only a *separator* is kept: the shortest bytes above the last key of the group before, and not above its own
-//! first key. Separators share the prefix that all keys of the patch have, which is kept once, in the patch's first key. For
-//! random keys a separator is two or three bytes long: with groups of seven keys the index takes about 1.6 bytes a key.
+//! Of a group only a *separator* is kept: the shortest bytes above the last key of the group before, and not above its
+//! own first key. Separators share the prefix that all keys of the patch have, which is kept once, in the patch's first
+//! key. For random keys a separator is two or three bytes long: with groups of seven keys the index takes about 1.6
+//! bytes a key.
 
 use crate::bytes::Reader;
 
@@ -94,8 +96,8 @@ impl Index {
         low
     }
 
-    /// Returns the separator of a group, as a whole: no key of it or behind it is below, and all keys before it are. `first` is the
-    /// patch's first key.
+    /// Returns the separator of a group, as a whole: no key of it or behind it is below, and all keys before it are.
+    /// `first` is the patch's first key.
     pub(crate) fn bound_of(&self, group: usize, first: &[u8]) -> Vec<u8> {
         if group == 0 {
             first.to_vec()

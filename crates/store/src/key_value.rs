@@ -13,8 +13,8 @@ use crate::store::{Status, Store};
 use flashlane_base::Instant;
 use flashlane_device::{DataDevice, Failure};
 
-/// Keys and values, with calls that return when a value is stored or read. Every write is durable when it returns, unless
-/// [`with_durability`](Self::with_durability) chooses less.
+/// Keys and values, with calls that return when a value is stored or read. Every write is durable when it returns,
+/// unless [`with_durability`](Self::with_durability) chooses less.
 pub struct KeyValueStore<D, L> {
     store: Store<D, L>,
     durability: Durability,
@@ -70,8 +70,8 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
         self.write_as(batch, self.durability)
     }
 
-    /// Stores a batch as a whole, and returns when it is as safe as `durability` says. Writes that returned before are at least
-    /// as safe: a power cut takes none of them and leaves this one.
+    /// Stores a batch as a whole, and returns when it is as safe as `durability` says. Writes that returned before are
+    /// at least as safe: a power cut takes none of them and leaves this one.
     ///
     /// # Errors
     /// [`StoreError::Write`] and [`StoreError::WriteFailed`].
@@ -96,8 +96,8 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
         }
     }
 
-    /// Removes keys in batches, each as large as is allowed and of one slice, so that a power cut may leave some. They need not
-    /// be there.
+    /// Removes keys in batches, each as large as is allowed and of one slice, so that a power cut may leave some. They
+    /// need not be there.
     ///
     /// # Errors
     /// [`StoreError::Write`] and [`StoreError::WriteFailed`].
@@ -160,8 +160,8 @@ impl<D: DataDevice, L: DataDevice> KeyValueStore<D, L> {
         }
     }
 
-    /// Returns the entries from `start` on and below `end` one after the other, in the order of keys, as of now. Values that
-    /// are stored in pieces are read if `with_values`, and otherwise left out.
+    /// Returns the entries from `start` on and below `end` one after the other, in the order of keys, as of now. Values
+    /// that are stored in pieces are read if `with_values`, and otherwise left out.
     pub fn entries(&mut self, start: &[u8], end: Option<&[u8]>, with_values: bool) -> Entries<'_, D, L> {
         Entries::new(&mut self.store, start, end, with_values)
     }

@@ -1,10 +1,10 @@
 //! The patches of a slice, newest first: by level, then from the highest run to the lowest, then by first key.
 //!
 //! Invariants:
-//! - Of two versions of a key the newer one is in the patch that comes first, or in the same patch. `flashlane_policy::merge`
-//!   says which merges keep that.
-//! - The patches of a run do not overlap, but that the last key of one may be the first of the next, where the versions that
-//!   snapshots need of one key exceed a patch.
+//! - Of two versions of a key the newer one is in the patch that comes first, or in the same patch.
+//!   `flashlane_policy::merge` says which merges keep that.
+//! - The patches of a run do not overlap, but that the last key of one may be the first of the next, where the versions
+//!   that snapshots need of one key exceed a patch.
 
 use crate::cursor::Cursor;
 use crate::footer::Fields;

@@ -1,15 +1,16 @@
-//! A key-value store on the blocks of software-defined flash, after sdf14 (Ouyang et al., SDF, ASPLOS 2014, section 2.4).
+//! A key-value store on the blocks of software-defined flash, after sdf14 (Ouyang et al., SDF, ASPLOS 2014, section
+//! 2.4).
 //!
-//! Keys are parted into *slices* by range. A slice is a log-structured merge tree: writes go to a *container* in memory and to
-//! a log on a device beside; a full container becomes a *patch* of exactly one block; patches are merged in the background.
-//! The index and a filter of every patch are in memory, so that a get is one read of the device, or none where a cache holds what
-//! it would read.
+//! Keys are parted into *slices* by range. A slice is a log-structured merge tree: writes go to a *container* in memory
+//! and to a log on a device beside; a full container becomes a *patch* of exactly one block; patches are merged in the
+//! background. The index and a filter of every patch are in memory, so that a get is one read of the device, or none
+//! where a cache holds what it would read.
 //!
-//! [`Store`] has calls that queue an operation and return at once, and a [`reap`](Store::reap) that returns completed ones,
-//! like [`Blocks`](flashlane_block::Blocks) below; nothing waits and there are no threads, so that a run on simulated devices
-//! repeats exactly. [`KeyValueStore`] has calls that wait, for programs that do one thing at a time. The header of `store.rs`
-//! lists the promises, that of `recovery.rs` why it holds after a power cut. Tables and files are crates over it, which have
-//! their keys in a [`space`] each.
+//! [`Store`] has calls that queue an operation and return at once, and a [`reap`](Store::reap) that returns completed
+//! ones, like [`Blocks`](flashlane_block::Blocks) below; nothing waits and there are no threads, so that a run on
+//! simulated devices repeats exactly. [`KeyValueStore`] has calls that wait, for programs that do one thing at a time.
+//! The header of `store.rs` lists the promises, that of `recovery.rs` why it holds after a power cut. Tables and files
+//! are crates over it, which have their keys in a [`space`] each.
 
 mod builder;
 pub mod bytes;

@@ -1,8 +1,8 @@
 //! Stores many pairs with many writes in flight, for programs that load data.
 //!
-//! Writes in flight have no order among them, so a key that is in flight is not written again before it has completed: of
-//! several pairs with one key the last one counts. [`Loader::stored`] counts the pairs from the first one on of which none is
-//! missing, so that after a power cut a program goes on from a number that it has reported.
+//! Writes in flight have no order among them, so a key that is in flight is not written again before it has completed:
+//! of several pairs with one key the last one counts. [`Loader::stored`] counts the pairs from the first one on of
+//! which none is missing, so that after a power cut a program goes on from a number that it has reported.
 //!
 //! Invariants: pair `n` is counted by `stored`, in `ahead`, or in flight; `ahead` has no number up to `stored`.
 
@@ -53,8 +53,8 @@ impl<'a, D: DataDevice, L: DataDevice> Loader<'a, D, L> {
         }
     }
 
-    /// Hands a pair over. Returns false where it was not taken since earlier ones have to complete, or merges to make room:
-    /// [`wait`](Self::wait), then offer it again.
+    /// Hands a pair over. Returns false where it was not taken since earlier ones have to complete, or merges to make
+    /// room: [`wait`](Self::wait), then offer it again.
     ///
     /// # Errors
     /// [`StoreError::Write`]: this pair is refused, and others may be taken.
@@ -109,8 +109,8 @@ impl<'a, D: DataDevice, L: DataDevice> Loader<'a, D, L> {
         self.stored == self.taken
     }
 
-    /// Waits until every pair that was taken is stored, and returns their number. On a full device it is lower: pairs may wait
-    /// for room that nothing gives back.
+    /// Waits until every pair that was taken is stored, and returns their number. On a full device it is lower: pairs
+    /// may wait for room that nothing gives back.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).

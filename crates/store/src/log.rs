@@ -4,30 +4,31 @@
 //! header, copy 1 | header, copy 2 | ring of pages            page: header, then a part of the stream of records
 //! ```
 //! Records are a stream of bytes that is cut into pages; a *group* of pages is one write of the device and carries all
-//! records that wait (group commit). A page is written once: a group begins with a fresh page. One group is in flight, so
-//! that pages are written in the order of their numbers. A flush may be in flight beside it, and makes durable what was
-//! written before the flush: so containers that wait for the log to be durable do not stop the writes behind them.
+//! records that wait (group commit). A page is written once: a group begins with a fresh page. One group is in flight,
+//! so that pages are written in the order of their numbers. A flush may be in flight beside it, and makes durable what
+//! was written before the flush: so containers that wait for the log to be durable do not stop the writes behind them.
 //!
 //! # What a page says
-//! Its number in the stream (its slot in the ring follows from it), the *epoch*, which grows with every opening that writes,
-//! the *tail*, below which no page is needed any more, and `durable_before`: all pages below that were durable when this one
-//! was written.
+//! Its number in the stream (its slot in the ring follows from it), the *epoch*, which grows with every opening that
+//! writes, the *tail*, below which no page is needed any more, and `durable_before`: all pages below that were durable
+//! when this one was written.
 //!
 //! # The end of the log, and damage
 //! Opening reads the ring and follows the pages from the tail of the newest one, as long as numbers are without gap and
-//! epochs do not go back. Where the chain ends at page `n`, and some page says that pages above `n` were durable, a durable
-//! page is damaged: that is an error, since acknowledged writes are lost. Otherwise the end is that of the log: what lay
-//! behind was not durable, and is a torn tail. A later epoch then writes from `n` on; pages that an earlier epoch left behind
-//! `n` are recognised by their epoch. Damage of the last durable group cannot be told from a torn one while the log is in use, as no
-//! later page says that it was durable. Closing makes all pages durable and writes a *mark* that says so, outside the ring
-//! ([`mark`]): an opening counts it as one more page that says which pages were durable.
+//! epochs do not go back. Where the chain ends at page `n`, and some page says that pages above `n` were durable, a
+//! durable page is damaged: that is an error, since acknowledged writes are lost. Otherwise the end is that of the log:
+//! what lay behind was not durable, and is a torn tail. A later epoch then writes from `n` on; pages that an earlier
+//! epoch left behind `n` are recognised by their epoch. Damage of the last durable group cannot be told from a torn one
+//! while the log is in use, as no later page says that it was durable. Closing makes all pages durable and writes a
+//! *mark* that says so, outside the ring ([`mark`]): an opening counts it as one more page that says which pages were
+//! durable.
 //!
 //! # Invariants
 //! 1. `tail <= durable_to <= written_to <= next_page`.
-//! 2. A page is overwritten only when a *durable* page has a tail above it. So the tail of the newest page that a power cut
-//!    leaves is in the ring, and so is every page from there on.
-//! 3. A durable write is used only where all pages before are durable; otherwise a flush follows the write. So pages become
-//!    durable in the order of their numbers.
+//! 2. A page is overwritten only when a *durable* page has a tail above it. So the tail of the newest page that a power
+//!    cut leaves is in the ring, and so is every page from there on.
+//! 3. A durable write is used only where all pages before are durable; otherwise a flush follows the write. So pages
+//!    become durable in the order of their numbers.
 //! 4. A group whose records are to be durable does not go beside a flush: behind it a durable write is enough for it.
 
 mod header;
@@ -253,8 +254,8 @@ impl<L: DataDevice> Log<L> {
         self.wanted_durable_to = self.wanted_durable_to.max(page);
     }
 
-    /// Requests that all records become durable and that the end is marked, unless no page was written since the log was opened,
-    /// or was marked.
+    /// Requests that all records become durable and that the end is marked, unless no page was written since the log
+    /// was opened, or was marked.
     pub(crate) fn close(&mut self) {
         self.is_closing = self.written_bytes > 0 || self.group.is_some() || !self.pending.is_empty();
     }
@@ -339,7 +340,8 @@ impl<L: DataDevice> Log<L> {
         self.write_beside_ring(offset_bytes, mark);
     }
 
-    /// Writes a copy of the header, as a group of no pages. It precedes the first group, and follows the flush before that.
+    /// Writes a copy of the header, as a group of no pages. It precedes the first group, and follows the flush before
+    /// that.
     fn write_header_copy(&mut self, offset_bytes: u64, bytes: Buffer) {
         assert!(
             self.written_to == self.durable_to && self.flush.is_none(),
@@ -390,8 +392,8 @@ impl<L: DataDevice> Log<L> {
         self.submit_group(Some(buffer));
     }
 
-    /// Returns a buffer of this length with any content. It grows by factors of two, so that groups of mixed lengths share one:
-    /// the first use of fresh memory costs as much as the write.
+    /// Returns a buffer of this length with any content. It grows by factors of two, so that groups of mixed lengths
+    /// share one: the first use of fresh memory costs as much as the write.
     fn take_buffer(&mut self, length: usize) -> Buffer {
         let kept = self.buffer.take().filter(|buffer| buffer.capacity() >= length);
         let mut buffer = kept.unwrap_or_else(|| Buffer::zeroed(length.next_power_of_two()));
@@ -426,8 +428,8 @@ impl<L: DataDevice> Log<L> {
         self.device.readiness()
     }
 
-    /// Lets the device work until a request completes, at most until `until`. Returns whether something became written or
-    /// durable, or failed.
+    /// Lets the device work until a request completes, at most until `until`. Returns whether something became written
+    /// or durable, or failed.
     pub(crate) fn step(&mut self, until: Instant) -> bool {
         let mut out = Vec::new();
         self.device.reap(until, &mut out);
@@ -470,8 +472,8 @@ impl<L: DataDevice> Log<L> {
                 (self.durable_to, self.durable_tail, self.needs_flush) =
                     (flush.written_to, flush.tail, false);
             }
-            // It may have lost what it was to make durable, and another one would not tell (Rebello et al., "Can Applications
-            // Recover from fsync Failures?", ATC 2020).
+            // It may have lost what it was to make durable, and another one would not tell (Rebello et al., "Can
+            // Applications Recover from fsync Failures?", ATC 2020).
             Err(failure) => self.fail(failure),
         }
     }

@@ -1,8 +1,8 @@
 //! What an opened store may have lost: keys in blocks, units or pages of the log that cannot be read.
 //!
-//! Which keys these were is not known, so a key that is not found may be one of them, and a value that is found may have been
-//! replaced. A get that finds neither value nor tombstone of a key fails with [`ReadFailure::MayBeLost`]; a scan returns what
-//! there is, and its caller asks [`Store::loss`](crate::Store::loss).
+//! Which keys these were is not known, so a key that is not found may be one of them, and a value that is found may
+//! have been replaced. A get that finds neither value nor tombstone of a key fails with [`ReadFailure::MayBeLost`]; a
+//! scan returns what there is, and its caller asks [`Store::loss`](crate::Store::loss).
 //!
 //! [`ReadFailure::MayBeLost`]: crate::ReadFailure::MayBeLost
 

@@ -1,19 +1,19 @@
 //! A merge: sorted runs are read in chunks and become patches of one run.
 //!
-//! Of a key all versions are gathered, those that a snapshot needs are kept, and a tombstone goes where nothing older lies
-//! below. A value that has expired becomes a tombstone. Pieces of dropped versions are deleted when the merge is complete.
-//! An entry that is kept is copied once, from the bytes that were read to the output.
+//! Of a key all versions are gathered, those that a snapshot needs are kept, and a tombstone goes where nothing older
+//! lies below. A value that has expired becomes a tombstone. Pieces of dropped versions are deleted when the merge is
+//! complete. An entry that is kept is copied once, from the bytes that were read to the output.
 //!
-//! A merge of which nothing is left writes one tombstone all the same: its patch carries the record of the merge, without
-//! which a power cut between the deletes of the inputs could bring back what a deleted one covered. Once they are erased the
-//! patch is deleted (`Core::drop_tombstones`).
+//! A merge of which nothing is left writes one tombstone all the same: its patch carries the record of the merge,
+//! without which a power cut between the deletes of the inputs could bring back what a deleted one covered. Once they
+//! are erased the patch is deleted (`Core::drop_tombstones`).
 //!
-//! A merge may end before a key, where blocks are few: the entries of its inputs from that key on are the *rests*, which stay
-//! in the runs of their inputs. They are copied to patches of their own, as outputs of the merge, so that its inputs can be
-//! deleted as a whole.
+//! A merge may end before a key, where blocks are few: the entries of its inputs from that key on are the *rests*,
+//! which stay in the runs of their inputs. They are copied to patches of their own, as outputs of the merge, so that
+//! its inputs can be deleted as a whole.
 //!
-//! Work is bounded: a step merges the chunks that were read and no more, and few reads and writes are in flight, so that gets
-//! come between.
+//! Work is bounded: a step merges the chunks that were read and no more, and few reads and writes are in flight, so
+//! that gets come between.
 
 use crate::builder::{Builder, Head, Shape};
 use crate::cursor::{Cursor, Held};
@@ -277,7 +277,8 @@ impl Merge {
         None
     }
 
-    /// Takes the versions of the next key, as far as they are read: of `run`, the newest that has it, and of the others.
+    /// Takes the versions of the next key, as far as they are read: of `run`, the newest that has it, and of the
+    /// others.
     fn gather(&mut self, mut run: usize) {
         loop {
             let next = self.heads.second_of_same_key(&self.cursors);
@@ -325,8 +326,8 @@ impl Merge {
         self.place(versions, context)
     }
 
-    /// Appends versions of a key. Returns an output where they do not fit into it: they then wait for the next one. Versions
-    /// that exceed a patch are parted over several.
+    /// Appends versions of a key. Returns an output where they do not fit into it: they then wait for the next one.
+    /// Versions that exceed a patch are parted over several.
     fn place(&mut self, mut versions: Vec<Merged>, context: &mut Context<'_>) -> Option<Output> {
         let builder = self.builder(context);
         let fits = |builder: &Builder, versions: &[Merged]| {
@@ -381,8 +382,8 @@ impl Merge {
         self.older.iter().any(|(first, last)| **first <= *key && *key <= **last)
     }
 
-    /// Ends the result, or the rest that is being copied. Returns its last output, if it has one, and goes on with the next
-    /// rest, if there is one.
+    /// Ends the result, or the rest that is being copied. Returns its last output, if it has one, and goes on with the
+    /// next rest, if there is one.
     fn end_run(&mut self, context: &mut Context<'_>) -> Option<Output> {
         let rests_left = self.rests.len() - usize::from(self.is_copying);
         if rests_left == 0 && self.builder.is_none() && self.outputs_begun == 0 {

@@ -76,8 +76,8 @@ pub struct Item {
     pub expiry_ms: Option<u64>,
 }
 
-/// Operations that become visible, and durable, together. Their keys lie in one slice. Of several operations on one key the
-/// last one counts.
+/// Operations that become visible, and durable, together. Their keys lie in one slice. Of several operations on one key
+/// the last one counts.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     entries: Vec<Entry>,
@@ -100,7 +100,8 @@ impl Batch {
         self.put_shared(key, Arc::new(value.into()), Some(expiry_ms))
     }
 
-    /// Stores a value that the caller keeps too, without a copy, until `expiry_ms` as [`put_until`](Self::put_until) if given.
+    /// Stores a value that the caller keeps too, without a copy, until `expiry_ms` as [`put_until`](Self::put_until) if
+    /// given.
     pub fn put_shared(
         &mut self,
         key: impl Into<Vec<u8>>,

@@ -61,9 +61,9 @@ pub struct StoreOptions {
     pub merge_blocks_max: u64,
     /// Longest delay of the acknowledgement of a write where flushing and merging lag behind.
     pub write_delay_max: Duration,
-    /// Whether opening goes on without blocks that are missing, or that cannot be recognised, as their ends cannot be read, and
-    /// without the records of the log from a damaged page on: keys in them are missing, and older values of theirs may be found.
-    /// [`Store::loss`](crate::Store::loss) tells of them. Where there are any, nothing is written.
+    /// Whether opening goes on without blocks that are missing, or that cannot be recognised, as their ends cannot be
+    /// read, and without the records of the log from a damaged page on: keys in them are missing, and older values of
+    /// theirs may be found. [`Store::loss`](crate::Store::loss) tells of them. Where there are any, nothing is written.
     pub without_damaged_blocks: bool,
     /// Blocks that are kept free for merges: values are refused once fewer are left. At least 12.
     pub reserve_blocks: u64,

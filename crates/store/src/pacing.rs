@@ -3,19 +3,21 @@
 //! The *debt* of a write says how far they lag, from 0 to 1. It is the most of
 //! - the share of their memory that containers use, and the share of the log in use, which all slices have in common;
 //! - the patches of its slice that are not merged over those that the merge policy allows in level 0. They are those in
-//!   level 0, less what a merge that runs has done of them; the containers on their way there; and the open one, by how full
-//!   it is.
+//!   level 0, less what a merge that runs has done of them; the containers on their way there; and the open one, by how
+//!   full it is.
 //!
-//! All of these change by bytes, not by steps, and so does the delay. Up to [`FREE`] there is none. Above it a write waits for
-//! `longest * (debt - FREE) / (1 - FREE)`.
+//! All of these change by bytes, not by steps, and so does the delay. Up to [`FREE`] there is none. Above it a write
+//! waits for `longest * (debt - FREE) / (1 - FREE)`.
 //!
-//! Why this suffices: `n` writers that each wait for a write of `s` bytes write `n * s / delay` bytes a second. Debt grows by
-//! what that exceeds the rate `r` at which the device and the merges drain it, and shrinks where it falls short, so it settles
-//! where the delay is `n * s / r`. That is the shortest with which these writers can be served at that rate (Little's law), and
-//! no rate has to be measured: measured while writers are delayed, it would be the rate of the writers. As long as it is below
-//! `longest`, no write takes longer, and debt does not reach 1, where writes stop and wait for whole patches.
+//! Why this suffices: `n` writers that each wait for a write of `s` bytes write `n * s / delay` bytes a second. Debt
+//! grows by what that exceeds the rate `r` at which the device and the merges drain it, and shrinks where it falls
+//! short, so it settles where the delay is `n * s / r`. That is the shortest with which these writers can be served at
+//! that rate (Little's law), and no rate has to be measured: measured while writers are delayed, it would be the rate
+//! of the writers. As long as it is below `longest`, no write takes longer, and debt does not reach 1, where writes
+//! stop and wait for whole patches.
 //!
-//! The delay follows the debt while a write waits: it ends as soon as the write has waited for what the debt of that moment asks.
+//! The delay follows the debt while a write waits: it ends as soon as the write has waited for what the debt of that
+//! moment asks.
 
 use crate::operation::Pending;
 use flashlane_base::{Duration, Instant};

@@ -1,52 +1,56 @@
-//! Opening a store: the patches that count are found from what each says of itself, and the log is replayed. There is no
-//! manifest.
+//! Opening a store: the patches that count are found from what each says of itself, and the log is replayed. There is
+//! no manifest.
 //!
-//! Opening writes nothing. What it finds not to count is deleted from the first accepted write on, and only then are replayed
-//! containers written and patches merged.
+//! Opening writes nothing. What it finds not to count is deleted from the first accepted write on, and only then are
+//! replayed containers written and patches merged.
 //!
 //! # Which patches count
-//! A merge `M` reads *inputs* and writes *outputs*; each output names `M`, its number, whether it is the last, and the inputs.
-//! Inputs are deleted when all outputs are durable. So `M` is **complete** if all its outputs are there, or one of its inputs
-//! is gone. Inputs of complete merges do not count, nor outputs of incomplete ones: both are deleted.
+//! A merge `M` reads *inputs* and writes *outputs*; each output names `M`, its number, whether it is the last, and the
+//! inputs. Inputs are deleted when all outputs are durable. So `M` is **complete** if all its outputs are there, or one
+//! of its inputs is gone. Inputs of complete merges do not count, nor outputs of incomplete ones: both are deleted.
 //!
-//! Two things make it harder. First, an output of `M` may be merged further, by `M2`, and be gone. Second, a delete takes
-//! time: until the erase is confirmed a power cut may bring the block back, also one whose put was reported as failed. Such
-//! blocks are *undeleted*. Every output of `M2` lists what was undeleted in its slice when `M2` began, as *stale*. Merges are
-//! looked at from the newest to the oldest, and what a complete one has as input or stale is **dead**: it counts as gone.
+//! Two things make it harder. First, an output of `M` may be merged further, by `M2`, and be gone. Second, a delete
+//! takes time: until the erase is confirmed a power cut may bring the block back, also one whose put was reported as
+//! failed. Such blocks are *undeleted*. Every output of `M2` lists what was undeleted in its slice when `M2` began, as
+//! *stale*. Merges are looked at from the newest to the oldest, and what a complete one has as input or stale is
+//! **dead**: it counts as gone.
 //!
 //! # Why that is right
-//! 1. *A complete merge is recognised.* Let `M` have completed. If all outputs are there it is seen. If one is missing, it was
-//!    an input of a later merge `M2` that completed; of these take the newest chain whose last merge has all its outputs there
-//!    (there is one, since every merge has an output and an output is deleted only for a later merge). When `M2` began, each
-//!    input of `M` was either erased, or undeleted and so is stale in `M2`'s outputs. By induction over the chain `M2` is
-//!    recognised first, so every input of `M` is gone or dead.
-//!    Outputs of a merge by parts are of several runs, and may be inputs of different merges: the argument is the same for each.
-//!    An output of tombstones alone may also be missing since it was deleted without a merge. That happens only while nothing
-//!    in the slice is undeleted: every input of `M` is erased, and so is what the output listed as stale.
-//! 2. *An incomplete merge is recognised.* None of its inputs was deleted, so none is erased. None is dead: only a complete
-//!    merge makes an input dead, one that read the input would be a second merge of the slice beside `M`, and stale blocks are no inputs of
-//!    a merge that began later. And not all its outputs are there, as that would make it complete.
-//! 3. *An abandoned output is never taken for a valid one.* Outputs of a merge that was given up, and blocks whose put failed,
-//!    are undeleted, so that the outputs of any later merge of the slice that would make them look complete list them.
+//! 1. *A complete merge is recognised.* Let `M` have completed. If all outputs are there it is seen. If one is missing,
+//!    it was an input of a later merge `M2` that completed; of these take the newest chain whose last merge has all its
+//!    outputs there (there is one, since every merge has an output and an output is deleted only for a later merge).
+//!    When `M2` began, each input of `M` was either erased, or undeleted and so is stale in `M2`'s outputs. By
+//!    induction over the chain `M2` is recognised first, so every input of `M` is gone or dead. Outputs of a merge by
+//!    parts are of several runs, and may be inputs of different merges: the argument is the same for each. An output of
+//!    tombstones alone may also be missing since it was deleted without a merge. That happens only while nothing in the
+//!    slice is undeleted: every input of `M` is erased, and so is what the output listed as stale.
+//! 2. *An incomplete merge is recognised.* None of its inputs was deleted, so none is erased. None is dead: only a
+//!    complete merge makes an input dead, one that read the input would be a second merge of the slice beside `M`, and
+//!    stale blocks are no inputs of a merge that began later. And not all its outputs are there, as that would make it
+//!    complete.
+//! 3. *An abandoned output is never taken for a valid one.* Outputs of a merge that was given up, and blocks whose put
+//!    failed, are undeleted, so that the outputs of any later merge of the slice that would make them look complete
+//!    list them.
 //!
-//! Two blocks with one creation number are one patch that was put twice, since the first put was reported as failed: the one
-//! with the higher id counts, which later patches name.
+//! Two blocks with one creation number are one patch that was put twice, since the first put was reported as failed:
+//! the one with the higher id counts, which later patches name.
 //!
 //! # The log
-//! Its records are replayed from the tail on, whether or not they are in a patch already: an entry that stands in two places
-//! is the same in both. A patch is written only when the log is durable up to its records. So what is found is exactly the
-//! first `n` writes, in the order of their numbers, for an `n` that is not below that of any write acknowledged as durable.
+//! Its records are replayed from the tail on, whether or not they are in a patch already: an entry that stands in two
+//! places is the same in both. A patch is written only when the log is durable up to its records. So what is found is
+//! exactly the first `n` writes, in the order of their numbers, for an `n` that is not below that of any write
+//! acknowledged as durable.
 //!
 //! # Copies of different moments
-//! A copy of the device with a log of another moment may lack writes. Two facts hold whenever the power is cut, and a pair
-//! that breaks one is refused ([`check_moments`]):
+//! A copy of the device with a log of another moment may lack writes. Two facts hold whenever the power is cut, and a
+//! pair that breaks one is refused ([`check_moments`]):
 //! 1. No patch has a write behind the last one of the log. So a log that is older than a patch is recognised.
-//! 2. In a store of version 3 each write whose record was freed is *covered* by a patch of its slice: a patch covers the
-//!    writes of its container, or of its inputs, and one without use is deleted only where another covers the same.
+//! 2. In a store of version 3 each write whose record was freed is *covered* by a patch of its slice: a patch covers
+//!    the writes of its container, or of its inputs, and one without use is deleted only where another covers the same.
 //!
-//! Records that were freed stay in the ring until they are overwritten, and are looked up. Of writes before these only the
-//! last is: where the log has gone round since the device's copy, and patches reach beyond its oldest record all the same, a
-//! loss may go unnoticed. A value of the log whose pieces are not there shows different moments as well.
+//! Records that were freed stay in the ring until they are overwritten, and are looked up. Of writes before these only
+//! the last is: where the log has gone round since the device's copy, and patches reach beyond its oldest record all
+//! the same, a loss may go unnoticed. A value of the log whose pieces are not there shows different moments as well.
 //!
 //! A patch that the device has lost is missed by what later patches say of it (`statement`).
 
@@ -164,7 +168,8 @@ struct Footers {
     lost: Vec<u64>,
 }
 
-/// Reads the footers of all blocks, over all lanes at once. Where what lies before a footer is damaged it is read alone. With `without_damaged`, goes on where one cannot be read.
+/// Reads the footers of all blocks, over all lanes at once. Where what lies before a footer is damaged it is read
+/// alone. With `without_damaged`, goes on where one cannot be read.
 fn read_footers<D: DataDevice>(
     blocks: &mut Blocks<D>,
     store: u128,

@@ -19,8 +19,9 @@ pub struct Requirements {
     pub block_bytes: u64,
     /// Blocks that the device can hold.
     pub blocks: u64,
-    /// Bytes of a log of which half holds a full container of each slice, and another one that is on its way to the device: up
-    /// to there it slows no writer (`pacing.rs`). A smaller one works, writes smaller patches, and slows writers earlier.
+    /// Bytes of a log of which half holds a full container of each slice, and another one that is on its way to the
+    /// device: up to there it slows no writer (`pacing.rs`). A smaller one works, writes smaller patches, and slows
+    /// writers earlier.
     pub log_bytes: u64,
 }
 

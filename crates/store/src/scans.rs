@@ -1,9 +1,9 @@
 //! Scans that have not completed: what they gather, and which groups they read for it.
 //!
-//! The indexes of patches are in memory, so they tell which groups hold the entries that a scan wants, of all its runs, before
-//! anything is read: [`Scan::plan`] takes groups in the order of their first keys until they hold enough. They are read at once,
-//! those of a run by one request. More are read only where entries turn out to be fewer, as some are deleted or replaced: each
-//! plan looks twice as far as the one before.
+//! The indexes of patches are in memory, so they tell which groups hold the entries that a scan wants, of all its runs,
+//! before anything is read: [`Scan::plan`] takes groups in the order of their first keys until they hold enough. They
+//! are read at once, those of a run by one request. More are read only where entries turn out to be fewer, as some are
+//! deleted or replaced: each plan looks twice as far as the one before.
 //!
 //! Invariant: a scan takes a key only where no group that is not read can hold it.
 
@@ -130,7 +130,8 @@ impl Scan {
         self.cursors.iter().any(|cursor| self.waits_for(cursor, next))
     }
 
-    /// Returns the keys that the scan wants next where the group that may hold them cannot be read. All below them are done.
+    /// Returns the keys that the scan wants next where the group that may hold them cannot be read. All below them are
+    /// done.
     pub(crate) fn gap(&self) -> Option<ScanFailure> {
         let next = self.next_key();
         let blocked = self.cursors.iter().filter(|cursor| self.waits_for(cursor, next));
@@ -153,9 +154,9 @@ impl Scan {
         cursor.is_waiting() && cursor.bound().is_some_and(is_wanted)
     }
 
-    /// Returns the reads that serve the scan best, each with its cursor; they then count as in flight. Groups that the cache has are
-    /// not among them where a read would begin with them. Where the scan is blocked and no read in flight serves that, it is so no
-    /// longer, or there is one.
+    /// Returns the reads that serve the scan best, each with its cursor; they then count as in flight. Groups that the
+    /// cache has are not among them where a read would begin with them. Where the scan is blocked and no read in flight
+    /// serves that, it is so no longer, or there is one.
     pub(crate) fn plan(&mut self, cache: &GroupCache) -> Vec<(usize, Wanted)> {
         let mut reads = Vec::new();
         loop {
@@ -198,7 +199,8 @@ impl Scan {
         let mut held = self.cursors.iter().map(Cursor::held).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         let mut groups = vec![0; self.cursors.len()];
         let unread: Vec<_> = self.cursors.iter().map(Cursor::unread).collect();
-        // A group too many where several are read: they have more or fewer entries than on average, and another read takes longer.
+        // A group too many where several are read: they have more or fewer entries than on average, and another read
+        // takes longer.
         let of_group = unread.iter().flatten().map(Unread::entries_of_group).max().unwrap_or(0);
         let margin = if left > of_group { of_group } else { 0 };
         let entries = left.saturating_mul(scale).saturating_add(margin);
@@ -226,7 +228,8 @@ impl Scan {
         groups
     }
 
-    /// Gathers the versions of the next key, as far as they are read, if there is one before the end of the slice or of the scan.
+    /// Gathers the versions of the next key, as far as they are read, if there is one before the end of the slice or of
+    /// the scan.
     pub(crate) fn gather<'a>(&mut self, containers: impl Iterator<Item = &'a Container>) {
         if self.gathering.is_none() {
             let Some(key) = self.next_key().map(<[u8]>::to_vec) else { return };
@@ -270,8 +273,8 @@ impl Scan {
         self.page.items.len() as u64 >= self.items_max || self.bytes >= self.bytes_max
     }
 
-    /// Returns where the scan goes on: as far behind its position as is known to be empty, so that the groups before are not read
-    /// again. Requires: the next keys of containers are looked up.
+    /// Returns where the scan goes on: as far behind its position as is known to be empty, so that the groups before
+    /// are not read again. Requires: the next keys of containers are looked up.
     pub(crate) fn next_position(&self) -> Vec<u8> {
         let in_memory = self.heads.iter().filter_map(|head| match head {
             Head::Key(key) => Some(key.clone()),

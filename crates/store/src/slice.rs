@@ -2,15 +2,16 @@
 //!
 //! Invariants:
 //! - The container is newer than all frozen ones, a frozen one than those before it, and all of them than the patches.
-//! - A frozen container is in memory until its patch is installed, and patches are installed in the order in which their
-//!   containers were frozen. So a patch of level 0 that merges see has nothing older above it.
-//! - A patch is written only when the records of its container are durable in the log. So after a power cut the log and the
-//!   patches hold the same writes from the first to the last: nothing is in a patch that is not below the end of the log.
+//! - A frozen container is in memory until its patch is installed, and patches are installed in the order in which
+//!   their containers were frozen. So a patch of level 0 that merges see has nothing older above it.
+//! - A patch is written only when the records of its container are durable in the log. So after a power cut the log and
+//!   the patches hold the same writes from the first to the last: nothing is in a patch that is not below the end of
+//!   the log.
 //! - A container's records are freed in the log when its patch is installed.
-//! - A patch that is written below level 0 overlaps no patch and no container that was frozen before it, and from its placement
-//!   to its installation the slice has no merge: what it was compared with is all that there is then.
-//! - `undeleted` holds every block that was superseded, or whose put failed, and whose erase is not confirmed: a power cut may
-//!   bring it back. Outputs of merges list them (see `recovery`).
+//! - A patch that is written below level 0 overlaps no patch and no container that was frozen before it, and from its
+//!   placement to its installation the slice has no merge: what it was compared with is all that there is then.
+//! - `undeleted` holds every block that was superseded, or whose put failed, and whose erase is not confirmed: a power
+//!   cut may bring it back. Outputs of merges list them (see `recovery`).
 
 use crate::builder::{Shape, Size};
 use crate::container::Container;
@@ -85,12 +86,12 @@ impl Frozen {
     }
 }
 
-/// What is known of the next merge of a slice, so that the policy is not asked in vain. A *structure* is the state of the
-/// slice's patches for which it holds.
+/// What is known of the next merge of a slice, so that the policy is not asked in vain. A *structure* is the state of
+/// the slice's patches for which it holds.
 #[derive(Debug)]
 struct Prospects {
-    /// The structure for which the policy had no merge, or one that failed, and the most blocks with which no part of it could
-    /// begin.
+    /// The structure for which the policy had no merge, or one that failed, and the most blocks with which no part of
+    /// it could begin.
     in_shape: Option<(u64, u64)>,
     /// Most blocks that a merge may write: less than all once one found no room.
     blocks_max: u64,
@@ -221,8 +222,8 @@ impl Slice {
         *state = Flush::Writing(Box::new(footer));
     }
 
-    /// The patch of the frozen container with this creation number could not be written. It will be under another id; what this
-    /// put may have left is superseded.
+    /// The patch of the frozen container with this creation number could not be written. It will be under another id;
+    /// what this put may have left is superseded.
     pub(crate) fn patch_failed(&mut self, creation: u64, id: u64) {
         let frozen = self.frozen.iter_mut().find(|frozen| frozen.creation == creation);
         let state = &mut frozen.expect("a patch that failed is of a frozen container").state;
@@ -291,7 +292,8 @@ impl Slice {
         !asked.is_some_and(|(_, most)| most == u64::MAX || blocks() <= most)
     }
 
-    /// Notes that no merge can begin with up to `blocks` blocks until the structure changes; [`u64::MAX`] where there is none.
+    /// Notes that no merge can begin with up to `blocks` blocks until the structure changes; [`u64::MAX`] where there
+    /// is none.
     pub(crate) fn set_in_shape(&mut self, blocks: u64) {
         self.prospects.in_shape = Some((self.structure, blocks));
     }
@@ -347,8 +349,8 @@ impl Slice {
         self.frozen.iter().any(|frozen| frozen.place().0 > 0)
     }
 
-    /// Returns level and run of the patch of the `nth` frozen container: below level 0 only where `policy` says so, and it overlaps
-    /// nothing that is older.
+    /// Returns level and run of the patch of the `nth` frozen container: below level 0 only where `policy` says so, and
+    /// it overlaps nothing that is older.
     pub(crate) fn place(&self, nth: usize, policy: &dyn merge::Merge, patch_bytes: u64) -> (u8, u64) {
         let Frozen { container, creation, .. } = &self.frozen[nth];
         // A patch of tombstones that was deleted may come back as long as it is not erased, and would then be newer.
@@ -364,8 +366,8 @@ impl Slice {
         (level, run.unwrap_or(*creation))
     }
 
-    /// The frozen container with this creation number is durable as a patch. Installs all patches whose turn it is. Returns the
-    /// generation of the patch's statement.
+    /// The frozen container with this creation number is durable as a patch. Installs all patches whose turn it is.
+    /// Returns the generation of the patch's statement.
     pub(crate) fn flushed(&mut self, creation: u64, id: u64) -> Option<u64> {
         let frozen = self.frozen.iter_mut().find(|frozen| frozen.creation == creation);
         let frozen = frozen.expect("a patch that was written is of a frozen container");
@@ -385,8 +387,8 @@ impl Slice {
         stated
     }
 
-    /// Returns the patches of level 0 and those that containers will become, without what a merge has done of them. The open
-    /// container counts by its share of a patch of `patch_bytes`.
+    /// Returns the patches of level 0 and those that containers will become, without what a merge has done of them. The
+    /// open container counts by its share of a patch of `patch_bytes`.
     pub(crate) fn unmerged_patches(&self, patch_bytes: u64) -> f64 {
         let open = self.container.entry_bytes() as f64 / patch_bytes as f64;
         let merged = self.merge.as_ref().map_or(0.0, |merge| merge.level_0_patches_merged());

@@ -1,7 +1,7 @@
 //! Snapshots: numbers of writes at which reads may still come. Versions that such a read would find are kept.
 //!
-//! A snapshot pins no patch. Merges keep the versions that live snapshots need, so that a read at a snapshot finds them in
-//! whatever patches there are; the space of everything else comes back while long scans run.
+//! A snapshot pins no patch. Merges keep the versions that live snapshots need, so that a read at a snapshot finds them
+//! in whatever patches there are; the space of everything else comes back while long scans run.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +33,8 @@ impl Snapshots {
         self.live.range(version..newer).next().is_some()
     }
 
-    /// Of versions from the newest to the oldest, removes those that no read finds any more, and returns them. Behind that of
-    /// number `newer`, if there is one, all of them are older.
+    /// Of versions from the newest to the oldest, removes those that no read finds any more, and returns them. Behind
+    /// that of number `newer`, if there is one, all of them are older.
     pub(crate) fn prune<T>(
         &self,
         mut newer: Option<u64>,

@@ -1,8 +1,8 @@
 //! Spaces of keys, so that plain keys, tables and files share a store without meeting.
 //!
-//! Keys that begin with [`MARK`] belong to a face of the store, which the byte behind names; all other keys are plain. A face
-//! keeps its bulk below `MARK face 'd'` and its records about the bulk above, so that a program can part the bulk into slices
-//! and leave the records in one. `docs/layout.md` has the keys of each face.
+//! Keys that begin with [`MARK`] belong to a face of the store, which the byte behind names; all other keys are plain.
+//! A face keeps its bulk below `MARK face 'd'` and its records about the bulk above, so that a program can part the
+//! bulk into slices and leave the records in one. `docs/layout.md` has the keys of each face.
 //!
 //! [`Slices::even`](crate::Slices::even) parts keys by two bytes, so that all keys of all faces lie in one slice.
 

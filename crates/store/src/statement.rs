@@ -5,24 +5,26 @@
 //! [`missing_patches`].
 //!
 //! # Why that is right
-//! Let `P` be the patch with the newest statement that is there. Patches that were *open* when it was made, containers on
-//! their way to the device and outputs of merges that ran, and those that began later are *late*. Since the statement
+//! Let `P` be the patch with the newest statement that is there. Patches that were *open* when it was made, containers
+//! on their way to the device and outputs of merges that ran, and those that began later are *late*. Since the
+//! statement
 //! - a late container may have become a patch: late patches are not counted;
-//! - a merge that ran may have completed: then its outputs are late, and its inputs, which they name, were there. No output
-//!   can be gone: what merged it further would have a newer statement than `P`;
+//! - a merge that ran may have completed: then its outputs are late, and its inputs, which they name, were there. No
+//!   output can be gone: what merged it further would have a newer statement than `P`;
 //! - a merge that began later has no output here, which would have a newer statement;
-//! - a useless patch may have been deleted without a merge. It is *dropped* from the census first, and deleted when a patch
-//!   with a statement of later is durable in the store. Until the erase is confirmed all statements name it, and an opening
-//!   that finds it deletes it.
+//! - a useless patch may have been deleted without a merge. It is *dropped* from the census first, and deleted when a
+//!   patch with a statement of later is durable in the store. Until the erase is confirmed all statements name it, and
+//!   an opening that finds it deletes it.
 //!
-//! So the patches that count now, without late ones and with the inputs of completed merges that ran, are those of the census.
-//! The newest patch itself is in no statement: it is missed while the log's ring still has its writes (`recovery`).
+//! So the patches that count now, without late ones and with the inputs of completed merges that ran, are those of the
+//! census. The newest patch itself is in no statement: it is missed while the log's ring still has its writes
+//! (`recovery`).
 //!
-//! A store with a damaged unit goes on. What it lacks by then stays in its statements, so that it is still missed when the unit
-//! has been discarded.
+//! A store with a damaged unit goes on. What it lacks by then stays in its statements, so that it is still missed when
+//! the unit has been discarded.
 //!
-//! A patch has no statement where it would not fit ([`Statement::bytes_max`]), or an older version wrote it. Where such a
-//! patch may be newer than `P`, nothing is compared.
+//! A patch has no statement where it would not fit ([`Statement::bytes_max`]), or an older version wrote it. Where such
+//! a patch may be newer than `P`, nothing is compared.
 
 use crate::bytes::{Reader, put_varint};
 use crate::error::OpenError;
@@ -150,8 +152,9 @@ pub(crate) fn dropped(patches: &BTreeMap<u64, PatchFooter>) -> BTreeSet<u64> {
     named.into_iter().filter(|id| patches.contains_key(id)).collect()
 }
 
-/// Compares the patches that are there with what the newest statement says: see the header of this file. `dead` are those that
-/// do not count. Returns the census of those that are missing, and the error that says so, where there are any.
+/// Compares the patches that are there with what the newest statement says: see the header of this file. `dead` are
+/// those that do not count. Returns the census of those that are missing, and the error that says so, where there are
+/// any.
 pub(crate) fn missing_patches(
     patches: &BTreeMap<u64, PatchFooter>,
     dead: &BTreeSet<u64>,

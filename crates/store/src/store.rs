@@ -1,18 +1,21 @@
 //! The store: keys and values, with calls that queue an operation and return at once.
 //!
 //! # What is promised
-//! - A write is visible to reads as soon as it has its number, and as safe as its [`Durability`] says when it completes: by
-//!   default no power cut takes it.
+//! - A write is visible to reads as soon as it has its number, and as safe as its [`Durability`] says when it
+//!   completes: by default no power cut takes it.
 //! - A batch is visible and stored as a whole. After a power cut the store holds exactly the first `n` writes, by their
 //!   numbers, for an `n` not below that of any write that completed as durable.
-//! - Writes in flight together have no order among them, but that their numbers say. Writes to one slice get their numbers
-//!   in the order of their submission, except that one with a value above [`Store::inline_bytes_max`] gets its number later.
+//! - Writes in flight together have no order among them, but that their numbers say. Writes to one slice get their
+//!   numbers in the order of their submission, except that one with a value above [`Store::inline_bytes_max`] gets its
+//!   number later.
 //! - Opening writes nothing. Blocks that it finds not to count are deleted from the first accepted write on.
-//! - A read at a snapshot sees the writes up to the snapshot's number; a scan without one sees those up to its submission.
-//! - The memory of containers, indexes, filters, waiting writes, buffers of merges and the cache of reads is bounded by one
-//!   option. The cache gives way to the others; where they use it up, writes complete later, by a formula (see `pacing`), and at
-//!   last are refused as busy.
-//! - A full device refuses values. Gets, scans and deletes go on, and values are taken again once merges gave space back.
+//! - A read at a snapshot sees the writes up to the snapshot's number; a scan without one sees those up to its
+//!   submission.
+//! - The memory of containers, indexes, filters, waiting writes, buffers of merges and the cache of reads is bounded by
+//!   one option. The cache gives way to the others; where they use it up, writes complete later, by a formula (see
+//!   `pacing`), and at last are refused as busy.
+//! - A full device refuses values. Gets, scans and deletes go on, and values are taken again once merges gave space
+//!   back.
 
 use crate::core::Core;
 use crate::counters::Counters;
@@ -63,12 +66,13 @@ pub struct Status {
     pub log_used: f64,
     /// State of the log's header.
     pub log_header: LogHeader,
-    /// Why keys may be missing or have older values ([`StoreOptions::without_damaged_blocks`]); `None` where there is no sign of it.
+    /// Why keys may be missing or have older values ([`StoreOptions::without_damaged_blocks`]); `None` where there is
+    /// no sign of it.
     pub loss: Option<Loss>,
     /// Blocks for which there is room.
     pub blocks_free: u64,
-    /// Bytes of values that have room now, beside the blocks that are kept for deletes and merges; a value up to this length is
-    /// admitted. Merges give space back where keys were overwritten or deleted.
+    /// Bytes of values that have room now, beside the blocks that are kept for deletes and merges; a value up to this
+    /// length is admitted. Merges give space back where keys were overwritten or deleted.
     pub room_bytes: u64,
     /// Bytes of memory of indexes and filters.
     pub index_memory_bytes: u64,
@@ -116,8 +120,8 @@ pub struct SliceStatus {
 }
 
 impl<D: DataDevice, L: DataDevice> Store<D, L> {
-    /// Makes the two devices hold an empty store, and gives up what they hold. `store` identifies it, and MUST differ from
-    /// that of any before on these devices.
+    /// Makes the two devices hold an empty store, and gives up what they hold. `store` identifies it, and MUST differ
+    /// from that of any before on these devices.
     ///
     /// # Errors
     /// [`CreateError`] where the devices cannot hold a store, or fail.
@@ -147,14 +151,15 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         self.core.write(batch, durability)
     }
 
-    /// Queues a read of a key, now or at a snapshot, which MUST NOT be released before the read completes. Where the store has lost
-    /// keys, that of one that is not there fails with [`ReadFailure::MayBeLost`](crate::ReadFailure::MayBeLost).
+    /// Queues a read of a key, now or at a snapshot, which MUST NOT be released before the read completes. Where the
+    /// store has lost keys, that of one that is not there fails with
+    /// [`ReadFailure::MayBeLost`](crate::ReadFailure::MayBeLost).
     pub fn get(&mut self, key: &[u8], snapshot: Option<Snapshot>) -> Ticket {
         self.core.get(key, snapshot)
     }
 
-    /// Queues a scan of the keys from `start` on and below `end`, in their order. It ends after `items_max` entries, and after
-    /// that with which their bytes reach `bytes_max`; [`Page::next`](crate::Page::next) says where to go on.
+    /// Queues a scan of the keys from `start` on and below `end`, in their order. It ends after `items_max` entries,
+    /// and after that with which their bytes reach `bytes_max`; [`Page::next`](crate::Page::next) says where to go on.
     pub fn scan(
         &mut self,
         start: &[u8],
@@ -189,8 +194,8 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         self.core.flush();
     }
 
-    /// Appends completed operations to `out`. Returns as soon as there is one or the clock has reached `until`; with nothing
-    /// in flight and `until` [`Instant::FAR`] at once. Merges go on meanwhile.
+    /// Appends completed operations to `out`. Returns as soon as there is one or the clock has reached `until`; with
+    /// nothing in flight and `until` [`Instant::FAR`] at once. Merges go on meanwhile.
     pub fn reap(&mut self, until: Instant, out: &mut Vec<Finished>) {
         if self.core.has_finished() {
             self.core.poll();
@@ -200,21 +205,21 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         self.core.take_finished(out);
     }
 
-    /// Lets the devices work until something completes, at most until `until`. Returns false where nothing is in flight.
-    /// Operations that complete are kept for [`reap`](Self::reap).
+    /// Lets the devices work until something completes, at most until `until`. Returns false where nothing is in
+    /// flight. Operations that complete are kept for [`reap`](Self::reap).
     pub fn step(&mut self, until: Instant) -> bool {
         self.core.step(until)
     }
 
-    /// Lets the devices work until something completes, for at most `longest`. Returns false at once where nothing is in
-    /// flight, whatever the time.
+    /// Lets the devices work until something completes, for at most `longest`. Returns false at once where nothing is
+    /// in flight, whatever the time.
     pub fn step_for(&mut self, longest: Duration) -> bool {
         let until = self.now() + longest;
         !self.core.is_idle() && self.core.step(until)
     }
 
-    /// Waits for one operation; others that complete meanwhile are kept for [`reap`](Self::reap). `None` where no operation
-    /// with this ticket is pending.
+    /// Waits for one operation; others that complete meanwhile are kept for [`reap`](Self::reap). `None` where no
+    /// operation with this ticket is pending.
     pub fn wait(&mut self, ticket: Ticket) -> Option<Finished> {
         loop {
             if let Some(finished) = self.core.take(ticket) {
@@ -271,10 +276,10 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         self.core.log().device()
     }
 
-    /// Completes all operations, makes every write durable, and marks the end of the log: the next opening then notices where any
-    /// of these writes is missing. A store that is left without it loses nothing, but damage of the log's end is then taken for a
-    /// write that a power cut tore. Merges are not waited for. Writes nothing where nothing was written. The store can be used
-    /// afterwards.
+    /// Completes all operations, makes every write durable, and marks the end of the log: the next opening then notices
+    /// where any of these writes is missing. A store that is left without it loses nothing, but damage of the log's end
+    /// is then taken for a write that a power cut tore. Merges are not waited for. Writes nothing where nothing was
+    /// written. The store can be used afterwards.
     ///
     /// # Errors
     /// The failure of the log's device.
@@ -285,12 +290,14 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
         self.core.log().failure().map_or(Ok(()), Err)
     }
 
-    /// Begins what [`close`](Self::close) does once all operations have completed: it is done when nothing is in flight.
+    /// Begins what [`close`](Self::close) does once all operations have completed: it is done when nothing is in
+    /// flight.
     pub fn begin_close(&mut self) {
         self.core.close_log();
     }
 
-    /// Returns the devices once all operations have completed, without [closing](Self::close). Containers stay in the log.
+    /// Returns the devices once all operations have completed, without [closing](Self::close). Containers stay in the
+    /// log.
     pub fn into_devices(mut self) -> (D, L) {
         self.settle();
         self.core.into_devices()

@@ -1,8 +1,8 @@
 //! A pair as a line of text: the key, a tab, the value.
 //!
 //! In both, `\\` is a backslash, `\t` a tab, `\n` a line feed, `\r` a carriage return, `\xNN` the byte with these two
-//! hexadecimal digits, and `\uNNNN` the character of Unicode with these four. Any other byte stands for itself; a carriage
-//! return at the end of a line is a part of the line's end.
+//! hexadecimal digits, and `\uNNNN` the character of Unicode with these four. Any other byte stands for itself; a
+//! carriage return at the end of a line is a part of the line's end.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! Writes that have not completed: those whose pieces are being stored, those that wait for room, and those in the log.
 //!
-//! Invariants: `waiting_bytes` is the sum of the writes with pieces and of those in the queues of slices; those in the log stand
-//! in its order.
+//! Invariants: `waiting_bytes` is the sum of the writes with pieces and of those in the queues of slices; those in the
+//! log stand in its order.
 
 use crate::log::Durability;
 use crate::operation::{Pending, QueuedWrite, Ticket};
@@ -92,8 +92,8 @@ impl Writes {
         self.wanted_blocks
     }
 
-    /// Merges begin to make room for a value, with as many blocks free. Returns whether there are more than when they last did: without
-    /// that they give nothing back, and waiting for them would not end.
+    /// Merges begin to make room for a value, with as many blocks free. Returns whether there are more than when they
+    /// last did: without that they give nothing back, and waiting for them would not end.
     pub(crate) fn relief_begins(&mut self, blocks_free: u64) -> bool {
         let before = self.relieved_at.replace(blocks_free);
         before.is_none_or(|before| blocks_free > before)

@@ -1,5 +1,6 @@
-//! The block layer on the simulated SDF of the paper: its share of the device's bandwidth and capacity, the requests that
-//! it needs in flight, and the time of recovery. All but the last line are virtual time, the same on every machine.
+//! The block layer on the simulated SDF of the paper: its share of the device's bandwidth and capacity, the requests
+//! that it needs in flight, and the time of recovery. All but the last line are virtual time, the same on every
+//! machine.
 //!
 //! `cargo bench -p flashlane-studies --bench blocks`; `cargo test --benches` runs it small.
 

@@ -1,6 +1,7 @@
-//! The block layer over a file divided into lanes: puts of whole blocks, compared with fio's sequential writes of a unit's
-//! size to the same file at the same depth, with direct I/O, in alternating runs. Every put is durable and checksummed,
-//! and only its user's bytes count. Prints one line: the median ratio of the rounds, and the medians of both.
+//! The block layer over a file divided into lanes: puts of whole blocks, compared with fio's sequential writes of a
+//! unit's size to the same file at the same depth, with direct I/O, in alternating runs. Every put is durable and
+//! checksummed, and only its user's bytes count. Prints one line: the median ratio of the rounds, and the medians of
+//! both.
 //!
 //! | variable | means | unless set |
 //! | --- | --- | --- |

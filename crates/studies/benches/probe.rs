@@ -128,8 +128,8 @@ fn print_tallies(kind: &str, score: &Score) {
     }
 }
 
-/// Compares recommendations with runs on all profiles and 200 random drives. `FLASHLANE_ADVICE=FROM..TO` selects some of
-/// these, in that order, as all take more than an hour.
+/// Compares recommendations with runs on all profiles and 200 random drives. `FLASHLANE_ADVICE=FROM..TO` selects some
+/// of these, in that order, as all take more than an hour.
 fn advised(quick: bool) {
     let subjects = advice_subjects(quick);
     compared(&subjects, quick);

@@ -1,8 +1,8 @@
-//! The store on the simulated SDF of the paper: gets and writes beside what the device can do, in virtual time, the same on
-//! every machine.
+//! The store on the simulated SDF of the paper: gets and writes beside what the device can do, in virtual time, the
+//! same on every machine.
 //!
-//! `cargo bench -p flashlane-studies --bench store`, with `-- gets`, `-- writes`, `-- memory` or `-- opening` only these;
-//! `cargo test --benches` runs it small.
+//! `cargo bench -p flashlane-studies --bench store`, with `-- gets`, `-- writes`, `-- memory` or `-- opening` only
+//! these; `cargo test --benches` runs it small.
 
 use flashlane_base::{Duration, Seed};
 use flashlane_device::{DataDevice, Device};
@@ -76,8 +76,8 @@ fn striped(channels: u64, lanes: u32, stripe_bytes: u64) -> Striped<Bytes<Backed
     Striped::new(Bytes(sdf(channels)), Settings { lanes, stripe_bytes }).expect("the bench's own device")
 }
 
-/// Random gets of 512 KiB of keys that are uniform over a slice. Blocks can be spread over lanes no more evenly than one more on
-/// some: of few blocks a lane that is a large part of the load. The paper's drive holds two thousand.
+/// Random gets of 512 KiB of keys that are uniform over a slice. Blocks can be spread over lanes no more evenly than
+/// one more on some: of few blocks a lane that is a large part of the load. The paper's drive holds two thousand.
 fn gets(
     name: &str,
     device: impl DataDevice,

@@ -1,11 +1,11 @@
-//! The gain of a sweep from a second core: the ratio of the wall times of 64 sequential runs and the same 64 runs two at a
-//! time. Runs of 0.1 s, as short as a user's, have a separate line beside runs of 20 ms, which mostly create drives. The
-//! control is the machine's limit, without shared state: the same runs in two processes, half each, sequentially and
-//! concurrently.
+//! The gain of a sweep from a second core: the ratio of the wall times of 64 sequential runs and the same 64 runs two
+//! at a time. Runs of 0.1 s, as short as a user's, have a separate line beside runs of 20 ms, which mostly create
+//! drives. The control is the machine's limit, without shared state: the same runs in two processes, half each,
+//! sequentially and concurrently.
 //!
 //! All cases are measured in turn, and the fastest round of each counts: other load on the machine only slows a round
-//! down. Where other load keeps the cores busy all the time the ratios are meaningless; the user CPU of both, printed with
-//! them, still shows whether concurrent runs cost more than sequential ones.
+//! down. Where other load keeps the cores busy all the time the ratios are meaningless; the user CPU of both, printed
+//! with them, still shows whether concurrent runs cost more than sequential ones.
 //!
 //! `cargo bench --bench sweep`; `cargo test --benches` runs it small.
 

@@ -1,5 +1,5 @@
-//! Duration of uFLIP: the paper's whole grid on a simulated drive, its figures in their quick form, and a quick row of a
-//! file.
+//! Duration of uFLIP: the paper's whole grid on a simulated drive, its figures in their quick form, and a quick row of
+//! a file.
 //!
 //! `cargo bench --bench uflip`; `cargo test --benches` runs each small. The file is created below the system's folder
 //! for temporary files; `FLASHLANE_BENCH_DIR` names another, on a disk.

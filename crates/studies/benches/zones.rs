@@ -1,6 +1,6 @@
 //! The zoned drive `zn540-1tb` against published measurements of the real one: Doekemeijer et al., "Performance
-//! Characterization of NVMe Flash Devices with Zoned Namespaces", CLUSTER 2023 (artifact). One line per quantity, with its
-//! deviation from the published number in percent.
+//! Characterization of NVMe Flash Devices with Zoned Namespaces", CLUSTER 2023 (artifact). One line per quantity, with
+//! its deviation from the published number in percent.
 //!
 //! `cargo bench -p flashlane-studies --bench zones`; `cargo test --benches` runs it small.
 
@@ -153,8 +153,9 @@ fn commands() {
     println!("zn540-reset-half: {half:.2} ms (not published here)");
 }
 
-/// The reads a second at depth 32, beside one command after the other, each followed by a pause as long as it took: half the
-/// rate at which the command could be given. The drive's first zones are for the commands, the others are read.
+/// The reads a second at depth 32, beside one command after the other, each followed by a pause as long as it took:
+/// half the rate at which the command could be given. The drive's first zones are for the commands, the others are
+/// read.
 fn reads_beside(command: Option<fn(u64) -> Request>) -> f64 {
     let mut device = drive("full");
     let mut random = Seed(1).derive("reads").source();

@@ -175,8 +175,8 @@ fn run_line(config: &DriveConfig, seed: Seed, workload: &Workload) -> Run {
     run(&mut *device, workload, options).expect("the line fits the drive")
 }
 
-/// Returns the state of a drive for the run of a line. On a never written one the probe measures reads where it has written in
-/// order.
+/// Returns the state of a drive for the run of a line. On a never written one the probe measures reads where it has
+/// written in order.
 fn filled_state(is_filled: bool, state: &'static str) -> &'static str {
     if is_filled { "full" } else { state }
 }
@@ -317,7 +317,8 @@ mod tests {
         assert!(missed.is_empty(), "{missed:#?}");
     }
 
-    /// The planes of ssd-m keep the distances in time at which they became busy, on which the latency of writes depends.
+    /// The planes of ssd-m keep the distances in time at which they became busy, on which the latency of writes
+    /// depends.
     #[test]
     fn latencies_hold_where_planes_keep_their_distances() {
         let name = "ssd-m";

@@ -1,5 +1,6 @@
-//! What random gets can have of a device with lanes, by queueing alone: each value lies on a lane chosen at random, or is parted
-//! over several, and lanes serve what comes in its order, each part in the same time. Lanes idle while others have a queue.
+//! What random gets can have of a device with lanes, by queueing alone: each value lies on a lane chosen at random, or
+//! is parted over several, and lanes serve what comes in its order, each part in the same time. Lanes idle while others
+//! have a queue.
 //!
 //! It is a model of balls in bins that return: clients keep so many gets in flight, or wait for a whole batch, so that
 //! the fullest lane holds all of them up. Nothing of a store is in it, so no store can exceed it on lanes that it does

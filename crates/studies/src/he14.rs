@@ -2,11 +2,10 @@
 //! Multi-Chip Parallelism. IEEE Transactions on Parallel and Distributed Systems, 2014.
 //!
 //! Page replication in the translation layer of `he-4g` (tables 1 and 2), under transactions that were recorded on
-//! PostgreSQL: a fragmented drive without and with replication, and the same drive as new. Beside the paper's figures, the
-//! study compares replication with today's remedies for blocked accesses: paced GC, suspended programs and erases, and
-//! reads that are rebuilt from parity.
-//! Figure 7, tables 3 to 5 and the interference are of real drives below a library: here the layer `replicated` over
-//! simulated ones.
+//! PostgreSQL: a fragmented drive without and with replication, and the same drive as new. Beside the paper's figures,
+//! the study compares replication with today's remedies for blocked accesses: paced GC, suspended programs and erases,
+//! and reads that are rebuilt from parity. Figure 7, tables 3 to 5 and the interference are of real drives below a
+//! library: here the layer `replicated` over simulated ones.
 
 mod fig4;
 mod fig5;

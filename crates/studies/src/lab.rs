@@ -183,8 +183,8 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// Runs the transactions of `source` on a fresh drive of `profile`, with `overrides` of its settings, below a layer of
-    /// replication where its settings are given.
+    /// Runs the transactions of `source` on a fresh drive of `profile`, with `overrides` of its settings, below a layer
+    /// of replication where its settings are given.
     pub(crate) fn transactions(
         &mut self,
         profile: &str,

@@ -1,9 +1,10 @@
 //! The probe's score: how often it is right, wrong or undecided about drives of known structure.
 //!
 //! Each drive is drawn at random: from the usual ranges (`usual`), from ones that also hold drives which are hard to
-//! probe (`wide`), or from drives with the caches of present ones (`today`). A wrong answer is far worse than "not determined". Recommendations are left out. Over wide drives and those of today the
-//! score also reports probes that failed, the CPU time of a probe without recommendations, and how often findings are
-//! right by their stated confidence.
+//! probe (`wide`), or from drives with the caches of present ones (`today`). A wrong answer is far worse than "not
+//! determined". Recommendations are left out. Over wide drives and those of today the score also reports probes that
+//! failed, the CPU time of a probe without recommendations, and how often findings are right by their stated
+//! confidence.
 
 #[cfg(test)]
 mod tests;
@@ -56,15 +57,16 @@ pub enum Range<'a> {
     Usual,
     /// Also drives that are hard to probe. The clock reports the CPU time of the calling thread.
     Wide(&'a (dyn Fn() -> Duration + Sync)),
-    /// With and without SLC and mapping caches, which need [`Effort::Full`]; only these findings count. The clock is as above.
+    /// With and without SLC and mapping caches, which need [`Effort::Full`]; only these findings count. The clock is as
+    /// above.
     Today(&'a (dyn Fn() -> Duration + Sync)),
 }
 
 /// Probes `drives` random drives on all cores; but for CPU times, the result does not depend on the number of cores.
 ///
-/// `watch` takes the number of drives done and returns whether to continue. It is also called within drives, which take seconds
-/// each; a drive that it stops does not count.
-/// With [`Effort::Full`] the caches count, too, and the reclaim unit on drives that ran GC.
+/// `watch` takes the number of drives done and returns whether to continue. It is also called within drives, which take
+/// seconds each; a drive that it stops does not count. With [`Effort::Full`] the caches count, too, and the reclaim
+/// unit on drives that ran GC.
 pub fn score(
     drives: u64,
     seed: Seed,

@@ -2,8 +2,8 @@
 //! Web-Scale Internet Storage Systems. ASPLOS 2014.
 //!
 //! The same flash twice: exposed to software by channel (`sdf`), and behind one translation layer with striping,
-//! parity, GC and a buffer (`huawei-gen3`); also `intel-320` and, in table 1, `memblaze-q520-like`. Figures 10 to 14 have
-//! the store on top.
+//! parity, GC and a buffer (`huawei-gen3`); also `intel-320` and, in table 1, `memblaze-q520-like`. Figures 10 to 14
+//! have the store on top.
 
 mod capacity;
 mod clients;

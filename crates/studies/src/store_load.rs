@@ -1,5 +1,5 @@
-//! Clients of a store, as in section 3.3 of the SDF paper: random gets in batches, scans by several threads, and writes, each slice
-//! with its own client. All of it is in virtual time, the same on every machine.
+//! Clients of a store, as in section 3.3 of the SDF paper: random gets in batches, scans by several threads, and
+//! writes, each slice with its own client. All of it is in virtual time, the same on every machine.
 //!
 //! The log is on a device that takes no time: the paper has it on another drive.
 
@@ -28,7 +28,8 @@ const WRITE_BYTES: (u64, u64) = (100_000, 900_000);
 /// How a client of gets goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GetClient {
-    /// It waits for all gets of a batch, as in the paper (section 3.3.1: a request of several sub-requests is synchronous).
+    /// It waits for all gets of a batch, as in the paper (section 3.3.1: a request of several sub-requests is
+    /// synchronous).
     Batches,
     /// It submits a get for each that completes, so that as many stay in flight.
     Continuous,
@@ -89,7 +90,8 @@ pub struct LoadedStore<D> {
 }
 
 impl<D: DataDevice> LoadedStore<D> {
-    /// Creates a store on `device` and writes `values` into each slice, in the order of their keys, one size after the other.
+    /// Creates a store on `device` and writes `values` into each slice, in the order of their keys, one size after the
+    /// other.
     ///
     /// # Errors
     /// What `advance` returns.
@@ -184,9 +186,9 @@ impl<D: DataDevice> LoadedStore<D> {
         }
     }
 
-    /// Scans the values of the first size of each slice with `threads` threads, each a part of the keys and one request in flight,
-    /// over and over for `time`. Returns bytes of values a second in the second half of the time: of a page that was read partly in
-    /// it, that part.
+    /// Scans the values of the first size of each slice with `threads` threads, each a part of the keys and one request
+    /// in flight, over and over for `time`. Returns bytes of values a second in the second half of the time: of a page
+    /// that was read partly in it, that part.
     ///
     /// # Errors
     /// What `advance` returns.
@@ -237,8 +239,8 @@ impl<D: DataDevice> LoadedStore<D> {
         self.store.status().index_memory_bytes as f64 / keys as f64
     }
 
-    /// Opens the store anew, and returns its patches and the time that the opening took: blocks, the tails of all patches, then a
-    /// log whose device takes no time.
+    /// Opens the store anew, and returns its patches and the time that the opening took: blocks, the tails of all
+    /// patches, then a log whose device takes no time.
     pub fn reopen(self) -> (u64, Duration) {
         let (device, log) = self.store.into_devices();
         let begun = device.now();
@@ -248,8 +250,9 @@ impl<D: DataDevice> LoadedStore<D> {
     }
 }
 
-/// Writes values of 100 KB to 1 MB under random keys for `time`, a client for each slice with one write in flight, over `data_bytes`
-/// of values that were written in the order of their keys. What happens in the first half of the time is not counted.
+/// Writes values of 100 KB to 1 MB under random keys for `time`, a client for each slice with one write in flight, over
+/// `data_bytes` of values that were written in the order of their keys. What happens in the first half of the time is
+/// not counted.
 ///
 /// # Errors
 /// What `advance` returns.
@@ -319,12 +322,13 @@ pub struct Opening {
     pub elapsed: Duration,
 }
 
-/// Values of [`opening`], and how many of them each slice has in its container when the power is cut: half of a container.
+/// Values of [`opening`], and how many of them each slice has in its container when the power is cut: half of a
+/// container.
 const OPENING_VALUE_BYTES: u64 = 512 << 10;
 const OPENING_IN_CONTAINER: u64 = 8;
 
-/// Opens a store with `data_bytes` of values in patches, and some in the log only, after a power cut of both devices. The
-/// log is on the device that `log` returns for the bytes that it needs.
+/// Opens a store with `data_bytes` of values in patches, and some in the log only, after a power cut of both devices.
+/// The log is on the device that `log` returns for the bytes that it needs.
 ///
 /// # Errors
 /// What `advance` returns.

@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn points_of_one_distribution_rarely_have_a_winner() {
-        // Of 2,000 sweeps over six points of one distribution, at most 5% may call any point worse: 100, and 3 times the
-        // standard deviation of 10 more.
+        // Of 2,000 sweeps over six points of one distribution, at most 5% may call any point worse: 100, and 3 times
+        // the standard deviation of 10 more.
         let mut random = Seed(1).source();
         let mut value = || Some(100.0 + (0..12).map(|_| random.unit()).sum::<f64>());
         let mut wrong = 0;

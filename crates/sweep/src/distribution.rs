@@ -15,8 +15,8 @@ const FIGURE: &str = "latency-distribution";
 const FLUSHES: &str = "flushes";
 
 impl Distribution {
-    /// Returns the distribution over all accesses (without flushes) from the figures of a point's result; `None` without
-    /// such a figure.
+    /// Returns the distribution over all accesses (without flushes) from the figures of a point's result; `None`
+    /// without such a figure.
     pub(crate) fn of(figures: &[Figure]) -> Option<Self> {
         let figure = figures.iter().find(|figure| figure.id == FIGURE)?;
         let mut bins = BTreeMap::new();

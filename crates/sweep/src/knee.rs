@@ -1,8 +1,8 @@
 //! The knee of a depth sweep: the depth beyond which more requests in flight gain little throughput and only wait.
 //!
 //! It is the smallest depth whose throughput is at least 95% of the highest measured, for each combination of the other
-//! keys. Where that is the largest depth measured, there is no knee yet: more may be better. Where the intervals of repetitions
-//! leave open which depth it is, the result says between which it lies. (Kleinrock, "Power and
+//! keys. Where that is the largest depth measured, there is no knee yet: more may be better. Where the intervals of
+//! repetitions leave open which depth it is, the result says between which it lies. (Kleinrock, "Power and
 //! deterministic rules of thumb for probabilistic problems in computer communications", ICC 1979, takes the largest
 //! quotient of throughput and latency; on a drive with many channels that depth gives far too little throughput.)
 

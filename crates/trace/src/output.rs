@@ -31,12 +31,12 @@ enum Place {
 }
 
 impl Output {
-    /// Begins a file, or standard output; overwrites an existing file only with `force`, and only one that is empty, a trace
-    /// or a recording of transactions.
+    /// Begins a file, or standard output; overwrites an existing file only with `force`, and only one that is empty, a
+    /// trace or a recording of transactions.
     ///
     /// # Errors
-    /// [`WriteError::Compression`] for names of unsupported compressions, [`WriteError::Exists`], [`WriteError::HoldsOther`],
-    /// and [`WriteError::File`] where it cannot be created.
+    /// [`WriteError::Compression`] for names of unsupported compressions, [`WriteError::Exists`],
+    /// [`WriteError::HoldsOther`], and [`WriteError::File`] where it cannot be created.
     pub fn create(path: &Path, force: bool) -> Result<Self, WriteError> {
         let compression = Compression::of_new(path)
             .map_err(|ending| WriteError::Compression { path: path.into(), ending: ending.into() })?;
@@ -82,8 +82,9 @@ impl Output {
     /// Ends the compression and renames the file to its path.
     ///
     /// # Errors
-    /// [`WriteError::Exists`] where another file was created there meanwhile, without `force`, [`WriteError::HoldsOther`] where
-    /// one was that is no trace, and [`WriteError::File`] with the system's error; the path is then unchanged.
+    /// [`WriteError::Exists`] where another file was created there meanwhile, without `force`,
+    /// [`WriteError::HoldsOther`] where one was that is no trace, and [`WriteError::File`] with the system's error; the
+    /// path is then unchanged.
     pub fn close(self) -> Result<(), WriteError> {
         let Self { compressor, name, force } = self;
         let ended = match compressor {

@@ -1,7 +1,7 @@
 //! Existing files that a new trace may replace.
 //!
-//! `--force` is for traces. A file with anything else in it, such as the image of a drive, a database or a text, is
-//! not replaced, whatever its name: only a file without content, a trace of a known format, or a recording of transactions.
+//! `--force` is for traces. A file with anything else in it, such as the image of a drive, a database or a text, is not
+//! replaced, whatever its name: only a file without content, a trace of a known format, or a recording of transactions.
 
 use crate::error::OpenError;
 use crate::format::Format;
@@ -12,8 +12,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// Returns what the file at `path` holds where a trace may not replace it, as the continuation of a sentence; `None` where a
-/// trace may, and where there is no file.
+/// Returns what the file at `path` holds where a trace may not replace it, as the continuation of a sentence; `None`
+/// where a trace may, and where there is no file.
 ///
 /// # Errors
 /// The system's error where the file cannot be read.

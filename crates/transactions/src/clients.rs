@@ -4,9 +4,9 @@
 //! transaction's processor time elapses, then the page is locked, and used in the pool, or read. At the end all locks
 //! are released, and the next transaction begins: at once, or at its recorded time, for which its client waits.
 //!
-//! A client has one request in flight at most, and its readahead another. What a client does next, and when, is an event in
-//! one order, by time and then by age: the same source and device give the same result. Readahead takes part in it under
-//! numbers of its own, above those of the clients.
+//! A client has one request in flight at most, and its readahead another. What a client does next, and when, is an
+//! event in one order, by time and then by age: the same source and device give the same result. Readahead takes part
+//! in it under numbers of its own, above those of the clients.
 
 use crate::locks::{Locks, Mode};
 use crate::pool::{Place, Pool, Room};
@@ -225,7 +225,8 @@ impl<'s, 'w> Clients<'s, 'w> {
         }
     }
 
-    /// Uses the page of a client's next access, or finds out how to get it; returns whether the client waits for others.
+    /// Uses the page of a client's next access, or finds out how to get it; returns whether the client waits for
+    /// others.
     #[inline]
     fn uses(&mut self, client: u32, now: Instant, device: &dyn Device) -> bool {
         let one = &mut self.clients[client as usize];
@@ -306,8 +307,8 @@ impl<'s, 'w> Clients<'s, 'w> {
         true
     }
 
-    /// Lets the processor time before an access elapse, and before it the time until the transaction is to begin; returns
-    /// false where there is none.
+    /// Lets the processor time before an access elapse, and before it the time until the transaction is to begin;
+    /// returns false where there is none.
     #[inline]
     fn elapses(&mut self, client: u32, now: Instant) -> bool {
         let one = &mut self.clients[client as usize];
@@ -378,9 +379,9 @@ impl<'s, 'w> Clients<'s, 'w> {
         }
     }
 
-    /// Begins the transaction of a client, which waits for a lock, anew: at once, but after a pause that doubles each time
-    /// if it waits too long again. Without pauses, transactions that never commit could use the pages of a small pool so
-    /// often that none of these ever leaves it for the page that the oldest transaction needs.
+    /// Begins the transaction of a client, which waits for a lock, anew: at once, but after a pause that doubles each
+    /// time if it waits too long again. Without pauses, transactions that never commit could use the pages of a small
+    /// pool so often that none of these ever leaves it for the page that the oldest transaction needs.
     fn restart(&mut self, client: u32, reason: Restart, now: Instant) {
         self.record.restarted(reason);
         self.release(client, now);

@@ -8,8 +8,8 @@
 //! Source ──> Clients ──> Locks ──> Pool ──> device
 //! ```
 //!
-//! A transaction's page access costs an event, a lock and a table access; `cargo bench -p flashlane-transactions` prints
-//! how many there are in a second of processor time.
+//! A transaction's page access costs an event, a lock and a table access; `cargo bench -p flashlane-transactions`
+//! prints how many there are in a second of processor time.
 
 mod clients;
 mod doubt;

@@ -1,8 +1,8 @@
 //! Locks of pages, shared and exclusive, held to the end of the transaction (strict two-phase locking).
 //!
-//! Requests that conflict wait in order; one that holds the page shared and wants it exclusively goes first. A wait that
-//! closes a cycle of the wait-for graph is a deadlock (Gray and Reuter, Transaction Processing, section 7.11); the graph
-//! is not kept, but read off the locks when a request has to wait.
+//! Requests that conflict wait in order; one that holds the page shared and wants it exclusively goes first. A wait
+//! that closes a cycle of the wait-for graph is a deadlock (Gray and Reuter, Transaction Processing, section 7.11); the
+//! graph is not kept, but read off the locks when a request has to wait.
 //!
 //! A lock that is granted at once costs a table access and a bit: 4 bytes a page of the database, and per locked page a
 //! bit a client. Nothing is allocated in the long run.

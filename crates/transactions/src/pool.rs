@@ -101,8 +101,8 @@ impl Pool {
         self.table[page as usize] == 0
     }
 
-    /// A page that is away is read ahead by `reader`, into the frame returned; `None` where it is not away, or no frame is
-    /// free or clean.
+    /// A page that is away is read ahead by `reader`, into the frame returned; `None` where it is not away, or no frame
+    /// is free or clean.
     pub fn begin_ahead(&mut self, page: u32, reader: u32) -> Option<u32> {
         if !self.is_away(page) {
             return None;
@@ -129,7 +129,8 @@ impl Pool {
         self.frames[number as usize].marked = true;
     }
 
-    /// `reader`, a client or the readahead of one, begins to read `page`, which is away. Others find it there from now on.
+    /// `reader`, a client or the readahead of one, begins to read `page`, which is away. Others find it there from now
+    /// on.
     pub fn begin(&mut self, page: u32, reader: u32) {
         debug_assert_eq!(self.table[page as usize], 0, "page {page} is in the pool");
         self.table[page as usize] = READING | reader;
@@ -151,8 +152,8 @@ impl Pool {
         Room::Dirty { frame: number, page }
     }
 
-    /// The page of a frame given by [`Room::Dirty`] is written. Returns whether the frame can be used; otherwise its page
-    /// was used meanwhile, and stays.
+    /// The page of a frame given by [`Room::Dirty`] is written. Returns whether the frame can be used; otherwise its
+    /// page was used meanwhile, and stays.
     pub fn written(&mut self, number: u32) -> bool {
         let frame = &mut self.frames[number as usize];
         frame.writing = false;

@@ -1,16 +1,17 @@
-//! The operating system's readahead below the pool: where a client's misses follow each other, pages are read in windows, and
-//! the next window is read while the last is used.
+//! The operating system's readahead below the pool: where a client's misses follow each other, pages are read in
+//! windows, and the next window is read while the last is used.
 //!
-//! After Linux's on-demand readahead (`mm/readahead.c`), for each client and relation. A miss on the page behind the last one
-//! missed, or on a relation's first, reads a small window; one behind the last window, or a use of its marked page, reads the
-//! next, two or four times as large, up to the largest. Other misses read their page alone and leave the window as it is.
+//! After Linux's on-demand readahead (`mm/readahead.c`), for each client and relation. A miss on the page behind the
+//! last one missed, or on a relation's first, reads a small window; one behind the last window, or a use of its marked
+//! page, reads the next, two or four times as large, up to the largest. Other misses read their page alone and leave
+//! the window as it is.
 //!
-//! Unlike Linux, a window ends before a page that is in the pool or being read, and where no frame is free or clean; pages
-//! found in the pool do not count as read before (context readahead); and a client's windows last as long as it does, not as
-//! an open file.
+//! Unlike Linux, a window ends before a page that is in the pool or being read, and where no frame is free or clean;
+//! pages found in the pool do not count as read before (context readahead); and a client's windows last as long as it
+//! does, not as an open file.
 //!
-//! A client has one window in flight at most, beside the page that it waits for. Invariant: the pages of a reader are in the
-//! pool's table as read by it, and each has a frame.
+//! A client has one window in flight at most, beside the page that it waits for. Invariant: the pages of a reader are
+//! in the pool's table as read by it, and each has a frame.
 
 use crate::pool::Pool;
 use crate::recording::Header;
@@ -68,8 +69,8 @@ impl Readahead {
         }
     }
 
-    /// A client misses a page. Returns whether that begins a window, for which [`Readahead::request`] is to be submitted;
-    /// otherwise the page is to be read alone.
+    /// A client misses a page. Returns whether that begins a window, for which [`Readahead::request`] is to be
+    /// submitted; otherwise the page is to be read alone.
     pub fn misses(&mut self, client: u32, page: u32, pool: &mut Pool) -> bool {
         let Some(relation) = self.relation_of(page) else { return false };
         let is_first = self.relations[relation].0 == page;

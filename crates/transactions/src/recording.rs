@@ -1,7 +1,8 @@
 //! Recordings of transactions: the page accesses of a database's buffer manager, in order, by transaction.
 //!
 //! A page is numbered by its address in the database: the relations lie one after another, so that page *p* is at byte
-//! *p × page size* of the drive. Only committed transactions are recorded; the end of a recording counts those left out.
+//! *p × page size* of the drive. Only committed transactions are recorded; the end of a recording counts those left
+//! out.
 //!
 //! [`Recording::open`] reads a file and [`Writer`] writes one, both in constant memory: that of the longest
 //! transaction. `docs/transactions.md` has the format, byte by byte.

@@ -3,8 +3,8 @@
 use crate::Pace;
 use flashlane_base::{Duration, Instant};
 
-/// The times at which transactions are to begin, made from the recorded ones: the first transaction begins with the run,
-/// and where a recording begins again, its first transaction begins with the last one before.
+/// The times at which transactions are to begin, made from the recorded ones: the first transaction begins with the
+/// run, and where a recording begins again, its first transaction begins with the last one before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     pace: Pace,
@@ -20,8 +20,8 @@ impl Schedule {
         Self { pace, origin: None, pass: 0, latest: started }
     }
 
-    /// Returns when the transaction of this recorded time, from this pass through the recording, is to begin; `None` where
-    /// recorded times are ignored.
+    /// Returns when the transaction of this recorded time, from this pass through the recording, is to begin; `None`
+    /// where recorded times are ignored.
     pub(crate) fn of(&mut self, recorded: Instant, pass: u64) -> Option<Instant> {
         let Pace::Open { speed } = self.pace else { return None };
         if pass != self.pass {

@@ -22,8 +22,8 @@ pub enum Pace {
     /// When its last one has committed: a closed loop without think time.
     #[default]
     Closed,
-    /// At the recorded time, `speed` times as fast as recorded. A transaction for which no client is free then begins as
-    /// soon as one is, and its response time counts from the recorded time.
+    /// At the recorded time, `speed` times as fast as recorded. A transaction for which no client is free then begins
+    /// as soon as one is, and its response time counts from the recorded time.
     Open {
         /// Above zero; 1 is as recorded.
         speed: f64,
@@ -94,8 +94,8 @@ pub struct Setup {
 }
 
 impl Default for Setup {
-    /// he14's: ten clients without think time, a processor each, 1024 pages, least recently used, without readahead; a lock is
-    /// waited for a second.
+    /// he14's: ten clients without think time, a processor each, 1024 pages, least recently used, without readahead; a
+    /// lock is waited for a second.
     fn default() -> Self {
         Self {
             clients: 10,

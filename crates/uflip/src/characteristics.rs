@@ -81,8 +81,8 @@ pub(crate) fn of(curves: &Curves) -> Characteristics {
     found
 }
 
-/// Takes back what says that something has no effect on writes, where the drive collected no garbage in the runs behind it:
-/// it may have one once no block is free. An effect that was measured remains.
+/// Takes back what says that something has no effect on writes, where the drive collected no garbage in the runs behind
+/// it: it may have one once no block is free. An effect that was measured remains.
 fn withhold(found: &mut Characteristics, curves: &Curves) {
     let not_cleaned = |benchmark, baseline| curves.nothing_cleaned_by(benchmark, baseline);
     let mut unknown = Vec::new();

@@ -45,7 +45,8 @@ pub(crate) const READS_AFTER: u64 = 5120;
 /// Benchmarks a device.
 ///
 /// # Errors
-/// [`UflipError`] where the device is too small, fails, or the benchmark is stopped. Completed steps are in the journal.
+/// [`UflipError`] where the device is too small, fails, or the benchmark is stopped. Completed steps are in the
+/// journal.
 pub fn uflip<'a>(device: &'a mut dyn Device, options: Options<'a>) -> Result<Outcome, UflipError> {
     let capacity_bytes = device.profile().capacity_bytes;
     let unit_bytes = device.profile().write_unit_bytes.max(device.profile().read_unit_bytes);

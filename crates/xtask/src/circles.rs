@@ -1,7 +1,7 @@
 //! Finds circles of files within a crate: files of which each uses something of the others, by paths from `crate::`.
 //!
-//! A path leads to the file that defines its name: what a module passes on from another (`pub use`) is followed. What a file
-//! and its children share (`super::`, `self::`) is no arrow, and neither are tests.
+//! A path leads to the file that defines its name: what a module passes on from another (`pub use`) is followed. What a
+//! file and its children share (`super::`, `self::`) is no arrow, and neither are tests.
 
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
-//! Tests in a guest that QEMU plays, with drivers that this machine's kernel may lack: the options of `scripts/zoned-drive` and
-//! `scripts/nbd-kernel`.
+//! Tests in a guest that QEMU plays, with drivers that this machine's kernel may lack: the options of
+//! `scripts/zoned-drive` and `scripts/nbd-kernel`.
 
 use crate::script;
 use anyhow::{Result, bail};

@@ -9,6 +9,7 @@ mod record;
 mod script;
 mod served;
 mod sim;
+mod widths;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -23,7 +24,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Check that crates depend on each other only as the table in arrows.rs allows, and their files in no large circles
+    /// Check that crates depend on each other only as the table in arrows.rs allows, and their files in no large
+    /// circles, and that comments are no wider than 120 columns
     Arrows,
     /// Measure the figures again and rewrite docs/figures.md
     ///
@@ -81,7 +83,11 @@ enum Task {
 fn main() -> Result<()> {
     let root = root()?;
     match Arguments::parse().task {
-        Task::Arrows => arrows::check(&root).and_then(|()| circles::check(&root)),
+        Task::Arrows => {
+            arrows::check(&root)?;
+            circles::check(&root)?;
+            widths::check(&root)
+        }
         Task::Figures { ids, list } => figures::run(&root, &ids, list),
         Task::Fuzz { target, seconds } => fuzz::run(&root, target.as_deref(), seconds),
         Task::Sim { subject, first, trials, cuts } => sim::run(subject, first, trials, cuts),

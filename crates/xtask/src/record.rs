@@ -99,18 +99,19 @@ pub enum Program {
         #[command(flatten)]
         drive: Drive,
     },
-    /// Page accesses of PostgreSQL by transaction: pgbench's own benchmark, "inspired by TPC-B"; the scale is 15.7 MB each
+    /// Page accesses of PostgreSQL by transaction: pgbench's own benchmark, "inspired by TPC-B"; the scale is 15.7 MB
+    /// each
     #[command(mut_arg("scale", |arg| arg.default_value("140")))]
     TpcB(Transactions),
     /// Page accesses of PostgreSQL by transaction: TATP (TM-1); the scale is subscribers, 0.86 kB each
     #[command(mut_arg("scale", |arg| arg.default_value("2800000")))]
     Tatp(Transactions),
-    /// Page accesses of PostgreSQL by transaction: derived from TPC-C, no rating claimed; the scale is warehouses, 101 MB
-    /// each
+    /// Page accesses of PostgreSQL by transaction: derived from TPC-C, no rating claimed; the scale is warehouses, 101
+    /// MB each
     #[command(mut_arg("scale", |arg| arg.default_value("24")))]
     TpcC(Transactions),
-    /// Page accesses of PostgreSQL by sub-query: queries of the Star Schema Benchmark as index joins and as hash joins, in 1
-    /// to 16 sub-queries each
+    /// Page accesses of PostgreSQL by sub-query: queries of the Star Schema Benchmark as index joins and as hash joins,
+    /// in 1 to 16 sub-queries each
     Ssb(Queries),
 }
 

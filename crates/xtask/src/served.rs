@@ -59,14 +59,15 @@ pub enum Program {
         /// Transactions of pgbench a second beside them
         #[arg(long, default_value = "100", value_parser = count)]
         rate: u64,
-        /// Settings of the layer `faulty` for the drive, like lost-writes=0.01%: shows that a drive that loses data is found
+        /// Settings of the layer `faulty` for the drive, like lost-writes=0.01%: shows that a drive that loses data is
+        /// found
         #[arg(long, default_value = "")]
         faults: String,
         #[command(flatten)]
         database: Database,
     },
-    /// Queries of the Star Schema Benchmark with PostgreSQL's defaults and with the settings that `flashlane advise` proposes
-    /// for the drive, in turn, with cold caches
+    /// Queries of the Star Schema Benchmark with PostgreSQL's defaults and with the settings that `flashlane advise`
+    /// proposes for the drive, in turn, with cold caches
     Advice {
         /// The drives, one after the other; by default ssd-s, nvme-tlc and a slow flash card, each with its slowdown
         #[arg(value_name = "DEVICE")]
@@ -109,8 +110,8 @@ pub enum Program {
         #[command(flatten)]
         served: ServedDatabase,
     },
-    /// Queries of the Star Schema Benchmark as index joins and as hash joins, in 1, 2, 4, 8 and 16 sub-queries (chen11, figures
-    /// 8 and 9), with cold caches
+    /// Queries of the Star Schema Benchmark as index joins and as hash joins, in 1, 2, 4, 8 and 16 sub-queries (chen11,
+    /// figures 8 and 9), with cold caches
     SubQueries {
         /// The drive
         #[arg(default_value = SSD_S)]

@@ -10,8 +10,8 @@ use flashlane_sim::{Drive, profile};
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-/// An SLC drive of 2009, an NVMe drive, and a slow flash card; the first two with an eighth and a 32nd of their blocks, which
-/// are prepared sooner.
+/// An SLC drive of 2009, an NVMe drive, and a slow flash card; the first two with an eighth and a 32nd of their blocks,
+/// which are prepared sooner.
 const DRIVES: [(&str, &[(&str, &str)]); 3] = [
     ("ssd-s", &[("flash.blocks", "1024"), ("capacity", "4GB")]),
     ("nvme-tlc", &[("flash.blocks", "43"), ("capacity", "31GB")]),

@@ -1,5 +1,5 @@
-//! A damaged region of a device: whatever a quarter of it holds afterwards, no block outside of it is lost, and the device
-//! can be repaired and written again.
+//! A damaged region of a device: whatever a quarter of it holds afterwards, no block outside of it is lost, and the
+//! device can be repaired and written again.
 
 use flashlane_base::{Random, Seed};
 use flashlane_block::{BlockOptions, Blocks, End, Outcome, UnitAddress};

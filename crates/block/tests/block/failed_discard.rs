@@ -1,5 +1,5 @@
-//! A damaged unit whose erase fails is retired: discarding again does not bring it back into use, where a block in it would
-//! be lost at the next opening.
+//! A damaged unit whose erase fails is retired: discarding again does not bring it back into use, where a block in it
+//! would be lost at the next opening.
 
 use flashlane_base::{Instant, Seed};
 use flashlane_block::{BlockOptions, Blocks, Layout, Outcome, UnitAddress};

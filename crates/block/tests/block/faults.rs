@@ -1,5 +1,6 @@
-//! Faults that a device does not admit: writes that never arrive, arrive elsewhere or in part, bits that flip, reads from
-//! the wrong place. A block may be lost to them, and is then reported as unreadable or missing; wrong bytes are never returned.
+//! Faults that a device does not admit: writes that never arrive, arrive elsewhere or in part, bits that flip, reads
+//! from the wrong place. A block may be lost to them, and is then reported as unreadable or missing; wrong bytes are
+//! never returned.
 
 use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, Blocks, Outcome};

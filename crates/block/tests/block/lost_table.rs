@@ -1,6 +1,6 @@
-//! Lanes that have lost part of their table of units: what lay in other parts is there, what lay in this one is left alone
-//! and reported, nothing of another formatting comes up and no id comes again. Once the damaged units are discarded the device
-//! works as any other.
+//! Lanes that have lost part of their table of units: what lay in other parts is there, what lay in this one is left
+//! alone and reported, nothing of another formatting comes up and no id comes again. Once the damaged units are
+//! discarded the device works as any other.
 
 use flashlane_base::{Instant, Seed};
 use flashlane_block::{BlockOptions, Blocks, Outcome, UnitAddress};
@@ -102,7 +102,8 @@ fn units_of_a_lost_table_sector_are_left_alone() {
         }
         let lanes = Lanes::open(below).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(lanes.damage().lost_sectors, 1);
-        // One copy of the superblock lies among the units of each sector, so that it is sure which formatting is in force.
+        // One copy of the superblock lies among the units of each sector, so that it is sure which formatting is in
+        // force.
         let mut blocks =
             Blocks::open(lanes, BlockOptions::default()).unwrap_or_else(|error| panic!("{error}"));
         let found = check(&mut blocks, &ever);

@@ -1,4 +1,5 @@
-//! The trial body over the simulated zoned drive with its bytes: blocks in zones, with power cuts that tear zones and close them.
+//! The trial body over the simulated zoned drive with its bytes: blocks in zones, with power cuts that tear zones and
+//! close them.
 
 use flashlane_base::Seed;
 use flashlane_block_trial::{Health, Tally, run_trial};

@@ -1,5 +1,5 @@
-//! More units that fail without the device saying so than a superblock has room to name: what is forgotten is torn, found
-//! out again before a block is written to it, and nothing else is lost.
+//! More units that fail without the device saying so than a superblock has room to name: what is forgotten is torn,
+//! found out again before a block is written to it, and nothing else is lost.
 
 use flashlane_base::{Instant, Seed};
 use flashlane_block::{BlockOptions, Blocks, Outcome};

@@ -6,8 +6,8 @@ use std::panic::catch_unwind;
 #[test]
 fn power_cuts_lose_and_halve_no_block() {
     let mut tally = Tally::default();
-    // The last seeds showed: a superblock that waited for a unit whose erase waited for it; a block with an id above the gap
-    // before the gap was durable; and damaged units erased before it was durable that their ids were given out.
+    // The last seeds showed: a superblock that waited for a unit whose erase waited for it; a block with an id above
+    // the gap before the gap was durable; and damaged units erased before it was durable that their ids were given out.
     for seed in (0..200).chain([8525, 760, 712]) {
         let of_seed = catch_unwind(|| trial_of_seed(seed));
         tally += of_seed

@@ -14,8 +14,8 @@ use std::num::NonZeroU32;
 const UNIT_BYTES: u64 = 4096;
 const UNITS: u64 = 6;
 
-/// A lane in memory on which writes of some units fail, and the unit is bad then, and the write of one unit takes longer than
-/// everything else.
+/// A lane in memory on which writes of some units fail, and the unit is bad then, and the write of one unit takes
+/// longer than everything else.
 struct Scripted {
     device: MemoryLanes,
     fails: Vec<u64>,
@@ -96,7 +96,8 @@ fn unplaced_superblock_copy_takes_a_unit_kept_for_it() {
     }
     assert_eq!(blocks.superblock_units().map(|at| at.unit).collect::<Vec<_>>(), [0, 5]);
     assert_eq!(blocks.list().map(|block| block.address.unit).collect::<Vec<_>>(), [1, 2]);
-    // A copy of the superblock is lost. Of the two that replace both, the first fails on units 3 and 5, and the second is slow.
+    // A copy of the superblock is lost. Of the two that replace both, the first fails on units 3 and 5, and the second
+    // is slow.
     let mut device = blocks.into_device();
     device.device.submit(Request::erase(0, 5 * UNIT_BYTES, UNIT_BYTES)).expect("it is written");
     device.device.reap(Instant::FAR, &mut Vec::new());

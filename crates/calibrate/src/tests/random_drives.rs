@@ -9,8 +9,8 @@ use std::io::Write;
 const DRIVES: u64 = 100;
 const DRIVES_VARIABLE: &str = "FLASHLANE_TWINS";
 
-/// The fifth and the tenth are kept back. There are only reads: 100,000 writes reach the reserve of the small drive, whose GC
-/// shorter predictions do not see.
+/// The fifth and the tenth are kept back. There are only reads: 100,000 writes reach the reserve of the small drive,
+/// whose GC shorter predictions do not see.
 const WORKLOADS: [&str; 10] = [
     "random-read,size=4k,depth=1",
     "random-read,size=16k,depth=1",

@@ -63,8 +63,8 @@ enum Program {
     },
     /// The fastest of several plans, each given by its numbers of pages
     Plan {
-        /// A plan: 'NAME: READS', with READS 'random,pages=N,band=SIZE,depth=N' or 'scan,pages=N,size=SIZE,depth=N', several
-        /// joined by '+'
+        /// A plan: 'NAME: READS', with READS 'random,pages=N,band=SIZE,depth=N' or 'scan,pages=N,size=SIZE,depth=N',
+        /// several joined by '+'
         #[arg(long = "plan", value_name = "PLAN", required = true)]
         plans: Vec<String>,
         #[command(flatten)]
@@ -91,8 +91,8 @@ struct MeasuringOptions {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]
     device: DeviceArgument,
-    /// Also make the reads of old and new in turn, print the measured gain beside the predicted one, and withdraw settings
-    /// that gain less than 5%
+    /// Also make the reads of old and new in turn, print the measured gain beside the predicted one, and withdraw
+    /// settings that gain less than 5%
     #[arg(long)]
     check: bool,
     /// Measurements of each point: more of them narrow the intervals

@@ -29,13 +29,16 @@ pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device, required_unless_present = "score")]
     device: Option<DeviceArgument>,
-    /// Probe N random simulated drives of known structure instead of DEVICE, and count correct findings; with --full, also reclaim units and caches
+    /// Probe N random simulated drives of known structure instead of DEVICE, and count correct findings; with --full,
+    /// also reclaim units and caches
     #[arg(long, value_name = "N", value_parser = drives, conflicts_with_all = ["device", "destroy_data", "create", "read_only", "quick"])]
     score: Option<u64>,
-    /// With --score, also drives that are hard to probe: any stripe order, 64 MiB to 8 GiB, 1 to 16383 requests in flight
+    /// With --score, also drives that are hard to probe: any stripe order, 64 MiB to 8 GiB, 1 to 16383 requests in
+    /// flight
     #[arg(long, requires = "score")]
     wide: bool,
-    /// With --score, drives with and without SLC caches and caches of the map instead, probed as with --full; only these findings count
+    /// With --score, drives with and without SLC caches and caches of the map instead, probed as with --full; only
+    /// these findings count
     #[arg(long, requires = "score", conflicts_with = "wide")]
     today: bool,
     /// Write nothing, not even to a simulated drive; properties that need writes are then not determined
@@ -141,8 +144,8 @@ fn effort(options: EffortOptions) -> Effort {
     }
 }
 
-/// The largest page whose best depth is looked for: many of it must be in flight and many measured, and no database has larger
-/// ones.
+/// The largest page whose best depth is looked for: many of it must be in flight and many measured, and no database has
+/// larger ones.
 const PAGE_MAX: u64 = 4 << 20;
 
 /// Refuses a page size that is not a multiple of the read and write unit, or longer than [`PAGE_MAX`].
@@ -201,7 +204,8 @@ fn measure(
     })
 }
 
-/// Adds the rate of the recommended writes on a fragmented drive with the same profile, where the probe did not measure one.
+/// Adds the rate of the recommended writes on a fragmented drive with the same profile, where the probe did not measure
+/// one.
 fn add_fragmented(
     result: &mut ProbeResult,
     arguments: &Arguments,
@@ -223,8 +227,8 @@ fn add_fragmented(
     })
 }
 
-/// Adds the commands that repeat measurements, for a simulated drive in the state that was measured. Of a real device they
-/// have the permissions that they need, as far as they were given to the probe.
+/// Adds the commands that repeat measurements, for a simulated drive in the state that was measured. Of a real device
+/// they have the permissions that they need, as far as they were given to the probe.
 fn add_commands(result: &mut ProbeResult, target: &Target, safety: &SafetyOptions) -> Result<(), Failure> {
     for advice in &mut result.advice {
         for repeat in &mut advice.repeat {

@@ -51,8 +51,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// Refuses to replace another result: it was measured, and this command measures nothing that could take its place. `--force` allows
-/// it, and the directory of the only result that is shown is its own.
+/// Refuses to replace another result: it was measured, and this command measures nothing that could take its place.
+/// `--force` allows it, and the directory of the only result that is shown is its own.
 fn check_replaced(output: &OutputOptions, results: &[(PathBuf, Report)]) -> Result<(), Failure> {
     let Some(dir) = output.out.as_deref().filter(|_| !output.force) else { return Ok(()) };
     let saved = dir.join("result.json");

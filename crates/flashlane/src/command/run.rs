@@ -38,7 +38,8 @@ pub struct Arguments {
     /// Seed of all randomness; default: the workload's seed
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
     seed: Option<Seed>,
-    /// Also measure each job alone, on a drive of its own: how much slower it is beside the others, and how fair that is
+    /// Also measure each job alone, on a drive of its own: how much slower it is beside the others, and how fair that
+    /// is
     #[arg(long, conflicts_with_all = ["sweep", "repeat", "sweep-y", "jobs"])]
     alone: bool,
     #[command(flatten)]

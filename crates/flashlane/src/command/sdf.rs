@@ -161,8 +161,8 @@ struct LoadOptions {
     /// Puts or gets in flight; default: the number of lanes
     #[arg(long, value_name = "N", value_parser = nonzero_count)]
     in_flight: Option<NonZeroU32>,
-    /// Blocks to put, limited to the free blocks; default: 4 per lane within 10 s (simulated: up to 2 GiB, at least 1 per
-    /// lane)
+    /// Blocks to put, limited to the free blocks; default: 4 per lane within 10 s (simulated: up to 2 GiB, at least 1
+    /// per lane)
     #[arg(long, value_name = "N", value_parser = nonzero_count)]
     blocks: Option<NonZeroU32>,
     /// Bytes to put instead of --blocks, rounded up to the same number of whole blocks on every lane

@@ -71,7 +71,8 @@ struct DeviceOptions {
     /// Memory for the data of a simulated drive; writes of new data beyond it fail. Default: half of the machine's
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     memory: Option<u64>,
-    /// Run before other programs (SCHED_RR), so that replies are less late on a busy machine; root may, and who is allowed to
+    /// Run before other programs (SCHED_RR), so that replies are less late on a busy machine; root may, and who is
+    /// allowed to
     #[arg(long)]
     first: bool,
     /// Do not repeat the requests on the drive in virtual time at the end, to show what this machine added

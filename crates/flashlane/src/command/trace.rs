@@ -46,7 +46,8 @@ enum Action {
     Info(InfoArguments),
     /// Convert a trace to another format, and report what that format cannot hold
     Convert(ConvertArguments),
-    /// Record the requests to a block device, or the pages that a PostgreSQL accesses, while a program runs or for a time
+    /// Record the requests to a block device, or the pages that a PostgreSQL accesses, while a program runs or for a
+    /// time
     Record(record::Arguments),
     /// Cut a run of transactions out of a recording of page accesses
     Excerpt(excerpt::Arguments),

@@ -1,5 +1,5 @@
-//! The documents are complete: every key, field and setting of the program is explained. `crates/sim` holds `docs/profiles.md`
-//! to the settings and counters of simulated drives.
+//! The documents are complete: every key, field and setting of the program is explained. `crates/sim` holds
+//! `docs/profiles.md` to the settings and counters of simulated drives.
 
 use crate::program::{json, text};
 use crate::transactions::recording;

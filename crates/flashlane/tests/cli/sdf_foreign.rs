@@ -1,5 +1,5 @@
-//! Foreign data over a device with blocks: no command changes it without `--destroy-data`, and damage to one part of the
-//! lane records loses no block.
+//! Foreign data over a device with blocks: no command changes it without `--destroy-data`, and damage to one part of
+//! the lane records loses no block.
 
 use crate::program::{done, flashlane, json, refused, text};
 use crate::stored::{DATA, Stored, UNIT};
@@ -308,7 +308,8 @@ fn put_keeps_foreign_data_behind_the_beginning_of_erased_units() {
     done(&["sdf", "rm", &device.spec, "1"]);
     let units = (LENGTH - DATA - 2 * 4096) / (4 * UNIT) * 4;
     let archive = archive(20_000);
-    // Everything but the beginnings of some units, among them one that held a block, one from byte 4096 on, and the last one.
+    // Everything but the beginnings of some units, among them one that held a block, one from byte 4096 on, and the
+    // last one.
     let bytes = device.bytes();
     let is_used = |unit: &usize| bytes[DATA + unit * UNIT..].starts_with(b"FLBLOCKS");
     let used: Vec<usize> = (0..units).filter(is_used).collect();

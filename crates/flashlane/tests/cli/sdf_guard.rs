@@ -1,5 +1,5 @@
-//! Blocks are user data: commands that would overwrite them require `--really`, as for a file system; commands that keep
-//! them do not.
+//! Blocks are user data: commands that would overwrite them require `--really`, as for a file system; commands that
+//! keep them do not.
 
 use crate::program::{command, done, flashlane, json, refused, text};
 use crate::stored::{Stored, UNIT};

@@ -1,5 +1,5 @@
-//! `store serve`: clients of Redis, hostile clients, and what a kill leaves. Tests that need Debian's `redis-server` and
-//! `redis-tools` say on standard error that they were skipped where these are missing.
+//! `store serve`: clients of Redis, hostile clients, and what a kill leaves. Tests that need Debian's `redis-server`
+//! and `redis-tools` say on standard error that they were skipped where these are missing.
 
 mod against_redis;
 mod client;

@@ -1,5 +1,5 @@
-//! `serve fuse`: the file, file systems on it over a loop device, signals, and what is refused. Tests that need FUSE or loop
-//! devices say on standard error that they were skipped where these are missing.
+//! `serve fuse`: the file, file systems on it over a loop device, signals, and what is refused. Tests that need FUSE or
+//! loop devices say on standard error that they were skipped where these are missing.
 
 use crate::program::{command, refused, text};
 use std::fs::{File, OpenOptions};
@@ -341,8 +341,8 @@ fn what_cannot_be_mounted_is_refused() {
     assert!(path("empty").parse::<PathBuf>().unwrap().read_dir().unwrap().next().is_none());
 }
 
-/// Runs `scripts/served/file-system` with a command. Returns its exit status and what it said; `None`, and says so, where loop
-/// devices or FUSE are not to be had.
+/// Runs `scripts/served/file-system` with a command. Returns its exit status and what it said; `None`, and says so,
+/// where loop devices or FUSE are not to be had.
 fn on_file_system(command: &[&str]) -> Option<(Option<i32>, String)> {
     // SAFETY: the call takes nothing.
     if unsafe { libc::geteuid() } != 0

@@ -143,7 +143,8 @@ fn fio_options_are_refused_with_a_hint() {
     refused(2, &["run", SMALL, "rw=randread,bs=4k,iodepth=32"], &["'random-read,size=4k,depth=32'"]);
 }
 
-/// A full drive takes long to prepare, so that the workload is checked on a fresh one first, which leaves the file alone.
+/// A full drive takes long to prepare, so that the workload is checked on a fresh one first, which leaves the file
+/// alone.
 #[test]
 fn full_drive_keeps_its_bytes_in_a_new_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,13 +1,13 @@
 //! Calls to the page cache, made in the calling thread.
 //!
-//! The ring hands a write through the page cache to a kernel thread where the file system cannot tell whether it would block
-//! (ext4, and block devices). For a short write the two thread switches take longer than the copy. So short writes are made by a
-//! system call when they are queued, and complete with the next wait. So do short reads of what the page cache has: a
-//! call is less work than an entry of the ring and its completion. Reads of anything else go to the ring, which waits
-//! for the device.
+//! The ring hands a write through the page cache to a kernel thread where the file system cannot tell whether it would
+//! block (ext4, and block devices). For a short write the two thread switches take longer than the copy. So short
+//! writes are made by a system call when they are queued, and complete with the next wait. So do short reads of what
+//! the page cache has: a call is less work than an entry of the ring and its completion. Reads of anything else go to
+//! the ring, which waits for the device.
 //!
-//! A write waits where the kernel holds back writers, since too much of memory is not yet written to devices. Longer writes, and
-//! those that are durable when they complete, go to the ring.
+//! A write waits where the kernel holds back writers, since too much of memory is not yet written to devices. Longer
+//! writes, and those that are durable when they complete, go to the ring.
 
 use super::job::{Done, Job, Work};
 use crate::clock::Clock;

@@ -34,8 +34,8 @@ pub(crate) struct Job {
     pub registered: Option<u16>,
 }
 
-/// Longest read through the page cache of a file that bypasses it otherwise. The copy of a longer one, as of a merge, takes more
-/// than the request, and displaces many short ones.
+/// Longest read through the page cache of a file that bypasses it otherwise. The copy of a longer one, as of a merge,
+/// takes more than the request, and displaces many short ones.
 const CACHED_READ_MAX_BYTES: u64 = 384 << 10;
 
 impl Job {

@@ -156,8 +156,8 @@ impl Uring {
         }
     }
 
-    /// See [`super::Engine::readiness`]. The ring signals an event for each completion from the first call on. Its own descriptor
-    /// would not do: with DEFER_TASKRUN it stays silent until this thread enters the kernel.
+    /// See [`super::Engine::readiness`]. The ring signals an event for each completion from the first call on. Its own
+    /// descriptor would not do: with DEFER_TASKRUN it stays silent until this thread enters the kernel.
     pub(crate) fn readiness(&mut self) -> Readiness {
         if self.in_flight == 0 && !self.cached.as_ref().is_some_and(CachedCalls::has_made) {
             return Readiness::Unknown;

@@ -2,8 +2,8 @@
 //! program: the server needs no restart and no extension.
 //!
 //! The server's own probes (SDT notes, which Debian builds in) report transactions and finished reads of pages; changes
-//! of pages are seen at two functions that it exports. Events come as binary pages from the buffers of a tracing instance
-//! made for the recording, and are assembled at once: memory grows with the pages that change, not with time.
+//! of pages are seen at two functions that it exports. Events come as binary pages from the buffers of a tracing
+//! instance made for the recording, and are assembled at once: memory grows with the pages that change, not with time.
 //!
 //! | module | holds |
 //! | --- | --- |
@@ -100,8 +100,8 @@ impl PostgresRecorder {
         Database::find(&self.program, name)
     }
 
-    /// Records until `until`: the committed transactions with accesses to `database`. An unnamed file in `folder` holds them:
-    /// eight bytes an access.
+    /// Records until `until`: the committed transactions with accesses to `database`. An unnamed file in `folder` holds
+    /// them: eight bytes an access.
     ///
     /// # Errors
     /// Tracing is refused, the program cannot be started, or the operating system reports an error. Events and instance

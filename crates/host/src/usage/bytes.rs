@@ -14,8 +14,8 @@ const SAMPLES: u64 = 16;
 const SAMPLE_BYTES: u64 = 4096;
 
 /// Returns whether two files have the same length and the same bytes in every place that is looked at. Files that have
-/// zeros in all of these are not the same: there is nothing by which to tell them apart, and new files are such. Where one
-/// cannot be read, they may be the same.
+/// zeros in all of these are not the same: there is nothing by which to tell them apart, and new files are such. Where
+/// one cannot be read, they may be the same.
 pub(super) fn may_be_equal(one: &Path, other: &Path) -> bool {
     equal(one, other).unwrap_or(true)
 }

@@ -1,8 +1,9 @@
-//! Descriptors of block devices that no table of open files has: on their way through a Unix socket, or registered with a ring of
-//! io_uring. For files a write lease answers the same (`claim`); the kernel has none for devices.
+//! Descriptors of block devices that no table of open files has: on their way through a Unix socket, or registered with
+//! a ring of io_uring. For files a write lease answers the same (`claim`); the kernel has none for devices.
 //!
-//! `/proc/PID/fdinfo` shows the number of descriptors that wait in a Unix socket, and the paths of the files of a ring. A socket
-//! that is on its way itself waits in another one. A ring whose own descriptor is closed shows nothing, but most are mapped.
+//! `/proc/PID/fdinfo` shows the number of descriptors that wait in a Unix socket, and the paths of the files of a ring.
+//! A socket that is on its way itself waits in another one. A ring whose own descriptor is closed shows nothing, but
+//! most are mapped.
 
 use super::lookup::{names, storage_at};
 use super::machine::Storage;
@@ -52,8 +53,8 @@ fn waiting(info: &str) -> u64 {
     count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Returns whether a ring has one of the devices, or a file whose path does not tell. While the ring is busy, the kernel leaves
-/// its files out.
+/// Returns whether a ring has one of the devices, or a file whose path does not tell. While the ring is busy, the
+/// kernel leaves its files out.
 fn in_ring(info: &str, task: &Path, devices: &[Storage]) -> Option<Unreceived> {
     let mut lines = info.lines().skip_while(|line| !line.starts_with("UserFiles:"));
     if lines.next().is_none() {
@@ -71,8 +72,8 @@ fn in_ring(info: &str, task: &Path, devices: &[Storage]) -> Option<Unreceived> {
     found
 }
 
-/// Returns whether a path in the list of a ring is one of the devices. It is a path of this process's root, or, where that does
-/// not reach the file, of another namespace; before Linux 6.9 only its last part.
+/// Returns whether a path in the list of a ring is one of the devices. It is a path of this process's root, or, where
+/// that does not reach the file, of another namespace; before Linux 6.9 only its last part.
 fn registered(path: &str, task: &Path, devices: &[Storage]) -> Option<Unreceived> {
     let path = unescape(path);
     let text = path.to_string_lossy();

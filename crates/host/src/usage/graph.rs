@@ -142,8 +142,8 @@ pub(super) struct Whole {
     pub partitions: Vec<Range<u64>>,
 }
 
-/// Returns what a device is a part of, its nearest one first. Mapped devices are not followed: the signature of a slave is that
-/// of their driver.
+/// Returns what a device is a part of, its nearest one first. Mapped devices are not followed: the signature of a slave
+/// is that of their driver.
 pub(super) fn wholes_below(machine: &Machine, number: Number) -> Vec<Whole> {
     let mut found = Vec::new();
     let mut devices = vec![(number, false)];

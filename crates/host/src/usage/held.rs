@@ -1,4 +1,5 @@
-//! Overlays that no mount namespace lists and that a process still holds by a directory: unmounted lazily, or never attached.
+//! Overlays that no mount namespace lists and that a process still holds by a directory: unmounted lazily, or never
+//! attached.
 //!
 //! Their layers are not known, but what they show is found below that directory.
 

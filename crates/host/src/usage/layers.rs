@@ -1,7 +1,7 @@
 //! Overlays and their layers: which files of both are the same, and which layers a file is in.
 //!
-//! The kernel lists layers by the names that they had once, and lists no overlay that is mounted nowhere any more. What is found
-//! by such a name counts only if it has the inode number of the overlay's file (`FileFacts`).
+//! The kernel lists layers by the names that they had once, and lists no overlay that is mounted nowhere any more. What
+//! is found by such a name counts only if it has the inode number of the overlay's file (`FileFacts`).
 
 use super::held::{Held, held_overlays};
 use super::links::{ENTRIES_MAX, HasName, Links};
@@ -41,8 +41,8 @@ pub(super) struct OpenFile<'a> {
 pub(super) struct Layers {
     /// The files and their paths.
     pub files: BTreeMap<Storage, PathBuf>,
-    /// Whether a layer was not found: it was named by a relative path, renamed, or is out of this process's reach, or the
-    /// overlay is mounted nowhere.
+    /// Whether a layer was not found: it was named by a relative path, renamed, or is out of this process's reach, or
+    /// the overlay is mounted nowhere.
     pub is_incomplete: bool,
 }
 
@@ -164,7 +164,8 @@ impl<'a> Mounts<'a> {
         held.into_iter().filter(move |held| links.find(&held.top, InOverlay::Unknown) == HasName::Yes)
     }
 
-    /// Returns whether a layer of an overlay has a further name of a file. Where a layer is not found, the overlay shows it.
+    /// Returns whether a layer of an overlay has a further name of a file. Where a layer is not found, the overlay
+    /// shows it.
     fn has_link_in_layer(&self, overlay: &Mount, links: &mut Links<'_>) -> HasName {
         let here = |path: &Path| overlay.here(path, self.proc);
         let layers = overlay.layers();
@@ -183,8 +184,8 @@ impl<'a> Mounts<'a> {
         has
     }
 
-    /// Returns whether an overlay shows the bytes of a file, which may be in a data-only layer that is not found. Where the
-    /// overlay has too many files, it counts as not shown.
+    /// Returns whether an overlay shows the bytes of a file, which may be in a data-only layer that is not found. Where
+    /// the overlay has too many files, it counts as not shown.
     fn shows_bytes(&self, overlay: &Mount, file: &FileFacts) -> bool {
         let is_found = |layer: &Layer| overlay.here(&layer.path, self.proc).is_some_and(|at| at.is_dir());
         let is_lost = |layer: &Layer| layer.is_data_only && !is_found(layer);
@@ -193,8 +194,8 @@ impl<'a> Mounts<'a> {
         merged.flatten().is_some_and(|merged| look_in(merged) == HasName::Yes)
     }
 
-    /// Returns whether a file is in a layer of an overlay. A layer that the kernel names by another path has it if the overlay
-    /// shows it by the end of its path.
+    /// Returns whether a file is in a layer of an overlay. A layer that the kernel names by another path has it if the
+    /// overlay shows it by the end of its path.
     fn has_in_layer(&self, overlay: &Mount, file: &LayerFile<'_>) -> bool {
         let named = overlay.layers();
         let here: Vec<_> = named.iter().map(|layer| overlay.here(&layer.path, self.proc)).collect();
@@ -220,7 +221,8 @@ impl<'a> Mounts<'a> {
         path.ancestors().skip(1).filter_map(|folder| path.strip_prefix(folder).ok()).any(shows)
     }
 
-    /// Returns the file system of a path as this process sees it, and the path within it, whichever part of it is mounted.
+    /// Returns the file system of a path as this process sees it, and the path within it, whichever part of it is
+    /// mounted.
     fn place(&self, path: &Path) -> Option<(Number, PathBuf)> {
         let covers = |mount: &&Mount| mount.process.is_none() && path.starts_with(&mount.at);
         // Of mounts at one place the last one is seen.
@@ -236,8 +238,8 @@ impl<'a> Mounts<'a> {
     }
 }
 
-/// Returns whether a file whose file system is mounted nowhere may be in an overlay. Where no path leads to it, its device
-/// number shows only that its file system has no drive.
+/// Returns whether a file whose file system is mounted nowhere may be in an overlay. Where no path leads to it, its
+/// device number shows only that its file system has no drive.
 fn is_of_unmounted_overlay(file: OpenFile<'_>) -> bool {
     match storage_at(file.link) == Some(Storage::File(file.id)) {
         true => is_on_overlay(file.link),

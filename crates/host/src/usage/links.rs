@@ -1,8 +1,8 @@
-//! Looks for further names of a file below folders, by its inode number or, where an overlay shows its data under another
-//! number, by its length and bytes.
+//! Looks for further names of a file below folders, by its inode number or, where an overlay shows its data under
+//! another number, by its length and bytes.
 //!
-//! Costs one entry of a folder for each file there, so that only files with several names, and data of layers that are not found,
-//! are looked for, and only up to a number of entries.
+//! Costs one entry of a folder for each file there, so that only files with several names, and data of layers that are
+//! not found, are looked for, and only up to a number of entries.
 
 use super::lookup::facts_at;
 use super::machine::{FileFacts, FileId, InOverlay};

@@ -26,8 +26,8 @@ pub(super) fn is_on_overlay(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|about| about.f_type == libc::OVERLAYFS_SUPER_MAGIC)
 }
 
-/// Returns what is known of a file of these lengths, to which `path` may lead. That an overlay has copied a file from a lower
-/// layer, it notes in an attribute of the copy.
+/// Returns what is known of a file of these lengths, to which `path` may lead. That an overlay has copied a file from a
+/// lower layer, it notes in an attribute of the copy.
 pub(super) fn facts(id: FileId, lengths: Range<u64>, overlay: InOverlay, path: &Path) -> FileFacts {
     let path = (storage_at(path) == Some(Storage::File(id))).then(|| path.to_owned());
     let has =

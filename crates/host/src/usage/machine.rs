@@ -23,8 +23,8 @@ pub(crate) struct FileId {
 }
 
 impl FileId {
-    /// Returns whether a file of an overlay and one of another file system have the same inode number, below the bits by which
-    /// an overlay may tell its layers' file systems apart.
+    /// Returns whether a file of an overlay and one of another file system have the same inode number, below the bits
+    /// by which an overlay may tell its layers' file systems apart.
     pub(crate) fn has_inode_of(self, layer: Self) -> bool {
         const DISTINGUISHED: u64 = u32::MAX as u64;
         self.inode & DISTINGUISHED == layer.inode & DISTINGUISHED
@@ -69,7 +69,8 @@ pub(crate) struct Backing {
 }
 
 impl Backing {
-    /// Returns the lengths of a file of which a loop device presents `range`: all to the last sector, unless it `is_limited`.
+    /// Returns the lengths of a file of which a loop device presents `range`: all to the last sector, unless it
+    /// `is_limited`.
     pub(crate) fn lengths(range: &Range<u64>, is_limited: bool) -> Range<u64> {
         range.end..if is_limited { u64::MAX } else { range.end.saturating_add(SECTOR_BYTES) }
     }
@@ -90,9 +91,9 @@ pub(crate) const NO_FILE_SYSTEM: Number = (0, 0);
 
 /// What is known of a file, to compare it with files of other file systems: one of an overlay is one of a layer too.
 ///
-/// By "Inode properties" of the kernel's `overlayfs.rst` it has the inode number of that one, below bits that tell file systems
-/// apart. A file that an overlay has copied up keeps the number of the lower layer's, and one whose data are in a data-only
-/// layer has that of the file with its name: only the bytes show that it is the file with the data.
+/// By "Inode properties" of the kernel's `overlayfs.rst` it has the inode number of that one, below bits that tell file
+/// systems apart. A file that an overlay has copied up keeps the number of the lower layer's, and one whose data are in
+/// a data-only layer has that of the file with its name: only the bytes show that it is the file with the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileFacts {
     pub id: FileId,
@@ -106,16 +107,16 @@ pub(crate) struct FileFacts {
 }
 
 impl FileFacts {
-    /// Returns whether this and a file of another file system may be one, by what is not known of their layers. To ask once too
-    /// often costs less than data.
+    /// Returns whether this and a file of another file system may be one, by what is not known of their layers. To ask
+    /// once too often costs less than data.
     pub(crate) fn may_be(&self, other: &Self) -> bool {
         let overlap = self.lengths.start.max(other.lengths.start) < self.lengths.end.min(other.lengths.end);
         let is_other_file_system = self.id.file_system != other.id.file_system;
         is_other_file_system && overlap && (self.may_show(other) || other.may_show(self))
     }
 
-    /// Returns whether this file, of an overlay, may have its bytes in a file of a layer: by its number, or by its bytes where
-    /// paths lead to both. Where none does, the lengths have decided.
+    /// Returns whether this file, of an overlay, may have its bytes in a file of a layer: by its number, or by its
+    /// bytes where paths lead to both. Where none does, the lengths have decided.
     fn may_show(&self, layer: &Self) -> bool {
         let by_number = match self.overlay {
             InOverlay::No => return false,
@@ -151,8 +152,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Returns the identities that a file may also have: those of the files that loop devices present, where layers of an
-    /// overlay are unknown.
+    /// Returns the identities that a file may also have: those of the files that loop devices present, where layers of
+    /// an overlay are unknown.
     pub(crate) fn possible_identities(&self, file: &FileFacts) -> Vec<Storage> {
         let backings = self.devices.values().filter_map(|device| device.backing.as_ref());
         let possible = backings.filter(|other| other.file.as_ref().is_some_and(|other| file.may_be(other)));

@@ -43,8 +43,8 @@ impl Mount {
         Some(Self { number, root, at, file_system, source, options, process: None })
     }
 
-    /// Returns where this process finds a path of the mount's namespace; `None` for a relative path, since the directory at
-    /// which it begins is not known.
+    /// Returns where this process finds a path of the mount's namespace; `None` for a relative path, since the
+    /// directory at which it begins is not known.
     pub(super) fn here(&self, path: &Path, proc: &Path) -> Option<PathBuf> {
         let inside = path.strip_prefix("/").ok()?;
         Some(match &self.process {
@@ -81,8 +81,8 @@ impl Mount {
     }
 }
 
-/// Parses a list of lower layers: colons separate them, two colons in a row come before each with data only, and a backslash
-/// takes the next character as it is.
+/// Parses a list of lower layers: colons separate them, two colons in a row come before each with data only, and a
+/// backslash takes the next character as it is.
 fn lower_layers(list: &[u8]) -> Vec<Layer> {
     let (mut layers, mut name, mut is_data_only) = (Vec::new(), Vec::new(), false);
     let mut end = |name: &mut Vec<u8>, is_data_only| {
@@ -109,8 +109,8 @@ pub(crate) fn mounts(proc: &Path) -> Vec<Mount> {
     text.lines().filter_map(Mount::parse).collect()
 }
 
-/// Reads a list of `/proc`, with bytes beyond ASCII written as `\\377` and the like, for [`unescape`]: the kernel leaves them as
-/// they are, and one path that is no UTF-8 must not hide all others.
+/// Reads a list of `/proc`, with bytes beyond ASCII written as `\\377` and the like, for [`unescape`]: the kernel
+/// leaves them as they are, and one path that is no UTF-8 must not hide all others.
 pub(crate) fn read_escaped(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     for byte in fs::read(path)? {

@@ -8,11 +8,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One survey at a time: a survey keeps the namespaces that it is in, and so the next would find what nothing else keeps.
+/// One survey at a time: a survey keeps the namespaces that it is in, and so the next would find what nothing else
+/// keeps.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// What mount namespaces show. While it lives, the folders of `/proc` that its mounts name lead to their namespaces, unless
-/// their processes end.
+/// What mount namespaces show. While it lives, the folders of `/proc` that its mounts name lead to their namespaces,
+/// unless their processes end.
 #[derive(Debug, Default)]
 pub(super) struct Namespaces {
     pub mounts: Vec<Mount>,
@@ -56,8 +57,8 @@ impl Namespaces {
         all
     }
 
-    /// Enters the namespaces that no process stays in: the kernel's list, these links and descriptors to them, and files that
-    /// keep them, in whichever namespace.
+    /// Enters the namespaces that no process stays in: the kernel's list, these links and descriptors to them, and
+    /// files that keep them, in whichever namespace.
     fn enter_others(&mut self, proc: &Path, listed: Vec<File>, mut links: Vec<(PathBuf, PathBuf)>) {
         for namespace in listed {
             if let Some(name) = visits::name_of(&namespace, proc) {

@@ -1,12 +1,12 @@
-//! Other processes that use a file or device: a database, a virtual machine, a file system in user space. They have it open,
-//! or mapped: a mapping outlives the descriptor that it was made with.
+//! Other processes that use a file or device: a database, a virtual machine, a file system in user space. They have it
+//! open, or mapped: a mapping outlives the descriptor that it was made with.
 //!
 //! `/proc` shows the files of all processes to root, and of the user's own to others. A device counts only where
 //! it is open for writing, because many services keep devices open for reading. A file counts where it is open for
 //! reading or writing.
 //!
-//! The threads of a process share its memory, but one may have left the table of open files; and of a process whose first thread
-//! has ended, only the others show anything.
+//! The threads of a process share its memory, but one may have left the table of open files; and of a process whose
+//! first thread has ended, only the others show anything.
 //!
 //! A file that is open through an overlay is the file in the layers too, and is looked for by all its identities.
 
@@ -94,8 +94,8 @@ impl<'a> Openers<'a> {
             self.is_target(&used) && {
                 let flags = flags(process, file);
                 match used.storage {
-                    // A descriptor of the path alone reads and writes nothing: another Flashlane holds one while it looks for
-                    // openers.
+                    // A descriptor of the path alone reads and writes nothing: another Flashlane holds one while it
+                    // looks for openers.
                     Storage::File(_) => flags.is_none_or(|flags| flags & libc::O_PATH == 0),
                     Storage::Block(_) => flags.is_some_and(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY),
                 }
@@ -112,7 +112,8 @@ impl<'a> Openers<'a> {
             if !seen.insert((mapping.device, mapping.inode, mapping.is_written, mapping.is_shared)) {
                 return false;
             }
-            // Where a file system has other numbers for `stat` than the kernel lists here, the link has those of `stat`.
+            // Where a file system has other numbers for `stat` than the kernel lists here, the link has those of
+            // `stat`.
             let link = process.join("map_files").join(mapping.range);
             let listed = || {
                 let (file_system, inode) = (mapping.device, mapping.inode);

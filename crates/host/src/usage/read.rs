@@ -62,8 +62,8 @@ fn device(folder: &Path, number: Number, mounts: &Mounts<'_>) -> BlockDevice {
     }
 }
 
-/// Returns the backing of a loop device: from its driver where permitted, else from the path that the kernel shows. Where that
-/// leads nowhere either, any file of its length may be it.
+/// Returns the backing of a loop device: from its driver where permitted, else from the path that the kernel shows.
+/// Where that leads nowhere either, any file of its length may be it.
 fn backing(folder: &Path, number: Number, length_bytes: u64, mounts: &Mounts<'_>) -> Option<Backing> {
     let shown = fs::read(folder.join("loop/backing_file")).ok()?;
     let path = Path::new(OsStr::from_bytes(shown.strip_suffix(b"\n").unwrap_or(&shown)));
@@ -122,8 +122,8 @@ fn in_use(mount: &Mount, machine: &Machine) -> MountUse {
     MountUse { on: on.into_iter().collect(), at: mount.shown_at() }
 }
 
-/// Returns the devices or files that hold the file system in which `path` is, absolute and without links: those of the innermost
-/// mount above it, with all of a file system on several.
+/// Returns the devices or files that hold the file system in which `path` is, absolute and without links: those of the
+/// innermost mount above it, with all of a file system on several.
 pub(super) fn storage_of(path: &Path, proc: &Path, machine: &Machine) -> Vec<Storage> {
     let mounts = super::mounts::mounts(proc);
     let above = mounts.iter().filter(|mount| path.starts_with(&mount.at));

@@ -1,9 +1,9 @@
-//! Mount namespaces that no process is in: kept by a file (`nsfs`), by a descriptor, or by one that is on its way through a
-//! socket. What is mounted there is in use all the same.
+//! Mount namespaces that no process is in: kept by a file (`nsfs`), by a descriptor, or by one that is on its way
+//! through a socket. What is mounted there is in use all the same.
 //!
-//! The kernel shows the mounts of a namespace, and leads to its files, by its threads only. So a thread of this process enters
-//! each, with a root and a directory of its own, and stays there until the [`Visit`] ends. Since Linux 6.12 the kernel lists all
-//! namespaces; before, those are found that a file or a descriptor of a process leads to.
+//! The kernel shows the mounts of a namespace, and leads to its files, by its threads only. So a thread of this process
+//! enters each, with a root and a directory of its own, and stays there until the [`Visit`] ends. Since Linux 6.12 the
+//! kernel lists all namespaces; before, those are found that a file or a descriptor of a process leads to.
 
 use super::lookup::{names, processes, tables};
 use std::fs::{self, File};
@@ -62,7 +62,8 @@ fn thread_number() -> libc::pid_t {
 
 fn enter(namespace: &File) -> io::Result<()> {
     let check = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
-    // SAFETY: the calls take numbers and change this thread only, which shares its root and directory with no other from then on.
+    // SAFETY: the calls take numbers and change this thread only, which shares its root and directory with no other
+    // from then on.
     unsafe {
         check(libc::unshare(libc::CLONE_FS))?;
         check(libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNS))

@@ -26,8 +26,8 @@ pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Unmounts what is mounted here, once nothing uses it: the survey of another test may look at its files, and a detached loop
-/// device keeps its file open until the last program that looks at it is done.
+/// Unmounts what is mounted here, once nothing uses it: the survey of another test may look at its files, and a
+/// detached loop device keeps its file open until the last program that looks at it is done.
 pub fn unmount(at: &Path) {
     let umount = || run("umount", &[at.to_str().unwrap()]);
     let is_done = (0..80).any(|_| {
@@ -39,8 +39,8 @@ pub fn unmount(at: &Path) {
     assert!(is_done, "{:?}", umount());
 }
 
-/// Creates a loop device and returns its path. `losetup --find` reports the one it found as busy where another test took it
-/// meanwhile, and so it is tried again.
+/// Creates a loop device and returns its path. `losetup --find` reports the one it found as busy where another test
+/// took it meanwhile, and so it is tried again.
 pub fn attach(arguments: &[&str]) -> Result<String, String> {
     let mut tries_left = 40;
     loop {

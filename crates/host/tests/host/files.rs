@@ -347,7 +347,8 @@ fn stopped_create_keeps_a_file_that_came_to_its_name() {
     assert_eq!(std::fs::read(&path).unwrap(), b"thesis");
 }
 
-/// Some file systems without direct I/O make the file before they refuse. What is at the path then may be another's by now.
+/// Some file systems without direct I/O make the file before they refuse. What is at the path then may be another's by
+/// now.
 #[test]
 fn create_removes_nothing_on_a_file_system_without_direct_io() {
     use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};

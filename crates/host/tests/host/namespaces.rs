@@ -1,5 +1,5 @@
-//! Overlays in mount namespaces that no process is in, which require root. Elsewhere each test prints that it was skipped, and
-//! why.
+//! Overlays in mount namespaces that no process is in, which require root. Elsewhere each test prints that it was
+//! skipped, and why.
 
 use crate::blocks::{run, unmount};
 use crate::overlays::reasons;

@@ -1,4 +1,5 @@
-//! Files of overlays and of their layers, which require root to mount. Elsewhere each test prints that it was skipped, and why.
+//! Files of overlays and of their layers, which require root to mount. Elsewhere each test prints that it was skipped,
+//! and why.
 
 use crate::blocks::{attach, findings, run, unmount};
 use crate::stacks::{Mounted, Running, presents};
@@ -12,15 +13,15 @@ use std::process::Command;
 struct Overlay(tempfile::TempDir);
 
 impl Overlay {
-    /// Mounts it, its layers named by relative paths or not: the kernel keeps the names, and not the directory at which they
-    /// begin. Prints the reason where nothing can be mounted.
+    /// Mounts it, its layers named by relative paths or not: the kernel keeps the names, and not the directory at which
+    /// they begin. Prints the reason where nothing can be mounted.
     fn new(is_relative: bool) -> Option<Self> {
         let layers = |base: &str| format!("lowerdir={base}lower,upperdir={base}upper,workdir={base}work");
         Self::mounted(is_relative, |_| {}, layers)
     }
 
-    /// Mounts one whose file `image` has its name in `lower` and its data, of this length, in the data-only layer `data`, under
-    /// another name.
+    /// Mounts one whose file `image` has its name in `lower` and its data, of this length, in the data-only layer
+    /// `data`, under another name.
     fn data_only(is_relative: bool, length_bytes: usize) -> Option<Self> {
         let fill = |folder: &Path| {
             let (name, data) = (folder.join("lower/image"), folder.join("data/bytes"));
@@ -145,7 +146,8 @@ fn loop_devices_see_programs_through_an_overlay_that_is_hidden() {
             vec![1; 53 * 4096],
         )
         .unwrap();
-        // Written through the overlay, a file of the lower layer is copied to the upper one, and keeps its inode number.
+        // Written through the overlay, a file of the lower layer is copied to the upper one, and keeps its inode
+        // number.
         fs::File::options().write(true).open(&merged).unwrap().write_all(b"mine").unwrap();
         let _user = Running::with_open(&merged);
         let layer = match hides {

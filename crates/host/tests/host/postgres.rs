@@ -1,5 +1,5 @@
-//! Records pgbench on a server made for the test. Requires root, PostgreSQL 15 and uprobe events; elsewhere the test prints
-//! that it was skipped, and why.
+//! Records pgbench on a server made for the test. Requires root, PostgreSQL 15 and uprobe events; elsewhere the test
+//! prints that it was skipped, and why.
 
 use crate::blocks::run;
 use flashlane_host::{
@@ -126,8 +126,8 @@ fn pgbench_transactions_are_recorded_with_every_access() {
         .collect();
     assert_eq!(full.len() as u64, TRANSACTIONS);
     for transaction in full {
-        // Sessions that wait for the extension of the history add twenty pages each at once, and enter them into its free
-        // space map: the history has no upper bound.
+        // Sessions that wait for the extension of the history add twenty pages each at once, and enter them into its
+        // free space map: the history has no upper bound.
         for (table, most) in [("accounts", 10), ("tellers", 10), ("branches", 10), ("history", usize::MAX)] {
             let name = format!("public.pgbench_{table}");
             let file = relations.iter().find(|relation| relation.name == name).unwrap().file;

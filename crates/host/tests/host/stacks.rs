@@ -467,8 +467,8 @@ fn file_open_in_another_process_is_in_use() {
     assert!(OpenOptions::read_write(&path).open().is_ok());
 }
 
-/// Runs a script of Python on a loop device and returns what is found of the device meanwhile, and afterwards; `None` where
-/// there is none of them.
+/// Runs a script of Python on a loop device and returns what is found of the device meanwhile, and afterwards; `None`
+/// where there is none of them.
 fn found_under(script: &str) -> Option<[Vec<Finding>; 2]> {
     let drive = Loop::blank()?;
     if let Err(e) = run("python3", &["-c", "import ctypes, mmap"]) {

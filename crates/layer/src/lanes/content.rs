@@ -1,16 +1,16 @@
 //! The content of erased units, so that a write overwrites no foreign data.
 //!
-//! An erase changes only the record of a unit, so an erased unit keeps its bytes: those of an earlier block, or those from
-//! before the format. The record has a checksum of them. It is known
+//! An erase changes only the record of a unit, so an erased unit keeps its bytes: those of an earlier block, or those
+//! from before the format. The record has a checksum of them. It is known
 //!
 //! - of all units after a format, which reads them,
 //! - of a unit that was written with one request, from the data of the write,
 //! - of any other unit after its erase, which reads it first.
 //!
-//! Before the first write to a unit that was erased by an earlier opening, its bytes are read and compared. If they differ, and
-//! are not empty as in a file that was cut off and made longer again, other data was written around the lanes: the unit is
-//! recorded as written, and the write fails with [`Failure::ForeignData`]. A unit that this opening erased was compared, or given
-//! up, by this opening.
+//! Before the first write to a unit that was erased by an earlier opening, its bytes are read and compared. If they
+//! differ, and are not empty as in a file that was cut off and made longer again, other data was written around the
+//! lanes: the unit is recorded as written, and the write fails with [`Failure::ForeignData`]. A unit that this opening
+//! erased was compared, or given up, by this opening.
 //!
 //! Before the first byte changes, the record loses the checksum, so that the remains of a write that a power cut tore
 //! do not count as foreign. Such a unit is written without a comparison, unless its head is foreign (`heads`).

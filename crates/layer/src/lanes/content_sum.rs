@@ -1,6 +1,7 @@
 //! The checksum of all that a unit holds, as its record has it.
 
-/// Checksum of all bytes of a unit: the upper 24 bits of their CRC-32C, with 1 in place of 0, which stands for an unknown one.
+/// Checksum of all bytes of a unit: the upper 24 bits of their CRC-32C, with 1 in place of 0, which stands for an
+/// unknown one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentSum(u32);
 

@@ -141,8 +141,8 @@ pub struct Record {
     pub state: UnitState,
     /// Number of erases; `None` where it was lost, until the next erase.
     pub erases: Option<u32>,
-    /// Checksum of the bytes of a unit that is erased or wholly written (`content`); `None` where it is unknown. An erase
-    /// changes no byte, and keeps it.
+    /// Checksum of the bytes of a unit that is erased or wholly written (`content`); `None` where it is unknown. An
+    /// erase changes no byte, and keeps it.
     pub content: Option<ContentSum>,
 }
 

@@ -6,13 +6,13 @@
 //! - equals this device's record, or the remains of a torn write of it, or
 //! - is empty: zeros (never written, or discarded), or ones (erased),
 //!
-//! and at most one other byte of the whole record is wrong, not counting zeros; or where the device cannot read it.
-//! In a slot of the table the checksum MUST confirm that this byte is the only wrong one: a torn write and a wrong byte
-//! together do not count as ours, since foreign data that begins just before the checksum looks like them.
-//! Anything else is foreign data. A record has few free bytes: a superblock none, a slot of the table the sequence
-//! number, the state and erases of each unit within the changes of one write, and the checksum, which a torn write
-//! leaves with any value. So no text, archive or file system is mistaken for a record where it overlaps one by more than
-//! the four bytes of the checksum.
+//! and at most one other byte of the whole record is wrong, not counting zeros; or where the device cannot read it. In
+//! a slot of the table the checksum MUST confirm that this byte is the only wrong one: a torn write and a wrong byte
+//! together do not count as ours, since foreign data that begins just before the checksum looks like them. Anything
+//! else is foreign data. A record has few free bytes: a superblock none, a slot of the table the sequence number, the
+//! state and erases of each unit within the changes of one write, and the checksum, which a torn write leaves with any
+//! value. So no text, archive or file system is mistaken for a record where it overlaps one by more than the four bytes
+//! of the checksum.
 
 use super::constants::SECTOR_BYTES;
 use super::disk::{RECORD_BYTES, RECORDS_AT, Record, Superblock, is_sealed_but_for_a_byte, u32_at, u64_at};

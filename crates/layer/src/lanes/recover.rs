@@ -1,5 +1,5 @@
-//! Recovers lanes whose superblocks are both lost, as after a partition table was written to both ends of the device, or
-//! sectors of whose table are lost in both slots, from the blocks on them.
+//! Recovers lanes whose superblocks are both lost, as after a partition table was written to both ends of the device,
+//! or sectors of whose table are lost in both slots, from the blocks on them.
 //!
 //! The block layer begins each unit with a head (`flashlane_device::UnitHead`): the unit's address, the id of the
 //! formatting, the unit's erases and, in a copy of its superblock, the shape. Where a shape is given, and every such
@@ -9,7 +9,8 @@
 //! empty head is erased, and any other counts as written, with unknown erases. An erase moves no bytes, so deleted
 //! blocks may reappear.
 //!
-//! Where a superblock is left, it has the shape, and a head that lies elsewhere than this shape puts it is not a block's.
+//! Where a superblock is left, it has the shape, and a head that lies elsewhere than this shape puts it is not a
+//! block's.
 //!
 //! Without a given shape, a quick search detects blocks, and their shape where it finds a superblock of the blocks.
 
@@ -154,8 +155,8 @@ enum FoundBlocks {
     OfShape(Shape),
 }
 
-/// Searches quickly for blocks, and for a superblock of them: every sector near the beginning, and some at multiples of 1 MiB,
-/// where units of whole MiB begin.
+/// Searches quickly for blocks, and for a superblock of them: every sector near the beginning, and some at multiples of
+/// 1 MiB, where units of whole MiB begin.
 fn blocks<D: DataDevice>(blocking: &mut Blocking<'_, D>) -> Result<FoundBlocks, LanesError> {
     const ACTION: &str = "look for blocks";
     let device_bytes = blocking.device.profile().capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;

@@ -111,8 +111,8 @@ impl<T> RecordTable<T> {
         Some(self.begin(at))
     }
 
-    /// Returns the number of sectors of which one slot lacked the last change when the table was read: a write to it was cut
-    /// short. The other slot has it.
+    /// Returns the number of sectors of which one slot lacked the last change when the table was read: a write to it
+    /// was cut short. The other slot has it.
     pub fn outdated(&self) -> u64 {
         self.outdated
     }

@@ -1,8 +1,8 @@
 //! The time after which an access counts as blocked: `D`, twice the median of the device's own writes (he14, table 1).
 //!
-//! A drive with a write cache acknowledges writes sooner than it reads, and no flash is programmed sooner than it is read. So
-//! D is twice the larger of the two medians: otherwise every read of such a drive would be blocked, and every write that met
-//! the slightest delay. Until [`LEAST`] writes were seen, nothing is blocked.
+//! A drive with a write cache acknowledges writes sooner than it reads, and no flash is programmed sooner than it is
+//! read. So D is twice the larger of the two medians: otherwise every read of such a drive would be blocked, and every
+//! write that met the slightest delay. Until [`LEAST`] writes were seen, nothing is blocked.
 
 use flashlane_base::Duration;
 

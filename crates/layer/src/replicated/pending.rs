@@ -51,7 +51,8 @@ pub(super) struct Part {
     /// When it looks for another place.
     pub deadline: Instant,
     pub blocked: bool,
-    /// For a read: places not tried, whether the home was, reads in flight, the last of them, and the failure to report.
+    /// For a read: places not tried, whether the home was, reads in flight, the last of them, and the failure to
+    /// report.
     pub candidates: Vec<Candidate>,
     pub tried_home: bool,
     pub reading: u32,

@@ -1,7 +1,7 @@
 //! Which completed writes a power cut would lose, in the layer's numbers.
 //!
-//! The device below numbers its own writes, and some of them are copies. So each write of a home that has completed below
-//! is logged with both numbers, until the device below no longer has it at risk.
+//! The device below numbers its own writes, and some of them are copies. So each write of a home that has completed
+//! below is logged with both numbers, until the device below no longer has it at risk.
 
 use super::layout::Layout;
 use flashlane_device::{AtRisk, Lane};

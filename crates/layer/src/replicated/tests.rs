@@ -150,8 +150,8 @@ fn write_is_blocked_only_where_others_are_not() {
     assert_eq!(copies_of_writes(&[SOON, Duration::ZERO, SOON]), 1, "the second overtakes the first");
 }
 
-/// Writes pages, each tenth late, where accesses take `after` for a while after a copy is written; returns the share of late
-/// writes that are copied.
+/// Writes pages, each tenth late, where accesses take `after` for a while after a copy is written; returns the share of
+/// late writes that are copied.
 fn copied_share(after: Duration) -> f64 {
     const WRITES: u32 = 1000;
     let (mut nth, mut slow) = (0, 0);

@@ -119,8 +119,8 @@ impl<B: Below> Replicated<B> {
         self.homes.get_mut(&page).expect("it has a write").current.nth_write = nth_write;
     }
 
-    /// Returns whether a write that is late waits for its own partition, and not for what all writes wait for: a later one
-    /// was written before it, or copies have completed all others that are being written.
+    /// Returns whether a write that is late waits for its own partition, and not for what all writes wait for: a later
+    /// one was written before it, or copies have completed all others that are being written.
     fn is_blocked(&self, nth_write: u64) -> bool {
         let waits = |homes: &PageHomes| homes.current.nth_write != nth_write && !homes.current.by_copy;
         self.last_written > nth_write || !self.homes.values().any(waits)

@@ -45,15 +45,15 @@ impl Stripes {
         self.before(range.start, at)..self.before(range.end, at)
     }
 
-    /// How many bytes of a unit are written, in order and from its start, where its parts have these; `None` where no number of
-    /// bytes leaves the parts so.
+    /// How many bytes of a unit are written, in order and from its start, where its parts have these; `None` where no
+    /// number of bytes leaves the parts so.
     pub fn written(self, parts: impl Iterator<Item = u64> + Clone) -> Option<u64> {
         let bytes = parts.clone().sum();
         (0..).zip(parts).all(|(at, part)| self.before(bytes, at) == part).then_some(bytes)
     }
 
-    /// The pieces of `range` that lie on lane `at`, as ranges from the start of `range`. In this order they follow each other on
-    /// the lane.
+    /// The pieces of `range` that lie on lane `at`, as ranges from the start of `range`. In this order they follow each
+    /// other on the lane.
     pub fn pieces(self, range: &Range<u64>, at: u32) -> impl Iterator<Item = Range<usize>> {
         let row = self.stripe_bytes * u64::from(self.lanes);
         let Range { start, end } = *range;
@@ -96,7 +96,8 @@ mod tests {
             }
             let parts = (0..lanes).map(|at| stripes.on_lane(&(0..range.end), at).end);
             prop_assert_eq!(stripes.written(parts.clone()), Some(range.end));
-            // One byte more on the first lane is what the order of writing leaves only where that lane has the next byte.
+            // One byte more on the first lane is what the order of writing leaves only where that lane has the next
+            // byte.
             let more = parts.enumerate().map(|(at, part)| part + u64::from(at == 0));
             prop_assert_eq!(stripes.written(more), (lane_of(range.end) == 0).then_some(range.end + 1));
         }

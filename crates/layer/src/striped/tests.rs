@@ -81,8 +81,8 @@ fn stripes_are_on_the_lanes_in_turn() {
     let write = Request::write(1, 8192, 8192).on(Lane(1));
     assert_eq!(execute(&mut striped, write, Some(Buffer::from_slice(&bytes))).outcome, Ok(()));
     let mut memory = striped.below.0;
-    // Lane 1 is lanes 2 and 3; its second unit is the second of both. 128 KiB are 2^7 stripes, and an odd number begins on the
-    // second lane.
+    // Lane 1 is lanes 2 and 3; its second unit is the second of both. 128 KiB are 2^7 stripes, and an odd number begins
+    // on the second lane.
     for (lane, first) in [(2, 2), (3, 1)] {
         let unit = &memory.lane_mut(Lane(lane))[4096..8192];
         let stripes: Vec<u8> = unit.chunks(1024).map(|stripe| stripe[0]).collect();

@@ -8,7 +8,8 @@ use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate, Replicated};
 use flashlane_layer::{Bytes, Timing};
 use flashlane_sim::{Drive, Zoned, profile};
 
-/// Returns a drive with buffer, readahead, ten channels and energy, small enough to be created for every test of conformance.
+/// Returns a drive with buffer, readahead, ten channels and energy, small enough to be created for every test of
+/// conformance.
 fn drive() -> Drive {
     let overrides = [("flash.blocks", "64"), ("capacity", "256MiB"), ("power.read", "30mW")];
     let overrides: Vec<_> = overrides.map(|(key, value)| (key.to_owned(), value.to_owned())).into();

@@ -1,5 +1,5 @@
-//! Power cuts of the layer `replicated`, and of drives that replicate, within a fixed budget; `cargo xtask sim replicated`
-//! and `cargo xtask sim drive` run more.
+//! Power cuts of the layer `replicated`, and of drives that replicate, within a fixed budget;
+//! `cargo xtask sim replicated` and `cargo xtask sim drive` run more.
 
 use crate::drives;
 use flashlane_base::{Duration, Seed};

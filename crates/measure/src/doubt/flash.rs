@@ -174,7 +174,8 @@ pub(super) fn why_left_in_buffer(left_pages: u64, written_pages: u64) -> String 
     }
 }
 
-/// Returns whether a write buffer took a notable share of what the host wrote; `None` where the device does not count it.
+/// Returns whether a write buffer took a notable share of what the host wrote; `None` where the device does not count
+/// it.
 pub fn is_filling_buffer(counters: &Counters) -> Option<bool> {
     let written_pages = counters.get(Counters::HOST_PAGES_WRITTEN)?;
     counters.get(Counters::HOST_PAGES_SETTLED)?;

@@ -1,9 +1,10 @@
 //! Times in which a drive fell behind the time stamps of a trace, although it may have caught up later.
 //!
-//! A *backlog* is a stretch of requests each of which arrived while more than [`BUSY`] others were unfinished, or had to wait
-//! for room. While it grows, each request is later than those before; what it was the latest by, beside the time from the
-//! first arrival until then, says how much slower than the trace the drive was. A burst grows only while it arrives, and a
-//! drive that has many requests in flight and keeps up is late by little. Costs a few comparisons a request.
+//! A *backlog* is a stretch of requests each of which arrived while more than [`BUSY`] others were unfinished, or had
+//! to wait for room. While it grows, each request is later than those before; what it was the latest by, beside the
+//! time from the first arrival until then, says how much slower than the trace the drive was. A burst grows only while
+//! it arrives, and a drive that has many requests in flight and keeps up is late by little. Costs a few comparisons a
+//! request.
 
 use flashlane_base::Duration;
 

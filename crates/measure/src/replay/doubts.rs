@@ -83,8 +83,8 @@ impl Replay {
         Some(Doubt::Overloaded { asked: self.asked()?, sustained, speed: self.sustained_speed(speed)? })
     }
 
-    /// Reports that the drive fell behind for a part of the trace that is not short, and caught up again: the backlog grew for
-    /// 5% of its time, to a delay of 5% of that.
+    /// Reports that the drive fell behind for a part of the trace that is not short, and caught up again: the backlog
+    /// grew for 5% of its time, to a delay of 5% of that.
     fn doubt_about_backlog(&self) -> Option<Doubt> {
         let (backlog, arrival_span) = (self.backlog?, self.arrival_span()?);
         let Pace::Open { speed } = self.options.pace else { return None };
@@ -104,8 +104,8 @@ impl Replay {
         })
     }
 
-    /// Returns the multiple of the recorded speed, of which `speed` was replayed, that the drive sustains in the part of the
-    /// trace that is slowest to serve: of the length from which a backlog is a doubt.
+    /// Returns the multiple of the recorded speed, of which `speed` was replayed, that the drive sustains in the part
+    /// of the trace that is slowest to serve: of the length from which a backlog is a doubt.
     fn sustained_speed(&self, speed: f64) -> Option<f64> {
         let part = Duration::from_s_f64(LATER * self.arrival_span()?.as_s_f64());
         Some(speed / self.passage.slowest(part))

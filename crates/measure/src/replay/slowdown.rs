@@ -1,8 +1,9 @@
 //! How many times as long as the trace a drive took for the part of it that was slowest to serve.
 //!
-//! Beside their arrivals, completions lie as far apart while a drive keeps up, and farther while it has more to do than it
-//! can: requests that arrived within a second and completed within three ask for a third of the speed. The average over a trace
-//! hides such a part behind those in which the drive had little to do. Keeps one request in 2^n, of at most [`MOST`].
+//! Beside their arrivals, completions lie as far apart while a drive keeps up, and farther while it has more to do than
+//! it can: requests that arrived within a second and completed within three ask for a third of the speed. The average
+//! over a trace hides such a part behind those in which the drive had little to do. Keeps one request in 2^n, of at
+//! most [`MOST`].
 
 use flashlane_base::Duration;
 

@@ -1,7 +1,7 @@
 //! The parts of many latencies, kept by latency: where the time of slow requests goes is not where that of most goes.
 //!
-//! Requests are summed in classes of latency some 3% wide, 32 an octave, so that the means of any band of latencies follow
-//! exactly from whole classes, in a hundred kilobytes at most.
+//! Requests are summed in classes of latency some 3% wide, 32 an octave, so that the means of any band of latencies
+//! follow exactly from whole classes, in a hundred kilobytes at most.
 
 use flashlane_base::{Duration, requests_needed};
 use flashlane_device::TimeSplit;

@@ -1,8 +1,9 @@
-//! Deficit round robin: every queue gets bytes in proportion to its weight, whatever the size of its commands (Shreedhar and
-//! Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", SIGCOMM 1995).
+//! Deficit round robin: every queue gets bytes in proportion to its weight, whatever the size of its commands
+//! (Shreedhar and Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", SIGCOMM 1995).
 //!
-//! At its turn a queue's credit grows by its quantum; its commands are taken as long as the credit lasts. A queue without
-//! commands has no credit, so that none saves for a burst. A command without data counts as one of the smallest.
+//! At its turn a queue's credit grows by its quantum; its commands are taken as long as the credit lasts. A queue
+//! without commands has no credit, so that none saves for a burst. A command without data counts as one of the
+//! smallest.
 
 use super::weights::{self, Weight};
 use super::{Arbitration, Waiting, next_after};

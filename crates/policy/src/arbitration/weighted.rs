@@ -1,6 +1,6 @@
-//! Weighted round robin with an urgent class: urgent queues in turn before all others, of these as many commands a round as
-//! their weights say (NVM Express Base Specification 2.0, section 3.4.4.2, with a weight for each queue in place of three
-//! classes).
+//! Weighted round robin with an urgent class: urgent queues in turn before all others, of these as many commands a
+//! round as their weights say (NVM Express Base Specification 2.0, section 3.4.4.2, with a weight for each queue in
+//! place of three classes).
 
 use super::weights::{self, Weight};
 use super::{Arbitration, Waiting, next_after};

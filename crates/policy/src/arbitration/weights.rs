@@ -13,8 +13,8 @@ pub(super) enum Weight {
 
 const LARGEST: u32 = 256;
 
-/// Reads the weights of `queues` queues, in their order: `8:1:1`, where `urgent` is allowed `urgent:4:1`. Without the option
-/// all are equal.
+/// Reads the weights of `queues` queues, in their order: `8:1:1`, where `urgent` is allowed `urgent:4:1`. Without the
+/// option all are equal.
 pub(super) fn read(options: &Options, queues: u32, may_be_urgent: bool) -> Result<Vec<Weight>, OptionError> {
     let Some(text) = options.text("weights") else { return Ok(vec![Weight::Share(1); queues as usize]) };
     let weight = |text: &str| match text {

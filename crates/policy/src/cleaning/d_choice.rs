@@ -2,9 +2,9 @@
 //! "A mean field model for a class of garbage collection algorithms in flash-based solid state drives",
 //! SIGMETRICS 2013). Option `d`, 1 to 1024, default 10.
 //!
-//! As there, all closed blocks are drawn from, with replacement: one without an invalid page is a victim where no emptier one
-//! was drawn with it, which moves all its pages and gains none. So d = 1 has the write amplification of random GC,
-//! alpha / (alpha - 1), where alpha is the flash over the data.
+//! As there, all closed blocks are drawn from, with replacement: one without an invalid page is a victim where no
+//! emptier one was drawn with it, which moves all its pages and gains none. So d = 1 has the write amplification of
+//! random GC, alpha / (alpha - 1), where alpha is the flash over the data.
 
 use super::{Cleaning, View};
 use crate::{OptionError, Options};

@@ -1,5 +1,5 @@
-//! Second chance: the hand passes the lines in the order of loading, and takes the first that was not used since it last
-//! passed. One bit a line, and nothing to do at a hit but to set it. Cost: constant over many calls.
+//! Second chance: the hand passes the lines in the order of loading, and takes the first that was not used since it
+//! last passed. One bit a line, and nothing to do at a hit but to set it. Cost: constant over many calls.
 
 use super::Replacement;
 use crate::slot_lists::SlotLists;

@@ -1,6 +1,7 @@
-//! Segmented LRU, the policy of DFTL (Gupta et al., ASPLOS 2009, section 3.1; Karedla et al., IEEE Computer 1994): lines used
-//! once are in a probationary segment, those used again in a protected one of bounded length, whose least recently used line
-//! returns to the probationary segment when it is full. So a scan replaces nothing that is used repeatedly. Cost: constant.
+//! Segmented LRU, the policy of DFTL (Gupta et al., ASPLOS 2009, section 3.1; Karedla et al., IEEE Computer 1994):
+//! lines used once are in a probationary segment, those used again in a protected one of bounded length, whose least
+//! recently used line returns to the probationary segment when it is full. So a scan replaces nothing that is used
+//! repeatedly. Cost: constant.
 
 use super::Replacement;
 use crate::options::Share;

@@ -1,8 +1,8 @@
 //! Lazy leveling: the last level is one run, those above it collect runs.
 //!
-//! After Dayan and Idreos, "Dostoevsky" (SIGMOD 2018, section 4.1). Nearly all data is in the last level, so that space and
-//! long scans cost as with leveled; an entry is rewritten only on its way into the last level, so that writes cost nearly as
-//! little as with tiered.
+//! After Dayan and Idreos, "Dostoevsky" (SIGMOD 2018, section 4.1). Nearly all data is in the last level, so that space
+//! and long scans cost as with leveled; an entry is rewritten only on its way into the last level, so that writes cost
+//! nearly as little as with tiered.
 
 use super::{Choice, LEVELS, Merge, Shared, View};
 use crate::{OptionError, Options};

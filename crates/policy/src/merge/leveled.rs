@@ -1,17 +1,17 @@
 //! Leveled: every level below 0 is one run, larger than the one above it by a factor.
 //!
 //! After LevelDB (`doc/impl.md`, "Compactions") and RocksDB's leveled compaction: a level's score is its size over its
-//! target, the highest score goes first, and of a level below 0 as many neighbouring patches as exceed its target, those with
-//! the fewest bytes below them (RocksDB's `kMinOverlappingRatio`, for several files). Write amplification is up to the
-//! factor a level, space amplification about `1 + 1/factor`, and a get looks into one patch a level and those of
-//! level 0. A new patch that overlaps no other goes to the first level that has room for it, which costs no merge.
+//! target, the highest score goes first, and of a level below 0 as many neighbouring patches as exceed its target,
+//! those with the fewest bytes below them (RocksDB's `kMinOverlappingRatio`, for several files). Write amplification is
+//! up to the factor a level, space amplification about `1 + 1/factor`, and a get looks into one patch a level and those
+//! of level 0. A new patch that overlaps no other goes to the first level that has room for it, which costs no merge.
 
 use super::{Choice, LEVELS, Merge, Shared, View};
 use crate::{OptionError, Options};
 
 pub(super) fn build(options: &Options) -> Result<Box<dyn Merge>, OptionError> {
-    // With more patches each merge of level 0 rewrites less of level 1 for each of them, and the levels below are fewer; a get
-    // reads one patch all the same, and a scan all of them.
+    // With more patches each merge of level 0 rewrites less of level 1 for each of them, and the levels below are
+    // fewer; a get reads one patch all the same, and a scan all of them.
     let shared = Shared::read(options, 8)?;
     let factor = options.get("factor", 8, "2 to 64", |factor| (2..=64).contains(&factor))?;
     Ok(Box::new(Leveled { shared, factor }))

@@ -1,16 +1,16 @@
 //! Parts of merges, for where free blocks are too few for the whole.
 //!
-//! A merge of an upper run with a lower one is parted by keys: one patch of the upper run, its *upper patch*, is merged with as
-//! many patches of the lower run as the blocks allow, up to the first key of the next one. The rest of the upper patch is
-//! written anew in its run. So each part is a merge like any other: nothing has to be remembered between parts, a power cut
-//! loses one of them at most, and the policy, asked again, chooses what is left of the merge. Every part moves entries to an
-//! older run or makes a patch out of several, so that parts end.
+//! A merge of an upper run with a lower one is parted by keys: one patch of the upper run, its *upper patch*, is merged
+//! with as many patches of the lower run as the blocks allow, up to the first key of the next one. The rest of the
+//! upper patch is written anew in its run. So each part is a merge like any other: nothing has to be remembered between
+//! parts, a power cut loses one of them at most, and the policy, asked again, chooses what is left of the merge. Every
+//! part moves entries to an older run or makes a patch out of several, so that parts end.
 //!
-//! The result of a part rarely fills its last patch. The next part begins behind it and takes it up again where it is less than
-//! half full, so that parts leave no more unfilled patches than a whole merge.
+//! The result of a part rarely fills its last patch. The next part begins behind it and takes it up again where it is
+//! less than half full, so that parts leave no more unfilled patches than a whole merge.
 //!
-//! The least part has an upper and a lower patch and writes at most four; a reader of the whole merge sees the same entries
-//! before, between and after its parts.
+//! The least part has an upper and a lower patch and writes at most four; a reader of the whole merge sees the same
+//! entries before, between and after its parts.
 
 use super::{Choice, Patch, View};
 use std::cmp::Reverse;
@@ -21,16 +21,16 @@ const UNFILLED_MAX: usize = 16;
 const FILL: f64 = 0.75;
 
 impl View<'_> {
-    /// Returns the most blocks that a merge writes: as many as it reads, one that the result does not fill, and one for each
-    /// input of which entries stay.
+    /// Returns the most blocks that a merge writes: as many as it reads, one that the result does not fill, and one for
+    /// each input of which entries stay.
     pub fn blocks_written_max(&self, choice: &Choice) -> u64 {
         let stays =
             |nth: &&usize| choice.until.as_ref().is_some_and(|until| self.patches[**nth].last >= &until[..]);
         (choice.inputs.len() + 1 + choice.inputs.iter().filter(stays).count()) as u64
     }
 
-    /// Returns this merge, or where it may write more than `blocks` a part of it, or a part of a merge of the two oldest runs.
-    /// `None` where even that may write more. Requires: the choice is legal.
+    /// Returns this merge, or where it may write more than `blocks` a part of it, or a part of a merge of the two
+    /// oldest runs. `None` where even that may write more. Requires: the choice is legal.
     pub fn within(&self, choice: Choice, blocks: u64) -> Option<Choice> {
         if self.blocks_written_max(&choice) <= blocks {
             return Some(choice);

@@ -1,4 +1,5 @@
-//! The laws of the family, and a plain model of the tree: a list of patches, each a map from key to the number of its version.
+//! The laws of the family, and a plain model of the tree: a list of patches, each a map from key to the number of its
+//! version.
 
 use super::*;
 use flashlane_base::{Random, Seed};

@@ -1,8 +1,8 @@
 //! Tiered: a level collects runs, and once it has enough all of them become one run of the next level.
 //!
-//! After Cassandra's size-tiered compaction and RocksDB's universal one. Every entry is written once a level; a get looks
-//! into every run, and space amplification reaches the number of runs of the last level. A merge of large runs needs their
-//! size in free blocks; where these are fewer, the two oldest runs are merged by parts ([`View::within`]).
+//! After Cassandra's size-tiered compaction and RocksDB's universal one. Every entry is written once a level; a get
+//! looks into every run, and space amplification reaches the number of runs of the last level. A merge of large runs
+//! needs their size in free blocks; where these are fewer, the two oldest runs are merged by parts ([`View::within`]).
 
 use super::{Choice, LEVELS, Merge, Shared, View};
 use crate::{OptionError, Options};

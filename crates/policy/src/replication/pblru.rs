@@ -6,12 +6,12 @@
 //! ordered set finds the lowest.
 //!
 //! A read is replicated only above a threshold. A probability of 5% can be told from 20 accesses or more: of fewer, one
-//! blocked access is no more than 5% of 20, and a page is replicated from the second on. Otherwise each blocked read of a
-//! page that is read for the first time would be: its probability is 1 then.
+//! blocked access is no more than 5% of 20, and a page is replicated from the second on. Otherwise each blocked read of
+//! a page that is read for the first time would be: its probability is 1 then.
 //!
 //! Options: `recency`, the recency region's share of all groups, 0 to 1 without its ends, default 0.5; `threshold`, the
-//! blocking probability above which a blocked read is replicated, 0 to 1, default 0.05. Cost: logarithmic in the number of
-//! groups.
+//! blocking probability above which a blocked read is replicated, 0 to 1, default 0.05. Cost: logarithmic in the number
+//! of groups.
 
 use super::{Blocking, Replication};
 use crate::slot_lists::SlotLists;

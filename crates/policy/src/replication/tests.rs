@@ -1,8 +1,8 @@
 use super::*;
 use flashlane_base::Seed;
 
-/// The groups from the one accessed longest ago to the last, with their blocking probabilities: what the paper calls the
-/// queue.
+/// The groups from the one accessed longest ago to the last, with their blocking probabilities: what the paper calls
+/// the queue.
 struct Model {
     queue: Vec<(u32, f64)>,
     /// Groups at the young end that PBLRU keeps; `None` for LRU.

@@ -1,8 +1,8 @@
-//! Reads of light queues first, the rest as in `read_first`: a die that a heavy queue keeps busy serves those who ask it for
-//! little before the next read of the heavy one.
+//! Reads of light queues first, the rest as in `read_first`: a die that a heavy queue keeps busy serves those who ask
+//! it for little before the next read of the heavy one.
 //!
-//! It is the first stage of FLIN (Tavakkol et al., "FLIN: Enabling Fairness and Enhancing Performance in Modern NVMe Solid State
-//! Drives", ISCA 2018), which keeps low-intensity flows ahead of high-intensity ones at each chip.
+//! It is the first stage of FLIN (Tavakkol et al., "FLIN: Enabling Fairness and Enhancing Performance in Modern NVMe
+//! Solid State Drives", ISCA 2018), which keeps low-intensity flows ahead of high-intensity ones at each chip.
 
 use super::{Class, Scheduling};
 use crate::options::Share;

@@ -23,8 +23,8 @@ pub(super) enum ByWrites {
     Measured { chunk: Option<Chunk>, page_bytes: Option<u64>, mapping: Option<Policy> },
 }
 
-/// Looks for chunk and page by writes, where reads did not show both; or where a sector may be a page, so that reads cannot
-/// tell whether an array time is saved at the ends of chunks, or only a transfer.
+/// Looks for chunk and page by writes, where reads did not show both; or where a sector may be a page, so that reads
+/// cannot tell whether an array time is saved at the ends of chunks, or only a transfer.
 pub(super) fn find_by_writes(
     session: &mut Session<'_, '_>,
     chunk: Option<&Chunk>,

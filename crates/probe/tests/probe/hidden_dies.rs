@@ -6,7 +6,8 @@ use flashlane_probe::Feature;
 
 const CHANNELS_FIRST: &str = r#"["channel", "package", "die", "plane"]"#;
 
-/// One request at a time, and addresses place pages: reads of many chunks show the channels, writes of many chunks the dies.
+/// One request at a time, and addresses place pages: reads of many chunks show the channels, writes of many chunks the
+/// dies.
 #[test]
 fn writes_of_many_chunks_show_dies_one_request_at_a_time() {
     for planes in ["1", "2"] {
@@ -29,7 +30,8 @@ fn writes_of_many_chunks_show_dies_one_request_at_a_time() {
     }
 }
 
-/// The pages that are written in turn begin at the same place of the stripe each time, so that addresses and turns are alike.
+/// The pages that are written in turn begin at the same place of the stripe each time, so that addresses and turns are
+/// alike.
 #[test]
 fn dies_are_found_where_addresses_and_turns_are_alike() {
     let settings = "capacity 2531917824B, sector 512B, initial.state fragmented, host.submission 2454ns, \

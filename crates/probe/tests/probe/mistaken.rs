@@ -8,8 +8,8 @@ use flashlane_sim::{Drive, profile};
 
 const CHANNELS_FIRST: &str = r#"["channel", "package", "die", "plane"]"#;
 
-/// Pairs on one of eight channels wait for a sector's transfer, which is longer than an array time. A cache answers reads across the
-/// few boundaries of chunks, so that the time of such a pair seems to be longer by both.
+/// Pairs on one of eight channels wait for a sector's transfer, which is longer than an array time. A cache answers
+/// reads across the few boundaries of chunks, so that the time of such a pair seems to be longer by both.
 #[test]
 fn transfers_beside_a_cache_show_no_dies() {
     let overrides = [
@@ -116,7 +116,8 @@ fn garbage_collection_is_not_taken_for_a_full_buffer() {
     }
 }
 
-/// The link takes as long for ten chunks as a bus for one, so that reads rise with each chunk as those on ten channels would.
+/// The link takes as long for ten chunks as a bus for one, so that reads rise with each chunk as those on ten channels
+/// would.
 #[test]
 fn link_as_fast_as_ten_buses_shows_no_channels() {
     for seed in 1..=3 {
@@ -237,7 +238,8 @@ size = "32561152B"
 placement = "above"
 "#;
 
-/// Two dies behind the planes of a channel: sectors on one die wait for an array, pages for the bus only, which takes longer.
+/// Two dies behind the planes of a channel: sectors on one die wait for an array, pages for the bus only, which takes
+/// longer.
 #[test]
 fn pairs_of_two_kinds_show_no_single_die() {
     let settings = "capacity 823525376B, sector 512B, initial.state full, host.submission 17122ns, host.jitter 2.79%, \
@@ -254,7 +256,8 @@ fn pairs_of_two_kinds_show_no_single_die() {
     }
 }
 
-/// Readahead holds the pages that are read for reference, whose time shows no transfer: a bus slower than a program passed for one.
+/// Readahead holds the pages that are read for reference, whose time shows no transfer: a bus slower than a program
+/// passed for one.
 #[test]
 fn reads_from_memory_are_no_reference_for_programs() {
     let settings = "capacity 4469489664B, sector 4096B, initial.state full, host.submission 10000ns, host.jitter 0.12%, \
@@ -322,7 +325,8 @@ fn noise_of_slower_writes_leaves_the_buffer_open() {
     }
 }
 
-/// Programs vary by a thousandth of their time, so that the second sector of a write on the link shows, and passed for a second program.
+/// Programs vary by a thousandth of their time, so that the second sector of a write on the link shows, and passed for
+/// a second program.
 #[test]
 fn sector_on_the_link_is_no_second_program() {
     let settings = "capacity 1353449472B, sector 4096B, initial.state full, host.submission 7633ns, host.jitter 5.35%, \

@@ -163,8 +163,8 @@ fn writes_on_worn_drive_are_recommended_at_depth_one() {
         let result = probe(&mut drive("ssd-m", &settings), options(Effort::Quick, 0)).unwrap();
         let point = &result.recommendation["random_write"];
         assert_eq!((point.request_bytes, point.queue_depth), (4096, 1), "{point:?}");
-        // At depth 32 the line's run has 7.5 and 129 ms. The longest of several windows counts here: where about a hundredth
-        // of the writes wait for GC, it is 1 ms in one window and 21 in another.
+        // At depth 32 the line's run has 7.5 and 129 ms. The longest of several windows counts here: where about a
+        // hundredth of the writes wait for GC, it is 1 ms in one window and 21 in another.
         assert!(point.rate.p50_ns < 0.2e6 && point.rate.p99_ns < 60e6, "{point:?}");
     }
 }

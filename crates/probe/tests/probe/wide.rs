@@ -199,7 +199,8 @@ fn programs_shorter_than_transfers_show_no_chunk() {
 
 const BY_ADDRESS: (&str, &str) = ("mapping.policy", "lba");
 
-/// Reads interrupt programs, and their commands take longer than a page on the bus of a channel: only writes show dies and channels.
+/// Reads interrupt programs, and their commands take longer than a page on the bus of a channel: only writes show dies
+/// and channels.
 #[test]
 fn writes_show_what_suspend_and_the_link_hide_of_reads() {
     let hidden = [
@@ -361,7 +362,8 @@ fn buffer_filled_die_by_die_is_not_taken_for_emptied() {
     }
 }
 
-/// Reads interrupt programs, and some of them wait for a transfer of 290 µs: no neighbours wait, and those that do are on no die.
+/// Reads interrupt programs, and some of them wait for a transfer of 290 µs: no neighbours wait, and those that do are
+/// on no die.
 #[test]
 fn waits_for_transfers_show_no_chunk_of_one_page() {
     let overrides = [
@@ -438,7 +440,8 @@ fn place_of_a_turn_does_not_hide_dies() {
     assert_eq!(number(&result, Feature::SubDomains), Some(12), "{:#?}", result.findings);
 }
 
-/// Neither pairs nor a buffer show anything one request at a time, but reads of several chunks wait for the busiest channel.
+/// Neither pairs nor a buffer show anything one request at a time, but reads of several chunks wait for the busiest
+/// channel.
 #[test]
 fn reads_of_many_chunks_show_channels() {
     let at_once = [("capacity", "100MiB"), ("depth", "1"), BY_ADDRESS, ("bus", "60MB/s"), ("blocks", "40")];

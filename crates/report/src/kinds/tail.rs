@@ -35,8 +35,8 @@ pub(super) fn p99_fact(label: &str, latency: &Latency, requests: u64) -> Fact {
     Fact::new(label, shown("p99", latency.p99, requests).map_or_else(hidden, time_ns))
 }
 
-/// Adds a note to the first row with too few requests for a p99, with their number: others may be stated near by. `requests`
-/// are those of the rows.
+/// Adds a note to the first row with too few requests for a p99, with their number: others may be stated near by.
+/// `requests` are those of the rows.
 pub(super) fn with_reason(mut table: Table, requests: impl Iterator<Item = u64>) -> Table {
     let rows =
         table.rows.iter_mut().zip(requests).map(|(row, requests)| (row, requests, why_not("p99", requests)));

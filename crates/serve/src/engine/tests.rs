@@ -1,5 +1,5 @@
-//! The protocol from a client's side, over devices in virtual time: negotiation, commands, and what clients are known to trip
-//! over (bug reports are named).
+//! The protocol from a client's side, over devices in virtual time: negotiation, commands, and what clients are known
+//! to trip over (bug reports are named).
 
 mod client;
 

@@ -1,8 +1,8 @@
 //! The file system with its one file, on the thread that reads the kernel's requests.
 //!
-//! It answers at once for the directory and the file's attributes, which never change. What is asked of the file's data goes to
-//! the thread that serves, with its reply. Ranges are cut at the end of the file, as those of a block device are: what begins
-//! behind it is an error of a write, and the end of a read.
+//! It answers at once for the directory and the file's attributes, which never change. What is asked of the file's data
+//! goes to the thread that serves, with its reply. Ranges are cut at the end of the file, as those of a block device
+//! are: what begins behind it is an error of a write, and the end of a read.
 
 use crate::command::{Action, Export};
 use flashlane_device::Buffer;

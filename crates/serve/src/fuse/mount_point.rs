@@ -39,7 +39,8 @@ pub(super) const MOUNT_SOURCE: &str = "flashlane";
 pub struct MountPoint(PathBuf);
 
 impl MountPoint {
-    /// Checks a path. What a killed server of ours left mounted there is unmounted, as nothing can be reached through it.
+    /// Checks a path. What a killed server of ours left mounted there is unmounted, as nothing can be reached through
+    /// it.
     ///
     /// # Errors
     /// [`MountPointError`] where it is no empty directory, or in use.

@@ -70,7 +70,8 @@ impl Mounted {
         &self.path
     }
 
-    /// Unmounts it; where something still uses it, from where it can be seen. `is_gone` says that another program has already.
+    /// Unmounts it; where something still uses it, from where it can be seen. `is_gone` says that another program has
+    /// already.
     ///
     /// # Errors
     /// The system's error where it remains mounted.

@@ -1,5 +1,5 @@
-//! A queue from the thread of `fuser`, which waits for the kernel, to the thread that serves. The latter is woken only while it
-//! sleeps, so that under load a message costs no wake-up.
+//! A queue from the thread of `fuser`, which waits for the kernel, to the thread that serves. The latter is woken only
+//! while it sleeps, so that under load a message costs no wake-up.
 
 use flashlane_base::Duration;
 use flashlane_host::wait_for_sockets;

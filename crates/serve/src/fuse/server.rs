@@ -1,7 +1,7 @@
 //! Serves a mounted device: requests of the kernel in, replies out, in the device's time.
 //!
-//! Two threads: one of `fuser`, which waits for the kernel, and the one that serves. A request goes from the first to the second
-//! through a queue, and its reply from the second to the kernel.
+//! Two threads: one of `fuser`, which waits for the kernel, and the one that serves. A request goes from the first to
+//! the second through a queue, and its reply from the second to the kernel.
 //!
 //! Invariant: `waiting` has the replies of the commands that are in progress, by their numbers.
 
@@ -82,8 +82,8 @@ impl<D: DataDevice> FuseServer<D> {
         self.mounted.path()
     }
 
-    /// Serves until `go_on` returns false, which is asked at least every 50 ms, or until the file system is unmounted. Requests
-    /// that were read by then are answered, if the device does them within 100 ms.
+    /// Serves until `go_on` returns false, which is asked at least every 50 ms, or until the file system is unmounted.
+    /// Requests that were read by then are answered, if the device does them within 100 ms.
     ///
     /// # Errors
     /// The system's error where it cannot wait.
@@ -106,7 +106,8 @@ impl<D: DataDevice> FuseServer<D> {
     /// The system's error where it remains mounted.
     pub fn unmount(self) -> io::Result<Unmounted> {
         let Self { mounted, inbox, waiting, is_unmounted, .. } = self;
-        // Requests that come from now on fail at once, and so do those without an answer: nothing waits for this thread.
+        // Requests that come from now on fail at once, and so do those without an answer: nothing waits for this
+        // thread.
         drop((inbox, waiting));
         mounted.unmount(is_unmounted)
     }
@@ -126,7 +127,8 @@ impl<D: DataDevice> FuseServer<D> {
         self.served.give_back(ended);
     }
 
-    /// Begins the requests that have come. Without any, sleeps until one comes or shortly before the device's next event.
+    /// Begins the requests that have come. Without any, sleeps until one comes or shortly before the device's next
+    /// event.
     fn receive(&mut self) -> io::Result<()> {
         let first = match self.inbox.take() {
             None => self.inbox.wait(self.served.asleep(CLIENT_WAIT))?,

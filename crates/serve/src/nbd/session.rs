@@ -1,8 +1,8 @@
 //! One client's connection: reads its bytes into commands, and writes the replies to these.
 //!
-//! [`Session::feed`] is a function of the bytes so far, however they are split. It answers options and malformed commands
-//! itself; only commands that can be carried out leave it. Data that follows a refused write is skipped, so that a client
-//! with a mistake keeps its connection: only bytes that are no request at all end it.
+//! [`Session::feed`] is a function of the bytes so far, however they are split. It answers options and malformed
+//! commands itself; only commands that can be carried out leave it. Data that follows a refused write is skipped, so
+//! that a client with a mistake keeps its connection: only bytes that are no request at all end it.
 //!
 //! Invariant: `part` is shorter than what `state` waits for, and empty while data of a write is read.
 
@@ -97,8 +97,8 @@ impl Session {
         data + self.part.capacity()
     }
 
-    /// Reads bytes until the first event. Returns the number of bytes used: all of them where there is no event. Appends
-    /// replies to `out`.
+    /// Reads bytes until the first event. Returns the number of bytes used: all of them where there is no event.
+    /// Appends replies to `out`.
     ///
     /// # Errors
     /// [`ProtocolError`] where the connection ends.

@@ -1,5 +1,5 @@
-//! The load of drains: mapping units that drain from the buffer to flash, by package and channel; how long packages are busy
-//! with them, and why they drained.
+//! The load of drains: mapping units that drain from the buffer to flash, by package and channel; how long packages are
+//! busy with them, and why they drained.
 
 use flashlane_base::Instant;
 use flashlane_device::Counters;

@@ -76,7 +76,8 @@ fn superseded_version_is_not_programmed_after_a_newer_one() {
     assert!(buffer.is_flushed(epoch));
 }
 
-/// A unit at random: written, chosen, programmed, flushed, and written by a bypassing write. What flash has is the model.
+/// A unit at random: written, chosen, programmed, flushed, and written by a bypassing write. What flash has is the
+/// model.
 #[test]
 fn versions_reach_flash_in_order_and_before_their_flush_ends() {
     for seed in 0..200 {

@@ -20,8 +20,8 @@ pub(super) enum Stage {
     Chosen(DrainCause),
     /// Being programmed.
     Programming,
-    /// Superseded after it was chosen, by a trim, a write that bypassed it or a newer version that drained first: it must
-    /// not be programmed.
+    /// Superseded after it was chosen, by a trim, a write that bypassed it or a newer version that drained first: it
+    /// must not be programmed.
     Void,
 }
 
@@ -45,14 +45,15 @@ pub(crate) struct Write {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BufferedUnit {
     pub(crate) lpn: Lpn,
-    /// The plane that it will be programmed on. `None` where that is found when it is programmed: the drive assigns none
-    /// before, or no plane had room.
+    /// The plane that it will be programmed on. `None` where that is found when it is programmed: the drive assigns
+    /// none before, or no plane had room.
     pub(super) plane: Option<PlaneId>,
     /// The placement handle of the last write; 0 on a drive without them, and of a unit that no write left here.
     pub(super) handle: PlacementHandle,
     /// Which parts of the unit are here.
     pub(crate) present: UnitParts,
-    /// Bytes of the writes that left something new in this version; one that only replaced what was here has saved a program.
+    /// Bytes of the writes that left something new in this version; one that only replaced what was here has saved a
+    /// program.
     pub(super) written_bytes: u64,
     /// The flush epoch in which it was first written.
     pub(super) epoch: u64,

@@ -28,7 +28,8 @@ pub struct CleaningConfig {
     /// Whether the planes of a die are filled and cleaned block beside block, so that moves and erases on them share
     /// array times; only with `flash.multi_plane`.
     pub multi_plane: bool,
-    /// Whether the dies of a row with parity garbage-collect one after the other, so that the rest of the row can be read.
+    /// Whether the dies of a row with parity garbage-collect one after the other, so that the rest of the row can be
+    /// read.
     pub rotate: bool,
     /// How GC is spread over the host's writes: the pacing policy's name.
     pub pacing: String,

@@ -62,8 +62,8 @@ pub struct FlashConfig {
     pub cache_mode: bool,
     /// Cost of suspending and resuming a program or erase for a read; off where absent.
     pub suspend: Option<Time>,
-    /// Time from one point at which a program can be suspended to the next, from its begin on: a read waits for the next one.
-    /// At any time where absent.
+    /// Time from one point at which a program can be suspended to the next, from its begin on: a read waits for the
+    /// next one. At any time where absent.
     pub suspend_step: Option<Time>,
     /// Erases a block survives; unlimited where absent.
     pub endurance: Option<u32>,

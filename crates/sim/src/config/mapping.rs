@@ -64,7 +64,8 @@ impl Section for MappingConfig {
         ])
     }
 
-    /// Whether its policies are random; the translation scheme, which is none of them, is asked of the scheme's registry.
+    /// Whether its policies are random; the translation scheme, which is none of them, is asked of the scheme's
+    /// registry.
     fn is_random(&self, policies: &Policies) -> bool {
         policies.mapping.is_random(&self.policy) || policies.allocation.is_random(&self.allocation)
     }

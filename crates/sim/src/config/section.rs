@@ -1,4 +1,5 @@
-//! What reading a profile needs of each of its sections, said by the section: its name, its rules, its policies, its room.
+//! What reading a profile needs of each of its sections, said by the section: its name, its rules, its policies, its
+//! room.
 //!
 //! [`super::DriveConfig`] lists the sections. Whoever asks of all of them (`crate::profile`, [`crate::nand::Geometry`])
 //! goes through that list and names none, so that a new section is a file beside this one and its lines in `config.rs`.
@@ -31,8 +32,8 @@ pub(crate) struct Facts {
     pub(crate) room: &'static [&'static str],
     /// The setting that says that a drive goes without it, and its value: what another section that excludes it allows.
     pub(crate) absence: (&'static str, &'static str),
-    /// Words for the refusal of a drive that has too few blocks for it: what it adds to the capacity's share, and the setting
-    /// that may be smaller.
+    /// Words for the refusal of a drive that has too few blocks for it: what it adds to the capacity's share, and the
+    /// setting that may be smaller.
     pub(crate) shortage: (&'static str, &'static str),
     /// Settings with which a small drive has it, where those that have defaults are not enough.
     pub(crate) example: &'static [(&'static str, &'static str)],
@@ -126,8 +127,8 @@ pub(crate) struct PageTimes {
     pub(crate) program: Time,
 }
 
-/// Asks of a section. All but its facts have answers for a section that needs nothing of the kind, and every answer for a
-/// section that the drive does not have (`None`) is that it needs nothing.
+/// Asks of a section. All but its facts have answers for a section that needs nothing of the kind, and every answer for
+/// a section that the drive does not have (`None`) is that it needs nothing.
 pub(crate) trait Section {
     /// What is known of it without a drive.
     fn facts() -> Facts
@@ -149,7 +150,8 @@ pub(crate) trait Section {
         None
     }
 
-    /// Checks its settings beside the array's sizes, and its policy. Requires: the rules before hold; see `crate::profile`.
+    /// Checks its settings beside the array's sizes, and its policy. Requires: the rules before hold; see
+    /// `crate::profile`.
     ///
     /// # Errors
     /// [`Refusal`] of the first setting that breaks a rule.
@@ -162,8 +164,8 @@ pub(crate) trait Section {
         Room::default()
     }
 
-    /// Sets the blocks of each plane that it takes from the start, fewer than it has. Returns words for the setting that this
-    /// changes, with its value; `None` where its room is not up to a setting.
+    /// Sets the blocks of each plane that it takes from the start, fewer than it has. Returns words for the setting
+    /// that this changes, with its value; `None` where its room is not up to a setting.
     fn reserve(&mut self, _blocks: u32, _array: &ArraySize) -> Option<String> {
         None
     }

@@ -18,8 +18,8 @@ pub struct SlcConfig {
     /// The share of the blocks that are erased or in the cache that it may take beyond `size`.
     #[serde(default)]
     pub free_blocks: Share,
-    /// Bits of a cell in all other blocks: a block of the cache holds one page of so many. Those of `flash.cell`, or three,
-    /// where absent.
+    /// Bits of a cell in all other blocks: a block of the cache holds one page of so many. Those of `flash.cell`, or
+    /// three, where absent.
     pub bits: Option<u32>,
     /// Array to register, for a page of the cache.
     pub read: Time,

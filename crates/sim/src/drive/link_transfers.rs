@@ -1,5 +1,5 @@
-//! What crosses the link of a request: its command and data, and where completions cross it, its completion. The last transfer
-//! of a request completes it.
+//! What crosses the link of a request: its command and data, and where completions cross it, its completion. The last
+//! transfer of a request completes it.
 
 use super::request::{ACKNOWLEDGEMENT, DriveKernel};
 use crate::host_port::{Direction, Transfer};

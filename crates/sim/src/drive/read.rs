@@ -6,9 +6,10 @@
 //! Invariant: a mapping unit in the cache is not older than the last write or trim that reached the drive before it was
 //! asked for; [`ReadPath::forget`] sees to it.
 //!
-//! A readahead for which a request of the host waits has the rank of a host read from then on: otherwise a steady stream
-//! of host reads would keep the request waiting for ever. For the same reason a readahead that has not begun is cancelled when
-//! its place in the cache is needed for another stream: those that a scan leaves behind would fill the cache for ever.
+//! A readahead for which a request of the host waits has the rank of a host read from then on: otherwise a steady
+//! stream of host reads would keep the request waiting for ever. For the same reason a readahead that has not begun is
+//! cancelled when its place in the cache is needed for another stream: those that a scan leaves behind would fill the
+//! cache for ever.
 
 use super::link_transfers::LinkTransfers;
 use super::read_cache::{CacheLookup, ReadCache};
@@ -128,8 +129,8 @@ impl ReadPath {
         })
     }
 
-    /// Looks up every mapping unit of a read: what is there is delivered, what is not is read from flash. Returns whether
-    /// nothing has to come from flash.
+    /// Looks up every mapping unit of a read: what is there is delivered, what is not is read from flash. Returns
+    /// whether nothing has to come from flash.
     pub(super) fn start(
         &mut self,
         kernel: &mut DriveKernel,
@@ -236,9 +237,9 @@ impl ReadPath {
         piece(lpn, offset_bytes, offset_bytes + length_bytes, self.transfers.unit_bytes)
     }
 
-    /// Asks the readahead policy what to read from flash after a read. Returns those mapping units that are not on their way
-    /// already, for which [`ReadPath::recycle`] takes back the list, and the number of waiting reads ahead that were
-    /// cancelled for want of room in the cache.
+    /// Asks the readahead policy what to read from flash after a read. Returns those mapping units that are not on
+    /// their way already, for which [`ReadPath::recycle`] takes back the list, and the number of waiting reads ahead
+    /// that were cancelled for want of room in the cache.
     pub(super) fn units_to_read_ahead(
         &mut self,
         kernel: &mut DriveKernel,
@@ -282,7 +283,8 @@ impl ReadPath {
         self.to_fetch = to_fetch;
     }
 
-    /// Reads a mapping unit ahead of the host, whose place is known. Returns false where it was trimmed since it was chosen.
+    /// Reads a mapping unit ahead of the host, whose place is known. Returns false where it was trimmed since it was
+    /// chosen.
     pub(super) fn start_readahead(
         &self,
         kernel: &mut DriveKernel,

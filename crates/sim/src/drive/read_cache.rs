@@ -66,8 +66,8 @@ impl ReadCache {
         }
     }
 
-    /// Adds `lpn`, which is being read. The oldest unit is evicted for it, if it is ready, or if no request waits for it and
-    /// `cancel` takes back its readahead. Returns false, with nothing changed, where neither is so.
+    /// Adds `lpn`, which is being read. The oldest unit is evicted for it, if it is ready, or if no request waits for
+    /// it and `cancel` takes back its readahead. Returns false, with nothing changed, where neither is so.
     pub(crate) fn fetch(&mut self, lpn: Lpn, mut cancel: impl FnMut(Lpn) -> bool) -> bool {
         while self.order.len() >= self.capacity {
             let oldest = self.order[0];

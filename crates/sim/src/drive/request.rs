@@ -169,8 +169,8 @@ impl DriveRequest {
         }
     }
 
-    /// Mapping units are done. Returns whether they were the last; those of a bypassing write make it durable. Buffered →
-    /// acknowledged.
+    /// Mapping units are done. Returns whether they were the last; those of a bypassing write make it durable. Buffered
+    /// → acknowledged.
     #[inline]
     pub(super) fn end_units(&mut self, units: u32) -> bool {
         match &mut self.state.stage {

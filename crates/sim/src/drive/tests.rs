@@ -180,8 +180,8 @@ fn a_single_read_takes_what_its_parts_take() {
 
 #[test]
 fn read_of_a_flash_page_senses_it_once() {
-    // Sixteen kilobytes of one chunk are one flash page and four mapping units, which cross bus and link one by one; the
-    // command goes along with the first.
+    // Sixteen kilobytes of one chunk are one flash page and four mapping units, which cross bus and link one by one;
+    // the command goes along with the first.
     let settings =
         [("capacity", "64MiB"), ("flash.channels", "2"), ("flash.blocks", "24"), ("flash.pages", "16")];
     let (transfer, link) = (4096 * 10_u64.pow(9) / 1_200_000_000, 4096 * 10_u64.pow(9) / 7_000_000_000 + 1);

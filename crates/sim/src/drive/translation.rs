@@ -1,16 +1,16 @@
-//! Translation: finds places for mapping units, turns them into flash operations, and queues the garbage collection that
-//! becomes due by it.
+//! Translation: finds places for mapping units, turns them into flash operations, and queues the garbage collection
+//! that becomes due by it.
 //!
-//! [`Translation`] owns the translation layer ([`Ftl`], which knows no time) and error correction. It lends the layer to
-//! [`Replicator`], which places and trims copies there and gives a mapping unit the place of a copy.
+//! [`Translation`] owns the translation layer ([`Ftl`], which knows no time) and error correction. It lends the layer
+//! to [`Replicator`], which places and trims copies there and gives a mapping unit the place of a copy.
 //!
-//! Its tables survive a power cut, as drives rebuild them from what they wrote beside the data; hedged accesses, rebuilds and GC
-//! that waits or is under way are lost, although the tables have that GC as done. A mapping unit whose program was cut
-//! short keeps its new place, although flash would still have it at the old one: this makes no difference to timing, and
-//! the drive holds no bytes. Read errors are drawn at random for each read, not kept.
+//! Its tables survive a power cut, as drives rebuild them from what they wrote beside the data; hedged accesses,
+//! rebuilds and GC that waits or is under way are lost, although the tables have that GC as done. A mapping unit whose
+//! program was cut short keeps its new place, although flash would still have it at the old one: this makes no
+//! difference to timing, and the drive holds no bytes. Read errors are drawn at random for each read, not kept.
 //!
-//! Invariant: `due_gc` is empty between two calls: the garbage collection that a call makes due is queued in it, or waits
-//! for its turn in [`Rotation`].
+//! Invariant: `due_gc` is empty between two calls: the garbage collection that a call makes due is queued in it, or
+//! waits for its turn in [`Rotation`].
 
 mod gc;
 mod large_units;
@@ -161,7 +161,8 @@ impl Translation {
         }
     }
 
-    /// Whether the pages of a program group are programmed at once, so that each program waits until its group is complete.
+    /// Whether the pages of a program group are programmed at once, so that each program waits until its group is
+    /// complete.
     #[inline]
     pub(super) fn completes_program_groups(&self) -> bool {
         self.units_per_program > self.units_per_page
@@ -239,8 +240,8 @@ impl Translation {
 
     // The mechanisms.
 
-    /// An operation of a mechanism has ended ([`Owner::is_mechanism`]). Returns the operation of the access that it completes,
-    /// as the owner of that access knows it.
+    /// An operation of a mechanism has ended ([`Owner::is_mechanism`]). Returns the operation of the access that it
+    /// completes, as the owner of that access knows it.
     pub(super) fn operation_finished(
         &mut self,
         kernel: &mut DriveKernel,
@@ -331,8 +332,8 @@ impl Translation {
 
     // Power cut.
 
-    /// Power is cut: hedged accesses, rebuilds and GC that waits are lost; the tables stay. A program group that is not complete
-    /// is never completed.
+    /// Power is cut: hedged accesses, rebuilds and GC that waits are lost; the tables stay. A program group that is not
+    /// complete is never completed.
     pub(super) fn cut_power(&mut self, now: Instant) {
         debug_assert!(self.due_gc.is_empty(), "GC is queued in the call that makes it due");
         if self.completes_program_groups() {

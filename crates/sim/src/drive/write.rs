@@ -16,17 +16,18 @@
 //!          … the flash array … flash_finished ─> Drive::flash_operation_finished
 //! ```
 //!
-//! "…" is time, the flash array that of `crate::nand`; after it the kernel calls a function of `FrontEnd`. The command of a
-//! write crosses the link with its data, that of a read with the first mapping units that it returns; a trim or flush sends it
-//! alone. So a read starts, and a write waits for the read/write lock, before the command has crossed the link. The functions
-//! of [`Drive`](super::Drive) are in `drive`, those of the kernel in `crate::kernel`, all others of the two paths of
-//! `store` here and in [`bypass`], but for those of the link, which are in [`LinkTransfers`]. A completion goes through it as
-//! well: `acknowledged` or `units_durable`, Kernel::complete, deliver_completion. On drives with several queues a command waits
-//! in its queue until the drive fetches it (`Event::Fetched`).
-//! The stages of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns the
-//! buffer and the requests that wait for it; it uses the kernel for time, link and flash, and the translation for places. Calls
-//! of the kernel with *charge* or *account* in their name record where time goes, and change nothing else. Where the buffer's
-//! policy keeps units that were read, [`ReadPath`](super::read::ReadPath) fills the buffer, too.
+//! "…" is time, the flash array that of `crate::nand`; after it the kernel calls a function of `FrontEnd`. The command
+//! of a write crosses the link with its data, that of a read with the first mapping units that it returns; a trim or
+//! flush sends it alone. So a read starts, and a write waits for the read/write lock, before the command has crossed
+//! the link. The functions of [`Drive`](super::Drive) are in `drive`, those of the kernel in `crate::kernel`, all
+//! others of the two paths of `store` here and in [`bypass`], but for those of the link, which are in
+//! [`LinkTransfers`]. A completion goes through it as well: `acknowledged` or `units_durable`, Kernel::complete,
+//! deliver_completion. On drives with several queues a command waits in its queue until the drive fetches it
+//! (`Event::Fetched`). The stages of the request stand in `request`, those of a buffered mapping unit in
+//! `crate::buffer`. [`WritePath`] owns the buffer and the requests that wait for it; it uses the kernel for time, link
+//! and flash, and the translation for places. Calls of the kernel with *charge* or *account* in their name record where
+//! time goes, and change nothing else. Where the buffer's policy keeps units that were read,
+//! [`ReadPath`](super::read::ReadPath) fills the buffer, too.
 //!
 //! Invariants:
 //! - writes that wait for room in the buffer get it in order of arrival;
@@ -163,7 +164,8 @@ impl WritePath {
         WriteCounts { drains: buffer.drain_counters(), waiting, ..self.counts }
     }
 
-    /// Mapping units of which some write has completed and is not on flash, each with the number of the first such write.
+    /// Mapping units of which some write has completed and is not on flash, each with the number of the first such
+    /// write.
     pub(super) fn at_risk(&self) -> impl Iterator<Item = (Lpn, u64)> {
         let buffered = self.buffer.iter().flat_map(WriteBuffer::at_risk);
         let bypassed = self.bypassed.iter().map(|(&lpn, bypassed)| (lpn, bypassed.lost.first_write));
@@ -310,8 +312,8 @@ impl WritePath {
         }
     }
 
-    /// Programs the groups that are not complete where a flush waits for them, or the host is idle. A write that waits for
-    /// room gets it from those that are complete.
+    /// Programs the groups that are not complete where a flush waits for them, or the host is idle. A write that waits
+    /// for room gets it from those that are complete.
     fn program_awaited_groups(
         &mut self,
         kernel: &mut DriveKernel,
@@ -329,8 +331,8 @@ impl WritePath {
         }
     }
 
-    /// Whether all that the oldest waiting flush waits for has its place now. Each flush is answered once: what is placed after
-    /// that is not waited for.
+    /// Whether all that the oldest waiting flush waits for has its place now. Each flush is answered once: what is
+    /// placed after that is not waited for.
     fn oldest_flush_is_placed(&mut self, kernel: &DriveKernel) -> bool {
         let Some(buffer) = &self.buffer else { return false };
         let epochs = self.flushing.iter().map(|&slot| kernel.in_flight(slot).flush_epoch());
@@ -344,7 +346,8 @@ impl WritePath {
         is_placed
     }
 
-    /// The cause that forces buffered units to flash now, if any: a flush before all others, since it waits for every unit.
+    /// The cause that forces buffered units to flash now, if any: a flush before all others, since it waits for every
+    /// unit.
     fn forced_drain(&self, kernel: &DriveKernel) -> Option<DrainCause> {
         if !self.flushing.is_empty() {
             Some(DrainCause::Flush)
@@ -461,8 +464,8 @@ impl WritePath {
         if translation.has_handles() {
             translation.use_handle(self.handle_of(kernel, owner));
         }
-        // A drain may wait for units that are programmed along with it, unless a flush or a stalled write waits for it. Where
-        // groups are programmed as a whole, every write waits for its group.
+        // A drain may wait for units that are programmed along with it, unless a flush or a stalled write waits for it.
+        // Where groups are programmed as a whole, every write waits for its group.
         let completes_program_groups = translation.completes_program_groups();
         let (assigned, may_wait) = match (owner, &self.buffer) {
             (Owner::Drain(slot), Some(buffer)) => {

@@ -1,9 +1,9 @@
 //! Block mapping: whole erase blocks are mapped, and writes that do not fit go to a few more of them.
 //!
 //! Drives had too little memory for a map of pages at first. They map an *erase unit*, a block on each of the planes of
-//! a stripe, and each mapping unit has its place in it. The [`BlockScheme`] decides the cost of a write out of order: it
-//! returns the block that takes the unit next, after the merging that this needs. Gupta et al. ("DFTL", ASPLOS 2009, section 2)
-//! describe the family; uFLIP (section 5) shows what it does to a drive's response times.
+//! a stripe, and each mapping unit has its place in it. The [`BlockScheme`] decides the cost of a write out of order:
+//! it returns the block that takes the unit next, after the merging that this needs. Gupta et al. ("DFTL", ASPLOS 2009,
+//! section 2) describe the family; uFLIP (section 5) shows what it does to a drive's response times.
 //!
 //! Mapping units never change their plane, so merging moves them within it, on all planes of the stripe at once. Where
 //! a log or a replacement belongs to a unit it is a block on each of its planes, and all of them are merged together

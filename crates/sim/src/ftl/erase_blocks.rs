@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Blocks of the SLC cache are held all the time but while GC has chosen them. Invariant: all but closed blocks have
-//! [`View::NOT_CLOSED`] in their count; each transition asserts the state that it starts from. Block mapping has no cleaning
-//! policies: there a block is released once it is taken from the free ones.
+//! [`View::NOT_CLOSED`] in their count; each transition asserts the state that it starts from. Block mapping has no
+//! cleaning policies: there a block is released once it is taken from the free ones.
 
 use crate::config::FlashConfig;
 use crate::ids::{BlockId, PlaneId};
@@ -20,8 +20,8 @@ use flashlane_policy::cleaning::View;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Blocks that a plane needs beyond those of its data: the free ones at which GC is due, an open one each for the host and for
-/// moved units, and those that sections of the configuration take.
+/// Blocks that a plane needs beyond those of its data: the free ones at which GC is due, an open one each for the host
+/// and for moved units, and those that sections of the configuration take.
 pub(super) fn spare_blocks(geometry: &Geometry) -> u32 {
     geometry.low_watermark_blocks + 2 + geometry.reserved_blocks + geometry.later_blocks
 }
@@ -66,8 +66,8 @@ pub(super) struct PlaneState {
 impl OpenBlock {
     pub(super) const NO_BLOCK: BlockId = BlockId(u32::MAX);
 
-    /// Leaves the rest of a page of `page_units` empty that was written in part, in a block of `block_units`. Returns the units
-    /// left empty.
+    /// Leaves the rest of a page of `page_units` empty that was written in part, in a block of `block_units`. Returns
+    /// the units left empty.
     pub(super) fn close_page(&mut self, page_units: u32, block_units: u32) -> u32 {
         let end = self.written.next_multiple_of(page_units).min(block_units);
         end - std::mem::replace(&mut self.written, end)
@@ -75,8 +75,8 @@ impl OpenBlock {
 }
 
 impl PlaneState {
-    /// Whether the plane can take another valid unit and GC still gains: every block beyond the free and open ones must have
-    /// one unit to gain.
+    /// Whether the plane can take another valid unit and GC still gains: every block beyond the free and open ones must
+    /// have one unit to gain.
     #[inline]
     pub(super) fn has_room(&self, geometry: &Geometry) -> bool {
         self.valid_units < self.most_valid_units(geometry)

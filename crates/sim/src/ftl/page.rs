@@ -1,8 +1,8 @@
 //! Page mapping: any mapping unit can lie anywhere on flash, and the policies choose where.
 //!
-//! Memory: 4 bytes a mapping unit of the capacity and 4 bytes one of the flash, which the system commits only as a run touches
-//! them; 14 bytes a block, and 11 more on a drive that was prepared. Where the units of such a drive lie is computed until
-//! they are written or moved (`layout`).
+//! Memory: 4 bytes a mapping unit of the capacity and 4 bytes one of the flash, which the system commits only as a run
+//! touches them; 14 bytes a block, and 11 more on a drive that was prepared. Where the units of such a drive lie is
+//! computed until they are written or moved (`layout`).
 
 mod allocation;
 mod cells;
@@ -57,8 +57,8 @@ pub struct PageMapped {
     /// With superblocks, the array in which a superblock counts as a block.
     geometry: Geometry,
     superblocks: Option<Superblocks>,
-    /// The places of mapping units that were written or moved since the drive was made; an untouched entry has its place
-    /// from the layout.
+    /// The places of mapping units that were written or moved since the drive was made; an untouched entry has its
+    /// place from the layout.
     map: Map,
     /// The mapping units on each block that was written or chosen for GC since; until then only its invalid places.
     reverse: Reverse,
@@ -404,8 +404,8 @@ impl PageMapped {
         self.blocks.wear_spread()
     }
 
-    /// Leaves empty what is left of the flash page that the host's next unit on each plane would go to. GC that is due by it
-    /// is appended to `due`: it keeps up with what is left empty as with what is written.
+    /// Leaves empty what is left of the flash page that the host's next unit on each plane would go to. GC that is due
+    /// by it is appended to `due`: it keeps up with what is left empty as with what is written.
     pub fn close_open_pages(&mut self, due: &mut Vec<GcWork>) {
         let page_units = self.programmed_at_once();
         if page_units == 1 {

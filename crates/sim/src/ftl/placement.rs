@@ -4,8 +4,8 @@ use crate::ids::{PlaneId, ProgramGroup};
 use crate::nand::PageType;
 use std::ops::ControlFlow;
 
-/// GC of a plane that the tables show as done, a whole victim or a step: `moves` units moved within it, then `erases` blocks
-/// erased. The drive makes of it operations of flash, [`crate::nand::Gc`] mostly, which take the time.
+/// GC of a plane that the tables show as done, a whole victim or a step: `moves` units moved within it, then `erases`
+/// blocks erased. The drive makes of it operations of flash, [`crate::nand::Gc`] mostly, which take the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GcWork {
     /// The plane, or the first of those of its die that are garbage-collected together.

@@ -26,7 +26,8 @@ impl Scheme {
         }
     }
 
-    /// Blocks that a plane needs for its share of the capacity, and to write to. `geometry` counts superblocks as blocks.
+    /// Blocks that a plane needs for its share of the capacity, and to write to. `geometry` counts superblocks as
+    /// blocks.
     pub(crate) fn least_blocks_per_plane(&self, geometry: &Geometry) -> u64 {
         let data_blocks = match self {
             Self::Pages => geometry.stored_units_per_plane().div_ceil(geometry.data_units),

@@ -9,8 +9,8 @@
 //!
 //! A thread keeps the memory of its last drive for its next one, zeroed again. A sweep makes a drive for each point;
 //! having the system take back a hundred megabytes and hand them out each time costs as much as a short run does, and
-//! several threads that do so wait for each other, since they change one address space. The price: a table whose memory was
-//! another's is zeroed whole, up to 128 MiB, however little of it is used.
+//! several threads that do so wait for each other, since they change one address space. The price: a table whose memory
+//! was another's is zeroed whole, up to 128 MiB, however little of it is used.
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 use std::cell::RefCell;

@@ -1,5 +1,5 @@
-//! The arbiter: commands wait in the host's submission queues until the drive has a free slot, and its policy chooses the queue
-//! from which the next one is fetched.
+//! The arbiter: commands wait in the host's submission queues until the drive has a free slot, and its policy chooses
+//! the queue from which the next one is fetched.
 //!
 //! Invariants:
 //! - a command is in its queue, or has a slot from when it is fetched until it is done;

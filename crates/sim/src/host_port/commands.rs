@@ -35,8 +35,8 @@ impl CommandQueue {
         }
     }
 
-    /// The next command that no longer has to wait. By slot all of them are sent at once; by arrival the first with data
-    /// occupies the link again, and the others keep waiting.
+    /// The next command that no longer has to wait. By slot all of them are sent at once; by arrival the first with
+    /// data occupies the link again, and the others keep waiting.
     #[inline]
     pub(crate) fn next(&mut self, link: &Link) -> Option<RequestSlot> {
         if self.waiting.is_empty() || self.mode == CommandsWait::ByArrival && link.is_busy() {

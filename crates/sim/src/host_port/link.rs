@@ -40,8 +40,8 @@ pub(crate) struct Link {
     busy_ns: u64,
 }
 
-/// The transfers in one direction, or in both where the link is not duplex. Invariant: `first_ends` is when the first of
-/// `under_way` ends, which every event of the drive asks for; [`Instant::FAR`] where there is none.
+/// The transfers in one direction, or in both where the link is not duplex. Invariant: `first_ends` is when the first
+/// of `under_way` ends, which every event of the drive asks for; [`Instant::FAR`] where there is none.
 #[derive(Clone)]
 struct TransferQueue {
     free_at: Instant,
@@ -87,8 +87,8 @@ impl Link {
         }
     }
 
-    /// Queues `transfer` of `bytes`, which carry `units` mapping units, to begin as soon as the link is free; `command` adds
-    /// the command's own time. Returns when it ends.
+    /// Queues `transfer` of `bytes`, which carry `units` mapping units, to begin as soon as the link is free; `command`
+    /// adds the command's own time. Returns when it ends.
     #[inline]
     pub(crate) fn send(
         &mut self,

@@ -1,8 +1,8 @@
 //! How much each submission queue asks for, so that flash can serve the reads of light queues first.
 //!
-//! Bytes are counted over epochs. In the next epoch a queue is *light* that asked for less than a share of the mean of the
-//! queues that asked for anything. So a queue that is served first asks for more, until it is as heavy as the others: no queue
-//! gains more than its part.
+//! Bytes are counted over epochs. In the next epoch a queue is *light* that asked for less than a share of the mean of
+//! the queues that asked for anything. So a queue that is served first asks for more, until it is as heavy as the
+//! others: no queue gains more than its part.
 
 use crate::config::DriveConfig;
 use flashlane_base::{Duration, Instant};
@@ -25,8 +25,8 @@ pub(crate) struct QueueLoads {
 }
 
 impl QueueLoads {
-    /// The queues of a profile; `None` where its scheduling policy makes no difference between them. Requires: `config` is
-    /// validated.
+    /// The queues of a profile; `None` where its scheduling policy makes no difference between them. Requires: `config`
+    /// is validated.
     pub(crate) fn new(config: &DriveConfig) -> Option<Self> {
         let scheduling = &config.scheduling;
         let policy = config.policies.scheduling.build(&scheduling.policy, &scheduling.options.options());

@@ -1,8 +1,8 @@
 //! The read/write lock of the controller: many requests of one mode, none of the other.
 //!
 //! chen11 (section 5.2) measures the effect (sequential writes fall by a factor of 4.5 beside a random reader) and
-//! names candidates: shared engines, a lock-protected mapping table, pipelines that run in one direction. A lock
-//! that is granted in order of arrival has the same effect, whichever it is. Pages of readahead are read from flash like
+//! names candidates: shared engines, a lock-protected mapping table, pipelines that run in one direction. A lock that
+//! is granted in order of arrival has the same effect, whichever it is. Pages of readahead are read from flash like
 //! others and take the lock, too.
 //!
 //! Invariants: all holders have one mode; waiting owners are granted in order of arrival; every grant is released once.
@@ -50,7 +50,8 @@ impl ReadWriteLock {
         self.waits
     }
 
-    /// Asks for the lock. Returns whether it is granted at once; otherwise `owner` waits, and a host request is counted.
+    /// Asks for the lock. Returns whether it is granted at once; otherwise `owner` waits, and a host request is
+    /// counted.
     pub(crate) fn enter(&mut self, mode: LockMode, owner: LockOwner) -> bool {
         let granted = self.waiting.is_empty() && self.admits(mode);
         if granted {
@@ -62,7 +63,8 @@ impl ReadWriteLock {
         granted
     }
 
-    /// Gives the lock back. Returns those to whom it is granted now, in order; [`ReadWriteLock::recycle`] takes the list.
+    /// Gives the lock back. Returns those to whom it is granted now, in order; [`ReadWriteLock::recycle`] takes the
+    /// list.
     pub(crate) fn leave(&mut self, mode: LockMode) -> Vec<LockOwner> {
         let (held, count) = self.held.expect("only a holder leaves");
         assert_eq!(held, mode, "the mode that leaves is the one that is held");

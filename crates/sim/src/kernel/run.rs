@@ -99,8 +99,8 @@ fn end_transfer<F: FrontEnd>(front: &mut F) {
 
 /// Handles the next event, and all that follows from it at the same time.
 ///
-/// Stale events of idle dies and hosts leave clock and hash alone; those of mechanisms advance both, which is part of every
-/// pinned hash.
+/// Stale events of idle dies and hosts leave clock and hash alone; those of mechanisms advance both, which is part of
+/// every pinned hash.
 #[inline]
 fn step<F: FrontEnd>(front: &mut F) {
     let kernel = front.kernel();
@@ -165,8 +165,8 @@ fn step<F: FrontEnd>(front: &mut F) {
     }
 }
 
-/// The timer of a mechanism as the trace hash has it: further ones share the kind of the last with one of its own, beside bits
-/// above those of numbers.
+/// The timer of a mechanism as the trace hash has it: further ones share the kind of the last with one of its own,
+/// beside bits above those of numbers.
 #[inline]
 fn timer_in_hash(mechanism: Mechanism, number: u32) -> u64 {
     let last = Mechanism::WITH_OWN_BITS - 1;

@@ -1,8 +1,8 @@
 //! The accounts of flash operations: what each waits for, and how long it takes itself.
 //!
-//! A die has a clock for what occupies it, reads, programs or GC: an operation that waits there reads the clocks when it
-//! is queued and when it begins, and the differences are its waits. So a wait costs the same however many operations it is
-//! for. Dies that serve in order need no clock, since the end of all that is queued is known.
+//! A die has a clock for what occupies it, reads, programs or GC: an operation that waits there reads the clocks when
+//! it is queued and when it begins, and the differences are its waits. So a wait costs the same however many operations
+//! it is for. Dies that serve in order need no clock, since the end of all that is queued is known.
 
 use super::operation::{FlashOperation, Work};
 use super::queue::OpSlot;
@@ -162,8 +162,8 @@ impl QueuedAccounts {
         account.charge_until(Part::Array, now);
     }
 
-    /// A program, an erase or GC has left the array, which `first` of its group started: reads interrupted it for the rest
-    /// of its time.
+    /// A program, an erase or GC has left the array, which `first` of its group started: reads interrupted it for the
+    /// rest of its time.
     pub(super) fn leaves_array(&mut self, op: OpSlot, first: OpSlot, now: Instant) {
         let array = self.ops[first.index()].array;
         let account = &mut self.ops[op.index()].account;
@@ -262,7 +262,8 @@ impl OwnTimes {
 }
 
 impl InOrderAccounts {
-    /// Nothing has an account yet. `dies`: when each is free, and the number of operations that are under way until then.
+    /// Nothing has an account yet. `dies`: when each is free, and the number of operations that are under way until
+    /// then.
     pub(super) fn new(dies: impl Iterator<Item = (Instant, usize)>, now: Instant) -> Self {
         let line = |(free_at, count): (Instant, usize)| {
             let mut line = LineAccounts {
@@ -284,7 +285,8 @@ impl InOrderAccounts {
         &mut self.ended
     }
 
-    /// An operation of a die is queued behind all others. `joined`: it is one with the last of them. Returns when it ends.
+    /// An operation of a die is queued behind all others. `joined`: it is one with the last of them. Returns when it
+    /// ends.
     pub(super) fn queued(
         &mut self,
         die: DieId,

@@ -191,7 +191,8 @@ fn serves_in_order(config: &DriveConfig, geometry: &Geometry) -> bool {
     let nothing_overlaps = !flash.cache_mode && !flash.multi_plane;
     // Reads of one page share a sense, and its programs wait for each other.
     let unit_is_page = geometry.units_per_page == 1;
-    // GC keeps to its die, in one piece: without copyback it moves units over the bus, or it waits for the host's operations.
+    // GC keeps to its die, in one piece: without copyback it moves units over the bus, or it waits for the host's
+    // operations.
     let gc_is_one_time = flash.copyback && cleaning.defer != DeferGc::BehindHost;
     // Devices with erase units (`crate::Sdf`, `crate::Zoned`) always have queues.
     let has_no_erase_units = !config.has_erase_units();

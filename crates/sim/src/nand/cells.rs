@@ -1,10 +1,10 @@
-//! Page types: a cell of several bits has a page for each of them, and which bit it is decides how long a page is read and
-//! programmed.
+//! Page types: a cell of several bits has a page for each of them, and which bit it is decides how long a page is read
+//! and programmed.
 //!
-//! The pages of a block are numbered in the order in which they are programmed. Where all pages of a word line are programmed at
-//! once, that is word line by word line, each with its lower, middle, upper and top page. Where pages are programmed one by one,
-//! it is the *shadow sequence*: the next bit of a word line is programmed after the bit before of the next word line, so
-//! that a neighbour disturbs a page as little as possible (MLC: L0 L1 U0 L2 U1 … U(n-1)).
+//! The pages of a block are numbered in the order in which they are programmed. Where all pages of a word line are
+//! programmed at once, that is word line by word line, each with its lower, middle, upper and top page. Where pages are
+//! programmed one by one, it is the *shadow sequence*: the next bit of a word line is programmed after the bit before
+//! of the next word line, so that a neighbour disturbs a page as little as possible (MLC: L0 L1 U0 L2 U1 … U(n-1)).
 
 use crate::config::{DriveConfig, Programming};
 

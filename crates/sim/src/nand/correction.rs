@@ -25,8 +25,8 @@ impl Correction {
         (retry > 0.0 || uncorrectable > 0.0).then_some(Self { retry, uncorrectable, random })
     }
 
-    /// Decides how a read will go, of a block that has used the share `wear` of its endurance, at most 1. Most reads go well
-    /// whatever it is: it is asked for only where it decides, since it lies at random places of memory.
+    /// Decides how a read will go, of a block that has used the share `wear` of its endurance, at most 1. Most reads go
+    /// well whatever it is: it is asked for only where it decides, since it lies at random places of memory.
     pub(crate) fn decide(&mut self, read: &mut Read, wear: impl Fn() -> f64) {
         if self.happens(self.uncorrectable, &wear) {
             (read.retries, read.unreadable) = (MOST_RETRIES, true);

@@ -30,11 +30,11 @@ pub(super) struct DieState {
     pub(super) suspends_at_step: bool,
     pub(super) suspended: OpSlot,
     pub(super) suspended_left: Duration,
-    /// When reads began to pass waiting writes, or to suspend one, since the last write, GC step or erase ended; kept only
-    /// where `scheduling.write_wait` bounds it.
+    /// When reads began to pass waiting writes, or to suspend one, since the last write, GC step or erase ended; kept
+    /// only where `scheduling.write_wait` bounds it.
     pub(super) passed_since: Option<Instant>,
-    /// Operations of idle-die GC that were interrupted, the first interrupted first: they go on once the die has been idle
-    /// again.
+    /// Operations of idle-die GC that were interrupted, the first interrupted first: they go on once the die has been
+    /// idle again.
     pub(super) paused: Queue,
     /// Operations of garbage collection, and erases, that are under way or wait.
     pub(super) gc_operations: u32,

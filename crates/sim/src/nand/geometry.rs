@@ -147,7 +147,8 @@ impl Geometry {
         self.stored_units() + self.later_units
     }
 
-    /// Mapping units that a plane has to hold at most when addresses are striped over the planes, with those that come later.
+    /// Mapping units that a plane has to hold at most when addresses are striped over the planes, with those that come
+    /// later.
     pub fn stored_units_per_plane(&self) -> u32 {
         let stored = self.stored_units();
         let chunks = stored.div_ceil(self.chunk_units);

@@ -1,5 +1,5 @@
-//! Programs that wait for their group: what fills up their flash page or word line, which can be programmed once only, and pages
-//! beside it on further planes of the die.
+//! Programs that wait for their group: what fills up their flash page or word line, which can be programmed once only,
+//! and pages beside it on further planes of the die.
 
 use super::operation::{FlashOperation, Work};
 use crate::ids::{DieId, ProgramGroup};

@@ -180,8 +180,8 @@ impl InOrderScheduler {
     }
 }
 
-/// Joins an operation to the `last` of its die, where both are for one request and of a kind that the scheduler joins: programs,
-/// reads. Returns whether it did.
+/// Joins an operation to the `last` of its die, where both are for one request and of a kind that the scheduler joins:
+/// programs, reads. Returns whether it did.
 #[inline]
 fn join(
     last: &mut FlashOperation,

@@ -16,8 +16,8 @@ pub struct FlashCounters {
     pub reads: u64,
     /// Mapping units programmed by [`Work::Program`], for whatever owner; those moved by [`Work::Gc`] are not included.
     pub programs: u64,
-    /// Array times of several planes of a die: each is one, however many planes, mapping units or operations of the host
-    /// it serves.
+    /// Array times of several planes of a die: each is one, however many planes, mapping units or operations of the
+    /// host it serves.
     pub multi_plane: u64,
     /// Programs and erases suspended for a read.
     pub suspends: u64,
@@ -72,8 +72,8 @@ impl Media {
         self.counters
     }
 
-    /// An array time of `planes` planes begins that nominally takes `nominal`. Returns how long it takes; its time and energy are
-    /// counted.
+    /// An array time of `planes` planes begins that nominally takes `nominal`. Returns how long it takes; its time and
+    /// energy are counted.
     #[inline]
     pub(super) fn run_array(
         &mut self,

@@ -1,6 +1,6 @@
 //! The multi-plane index: queued operations that can share an array time, which are like ones on other planes of the
-//! die, programs that fill up the flash page, and reads of one flash page; and the host's reads, which bypass a suspended
-//! program or erase.
+//! die, programs that fill up the flash page, and reads of one flash page; and the host's reads, which bypass a
+//! suspended program or erase.
 //!
 //! Beside the queues of a die stands a list of what waits in them for each kind and plane, so that partners are found
 //! without a look at all that waits before them: most of a long queue may be for planes that have theirs already, or
@@ -240,8 +240,8 @@ impl MultiPlaneIndex {
             .unwrap_or(OpSlot::NONE)
     }
 
-    /// Joins to `op`, which was taken out, those in `queue` that can share its array time, in their order. Says how many
-    /// of them are on other planes.
+    /// Joins to `op`, which was taken out, those in `queue` that can share its array time, in their order. Says how
+    /// many of them are on other planes.
     pub(super) fn join(&mut self, ops: &mut Operations, queue: &mut Queue, id: DieQueue, op: OpSlot) -> u64 {
         let FlashOperation { work, plane, .. } = ops[op].operation;
         let units = match work {
@@ -314,8 +314,8 @@ impl MultiPlaneIndex {
         }
     }
 
-    /// Finds the first read of a plane and those behind it of the same flash page, or those of the page of `first`, which is
-    /// found already if it is any.
+    /// Finds the first read of a plane and those behind it of the same flash page, or those of the page of `first`,
+    /// which is found already if it is any.
     fn find_reads(&mut self, ops: &Operations, id: DieQueue, plane: PlaneOfDie, first: OpSlot) {
         let until = self.until[plane.index()];
         let mut first = first;

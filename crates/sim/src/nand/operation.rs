@@ -223,8 +223,8 @@ impl FlashOperation {
         matches!(self.work, Work::Program(_))
     }
 
-    /// Whether the operation is part of garbage collection or an erase, so that the host's operations behind it are blocked:
-    /// also a read or a program that moves a mapping unit.
+    /// Whether the operation is part of garbage collection or an erase, so that the host's operations behind it are
+    /// blocked: also a read or a program that moves a mapping unit.
     #[inline]
     pub fn is_gc(&self) -> bool {
         matches!(self.owner, Owner::Gc | Owner::IdleGc) || matches!(self.work, Work::Gc(_) | Work::Erase(_))

@@ -1,10 +1,10 @@
 //! Dies and channels with queues: each die does one thing at a time, the dies of a channel share its bus.
 //!
-//! A die has a cell array (which reads, programs, erases) and a register (which the bus fills and empties). *Array* alone is
-//! the cell array of a die; the *flash array* is all dies of the drive. A read takes array, then register and bus; a program
-//! register and bus, then array. Without cache mode one operation holds both from beginning to end; with it the next one of the
-//! same direction may use what is free. Suspended programs and erases let reads pass, for a bounded time where the profile says
-//! so (`passing`). Like operations on several planes may share one array time.
+//! A die has a cell array (which reads, programs, erases) and a register (which the bus fills and empties). *Array*
+//! alone is the cell array of a die; the *flash array* is all dies of the drive. A read takes array, then register and
+//! bus; a program register and bus, then array. Without cache mode one operation holds both from beginning to end; with
+//! it the next one of the same direction may use what is free. Suspended programs and erases let reads pass, for a
+//! bounded time where the profile says so (`passing`). Like operations on several planes may share one array time.
 //!
 //! ```text
 //! enqueue ─> push: into a queue of the die (multi-plane groups wait: `groups`)
@@ -13,12 +13,12 @@
 //!   program: want_bus … bus_done, run_loaded ─> run_array … array_done, finish_group
 //! ```
 //!
-//! "…" is time. Of the operations that finish, those that something waits for reach the drive by `hand_over_finished` of
-//! `kernel::run`. A drive has either these dies or those of `in_order`: `array` chooses.
+//! "…" is time. Of the operations that finish, those that something waits for reach the drive by `hand_over_finished`
+//! of `kernel::run`. A drive has either these dies or those of `in_order`: `array` chooses.
 //!
 //! Invariants:
-//! - an operation is in one place until it is finished: in a queue of its die, in its array or register, suspended, in the
-//!   queue of paused GC, or joined to one that is;
+//! - an operation is in one place until it is finished: in a queue of its die, in its array or register, suspended, in
+//!   the queue of paused GC, or joined to one that is;
 //! - the array timer of a die runs while its array does, and not for a suspended operation;
 //! - a die that has something to transfer is on the bus of its channel or waits for it.
 
@@ -223,8 +223,8 @@ impl QueuedScheduler {
         );
     }
 
-    /// Whether the array or the register of a die can take an operation: both where both are free, and with cache mode one of
-    /// them beside an operation of the same direction (chen11, section 5.2).
+    /// Whether the array or the register of a die can take an operation: both where both are free, and with cache mode
+    /// one of them beside an operation of the same direction (chen11, section 5.2).
     #[inline]
     fn can_begin(&self, die: DieId) -> bool {
         let state = &self.dies[die.index()];
@@ -283,7 +283,8 @@ impl QueuedScheduler {
         self.ops[op].is_multi_plane = joined > 0;
     }
 
-    /// Takes the operation that the die can begin now, if there is one. Requires: the die [can begin](Self::can_begin) one.
+    /// Takes the operation that the die can begin now, if there is one. Requires: the die [can begin](Self::can_begin)
+    /// one.
     #[inline]
     fn next_operation(&mut self, die: DieId, now: Instant, events: &mut EventQueue) -> Option<OpSlot> {
         let state = &mut self.dies[die.index()];

@@ -19,8 +19,8 @@ pub(super) fn ranks(config: &DriveConfig) -> [usize; RANKS] {
 /// A scheduler. Every operation that is enqueued ends once; those that something waits for
 /// ([`Owner::waits`](super::Owner::waits)) are appended to `finished` then.
 pub(super) trait Scheduler {
-    /// Queues an operation at its die, which begins it as soon as it can; a program that waits for its group with the first
-    /// that does not.
+    /// Queues an operation at its die, which begins it as soon as it can; a program that waits for its group with the
+    /// first that does not.
     fn enqueue(&mut self, operation: FlashOperation, now: Instant, events: &mut EventQueue);
 
     /// The cell array of `die` is done. Operations that are finished are appended to `finished`.
@@ -33,7 +33,8 @@ pub(super) trait Scheduler {
         finished: &mut Vec<FlashOperation>,
     );
 
-    /// The bus of `channel` is done, as above. Only schedulers that schedule [`crate::event::Event::BusDone`] are called.
+    /// The bus of `channel` is done, as above. Only schedulers that schedule [`crate::event::Event::BusDone`] are
+    /// called.
     fn bus_done(
         &mut self,
         _channel: ChannelId,
@@ -58,12 +59,12 @@ pub(super) trait Scheduler {
     /// Ends the deferral of a die's GC behind the host: it goes before operations that are queued from now on.
     fn promote_gc(&mut self, _die: DieId) {}
 
-    /// Gives the readahead of a mapping unit, where it waits at `die`, the rank of a host read. Schedulers without ranks
-    /// have nothing to do.
+    /// Gives the readahead of a mapping unit, where it waits at `die`, the rank of a host read. Schedulers without
+    /// ranks have nothing to do.
     fn promote_readahead(&mut self, _die: DieId, _lpn: Lpn, _now: Instant, _events: &mut EventQueue) {}
 
-    /// Takes back the readahead of a mapping unit, where it waits at `die`. Returns false where none waits there: it may have
-    /// begun. Schedulers without ranks starve no readahead, so they take none back.
+    /// Takes back the readahead of a mapping unit, where it waits at `die`. Returns false where none waits there: it
+    /// may have begun. Schedulers without ranks starve no readahead, so they take none back.
     fn cancel_readahead(&mut self, _die: DieId, _lpn: Lpn) -> bool {
         false
     }

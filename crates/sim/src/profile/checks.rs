@@ -44,8 +44,8 @@ pub(super) fn given<'a>(field: &'a str, set: &'a [String]) -> &'a str {
     set.iter().rev().find(|name| shared.contains(&name.as_str())).map_or(field, String::as_str)
 }
 
-/// Returns all that can be found wrong: rules over several settings are checked where each of these is in range. Sets the
-/// capacity, too, where it follows from over-provisioning.
+/// Returns all that can be found wrong: rules over several settings are checked where each of these is in range. Sets
+/// the capacity, too, where it follows from over-provisioning.
 pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Vec<Refusal>> {
     let mut found = ranges(config);
     let in_range = found.is_empty();

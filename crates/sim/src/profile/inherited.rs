@@ -1,5 +1,5 @@
-//! Options of a policy that an override replaces. A profile's options are those of its own policy; where another policy is
-//! set, it takes the options it knows, and ignores the others.
+//! Options of a policy that an override replaces. A profile's options are those of its own policy; where another policy
+//! is set, it takes the options it knows, and ignores the others.
 
 use crate::config::DriveConfig;
 

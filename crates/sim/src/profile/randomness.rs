@@ -5,8 +5,8 @@ use crate::config::section::DriveKind;
 use crate::ftl::scheme_registry;
 
 impl DriveConfig {
-    /// Returns whether the drive's behaviour depends on its seed: if not, it is the same under every seed, and measuring
-    /// it once is enough.
+    /// Returns whether the drive's behaviour depends on its seed: if not, it is the same under every seed, and
+    /// measuring it once is enough.
     pub fn is_random(&self) -> bool {
         let (kind, policies) = (self.kind(), &self.policies);
         let sections = self.sections().into_iter().filter(|(facts, _)| facts.kinds.contains(&kind));

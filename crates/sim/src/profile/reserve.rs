@@ -6,8 +6,9 @@ use crate::ftl::scheme_registry;
 use crate::nand::Geometry;
 
 impl DriveConfig {
-    /// `(flash - capacity) / capacity`, where flash is all that can hold the host's data: without pages for summaries and
-    /// parity, but with blocks that are bad from the start. `None` for devices with erase units, which move no data.
+    /// `(flash - capacity) / capacity`, where flash is all that can hold the host's data: without pages for summaries
+    /// and parity, but with blocks that are bad from the start. `None` for devices with erase units, which move no
+    /// data.
     pub fn over_provisioning(&self) -> Option<f64> {
         let capacity = self.capacity.0;
         (!self.has_erase_units() && capacity > 0)

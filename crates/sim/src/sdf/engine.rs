@@ -151,8 +151,8 @@ impl Engine {
         outcome
     }
 
-    /// Draws at random whether a program of the unit, which is about to be written, will fail: at which row, and on which
-    /// plane. No more than one does.
+    /// Draws at random whether a program of the unit, which is about to be written, will fail: at which row, and on
+    /// which plane. No more than one does.
     pub(super) fn failing_program(&mut self, unit: LaneUnit, rows: u32) -> Option<(u32, PlaneOfLane)> {
         if self.write_failures.0 == 0.0 {
             return None;

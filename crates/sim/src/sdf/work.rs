@@ -1,9 +1,9 @@
-//! What requests do: pages of a read are read from flash and cross the link one by one, rows of a write cross the link and
-//! are programmed on all planes, an erase runs on all chips at once.
+//! What requests do: pages of a read are read from flash and cross the link one by one, rows of a write cross the link
+//! and are programmed on all planes, an erase runs on all chips at once.
 //!
 //! Of each request no more is on its way than the window allows: a read's pages from the array to the host, a write's
-//! from the host into the array. So lanes share the link, and requests of a lane share its flash, page by page; and what
-//! waits at a chip while a unit is written is never more than the window.
+//! from the host into the array. So lanes share the link, and requests of a lane share its flash, page by page; and
+//! what waits at a chip while a unit is written is never more than the window.
 //!
 //! ```text
 //! Sdf::submit ─> Kernel::accept … the host's submission … submitted ─> start

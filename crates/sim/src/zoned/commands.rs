@@ -1,7 +1,7 @@
 //! The firmware's processor of write commands, which takes one after the other.
 //!
-//! With small writes this is the limit: appends reach 132,000 a second whatever their size (CLUSTER 2023), so that it counts
-//! commands and not bytes. Invariant: commands wait only while one is being processed.
+//! With small writes this is the limit: appends reach 132,000 a second whatever their size (CLUSTER 2023), so that it
+//! counts commands and not bytes. Invariant: commands wait only while one is being processed.
 
 use crate::ids::RequestSlot;
 use std::collections::VecDeque;

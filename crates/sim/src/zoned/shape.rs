@@ -1,7 +1,8 @@
 //! How zones lie on the flash: a zone is striped over the planes of its dies in what is programmed at once.
 //!
 //! A *column* is what one die programs at once: a plane, or all planes of the die. Program `n` of a zone lies on column
-//! `n + start`, around, where zones of a group start on neighbouring columns. Neighbouring columns are on other channels.
+//! `n + start`, around, where zones of a group start on neighbouring columns. Neighbouring columns are on other
+//! channels.
 
 use crate::config::{DriveConfig, ZonesConfig};
 use crate::ids::PlaneId;
@@ -138,8 +139,8 @@ impl Shape {
         self.pages_at_once * self.planes_at_once
     }
 
-    /// The columns of a zone after its first `programs`: the first plane of each, and of how many blocks on it a page is
-    /// programmed.
+    /// The columns of a zone after its first `programs`: the first plane of each, and of how many blocks on it a page
+    /// is programmed.
     pub(super) fn written_blocks(&self, zone: ZoneId, programs: u32) -> impl Iterator<Item = (PlaneId, u32)> {
         let (width, block_programs) = (self.width(), self.block_pages / self.pages_at_once);
         (0..width).filter_map(move |nth| {

@@ -1,11 +1,11 @@
 //! The states of zones, and the limits of open and active ones.
 //!
-//! After NVMe Zoned Namespaces 1.1, section 2.1.1.4: a write or append opens its zone implicitly. Where as many zones are
-//! open as may be, the drive closes an implicitly opened one for it, if there is one that nothing is in flight on: the
-//! one that was opened longest ago. It never closes one that the host opened.
+//! After NVMe Zoned Namespaces 1.1, section 2.1.1.4: a write or append opens its zone implicitly. Where as many zones
+//! are open as may be, the drive closes an implicitly opened one for it, if there is one that nothing is in flight on:
+//! the one that was opened longest ago. It never closes one that the host opened.
 //!
-//! Invariants: no more zones are open than `most_open`, and no more active than `most_active`; `implicit` has the implicitly
-//! open zones.
+//! Invariants: no more zones are open than `most_open`, and no more active than `most_active`; `implicit` has the
+//! implicitly open zones.
 
 use super::shape::ZoneId;
 use flashlane_device::{Rule, ZoneState};
@@ -79,7 +79,8 @@ impl ZoneStates {
         if state.is_active() { Ok(()) } else { Err(Rule::ZoneState { state }) }
     }
 
-    /// Opens a zone, or opens explicitly one that is implicitly open. Requires: it may be, and another is closed if it has to be.
+    /// Opens a zone, or opens explicitly one that is implicitly open. Requires: it may be, and another is closed if it
+    /// has to be.
     pub(super) fn open(&mut self, zone: ZoneId, is_explicit: bool) {
         match (self.get(zone), is_explicit) {
             (ZoneState::ExplicitlyOpen, _) | (ZoneState::ImplicitlyOpen, false) => {}

@@ -1,4 +1,5 @@
-//! The drive against the conformance body, arithmetic done by hand, a plain model of its zones, and its own determinism.
+//! The drive against the conformance body, arithmetic done by hand, a plain model of its zones, and its own
+//! determinism.
 
 mod model;
 mod random_drives;

@@ -40,7 +40,8 @@ impl Wear {
         self.limits.get(zone.index()).is_none_or(|&limit| *erases < limit)
     }
 
-    /// Draws at random which of the next `programs` of a zone will fail, which is written from its start; no more than one does.
+    /// Draws at random which of the next `programs` of a zone will fail, which is written from its start; no more than
+    /// one does.
     pub(super) fn failing_program(&mut self, zone: ZoneId, programs: u64) -> Option<u32> {
         let chance = self.write_failures.0 * self.of(zone);
         let fails = chance > 0.0 && self.random.chance(chance);

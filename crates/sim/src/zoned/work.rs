@@ -1,8 +1,9 @@
 //! What requests do, from the link to the flash and back.
 //!
-//! A write or append waits for the firmware, then for room in its zone's buffer; its data cross the link in parts that each
-//! complete no more than one program, so that zones share the link. Of a read no more than two pages a plane are on their way. A
-//! finish programs each column of the zone to its end, two programs at a time, and moves no data over the bus.
+//! A write or append waits for the firmware, then for room in its zone's buffer; its data cross the link in parts that
+//! each complete no more than one program, so that zones share the link. Of a read no more than two pages a plane are
+//! on their way. A finish programs each column of the zone to its end, two programs at a time, and moves no data over
+//! the bus.
 
 use super::Zoned;
 use super::shape::ZoneId;

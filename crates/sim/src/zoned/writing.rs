@@ -1,6 +1,7 @@
 //! What was written to a zone: its buffer, its programs in flight, and the requests that write it, in their order.
 //!
-//! Data are programmed as soon as they fill what is programmed at once; less waits in the buffer, where it is read from too.
+//! Data are programmed as soon as they fill what is programmed at once; less waits in the buffer, where it is read from
+//! too.
 //!
 //! Invariants:
 //! - `programs` are queued or done, and cover all whole programs of the bytes that were received;
@@ -42,8 +43,8 @@ impl ZoneWrites {
         Self { completed_bytes, received_bytes, programs, ..Self::default() }
     }
 
-    /// The bytes of the next transfer for a request with `left_bytes`: no more than complete what is programmed at once.
-    /// `None` where the buffer has no room for them.
+    /// The bytes of the next transfer for a request with `left_bytes`: no more than complete what is programmed at
+    /// once. `None` where the buffer has no room for them.
     pub(super) fn next_transfer(&self, shape: &Shape, buffer_bytes: u64, left_bytes: u64) -> Option<u64> {
         let bytes = left_bytes.min(shape.program_bytes - self.received_bytes % shape.program_bytes);
         (self.buffered_bytes + bytes <= buffer_bytes).then_some(bytes)

@@ -1,4 +1,5 @@
-//! Power cuts within changes: copies of both devices are taken at a call of one of them, lose their power, and are opened.
+//! Power cuts within changes: copies of both devices are taken at a call of one of them, lose their power, and are
+//! opened.
 
 use super::model::{Change, Model, Tree};
 use super::{EXTENT, TestStore, apply, check_space, devices, kind_of, slices, tree};

@@ -1,5 +1,5 @@
-//! GET and SET of 1 KB values by redis-benchmark, pipelines of 16, 50 clients: this server with durability `system` beside
-//! redis-server with `appendfsync everysec`, on the same machine and file system, in turn. Where redis-server or
+//! GET and SET of 1 KB values by redis-benchmark, pipelines of 16, 50 clients: this server with durability `system`
+//! beside redis-server with `appendfsync everysec`, on the same machine and file system, in turn. Where redis-server or
 //! redis-benchmark is missing it says so.
 
 use crate::running::{Running, start};

@@ -1,5 +1,5 @@
-//! The server on sockets: `cargo bench -p flashlane-store-server`, with `-- redis` or `-- idle` only one of both. As a test
-//! (`cargo test --benches`) it runs small.
+//! The server on sockets: `cargo bench -p flashlane-store-server`, with `-- redis` or `-- idle` only one of both. As a
+//! test (`cargo test --benches`) it runs small.
 
 mod against_redis;
 mod idle_clients;

@@ -1,7 +1,7 @@
 //! Numbers with a fraction, for INCRBYFLOAT and HINCRBYFLOAT.
 //!
-//! Redis adds them with 80 bits and prints 17 digits behind the point, so that 0.1 and 0.2 are 0.3. Here numbers are added as
-//! decimals up to this number of digits, and with 64 bits where one is too large for that.
+//! Redis adds them with 80 bits and prints 17 digits behind the point, so that 0.1 and 0.2 are 0.3. Here numbers are
+//! added as decimals up to this number of digits, and with 64 bits where one is too large for that.
 
 /// Digits behind the point.
 const DIGITS: usize = 17;
@@ -13,8 +13,8 @@ pub fn parse(text: &[u8]) -> Option<f64> {
     (!number.is_nan()).then_some(number)
 }
 
-/// Returns the sum of two numbers that can be [parsed](parse), without an exponent and without zeros at the end; `None` where it
-/// is not finite.
+/// Returns the sum of two numbers that can be [parsed](parse), without an exponent and without zeros at the end; `None`
+/// where it is not finite.
 pub fn sum(a: &[u8], b: &[u8]) -> Option<String> {
     let sum = decimal(a).zip(decimal(b)).and_then(|(a, b)| a.checked_add(b));
     match sum {

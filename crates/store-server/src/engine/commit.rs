@@ -124,8 +124,8 @@ impl<D: DataDevice, L: DataDevice> Engine<D, L> {
         }
     }
 
-    /// With nothing in flight no room is made for what the store refused as busy: the writes before wait for a device that is full,
-    /// or fails.
+    /// With nothing in flight no room is made for what the store refused as busy: the writes before wait for a device
+    /// that is full, or fails.
     pub(super) fn refuse_unsent(&mut self) {
         let refusal = match self.store.put_failure() {
             Some(failure) => {

@@ -1,7 +1,7 @@
 //! The page of metrics over HTTP/1.1: one request a connection, of which only the head is read.
 //!
-//! At most [`CONNECTIONS_MAX`] connections are open; a further one takes the place of the oldest, so that connections on which
-//! nothing comes keep nobody from the page.
+//! At most [`CONNECTIONS_MAX`] connections are open; a further one takes the place of the oldest, so that connections
+//! on which nothing comes keep nobody from the page.
 
 use crate::password;
 use flashlane_host::Stream;
@@ -27,7 +27,8 @@ struct Connection {
 /// Connections that ask for the page, with the tokens from `first_token` on.
 pub struct Pages {
     first_token: usize,
-    /// By their number, which grows: the first is the oldest. Numbers apart by less than `CONNECTIONS_MAX` have different tokens.
+    /// By their number, which grows: the first is the oldest. Numbers apart by less than `CONNECTIONS_MAX` have
+    /// different tokens.
     connections: BTreeMap<usize, Connection>,
     next: usize,
 }
@@ -51,8 +52,8 @@ impl Pages {
         assert!(self.connections.len() <= CONNECTIONS_MAX, "a connection has a token of its own");
     }
 
-    /// Reads and writes where an event tells that a connection may go on. Returns whether it is one of these. `page` writes
-    /// the page.
+    /// Reads and writes where an event tells that a connection may go on. Returns whether it is one of these. `page`
+    /// writes the page.
     pub fn note(&mut self, token: Token, password: Option<&[u8]>, page: impl Fn() -> String) -> bool {
         let Some(slot) = token.0.checked_sub(self.first_token).filter(|slot| *slot < CONNECTIONS_MAX) else {
             return false;

@@ -2,11 +2,13 @@
 //!
 //! Invariants:
 //! - A slice has at most one merge.
-//! - A merge begins only where blocks for all its outputs are free and not promised to others, so it can always end. Where they
-//!   are too few for what the policy chose, a part of it is merged (`flashlane_policy::merge`, `View::within`). While merges
-//!   run, [`MERGE_BLOCKS`] are left to them, which suffice for parts: so a full store always gives space back.
+//! - A merge begins only where blocks for all its outputs are free and not promised to others, so it can always end.
+//!   Where they are too few for what the policy chose, a part of it is merged (`flashlane_policy::merge`,
+//!   `View::within`). While merges run, [`MERGE_BLOCKS`] are left to them, which suffice for parts: so a full store
+//!   always gives space back.
 //! - The buffers of merges take a quarter of the memory at most, and each its share ([`Share`]).
-//! - Inputs are deleted only when all outputs are durable. From then on they are `undeleted` until the erase is confirmed.
+//! - Inputs are deleted only when all outputs are durable. From then on they are `undeleted` until the erase is
+//!   confirmed.
 
 use super::Core;
 use super::memory::Share;
@@ -165,8 +167,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 self.read_input(merge, nth, wanted);
             }
         }
-        // Of all runs the one whose entries end first is read ahead (forecasting: Knuth, The Art of Computer Programming,
-        // volume 3, section 5.4.6).
+        // Of all runs the one whose entries end first is read ahead (forecasting: Knuth, The Art of Computer
+        // Programming, volume 3, section 5.4.6).
         while merge.held_bytes() + chunk_bytes <= share.ahead_bytes && !merge.is_aborted {
             let ahead = merge.cursors.iter().enumerate().flat_map(|(cursor, own)| {
                 own.ahead(share.ahead_patches).map(move |(patch, key)| (key, cursor, patch))
@@ -274,8 +276,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         pieces.into_iter().for_each(|id| self.delete_block(id, None));
     }
 
-    /// Gives a merge up for whose outputs there is no room, though blocks were promised: values of half a block fill patches
-    /// badly, and units go bad. A smaller part is tried next.
+    /// Gives a merge up for whose outputs there is no room, though blocks were promised: values of half a block fill
+    /// patches badly, and units go bad. A smaller part is tried next.
     fn give_up_full(&mut self, number: usize, mut merge: Merge) {
         self.discard_unplaced(&mut merge);
         assert!(
@@ -290,9 +292,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    /// Deletes the patches of a slice that have nothing but tombstones above nothing older, among them those that only carry
-    /// the record of a merge: once every block that was superseded is erased, nothing can come back. Each is erased when a later
-    /// patch states that it is not needed: see `statement`.
+    /// Deletes the patches of a slice that have nothing but tombstones above nothing older, among them those that only
+    /// carry the record of a merge: once every block that was superseded is erased, nothing can come back. Each is
+    /// erased when a later patch states that it is not needed: see `statement`.
     fn drop_tombstones(&mut self, number: usize) {
         let room = self.dropped.room();
         let slice = &mut self.slices[number];

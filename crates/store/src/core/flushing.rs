@@ -1,4 +1,5 @@
-//! The path of a container to its patch: it is frozen, and written once its records are durable in the log, which is freed then.
+//! The path of a container to its patch: it is frozen, and written once its records are durable in the log, which is
+//! freed then.
 
 use super::Core;
 use crate::builder::Head;
@@ -18,9 +19,9 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    /// Freezes the containers whose records lie more than half a ring behind the log's end, and the largest ones until those left
-    /// take at most half of their memory. The other halves are for those on their way to the device: as many as lag behind are
-    /// written at once, not one after the other.
+    /// Freezes the containers whose records lie more than half a ring behind the log's end, and the largest ones until
+    /// those left take at most half of their memory. The other halves are for those on their way to the device: as many
+    /// as lag behind are written at once, not one after the other.
     pub(super) fn freeze_lagging(&mut self) {
         for nth in 0..self.slices.len() {
             let first = self.slices[nth].container().first_page();
@@ -74,8 +75,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    /// Returns whether there is a block for a container. The last ones are left to merges; where none runs none can begin, and
-    /// one container at a time may take them.
+    /// Returns whether there is a block for a container. The last ones are left to merges; where none runs none can
+    /// begin, and one container at a time may take them.
     fn may_flush(&self) -> bool {
         let free = self.unpromised_blocks();
         free > MERGE_BLOCKS || (free > 0 && !self.is_merging() && self.flushes_in_flight() == 0)

@@ -71,8 +71,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    /// Returns a write of the log whose value is in a piece that is not there, and that piece. A write that a later one replaced
-    /// may lack its pieces, and so may one that has expired.
+    /// Returns a write of the log whose value is in a piece that is not there, and that piece. A write that a later one
+    /// replaced may lack its pieces, and so may one that has expired.
     pub(crate) fn write_without_piece(&self, pieces: &BTreeSet<u64>) -> Option<(u64, u64)> {
         let is_newest = |slice: &Slice, key: &[u8], version: &Version| {
             let newest = slice.containers().filter_map(|container| container.get(key, u64::MAX));

@@ -1,13 +1,13 @@
-//! How the memory of a store is divided: buffers of merges, indexes, waiting writes, containers, and the cache of reads, which
-//! gets what these leave.
+//! How the memory of a store is divided: buffers of merges, indexes, waiting writes, containers, and the cache of
+//! reads, which gets what these leave.
 
 use super::Core;
 use crate::builder::Shape;
 use crate::options::StoreOptions;
 use flashlane_device::DataDevice;
 
-/// The part of their memory that each merge may take. Slices have equal shares, unless they are so many that merges could not do
-/// with these; then not all merge at once.
+/// The part of their memory that each merge may take. Slices have equal shares, unless they are so many that merges
+/// could not do with these; then not all merge at once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     pub(super) bytes: u64,
@@ -15,8 +15,8 @@ pub(super) struct Share {
     pub(super) writes: usize,
     /// Bytes of inputs that are held, including reads in flight, where more than the next entries of each run are read.
     pub(super) ahead_bytes: u64,
-    /// Patches of a run that are read at once. Read at one speed, `n` of them hold on average half of all but the first while
-    /// that one is consumed.
+    /// Patches of a run that are read at once. Read at one speed, `n` of them hold on average half of all but the first
+    /// while that one is consumed.
     pub(super) ahead_patches: usize,
 }
 
@@ -42,7 +42,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         let merges = self.merges_max().min(self.slices.len() as u64);
         let bytes = (self.options.memory_bytes / 4 / merges).max(least_bytes);
         let more_writes = (bytes - least_bytes) / 2 / block_bytes;
-        // Two reads for each lane keep all of them busy. What is read further ahead is merged when no cache has it any more.
+        // Two reads for each lane keep all of them busy. What is read further ahead is merged when no cache has it any
+        // more.
         let lanes = u64::from(self.blocks.device().profile().lanes.max(1));
         let ahead_bytes_max = 2 * lanes * self.options.merge_chunk_bytes;
         let ahead_bytes = (bytes - least_bytes - more_writes * block_bytes).min(ahead_bytes_max);
@@ -55,7 +56,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.slices.iter().map(|slice| slice.container_memory_bytes()).sum()
     }
 
-    /// Bytes of memory that containers may take: what indexes, waiting writes and buffers leave, but two blocks at least.
+    /// Bytes of memory that containers may take: what indexes, waiting writes and buffers leave, but two blocks at
+    /// least.
     pub(super) fn container_budget_bytes(&self) -> u64 {
         let left = self.options.memory_bytes.saturating_sub(self.memory_beside_containers_bytes());
         left.max(2 * self.shape.block_bytes)

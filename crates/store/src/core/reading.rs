@@ -1,9 +1,9 @@
 //! The path of a read.
 //!
-//! A get looks into the containers, then into the patches that may hold its key, from the newest to the oldest; each costs one
-//! read of the device unless the cache has the group, and the filters spare nearly all that do not hold it. A scan merges the
-//! containers with a cursor for each run. Both see the patches that were there when they looked; where a merge has deleted one
-//! meanwhile, they look again.
+//! A get looks into the containers, then into the patches that may hold its key, from the newest to the oldest; each
+//! costs one read of the device unless the cache has the group, and the filters spare nearly all that do not hold it. A
+//! scan merges the containers with a cursor for each run. Both see the patches that were there when they looked; where
+//! a merge has deleted one meanwhile, they look again.
 
 use super::Core;
 use crate::bytes::Reader;
@@ -335,8 +335,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    /// Makes the cursors anew where patches or containers changed, and starts reads where the scan is blocked. Returns whether it
-    /// is.
+    /// Makes the cursors anew where patches or containers changed, and starts reads where the scan is blocked. Returns
+    /// whether it is.
     fn read_for_scan(&mut self, scan: &mut Scan) -> Result<bool, ScanFailure> {
         let slice = &self.slices[scan.slice as usize];
         let structure = slice.structure();

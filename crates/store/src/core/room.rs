@@ -7,8 +7,8 @@ use crate::slice::Slice;
 use flashlane_device::DataDevice;
 
 impl<D: DataDevice, L: DataDevice> Core<D, L> {
-    /// Returns whether a write has room. One that has none asks merges for it: a delete waits for them in its queue, and a value is
-    /// refused as busy until they have ended.
+    /// Returns whether a write has room. One that has none asks merges for it: a delete waits for them in its queue,
+    /// and a value is refused as busy until they have ended.
     pub(super) fn admit_or_relieve(&mut self, entries: &[Entry], pieces: u64) -> Result<(), WriteError> {
         let is_delete = entries.iter().all(|entry| entry.version.body.is_tombstone());
         let blocks_free = if is_delete { self.spare_blocks() } else { self.admissible_blocks() };
@@ -54,8 +54,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.is_merging() || self.flushes_in_flight() > 0 || self.routes.has_deletes()
     }
 
-    /// Returns the bytes of values that have room now, beside the blocks kept for deletes and merges; at 0 small ones may still be
-    /// admitted.
+    /// Returns the bytes of values that have room now, beside the blocks kept for deletes and merges; at 0 small ones
+    /// may still be admitted.
     pub(crate) fn room_bytes(&self) -> u64 {
         let kept = self.kept_blocks() + self.waiting_blocks();
         self.admissible_blocks().saturating_sub(kept) * self.piece_bytes()
@@ -86,8 +86,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.options.reserve_blocks + self.container_blocks()
     }
 
-    /// Where a value was refused, writes the containers with tombstones, so that merges give space back, and those without while
-    /// blocks wait for the next patch.
+    /// Where a value was refused, writes the containers with tombstones, so that merges give space back, and those
+    /// without while blocks wait for the next patch.
     pub(super) fn relieve_space(&mut self) {
         if !self.writes.take_relief_request() {
             return;

@@ -63,8 +63,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
     }
 
-    /// Takes what has completed on real devices, if that was not done lately: operations that complete without a device must not
-    /// hold up those that wait for one.
+    /// Takes what has completed on real devices, if that was not done lately: operations that complete without a device
+    /// must not hold up those that wait for one.
     pub(crate) fn poll(&mut self) {
         if self.blocks.is_idle() && self.log.is_idle() {
             return;

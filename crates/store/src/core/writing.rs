@@ -1,8 +1,10 @@
-//! The path of a write: pieces, the queue of its slice, log and container, acknowledgement. `flushing` has what follows.
+//! The path of a write: pieces, the queue of its slice, log and container, acknowledgement. `flushing` has what
+//! follows.
 //!
-//! A write gets its number, enters its slice's container and is appended to the log in one step, so that containers hold what
-//! the log will hold, in its order. It waits in its slice's queue before where container, log or memory have no room; a value
-//! that is stored in pieces waits until these are durable. Writes that are in flight together have no order among them.
+//! A write gets its number, enters its slice's container and is appended to the log in one step, so that containers
+//! hold what the log will hold, in its order. It waits in its slice's queue before where container, log or memory have
+//! no room; a value that is stored in pieces waits until these are durable. Writes that are in flight together have no
+//! order among them.
 
 use super::Core;
 use crate::builder::Size;
@@ -57,8 +59,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         match durability {
             Durability::Memory => self.pump(),
-            // The next step follows at once, since something waits for the write: those that are submitted until then join
-            // the group.
+            // The next step follows at once, since something waits for the write: those that are submitted until then
+            // join the group.
             Durability::System | Durability::Device => self.pump_but_log(),
         }
         Ok(pending.ticket)
@@ -112,8 +114,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.shape.block_bytes - PIECE_END_BYTES
     }
 
-    /// Checks that a batch fits into log and container, whatever number it will get: that makes its entries 1 to 10 bytes longer,
-    /// and small entries large.
+    /// Checks that a batch fits into log and container, whatever number it will get: that makes its entries 1 to 10
+    /// bytes longer, and small entries large.
     fn check_size(&self, entries: &mut [Entry]) -> Result<(), WriteError> {
         let record_bytes_max = self.log.layout().record_bytes_max();
         let most_bytes = record_bytes_max.min(self.shape.block_bytes);
@@ -268,7 +270,8 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         self.delayed_slices.insert(slice);
     }
 
-    /// Completes the writes whose delay is over. Returns when that of the next one will be; [`Instant::FAR`] where there is none.
+    /// Completes the writes whose delay is over. Returns when that of the next one will be; [`Instant::FAR`] where
+    /// there is none.
     pub(super) fn finish_delayed(&mut self) -> Instant {
         if self.delayed_slices.is_empty() {
             return Instant::FAR;

@@ -1,10 +1,11 @@
 //! The header of the log's device: what was chosen when the store was created.
 //!
-//! It is written once, in two copies; of these one is enough. Opening reports a damaged one, and the first write of the log after
-//! it is preceded by a repair, unless other data is in its place. The header records the length of the ring, so that a device that was
-//! cut is refused: the pages that are left would look like a whole log. Version 1 did not record it. From version 3 on patches
-//! cover the writes of the log (`Fields::sequences`), which tells copies of different moments apart. From version 4 on two marks
-//! of the log's end ([`super::mark`]) stand between header and ring. All versions are read.
+//! It is written once, in two copies; of these one is enough. Opening reports a damaged one, and the first write of the
+//! log after it is preceded by a repair, unless other data is in its place. The header records the length of the ring,
+//! so that a device that was cut is refused: the pages that are left would look like a whole log. Version 1 did not
+//! record it. From version 3 on patches cover the writes of the log (`Fields::sequences`), which tells copies of
+//! different moments apart. From version 4 on two marks of the log's end ([`super::mark`]) stand between header and
+//! ring. All versions are read.
 
 use crate::bytes::{Reader, put_bytes, put_varint};
 use crate::error::OpenError;
@@ -143,7 +144,8 @@ impl LogLayout {
         Some(Self { page_bytes, header_pages, mark_pages: MARKS, pages })
     }
 
-    /// Returns the layout of a log on a device whose header was read. Without `ring_pages` the ring ends with the device.
+    /// Returns the layout of a log on a device whose header was read. Without `ring_pages` the ring ends with the
+    /// device.
     fn of_device(
         profile: &Profile,
         page_bytes: u64,
@@ -166,7 +168,8 @@ impl LogLayout {
         }
     }
 
-    /// Returns the bytes before the ring of a log with slices of these first keys: both copies of the header, and the marks.
+    /// Returns the bytes before the ring of a log with slices of these first keys: both copies of the header, and the
+    /// marks.
     pub(crate) fn header_bytes(page_bytes: u64, bounds: &[Vec<u8>]) -> u64 {
         (2 * LogConfig::new(0, bounds.to_vec()).pages(page_bytes) + MARKS) * page_bytes
     }

@@ -1,19 +1,22 @@
 //! The mark of the log's end: how far the log was durable when it was last closed.
 //!
-//! Pages say of earlier ones that these were durable, and no page says it of the last group. So the loss of the log's end looks
-//! like a tail that a power cut tore: where the last groups were damaged, or the device was cut and made as long as before.
-//! After a close nothing may be missing, and a mark outside the ring says so. It stands behind the header, in two places that
-//! are written in turn.
+//! Pages say of earlier ones that these were durable, and no page says it of the last group. So the loss of the log's
+//! end looks like a tail that a power cut tore: where the last groups were damaged, or the device was cut and made as
+//! long as before. After a close nothing may be missing, and a mark outside the ring says so. It stands behind the
+//! header, in two places that are written in turn.
 //!
 //! # Why a mark is never wrong
-//! A mark says that the pages below `n` were durable. Pages are overwritten only behind a durable tail above them, and each
-//! opening that writes begins at the end of the chain, which is at `n` or behind it. So the chain of every later opening reaches
-//! `n`, whatever was written since, and whether that is torn: a mark stays true, and need not be taken back when the log is used
-//! again. There are no states between *closed* and *in use* that a power cut could leave wrong:
+//! A mark says that the pages below `n` were durable. Pages are overwritten only behind a durable tail above them, and
+//! each opening that writes begins at the end of the chain, which is at `n` or behind it. So the chain of every later
+//! opening reaches `n`, whatever was written since, and whether that is torn: a mark stays true, and need not be taken
+//! back when the log is used again. There are no states between *closed* and *in use* that a power cut could leave
+//! wrong:
 //!
 //! - *closed*: all pages are below the mark, and the loss of any is noticed;
-//! - *in use*, or *cut by power*: the loss of pages below the mark is noticed, and of those behind it what later pages notice;
-//! - *while a mark is written*: the place that is written may be torn, and then says nothing; the other has the last mark.
+//! - *in use*, or *cut by power*: the loss of pages below the mark is noticed, and of those behind it what later pages
+//!   notice;
+//! - *while a mark is written*: the place that is written may be torn, and then says nothing; the other has the last
+//!   mark.
 //!
 //! # Invariants
 //! 1. A mark is written while nothing is in flight, once all pages below it are durable, and durably.

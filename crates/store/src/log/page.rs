@@ -1,10 +1,11 @@
 //! Pages of the log as bytes.
 //!
-//! The payload is *whitened*: combined with a stream of numbers that follows from a hash of the payload, which the header
-//! holds. A page that a power cut tore may be written anew later, with other records, and be torn again: its sectors are then
-//! a mixture of two writes. If both had bytes in common (zeros at the end, or a value that was written again), the mixture
-//! could be the first page as a whole, and a write would come back after the store was opened without it. Whitened pages
-//! with other records, or of another number or epoch, differ in every sector, so the checksum refuses every mixture.
+//! The payload is *whitened*: combined with a stream of numbers that follows from a hash of the payload, which the
+//! header holds. A page that a power cut tore may be written anew later, with other records, and be torn again: its
+//! sectors are then a mixture of two writes. If both had bytes in common (zeros at the end, or a value that was written
+//! again), the mixture could be the first page as a whole, and a write would come back after the store was opened
+//! without it. Whitened pages with other records, or of another number or epoch, differ in every sector, so the
+//! checksum refuses every mixture.
 
 use crate::bytes::Reader;
 use crate::filter::hash_key;
@@ -94,8 +95,8 @@ impl Page {
     }
 }
 
-/// Hashes a payload by products of 128 bits, as wyhash does, in two chains that do not wait for each other: a page is read by
-/// the key in its header, so the hash is not part of the format.
+/// Hashes a payload by products of 128 bits, as wyhash does, in two chains that do not wait for each other: a page is
+/// read by the key in its header, so the hash is not part of the format.
 fn hash_payload(bytes: &[u8]) -> u64 {
     const SECRETS: [[u64; 2]; 2] =
         [[0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db], [0x8ebc_6af0_9c88_c6e3, 0x5899_65cc_7537_4cc3]];

@@ -1,7 +1,7 @@
 //! Records that are in no page yet, as the stream of bytes that pages are cut from.
 //!
-//! Long values are not copied into the stream, but shared with their container until their pages are written: so a value is
-//! copied once on its way into the log, to its pages.
+//! Long values are not copied into the stream, but shared with their container until their pages are written: so a
+//! value is copied once on its way into the log, to its pages.
 //!
 //! Invariants:
 //! - Places in the stream ascend, and none in `starts` lies before `taken`.
@@ -83,8 +83,8 @@ impl Queue {
         self.waiting += value.len() as u64;
     }
 
-    /// Moves the next bytes to the beginning of `out`, as many as it has room for. Returns their number, and where among them the
-    /// first record begins, if one does.
+    /// Moves the next bytes to the beginning of `out`, as many as it has room for. Returns their number, and where
+    /// among them the first record begins, if one does.
     pub(super) fn take(&mut self, out: &mut [u8]) -> (usize, Option<u32>) {
         let mut length = 0;
         while length < out.len()

@@ -1,7 +1,9 @@
-//! Reads the log when a store is opened: finds its tail and its end, tells a torn tail from damage, and returns the records.
+//! Reads the log when a store is opened: finds its tail and its end, tells a torn tail from damage, and returns the
+//! records.
 //!
-//! The whole ring is read, since any page may be the newest: several requests are in flight, so that it takes the time of
-//! its bytes. Where it fits into memory it is read once; otherwise the pages of the chain are read again for their records.
+//! The whole ring is read, since any page may be the newest: several requests are in flight, so that it takes the time
+//! of its bytes. Where it fits into memory it is read once; otherwise the pages of the chain are read again for their
+//! records.
 
 use crate::bytes::Reader;
 use crate::entry::{Body, Entry, EntryRef};
@@ -268,8 +270,8 @@ fn read_chunks<L: DataDevice>(
     }
 }
 
-/// Reads the log of a store. At most `kept_bytes_max` of the ring stay in memory until it returns. Where durable pages are damaged,
-/// `reads_damaged` returns the records before them, for reading only.
+/// Reads the log of a store. At most `kept_bytes_max` of the ring stay in memory until it returns. Where durable pages
+/// are damaged, `reads_damaged` returns the records before them, for reading only.
 pub(crate) fn recover<L: DataDevice>(
     device: &mut L,
     layout: &LogLayout,

@@ -405,8 +405,8 @@ fn close_writes_nothing_where_nothing_was_written() {
     assert!(log.into_device().bytes_mut() == before);
 }
 
-/// The power is cut after each operation of writing, closing and writing again, on a disk that keeps any mixture of what was
-/// not flushed.
+/// The power is cut after each operation of writing, closing and writing again, on a disk that keeps any mixture of
+/// what was not flushed.
 #[test]
 fn power_cuts_while_a_log_is_closed_are_no_damage() {
     for seed in 0..20 {

@@ -42,8 +42,8 @@ fn missing_patches_are_missed() {
     );
 }
 
-/// Damages the unit of a patch, goes on with the store until its log has gone round, and discards the unit. Returns what the store
-/// then holds of the moment.
+/// Damages the unit of a patch, goes on with the store until its log has gone round, and discards the unit. Returns
+/// what the store then holds of the moment.
 fn write_on_and_discard(moment: &Moment, id: u64) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, OpenError> {
     let blocks = BlockStore::open(moment.device.clone()).expect("the device has blocks");
     let address = blocks.list().find(|info| info.id == id).expect("the block is there").address;

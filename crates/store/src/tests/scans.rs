@@ -32,7 +32,8 @@ fn reads(store: &TestStore) -> u64 {
     lanes.iter().map(|lane| lane.queue.reads_waiting + lane.queue.reads_in_flight).sum()
 }
 
-/// Scans up to `items` keys from `start` on. Returns their numbers, and the most reads that were in flight with all there were.
+/// Scans up to `items` keys from `start` on. Returns their numbers, and the most reads that were in flight with all
+/// there were.
 fn scan(store: &mut TestStore, start: u32, end: Option<u32>, items: u64) -> (Vec<u32>, u64, u64) {
     store.settle();
     let end = end.map(u32::to_be_bytes);
@@ -115,8 +116,8 @@ fn scan_looks_further_ahead_where_keys_are_deleted() {
     store.release(snapshot);
 }
 
-/// Returns the numbers of the keys that a scan finds, and those that it says it cannot read, where byte `at` of the unit
-/// of a block is another one; `None` where the whole block is lost.
+/// Returns the numbers of the keys that a scan finds, and those that it says it cannot read, where byte `at` of the
+/// unit of a block is another one; `None` where the whole block is lost.
 fn with_damage(
     store: TestStore,
     block: usize,
@@ -158,7 +159,8 @@ fn scan_goes_on_behind_keys_that_cannot_be_read() {
         let mut all = [found.clone(), missing.clone()].concat();
         all.sort_unstable();
         assert_eq!(all, (0..KEYS).collect::<Vec<_>>(), "each key is found or not readable, byte {nth}");
-        // A sector has parts of two groups of 18 keys, and the keys of the two other runs between these are uncertain too.
+        // A sector has parts of two groups of 18 keys, and the keys of the two other runs between these are uncertain
+        // too.
         assert!(
             missing.len() <= 3 * 36 && readable >= u64::from(KEYS) - 36,
             "{missing:?}, {readable} are readable"

@@ -1,9 +1,9 @@
-//! The score of the probe's bounds on the 99th percentile: probes with a bound a little above and below the percentile that a
-//! probe without one states, whose lines are run on a new drive and compared with the bound.
+//! The score of the probe's bounds on the 99th percentile: probes with a bound a little above and below the percentile
+//! that a probe without one states, whose lines are run on a new drive and compared with the bound.
 //!
-//! A recommendation within a bound promises that a run of its line keeps it; the advice that no number in flight keeps a
-//! bound promises that runs of its line, and of the same with one request in flight, miss it. Both may be left open, where
-//! the measurements do not decide: this promises nothing, and is counted apart.
+//! A recommendation within a bound promises that a run of its line keeps it; the advice that no number in flight keeps
+//! a bound promises that runs of its line, and of the same with one request in flight, miss it. Both may be left open,
+//! where the measurements do not decide: this promises nothing, and is counted apart.
 
 use super::{Subject, device, filled_state, run_line};
 use flashlane_base::{Duration, Seed};
@@ -44,8 +44,8 @@ pub struct BoundComparison {
     pub claim: Claim,
     /// Lowest and highest 99th percentile that it states, in nanoseconds, where it recommends a point.
     pub stated_p99_ns: Option<[f64; 2]>,
-    /// The lines that were run, each with its 99th percentile in nanoseconds: of a recommendation one, otherwise that of the
-    /// nearest point, and the same with one request in flight.
+    /// The lines that were run, each with its 99th percentile in nanoseconds: of a recommendation one, otherwise that
+    /// of the nearest point, and the same with one request in flight.
     pub runs: Vec<(String, f64)>,
 }
 
@@ -61,7 +61,8 @@ impl BoundComparison {
     }
 }
 
-/// Probes every subject with bounds, on all cores. Calls `finished` for each subject as soon as it is done, in any order.
+/// Probes every subject with bounds, on all cores. Calls `finished` for each subject as soon as it is done, in any
+/// order.
 pub fn compare_bounds(
     subjects: &[Subject],
     effort: Effort,

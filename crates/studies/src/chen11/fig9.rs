@@ -1,8 +1,8 @@
-//! Figure 9: the better of two plans changes with the number of sub-queries, and a cost model that prices a page by what is in
-//! flight says so.
+//! Figure 9: the better of two plans changes with the number of sub-queries, and a cost model that prices a page by
+//! what is in flight says so.
 //!
-//! The model is measured on the drive as `flashlane advise` does. A planner would estimate how many pages an index join reads;
-//! here these are the pages that it missed.
+//! The model is measured on the drive as `flashlane advise` does. A planner would estimate how many pages an index join
+//! reads; here these are the pages that it missed.
 
 use super::queries::{Join, MOST, PAPERS, READAHEAD, Times, processor_time_estimated};
 use crate::lab::Lab;

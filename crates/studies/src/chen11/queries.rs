@@ -4,13 +4,14 @@
 //! (`cargo xtask record ssb`), and are run again here: each sub-query is a client. The excerpt is of scale 0.5, a tenth
 //! of the paper's; a folder of traces may have one of another scale. Where the paper leaves a choice, it is made once
 //! for both figures:
-//! - Memory. The paper's machine has 4 GB for a database that takes 4.4 GB here: the pool holds that share, and is empty before
-//!   each query.
+//! - Memory. The paper's machine has 4 GB for a database that takes 4.4 GB here: the pool holds that share, and is
+//!   empty before each query.
 //! - Processors. It has a Core 2 Duo E7300: sub-queries share two processors.
-//! - Processor time. PostgreSQL 8.3 took longer on that processor (2.66 GHz, of 2008) than 15 on the one of the recording (of
-//!   2024). How much longer is not published. Clock (about 1.5), work in a cycle (3) and version (1.5) give some seven times,
-//!   but each is a guess, and seven was settled on when the gains with four (too small) and the paper's were known. So the gains
-//!   of hash joins and of Q0 show that one factor gives both, and are no evidence beyond that.
+//! - Processor time. PostgreSQL 8.3 took longer on that processor (2.66 GHz, of 2008) than 15 on the one of the
+//!   recording (of 2024). How much longer is not published. Clock (about 1.5), work in a cycle (3) and version (1.5)
+//!   give some seven times, but each is a guess, and seven was settled on when the gains with four (too small) and the
+//!   paper's were known. So the gains of hash joins and of Q0 show that one factor gives both, and are no evidence
+//!   beyond that.
 //! - Readahead. Linux reads up to 128 KiB ahead of a sequential reader; PostgreSQL 8.3 reads page by page.
 
 use crate::FigureError;
@@ -34,9 +35,9 @@ const MEMORY: f64 = 4.0 / 4.4;
 pub(super) const READAHEAD: u64 = 128 << 10;
 const PROCESSORS: u32 = 2;
 
-/// What the probes of the recording cost for each access of the excerpt: 35.39 s of processor time were recorded, and the
-/// server counts 16.08 s for the same queries unrecorded. This leaves 2% too much for index joins and 1% too little for hash
-/// joins.
+/// What the probes of the recording cost for each access of the excerpt: 35.39 s of processor time were recorded, and
+/// the server counts 16.08 s for the same queries unrecorded. This leaves 2% too much for index joins and 1% too little
+/// for hash joins.
 const PROBES: Duration = Duration::from_ns(2_590);
 
 /// The warning of results that depend on [`PAPERS`].

@@ -1,14 +1,15 @@
 //! The paper's real drives (section 5.3): the layer `replicated` over drives of their kinds.
 //!
-//! - Size. A tenth of the paper's drives, since the databases are a tenth (of TPC-C, a twentieth): blocks are left out, chips
-//!   stay. Partitions are as many as in the paper.
+//! - Size. A tenth of the paper's drives, since the databases are a tenth (of TPC-C, a twentieth): blocks are left out,
+//!   chips stay. Partitions are as many as in the paper.
 //! - Fragmented. Written at random all over, as the paper's drives were by whatever ran on them before.
-//! - Write cache. On and off. Where it is on, writes wait for room in it and not for a chip, and a copy waits as they do.
-//!   Tables 3 to 5 and the interference are with it off.
-//! - Rounds. The layer copies pages while that makes accesses faster, which it measures from the warm-up on. Tables 3 and 4
-//!   count what the paper's algorithm does, which never stops: for them the layer always copies.
+//! - Write cache. On and off. Where it is on, writes wait for room in it and not for a chip, and a copy waits as they
+//!   do. Tables 3 to 5 and the interference are with it off.
+//! - Rounds. The layer copies pages while that makes accesses faster, which it measures from the warm-up on. Tables 3
+//!   and 4 count what the paper's algorithm does, which never stops: for them the layer always copies.
 //! - Copies. A page has three places at most, its own included, as on all of the paper's real drives.
-//! - Load. The recorded transactions, with ten clients without think time, and with the processor time of a present machine.
+//! - Load. The recorded transactions, with ten clients without think time, and with the processor time of a present
+//!   machine.
 
 use super::method::{Measured, TM_1, TPC_B, TPC_C, WORKLOADS, Workload};
 use crate::FigureError;

@@ -1,22 +1,25 @@
 //! The paper's method: the same transactions on the same drive in several forms, one after another.
 //!
 //! Where the paper leaves a choice, it is made once for all figures:
-//! - Capacity. 10% of the flash is reserved for GC in all forms, with copies or without (table 2). Copies take the place of
-//!   data: a drive that replicates offers 9% less, which the databases leave free. Today's remedies offer as little, so that
-//!   GC has the space that copies would take.
-//! - Chunk. A database page lies on one chip, as the page of the paper's algorithms does. Spread over all chips, each write
-//!   would wait for the GC of any of them, and all would fill and garbage-collect in step: no chip would be free to help.
+//! - Capacity. 10% of the flash is reserved for GC in all forms, with copies or without (table 2). Copies take the
+//!   place of data: a drive that replicates offers 9% less, which the databases leave free. Today's remedies offer as
+//!   little, so that GC has the space that copies would take.
+//! - Chunk. A database page lies on one chip, as the page of the paper's algorithms does. Spread over all chips, each
+//!   write would wait for the GC of any of them, and all would fill and garbage-collect in step: no chip would be free
+//!   to help.
 //! - Restored. The drive holds the database, written once in order, and nothing else, so that no run needs GC; the
 //!   warm-up only fills the pool.
-//! - Fragmented. The drive is full, and the workload itself fragments it: the paper's databases ran for half an hour before
-//!   and three hours in all. The warm-up overwrites several times what GC keeps free, until write amplification is steady.
-//!   Random writes all over the drive beforehand would mix pages of the database with those that are never written again.
+//! - Fragmented. The drive is full, and the workload itself fragments it: the paper's databases ran for half an hour
+//!   before and three hours in all. The warm-up overwrites several times what GC keeps free, until write amplification
+//!   is steady. Random writes all over the drive beforehand would mix pages of the database with those that are never
+//!   written again.
 //! - Load. Ten clients without think time run the recorded transactions in a closed loop, with page locks to the end of
-//!   each transaction. The paper recorded ten such clients and replays the time stamps (section 5.1). The recordings here
-//!   are of a machine that is faster than this drive in any form, so that at recorded times, too, a transaction begins when
-//!   a client is free: throughput is the same (`load`), and the closed loop keeps the backlog out of the response times.
-//! - Busy. The chips are busy while they handle requests (section 5.2), copies included. The paper's simulator counts the
-//!   time of cleaning apart from that of requests.
+//!   each transaction. The paper recorded ten such clients and replays the time stamps (section 5.1). The recordings
+//!   here are of a machine that is faster than this drive in any form, so that at recorded times, too, a transaction
+//!   begins when a client is free: throughput is the same (`load`), and the closed loop keeps the backlog out of the
+//!   response times.
+//! - Busy. The chips are busy while they handle requests (section 5.2), copies included. The paper's simulator counts
+//!   the time of cleaning apart from that of requests.
 
 use crate::FigureError;
 use crate::lab::Lab;

@@ -1,8 +1,9 @@
-//! The share of drains that keep all packages busy. The paper assumes that pages of each package appear at the same rate,
-//! estimates the probability that eight consecutive ones go to eight packages as (1/8)^8, and calls that "the rate of full
-//! package-level parallelism" of a single queue (section II). Under its assumption the probability is 8!/8^8, 0.24%; that
-//! is what a drain by `lru` is judged by, give or take a factor of two. A drain here is an interval in which at least
-//! one page is draining: a long one keeps all packages busy sooner or later, so its duration says more.
+//! The share of drains that keep all packages busy. The paper assumes that pages of each package appear at the same
+//! rate, estimates the probability that eight consecutive ones go to eight packages as (1/8)^8, and calls that "the
+//! rate of full package-level parallelism" of a single queue (section II). Under its assumption the probability is
+//! 8!/8^8, 0.24%; that is what a drain by `lru` is judged by, give or take a factor of two. A drain here is an interval
+//! in which at least one page is draining: a long one keeps all packages busy sooner or later, so its duration says
+//! more.
 //!
 //! With random requests of one page, which `lru` drains eight at a time, 0.26% of the drains do with `lru`, and 99.9%
 //! with `parallel`. Requests of 250 KB (table II) would not distinguish the two: each goes to all packages in turn, and

@@ -1,9 +1,10 @@
-//! Drives of today for the score: 256 MiB to 2 GiB of cells with several bits, half of them with an SLC cache, half with a part of
-//! the map in memory.
+//! Drives of today for the score: 256 MiB to 2 GiB of cells with several bits, half of them with an SLC cache, half
+//! with a part of the map in memory.
 //!
-//! *Truth.* The reach of a mapping cache follows from its lines. What an SLC cache takes depends on erased blocks, the planes that
-//! fill in turn and the write buffer, so that another drive of the same profile is written in order, and its counters are
-//! read: the cache ends where pages go elsewhere, or where it is folded for further ones. The probe sees no counters.
+//! *Truth.* The reach of a mapping cache follows from its lines. What an SLC cache takes depends on erased blocks, the
+//! planes that fill in turn and the write buffer, so that another drive of the same profile is written in order, and
+//! its counters are read: the cache ends where pages go elsewhere, or where it is folded for further ones. The probe
+//! sees no counters.
 
 use super::Truth;
 use flashlane_base::{Duration, Instant, Random, Seed};
@@ -143,8 +144,8 @@ const DEPTH: usize = 16;
 const STEPS: u64 = 2000;
 const STEP_BYTES_MIN: u64 = 512 << 10;
 
-/// Returns the bytes that an erased drive takes until the first of them do not go to its SLC cache, and until none do, with a full
-/// write buffer; 0 where it takes none.
+/// Returns the bytes that an erased drive takes until the first of them do not go to its SLC cache, and until none do,
+/// with a full write buffer; 0 where it takes none.
 fn slc_cache_bytes(config: &DriveConfig) -> [u64; 2] {
     let mut drive = Drive::new(config, Seed(0));
     let capacity_bytes = drive.profile().capacity_bytes;

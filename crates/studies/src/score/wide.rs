@@ -1,11 +1,11 @@
 //! Wide drives of the score: 64 MiB to 8 GiB, 1 to 32 channels, 1 to 8 packages of 1 to 4 dies with 1 to 4 planes,
-//! chunks from a page to 1 MiB that need not be powers of two, every order of the stripe, slow and fast flash, buses and
-//! links, up to 10% of noise, every buffer policy, and every initial state.
+//! chunks from a page to 1 MiB that need not be powers of two, every order of the stripe, slow and fast flash, buses
+//! and links, up to 10% of noise, every buffer policy, and every initial state.
 //!
-//! *Truth.* The planes of a die that cannot work together are one queue: where the stripe visits them first, their chunks
-//! are one. Where they can, a domain's chunk is one plane's or that of all, and a sub-domain is a die or a plane. The
-//! only channel of a drive cannot be told from its link: its dies then are its domains, too. The reclaim unit is an
-//! erase block, or those of all planes of a die.
+//! *Truth.* The planes of a die that cannot work together are one queue: where the stripe visits them first, their
+//! chunks are one. Where they can, a domain's chunk is one plane's or that of all, and a sub-domain is a die or a
+//! plane. The only channel of a drive cannot be told from its link: its dies then are its domains, too. The reclaim
+//! unit is an erase block, or those of all planes of a die.
 
 use super::Truth;
 use flashlane_base::Random;

@@ -1,4 +1,5 @@
-//! Mapping units larger than a page: what single requests read and program, by the energy of the array, which tells pages apart.
+//! Mapping units larger than a page: what single requests read and program, by the energy of the array, which tells
+//! pages apart.
 
 use super::{Figure, Goal, number_after, percent_off};
 

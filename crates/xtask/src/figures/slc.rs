@@ -1,5 +1,6 @@
-//! Drives with an SLC cache, against published measurements of an erased drive that is written once, in order: its cache's size,
-//! the speed in it and past it, and the mean over the whole drive (TechPowerUp's reviews, as their pages say).
+//! Drives with an SLC cache, against published measurements of an erased drive that is written once, in order: its
+//! cache's size, the speed in it and past it, and the mean over the whole drive (TechPowerUp's reviews, as their pages
+//! say).
 
 use super::{Figure, Goal, number_after, percent_off};
 

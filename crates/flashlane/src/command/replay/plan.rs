@@ -38,8 +38,8 @@ pub(super) enum PaceName {
     Open,
     /// When another completes, with --depth in flight; ignores time stamps
     Closed,
-    /// After the completion that preceded it in the recording, with the recorded pause; never before the previous request
-    /// of the trace, from which its latency then counts
+    /// After the completion that preceded it in the recording, with the recorded pause; never before the previous
+    /// request of the trace, from which its latency then counts
     Think,
 }
 

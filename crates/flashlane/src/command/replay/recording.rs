@@ -95,8 +95,8 @@ impl Recording<'_> {
         Ok(Some(side_by_side))
     }
 
-    /// Returns whether the first `max_requests` requests change data on the device. True without reading the trace for a
-    /// simulated device, where it does not matter, and for a trace that can be read only once.
+    /// Returns whether the first `max_requests` requests change data on the device. True without reading the trace for
+    /// a simulated device, where it does not matter, and for a trace that can be read only once.
     pub(super) fn changes(&self, target: &Target, max_requests: usize) -> Result<bool, Failure> {
         if target.is_simulated() || self.non_regular_file().is_some() {
             return Ok(true);

@@ -1,8 +1,8 @@
 //! `--alone`: each job of a run by itself, on a drive of its own, and how much slower it is beside the others.
 //!
-//! The slowdown is the mean latency in the run over that alone, and fairness the least slowdown over the greatest, as of
-//! Tavakkol et al., "FLIN: Enabling Fairness and Enhancing Performance in Modern NVMe Solid State Drives" (ISCA 2018,
-//! section 6).
+//! The slowdown is the mean latency in the run over that alone, and fairness the least slowdown over the greatest, as
+//! of Tavakkol et al., "FLIN: Enabling Fairness and Enhancing Performance in Modern NVMe Solid State Drives" (ISCA
+//! 2018, section 6).
 
 use super::measure;
 use crate::failure::Failure;
@@ -32,8 +32,8 @@ pub(super) fn check(target: &Target, stages: &[Workload]) -> Result<(), Failure>
     Ok(())
 }
 
-/// Measures every job of `workload` alone, for as many requests as it had in the run, and adds what that gives to `result`.
-/// Requires: [`check`] has passed.
+/// Measures every job of `workload` alone, for as many requests as it had in the run, and adds what that gives to
+/// `result`. Requires: [`check`] has passed.
 pub(super) fn add(
     target: &Target,
     workload: &Workload,

@@ -259,8 +259,8 @@ impl LoadPlan {
         Ok(())
     }
 
-    /// Returns the memory for a buffer per put in flight or get on the device, and per block for its checksums and, on a
-    /// simulated device, its header and footer.
+    /// Returns the memory for a buffer per put in flight or get on the device, and per block for its checksums and, on
+    /// a simulated device, its header and footer.
     fn least_memory_bytes(&self, profile: &Profile, layout: &Layout) -> u64 {
         let at_once = |requests: u64, bytes| requests.min(self.in_flight.into()).saturating_mul(bytes);
         let puts = self.puts.min(layout.all_units());

@@ -241,7 +241,8 @@ pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// Refuses blocks of a store: it would lose keys, and could not say which. A block that cannot be read belongs to no store.
+/// Refuses blocks of a store: it would lose keys, and could not say which. A block that cannot be read belongs to no
+/// store.
 fn refuse_blocks_of_a_store(blocks: &mut AnyBlocks, ids: &[u64]) -> Result<(), Failure> {
     match ids.iter().find(|&&id| is_of_store(blocks, id)) {
         Some(id) => Err(Failure::unusable(anyhow!(
@@ -252,8 +253,8 @@ fn refuse_blocks_of_a_store(blocks: &mut AnyBlocks, ids: &[u64]) -> Result<(), F
     }
 }
 
-/// Deletes the blocks that exist, then with `damaged` erases damaged units. If some blocks are not deleted, reports which
-/// and why, and which are deleted.
+/// Deletes the blocks that exist, then with `damaged` erases damaged units. If some blocks are not deleted, reports
+/// which and why, and which are deleted.
 pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Failure> {
     let mut seen = BTreeSet::new();
     if let Some(twice) = ids.iter().find(|id| !seen.insert(**id)) {

@@ -18,8 +18,8 @@ use flashlane_open::{
 use flashlane_result::Warning;
 use std::path::Path;
 
-/// Opens the blocks on a device. Writing among existing blocks requires no consent; a device with other data is refused.
-/// Reading works without a superblock.
+/// Opens the blocks on a device. Writing among existing blocks requires no consent; a device with other data is
+/// refused. Reading works without a superblock.
 pub fn open(target: &Target, access: Access) -> Result<AnyBlocks, Failure> {
     let without_superblock = access == Access::ReadOnly;
     open_with(target, access, BlockOptions { without_superblock, ..BlockOptions::default() })
@@ -198,8 +198,8 @@ fn is_not_divided(failure: &Failure) -> bool {
     matches!(failure.error(), Some(OpenError::Layer(LayerError::Lanes(LanesError::NotFormatted { .. }))))
 }
 
-/// Formats a device. If it cannot hold blocks or `accept` refuses their layout, nothing is changed. Existing lanes are kept
-/// unless the spec gives a shape. Also returns warnings about measurements on the device.
+/// Formats a device. If it cannot hold blocks or `accept` refuses their layout, nothing is changed. Existing lanes are
+/// kept unless the spec gives a shape. Also returns warnings about measurements on the device.
 pub fn format(
     target: &Target,
     safety: &SafetyOptions,

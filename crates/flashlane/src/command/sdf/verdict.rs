@@ -295,7 +295,8 @@ fn damaged_records(target: &str, destroy: &dyn Fn() -> String, blocks: &AnyBlock
     })
 }
 
-/// Judges headers and footers whose other end is sound. A block that cannot be read is judged as such: it cannot be rewritten.
+/// Judges headers and footers whose other end is sound. A block that cannot be read is judged as such: it cannot be
+/// rewritten.
 fn damaged_ends(target: &str, blocks: &AnyBlocks, unreadable: &[Unreadable]) -> Option<String> {
     let is_unreadable = |end: &DamagedEnd| unreadable.iter().any(|block| block.info.address == end.address);
     let ends: Vec<DamagedEnd> = blocks.damaged_ends().filter(|end| !is_unreadable(end)).collect();

@@ -1,7 +1,7 @@
 //! The trace of what clients ask for, in the drive's own time.
 //!
-//! Commands end in another order than they came in. One is written once all in progress came after it, so a trace is in the
-//! order of its time stamps.
+//! Commands end in another order than they came in. One is written once all in progress came after it, so a trace is in
+//! the order of its time stamps.
 //!
 //! Invariant: `ended` has the commands that are not written yet, none of which came before one that was.
 

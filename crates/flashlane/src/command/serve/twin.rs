@@ -1,9 +1,10 @@
-//! The twin of a run in real time: the same requests, with the same pauses between them, on the same drive in virtual time.
+//! The twin of a run in real time: the same requests, with the same pauses between them, on the same drive in virtual
+//! time.
 //!
-//! A client waits for replies, and then pauses. In real time a reply is late by some microseconds, and so is what the client asks
-//! next; its pauses are its own. The twin keeps each pause after the reply that preceded it and leaves out what was late, so that
-//! the difference between the two is what this machine added to replies. What made a request arrive late counts as a pause, in
-//! both.
+//! A client waits for replies, and then pauses. In real time a reply is late by some microseconds, and so is what the
+//! client asks next; its pauses are its own. The twin keeps each pause after the reply that preceded it and leaves out
+//! what was late, so that the difference between the two is what this machine added to replies. What made a request
+//! arrive late counts as a pause, in both.
 
 use super::{DeviceOptions, live::ns, opening};
 use crate::device::{self as devices, Opening};

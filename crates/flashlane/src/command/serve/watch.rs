@@ -71,8 +71,8 @@ impl Watch {
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Prints the summary, which begins with to whom the device was served, and ends the trace. Then returns the result, if
-    /// one is kept.
+    /// Prints the summary, which begins with to whom the device was served, and ends the trace. Then returns the
+    /// result, if one is kept.
     pub fn end<D: DataDevice>(
         self,
         served: &mut Served<D>,

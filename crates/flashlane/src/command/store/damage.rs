@@ -1,7 +1,7 @@
 //! What a damaged store cannot tell: keys whose bytes cannot be read, and what it has lost.
 //!
-//! Every command opens the store by `device`, which keeps its loss in the [`Place`]; [`ended`] reports it at the end of each
-//! command that reads, and makes its status that of a failure. Commands that write report it when they begin.
+//! Every command opens the store by `device`, which keeps its loss in the [`Place`]; [`ended`] reports it at the end of
+//! each command that reads, and makes its status that of a failure. Commands that write report it when they begin.
 
 use super::device::{Place, failed, to_salvage};
 use crate::failure::{Failure, Status, notify};

@@ -86,7 +86,8 @@ fn options_to_read() -> StoreOptions {
     StoreOptions { blocks, without_damaged_blocks: true, ..uncached() }
 }
 
-/// Opens the store for writing, which requires no consent. Devices with other data are refused. Warns of what it has lost.
+/// Opens the store for writing, which requires no consent. Devices with other data are refused. Warns of what it has
+/// lost.
 pub fn open_to_write(place: &Place, level: Level) -> Result<OpenedStore, Failure> {
     let store = open_with(place, Access::ReadWrite, uncached())?;
     place.warn_of_loss();

@@ -186,8 +186,8 @@ struct MountOptions {
     /// Allow no changes
     #[arg(long)]
     read_only: bool,
-    /// Bytes of an extent, where there are no files yet: a write within an extent writes all of it. By default 512KiB, or
-    /// less where blocks would hold one each and not be full
+    /// Bytes of an extent, where there are no files yet: a write within an extent writes all of it. By default 512KiB,
+    /// or less where blocks would hold one each and not be full
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     extent: Option<u64>,
 }

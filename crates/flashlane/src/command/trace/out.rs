@@ -12,8 +12,8 @@ use flashlane_trace::{
 use std::fmt::Write;
 use std::path::Path;
 
-/// Returns the format to write: `to`, or else the one of the ending of `out`. `raw` is allowed too, and is the format of
-/// an unknown ending.
+/// Returns the format to write: `to`, or else the one of the ending of `out`. `raw` is allowed too, and is the format
+/// of an unknown ending.
 pub(in crate::command) fn format(
     out: &Path,
     to: Option<&str>,
@@ -55,8 +55,8 @@ pub(in crate::command) fn create(out: &Path, force: bool) -> Result<Output, Fail
     })
 }
 
-/// Writes all requests of the trace and commits the file, unless it would be empty. `what` is the activity that the meter
-/// shows.
+/// Writes all requests of the trace and commits the file, unless it would be empty. `what` is the activity that the
+/// meter shows.
 pub(in crate::command) fn write(
     trace: &mut Trace,
     what: String,

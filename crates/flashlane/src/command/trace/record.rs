@@ -1,5 +1,5 @@
-//! `flashlane trace record`: records the requests to a block device, or the page accesses of a PostgreSQL, while a program
-//! runs or for a time.
+//! `flashlane trace record`: records the requests to a block device, or the page accesses of a PostgreSQL, while a
+//! program runs or for a time.
 
 mod layout;
 mod postgres;

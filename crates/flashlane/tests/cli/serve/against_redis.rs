@@ -1,8 +1,9 @@
-//! The same random commands to a real redis-server and to ours: replies must be the same, but for these allowed differences,
-//! which `docs/store.md` explains:
+//! The same random commands to a real redis-server and to ours: replies must be the same, but for these allowed
+//! differences, which `docs/store.md` explains:
 //!
 //! - keys that begin with `00 46 4c` are refused, and not drawn here;
-//! - elements of KEYS, SCAN, HGETALL, HKEYS, HVALS, HSCAN and RANDOMKEY come in another order, and SCAN's cursors differ;
+//! - elements of KEYS, SCAN, HGETALL, HKEYS, HVALS, HSCAN and RANDOMKEY come in another order, and SCAN's cursors
+//!   differ;
 //! - commands of other types are unknown;
 //! - commands on all keys are refused in a transaction, and unknown subcommands only by EXEC;
 //! - CLIENT SETINFO is known, as in Redis 7.2;
@@ -19,7 +20,8 @@ use std::process::{Child, Command, Stdio};
 /// Commands compared, of which half come in pipelines.
 const COMMANDS: usize = 4000;
 
-/// Commands that a transaction refuses, or only when it runs, or whose replies would have to be changed within that of EXEC.
+/// Commands that a transaction refuses, or only when it runs, or whose replies would have to be changed within that of
+/// EXEC.
 const NOT_COLLECTED: &[&str] = &["dbsize", "flushall", "ttl", "config", "command", "object", "client"];
 
 /// Commands whose elements have no order.

@@ -50,7 +50,8 @@ impl Client {
         self.read()
     }
 
-    /// Reads a reply: `+OK`, `-ERR …`, `:1`, `$text`, `_` for none, `[a, b]` for an array. Numbers of a length are left out.
+    /// Reads a reply: `+OK`, `-ERR …`, `:1`, `$text`, `_` for none, `[a, b]` for an array. Numbers of a length are left
+    /// out.
     pub fn read(&mut self) -> String {
         let mut line = Vec::new();
         self.reader.read_until(b'\n', &mut line).expect("the server replies");

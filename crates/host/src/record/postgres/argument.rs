@@ -1,8 +1,8 @@
 //! Translates the arguments of SDT probes to the notation of uprobe events.
 //!
 //! An argument is `N@OPERAND`: N bytes, negative if signed, at an operand in the syntax of the x86-64 assembler
-//! (<https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation>). Tracefs wants `OPERAND:TYPE` with its names of
-//! registers (`Documentation/trace/uprobetracer.rst` of Linux).
+//! (<https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation>). Tracefs wants `OPERAND:TYPE` with its names
+//! of registers (`Documentation/trace/uprobetracer.rst` of Linux).
 
 /// Registers whose parts have names of their own: the name in tracefs, then those of 64, 32, 16 and 8 bits.
 const REGISTERS: [[&str; 5]; 8] = [

@@ -1,12 +1,12 @@
 //! Assembles events into transactions.
 //!
-//! - An access is a finished read of a page, hit or miss, in the order of the process; reading a page that is still pinned
-//!   is none, as in PostgreSQL's own count.
+//! - An access is a finished read of a page, hit or miss, in the order of the process; reading a page that is still
+//!   pinned is none, as in PostgreSQL's own count.
 //! - An access writes if the transaction makes the page dirty, or sets hint bits on it, before it reads it again: the
-//!   latest access to that page becomes a write. A page that the transaction makes dirty without having read it (its pin
-//!   is older) gets a separate access at that point.
-//! - The time on a processor is that between the events of the scheduler, from the start of the transaction to its end. It
-//!   includes the probes: one to two microseconds for each event.
+//!   latest access to that page becomes a write. A page that the transaction makes dirty without having read it (its
+//!   pin is older) gets a separate access at that point.
+//! - The time on a processor is that between the events of the scheduler, from the start of the transaction to its end.
+//!   It includes the probes: one to two microseconds for each event.
 //! - A transaction that aborts is left out and counted, and so is one that was open when events were lost.
 
 use super::probes::Role;

@@ -1,5 +1,5 @@
-//! A tracing instance for one recording: its own buffers, and the uprobe events defined for it. Everything is removed when
-//! it is dropped, also after a signal; what a killed recording left is removed by the next one.
+//! A tracing instance for one recording: its own buffers, and the uprobe events defined for it. Everything is removed
+//! when it is dropped, also after a signal; what a killed recording left is removed by the next one.
 //!
 //! Events are defined for the whole machine, under a group named after this process, and switched on in the instance
 //! only: other users of tracing are not disturbed.
@@ -80,8 +80,8 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // A removed instance switches its events off, after which they can be removed. A program that is being started has its
-        // files open until it runs.
+        // A removed instance switches its events off, after which they can be removed. A program that is being started
+        // has its files open until it runs.
         for _ in 0..TRIES {
             let is_busy = |error: std::io::Error| error.kind() == std::io::ErrorKind::ResourceBusy;
             if !fs::remove_dir(self.at("")).is_err_and(is_busy) {

@@ -1,16 +1,16 @@
 //! The uprobe events of a recording: the probed functions, and the fields of each event.
 //!
-//! PostgreSQL's own probes report transactions and page reads (a hit is a read too), but no pages that are made dirty, and
-//! name pages by relation where `MarkBufferDirty` has the number of a buffer. `ReadBufferExtended` returns it: the return
-//! that follows a finished read in the same process connects the two.
+//! PostgreSQL's own probes report transactions and page reads (a hit is a read too), but no pages that are made dirty,
+//! and name pages by relation where `MarkBufferDirty` has the number of a buffer. `ReadBufferExtended` returns it: the
+//! return that follows a finished read in the same process connects the two.
 
 use super::argument::{translate, translate_text};
 use super::elf::{Probe, Symbols};
 use super::error::PostgresError;
 use std::path::Path;
 
-/// Arguments of `buffer__read__done` up to version 15; from 16 on it has no `isExtend`, and from 17 on pages are read in
-/// streams that no function returns a buffer from.
+/// Arguments of `buffer__read__done` up to version 15; from 16 on it has no `isExtend`, and from 17 on pages are read
+/// in streams that no function returns a buffer from.
 const READ_DONE_ARGUMENTS: usize = 8;
 
 /// The meaning of an event.

@@ -117,8 +117,8 @@ impl Database {
         line.parse().map_err(|_| PostgresError::Answer { line: line.into(), expected: "a number of pages" })
     }
 
-    /// Returns the pages read once the count stands still at `least` or more; what it is then after three seconds. A session
-    /// adds its pages when it ends, or about once a second.
+    /// Returns the pages read once the count stands still at `least` or more; what it is then after three seconds. A
+    /// session adds its pages when it ends, or about once a second.
     ///
     /// # Errors
     /// psql fails.

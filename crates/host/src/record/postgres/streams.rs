@@ -1,8 +1,8 @@
 //! The processors' events, decoded and merged by time while they arrive.
 //!
 //! Each pipe is read until it is empty. An event that happened before the reading began, less a margin for events that
-//! were being written, is then the next of its processor, and the earliest of all goes on: memory holds the events of one
-//! round.
+//! were being written, is then the next of its processor, and the earliest of all goes on: memory holds the events of
+//! one round.
 
 use super::assemble::{Assembler, Event};
 use super::error::PostgresError;
@@ -129,8 +129,8 @@ impl Streams {
         Ok(Self { streams, decoders, buffer: vec![0; PAGE_BYTES] })
     }
 
-    /// Reads what has arrived, and gives the events that are complete to `assembler`: all where this is the `last` round.
-    /// Returns the number of bytes read.
+    /// Reads what has arrived, and gives the events that are complete to `assembler`: all where this is the `last`
+    /// round. Returns the number of bytes read.
     pub(super) fn pump(
         &mut self,
         last: bool,

@@ -1,5 +1,5 @@
-//! Foreign data anywhere in an erased unit: the first write to the unit finds it. What the lanes left there is not mistaken
-//! for it.
+//! Foreign data anywhere in an erased unit: the first write to the unit finds it. What the lanes left there is not
+//! mistaken for it.
 
 use super::*;
 use flashlane_device::{Failure, UnitHead};
@@ -32,7 +32,8 @@ fn checked<D: DataDevice>(device: D) -> Lanes<D> {
     Lanes::open_checked(device).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Lanes over random bytes, with an erased unit of each kind: new, erased by an earlier opening, and with an earlier block.
+/// Lanes over random bytes, with an erased unit of each kind: new, erased by an earlier opening, and with an earlier
+/// block.
 fn prepared() -> Lanes<Memory> {
     let mut device = memory(LENGTH);
     let mut random = Seed(3).source();

@@ -41,15 +41,15 @@ fn use_all(lanes: &mut Lanes<Memory>) {
     }
 }
 
-/// Returns whether the bytes of `run` in the record that begins at `record` may be damage of ours: a single byte, or the
-/// checksum of a slot, which a torn write leaves with any value.
+/// Returns whether the bytes of `run` in the record that begins at `record` may be damage of ours: a single byte, or
+/// the checksum of a slot, which a torn write leaves with any value.
 fn may_be_ours(run: &Range<u64>, record: u64, is_slot: bool) -> bool {
     let (from, to) = (run.start.max(record), run.end.min(record + SECTOR_BYTES));
     from < to && (to - from == 1 || is_slot && from >= record + SECTOR_BYTES - 4)
 }
 
-/// Checks that foreign data in `run` does not change outside the units, and that units change only where every record of
-/// the lanes is ours.
+/// Checks that foreign data in `run` does not change outside the units, and that units change only where every record
+/// of the lanes is ours.
 fn check_run(lanes: Lanes<Memory>, run: Range<u64>, kind: u64) -> Result<(), TestCaseError> {
     let layout = lanes.layout;
     let mut device = lanes.into_inner();

@@ -31,8 +31,8 @@ pub(super) fn summary(result: &SweepResult) -> String {
     [cautions(result), differences.into_iter().collect(), knees].concat().join(" ")
 }
 
-/// Returns the warnings about points which say that the comparison shows little: GC that never ran has no best policy, and
-/// points that are alike before they are steady may differ later.
+/// Returns the warnings about points which say that the comparison shows little: GC that never ran has no best policy,
+/// and points that are alike before they are steady may differ later.
 fn cautions(result: &SweepResult) -> Vec<String> {
     let Some(verdict) = verdict(result) else { return Vec::new() };
     let matters = |warning: &&Warning| match warning.code {

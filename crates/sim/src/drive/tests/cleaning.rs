@@ -227,8 +227,8 @@ fn reads_go_between_the_steps_of_paced_cleaning() {
     assert!(longest < 1_000_000, "the longest read took {longest} ns");
 }
 
-/// Reads and writes of 8 KiB come at times of their own, as those of a database under TPC-C: 164 MB of writes in 400 ms, four of
-/// five to a fifth of the space, and a read after each.
+/// Reads and writes of 8 KiB come at times of their own, as those of a database under TPC-C: 164 MB of writes in 400
+/// ms, four of five to a fifth of the space, and a read after each.
 #[test]
 fn reads_of_a_database_go_before_writes_and_cleaning() {
     let longest_read = |settings: &[(&str, &str)]| {

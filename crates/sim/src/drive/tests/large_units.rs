@@ -14,8 +14,8 @@ const SMALL: [(&str, &str); 9] = [
     ("flash.endurance_spread", "0%"),
 ];
 
-/// A full drive of pages of 4 KiB without a buffer, whose mapping units have this size; with energy counted, which tells single
-/// pages apart: a read takes 3, a program 30 microjoules.
+/// A full drive of pages of 4 KiB without a buffer, whose mapping units have this size; with energy counted, which
+/// tells single pages apart: a read takes 3, a program 30 microjoules.
 fn drive(unit: &str) -> Drive {
     drive_with(unit, &[])
 }
@@ -64,7 +64,8 @@ fn write_of_a_part_reads_the_rest_and_programs_the_unit() {
 
 #[test]
 fn small_random_writes_amplify_by_the_size_of_a_unit() {
-    // Of aligned writes a unit is programmed for each, and what GC moves; of writes of 4 KiB as many, for a quarter of the bytes.
+    // Of aligned writes a unit is programmed for each, and what GC moves; of writes of 4 KiB as many, for a quarter of
+    // the bytes.
     let (k, writes) = (1 << 10, 6_000);
     let programmed = |length: u64| {
         let mut drive = drive("16KiB");

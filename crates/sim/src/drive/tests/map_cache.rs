@@ -295,10 +295,10 @@ fn random_writes_write_translation_pages_as_the_closed_forms_say() {
     assert_within(misses, 1.0 - 2048.0 / 20_480.0, 0.02, "misses");
     assert_within(written, misses, 0.001, "pages written, one by one");
     assert_within(read, 2.0 * misses, 0.001, "pages read, one by one");
-    // All that is dirty of a page at once: after it is written the next write of one of its entries comes after T writes on
-    // average, and the page is written again when that entry gives up its room, after the time in which an entry of R is
-    // replaced that is not used again: R (1 - exp(-time / R)) = C. A share of C / R is used again before, and the next entry
-    // that was written decides.
+    // All that is dirty of a page at once: after it is written the next write of one of its entries comes after T
+    // writes on average, and the page is written again when that entry gives up its room, after the time in which an
+    // entry of R is replaced that is not used again: R (1 - exp(-time / R)) = C. A share of C / R is used again before,
+    // and the next entry that was written decides.
     let [written, ..] = run(&[("mapping.cache.size", "4KiB")], 40_000)[..] else { unreachable!() };
     let (entries, range, pages) = (512.0, 20_480.0, 20.0);
     let time = -range * (1.0_f64 - entries / range).ln();

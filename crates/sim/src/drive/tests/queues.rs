@@ -151,8 +151,8 @@ fn latency_beside_a_heavy_queue(policy: &str) -> Duration {
 #[test]
 fn reads_of_a_light_queue_pass_those_of_a_heavy_one() {
     let [plain, first] = ["read-first", "light-first"].map(latency_beside_a_heavy_queue);
-    // A die's reads take turns of 60 us for its 4 planes. Who goes first waits for one of them, half of it in the mean, and
-    // for transfers; the others wait for several.
+    // A die's reads take turns of 60 us for its 4 planes. Who goes first waits for one of them, half of it in the mean,
+    // and for transfers; the others wait for several.
     assert!(plain.as_us_f64() > 150.0, "the heavy queue is felt: {plain}");
     assert!(first.as_us_f64() < 120.0, "the light queue goes first: {first}, not {plain}");
 }

@@ -20,8 +20,8 @@ fn drive(settings: &[(&str, &str)]) -> DriveConfig {
     config("msr-32g", &all)
 }
 
-/// Reads and writes single mapping units in turns, `pause` apart: reads of a fiftieth of the drive, writes of all of it.
-/// Returns the latencies of reads and of writes.
+/// Reads and writes single mapping units in turns, `pause` apart: reads of a fiftieth of the drive, writes of all of
+/// it. Returns the latencies of reads and of writes.
 fn load(drive: &mut Drive, count: u64, pause: Duration) -> [Vec<Duration>; 2] {
     let bytes = drive.geometry().unit_bytes;
     let units = drive.profile().capacity_bytes / bytes;

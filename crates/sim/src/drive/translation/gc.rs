@@ -1,5 +1,6 @@
-//! Garbage collection as flash operations. The translation layer does it in its tables at once ([`GcWork`]); here it is queued,
-//! beside the program that made it due, for an idle die, or where the dies of a row take turns, once it has its turn.
+//! Garbage collection as flash operations. The translation layer does it in its tables at once ([`GcWork`]); here it is
+//! queued, beside the program that made it due, for an idle die, or where the dies of a row take turns, once it has its
+//! turn.
 
 use super::Translation;
 use super::rotation::{Rotation, TurnId};
@@ -24,9 +25,9 @@ impl GcScheduling {
 }
 
 impl Translation {
-    /// Queues a program and the GC that belongs to it: first GC that frees the program's block and GC deferred since the
-    /// block before was opened, then the program, then other GC. All have the class of a host write, so that no rank
-    /// reorders them.
+    /// Queues a program and the GC that belongs to it: first GC that frees the program's block and GC deferred since
+    /// the block before was opened, then the program, then other GC. All have the class of a host write, so that no
+    /// rank reorders them.
     #[cold]
     pub(super) fn enqueue_with_gc(&mut self, kernel: &mut DriveKernel, program: Option<FlashOperation>) {
         let mut due = std::mem::take(&mut self.due_gc);

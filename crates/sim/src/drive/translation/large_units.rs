@@ -1,8 +1,10 @@
-//! Mapping units larger than a flash page: indirection units of 16 to 64 KiB, with which a large drive maps with a small table.
+//! Mapping units larger than a flash page: indirection units of 16 to 64 KiB, with which a large drive maps with a
+//! small table.
 //!
-//! A unit lies on pages that follow each other on one plane. It is programmed page by page, and read by as many pages as the part
-//! that is asked for lies on; what a write leaves out of its unit is read first, as of a unit that is a page or less. GC
-//! moves whole units. The pages of a unit are operations of their own, of which the last has the owner of the unit.
+//! A unit lies on pages that follow each other on one plane. It is programmed page by page, and read by as many pages
+//! as the part that is asked for lies on; what a write leaves out of its unit is read first, as of a unit that is a
+//! page or less. GC moves whole units. The pages of a unit are operations of their own, of which the last has the owner
+//! of the unit.
 //!
 //! Invariant: operations of one class on one plane begin in order, so that the last page of a unit ends last.
 
@@ -46,8 +48,8 @@ impl LargeUnits {
         pages.filter(|bytes| *bytes > 0)
     }
 
-    /// The reads of pages with these `bytes` in place of the read of a unit. The last stands for all: it is unreadable where one
-    /// is. `decide` says how each goes.
+    /// The reads of pages with these `bytes` in place of the read of a unit. The last stands for all: it is unreadable
+    /// where one is. `decide` says how each goes.
     pub(super) fn reads(
         operation: FlashOperation,
         bytes: impl Iterator<Item = u64>,

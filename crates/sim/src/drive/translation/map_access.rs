@@ -1,5 +1,5 @@
-//! How translation uses the cache of its map: an access that misses waits, and goes on later; translation pages are placed and
-//! programmed. Without a cache all of this does nothing.
+//! How translation uses the cache of its map: an access that misses waits, and goes on later; translation pages are
+//! placed and programmed. Without a cache all of this does nothing.
 
 use super::super::request::DriveKernel;
 use super::Translation;
@@ -36,7 +36,8 @@ impl Translation {
         self.map_cache.as_ref().is_some_and(|cache| cache.is_on_flash_only(&self.ftl, lpn))
     }
 
-    /// Returns whether the place of a mapping unit is known that is to be programmed for `owner`; otherwise it is resumed later.
+    /// Returns whether the place of a mapping unit is known that is to be programmed for `owner`; otherwise it is
+    /// resumed later.
     #[inline]
     pub(in crate::drive) fn look_up_for_write(
         &mut self,
@@ -99,7 +100,8 @@ impl Translation {
         self.settle_map(kernel);
     }
 
-    /// Updates the map for the units that GC moved, and programs the translation pages that are ready, until there are none.
+    /// Updates the map for the units that GC moved, and programs the translation pages that are ready, until there are
+    /// none.
     #[inline]
     pub(super) fn settle_map(&mut self, kernel: &mut DriveKernel) {
         if self.map_cache.is_some() {

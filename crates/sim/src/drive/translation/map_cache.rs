@@ -1,8 +1,8 @@
-//! The cache of the map, on a drive with too little memory for all of it (DFTL; Gupta et al., "DFTL: A Flash Translation Layer
-//! Employing Demand-based Selective Caching of Page-level Address Mappings", ASPLOS 2009).
+//! The cache of the map, on a drive with too little memory for all of it (DFTL; Gupta et al., "DFTL: A Flash
+//! Translation Layer Employing Demand-based Selective Caching of Page-level Address Mappings", ASPLOS 2009).
 //!
-//! The map lies on flash, in translation pages (`ftl::page::translation_pages`); lines of it are in memory ([`lines`]). What the
-//! host reads or writes needs the line of its mapping unit:
+//! The map lies on flash, in translation pages (`ftl::page::translation_pages`); lines of it are in memory ([`lines`]).
+//! What the host reads or writes needs the line of its mapping unit:
 //!
 //! ```text
 //! look_up ─┬─ in memory: goes on at once, or in that of the host: … the time to get it from there … goes on
@@ -13,19 +13,22 @@
 //! page write … the translation page is read, unless a whole one is in memory … it is programmed with all that is dirty of it
 //! ```
 //!
-//! The price of a miss is a read, with a dirty victim also a program and, for a single entry, another read. Accesses that miss
-//! in one translation page share its read; updates of one translation page that come before its program share that.
+//! The price of a miss is a read, with a dirty victim also a program and, for a single entry, another read. Accesses
+//! that miss in one translation page share its read; updates of one translation page that come before its program share
+//! that.
 //!
 //! The tables of `ftl` have the map as it is now: here is what of it memory and flash know, which takes time and wear.
 //!
-//! Recovery: every unit on flash has its logical number and a number of its write beside it. What a power cut loses of the map
-//! is found by reading these of the blocks written since, so that dirty lines are in memory again, as dirty ones, clean ones are
-//! not, and page writes that had not begun their program begin anew. That reading takes no time here.
+//! Recovery: every unit on flash has its logical number and a number of its write beside it. What a power cut loses of
+//! the map is found by reading these of the blocks written since, so that dirty lines are in memory again, as dirty
+//! ones, clean ones are not, and page writes that had not begun their program begin anew. That reading takes no time
+//! here.
 //!
 //! Invariants:
-//! - an entry that is newer than its translation page is in a dirty line, or a page write that has not been programmed has it;
-//! - page writes wait for nothing but flash, loads for page writes and flash, accesses for loads and room: none waits in a
-//!   circle;
+//! - an entry that is newer than its translation page is in a dirty line, or a page write that has not been programmed
+//!   has it;
+//! - page writes wait for nothing but flash, loads for page writes and flash, accesses for loads and room: none waits
+//!   in a circle;
 //! - a load ends, and every access that waits goes on, once.
 
 mod lines;
@@ -229,8 +232,8 @@ impl MapCache {
         !self.lines.contains(self.line_of(lpn)) && ftl.plane_of(self.unit_of(self.page_of(lpn))).is_some()
     }
 
-    /// Looks up the entry that `access` needs. Returns whether it is in memory; otherwise the access waits, and is among the
-    /// resumed ones later. Page writes may have become ready.
+    /// Looks up the entry that `access` needs. Returns whether it is in memory; otherwise the access waits, and is
+    /// among the resumed ones later. Page writes may have become ready.
     pub(super) fn look_up(&mut self, kernel: &mut DriveKernel, ftl: &Ftl, access: Access) -> bool {
         if let Some(holder) = self.lines.touch(self.line_of(access.lpn)) {
             self.counts.hits += 1;

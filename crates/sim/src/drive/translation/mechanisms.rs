@@ -1,5 +1,5 @@
-//! The numbers of translation's mechanisms: each kind of operation and timer that a mechanism has gets one. They are part of
-//! every pinned hash.
+//! The numbers of translation's mechanisms: each kind of operation and timer that a mechanism has gets one. They are
+//! part of every pinned hash.
 
 use crate::ids::Mechanism;
 

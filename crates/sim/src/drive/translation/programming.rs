@@ -9,8 +9,8 @@ use flashlane_policy::scheduling::Class;
 use std::ops::Range;
 
 impl Translation {
-    /// Finds a place for a mapping unit and programs it there, on `assigned` where that has room. `may_wait`: it may wait
-    /// for others that are programmed along with it. Returns the plane.
+    /// Finds a place for a mapping unit and programs it there, on `assigned` where that has room. `may_wait`: it may
+    /// wait for others that are programmed along with it. Returns the plane.
     ///
     /// # Errors
     /// [`NoRoom`] where no block is left to write to.
@@ -60,8 +60,8 @@ impl Translation {
         self.enqueue_parity(kernel, place, may_wait);
     }
 
-    /// [`Translation::program`] for mapping units of a request that follow each other, of a drive without a map cache. `units`
-    /// is left with those behind the first for which there was no room.
+    /// [`Translation::program`] for mapping units of a request that follow each other, of a drive without a map cache.
+    /// `units` is left with those behind the first for which there was no room.
     ///
     /// # Errors
     /// [`NoRoom`] where no block is left to write to.

@@ -1,5 +1,5 @@
-//! Reads of mapping units: for the host, for what a write leaves out, ahead of the host. Where a part of the map is on flash,
-//! each waits for its place to be known.
+//! Reads of mapping units: for the host, for what a write leaves out, ahead of the host. Where a part of the map is on
+//! flash, each waits for its place to be known.
 
 use super::super::request::DriveKernel;
 use super::Translation;
@@ -10,8 +10,8 @@ use crate::pieces::{Piece, UnitParts};
 use flashlane_policy::scheduling::Class;
 
 impl Translation {
-    /// The plane and flash page of a mapping unit, if it was ever written. Copies lie elsewhere, so that where there are some, no
-    /// read is known to be of the same flash page as another.
+    /// The plane and flash page of a mapping unit, if it was ever written. Copies lie elsewhere, so that where there
+    /// are some, no read is known to be of the same flash page as another.
     #[inline]
     pub(in crate::drive) fn place_of(&self, lpn: Lpn) -> Option<(PlaneId, FlashPage)> {
         match self.units_per_page > 1 && self.replicator.is_none() {

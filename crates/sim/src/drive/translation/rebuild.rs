@@ -1,7 +1,7 @@
 //! Reads rebuilt from the rest of their row (GC-tolerant reads; Yan et al., "Tiny-Tail Flash", USENIX FAST 2017).
 //!
-//! A drive with parity over its channels has in each row one page more than data needs. A page that cannot be read is the
-//! exclusive or of the others:
+//! A drive with parity over its channels has in each row one page more than data needs. A page that cannot be read is
+//! the exclusive or of the others:
 //!
 //! ```text
 //! cannot be corrected   its own page, with all of its retries; then the rest of the row
@@ -9,8 +9,8 @@
 //!                       the row cannot be corrected
 //! ```
 //!
-//! Price: a rebuilt page takes as many reads as the row has others. An incomplete row has its parity in the controller: the
-//! pages that are not written yet are not read.
+//! Price: a rebuilt page takes as many reads as the row has others. An incomplete row has its parity in the controller:
+//! the pages that are not written yet are not read.
 //!
 //! Only host reads of whole or partial mapping units are rebuilt; readahead and the reads of partial writes wait.
 //!

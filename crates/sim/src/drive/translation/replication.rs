@@ -1,10 +1,10 @@
 //! Replication: reads and writes of mapping units go to whichever die is free (he14).
 //!
-//! Beside the mapping units that the host sees, the translation layer has a number of them on each die for copies: a copy
-//! is placed like any other unit, and released once only reads use it (`copies`). Which die an access goes to, and which copies
-//! there are, is decided by `flashlane_replication`; [`Replicator`] turns it into flash operations. It uses the `Ftl` that
-//! `translation` owns: places and releases copies there, trims stale ones, and gives a mapping unit the place of a copy after a
-//! power cut.
+//! Beside the mapping units that the host sees, the translation layer has a number of them on each die for copies: a
+//! copy is placed like any other unit, and released once only reads use it (`copies`). Which die an access goes to, and
+//! which copies there are, is decided by `flashlane_replication`; [`Replicator`] turns it into flash operations. It
+//! uses the `Ftl` that `translation` owns: places and releases copies there, trims stale ones, and gives a mapping unit
+//! the place of a copy after a power cut.
 //!
 //! ```text
 //! read   the least blocked die first, or the first that does not garbage-collect; at its deadline the next one, and so on
@@ -12,18 +12,18 @@
 //!        enough, and so on
 //! ```
 //!
-//! A deadline is the delay D after the start of the access's latest flash operation. D is the paper's threshold for detecting
-//! an internal activity (table 1). The firmware knows the state of its chips (section 4.1), so that an access which merely
-//! waits for others of the host is not blocked.
+//! A deadline is the delay D after the start of the access's latest flash operation. D is the paper's threshold for
+//! detecting an internal activity (table 1). The firmware knows the state of its chips (section 4.1), so that an access
+//! which merely waits for others of the host is not blocked.
 //!
-//! A *hedged access* (`hedge`) may be done on several dies: the first flash operation that ends completes it, the results of
-//! later ones are dropped. The *home* of a mapping unit is its place outside the space for copies.
+//! A *hedged access* (`hedge`) may be done on several dies: the first flash operation that ends completes it, the
+//! results of later ones are dropped. The *home* of a mapping unit is its place outside the space for copies.
 //!
-//! Durability: a write completes once its home or one copy is on flash. Every copy carries, beside its data, the number of
-//! its mapping unit and of the write, so that recovery finds the newest one; here [`Replicator::cut_power`] does that, and
-//! then forgets all other copies. A copy that completed a write is kept until the home is programmed, too: until then no
-//! group gives it up. A later version may be programmed first, or the unit be trimmed: such a copy is not the newest version
-//! (`versions`).
+//! Durability: a write completes once its home or one copy is on flash. Every copy carries, beside its data, the number
+//! of its mapping unit and of the write, so that recovery finds the newest one; here [`Replicator::cut_power`] does
+//! that, and then forgets all other copies. A copy that completed a write is kept until the home is programmed, too:
+//! until then no group gives it up. A later version may be programmed first, or the unit be trimmed: such a copy is not
+//! the newest version (`versions`).
 //!
 //! Invariants:
 //! - every hedged access completes once, and stays until all its flash operations but the copies' have ended;
@@ -257,8 +257,8 @@ impl Replicator {
 
     // Writes.
 
-    /// A mapping unit has a new home, which `program` writes: its copies are stale. `is_behind_gc`: GC will be queued before
-    /// it. Returns the program as that of a hedged access.
+    /// A mapping unit has a new home, which `program` writes: its copies are stale. `is_behind_gc`: GC will be queued
+    /// before it. Returns the program as that of a hedged access.
     pub(super) fn write(
         &mut self,
         kernel: &mut DriveKernel,
@@ -286,9 +286,9 @@ impl Replicator {
 
     // Deadlines.
 
-    /// The deadline of an access has passed: a read that is not complete is sent to the next die, and a write whose home's
-    /// die garbage-collects gets a copy; the next deadline of such a write follows the program of the copy. Returns the die
-    /// that may have a copy to write.
+    /// The deadline of an access has passed: a read that is not complete is sent to the next die, and a write whose
+    /// home's die garbage-collects gets a copy; the next deadline of such a write follows the program of the copy.
+    /// Returns the die that may have a copy to write.
     pub(super) fn deadline_passed(
         &mut self,
         kernel: &mut DriveKernel,
@@ -345,8 +345,8 @@ impl Replicator {
 
     // Completion.
 
-    /// An operation of a hedged access or a copy has ended. Returns the operation as its owner knows it, where it completes
-    /// the access.
+    /// An operation of a hedged access or a copy has ended. Returns the operation as its owner knows it, where it
+    /// completes the access.
     pub(super) fn operation_finished(
         &mut self,
         kernel: &DriveKernel,

@@ -1,12 +1,13 @@
 //! Garbage collection of rows, one channel after the other (rotating GC; Yan et al., "Tiny-Tail Flash", USENIX FAST
 //! 2017), so that all pages of a row but one can be read at any time.
 //!
-//! The translation layer has done GC in its tables already; here wait the moves and erases that take the time. Dies that
-//! have the same place on the channels of a row take turns: one garbage-collects, and the next one when it is done.
+//! The translation layer has done GC in its tables already; here wait the moves and erases that take the time. Dies
+//! that have the same place on the channels of a row take turns: one garbage-collects, and the next one when it is
+//! done.
 //!
-//! A block that waits for its erase counts as free in the tables. So the erases that wait are bounded by half of the blocks
-//! that GC keeps free: beyond that bound what has waited longest begins out of turn, and where a write needs a block at once,
-//! all that waits.
+//! A block that waits for its erase counts as free in the tables. So the erases that wait are bounded by half of the
+//! blocks that GC keeps free: beyond that bound what has waited longest begins out of turn, and where a write needs a
+//! block at once, all that waits.
 //!
 //! Invariants:
 //! - the work of a die begins in the order in which it became due;
@@ -114,8 +115,8 @@ impl Rotation {
         now.extend(turn.waiting.drain(..));
     }
 
-    /// A die has done its part, or none has its turn: appends the next die's to `now`. Returns the turn, to which the end of
-    /// the last of them is to be reported; `None` where nothing waits.
+    /// A die has done its part, or none has its turn: appends the next die's to `now`. Returns the turn, to which the
+    /// end of the last of them is to be reported; `None` where nothing waits.
     pub(super) fn next(&mut self, id: TurnId, now: &mut Vec<GcWork>) -> Option<TurnId> {
         let channel_of = |plane: PlaneId| plane.0 / self.planes_per_die / self.dies_per_channel;
         let turn = &mut self.turns[id.0 as usize];

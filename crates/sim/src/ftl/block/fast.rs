@@ -54,7 +54,8 @@ pub(super) struct Fast {
 }
 
 /// Options `log_blocks`; `sequence_blocks`, log blocks of a plane for sequences, default 1; `merge_batch`, units merged
-/// at once while the log still has room, 1 to 65536, default as many as the oldest log block needs when the log is full.
+/// at once while the log still has room, 1 to 65536, default as many as the oldest log block needs when the log is
+/// full.
 pub(in crate::ftl) fn build(geometry: &Geometry, options: &Options) -> Result<Scheme, OptionError> {
     let (stripes, most) = (Stripes::new(geometry, options)?, log_blocks(geometry, options)?);
     let blocks = geometry.blocks;

@@ -273,8 +273,8 @@ impl Store {
         GcWork { moves, summaries, ..GcWork::nothing(plane) }
     }
 
-    /// Makes `block`, which holds the valid pages of an erase unit, its data block; the one before is erased. Returns the
-    /// number of blocks erased.
+    /// Makes `block`, which holds the valid pages of an erase unit, its data block; the one before is erased. Returns
+    /// the number of blocks erased.
     pub(super) fn switch(&mut self, plane: PlaneId, erase_unit: u32, block: BlockId) -> u32 {
         let index = self.data_index(plane, erase_unit);
         let Some(before) = self.data[index].replace(block) else { return 0 };
@@ -319,8 +319,8 @@ impl Store {
         }
     }
 
-    /// The share of its endurance that the block with `lpn` has used, 1 where endurance is unlimited or the unit was never
-    /// written.
+    /// The share of its endurance that the block with `lpn` has used, 1 where endurance is unlimited or the unit was
+    /// never written.
     pub(super) fn wear_of(&self, lpn: Lpn) -> f64 {
         self.ppn_of(lpn).map_or(1.0, |ppn| self.blocks.wear_of(self.index_of(ppn)))
     }

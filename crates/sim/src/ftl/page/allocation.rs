@@ -1,11 +1,12 @@
-//! The choice of the plane for a mapping unit: the stripe's, and of the planes of its pool the one with the most free units.
+//! The choice of the plane for a mapping unit: the stripe's, and of the planes of its pool the one with the most free
+//! units.
 
 use super::{NoRoom, PageMapped};
 use crate::ids::{Lpn, PlaneId};
 use std::ops::Range;
 
-/// Where an allocation pool looks for room: mostly one look is enough, because planes with as much room take searches and
-/// one whose block was just erased leads for a while.
+/// Where an allocation pool looks for room: mostly one look is enough, because planes with as much room take searches
+/// and one whose block was just erased leads for a while.
 #[derive(Clone, Copy)]
 pub(super) struct PoolSearch {
     /// The plane that is looked at first.

@@ -1,8 +1,9 @@
-//! The cells of a drive whose pages have types: which type a mapping unit's page has, and which word line it is a part of.
+//! The cells of a drive whose pages have types: which type a mapping unit's page has, and which word line it is a part
+//! of.
 //!
-//! Where all pages of a word line are programmed at once, a unit of the host waits for those that complete its word line; with
-//! superblocks for those of the word lines of all planes, which go together. What a flush leaves of a word line stays empty, as
-//! what it leaves of a page does.
+//! Where all pages of a word line are programmed at once, a unit of the host waits for those that complete its word
+//! line; with superblocks for those of the word lines of all planes, which go together. What a flush leaves of a word
+//! line stays empty, as what it leaves of a page does.
 
 use super::Placed;
 use crate::config::DriveConfig;
@@ -75,7 +76,8 @@ impl Cells {
         }
     }
 
-    /// Completes the description of a place in the SLC cache: a page on each plane of a superblock is programmed at once.
+    /// Completes the description of a place in the SLC cache: a page on each plane of a superblock is programmed at
+    /// once.
     pub(super) fn describe_slc(&self, ppn: Ppn, placed: &mut Placed) {
         if self.word_line.is_some() && self.page.units > 1 {
             self.page.describe(ppn, placed);

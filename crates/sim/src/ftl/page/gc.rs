@@ -7,8 +7,8 @@
 //! collect_to_low_watermark ─> collect ─> choose, empty_and_erase: move_unit, erase, report_gc
 //! ```
 //!
-//! `drive::translation` turns each [`GcWork`] into flash operations, which take the time; a power cut loses that time, not the
-//! result.
+//! `drive::translation` turns each [`GcWork`] into flash operations, which take the time; a power cut loses that time,
+//! not the result.
 
 use super::pacing::{KEPT_BLOCKS, VictimProgress};
 use super::slc::Source;
@@ -18,7 +18,8 @@ use crate::ftl::map::Map;
 use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
 use std::ops::Range;
 
-/// The number of the open block of a plane that takes units of the host; the next one, if any, takes units that GC moves.
+/// The number of the open block of a plane that takes units of the host; the next one, if any, takes units that GC
+/// moves.
 pub(super) const HOST_STREAM: usize = 0;
 /// The number of the one that takes translation pages.
 pub(super) const TRANSLATION_STREAM: usize = 2;
@@ -58,8 +59,8 @@ impl PageMapped {
         self.open(plane, stream)
     }
 
-    /// Runs GC on the plane until it has more than the least number of free blocks, as far as there is anything to gain.
-    /// Where GC is paced the least is the kept block: steps after the host's writes do the rest.
+    /// Runs GC on the plane until it has more than the least number of free blocks, as far as there is anything to
+    /// gain. Where GC is paced the least is the kept block: steps after the host's writes do the rest.
     pub(super) fn collect_to_low_watermark(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
         let paced = self.pacer.is_some();
         let least = if paced { KEPT_BLOCKS as u32 } else { self.geometry.low_watermark_blocks };
@@ -133,8 +134,8 @@ impl PageMapped {
         }
     }
 
-    /// Moves the valid units off a closed block and erases it. Returns false, with nothing changed, where the plane lacks
-    /// room to move to.
+    /// Moves the valid units off a closed block and erases it. Returns false, with nothing changed, where the plane
+    /// lacks room to move to.
     fn empty_and_erase(&mut self, plane: PlaneId, block: BlockId, due: &mut Vec<GcWork>) -> bool {
         let number = self.index_of(plane, block);
         let moves = self.blocks.valid_units(number);

@@ -1,9 +1,9 @@
 //! Placement handles (flexible data placement, NVMe TP4146): writes with different handles go to different blocks.
 //!
-//! A *reclaim unit* is a block on each plane, which GC empties one by one. Each plane has an open block for each handle. That of
-//! the handle written last is the plane's open block for the host; those of others are parked here, and change places with it
-//! when their handle is written again. Where data stay apart persistently, open blocks for moved units change places likewise,
-//! by the handle of GC's victim; otherwise units of all handles are moved to one block.
+//! A *reclaim unit* is a block on each plane, which GC empties one by one. Each plane has an open block for each
+//! handle. That of the handle written last is the plane's open block for the host; those of others are parked here, and
+//! change places with it when their handle is written again. Where data stay apart persistently, open blocks for moved
+//! units change places likewise, by the handle of GC's victim; otherwise units of all handles are moved to one block.
 //!
 //! Costs an open block a handle on each plane (two, where isolation is persistent), and a byte a block.
 //!

@@ -1,12 +1,12 @@
 //! Initial states: the state of every block and plane, and a formula for the mapping units, which are not touched.
 //!
-//! *Full* places every unit once, in order. *Fragmented* is the state in which random overwrites leave a drive in the long
-//! run: `steady` has how many valid units a block then has, by its age; the drive's blocks are filled to this
-//! distribution with units in random order. Translation pages lie behind the units of the host, or among
-//! them at random. Either takes time and memory in proportion to the drive's blocks. (Tests compare
-//! the outcome with writing the whole drive.) Every plane is in the middle of its work, at a moment of its own: its open blocks
-//! are written in part, and with paced GC its victim is moved in part. Otherwise no plane would run GC before it had
-//! filled a block, and then all at once.
+//! *Full* places every unit once, in order. *Fragmented* is the state in which random overwrites leave a drive in the
+//! long run: `steady` has how many valid units a block then has, by its age; the drive's blocks are filled to this
+//! distribution with units in random order. Translation pages lie behind the units of the host, or among them at
+//! random. Either takes time and memory in proportion to the drive's blocks. (Tests compare the outcome with writing
+//! the whole drive.) Every plane is in the middle of its work, at a moment of its own: its open blocks are written in
+//! part, and with paced GC its victim is moved in part. Otherwise no plane would run GC before it had filled a block,
+//! and then all at once.
 
 use super::PageMapped;
 use super::gc::HOST_STREAM;
@@ -64,8 +64,8 @@ impl PageMapped {
         ControlFlow::Continue(())
     }
 
-    /// The stripe along which writes in order go, where there is one and every plane has room for its share. The mapping
-    /// has then advanced past them.
+    /// The stripe along which writes in order go, where there is one and every plane has room for its share. The
+    /// mapping has then advanced past them.
     fn stripe_of_full_drive(&mut self) -> Option<Stripe> {
         let stripe = Stripe::new(self.allocation.stripe()?, &self.geometry);
         let units = self.geometry.stored_units();
@@ -169,8 +169,8 @@ impl PageMapped {
         quotas.iter().enumerate().map(of_plane).collect()
     }
 
-    /// Gives each block of a plane that will hold data its number of valid units, `quota` in all, and closes all but those
-    /// that are open. Returns the blocks with these numbers, oldest first, the open ones last.
+    /// Gives each block of a plane that will hold data its number of valid units, `quota` in all, and closes all but
+    /// those that are open. Returns the blocks with these numbers, oldest first, the open ones last.
     fn lay_out(
         &mut self,
         plane: PlaneId,
@@ -213,8 +213,8 @@ impl PageMapped {
         blocks.into_iter().zip(counts)
     }
 
-    /// Makes the block that the policy chooses the victim of a plane, with a share of its units moved already: others hold
-    /// them. `counts` are the valid units of the closed `blocks`.
+    /// Makes the block that the policy chooses the victim of a plane, with a share of its units moved already: others
+    /// hold them. `counts` are the valid units of the closed `blocks`.
     fn begin_victim_in_part(&mut self, plane: PlaneId, moved_share: f64, blocks: &[u32], counts: &mut [u32]) {
         let Some(victim) = self.choose(plane) else { return };
         let number = plane.0 * self.geometry.blocks + victim.0;
@@ -236,8 +236,8 @@ impl PageMapped {
         1 + u32::from(self.moved_stream != HOST_STREAM)
     }
 
-    /// How far a plane that holds `quota` units is with its work at a random moment of random overwrites; `None` where it has
-    /// no room for open blocks. `page_units` are programmed at once.
+    /// How far a plane that holds `quota` units is with its work at a random moment of random overwrites; `None` where
+    /// it has no room for open blocks. `page_units` are programmed at once.
     fn progress(
         &self,
         plane: PlaneId,
@@ -251,8 +251,8 @@ impl PageMapped {
         let mut open_units = moment.map(|units| units / page_units * page_units);
         let (mut free_blocks, mut moved_share) = (self.geometry.low_watermark_blocks + 1, 0.0);
         if let Some(pacer) = &self.pacer {
-            // From victim to victim the erased units fall from the target by a block, by what the host writes and what is
-            // moved; the erase gives them back.
+            // From victim to victim the erased units fall from the target by a block, by what the host writes and what
+            // is moved; the erase gives them back.
             let pages = data_units / page_units;
             let units_into_cycle = random.below(u64::from(pages)) as u32 * page_units;
             moved_share = f64::from(units_into_cycle) / f64::from(data_units);
@@ -295,8 +295,8 @@ fn valid_counts(blocks: usize, quota: u32, sample: &[u16], data_units: u32) -> V
     counts
 }
 
-/// Hands out units to blocks or takes them back, evenly over all, until the blocks hold `quota` units. Requires: they have
-/// room for them.
+/// Hands out units to blocks or takes them back, evenly over all, until the blocks hold `quota` units. Requires: they
+/// have room for them.
 fn balance(counts: &mut [u32], quota: u32, data_units: u32) {
     let blocks = counts.len();
     let mut sum: u32 = counts.iter().sum();

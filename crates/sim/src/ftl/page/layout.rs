@@ -4,9 +4,9 @@
 //! mapping unit ─ order ─> number ─ stripe ─> plane, index on the plane ─ filled ─> block, unit of the block
 //! ```
 //!
-//! Each arrow can be followed in both directions, so that the map and its reverse hold only what changed since. *Order* is
-//! that of the addresses, or a permutation of them: of all, or with mapping by address of those of an allocation pool.
-//! *Filled* has the blocks of each plane that hold data, and how many units each.
+//! Each arrow can be followed in both directions, so that the map and its reverse hold only what changed since. *Order*
+//! is that of the addresses, or a permutation of them: of all, or with mapping by address of those of an allocation
+//! pool. *Filled* has the blocks of each plane that hold data, and how many units each.
 //!
 //! Memory: 11 bytes a block. Time: some 10 ns a mapping unit, about as long as it takes to fetch an entry from memory.
 

@@ -1,9 +1,9 @@
 //! Paced GC: a victim is emptied a few flash pages at a time, after writes of the host, as the pacing policy says.
 //!
 //! A plane has one victim at a time. It counts as not closed meanwhile, so that no policy chooses it again; what the
-//! host overwrites or trims of it no longer has to be moved. Where the host needs a block and only the one kept for moved
-//! units is free, the victim is finished first, and further ones are emptied whole: pacing never takes the last block, so
-//! that GC always has room.
+//! host overwrites or trims of it no longer has to be moved. Where the host needs a block and only the one kept for
+//! moved units is free, the victim is finished first, and further ones are emptied whole: pacing never takes the last
+//! block, so that GC always has room.
 
 use crate::config::DriveConfig;
 use crate::ids::{BlockId, PlaneId};
@@ -52,8 +52,8 @@ impl Pacer {
         policy.in_steps().then(|| Self {
             policy,
             step_units: geometry.step_units(&config.flash),
-            // The victim's units that were moved already occupy up to a block more until it is erased; the open block for
-            // moved units has up to one left, which the host cannot use.
+            // The victim's units that were moved already occupy up to a block more until it is erased; the open block
+            // for moved units has up to one left, which the host cannot use.
             floor: (KEPT_BLOCKS as u32 + 2) * geometry.data_units,
             // One block above the floor is the least distance in which a policy can act.
             target: (geometry.low_watermark_blocks + 1).max(KEPT_BLOCKS as u32 + 3) * geometry.data_units,

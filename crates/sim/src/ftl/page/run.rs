@@ -7,13 +7,13 @@ use std::ops::Range;
 /// How many units ahead of the one being placed the old place is fetched into the processor's cache: at 10 ns a unit
 /// enough to hide an access to memory.
 const AHEAD: u32 = 16;
-/// Most units of a run. Their planes are computed in one call, and again after each GC: a request of millions of units must
-/// not compute all of the remaining ones each time.
+/// Most units of a run. Their planes are computed in one call, and again after each GC: a request of millions of units
+/// must not compute all of the remaining ones each time.
 pub(super) const MOST: u32 = 128;
 
 impl PageMapped {
-    /// [`PageMapped::place`] for one unit after the other, up to [`MOST`] of them or the first that makes GC due; the places
-    /// are appended to `placed`. Requires: `due` is empty.
+    /// [`PageMapped::place`] for one unit after the other, up to [`MOST`] of them or the first that makes GC due; the
+    /// places are appended to `placed`. Requires: `due` is empty.
     ///
     /// # Errors
     /// [`NoRoom`] for the unit after those that were placed.

@@ -1,5 +1,5 @@
-//! The SLC cache: blocks of each plane that are written with one bit a cell, so that they program fast and hold one page of
-//! several; what is still valid of them is *folded* into other blocks later.
+//! The SLC cache: blocks of each plane that are written with one bit a cell, so that they program fast and hold one
+//! page of several; what is still valid of them is *folded* into other blocks later.
 //!
 //! The way of a block through the cache:
 //!
@@ -7,13 +7,13 @@
 //! free ─> open ─> closed, oldest first ─> folded: its valid units move to the block for moved units, it is erased ─> free
 //! ```
 //!
-//! A block of the cache is numbered like any other: its units are the first of the block's, and its erases count. The host
-//! writes to the cache of the unit's plane while that has room, and otherwise past it to the host's open block, or as the oldest
-//! blocks are folded.
+//! A block of the cache is numbered like any other: its units are the first of the block's, and its erases count. The
+//! host writes to the cache of the unit's plane while that has room, and otherwise past it to the host's open block, or
+//! as the oldest blocks are folded.
 //!
-//! Invariants: a block is marked from its opening to its erase; while open or closed it counts as not closed for cleaning
-//! policies, which never choose it; a plane's free blocks of which no more than `kept_blocks` less the marked ones are left
-//! are not used for other data, as far as GC can help it.
+//! Invariants: a block is marked from its opening to its erase; while open or closed it counts as not closed for
+//! cleaning policies, which never choose it; a plane's free blocks of which no more than `kept_blocks` less the marked
+//! ones are left are not used for other data, as far as GC can help it.
 
 use super::pacing::{KEPT_BLOCKS, VictimProgress};
 use super::{GcWork, PageMapped, Placed};
@@ -104,7 +104,8 @@ impl SlcCache {
         free >= self.collected_blocks && (in_share || self.is_in_share(marked, free))
     }
 
-    /// Whether a plane with this number of blocks in the cache, and of erased ones, may have another beyond those that are kept.
+    /// Whether a plane with this number of blocks in the cache, and of erased ones, may have another beyond those that
+    /// are kept.
     fn is_in_share(&self, marked: u32, free: u32) -> bool {
         let beyond = marked - self.kept_blocks;
         f64::from(beyond) < self.share * f64::from(free + beyond)
@@ -265,7 +266,8 @@ impl PageMapped {
         }
     }
 
-    /// Takes the cache away while a drive is prepared, since data written long ago are not in it; the room for it is kept.
+    /// Takes the cache away while a drive is prepared, since data written long ago are not in it; the room for it is
+    /// kept.
     pub(super) fn take_slc(&mut self) -> Option<Box<SlcCache>> {
         self.blocks_kept_for_slc = self.slc.as_ref().map_or(0, |slc| slc.kept_blocks);
         self.slc.take()
@@ -304,8 +306,8 @@ impl PageMapped {
         Some(block)
     }
 
-    /// Takes back [`PageMapped::next_victim`], where the plane lacks room to empty the block: one of the cache is its oldest
-    /// again, others stay closed.
+    /// Takes back [`PageMapped::next_victim`], where the plane lacks room to empty the block: one of the cache is its
+    /// oldest again, others stay closed.
     pub(super) fn return_victim(&mut self, plane: PlaneId, block: BlockId) {
         let number = self.index_of(plane, block);
         if self.is_slc_block(number) {

@@ -1,9 +1,10 @@
 //! The steady state of a plane under random overwrites: how many valid units a block has, by its age.
 //!
-//! It is a property of the cleaning policy, the spare space and the block size, not of the plane's size, so it is measured
-//! on a small plane of the same proportions. Which unit is overwritten does not matter there, only on which block it lies:
-//! one drawn in proportion to the blocks' valid units. So the small plane keeps their numbers and no units, and GC moves all
-//! of a block in one step: the same random process at the cost of the host's writes alone, some 5 ns each.
+//! It is a property of the cleaning policy, the spare space and the block size, not of the plane's size, so it is
+//! measured on a small plane of the same proportions. Which unit is overwritten does not matter there, only on which
+//! block it lies: one drawn in proportion to the blocks' valid units. So the small plane keeps their numbers and no
+//! units, and GC moves all of a block in one step: the same random process at the cost of the host's writes alone, some
+//! 5 ns each.
 
 use super::gc::HOST_STREAM;
 use crate::config::DriveConfig;
@@ -145,8 +146,8 @@ impl SmallPlane {
         }
     }
 
-    /// Opens the host's next block, in the order of [`super::PageMapped`]: GC goes first only where no block would be left
-    /// for units that it moves.
+    /// Opens the host's next block, in the order of [`super::PageMapped`]: GC goes first only where no block would be
+    /// left for units that it moves.
     fn open_next_block(&mut self) {
         self.close(HOST_STREAM);
         if self.free.len() < self.open.len() {
@@ -199,7 +200,8 @@ impl SmallPlane {
         }
     }
 
-    /// Moves the valid units off the policy's victim and erases it. Returns false where there is nothing to gain, or no room.
+    /// Moves the valid units off the policy's victim and erases it. Returns false where there is nothing to gain, or no
+    /// room.
     fn collect(&mut self) -> bool {
         let view = View {
             valid: &self.valid,

@@ -28,8 +28,8 @@ struct Moved {
 }
 
 impl PageMapped {
-    /// Called after `units` of the host were placed on `plane`, or left empty: once a flash page is full, GC advances as far as
-    /// the policy says.
+    /// Called after `units` of the host were placed on `plane`, or left empty: once a flash page is full, GC advances
+    /// as far as the policy says.
     #[inline]
     pub(super) fn pace(&mut self, plane: PlaneId, units: u32, due: &mut Vec<GcWork>) {
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");
@@ -187,8 +187,8 @@ impl PageMapped {
         VictimProgress::Erased
     }
 
-    /// Moves units off the victim that one operation moves: up to `at_once`, and up to `left`, which becomes all that the victim
-    /// holds where that takes the last free block.
+    /// Moves units off the victim that one operation moves: up to `at_once`, and up to `left`, which becomes all that
+    /// the victim holds where that takes the last free block.
     fn move_units(&mut self, plane: PlaneId, victim: &mut Victim, at_once: u32, left: &mut u32) -> Moved {
         let number = self.index_of(plane, victim.block);
         let first = number as u32 * self.geometry.block_units;

@@ -1,14 +1,14 @@
 //! Superblocks: blocks of several planes that are filled in step and garbage-collected as one.
 //!
 //! The *planes of a die* go together so that GC moves and erases on all of them in one array time, as writes are
-//! programmed. *Channels* go together for the sake of parity (RAID 5 over flash; sdf14, section 2.2): a page on
-//! each of `n` channels and the parity page on another make a row, and from row to row the parity moves by a channel, so
-//! that all serve reads. A row stays complete until the superblock is erased: its invalid pages keep protecting the valid
+//! programmed. *Channels* go together for the sake of parity (RAID 5 over flash; sdf14, section 2.2): a page on each of
+//! `n` channels and the parity page on another make a row, and from row to row the parity moves by a channel, so that
+//! all serve reads. A row stays complete until the superblock is erased: its invalid pages keep protecting the valid
 //! ones, so that no parity page is ever read to be updated.
 //!
-//! To the translation layer a superblock is a block of one plane, with the data units of all of its planes; this file maps
-//! a unit to its plane. The price of parity: of `n + 1` pages one is parity, for moved pages too, and the least that can be
-//! erased grows by as much.
+//! To the translation layer a superblock is a block of one plane, with the data units of all of its planes; this file
+//! maps a unit to its plane. The price of parity: of `n + 1` pages one is parity, for moved pages too, and the least
+//! that can be erased grows by as much.
 //!
 //! Not modelled: the parity of an incomplete row is in the controller, which is assumed to keep it over a power cut.
 
@@ -101,7 +101,8 @@ impl Superblocks {
     }
 
     /// Appends the planes from which the unit with this number can be rebuilt, where the first `written` units of its
-    /// superblock are written: those of the other units of its row. The parity of an incomplete row is in the controller.
+    /// superblock are written: those of the other units of its row. The parity of an incomplete row is in the
+    /// controller.
     pub(super) fn rest_of_row(&self, plane: PlaneId, unit: u32, written: u32, planes: &mut Vec<PlaneId>) {
         if self.channels_per_row == 1 {
             return;

@@ -29,8 +29,8 @@ pub(crate) fn of_profile(profile: &str, overrides: &[(&str, &str)]) -> DriveConf
     load(profile, &all).unwrap()
 }
 
-/// The mapping units on every block, with their places: as entered, and as the layout has them for blocks that GC did not
-/// choose yet.
+/// The mapping units on every block, with their places: as entered, and as the layout has them for blocks that GC did
+/// not choose yet.
 fn units_on_flash(ftl: &PageMapped) -> Vec<(Ppn, Lpn)> {
     let mut units = Vec::new();
     for block in 0..ftl.blocks.count() as u32 {

@@ -1,11 +1,12 @@
-//! Translation pages: where the map lies on flash, if not all of it is in memory (DFTL; Gupta et al., ASPLOS 2009, section 3).
+//! Translation pages: where the map lies on flash, if not all of it is in memory (DFTL; Gupta et al., ASPLOS 2009,
+//! section 3).
 //!
-//! A translation page has the entries of consecutive mapping units and takes a mapping unit itself. It is numbered behind those
-//! of the host, so that the tables hold its place as they do that of any unit: its part of the map is DFTL's global
-//! translation directory, which is in memory. Translation pages are written to blocks of their own, one open on each plane, as
-//! DFTL does: the pages of a block become invalid soon, together, and no data are moved with them. GC moves them to such blocks,
-//! too, except where that would take the last free block, which data may need. They are spread over the planes in turn, or by
-//! their number where the place of a unit follows from its address.
+//! A translation page has the entries of consecutive mapping units and takes a mapping unit itself. It is numbered
+//! behind those of the host, so that the tables hold its place as they do that of any unit: its part of the map is
+//! DFTL's global translation directory, which is in memory. Translation pages are written to blocks of their own, one
+//! open on each plane, as DFTL does: the pages of a block become invalid soon, together, and no data are moved with
+//! them. GC moves them to such blocks, too, except where that would take the last free block, which data may need. They
+//! are spread over the planes in turn, or by their number where the place of a unit follows from its address.
 //!
 //! This file has places only; what is in memory, and when a translation page is read and written, is in
 //! `drive::translation::map_cache`.

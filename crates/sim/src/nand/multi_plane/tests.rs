@@ -187,8 +187,8 @@ fn looks(act: impl FnOnce()) -> u64 {
     LOOKS.get() - before
 }
 
-/// A program for each plane but the last, over and over, then those for the last, whose block is still to be cleaned: what
-/// each of them takes to find is the same however many there are.
+/// A program for each plane but the last, over and over, then those for the last, whose block is still to be cleaned:
+/// what each of them takes to find is the same however many there are.
 #[test]
 fn a_long_queue_is_not_looked_through_for_partners() {
     let looks_in = |rounds| {

@@ -3,13 +3,13 @@
 //! Reads may pass for as long as they come, so that a die that always has one waiting never writes: each suspension
 //! also adds its cost to what is left. `scheduling.write_wait` bounds this, as data sheets bound the suspensions of a
 //! program: once reads have passed for that time, the die resumes what is suspended, or begins its next write, and
-//! finishes it before the next read. So a die under any load of reads ends an array time of a write in `write_wait`, one
-//! read and that array time. GC goes on with the next step of its victim, which reads that wait already interrupt only
-//! where it is preemptible. An erase may be kept suspended for longer (`scheduling.erase_wait`).
+//! finishes it before the next read. So a die under any load of reads ends an array time of a write in `write_wait`,
+//! one read and that array time. GC goes on with the next step of its victim, which reads that wait already interrupt
+//! only where it is preemptible. An erase may be kept suspended for longer (`scheduling.erase_wait`).
 //!
-//! A read that comes while the data of a program are on the bus waits until they are loaded, and then interrupts the program
-//! before its first pulse. Where a program can be interrupted only between its steps (`flash.suspend_step`: its pulses, and
-//! the checks behind them), a read waits for the end of the step.
+//! A read that comes while the data of a program are on the bus waits until they are loaded, and then interrupts the
+//! program before its first pulse. Where a program can be interrupted only between its steps (`flash.suspend_step`: its
+//! pulses, and the checks behind them), a read waits for the end of the step.
 
 use super::QueuedScheduler;
 use crate::config::DriveConfig;
@@ -104,7 +104,8 @@ impl QueuedScheduler {
         read
     }
 
-    /// Interrupts a program, an erase or GC for a read, where the flash can: at once, or where the step that it is in ends.
+    /// Interrupts a program, an erase or GC for a read, where the flash can: at once, or where the step that it is in
+    /// ends.
     pub(super) fn suspend(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
         if self.media.timing().suspend.is_none() || self.is_overdue(die, self.dies[die.index()].array, now) {
             return;
@@ -146,8 +147,8 @@ impl QueuedScheduler {
         self.media.count_suspend();
     }
 
-    /// A program begins in the array: the host's reads that came while its data were on the bus interrupt it, at once or
-    /// where its first step ends.
+    /// A program begins in the array: the host's reads that came while its data were on the bus interrupt it, at once
+    /// or where its first step ends.
     #[inline]
     pub(super) fn suspend_for_waiting(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
         if self.media.timing().suspend.is_none() {

@@ -25,8 +25,8 @@ impl QueuedScheduler {
         (0..self.rules.dies).for_each(|die| self.record_occupant(DieId(die), now));
     }
 
-    /// Calls `record` for each operation that shares the array time of `first`, where accounts are kept. Nothing waits for
-    /// GC but the operations behind it, which have accounts of their own.
+    /// Calls `record` for each operation that shares the array time of `first`, where accounts are kept. Nothing waits
+    /// for GC but the operations behind it, which have accounts of their own.
     #[inline]
     pub(super) fn each_account(&mut self, first: OpSlot, record: impl Fn(&mut QueuedAccounts, OpSlot)) {
         let Some(accounts) = &mut self.accounts else { return };
@@ -61,8 +61,8 @@ impl QueuedScheduler {
         if state.array.is_some() { state.array } else { state.register }
     }
 
-    /// Records that the data of an operation have crossed the bus, where accounts are kept: of a program, those of all that
-    /// share its array time when the last of them have.
+    /// Records that the data of an operation have crossed the bus, where accounts are kept: of a program, those of all
+    /// that share its array time when the last of them have.
     #[inline]
     pub(super) fn record_bus_end(&mut self, die: DieId, op: OpSlot, now: Instant) {
         let Some(accounts) = &mut self.accounts else { return };

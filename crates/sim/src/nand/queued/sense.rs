@@ -1,4 +1,5 @@
-//! Reads: the array senses a flash page into the register, from where the bus takes the mapping units that are asked for.
+//! Reads: the array senses a flash page into the register, from where the bus takes the mapping units that are asked
+//! for.
 //!
 //! Reads of one flash page share a sense, whether they wait together or one comes while the page is sensed or in the
 //! register: a controller then asks for another column of the page (ONFI: change read column).
@@ -13,8 +14,8 @@ use flashlane_base::Instant;
 use flashlane_device::Part;
 
 impl QueuedScheduler {
-    /// Joins a read to those of its flash page that are under way at its die. Returns false where there are none, or where
-    /// it needs more array reads than they.
+    /// Joins a read to those of its flash page that are under way at its die. Returns false where there are none, or
+    /// where it needs more array reads than they.
     #[inline]
     pub(super) fn join_sense(&mut self, die: DieId, operation: &FlashOperation, now: Instant) -> bool {
         let Work::Read(read) = operation.work else { return false };

@@ -290,7 +290,8 @@ fn erase_wait_lets_reads_pass_an_erase_for_longer() {
     assert!(suspends(&longer) > Duration::from_ms(20), "it ends when no more reads come");
 }
 
-/// When a read ends that comes `after` the beginning of `work`, in turn with the host's writes, and is passed by nothing.
+/// When a read ends that comes `after` the beginning of `work`, in turn with the host's writes, and is passed by
+/// nothing.
 fn read_beside(work: Work, after: Duration, settings: &[(&str, &str)]) -> Duration {
     let mut flash = one_die_set("2", &[&[("cleaning.preemptible", "false")], settings].concat());
     let (mut events, owner) = (EventQueue::default(), Owner::Request(RequestSlot(0)));

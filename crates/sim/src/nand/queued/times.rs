@@ -36,8 +36,8 @@ impl QueuedScheduler {
         slowest * u64::from(1 + self.retries(op))
     }
 
-    /// The array time of a program and those that share it: that of the slowest, with the summary, where one of them fills its
-    /// block.
+    /// The array time of a program and those that share it: that of the slowest, with the summary, where one of them
+    /// fills its block.
     pub(super) fn program_time(&self, mut op: OpSlot) -> Duration {
         let (mut slowest, mut fills_block) = (Duration::ZERO, false);
         while op.is_some() {

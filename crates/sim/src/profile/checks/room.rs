@@ -2,8 +2,8 @@
 
 use crate::config::DriveConfig;
 
-/// Returns words for the largest settings, one by one, for which `fits` holds, where it does not hold now; each is followed by a
-/// comma.
+/// Returns words for the largest settings, one by one, for which `fits` holds, where it does not hold now; each is
+/// followed by a comma.
 ///
 /// Requires: where a setting fits, smaller ones do; the sections are valid.
 pub(super) fn smaller(config: &DriveConfig, fits: impl Fn(&DriveConfig) -> bool) -> String {
@@ -15,8 +15,8 @@ pub(super) fn smaller(config: &DriveConfig, fits: impl Fn(&DriveConfig) -> bool)
         .collect()
 }
 
-/// Returns words for the largest room of a section, below `taken` blocks of each plane, for which `fits` holds; `None` where it is
-/// not up to a setting, or no room fits.
+/// Returns words for the largest room of a section, below `taken` blocks of each plane, for which `fits` holds; `None`
+/// where it is not up to a setting, or no room fits.
 fn largest(
     config: &DriveConfig,
     section: &str,

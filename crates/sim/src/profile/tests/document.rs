@@ -42,8 +42,8 @@ fn facts_of(field: &str) -> Option<Facts> {
     given.into_iter().find(|facts| field.starts_with(&format!("{}.", facts.name)))
 }
 
-/// The text of a profile that sets what the kind of drive with `field` requires, but `without`; and what is `added`. Every
-/// section that it could have is there.
+/// The text of a profile that sets what the kind of drive with `field` requires, but `without`; and what is `added`.
+/// Every section that it could have is there.
 fn profile(field: &str, without: Option<&str>, added: Option<(&str, &str)>) -> String {
     let special = facts_of(field);
     let is_conventional = special.is_none_or(|facts| facts.kinds.contains(&DriveKind::Conventional));

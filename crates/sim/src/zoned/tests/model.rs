@@ -1,4 +1,5 @@
-//! A plain model of zones: what a drive says of random requests, and of its zones after each, must be what the model says.
+//! A plain model of zones: what a drive says of random requests, and of its zones after each, must be what the model
+//! says.
 
 use super::*;
 use flashlane_base::Random;

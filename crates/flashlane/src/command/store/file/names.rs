@@ -236,7 +236,8 @@ pub fn check(place: &Place, (repairs, may_destroy): (bool, bool), format: Format
 
 type AnyFiles<'a> = Files<'a, Box<dyn DataDevice>, Box<dyn DataDevice>>;
 
-/// Changes what some paths stand for, one after the other. If a change is refused, the earlier ones stay, and both are reported.
+/// Changes what some paths stand for, one after the other. If a change is refused, the earlier ones stay, and both are
+/// reported.
 fn change(
     place: &Place,
     level: Level,

@@ -1,5 +1,5 @@
-//! The place of each page of a database on a drive: its relations one after another, in the order of their creation, each
-//! with the room into which it grew while it was recorded.
+//! The place of each page of a database on a drive: its relations one after another, in the order of their creation,
+//! each with the room into which it grew while it was recorded.
 
 use flashlane_host::{Accessed, PageAccess, Relation};
 use flashlane_transactions::recording::PAGES_MOST;

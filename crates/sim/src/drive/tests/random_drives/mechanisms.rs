@@ -203,7 +203,8 @@ pub(super) fn mapped_on_flash(seed: u64) -> Vec<(String, String)> {
     all
 }
 
-/// What gives the pages of a random drive types, half of them with an SLC cache or superblocks; most with program groups.
+/// What gives the pages of a random drive types, half of them with an SLC cache or superblocks; most with program
+/// groups.
 pub(super) fn celled(seed: u64) -> Vec<(String, String)> {
     let mut random = Seed(seed).derive("cells").source();
     let r = &mut random;

@@ -1,10 +1,10 @@
 //! The lines of the cache of the map: which parts of the map are in memory, and which of them have changed.
 //!
-//! A line is one entry or all entries of a translation page, and is known by its number: that of its first mapping unit over
-//! the units of a line. The lines hold no entries, since the tables of `ftl` have the map as it is now.
+//! A line is one entry or all entries of a translation page, and is known by its number: that of its first mapping unit
+//! over the units of a line. The lines hold no entries, since the tables of `ftl` have the map as it is now.
 //!
-//! Lines are in the drive's memory or, where the drive uses some of it, in the host's: what gives up its room in the drive goes
-//! to the host, what gives up its room there is no longer cached, and what is used there comes back.
+//! Lines are in the drive's memory or, where the drive uses some of it, in the host's: what gives up its room in the
+//! drive goes to the host, what gives up its room there is no longer cached, and what is used there comes back.
 //!
 //! Invariant: lines in a memory and room reserved there for others are never more than it has room for.
 
@@ -120,7 +120,8 @@ impl Lines {
         Some(holder)
     }
 
-    /// Moves a line from the host's memory to the drive's, as far as not all of that is reserved: another goes the other way.
+    /// Moves a line from the host's memory to the drive's, as far as not all of that is reserved: another goes the
+    /// other way.
     fn bring_back(&mut self, line: u32, slot: u32) {
         let other = match self.drive.has_room() {
             true => None,
@@ -162,7 +163,8 @@ impl Lines {
         }))
     }
 
-    /// Puts a line into the host's memory. Returns the one that gives up its room, or itself where there is no such memory.
+    /// Puts a line into the host's memory. Returns the one that gives up its room, or itself where there is no such
+    /// memory.
     fn send_to_host(&mut self, line: u32) -> Option<u32> {
         if self.host.capacity == 0 {
             return Some(line);

@@ -1,7 +1,7 @@
 //! Copies: their slots, when they are written and when they end.
 //!
-//! While a write needs its copy, GC moves it like any other unit. Then the copy is released: it ends with its block, since
-//! moving it would cost as much as writing it again, and its place counts as free space to GC.
+//! While a write needs its copy, GC moves it like any other unit. Then the copy is released: it ends with its block,
+//! since moving it would cost as much as writing it again, and its place counts as free space to GC.
 
 use super::hedge::{HedgeKind, HedgeSlot};
 use super::{COPY, CopyPlaced, DriveKernel, Replicator};

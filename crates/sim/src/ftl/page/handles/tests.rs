@@ -90,8 +90,8 @@ enum Order {
     LargeOldest,
 }
 
-/// The write amplification of that workload on flash of `flash_gib`: filled in order, then four times 960 GiB in objects, as many
-/// bytes by each writer. A mapping unit stands for 1 MiB, a block for a reclaim unit of 16 GiB.
+/// The write amplification of that workload on flash of `flash_gib`: filled in order, then four times 960 GiB in
+/// objects, as many bytes by each writer. A mapping unit stands for 1 MiB, a block for a reclaim unit of 16 GiB.
 fn pm9d3a(flash_gib: u32, order: Order, placement: &[(&str, &str)]) -> f64 {
     let blocks = (flash_gib / 16).to_string();
     let settings = [

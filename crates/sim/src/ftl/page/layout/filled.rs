@@ -1,8 +1,8 @@
 //! The blocks of a prepared drive that hold data: which units of each, and where the n-th of a plane is.
 //!
-//! Each random write to a unit that was not written since the drive was made looks here, so that the tables are small enough for
-//! the processor's caches: the units of a block, and for every [`GROUP`] blocks the sum of those before. The group is found by
-//! the bucket of the unit, the block by counting.
+//! Each random write to a unit that was not written since the drive was made looks here, so that the tables are small
+//! enough for the processor's caches: the units of a block, and for every [`GROUP`] blocks the sum of those before. The
+//! group is found by the bucket of the unit, the block by counting.
 
 use crate::divisor::Divisor;
 use crate::ftl::table::prefetch;
@@ -22,7 +22,8 @@ struct PlaneBlocks {
     first: usize,
     end: usize,
     first_bucket: usize,
-    /// Where the blocks begin whose units are at their beginning; those before have theirs spread evenly over the block.
+    /// Where the blocks begin whose units are at their beginning; those before have theirs spread evenly over the
+    /// block.
     spread_end: usize,
 }
 
@@ -57,7 +58,8 @@ impl Filled {
         Self::new(geometry, None, geometry.data_units)
     }
 
-    /// No planes, whose blocks will hold about `mean_units` each, spread evenly over all but the last `open_blocks` of a plane.
+    /// No planes, whose blocks will hold about `mean_units` each, spread evenly over all but the last `open_blocks` of
+    /// a plane.
     pub(in crate::ftl::page) fn spread(geometry: &Geometry, mean_units: u32, open_blocks: usize) -> Self {
         Self::new(geometry, Some(open_blocks), mean_units.max(1))
     }
@@ -135,8 +137,8 @@ impl Filled {
         prefetch(&self.blocks[position]);
     }
 
-    /// The place of a unit of a plane, which lies in this group, if that is known. Requires: the plane holds more units than
-    /// `index`.
+    /// The place of a unit of a plane, which lies in this group, if that is known. Requires: the plane holds more units
+    /// than `index`.
     #[inline]
     pub(super) fn ppn(&self, plane: PlaneId, index: u32, group: Option<Group>) -> Ppn {
         let PlaneBlocks { first, end, spread_end, .. } = self.planes[plane.index()];
@@ -167,8 +169,8 @@ impl Filled {
         let position = self.positions[block as usize] as usize;
         let units = self.units.get(position).map_or(0, |&units| u32::from(units));
         let first = if units > 0 { self.units_before(position) } else { 0 };
-        // The quotient nth * whole / units and its remainder, by addition alone: all units of a block are looked at when it is
-        // emptied.
+        // The quotient nth * whole / units and its remainder, by addition alone: all units of a block are looked at
+        // when it is emptied.
         let is_spread = position < self.planes[plane.index()].spread_end;
         let whole = if is_spread { self.data_units } else { units };
         let [step, step_rest] =

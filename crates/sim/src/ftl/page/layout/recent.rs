@@ -1,7 +1,7 @@
 //! The places of the mapping units that were asked for last.
 //!
-//! A write asks three times for the place that it makes invalid: some requests before it, and when it is sent, so that the
-//! tables are in the processor's cache by then, and when the unit has its new place. The place is computed once.
+//! A write asks three times for the place that it makes invalid: some requests before it, and when it is sent, so that
+//! the tables are in the processor's cache by then, and when the unit has its new place. The place is computed once.
 
 use super::filled::Group;
 use crate::ids::{Lpn, PlaneId, Ppn};

@@ -1,6 +1,6 @@
-//! CacheLib's two caches on flash, against the write amplification that its documents report for a drive of 1.88 TB (FDP-enabled
-//! cache, "Results with and without FDP"): a small-object cache on 4% of the cache's space, whose 4 KiB buckets are rewritten at
-//! random, and a large-object cache that writes the rest in order, around and around.
+//! CacheLib's two caches on flash, against the write amplification that its documents report for a drive of 1.88 TB
+//! (FDP-enabled cache, "Results with and without FDP"): a small-object cache on 4% of the cache's space, whose 4 KiB
+//! buckets are rewritten at random, and a large-object cache that writes the rest in order, around and around.
 
 use super::*;
 
