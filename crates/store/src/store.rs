@@ -279,7 +279,8 @@ impl<D: DataDevice, L: DataDevice> Store<D, L> {
     /// Completes all operations, makes every write durable, and marks the end of the log: the next opening then notices
     /// where any of these writes is missing. A store that is left without it loses nothing, but damage of the log's end
     /// is then taken for a write that a power cut tore. Merges are not waited for. Writes nothing where nothing was
-    /// written. The store can be used afterwards.
+    /// written since the store was opened: what an earlier program left in a volatile cache stays as safe as it was.
+    /// The store can be used afterwards.
     ///
     /// # Errors
     /// The failure of the log's device.
