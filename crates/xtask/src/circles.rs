@@ -3,6 +3,7 @@
 //! A path leads to the file that defines its name: what a module passes on from another (`pub use`) is followed. What a
 //! file and its children share (`super::`, `self::`) is no arrow, and neither are tests.
 
+use crate::sources::{rust_files, text_of};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -59,24 +60,16 @@ pub fn check(root: &Path) -> Result<()> {
 impl Files {
     fn read(source: &Path) -> Result<Self> {
         let mut files = BTreeMap::new();
-        let mut folders = vec![(source.to_owned(), Module::new())];
-        while let Some((folder, module)) = folders.pop() {
-            for entry in fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))? {
-                let path = entry?.path();
-                let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-                let is_root = module.is_empty() && ["lib", "main"].contains(&name.as_str());
-                if name == "tests" {
-                    continue;
-                }
-                let inner = if is_root { Module::new() } else { [module.clone(), vec![name]].concat() };
-                if path.is_dir() {
-                    folders.push((path, inner));
-                } else if path.extension().is_some_and(|extension| extension == "rs") {
-                    let text = fs::read_to_string(&path)
-                        .with_context(|| format!("cannot read {}", path.display()))?;
-                    files.insert(inner, Source::of(&text));
-                }
+        for path in rust_files(source)? {
+            let inner = path.strip_prefix(source).unwrap_or(&path).with_extension("");
+            let mut module: Module = inner.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+            if module.contains(&"tests".to_owned()) {
+                continue;
             }
+            if module == ["lib"] || module == ["main"] {
+                module.clear();
+            }
+            files.insert(module, Source::of(&text_of(&path)?));
         }
         Ok(Self(files))
     }

@@ -9,6 +9,7 @@ mod record;
 mod script;
 mod served;
 mod sim;
+mod sources;
 mod widths;
 
 use anyhow::{Context, Result};

@@ -1,7 +1,7 @@
 //! Finds comment lines that are too wide: rustfmt wraps code and leaves comments as they are.
 
-use anyhow::{Context, Result, bail};
-use std::fs;
+use crate::sources::{rust_files, text_of};
+use anyhow::{Result, bail};
 use std::path::Path;
 
 /// The most columns of a line of a comment.
@@ -13,22 +13,11 @@ const MOST: usize = 120;
 /// Names the lines that are wider.
 pub fn check(root: &Path) -> Result<()> {
     let mut wrong = Vec::new();
-    let mut left = vec![root.join("crates")];
-    while let Some(directory) = left.pop() {
-        for entry in
-            fs::read_dir(&directory).with_context(|| format!("cannot list {}", directory.display()))?
-        {
-            let path = entry?.path();
-            if path.is_dir() {
-                left.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = fs::read_to_string(&path)?;
-                let name = path.strip_prefix(root).unwrap_or(&path).display();
-                wrong.extend(too_wide(&text).into_iter().map(|line| format!("{name}:{line}")));
-            }
-        }
+    for path in rust_files(&root.join("crates"))? {
+        let text = text_of(&path)?;
+        let name = path.strip_prefix(root).unwrap_or(&path).display();
+        wrong.extend(too_wide(&text).into_iter().map(|line| format!("{name}:{line}")));
     }
-    wrong.sort();
     if !wrong.is_empty() {
         bail!("comments with more than {MOST} columns:\n{}", wrong.join("\n"));
     }
