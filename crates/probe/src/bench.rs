@@ -51,6 +51,8 @@ const IN_FLIGHT_MAX: u32 = 64;
 
 /// Requests between two calls of `stop`.
 const STOP_CHECK_EVERY: u64 = 256;
+/// Bytes of a trim, where more are trimmed.
+const TRIM_BYTES: u64 = 64 << 20;
 
 impl<'a> Bench<'a> {
     /// Takes a device; `stop` is called regularly and returns whether to end.
@@ -467,6 +469,19 @@ impl<'a> Bench<'a> {
             })) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Trims the beginning of the drive, a part at a time. Returns false on a device without trim.
+    ///
+    /// # Errors
+    /// As [`Bench::burst`].
+    pub(crate) fn trim_to(&mut self, end_bytes: u64) -> Result<bool, Interruption> {
+        for at in (0..end_bytes).step_by(TRIM_BYTES as usize) {
+            if !self.trim(at, (end_bytes - at).min(TRIM_BYTES))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Lets time pass with nothing in flight.

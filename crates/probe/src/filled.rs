@@ -11,7 +11,7 @@ use crate::area::Area;
 use crate::bench::Bench;
 use crate::bend::{Bend, bend};
 use crate::error::Interruption;
-use crate::pattern::point;
+use crate::pattern::{mean_and_variance, point};
 use flashlane_base::Duration;
 use flashlane_workload::Access;
 
@@ -56,11 +56,12 @@ impl Filled {
             .map(|first| after[first..].partition_point(|&done_us| done_us < after[first] + taking_us))
             .map(|requests| requests as f64 * self.request_pages)
             .collect();
-        let count = taken.len() as f64;
-        let mean = taken.iter().sum::<f64>() / count;
-        let variance = taken.iter().map(|taken| (taken - mean).powi(2)).sum::<f64>() / count;
+        if taken.is_empty() || taking_us == 0.0 {
+            return None;
+        }
+        let (mean, variance) = mean_and_variance(&taken);
         let dies = mean * write_times.durable_us / taking_us;
-        (count > 0.0 && taking_us > 0.0).then(|| (mean, (variance - (dies / 2.0).powi(2)).max(0.0).sqrt()))
+        Some((mean, (variance - (dies / 2.0).powi(2)).max(0.0).sqrt()))
     }
 
     /// Returns the pages in a full buffer, and the bend that shows it, where the error is small.

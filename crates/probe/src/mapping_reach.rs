@@ -17,7 +17,7 @@
 
 use crate::bench::Bench;
 use crate::error::Interruption;
-use crate::pattern::{Point, point};
+use crate::pattern::{Point, mean_and_variance, median, point};
 use flashlane_base::units::format_bytes;
 use flashlane_result::probe::Finding;
 use flashlane_result::{Axis, Figure, Mark, Series};
@@ -185,9 +185,9 @@ impl Scale {
             )));
         }
         // Of a normal distribution the median of the distances is 0.674 standard deviations.
-        let deviation_us = median(&mut noise) / 0.674;
-        let mut missed: Vec<f64> = longer.iter().copied().filter(|us| *us > MISSED * flash_us).collect();
-        let miss_us = if missed.is_empty() { 0.0 } else { median(&mut missed) };
+        let deviation_us = median(&noise) / 0.674;
+        let missed: Vec<f64> = longer.iter().copied().filter(|us| *us > MISSED * flash_us).collect();
+        let miss_us = if missed.is_empty() { 0.0 } else { median(&missed) };
         let is_noisy = DEVIATIONS * deviation_us > MISSED * flash_us;
         Ok(Ok(Self { flash_us, longer: mean(&longer), miss_us, deviation_us, is_noisy }))
     }
@@ -331,15 +331,8 @@ fn of_spans(
 
 /// Returns the mean of all values: of the middle ones alone, few misses would not change it.
 fn mean(values: &[f64]) -> Point {
-    let count = values.len() as f64;
-    let value = values.iter().sum::<f64>() / count;
-    let variance = values.iter().map(|x| (x - value).powi(2)).sum::<f64>() / count;
-    Point { value, error: (variance / count).sqrt() }
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values[values.len() / 2]
+    let (value, variance) = mean_and_variance(values);
+    Point { value, error: (variance / values.len() as f64).sqrt() }
 }
 
 fn figure(seen: &[Misses], reach: Option<&Reach>) -> Figure {

@@ -29,6 +29,20 @@ pub fn point(repetitions: &mut [f64]) -> Point {
     Point { value, error: 1.09 * sigma / (n as f64).sqrt() }
 }
 
+/// Returns the median; infinity of nothing.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::INFINITY)
+}
+
+/// Returns the mean and the variance of all values, of which there MUST be at least one.
+pub(crate) fn mean_and_variance(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count)
+}
+
 /// The places of a row that stand out from its floor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standout {

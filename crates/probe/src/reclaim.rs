@@ -30,9 +30,8 @@ pub(crate) struct Known {
     pub(crate) policy: Option<Policy>,
 }
 
-/// Request size of the overwrites, and of trims.
+/// Request size of the overwrites.
 const FILL_BYTES: u64 = 64 * 1024;
-const TRIM_BYTES: usize = 64 << 20;
 /// Number of overwrites: spare blocks are used first.
 const ROUNDS: u64 = 2;
 /// Number of writes to each place of a drive that maps by address: at first, and at most.
@@ -64,7 +63,8 @@ pub(crate) fn find(bench: &mut Bench<'_>, known: Known) -> Result<(Finding, Figu
     for _ in 0..ROUNDS {
         overwrite(bench)?;
     }
-    trim_all(bench)?;
+    let capacity_bytes = bench.device().profile().capacity_bytes;
+    bench.trim_to(capacity_bytes)?;
     let (unit, rewrites) = match known.policy {
         Some(Policy::Lba) => at_several_places(bench, known.page_bytes)?,
         _ => over_all_dies(bench, known)?,
@@ -90,17 +90,6 @@ fn overwrite(bench: &mut Bench<'_>) -> Result<(), Interruption> {
     let (requests, depth) = (bench.device().profile().capacity_bytes / FILL_BYTES, bench.depth());
     bench.stream((0..requests).map(|i| Access::write(i * FILL_BYTES, FILL_BYTES)), depth)?;
     bench.flush_and_pause()
-}
-
-/// Trims the whole drive, where it can.
-fn trim_all(bench: &mut Bench<'_>) -> Result<(), Interruption> {
-    let capacity_bytes = bench.device().profile().capacity_bytes;
-    for at in (0..capacity_bytes).step_by(TRIM_BYTES) {
-        if !bench.trim(at, (capacity_bytes - at).min(TRIM_BYTES as u64))? {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// Looks for the unit at places that need not share a die: all have to show the same.

@@ -6,6 +6,7 @@
 
 use crate::bench::Bench;
 use crate::error::Interruption;
+use crate::pattern::median;
 use crate::pauses::Recurrence;
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
@@ -193,13 +194,6 @@ fn recurs_after(pauses: &[bool], writes: usize) -> bool {
     let later = &pauses[writes..];
     let recurring = pauses.iter().zip(later).filter(|&(&earlier, &later)| earlier && later).count() as f64;
     count(later) > 0.0 && recurring >= RECUR_MIN * count(later)
-}
-
-/// Returns the median; infinity of nothing.
-fn median(latencies: &[f64]) -> f64 {
-    let mut sorted = latencies.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::INFINITY)
 }
 
 /// Returns how much longer than the median slow requests take; infinity where there are none.

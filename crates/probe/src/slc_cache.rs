@@ -68,7 +68,6 @@ const FIRST_PART: u64 = 8;
 const LAST_PART: u64 = 50;
 const OTHER_CELLS: f64 = 1.05;
 const ERRORS: f64 = 6.0;
-const TRIM_BYTES: u64 = 64 << 20;
 
 /// What the experiment found.
 pub(crate) struct Outcome {
@@ -87,7 +86,7 @@ impl Outcome {
 pub(crate) fn find(bench: &mut Bench<'_>, state: DriveState) -> Result<Outcome, Interruption> {
     let capacity_bytes = bench.device().profile().capacity_bytes;
     if !state.is_never_written() {
-        if !trim(bench, capacity_bytes)? {
+        if !bench.trim_to(capacity_bytes)? {
             return Ok(Outcome::open("the drive holds data, and takes no trim: writes have to wait for GC"));
         }
         bench.pause(IDLE);
@@ -119,7 +118,7 @@ pub(crate) fn find(bench: &mut Bench<'_>, state: DriveState) -> Result<Outcome, 
         None => Outcome { finding: none(&row, written_bytes), row: None, figure: None },
     };
     outcome.figure = Some(figure(&row));
-    trim(bench, writer.written_bytes)?;
+    bench.trim_to(writer.written_bytes)?;
     Ok(outcome)
 }
 
@@ -390,16 +389,6 @@ impl Reads {
             least.value, most.value
         )
     }
-}
-
-/// Trims the beginning of the drive. Returns false where it cannot.
-fn trim(bench: &mut Bench<'_>, length_bytes: u64) -> Result<bool, Interruption> {
-    for at in (0..length_bytes).step_by(TRIM_BYTES as usize) {
-        if !bench.trim(at, (length_bytes - at).min(TRIM_BYTES))? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 fn figure(row: &Row) -> Figure {
