@@ -257,6 +257,12 @@ pub fn exact_bytes(bytes: u64) -> String {
     format!("{binary} {}", BINARY[exponent as usize])
 }
 
+/// Formats a size for settings, without rounding, as [`exact_bytes`] does: `1MiB`, `1537KiB`. [`parse_bytes`] reads it
+/// back, below 1 PiB.
+pub fn typed_bytes(bytes: u64) -> String {
+    exact_bytes(bytes).replace(' ', "")
+}
+
 /// Formats a duration for settings, without rounding, in the largest unit that divides it: `25us`, `1500us`, `30s`.
 /// [`parse_duration`] reads it back.
 pub fn typed_duration(time: Duration) -> String {
@@ -365,6 +371,9 @@ mod tests {
             (u64::MAX, "18446744073709551615 B"),
         ] {
             assert_eq!(exact_bytes(bytes), text);
+            if bytes < 1 << 50 {
+                assert_eq!(parse_bytes(&typed_bytes(bytes)), Ok(bytes));
+            }
         }
         for bytes in (0..63).flat_map(|shift| [(1_u64 << shift) - 1, 1 << shift, (1 << shift) | 1]) {
             let (number, unit) =

@@ -5,7 +5,7 @@ use super::error::ZonedError;
 use super::report::{self, Condition, Zone};
 use crate::file_device::{FileDevice, LENGTH_MAX_BYTES};
 use crate::open::OpenOptions;
-use flashlane_base::units::exact_bytes;
+use flashlane_base::units::{exact_bytes, typed_bytes};
 use flashlane_device::{Device, Lane, Profile, UnitRules, UnitState};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
@@ -56,7 +56,7 @@ impl ZonedOptions {
         let below = setup.profile.clone();
         let drive = FileDevice::new(setup).map_err(|e| self.open.os("set up I/O on", e))?;
         let write_unit = if self.write_unit_bytes.is_some() {
-            format!(",write-unit={}", exact_bytes(write_unit_bytes).replace(' ', ""))
+            format!(",write-unit={}", typed_bytes(write_unit_bytes))
         } else {
             String::new()
         };

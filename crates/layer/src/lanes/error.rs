@@ -2,7 +2,7 @@
 
 use super::constants::{OLDEST_VERSION, UNITS_MAX, VERSION};
 use super::flaw::Flaw;
-use flashlane_base::units::exact_bytes;
+use flashlane_base::units::{exact_bytes, typed_bytes};
 use flashlane_device::{Failure, SubmitError};
 
 /// Why there are no usable lanes.
@@ -17,7 +17,7 @@ pub enum LanesError {
         reason: String,
     },
     /// A setting of the shape is invalid.
-    #[error("lanes cannot have {key}={}: {reason}", if *key == "channels" { given.to_string() } else { exact_bytes(*given).replace(' ', "") })]
+    #[error("lanes cannot have {key}={}: {reason}", if *key == "channels" { given.to_string() } else { typed_bytes(*given) })]
     Shape {
         /// The setting.
         key: &'static str,

@@ -12,7 +12,7 @@
 
 use super::constants::{RECORDS, SECTOR_BYTES, UNITS_MAX, VERSION};
 use super::error::LanesError;
-use flashlane_base::units::exact_bytes;
+use flashlane_base::units::{exact_bytes, typed_bytes};
 use flashlane_device::{Lane, Profile, Request};
 use std::ops::Range;
 
@@ -45,13 +45,12 @@ impl Shape {
 
     /// Returns the settings for this shape, each after a comma, without those that follow from the others.
     pub(super) fn settings(&self) -> String {
-        let bytes = |bytes| exact_bytes(bytes).replace(' ', "");
-        let mut text = format!(",channels={},unit={}", self.lanes, bytes(self.unit_bytes));
+        let mut text = format!(",channels={},unit={}", self.lanes, typed_bytes(self.unit_bytes));
         if self.read_unit_bytes != Self::usual_read_unit(self.write_unit_bytes) {
-            text += &format!(",read-unit={}", bytes(self.read_unit_bytes));
+            text += &format!(",read-unit={}", typed_bytes(self.read_unit_bytes));
         }
         if self.write_unit_bytes != self.unit_bytes {
-            text += &format!(",write-unit={}", bytes(self.write_unit_bytes));
+            text += &format!(",write-unit={}", typed_bytes(self.write_unit_bytes));
         }
         text
     }

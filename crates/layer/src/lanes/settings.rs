@@ -11,7 +11,7 @@ use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange};
 use crate::error::LayerError;
 use crate::options::{OptionHelp, Options};
 use crate::state::{Format, Repair, StateOptions, StateSettings};
-use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
+use flashlane_base::units::{parse_bytes, parse_count, typed_bytes};
 use flashlane_device::{DataDevice, Device, Profile};
 use std::sync::Arc;
 
@@ -151,13 +151,12 @@ impl Settings {
     }
 
     fn accepts(&self, found: &Shape, device: &str) -> Result<(), LanesError> {
-        let bytes = |bytes: u64| exact_bytes(bytes).replace(' ', "");
         let lanes = |lanes: u64| lanes.to_string();
         let written: [(_, _, _, &dyn Fn(u64) -> String); 4] = [
             ("channels", self.lanes.map(u64::from), u64::from(found.lanes), &lanes),
-            ("unit", self.unit_bytes, found.unit_bytes, &bytes),
-            ("read-unit", self.read_unit_bytes, found.read_unit_bytes, &bytes),
-            ("write-unit", self.write_unit_bytes, found.write_unit_bytes, &bytes),
+            ("unit", self.unit_bytes, found.unit_bytes, &typed_bytes),
+            ("read-unit", self.read_unit_bytes, found.read_unit_bytes, &typed_bytes),
+            ("write-unit", self.write_unit_bytes, found.write_unit_bytes, &typed_bytes),
         ];
         for (key, requested, found, written) in written {
             if let Some(requested) = requested.filter(|&requested| requested != found) {

@@ -8,7 +8,7 @@ use crate::options::{OptionHelp, Options};
 use crate::state::StateOptions;
 use flashlane_base::Duration;
 use flashlane_base::units::{
-    exact_bytes, parse_bytes, parse_count, parse_duration, parse_share, typed_duration,
+    exact_bytes, parse_bytes, parse_count, parse_duration, parse_share, typed_bytes, typed_duration,
 };
 use flashlane_device::Profile;
 use flashlane_policy::OptionError;
@@ -305,7 +305,7 @@ impl fmt::Display for Settings {
         let default = Self::default();
         write!(f, ",partitions={},space={}", self.partitions, percent(self.space))?;
         if self.page_bytes != default.page_bytes {
-            write!(f, ",page={}", exact_bytes(self.page_bytes).replace(' ', ""))?;
+            write!(f, ",page={}", typed_bytes(self.page_bytes))?;
         }
         self.copies.map_or(Ok(()), |copies| write!(f, ",copies={copies}"))?;
         if self.policy != default.policy {

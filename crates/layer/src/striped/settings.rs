@@ -7,7 +7,7 @@ use crate::error::LayerError;
 use crate::label::label;
 use crate::options::{OptionHelp, Options};
 use crate::state::StateOptions;
-use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
+use flashlane_base::units::{exact_bytes, parse_bytes, parse_count, typed_bytes};
 use flashlane_device::Profile;
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ impl Settings {
         }
         let mut settings = format!(",lanes={lanes}");
         if stripe_bytes != STRIPE_BYTES {
-            settings += &format!(",stripe={}", exact_bytes(stripe_bytes).to_string().replace(' ', ""));
+            settings += &format!(",stripe={}", typed_bytes(stripe_bytes));
         }
         let factor = u64::from(lanes);
         let profile = Profile {

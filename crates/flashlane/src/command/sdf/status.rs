@@ -6,7 +6,7 @@ use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
 use crate::progress::Meter;
-use flashlane_base::units::{exact_bytes, format_bytes};
+use flashlane_base::units::{exact_bytes, format_bytes, typed_bytes};
 use flashlane_block::{BlockInfo, BlockOptions, GetFailure, LaneStatus, Layout, Outcome, UnitAddress};
 use flashlane_device::Device;
 use flashlane_open::{Access, AnyBlocks, Change, Consent, Division, Target};
@@ -64,7 +64,7 @@ fn smaller_units(room_bytes: u64, device: &BlockDeviceRow, file_bytes: u64) -> O
             "blocks have {} of the file's {}: smaller units leave more, as with unit={}",
             format_bytes(room_bytes),
             format_bytes(file_bytes),
-            exact_bytes(unit_bytes).replace(' ', "")
+            typed_bytes(unit_bytes)
         )
     })
 }
