@@ -184,6 +184,12 @@ impl<D: DataDevice> Blocks<D> {
         self.engine.is_idle()
     }
 
+    /// Returns whether operations have completed that were not [reaped](Self::reap). They can without a request to the
+    /// device, where this is lost.
+    pub fn has_finished(&self) -> bool {
+        self.engine.has_finished()
+    }
+
     /// Returns the number of blocks for which there is room.
     pub fn free_blocks(&self) -> u64 {
         self.engine.free_units()

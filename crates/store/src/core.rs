@@ -33,7 +33,7 @@ use crate::cache::GroupCache;
 use crate::counters::Counters;
 use crate::cursor::Cursor;
 use crate::dropped::Dropped;
-use crate::error::{OpenError, OptionsError};
+use crate::error::{OpenError, OptionsError, ReadFailure};
 use crate::log::Log;
 use crate::merging::{MERGE_BLOCKS, PART_BLOCKS};
 use crate::operation::{Finished, Outcome, Pending, Ticket};
@@ -302,7 +302,12 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     /// Returns whether an operation has not completed.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.writes.are_settled() || !self.reads.are_settled()
+        !self.writes.are_settled() || self.has_delayed() || !self.reads.are_settled()
+    }
+
+    /// Returns whether the acknowledgement of a write is delayed.
+    pub(crate) fn has_delayed(&self) -> bool {
+        !self.delayed_slices.is_empty()
     }
 
     pub(crate) fn into_devices(self) -> (D, L) {
@@ -379,15 +384,16 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
 
     // Requests to the block layer.
 
-    /// Reads bytes of a block. Returns whether the block is there.
-    fn read_block(&mut self, id: u64, range: std::ops::Range<u64>, purpose: Purpose) -> bool {
-        match self.blocks.get(id, range.start, range.end - range.start) {
-            Ok(ticket) => {
-                self.routes.add(ticket, purpose);
-                true
-            }
-            Err(_) => false,
-        }
+    /// Reads bytes of a block.
+    fn read_block(
+        &mut self,
+        id: u64,
+        range: std::ops::Range<u64>,
+        purpose: Purpose,
+    ) -> Result<(), ReadFailure> {
+        let ticket = self.blocks.get(id, range.start, range.end - range.start)?;
+        self.routes.add(ticket, purpose);
+        Ok(())
     }
 
     /// Deletes a block that is not needed any more, if it is there.

@@ -3,7 +3,7 @@
 use crate::loss::Loss;
 use crate::text::escape;
 use flashlane_base::units::exact_bytes;
-use flashlane_block::{FormatError, GetFailure, PutFailure};
+use flashlane_block::{FormatError, GetError, GetFailure, PutFailure};
 use flashlane_device::Failure;
 use std::fmt;
 
@@ -395,6 +395,9 @@ pub enum ReadFailure {
         /// The block.
         id: u64,
     },
+    /// The read was refused: the device is no longer there, or the block is shorter than its patch.
+    #[error(transparent)]
+    Refused(GetError),
     /// A block was read as it was written, and holds no entries where they should be.
     #[error("block {id} holds no entries of the store at byte {offset_bytes}")]
     Malformed {
@@ -406,6 +409,15 @@ pub enum ReadFailure {
     /// The key is not there, in a store that has lost keys.
     #[error("the key is not found, and may be lost: {0}")]
     MayBeLost(Box<Loss>),
+}
+
+impl From<GetError> for ReadFailure {
+    fn from(error: GetError) -> Self {
+        match error {
+            GetError::NotFound { id, .. } => Self::Missing { id },
+            GetError::OutOfRange { .. } | GetError::DeviceLost => Self::Refused(error),
+        }
+    }
 }
 
 /// Keys of which a scan cannot tell whether they are there: the part of a patch that may hold the newest version of

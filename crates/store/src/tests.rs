@@ -2,6 +2,7 @@
 
 mod cache;
 mod copies;
+mod lost;
 mod missing;
 mod scans;
 mod space;

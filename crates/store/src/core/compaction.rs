@@ -183,7 +183,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     fn read_input(&mut self, merge: &mut Merge, cursor: usize, wanted: Wanted) {
         self.counters.merge_bytes_read += wanted.range.end - wanted.range.start;
         let purpose = Purpose::MergeRead { slice: merge.plan.slice, cursor };
-        if !self.read_block(wanted.block, wanted.range, purpose) {
+        if self.read_block(wanted.block, wanted.range, purpose).is_err() {
             merge.cursors[cursor].read_failed(wanted.block);
             merge.is_aborted = true;
         }

@@ -74,11 +74,13 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
             self.counters.get_reads_cached += 1;
             return self.found(get, found);
         }
-        if self.read_block(id, range, Purpose::Get(ticket)) {
-            self.counters.get_reads += 1;
-            self.reads.add_get(get);
-        } else {
-            self.restart(get, id);
+        match self.read_block(id, range, Purpose::Get(ticket)) {
+            Ok(()) => {
+                self.counters.get_reads += 1;
+                self.reads.add_get(get);
+            }
+            Err(ReadFailure::Missing { id }) => self.restart(get, id),
+            Err(failure) => self.finish(get.pending, Outcome::Get(Err(failure))),
         }
     }
 
@@ -172,18 +174,18 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
                 break;
             }
             let (nth, id) = (value.next, value.ids[value.next]);
-            value.next += 1;
-            value.in_flight += 1;
-            let Some(info) = self.blocks.info(id) else {
-                value.in_flight -= 1;
-                value.failure = Some(ReadFailure::Missing { id });
-                break;
-            };
-            let length = (info.length_bytes + piece_bytes).saturating_sub(self.shape.block_bytes);
-            assert!(
-                self.read_block(id, 0..length, Purpose::GetPiece { get: ticket, nth }),
-                "block {id} is there"
-            );
+            // A block that is not there is refused, whatever its length.
+            let block_bytes = self.blocks.info(id).map_or(0, |info| info.length_bytes);
+            let length = (block_bytes + piece_bytes).saturating_sub(self.shape.block_bytes);
+            let begun = self.read_block(id, 0..length, Purpose::GetPiece { get: ticket, nth });
+            let value = self.reads.pieces(ticket);
+            match begun {
+                Ok(()) => {
+                    value.next += 1;
+                    value.in_flight += 1;
+                }
+                Err(failure) => value.failure = Some(failure),
+            }
         }
         self.end_pieces(ticket);
     }
@@ -352,9 +354,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
         }
         for (cursor, wanted) in scan.plan(&self.cache) {
             let purpose = Purpose::Scan { scan: scan.pending.ticket, cursor, structure };
-            if !self.read_block(wanted.block, wanted.range, purpose) {
-                return Err(ReadFailure::Missing { id: wanted.block }.into());
-            }
+            self.read_block(wanted.block, wanted.range, purpose)?;
         }
         // A group that the cache has may be malformed.
         scan.gap().map_or_else(|| Ok(scan.is_blocked()), Err)

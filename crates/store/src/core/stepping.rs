@@ -12,12 +12,23 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Returns whether nothing is in flight, and nothing can start.
     pub(crate) fn is_idle(&mut self) -> bool {
         self.pump();
-        self.blocks.is_idle() && self.log.is_idle() && self.next_due == Instant::FAR
+        self.are_devices_idle() && self.next_due == Instant::FAR
+    }
+
+    /// Returns whether neither device has a request in flight, or an answer that was not taken.
+    fn are_devices_idle(&self) -> bool {
+        self.blocks.is_idle() && !self.blocks.has_finished() && self.log.is_idle()
     }
 
     /// Lets the devices work until something completes, at most until `until`. Returns false where nothing can happen.
     pub(crate) fn step(&mut self, until: Instant) -> bool {
         self.pump();
+        if self.blocks.has_finished() {
+            // A lost device has no request in flight to wait for.
+            self.step_blocks(Instant::ZERO);
+            self.pump();
+            return true;
+        }
         let wake = until.min(self.next_due);
         let of = |device: &dyn Device, is_idle| Clock {
             now: device.now(),
@@ -66,7 +77,7 @@ impl<D: DataDevice, L: DataDevice> Core<D, L> {
     /// Takes what has completed on real devices, if that was not done lately: operations that complete without a device
     /// must not hold up those that wait for one.
     pub(crate) fn poll(&mut self) {
-        if self.blocks.is_idle() && self.log.is_idle() {
+        if self.are_devices_idle() {
             return;
         }
         let now = self.now();
