@@ -76,7 +76,7 @@ use crate::parts::Parts;
 use crate::payload::Payload;
 use crate::recovery::{Survey, survey};
 use crate::repair;
-use crate::status::{BlockInfo, Counts, DamagedEnd, LaneStatus, Status};
+use crate::status::{BlockInfo, DamagedEnd, LaneStatus, Status};
 use crate::waiting;
 use flashlane_base::Instant;
 use flashlane_device::{DataDevice, Readiness, UnitState};
@@ -451,8 +451,9 @@ impl<D: DataDevice> Blocks<D> {
             lanes[address.lane as usize].damaged += 1;
         }
         for address in units.leftovers() {
-            lanes[address.lane as usize].dirty += 1;
+            lanes[address.lane as usize].to_erase += 1;
         }
+        let unreadable_units = self.unreadable.iter().filter(|&unit| units.damaged().contains(unit)).count();
         Status {
             format_id: self.engine.format_id(),
             layout: *layout,
@@ -460,15 +461,7 @@ impl<D: DataDevice> Blocks<D> {
             blocks_free: self.engine.free_units(),
             next_id: self.engine.ids().next(),
             superblock_copies: self.engine.superblocks().copies().len(),
-            counts: Counts {
-                single_copy_units: self.damaged_ends.len() as u64,
-                unreadable_units: self
-                    .unreadable
-                    .iter()
-                    .filter(|&unit| units.damaged().contains(unit))
-                    .count() as u64,
-                ..self.engine.counts()
-            },
+            counts: self.engine.counts(self.damaged_ends.len() as u64, unreadable_units as u64),
             lanes,
         }
     }
@@ -478,7 +471,7 @@ impl<D: DataDevice> Blocks<D> {
         let units = self.engine.units();
         let mut status = LaneStatus {
             erased: units.erased(lane) as u64,
-            dirty: units.to_erase(lane) as u64,
+            to_erase: units.to_erase(lane) as u64,
             queue: self.engine.queue_length(lane),
             ..LaneStatus::default()
         };

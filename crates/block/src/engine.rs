@@ -1,8 +1,11 @@
 //! The engine: turns what ends on a lane into transitions of blocks, superblock and ids.
 //!
 //! It knows which block an operation is for; the scheduler below knows when its request goes to the device and what
-//! becomes of the unit. Every function here either queues operations and dispatches their lane, or handles an
-//! [`Ended`]. The parts keep their own invariants; `blocks` lists those that join them.
+//! becomes of the unit. What changes a unit without a request is the engine's: a block is deleted or replaced, its last
+//! reader leaves, a damaged unit or a leftover is given up. Every function here either queues operations and dispatches
+//! their lane, or handles an [`Ended`]; only leftovers are queued and started apart
+//! ([`queue_leftover`](Engine::queue_leftover)). The parts keep their own invariants; `blocks` lists those that join
+//! them.
 
 use crate::block_bytes::BlockBytes;
 use crate::block_table::{BlockTable, StoredBlock};
@@ -111,14 +114,14 @@ impl<D: DataDevice> Engine<D> {
         self.ids.allocate()
     }
 
-    /// Returns the events counted since the device was opened, of those that the engine and the lanes count.
-    pub(crate) fn counts(&self) -> Counts {
+    /// Returns the events counted since the device was opened, with what the opening found.
+    pub(crate) fn counts(&self, single_copy_units: u64, unreadable_units: u64) -> Counts {
         Counts {
             writes_that_waited_for_an_erase: self.scheduler.writes_that_waited(),
             rewrites: self.rewrites,
             rereads: self.rereads,
-            single_copy_units: 0,
-            unreadable_units: 0,
+            single_copy_units,
+            unreadable_units,
         }
     }
 
@@ -242,7 +245,7 @@ impl<D: DataDevice> Engine<D> {
     pub(crate) fn start_erase(&mut self, lane: u32) -> bool {
         let next = self.scheduler.submit_erase(lane, self.limits());
         self.handle_ended();
-        next == Next::Continue
+        next != Next::LaneWaits
     }
 
     /// Lets units be written, and erased in the background.

@@ -159,6 +159,7 @@ impl LaneQueue {
     pub(crate) fn take_reads(&mut self) -> VecDeque<BlockRead> {
         let mut reads = std::mem::take(&mut self.short_reads);
         reads.append(&mut self.long_reads);
+        reads.iter().for_each(|read| self.unload_read(read));
         reads
     }
 

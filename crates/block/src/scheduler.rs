@@ -5,8 +5,9 @@
 //! an operation is queued or a request completes: there is no other clock.
 //!
 //! Invariants:
-//! - The scheduler changes the state of a unit when the device has accepted a request for it and when the request
-//!   completes. An operation that the device could not take yet leaves no trace. Deletes and releases are the engine's.
+//! - The scheduler changes the state of a unit when the device has accepted or refused a request for it, and when the
+//!   request completes. An operation that the device could not take yet leaves no trace. What needs no request is the
+//!   engine's: deletes, releases, discards, and readers that leave.
 //! - Every operation that the device served or refused, and every write that finds no unit, leaves as one [`Ended`]:
 //!   returned by [`complete`](Scheduler::complete), or kept for [`take_ended`](Scheduler::take_ended). One that waits
 //!   leaves without one by [`take_waiting`](Scheduler::take_waiting) and
@@ -75,6 +76,8 @@ pub(crate) enum Next {
     Continue,
     /// The lane waits: for room in the device queue, for an erase, or for another lane.
     LaneWaits,
+    /// No unit of the lane may be erased now.
+    NothingToErase,
 }
 
 /// The lanes of a device and their units.
@@ -197,9 +200,7 @@ impl<D: DataDevice> Scheduler<D> {
     /// Removes the reads and writes that wait on a lane.
     pub(crate) fn take_waiting(&mut self, lane: u32) -> (VecDeque<BlockRead>, VecDeque<Write>) {
         let lane = &mut self.lanes[lane as usize];
-        let reads = lane.take_reads();
-        reads.iter().for_each(|read| lane.unload_read(read));
-        (reads, lane.take_writes())
+        (lane.take_reads(), lane.take_writes())
     }
 
     /// Removes the writes that wait on a lane.
@@ -367,7 +368,7 @@ impl<D: DataDevice> Scheduler<D> {
         loop {
             let Some(address) = self.units.next_erasable(lane, limits.recorded_below) else {
                 self.waits_for_other_lane |= self.units.has_units_to_erase(lane);
-                return Next::Continue;
+                return Next::NothingToErase;
             };
             let State::ToErase(cause) = self.units.state(address) else {
                 panic!("{address:?} is queued to be erased as {:?}", self.units.state(address))

@@ -78,7 +78,7 @@ pub struct LaneStatus {
     /// Units that can be written at once.
     pub erased: u64,
     /// Units that have to be erased first.
-    pub dirty: u64,
+    pub to_erase: u64,
     /// Units out of use.
     pub bad: u64,
     /// Units with no valid header or footer, which are left alone.

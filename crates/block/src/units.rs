@@ -386,7 +386,7 @@ impl UnitTable {
         })
     }
 
-    /// An erase was handed to the device.
+    /// An erase was handed to the device, which may have refused it.
     pub(crate) fn start_erase(&mut self, address: UnitAddress) {
         let State::ToErase(cause) = self.state(address) else {
             panic!("{address:?} is erased as {:?}", self.state(address))

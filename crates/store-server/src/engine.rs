@@ -393,7 +393,7 @@ fn lane_lines<D: DataDevice, L: DataDevice>(store: &Store<D, L>) -> String {
             "lane{nth}:blocks={},erased={},dirty={},bad={},damaged={}{},reads={}+{},writes={}+{}\r\n",
             lane.blocks,
             lane.erased,
-            lane.dirty,
+            lane.to_erase,
             lane.bad,
             lane.damaged,
             erases.unwrap_or_default(),

@@ -162,7 +162,7 @@ fn units(page: &mut Page, lanes: &[LaneStatus]) {
     for (nth, lane) in lanes.iter().enumerate() {
         page.sample(&[("lane", &nth), ("state", &"block")], lane.blocks)
             .sample(&[("lane", &nth), ("state", &"erased")], lane.erased)
-            .sample(&[("lane", &nth), ("state", &"dirty")], lane.dirty)
+            .sample(&[("lane", &nth), ("state", &"dirty")], lane.to_erase)
             .sample(&[("lane", &nth), ("state", &"bad")], lane.bad)
             .sample(&[("lane", &nth), ("state", &"damaged")], lane.damaged);
     }

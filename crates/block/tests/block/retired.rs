@@ -120,7 +120,7 @@ fn retired_units_without_room_in_a_superblock_fail_again() {
             .unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(bad(&reopened), NAMED, "round {round}");
         let status = reopened.status();
-        let of_lanes = status.lanes.iter().map(|lane| lane.blocks + lane.erased + lane.dirty + lane.bad);
+        let of_lanes = status.lanes.iter().map(|lane| lane.blocks + lane.erased + lane.to_erase + lane.bad);
         let units = of_lanes.sum::<u64>() + status.superblock_copies as u64;
         assert_eq!(units, 4 * UNITS, "each unit is counted once");
         assert_eq!(reopened.list().map(|info| info.id).collect::<Vec<_>>(), there);
