@@ -300,7 +300,7 @@ impl Drive {
     /// Does what follows from a finished flash operation of `die`.
     #[inline]
     fn flash_operation_finished(&mut self, die: DieId, operation: &FlashOperation) {
-        if operation.owner.is_mechanism() {
+        if operation.owner.is_task() {
             if let Some(completing) = self.translation.operation_finished(&mut self.kernel, operation) {
                 self.kernel.account_completion(completing.owner);
                 self.flash_operation_finished(die, &completing);
@@ -388,7 +388,7 @@ impl FrontEnd for Drive {
         &mut self.kernel
     }
 
-    fn submitted(&mut self, slot: RequestSlot) {
+    fn fetched(&mut self, slot: RequestSlot) {
         self.send_command(slot);
     }
 
@@ -426,7 +426,7 @@ impl FrontEnd for Drive {
             Event::DieIdle(die) => {
                 self.volatile.idle_dies.as_mut().is_some_and(|idle_dies| idle_dies.claims_timer(die, ticket))
             }
-            Event::Mechanism(mechanism, number) => self.translation.claims_timer(mechanism, number, ticket),
+            Event::Task(kind, number) => self.translation.claims_timer(kind, number, ticket),
             _ => unreachable!("{event:?} ends no timer of the drive"),
         }
     }
@@ -434,8 +434,8 @@ impl FrontEnd for Drive {
     fn timer_ended(&mut self, event: Event) {
         match event {
             Event::DieIdle(die) => self.collect_idle(die),
-            Event::Mechanism(mechanism, number) => {
-                self.translation.timer_ended(&mut self.kernel, mechanism, number);
+            Event::Task(kind, number) => {
+                self.translation.timer_ended(&mut self.kernel, kind, number);
                 self.resume_after_map();
             }
             _ => unreachable!("{event:?} ends no timer of the drive"),

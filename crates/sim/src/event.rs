@@ -4,7 +4,7 @@
 //! and ties break by the order of scheduling. Sequences that are known to be in order of time (transfers over
 //! the link) are not in it: they wait in separate queues.
 
-use crate::ids::{ChannelId, DieId, Mechanism, RequestSlot};
+use crate::ids::{ChannelId, DieId, RequestSlot, TaskKind};
 use flashlane_base::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,14 +28,15 @@ pub enum Event {
     CompletionDelivered(RequestSlot),
     /// The drive fetches this command, which had to wait in its submission queue.
     Fetched(RequestSlot),
-    /// The timer of a mechanism has ended, which knows by this number what it was for.
-    Mechanism(Mechanism, u32),
+    /// The timer of one of the drive's own tasks has ended, of this kind and number.
+    Task(TaskKind, u32),
 }
 
-/// The kind of the first mechanism's timers in a key; those of other mechanisms follow. All from
-/// [`Mechanism::WITH_OWN_BITS`] on share a kind, and have the upper bits of the index to differ by.
-const MECHANISMS: u32 = 7;
-const FURTHER_MECHANISMS: u32 = MECHANISMS + Mechanism::WITH_OWN_BITS as u32;
+/// The kind of the timers of the first [`TaskKind`] in a key; those of other kinds follow. All from
+/// [`TaskKind::WITH_OWN_BITS`] on share one, and have the upper bits of the index to differ by. Unlike the numbers in
+/// the trace hash (`kernel::run`), none of these is pinned.
+const TASKS: u32 = 7;
+const FURTHER_TASKS: u32 = TASKS + TaskKind::WITH_OWN_BITS as u32;
 const FURTHER_BITS: u32 = 24;
 const FETCHED: u32 = 15;
 
@@ -94,14 +95,11 @@ impl EventQueue {
             Event::BufferLatencyOver(slot) => (5, slot.0),
             Event::CompletionDelivered(slot) => (6, slot.0),
             Event::Fetched(slot) => (FETCHED, slot.0),
-            Event::Mechanism(mechanism, number) => match mechanism
-                .number()
-                .checked_sub(Mechanism::WITH_OWN_BITS)
-            {
-                None => (MECHANISMS + u32::from(mechanism.number()), number),
+            Event::Task(kind, number) => match kind.number().checked_sub(TaskKind::WITH_OWN_BITS) {
+                None => (TASKS + u32::from(kind.number()), number),
                 Some(further) => {
-                    debug_assert!(number < 1 << FURTHER_BITS, "numbers of further mechanisms have 24 bits");
-                    (FURTHER_MECHANISMS, u32::from(further) << FURTHER_BITS | number)
+                    debug_assert!(number < 1 << FURTHER_BITS, "numbers of further kinds have 24 bits");
+                    (FURTHER_TASKS, u32::from(further) << FURTHER_BITS | number)
                 }
             },
         };
@@ -136,11 +134,11 @@ impl EventQueue {
             5 => Event::BufferLatencyOver(RequestSlot(index)),
             6 => Event::CompletionDelivered(RequestSlot(index)),
             FETCHED => Event::Fetched(RequestSlot(index)),
-            FURTHER_MECHANISMS => {
-                let further = Mechanism::WITH_OWN_BITS + (index >> FURTHER_BITS) as u8;
-                Event::Mechanism(Mechanism::numbered(further), index & ((1 << FURTHER_BITS) - 1))
+            FURTHER_TASKS => {
+                let further = TaskKind::WITH_OWN_BITS + (index >> FURTHER_BITS) as u8;
+                Event::Task(TaskKind::numbered(further), index & ((1 << FURTHER_BITS) - 1))
             }
-            kind => Event::Mechanism(Mechanism::numbered((kind - MECHANISMS) as u8), index),
+            kind => Event::Task(TaskKind::numbered((kind - TASKS) as u8), index),
         };
         Some((Instant::from_ns((key >> 64) as u64), Ticket((key >> 32) as u32), event))
     }
@@ -167,8 +165,8 @@ mod tests {
     #[test]
     fn timers_of_all_mechanisms_are_told_apart() {
         let mut queue = EventQueue::default();
-        let timers: Vec<Event> = (0..Mechanism::WITH_OWN_BITS + 16)
-            .map(|kind| Event::Mechanism(Mechanism::numbered(kind), 0xab_cdef - u32::from(kind)))
+        let timers: Vec<Event> = (0..TaskKind::WITH_OWN_BITS + 16)
+            .map(|kind| Event::Task(TaskKind::numbered(kind), 0xab_cdef - u32::from(kind)))
             .collect();
         for &timer in &timers {
             queue.schedule(Instant::ZERO, timer);

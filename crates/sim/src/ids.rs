@@ -72,23 +72,23 @@ ids! {
 
 pub(crate) use ids;
 
-/// A mechanism of the drive above flash array and event queue, which know it by this only: each kind of its operations
-/// and timers has one of its own.
+/// A kind of a drive's own tasks, such as programs of copies or reads of the map: operations of the flash array and
+/// timers of the event queue, which know by this only what they belong to. A mechanism may have several kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mechanism(u8);
+pub struct TaskKind(u8);
 
-impl Mechanism {
-    /// Mechanisms with a kind of event of their own, in the event queue and the trace hash. All from the last of these
-    /// on share its kind, and are told apart by bits of the event's number (`kernel::run::timer_in_hash`).
+impl TaskKind {
+    /// Kinds below have a kind of event of their own in the event queue. The others share one, and are told apart by
+    /// bits of the event's number; in the trace hash the last one below is one of these (`kernel::run::timer_in_hash`).
     pub const WITH_OWN_BITS: u8 = 7;
 
-    /// The number of mechanisms that can be told apart.
+    /// The number of kinds that can be told apart.
     const MOST: u8 = Self::WITH_OWN_BITS + 16;
 
-    /// The mechanism with this number.
+    /// The kind with this number.
     ///
     /// # Panics
-    /// From [`Self::MOST`] on: while compiling, as mechanisms are constants.
+    /// From [`Self::MOST`] on: while compiling, as kinds are constants.
     pub const fn numbered(number: u8) -> Self {
         assert!(number < Self::MOST, "the next kind needs more bits in the event queue and the trace hash");
         Self(number)

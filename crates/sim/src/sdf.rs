@@ -141,7 +141,7 @@ impl FrontEnd for Sdf {
         &mut self.kernel
     }
 
-    fn submitted(&mut self, slot: RequestSlot) {
+    fn fetched(&mut self, slot: RequestSlot) {
         self.start(slot);
     }
 

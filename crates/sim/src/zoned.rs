@@ -245,7 +245,7 @@ impl FrontEnd for Zoned {
         &mut self.kernel
     }
 
-    fn submitted(&mut self, slot: RequestSlot) {
+    fn fetched(&mut self, slot: RequestSlot) {
         self.start(slot);
     }
 
@@ -272,11 +272,9 @@ impl FrontEnd for Zoned {
     }
 
     fn timer_ended(&mut self, event: Event) {
-        let Event::Mechanism(mechanism, slot) = event else {
-            unreachable!("{event:?} ends no timer of this drive")
-        };
+        let Event::Task(kind, slot) = event else { unreachable!("{event:?} ends no timer of this drive") };
         let slot = RequestSlot(slot);
-        match mechanism {
+        match kind {
             work::COMMAND => self.command_ended(slot),
             _ => self.firmware_ended(slot),
         }

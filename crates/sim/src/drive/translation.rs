@@ -16,18 +16,18 @@ mod gc;
 mod large_units;
 mod map_access;
 mod map_cache;
-mod mechanisms;
 mod programming;
 mod reading;
 mod rebuild;
 mod replication;
 mod rotation;
+mod tasks;
 
 use super::request::DriveKernel;
 use crate::config::{DeferGc, DriveConfig};
 use crate::event::Ticket;
 use crate::ftl::{Ftl, FtlCounters, GcWork, Placed, StopCheck};
-use crate::ids::{DieId, Lpn, Mechanism, PlaneId};
+use crate::ids::{DieId, Lpn, PlaneId, TaskKind};
 use crate::nand::{Correction, Defer, FlashOperation, Geometry, Owner};
 use crate::table_memory::MakeError;
 use flashlane_base::{Instant, Seed};
@@ -35,10 +35,10 @@ use flashlane_device::PlacementHandle;
 use large_units::LargeUnits;
 pub(super) use map_access::Resumed;
 use map_cache::MapCache;
-use mechanisms::{COPY, HEDGE, HOST_MEMORY, LOAD, PAGE_WRITE, REBUILD, TURN};
 use rebuild::{RebuildSlot, Rebuilder};
 use replication::{CopyPlaced, HedgeSlot, Replicator};
 use rotation::{Rotation, TurnId};
+use tasks::{COPY, HEDGE, HOST_MEMORY, LOAD, PAGE_WRITE, REBUILD, TURN};
 
 /// The part of a drive that knows where everything lies on flash.
 pub(super) struct Translation {
@@ -240,7 +240,7 @@ impl Translation {
 
     // The mechanisms.
 
-    /// An operation of a mechanism has ended ([`Owner::is_mechanism`]). Returns the operation of the access that it
+    /// An operation of a task has ended ([`Owner::is_task`]). Returns the operation of the access that it
     /// completes, as the owner of that access knows it.
     pub(super) fn operation_finished(
         &mut self,
@@ -248,7 +248,7 @@ impl Translation {
         operation: &FlashOperation,
     ) -> Option<FlashOperation> {
         match operation.owner {
-            Owner::Mechanism(REBUILD, slot) => {
+            Owner::Task(REBUILD, slot) => {
                 let rebuilder = self.rebuilder.as_mut().expect("only it rebuilds");
                 rebuilder.operation_finished(
                     kernel,
@@ -258,43 +258,43 @@ impl Translation {
                     operation,
                 )
             }
-            Owner::Mechanism(TURN, id) => {
+            Owner::Task(TURN, id) => {
                 // The next die of the row has its turn.
                 self.rotate(kernel, |rotation, turn| rotation.next(TurnId(id), turn));
                 None
             }
-            Owner::Mechanism(LOAD | PAGE_WRITE, _) => {
+            Owner::Task(LOAD | PAGE_WRITE, _) => {
                 self.map_operation_finished(kernel, operation);
                 None
             }
-            Owner::Mechanism(HEDGE | COPY, _) => {
+            Owner::Task(HEDGE | COPY, _) => {
                 let replicator = self.replicator.as_mut().expect("hedged accesses and copies are its own");
                 replicator.operation_finished(kernel, &mut self.ftl, operation)
             }
-            owner => unreachable!("{owner:?} is no mechanism of translation"),
+            owner => unreachable!("{owner:?} is no task of translation"),
         }
     }
 
-    /// Whether an event of a mechanism ends its timer; otherwise it is stale.
-    pub(super) fn claims_timer(&mut self, mechanism: Mechanism, number: u32, ticket: Ticket) -> bool {
-        if matches!(mechanism, PAGE_WRITE | HOST_MEMORY) {
+    /// Whether an event of a task ends its timer; otherwise it is stale.
+    pub(super) fn claims_timer(&mut self, kind: TaskKind, number: u32, ticket: Ticket) -> bool {
+        if matches!(kind, PAGE_WRITE | HOST_MEMORY) {
             return true;
         }
         let replicator = self.replicator.as_mut().expect("only replication has others");
-        match mechanism {
+        match kind {
             HEDGE => replicator.claims_deadline(HedgeSlot(number), ticket),
             COPY => replicator.claims_copy_timer(DieId(number), ticket),
-            _ => unreachable!("{mechanism:?} has no timers"),
+            _ => unreachable!("{kind:?} has no timers"),
         }
     }
 
-    /// The timer of a mechanism has ended.
-    pub(super) fn timer_ended(&mut self, kernel: &mut DriveKernel, mechanism: Mechanism, number: u32) {
-        match mechanism {
+    /// The timer of a task has ended.
+    pub(super) fn timer_ended(&mut self, kernel: &mut DriveKernel, kind: TaskKind, number: u32) {
+        match kind {
             HEDGE => self.hedge_deadline(kernel, HedgeSlot(number)),
             COPY => self.write_next_copy(kernel, DieId(number)),
-            PAGE_WRITE | HOST_MEMORY => self.map_timer_ended(kernel, mechanism, number),
-            _ => unreachable!("{mechanism:?} has no timers"),
+            PAGE_WRITE | HOST_MEMORY => self.map_timer_ended(kernel, kind, number),
+            _ => unreachable!("{kind:?} has no timers"),
         }
     }
 
@@ -323,7 +323,7 @@ impl Translation {
         let Some(replicator) = &mut self.replicator else { return };
         if let Some(copy) = replicator.next_copy(kernel, &mut self.ftl, die, &mut self.due_gc) {
             let CopyPlaced { place, lpn } = copy;
-            let program = self.program_operation(Owner::Mechanism(COPY, 0), lpn, place, false);
+            let program = self.program_operation(Owner::Task(COPY, 0), lpn, place, false);
             self.enqueue_placed(kernel, program, place, false);
         } else {
             self.enqueue_with_gc(kernel, None);

@@ -5,7 +5,7 @@
 use super::Kernel;
 use crate::event::{Event, Ticket};
 use crate::host_port::Transfer;
-use crate::ids::{DieId, Mechanism, RequestSlot};
+use crate::ids::{DieId, RequestSlot, TaskKind};
 use crate::nand::FlashOperation;
 use flashlane_base::Instant;
 use flashlane_device::{Completion, Part};
@@ -18,7 +18,7 @@ pub(crate) trait FrontEnd {
     fn kernel(&mut self) -> &mut Kernel<Self::State>;
 
     /// The host has spent the submission cost of a request, and the drive has fetched it from its queue.
-    fn submitted(&mut self, slot: RequestSlot);
+    fn fetched(&mut self, slot: RequestSlot);
 
     /// A transfer over the link ended.
     fn transfer_ended(&mut self, transfer: Transfer);
@@ -57,8 +57,8 @@ const LINK: u64 = 4 << 60;
 const HOST_IDLE: u64 = 5 << 60;
 const BUFFER_LATENCY_OVER: u64 = 6 << 60;
 const COMPLETION_DELIVERED: u64 = 7 << 60;
-/// Of the first mechanism's timers; the others follow.
-const MECHANISM: u64 = 8;
+/// Of the timers of the first kind of tasks; the others follow.
+const TASK: u64 = 8;
 const FETCHED: u64 = 15 << 60;
 
 /// Advances time until requests complete, which are appended to `out`, but not beyond `until`.
@@ -113,7 +113,7 @@ fn step<F: FrontEnd>(front: &mut F) {
             kernel.advance(time, u64::from(slot.0));
             kernel.charge(slot, Part::Host);
             if kernel.arrive(slot) {
-                front.submitted(slot);
+                front.fetched(slot);
             }
         }
         Event::ArrayDone(die) => {
@@ -154,10 +154,10 @@ fn step<F: FrontEnd>(front: &mut F) {
         Event::Fetched(slot) => {
             kernel.advance(time, FETCHED | u64::from(slot.0));
             kernel.charge(slot, Part::Queue);
-            front.submitted(slot);
+            front.fetched(slot);
         }
-        Event::Mechanism(mechanism, number) => {
-            kernel.advance(time, timer_in_hash(mechanism, number));
+        Event::Task(kind, number) => {
+            kernel.advance(time, timer_in_hash(kind, number));
             if front.claims_timer(event, ticket) {
                 front.timer_ended(event);
             }
@@ -165,13 +165,13 @@ fn step<F: FrontEnd>(front: &mut F) {
     }
 }
 
-/// The timer of a mechanism as the trace hash has it: further ones share the kind of the last with one of its own,
-/// beside bits above those of numbers.
+/// The timer of a task as the trace hash has it: further kinds share that of the last with one of its own, beside bits
+/// above those of numbers.
 #[inline]
-fn timer_in_hash(mechanism: Mechanism, number: u32) -> u64 {
-    let last = Mechanism::WITH_OWN_BITS - 1;
-    let (kind, further) = (mechanism.number().min(last), mechanism.number().saturating_sub(last));
-    (MECHANISM + u64::from(kind)) << 60 | u64::from(further) << 32 | u64::from(number)
+fn timer_in_hash(kind: TaskKind, number: u32) -> u64 {
+    let last = TaskKind::WITH_OWN_BITS - 1;
+    let (kind, further) = (kind.number().min(last), kind.number().saturating_sub(last));
+    (TASK + u64::from(kind)) << 60 | u64::from(further) << 32 | u64::from(number)
 }
 
 /// Hands the flash operations of `die` that have just finished to the front end.

@@ -1,7 +1,7 @@
 //! Operations on flash: kind, plane and owner.
 
 use super::cells::PageType;
-use crate::ids::{BufferSlot, FlashPage, Lpn, Mechanism, PlaneId, ProgramGroup, RequestSlot};
+use crate::ids::{BufferSlot, FlashPage, Lpn, PlaneId, ProgramGroup, RequestSlot, TaskKind};
 use flashlane_policy::scheduling::Class;
 
 /// Who waits for an operation, if anyone, and what it is part of.
@@ -17,8 +17,8 @@ pub enum Owner {
     RequestFill(RequestSlot),
     /// A mapping unit that is read ahead, into the read cache.
     Readahead,
-    /// A mechanism of the drive, which knows by this number what the operation was for.
-    Mechanism(Mechanism, u32),
+    /// One of the drive's own tasks, of this kind and number.
+    Task(TaskKind, u32),
     /// Garbage collection of an idle die, which may be resumed.
     IdleGc,
     /// Other garbage collection, for which no request waits.
@@ -39,10 +39,10 @@ impl Owner {
         }
     }
 
-    /// Whether it is a mechanism, which knows what follows from the end of the operation.
+    /// Whether it is a task, whose kind knows what follows from the end of the operation.
     #[inline]
-    pub(crate) fn is_mechanism(self) -> bool {
-        matches!(self, Self::Mechanism(..))
+    pub(crate) fn is_task(self) -> bool {
+        matches!(self, Self::Task(..))
     }
 
     /// Whether anything waits for the end of the operation.

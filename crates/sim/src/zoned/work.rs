@@ -10,7 +10,7 @@ use super::shape::ZoneId;
 use super::writing::ZoneWrites;
 use crate::event::Event;
 use crate::host_port::{Direction, Transfer};
-use crate::ids::{Lpn, Mechanism, PlaneId, RequestSlot};
+use crate::ids::{Lpn, PlaneId, RequestSlot, TaskKind};
 use crate::nand::{Erase, FlashOperation, Owner, PageType, Program, Read, Work};
 use crate::pieces::piece;
 use crate::progress::Progress;
@@ -19,10 +19,10 @@ use flashlane_device::{Failure, Operation, Part, Request};
 use flashlane_policy::scheduling::Class;
 
 /// Timers of the firmware: of a write command, and of others.
-pub(super) const COMMAND: Mechanism = Mechanism::numbered(0);
-const FIRMWARE: Mechanism = Mechanism::numbered(1);
+pub(super) const COMMAND: TaskKind = TaskKind::numbered(0);
+const FIRMWARE: TaskKind = TaskKind::numbered(1);
 /// Programs of a zone's data.
-const DATA: Mechanism = Mechanism::numbered(2);
+const DATA: TaskKind = TaskKind::numbered(2);
 
 impl Zoned {
     /// A request reaches the drive.
@@ -63,7 +63,7 @@ impl Zoned {
         };
         let time = command + if opens { open } else { Duration::ZERO };
         self.kernel.charge(slot, Part::Queue);
-        self.kernel.schedule_after(time, Event::Mechanism(COMMAND, slot.0));
+        self.kernel.schedule_after(time, Event::Task(COMMAND, slot.0));
     }
 
     /// The firmware has processed a write or append.
@@ -149,7 +149,7 @@ impl Zoned {
 
     fn program_data(&mut self, zone: ZoneId, program: u32) {
         self.counts.pages_programmed += u64::from(self.shape.program_pages());
-        let owner = Owner::Mechanism(DATA, zone.0);
+        let owner = Owner::Task(DATA, zone.0);
         self.program(zone, program, owner, self.shape.program_bytes);
     }
 
@@ -231,7 +231,7 @@ impl Zoned {
             Operation::Erase => self.times.reset.0,
             Operation::Flush | Operation::Trim => return self.complete(slot),
         };
-        self.kernel.schedule_after(time, Event::Mechanism(FIRMWARE, slot.0));
+        self.kernel.schedule_after(time, Event::Task(FIRMWARE, slot.0));
     }
 
     /// The firmware has done its part of an open, close, finish or reset.
@@ -342,9 +342,7 @@ impl Zoned {
                     self.complete(slot);
                 }
             }
-            (Owner::Mechanism(_, zone), Work::Program(program)) => {
-                self.programmed(ZoneId(zone), program.lpn.0)
-            }
+            (Owner::Task(_, zone), Work::Program(program)) => self.programmed(ZoneId(zone), program.lpn.0),
             (owner, work) => unreachable!("{work:?} of {owner:?} is no operation of this drive"),
         }
     }

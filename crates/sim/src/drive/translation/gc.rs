@@ -99,7 +99,7 @@ impl Translation {
         let GcWork { plane, planes, mut moves, summaries, erases, moved_from, is_paced_step, .. } = *gc;
         if self.moves_in_runs {
             // The end of GC is that of what follows its moves.
-            let owner = if scheduling.owner.is_mechanism() { Owner::Gc } else { scheduling.owner };
+            let owner = if scheduling.owner.is_task() { Owner::Gc } else { scheduling.owner };
             let moved = GcWork { moves: std::mem::take(&mut moves), ..*gc };
             self.enqueue_moves(kernel, &moved, GcScheduling { owner, ..scheduling });
             if is_paced_step && summaries + erases == 0 {

@@ -4,9 +4,9 @@
 use super::super::request::DriveKernel;
 use super::Translation;
 use super::map_cache::{Access, AccessKind, FetchSlot, LoadSlot, PageWriteSlot, Waiting};
-use super::mechanisms::{HOST_MEMORY, LOAD, PAGE_WRITE};
+use super::tasks::{HOST_MEMORY, LOAD, PAGE_WRITE};
 use crate::event::Event;
-use crate::ids::{Lpn, Mechanism, RequestSlot};
+use crate::ids::{Lpn, RequestSlot, TaskKind};
 use crate::nand::{FlashOperation, Owner, Read, Work};
 use flashlane_base::Duration;
 use flashlane_device::Part;
@@ -144,7 +144,7 @@ impl Translation {
                     self.map_cache.as_mut().expect("it has the page").note_no_room(&self.ftl);
                 }
                 self.enqueue_with_gc(kernel, None);
-                kernel.start_timer(Duration::ZERO, Event::Mechanism(PAGE_WRITE, slot.0));
+                kernel.start_timer(Duration::ZERO, Event::Task(PAGE_WRITE, slot.0));
             }
         }
         true
@@ -154,9 +154,9 @@ impl Translation {
     pub(super) fn map_operation_finished(&mut self, kernel: &mut DriveKernel, operation: &FlashOperation) {
         let cache = self.map_cache.as_mut().expect("the operation is its own");
         match (operation.owner, operation.work) {
-            (Owner::Mechanism(LOAD, slot), _) => cache.page_loaded(kernel, &self.ftl, LoadSlot(slot)),
-            (Owner::Mechanism(_, slot), Work::Read(_)) => cache.page_complete(PageWriteSlot(slot)),
-            (Owner::Mechanism(_, slot), _) => cache.page_written(kernel, &self.ftl, PageWriteSlot(slot)),
+            (Owner::Task(LOAD, slot), _) => cache.page_loaded(kernel, &self.ftl, LoadSlot(slot)),
+            (Owner::Task(_, slot), Work::Read(_)) => cache.page_complete(PageWriteSlot(slot)),
+            (Owner::Task(_, slot), _) => cache.page_written(kernel, &self.ftl, PageWriteSlot(slot)),
             (owner, work) => unreachable!("{work:?} is not done for {owner:?}"),
         }
         cache.retry_without_room(kernel, &self.ftl);
@@ -164,9 +164,9 @@ impl Translation {
     }
 
     /// A timer of the cache has ended: a line has come from the host's memory, or a page write ends without a program.
-    pub(super) fn map_timer_ended(&mut self, kernel: &mut DriveKernel, mechanism: Mechanism, slot: u32) {
+    pub(super) fn map_timer_ended(&mut self, kernel: &mut DriveKernel, kind: TaskKind, slot: u32) {
         let cache = self.map_cache.as_mut().expect("the timer is its own");
-        if mechanism == HOST_MEMORY {
+        if kind == HOST_MEMORY {
             return cache.fetched(FetchSlot(slot));
         }
         cache.page_written(kernel, &self.ftl, PageWriteSlot(slot));

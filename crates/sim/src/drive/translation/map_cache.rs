@@ -37,7 +37,7 @@ mod page_write;
 mod shadow;
 
 use super::super::request::DriveKernel;
-use super::mechanisms::{HOST_MEMORY, LOAD, PAGE_WRITE};
+use super::tasks::{HOST_MEMORY, LOAD, PAGE_WRITE};
 use crate::account::TimeAccount;
 use crate::config::{DriveConfig, Granularity, entries_of_translation_page};
 use crate::event::Event;
@@ -63,7 +63,7 @@ ids! {
 
 impl LoadSlot {
     fn owner(self) -> Owner {
-        Owner::Mechanism(LOAD, self.0)
+        Owner::Task(LOAD, self.0)
     }
 }
 
@@ -266,7 +266,7 @@ impl MapCache {
         self.counts.host_hits += 1;
         let waiting = Waiting { access, account: kernel.park_account(access.owner) };
         let slot = self.fetches.insert(Some(waiting));
-        kernel.start_timer(self.host_access, Event::Mechanism(HOST_MEMORY, slot.0));
+        kernel.start_timer(self.host_access, Event::Task(HOST_MEMORY, slot.0));
         false
     }
 

@@ -17,7 +17,7 @@
 //! Invariant: a rebuild stays until all flash reads of its own have ended, and completes then, once.
 
 use super::super::request::DriveKernel;
-use super::mechanisms::REBUILD;
+use super::tasks::REBUILD;
 use crate::config::{DriveConfig, Rebuilding};
 use crate::ftl::Ftl;
 use crate::ids::{PlaneId, ids};
@@ -32,7 +32,7 @@ ids! {
 
 impl RebuildSlot {
     fn owner(self) -> Owner {
-        Owner::Mechanism(REBUILD, self.0)
+        Owner::Task(REBUILD, self.0)
     }
 }
 

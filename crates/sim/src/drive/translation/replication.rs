@@ -37,7 +37,7 @@ mod hedge;
 mod versions;
 
 use super::super::request::DriveKernel;
-use super::mechanisms::{COPY, HEDGE};
+use super::tasks::{COPY, HEDGE};
 use crate::config::DriveConfig;
 use crate::event::{Event, Ticket, Timer};
 use crate::ftl::{Ftl, Placed, Released};
@@ -168,7 +168,7 @@ impl Replicator {
 
     /// Starts the timer of an access's next deadline.
     fn start_deadline(&mut self, kernel: &mut DriveKernel, slot: HedgeSlot) {
-        self.hedged[slot].timer = kernel.start_timer(self.delay, Event::Mechanism(HEDGE, slot.0));
+        self.hedged[slot].timer = kernel.start_timer(self.delay, Event::Task(HEDGE, slot.0));
     }
 
     // Reads.
@@ -354,16 +354,14 @@ impl Replicator {
         operation: &FlashOperation,
     ) -> Option<FlashOperation> {
         match (operation.owner, operation.work) {
-            (Owner::Mechanism(COPY, _), Work::Program(program)) => {
-                self.copied(kernel, ftl, operation, program)
-            }
-            (Owner::Mechanism(HEDGE, slot), Work::Program(_)) => {
+            (Owner::Task(COPY, _), Work::Program(program)) => self.copied(kernel, ftl, operation, program),
+            (Owner::Task(HEDGE, slot), Work::Program(_)) => {
                 let slot = HedgeSlot(slot);
                 let completed = self.complete(slot, operation);
                 self.home_programmed(ftl, slot);
                 completed
             }
-            (Owner::Mechanism(HEDGE, slot), Work::Read(_)) => {
+            (Owner::Task(HEDGE, slot), Work::Read(_)) => {
                 let slot = HedgeSlot(slot);
                 let completed = self.complete(slot, operation);
                 if completed.is_some() {
@@ -394,7 +392,7 @@ impl Replicator {
                     self.history.record(access.lpn.0, access.home.0, Access::Write, false);
                 }
                 self.versions.acknowledge(access.lpn, access.number);
-                self.counts.writes_by_copies += u64::from(operation.owner == Owner::Mechanism(COPY, 0));
+                self.counts.writes_by_copies += u64::from(operation.owner == Owner::Task(COPY, 0));
                 &mut self.counts.writes
             }
         };

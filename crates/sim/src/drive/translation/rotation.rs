@@ -13,7 +13,7 @@
 //! - the work of a die begins in the order in which it became due;
 //! - nothing waits where no die of its row has its turn.
 
-use super::mechanisms::TURN;
+use super::tasks::TURN;
 use crate::config::DriveConfig;
 use crate::ftl::GcWork;
 use crate::ids::{PlaneId, ids};
@@ -28,7 +28,7 @@ ids! {
 impl TurnId {
     /// The owner of the last GC operation of a turn.
     pub(super) fn owner(self) -> Owner {
-        Owner::Mechanism(TURN, self.0)
+        Owner::Task(TURN, self.0)
     }
 }
 

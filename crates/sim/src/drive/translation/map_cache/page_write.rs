@@ -35,7 +35,7 @@ pub(super) enum PageWriteStage {
 
 impl PageWriteSlot {
     pub(in crate::drive::translation) fn owner(self) -> Owner {
-        Owner::Mechanism(PAGE_WRITE, self.0)
+        Owner::Task(PAGE_WRITE, self.0)
     }
 }
 

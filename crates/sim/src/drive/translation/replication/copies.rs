@@ -63,7 +63,7 @@ impl Replicator {
             let at = self.extra.due(die.0)?;
             if at > now {
                 self.dies[die.index()].copy_timer =
-                    kernel.start_timer(at.since(now), Event::Mechanism(COPY, die.0));
+                    kernel.start_timer(at.since(now), Event::Task(COPY, die.0));
                 return None;
             }
             let slot = self.extra.take(die.0, now).expect("it is due");

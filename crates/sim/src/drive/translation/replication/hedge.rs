@@ -2,7 +2,7 @@
 //!
 //! A hedged access stays from its arrival until its last flash operation has ended, also after it has completed.
 
-use super::super::mechanisms::HEDGE;
+use super::super::tasks::HEDGE;
 use crate::event::Timer;
 use crate::ids::{DieId, Lpn, ids};
 use crate::nand::{Owner, Read};
@@ -15,7 +15,7 @@ ids! {
 
 impl HedgeSlot {
     pub(super) fn owner(self) -> Owner {
-        Owner::Mechanism(HEDGE, self.0)
+        Owner::Task(HEDGE, self.0)
     }
 }
 
