@@ -63,6 +63,12 @@ pub trait Client {
         None
     }
 
+    /// Returns whether a paused `slot` that asks for a task at `due` would get none, at whatever time it is told. It is
+    /// freed at once then: the device's clock is not moved for it.
+    fn is_over(&self, _slot: u32, _due: Instant) -> bool {
+        false
+    }
+
     /// Returns the next task of `slot`; `None` frees the slot. A client that knows later accesses can call
     /// [`Device::prefetch`] for them.
     fn next(&mut self, slot: u32, device: &dyn Device) -> Option<Task>;
@@ -228,11 +234,16 @@ impl<'a, C: Client> Engine<'a, C> {
     fn issue_paused(&mut self) -> Instant {
         let now = self.device.now();
         while let Some(&Reverse((due, slot))) = self.paused.peek() {
-            if due > now {
+            let is_over = self.client.is_over(slot, due);
+            if due > now && !is_over {
                 return due;
             }
             self.paused.pop();
-            self.issue(slot);
+            if is_over {
+                self.free.push(slot);
+            } else {
+                self.issue(slot);
+            }
         }
         Instant::FAR
     }

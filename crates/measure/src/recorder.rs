@@ -340,6 +340,12 @@ impl Client for Recorder<'_> {
         self.terms[self.slots[slot as usize].job as usize].begins(&self.claims[slot as usize])
     }
 
+    fn is_over(&self, slot: u32, due: Instant) -> bool {
+        let terms = &self.terms[self.slots[slot as usize].job as usize];
+        let has_access = self.left > 0 && !self.ended && terms.has_access();
+        due >= self.deadline || !has_access && !terms.is_flush_due()
+    }
+
     #[inline]
     fn next(&mut self, slot: u32, device: &dyn Device) -> Option<Task> {
         let Slot { job, special } = self.slots[slot as usize];

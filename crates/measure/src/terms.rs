@@ -126,18 +126,28 @@ impl Terms {
         self.arrivals.as_ref().map(|_| claim.arrival)
     }
 
+    /// Returns whether the next request is a flush.
+    pub(crate) fn is_flush_due(&self) -> bool {
+        self.flush_every > 0 && self.since_flush >= self.flush_every
+    }
+
     /// Returns whether the next request is a flush, which then counts as issued.
     pub(crate) fn takes_flush(&mut self) -> bool {
-        let due = self.flush_every > 0 && self.since_flush >= self.flush_every;
+        let due = self.is_flush_due();
         if due {
             self.since_flush = 0;
         }
         due
     }
 
+    /// Returns whether the job has another access.
+    pub(crate) fn has_access(&self) -> bool {
+        self.left > 0
+    }
+
     /// Returns whether the job has another access, which then counts as issued.
     pub(crate) fn takes_access(&mut self) -> bool {
-        let more = self.left > 0;
+        let more = self.has_access();
         self.left = self.left.saturating_sub(1);
         more
     }

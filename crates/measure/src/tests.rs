@@ -4,7 +4,7 @@ use crate::{Doubt, Interruption, JobRun, MeasureError, Progress, Run, RunOptions
 use flashlane_base::{Duration, Instant, Operation};
 use flashlane_device::{Completion, Counters, Device, Failure, NullDevice, Profile, Request, SubmitError};
 use flashlane_result::run::RunResult;
-use flashlane_workload::{Access, Job, Mix, Pattern, Stop, Workload};
+use flashlane_workload::{Access, Arrivals, Job, Mix, Pattern, Stop, Workload};
 use proptest::prelude::*;
 use std::ops::ControlFlow;
 
@@ -256,6 +256,30 @@ fn run_stops_by_time() {
     let result = measure(&mut device, &workload);
     assert_eq!(result.elapsed, Duration::from_ms(10));
     assert_eq!(result.requests, 400);
+}
+
+#[test]
+fn run_with_a_rate_ends_with_its_last_request() {
+    let slow = random_read(256).rate(10.0, Arrivals::Constant);
+    let by_time = Workload::new(vec![slow.clone()], Stop::at(Duration::from_s(1)));
+    let by_count = Workload::single(slow.clone(), 10);
+    let of_job = Workload::new(vec![slow.clone().accesses(10)], Stop::at(Duration::from_s(100)));
+    let flushed = Workload::single(random_read(1).think(Duration::from_ms(100)), 10);
+    for workload in [by_time, by_count, of_job, flushed] {
+        let mut device = Scripted::new(1024, 4, 100);
+        let result = measure(&mut device, &workload);
+        assert_eq!(result.requests, 10, "{workload:?}");
+        let end = Instant::ZERO + result.elapsed;
+        assert!(result.elapsed < Duration::from_ms(902), "{:?} of {workload:?}", result.elapsed);
+        assert_eq!(device.now(), end, "the device idles after {workload:?}");
+    }
+    let beside = Workload::new(
+        vec![slow, Job::new("fast", Pattern::Random, Mix::READ, 4096).depth(4)],
+        Stop::at(Duration::from_s(1)),
+    );
+    let result = measure(&mut Scripted::new(1024, 5, 100), &beside);
+    assert!(result.elapsed < Duration::from_ms(1001), "{:?}", result.elapsed);
+    assert_eq!([0, 1].map(|job| result.jobs[job].requests()), [10, 40_000]);
 }
 
 #[test]
