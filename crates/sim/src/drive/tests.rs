@@ -146,7 +146,7 @@ fn the_event_trace_is_pinned() {
 }
 
 const PINNED: [(&str, u64); 2] =
-    [("watermark", 0x0cd1_c41e_58f8_2995), ("proportional", 0xe7e6_3394_ce0f_d970)];
+    [("watermark", 0x168a_a187_64cb_9a2a), ("proportional", 0x61c6_96f2_c069_df0d)];
 
 /// The latency of one request on an idle drive.
 fn latency_ns(drive: &mut Drive, request: Request) -> u64 {

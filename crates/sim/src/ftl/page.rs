@@ -190,7 +190,13 @@ impl PageMapped {
             None => plane,
         };
         // The units of a flash page stay together, in superblocks too.
-        Some((plane, FlashPage(self.per_page.of(ppn.0))))
+        Some((plane, self.flash_page(ppn)))
+    }
+
+    /// The flash page of a unit, as translation numbers it.
+    #[inline]
+    fn flash_page(&self, ppn: Ppn) -> FlashPage {
+        FlashPage(self.per_page.of(ppn.0))
     }
 
     /// Appends the planes of the other units in the row of mapping unit `lpn`, as far as they are written.

@@ -14,6 +14,8 @@ pub struct GcWork {
     pub planes: u32,
     /// Units moved, on each of them.
     pub moves: u32,
+    /// Flash pages from which these are read, on each of them: units of one page share a sense.
+    pub pages_read: u32,
     /// Blocks that the moved units filled, so that their summaries are written.
     pub summaries: u32,
     /// Blocks erased.
@@ -33,6 +35,7 @@ impl GcWork {
             plane,
             planes: 1,
             moves: 0,
+            pages_read: 0,
             summaries: 0,
             erases: 0,
             precedes_write: false,

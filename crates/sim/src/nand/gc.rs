@@ -47,10 +47,15 @@ impl GcStepRules {
         }
     }
 
-    /// Mapping units that GC with `moves` of them left moves next: they may lie on as many flash pages, and are
-    /// programmed as one.
-    fn units_at_once(&self, moves: u32) -> u64 {
-        u64::from(moves.min(self.units_per_program))
+    /// Mapping units that GC with `moves` of them left moves next: those that are programmed as one.
+    fn units_at_once(&self, moves: u32) -> u32 {
+        moves.min(self.units_per_program)
+    }
+
+    /// Flash pages that are sensed for the units that are moved next: the share of those left.
+    fn pages_at_once(&self, gc: &Gc) -> u32 {
+        let share = u64::from(gc.pages_read) * u64::from(self.units_at_once(gc.moves));
+        share.div_ceil(u64::from(gc.moves.max(1))) as u32
     }
 
     /// The array time of all GC that is left, with copyback.
@@ -58,7 +63,7 @@ impl GcStepRules {
         debug_assert!(self.copyback, "without it, units go over the bus");
         let programs = timing.program * u64::from(gc.moves.div_ceil(self.units_per_program));
         let end = end(gc, timing);
-        let read = timing.reading(gc.moved_from) * u64::from(gc.moves);
+        let read = timing.reading(gc.moved_from) * u64::from(gc.pages_read);
         ArrayTime { read, program: programs + end.program, ..end }
     }
 
@@ -69,7 +74,7 @@ impl GcStepRules {
         } else if gc.moves == 0 {
             (GcStep::Erase, end(gc, timing))
         } else {
-            let read = timing.reading(gc.moved_from) * self.units_at_once(gc.moves);
+            let read = timing.reading(gc.moved_from) * u64::from(self.pages_at_once(gc));
             let program = if self.copyback { timing.program } else { Duration::ZERO };
             (GcStep::Move, ArrayTime { program, ..ArrayTime::of_read(read) })
         }
@@ -77,12 +82,13 @@ impl GcStepRules {
 
     /// How long the units that are moved next, on each plane, take out of the register into the controller, and back.
     pub(super) fn bus_time(&self, gc: &Gc, timing: &Timing) -> Duration {
-        timing.bus(self.unit_bytes) * 2 * self.units_at_once(gc.moves) * u64::from(gc.planes)
+        timing.bus(self.unit_bytes) * 2 * u64::from(self.units_at_once(gc.moves)) * u64::from(gc.planes)
     }
 
     /// A flash page was moved. Returns whether this ends GC: a paced step that moves no more and erases nothing.
     pub(super) fn page_moved(&self, gc: &mut Gc) -> bool {
-        gc.moves = gc.moves.saturating_sub(self.units_per_program);
+        gc.pages_read -= self.pages_at_once(gc);
+        gc.moves -= self.units_at_once(gc.moves);
         gc.is_paced_step && gc.moves + gc.summaries + gc.erases == 0
     }
 }

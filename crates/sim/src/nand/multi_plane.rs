@@ -365,8 +365,15 @@ impl MultiPlaneIndex {
             if !partner.is_some() || ops[partner].operation.owner != owner {
                 continue;
             }
-            if let Work::Gc(Gc { moves, summaries: 0, erases, moved_from, planes: 1, is_paced_step: true }) =
-                ops[partner].operation.work
+            if let Work::Gc(Gc {
+                moves,
+                pages_read,
+                summaries: 0,
+                erases,
+                moved_from,
+                planes: 1,
+                is_paced_step: true,
+            }) = ops[partner].operation.work
                 && erases == gc.erases
                 && moved_from == gc.moved_from
                 && (moves == 0) == (gc.moves == 0)
@@ -374,6 +381,7 @@ impl MultiPlaneIndex {
                 self.take(ops, queue, id, partner);
                 ops.remove(partner);
                 gc.moves = gc.moves.max(moves);
+                gc.pages_read = gc.pages_read.max(pages_read);
                 gc.planes += 1;
             }
         }

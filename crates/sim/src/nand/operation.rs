@@ -133,6 +133,8 @@ impl Program {
 pub struct Gc {
     /// Mapping units still to be moved.
     pub moves: u32,
+    /// Flash pages that are sensed for these.
+    pub pages_read: u32,
     /// Blocks that the moved units fill, so that their summaries are written.
     pub summaries: u32,
     /// Blocks to be erased.

@@ -179,6 +179,7 @@ impl Sdf {
         };
         let moved = Work::Gc(Gc {
             moves: row,
+            pages_read: row,
             summaries: 0,
             erases,
             moved_from: PageType::MEAN,

@@ -96,29 +96,43 @@ impl Translation {
 
     /// Turns GC that the translation layer did into flash operations.
     fn enqueue_gc(&self, kernel: &mut DriveKernel, gc: &GcWork, scheduling: GcScheduling) {
-        let GcWork { plane, planes, mut moves, summaries, erases, moved_from, is_paced_step, .. } = *gc;
+        let GcWork {
+            plane,
+            planes,
+            mut moves,
+            mut pages_read,
+            summaries,
+            erases,
+            moved_from,
+            is_paced_step,
+            ..
+        } = *gc;
         if self.moves_in_runs {
             // The end of GC is that of what follows its moves.
             let owner = if scheduling.owner.is_task() { Owner::Gc } else { scheduling.owner };
-            let moved = GcWork { moves: std::mem::take(&mut moves), ..*gc };
-            self.enqueue_moves(kernel, &moved, GcScheduling { owner, ..scheduling });
+            (moves, pages_read) = (0, 0);
+            self.enqueue_moves(kernel, gc, GcScheduling { owner, ..scheduling });
             if is_paced_step && summaries + erases == 0 {
                 return;
             }
         }
-        let moves = self.large_units.map_or(moves, |large| large.pages_of(moves));
-        let gc = Gc { moves, summaries, erases, moved_from, planes, is_paced_step };
+        let pages_of = |units| self.large_units.map_or(units, |large| large.pages_of(units));
+        let (moves, pages_read) = (pages_of(moves), pages_of(pages_read));
+        let gc = Gc { moves, pages_read, summaries, erases, moved_from, planes, is_paced_step };
         kernel.enqueue(scheduling.operation(plane, Work::Gc(gc)));
     }
 
     /// Queues the moves of GC as reads, then programs, which overlap as the host's do.
     fn enqueue_moves(&self, kernel: &mut DriveKernel, gc: &GcWork, scheduling: GcScheduling) {
-        let GcWork { plane, planes, moves, moved_from, .. } = *gc;
+        let GcWork { plane, planes, moves, pages_read, moved_from, .. } = *gc;
         let on_all_bytes = self.unit_bytes * u64::from(planes);
         let together = self.units_per_program;
         let lpn = Lpn::NONE;
-        let read = Read { units: planes, page_type: moved_from, ..Read::of(lpn, on_all_bytes) };
-        for _ in 0..moves {
+        // The units of a page that leave the register are as equally many as can be.
+        for nth in 0..pages_read {
+            let units = (nth + 1) * moves / pages_read - nth * moves / pages_read;
+            let read = Read::of(lpn, on_all_bytes * u64::from(units));
+            let read = Read { units: planes, page_type: moved_from, ..read };
             kernel.enqueue(scheduling.operation(plane, Work::Read(read)));
         }
         for at in (0..moves).step_by(together as usize) {

@@ -159,6 +159,7 @@ mod tests {
             plane: plane(channel),
             planes: 2,
             moves,
+            pages_read: moves,
             summaries: 0,
             erases: 1,
             precedes_write: false,

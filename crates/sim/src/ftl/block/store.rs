@@ -270,7 +270,7 @@ impl Store {
             }
         }
         self.counters.moved_units += u64::from(moves);
-        GcWork { moves, summaries, ..GcWork::nothing(plane) }
+        GcWork { moves, pages_read: moves, summaries, ..GcWork::nothing(plane) }
     }
 
     /// Makes `block`, which holds the valid pages of an erase unit, its data block; the one before is erased. Returns

@@ -15,7 +15,7 @@ use super::slc::Source;
 use super::{GcWork, PageMapped, Superblocks};
 use crate::ftl::erase_blocks::OpenBlock;
 use crate::ftl::map::Map;
-use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
+use crate::ids::{BlockId, FlashPage, Lpn, PlaneId, Ppn};
 use std::ops::Range;
 
 /// The number of the open block of a plane that takes units of the host; the next one, if any, takes units that GC
@@ -23,6 +23,24 @@ use std::ops::Range;
 pub(super) const HOST_STREAM: usize = 0;
 /// The number of the one that takes translation pages.
 pub(super) const TRANSLATION_STREAM: usize = 2;
+
+/// Counts the flash pages of units that are moved in the order in which they lie in their block.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PagesRead {
+    count: u32,
+    last: Option<FlashPage>,
+}
+
+impl PagesRead {
+    #[inline]
+    pub(super) fn add(&mut self, page: FlashPage) {
+        self.count += u32::from(self.last.replace(page) != Some(page));
+    }
+
+    pub(super) fn count(self) -> u32 {
+        self.count
+    }
+}
 
 impl PageMapped {
     /// Whether the host's open block on `plane` is full.
@@ -154,15 +172,19 @@ impl PageMapped {
         for ppn in units.clone() {
             self.map.prefetch(self.reverse.get(ppn, plane).unwrap_or(Map::NO_ENTRY));
         }
+        let mut pages_read = PagesRead::default();
         for ppn in units {
             if let Some(lpn) = self.reverse.get(ppn, plane) {
                 self.move_unit(plane, lpn, ppn);
+                pages_read.add(self.flash_page(ppn));
             }
         }
         self.erase(plane, block);
         self.counters.moved_units += u64::from(moves);
         self.count_folded(moved_from, moves);
-        self.report_gc(GcWork { moves, summaries, moved_from, erases: 1, ..GcWork::nothing(plane) }, due);
+        let pages_read = pages_read.count();
+        let gc = GcWork { moves, pages_read, summaries, moved_from, erases: 1, ..GcWork::nothing(plane) };
+        self.report_gc(gc, due);
         true
     }
 

@@ -3,7 +3,7 @@
 //! `pacing` has the state of each plane.
 
 use super::PageMapped;
-use super::gc::{HOST_STREAM, TRANSLATION_STREAM};
+use super::gc::{HOST_STREAM, PagesRead, TRANSLATION_STREAM};
 use super::pacing::{KEPT_BLOCKS, Victim, VictimProgress};
 use super::slc::Source;
 use crate::ftl::GcWork;
@@ -21,6 +21,7 @@ const WHOLE_VICTIM: u32 = u32::MAX;
 #[derive(Default)]
 struct Moved {
     moves: u32,
+    pages_read: PagesRead,
     /// Blocks that the moved units filled.
     summaries: u32,
     /// Whether no block was left to move units to.
@@ -152,17 +153,16 @@ impl PageMapped {
         let is_paced_step = at_once != WHOLE_VICTIM;
         let mut left = most;
         while left > 0 && self.blocks.valid_units(number) > 0 {
-            let Moved { moves, summaries, is_stuck } =
+            let Moved { moves, pages_read, summaries, is_stuck } =
                 self.move_units(plane, &mut victim, at_once, &mut left);
             left -= moves.min(left);
             self.counters.moved_units += u64::from(moves);
             self.count_folded(moved_from, moves);
             self.counters.units_below_target += if is_paced_step { 0 } else { u64::from(moves) };
             if moves > 0 {
-                self.report_gc(
-                    GcWork { moves, summaries, moved_from, is_paced_step, ..GcWork::nothing(plane) },
-                    due,
-                );
+                let pages_read = pages_read.count();
+                let gc = GcWork { moves, pages_read, summaries, moved_from, ..GcWork::nothing(plane) };
+                self.report_gc(GcWork { is_paced_step, ..gc }, due);
             }
             if is_stuck {
                 // It may be chosen again once there is room.
@@ -213,6 +213,7 @@ impl PageMapped {
                 }
                 self.move_unit(plane, lpn, ppn);
                 moved.moves += 1;
+                moved.pages_read.add(self.flash_page(ppn));
                 let open = self.planes[plane.index()].open[self.moved_stream];
                 moved.summaries += u32::from(open.written >= self.geometry.data_units);
             }

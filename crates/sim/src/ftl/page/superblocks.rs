@@ -135,9 +135,10 @@ impl Superblocks {
         spot.parity.is_some()
     }
 
-    /// Splits GC, whose moves were noted, into the work of each die. A parity page costs what a moved one does: it is
-    /// computed from pages that cross the bus.
+    /// Splits GC, whose moves were noted, into the work of each die, which reads its share of the flash pages. A parity
+    /// page costs what a moved one does: it is computed from pages that cross the bus.
     pub(super) fn spread(&mut self, gc: GcWork, due: &mut Vec<GcWork>) {
+        let all = gc.moves.max(1);
         for channel in 0..self.channels_per_row {
             let first = (channel * self.joined_planes) as usize;
             let of_planes = &mut self.moved[first..first + self.joined_planes as usize];
@@ -147,7 +148,8 @@ impl Superblocks {
                 continue;
             }
             let plane = self.plane(gc.plane, ChannelOfRow(channel), PlaneOfDie(0));
-            due.push(GcWork { plane, planes: self.joined_planes, moves, ..gc });
+            let pages_read = (moves * gc.pages_read).div_ceil(all);
+            due.push(GcWork { plane, planes: self.joined_planes, moves, pages_read, ..gc });
         }
     }
 }
@@ -230,6 +232,7 @@ mod tests {
             plane: PlaneId(1),
             planes: 1,
             moves: 5,
+            pages_read: 3,
             summaries: 0,
             erases: 1,
             precedes_write: false,
@@ -237,8 +240,8 @@ mod tests {
             is_paced_step: false,
         };
         superblocks.spread(gc, &mut due);
-        let moves: Vec<_> = due.iter().map(|gc| (gc.plane.0, gc.planes, gc.moves)).collect();
-        assert_eq!(moves, [(6, 2, 1), (8, 2, 1), (10, 2, 2)]);
+        let moves: Vec<_> = due.iter().map(|gc| (gc.plane.0, gc.planes, gc.moves, gc.pages_read)).collect();
+        assert_eq!(moves, [(6, 2, 1, 1), (8, 2, 1, 1), (10, 2, 2, 2)]);
         superblocks.spread(gc, &mut due);
         assert!(due[3..].iter().all(|gc| gc.moves == 0), "each cleaning begins anew");
     }

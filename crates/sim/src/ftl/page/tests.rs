@@ -430,3 +430,33 @@ fn victim_is_cleaned_in_steps_of_whole_flash_pages() {
     assert!(erases > 100);
     check(&ftl);
 }
+
+#[test]
+fn gc_reads_each_flash_page_once() {
+    for (unit, policy) in [("1KiB", "greedy"), ("2KiB", "cost-benefit"), ("4KiB", "greedy")] {
+        let config = config(&[("mapping.unit", unit), ("cleaning.policy", policy)]);
+        let mut ftl = PageMapped::new(&config, Seed(1)).unwrap();
+        let units = ftl.geometry.logical_units;
+        let places = |ftl: &PageMapped| (0..units).map(|lpn| ftl.place_of(Lpn(lpn))).collect::<Vec<_>>();
+        let (mut random, mut due, mut before) = (Seed(5).source(), Vec::new(), places(&ftl));
+        let (mut pages_read, mut moves) = (0, 0);
+        for lpn in (0..units).chain((0..20_000).map(|_| random.below(u64::from(units)) as u32)) {
+            ftl.place(Lpn(lpn), &mut due).unwrap();
+            before[lpn as usize] = ftl.place_of(Lpn(lpn));
+            if due.is_empty() {
+                continue;
+            }
+            let after = places(&ftl);
+            let moved =
+                before.iter().zip(&after).filter(|(from, to)| from != to).filter_map(|(from, _)| *from);
+            let pages: std::collections::BTreeSet<u32> =
+                moved.map(|ppn| ppn.0 / ftl.geometry.units_per_page).collect();
+            assert_eq!(due.iter().map(|gc| gc.pages_read).sum::<u32>(), pages.len() as u32, "{unit}");
+            pages_read += pages.len() as u32;
+            moves += due.drain(..).map(|gc| gc.moves).sum::<u32>();
+            before = after;
+        }
+        assert_eq!(pages_read < moves, unit != "4KiB", "{pages_read} pages for {moves} units of {unit}");
+        assert!(moves > 1000, "{moves} units were moved");
+    }
+}

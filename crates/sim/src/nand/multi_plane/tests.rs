@@ -116,6 +116,7 @@ fn gc(plane: u32, together: bool) -> FlashOperation {
     let (plane, planes) = if together { (plane - plane % PLANES, PLANES) } else { (plane, 1) };
     let work = Work::Gc(Gc {
         moves: 0,
+        pages_read: 0,
         summaries: 0,
         erases: 1,
         moved_from: PageType::MEAN,

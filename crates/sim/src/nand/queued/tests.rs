@@ -58,6 +58,7 @@ fn every_interrupted_gc_of_an_idle_die_completes() {
     for plane in (0..planes).map(PlaneId) {
         let work = Work::Gc(Gc {
             moves: 3,
+            pages_read: 3,
             summaries: 0,
             erases: 1,
             moved_from: PageType::MEAN,
@@ -186,8 +187,15 @@ fn multi_plane_operations_are_counted_once_whatever_their_planes() {
     while !run_until_finished(&mut flash, &mut now, &mut events).is_empty() {}
     assert_eq!(flash.media.counters().multi_plane, 1);
     let program = Program { units: 4, ..Program::of(Lpn(0), 4 * 4096) };
-    let gc =
-        Gc { moves: 2, summaries: 0, erases: 1, moved_from: PageType::MEAN, planes: 4, is_paced_step: false };
+    let gc = Gc {
+        moves: 2,
+        pages_read: 2,
+        summaries: 0,
+        erases: 1,
+        moved_from: PageType::MEAN,
+        planes: 4,
+        is_paced_step: false,
+    };
     // Two moves and an erase are three.
     for (work, count) in
         [(Work::Program(program), 2), (Work::Gc(gc), 5), (Work::Erase(Erase { times: 1, planes: 4 }), 6)]
@@ -320,8 +328,15 @@ fn read_beside(work: Work, after: Duration, settings: &[(&str, &str)]) -> Durati
 
 #[test]
 fn read_suspends_a_program_whose_data_were_on_the_bus() {
-    let gc =
-        Gc { moves: 3, summaries: 0, erases: 1, moved_from: PageType::MEAN, planes: 1, is_paced_step: false };
+    let gc = Gc {
+        moves: 3,
+        pages_read: 3,
+        summaries: 0,
+        erases: 1,
+        moved_from: PageType::MEAN,
+        planes: 1,
+        is_paced_step: false,
+    };
     let program = Program::of(Lpn(0), 4096);
     for policy in ["read-first", "fifo"] {
         let settings =
