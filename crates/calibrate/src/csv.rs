@@ -88,9 +88,13 @@ pub(crate) fn value(quantity: Quantity, text: &str) -> Result<f64, String> {
     if value > 0.0 { Ok(value) } else { Err(format!("'{text}' is zero; allowed: more")) }
 }
 
-/// Reads a count of requests: `k` is a thousand here.
+/// Reads a count of requests, of which a rate may have a fraction: `k` is a thousand here.
 fn parse_requests(text: &str) -> Result<f64, String> {
-    parse_count(text).map(|count| count as f64).map_err(|error| error.reason)
+    match (parse_count(text), text.parse::<f64>()) {
+        (Ok(count), _) => Ok(count as f64),
+        (Err(_), Ok(number)) if number.is_finite() && number > 0.0 => Ok(number),
+        (Err(error), _) => Err(error.reason),
+    }
 }
 
 /// Splits a line at its commas, outside quotes.

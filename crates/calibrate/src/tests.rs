@@ -16,14 +16,14 @@ fn start() -> Start {
 #[test]
 fn csv_is_read_with_quotes_units_and_comments() {
     let text = "# a drive\nsource,workload,quantity,value\n\"a \"\"b\"\"\",\"random-read,size=4k,depth=2\",p99.9,1.5ms\n\n,\
-                random-write,rate,2k/s\n,sequential-read,bandwidth,1.2GB/s\n";
+                random-write,rate,2000.5/s\n,sequential-read,bandwidth,1.2GB/s\n";
     let rows = read(text).expect("it is valid");
     let found: Vec<_> = rows.iter().map(|row| (row.quantity, row.value, &*row.place)).collect();
     assert_eq!(
         found,
         [
             (Quantity::Percentile(99.9), 1.5e6, "line 3"),
-            (Quantity::Rate, 2_000.0, "line 5"),
+            (Quantity::Rate, 2_000.5, "line 5"),
             (Quantity::Bandwidth, 1.2e9, "line 6")
         ]
     );
@@ -35,6 +35,7 @@ fn csv_is_read_with_quotes_units_and_comments() {
 fn invalid_measurements_are_refused_by_place_and_field() {
     for (line, expected) in [
         ("random-read,mean,72.6", "line 2, value: '72.6' is not a time: the unit is missing"),
+        ("random-read,rate,inf/s", "line 2, value: 'inf/s' is not a rate of requests: it does not begin with a number"),
         ("random-read,rate,274000", "line 2, value: '274000' is not a rate of requests: the unit is missing"),
         ("random-read,bandwidth,5", "line 2, value: '5' is not a rate: the unit is missing"),
         ("random-read,mean,0us", "line 2, value: '0us' is zero"),
