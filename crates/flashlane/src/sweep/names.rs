@@ -1,7 +1,8 @@
 //! Short names of swept keys.
 //!
 //! A key without a dot is short for a key of the command (`zipf` is `workload.zipf`) or a field of the drive's profile
-//! (`channels` is `flash.channels`). A name of both (`depth` of the workload and of the link) is refused as ambiguous.
+//! (`channels` is `flash.channels`). A name of both (`depth` of the workload and of the link) is the command's own key,
+//! whose full name the result shows.
 
 use super::{Experiment, SEED};
 use crate::failure::Failure;
@@ -24,12 +25,7 @@ pub(super) fn expand_key(text: &str, experiment: &impl Experiment, device: &Spec
     let full = format!("{prefix}.{name}");
     let refused = |reason: String| Err(Failure::unusable(anyhow!("cannot sweep '{text}': {reason}")));
     match (own.contains(&name), &fields[..]) {
-        (true, []) => Ok(format!("{full}={values}")),
-        (true, fields) => refused(format!(
-            "'{name}' is ambiguous: write '{full}' for the key of the {prefix}, or '{}' for the field of the simulated \
-             drive",
-            fields.join("' or '")
-        )),
+        (true, _) => Ok(format!("{full}={values}")),
         (false, []) => {
             if let Some(hint) = fio_hint(name, prefix).filter(|_| prefix == "workload") {
                 return refused(hint);

@@ -73,15 +73,13 @@ fn random_workloads_repeat_with_several_seeds() {
     refused(2, &[&jittery[..], &channels, &["--repeat", "0"]].concat(), &["at least 1"]);
 }
 
-/// A short name is a key of the workload or a field of the drive; a name of both is refused.
+/// A short name is a key of the workload or a field of the drive; a name of both is the workload's.
 #[test]
-fn ambiguous_short_keys_are_refused() {
+fn short_keys_are_of_the_workload_or_the_drive() {
     let run = ["run", "sim:ssd-s", "random-read,requests=100", "--sweep"];
     let with = |sweep| [&run[..], &[sweep]].concat();
     for (sweep, parts) in [
-        ("depth=1..32*2", &["'workload.depth'", "'link.depth'"][..]),
-        ("size=4k,8k", &["'workload.size'", "'buffer.size'"]),
-        ("iodepth=1,2", &["fio's 'iodepth' is 'depth' here", "workload."]),
+        ("iodepth=1,2", &["fio's 'iodepth' is 'depth' here", "workload."][..]),
         ("rw=randread,randwrite", &["workload.pattern=random-read,random-write"]),
         ("zpif=1,2", &["did you mean 'workload.zipf'?"]),
         ("workload.depth=1-32", &["1..32*2"]),
@@ -92,9 +90,11 @@ fn ambiguous_short_keys_are_refused() {
     let point = |arguments: &[&str]| json(arguments)["rows"][0]["point"].clone();
     assert_eq!(point(&with("zipf=0.9,1.2"))["workload.zipf"], "0.9");
     assert_eq!(point(&with("channels=10,16"))["channels"], "10");
+    assert_eq!(point(&with("depth=2..32*2"))["workload.depth"], "2");
+    assert_eq!(point(&with("size=8k,16k"))["workload.size"], "8k");
     let trace = format!("{}/../../traces/pgbench.blktrace.xz", env!("CARGO_MANIFEST_DIR"));
     let replay = ["replay", "sim:ssd-s", &trace, "--limit", "50", "--sweep"];
-    refused(2, &[&replay[..], &["depth=1,2"]].concat(), &["'replay.depth'", "'link.depth'"]);
+    assert_eq!(point(&[&replay[..], &["depth=1,2"]].concat())["replay.depth"], "1");
     assert_eq!(point(&[&replay[..], &["speed=1,2"]].concat())["replay.speed"], "1");
 }
 

@@ -257,8 +257,8 @@ impl FioFile {
         ] {
             if !is_same {
                 let reason = format!(
-                    "job '{}' has another {option} than those before it, with which it runs together: give all the \
-                     same, or put a stonewall before it",
+                    "job '{}' has another {option} than those before it, with which it runs together, or none: give it \
+                     in [global], or put a stonewall before the job",
                     section.name
                 );
                 return Err((section.line, reason));
