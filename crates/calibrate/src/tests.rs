@@ -35,7 +35,10 @@ fn csv_is_read_with_quotes_units_and_comments() {
 fn invalid_measurements_are_refused_by_place_and_field() {
     for (line, expected) in [
         ("random-read,mean,72.6", "line 2, value: '72.6' is not a time: the unit is missing"),
-        ("random-read,rate,inf/s", "line 2, value: 'inf/s' is not a rate of requests: it does not begin with a number"),
+        (
+            "random-read,rate,inf/s",
+            "line 2, value: 'inf/s' is not a rate of requests: it does not begin with a number",
+        ),
         ("random-read,rate,274000", "line 2, value: '274000' is not a rate of requests: the unit is missing"),
         ("random-read,bandwidth,5", "line 2, value: '5' is not a rate: the unit is missing"),
         ("random-read,mean,0us", "line 2, value: '0us' is zero"),

@@ -122,9 +122,10 @@ pub(crate) fn document(result: &impl Reportable) -> Document {
 /// Warnings about verification.
 const VERDICTS: [WarningCode; 2] = [WarningCode::VerificationFailed, WarningCode::NothingVerified];
 /// Warnings that concern all numbers: where they lead the list, they are shown before the numbers.
-const CAUTIONS: [WarningCode; 5] = [
+const CAUTIONS: [WarningCode; 6] = [
     WarningCode::LeftOut,
     WarningCode::Overloaded,
+    WarningCode::BehindRecording,
     WarningCode::RateNotKept,
     WarningCode::RepliesLate,
     WarningCode::Stretched,

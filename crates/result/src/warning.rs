@@ -69,6 +69,8 @@ codes! {
     LeftOut: "left-out";
     /// The device did not keep up with the trace.
     Overloaded: "overloaded";
+    /// The device did not keep up with the transactions that were recorded.
+    BehindRecording: "behind-recording";
     /// The device did not keep up with the rate of the workload.
     RateNotKept: "rate-not-kept";
     /// Replies of a served device were late.

@@ -103,12 +103,12 @@ impl Run {
             doubts.push(Measured::Failed { requests: self.failed }.into());
         }
         let (transactions, needed) = (self.transactions, requests_needed(0.99));
-        if transactions < needed {
-            doubts.push(Doubt::TooFewTransactions { transactions, needed });
-        }
         let (late, longest_delay) = (self.late, self.longest_delay);
         if late > transactions / 2 {
             doubts.push(Doubt::BehindRecording { late, transactions, longest_delay });
+        }
+        if transactions < needed {
+            doubts.push(Doubt::TooFewTransactions { transactions, needed });
         }
         let restarts = self.restarts.iter().sum();
         if restarts > transactions {

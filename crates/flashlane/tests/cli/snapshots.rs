@@ -139,7 +139,6 @@ const REFUSED: &[&[&str]] = &[
     &["run", "sim:ssd-s", "random-read", "--quick", "--full"],
     &["run", "sim:ssd-s", "random-read", "--seed", "many"],
     &["run", "sim:ssd-s", "random-read", "--sweep", "channels"],
-    &["run", "sim:ssd-s", "random-read", "--sweep", "depth=1,2"],
     &["run", "sim:ssd-s", "random-read", "--sweep", "replay.depth=1,2"],
     &["run", "sim:ssd-s", "random-read", "--sweep", "channels=1,2", "--sweep", "channels=1,2"],
     &["run", "sim:ssd-s", "random-read", "--sweep", "seed=1,2", "--repeat", "3"],

@@ -94,7 +94,7 @@ fn short_keys_are_of_the_workload_or_the_drive() {
     assert_eq!(point(&with("size=8k,16k"))["workload.size"], "8k");
     let trace = format!("{}/../../traces/pgbench.blktrace.xz", env!("CARGO_MANIFEST_DIR"));
     let replay = ["replay", "sim:ssd-s", &trace, "--limit", "50", "--sweep"];
-    assert_eq!(point(&[&replay[..], &["depth=1,2"]].concat())["replay.depth"], "1");
+    assert_eq!(point(&[&replay[..], &["depth=1,2", "--pace", "closed"]].concat())["replay.depth"], "1");
     assert_eq!(point(&[&replay[..], &["speed=1,2"]].concat())["replay.speed"], "1");
 }
 

@@ -3,7 +3,7 @@
 use super::over_time::{Slice, over_time};
 use super::run::{counter_table, device_table, harness, mean, nonzero, statistics_table};
 use super::tail::{p99_fact, shown, why_not};
-use super::{Content, Reportable, fact, field_table, fields, named, part_table, scalar, time_cell};
+use super::{Content, Reportable, caution, fact, field_table, fields, named, part_table, scalar, time_cell};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::format::{capitalised, plain_value};
 use flashlane_result::run::{OperationRow, plural};
@@ -58,6 +58,7 @@ fn of(result: &TransactionsResult) -> Document {
         device_table(&result.device),
     ];
     Document {
+        caution: caution(&result.warnings),
         kind: "Transactions",
         title: result.device.name.clone(),
         subtitle: subtitle(result),
