@@ -71,7 +71,7 @@ pub use finding::Finding;
 pub use identity::{identity, serial};
 pub use interrupt::{Uninterruptible, catch_interrupts, interrupted, report_file_size_limit};
 pub use listen::allow_open_files;
-pub use mount::{avoid_own_writeback, is_served_by, unmount_dead, user};
+pub use mount::{avoid_blocking, avoid_own_writeback, is_served_by, unmount_dead, unmount_served, user};
 pub use open::{OpenOptions, OwnData, PageCache};
 pub use open_error::OpenError;
 pub use out_of_memory::{end_out_of_memory, has_address_space};

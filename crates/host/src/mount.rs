@@ -3,6 +3,7 @@
 use crate::usage::mounts;
 use std::ffi::CString;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -47,6 +48,27 @@ pub fn avoid_own_writeback() {
     // Refused without CAP_SYS_RESOURCE. Then it may have to wait for itself, if file systems lie on what it serves:
     // only root can mount such.
     _ = rustix::process::configure_io_flusher_behavior(true);
+}
+
+/// Runs `unmount` on another thread, and until it has ended `serve` again and again on this one: the system may ask the
+/// file system that it unmounts. `serve` MUST return soon.
+pub fn unmount_served<T: Send>(unmount: impl FnOnce() -> T + Send, mut serve: impl FnMut()) -> T {
+    std::thread::scope(|scope| {
+        let unmounting = scope.spawn(unmount);
+        while !unmounting.is_finished() {
+            serve();
+        }
+        unmounting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Makes reads of a descriptor return at once with [`io::ErrorKind::WouldBlock`] where there is nothing to read.
+///
+/// # Errors
+/// The system's error.
+pub fn avoid_blocking(descriptor: impl AsFd) -> io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(&descriptor)?;
+    Ok(rustix::fs::fcntl_setfl(&descriptor, flags | rustix::fs::OFlags::NONBLOCK)?)
 }
 
 /// Returns the user and group whose rights this process has.

@@ -1,15 +1,18 @@
 //! A device as the one file `drive` of a mounted file system (FUSE): for `losetup`, `mkfs` and programs that want a
 //! path.
 //!
-//! `mount_point` checks where it is mounted, `files` answers for the directory and passes on what is asked of the file,
-//! `server` carries it out. The kernel's requests are read on a thread of `fuser`; all else is done by the thread that
-//! serves. `mounted` and `queue` know nothing of the one file: other file systems of ours are mounted with them too.
+//! `mount_point` checks where it is mounted, `connection` reads the kernel's requests and sends replies, which `wire`
+//! decodes and encodes; `files` answers for the directory and the file's attributes, and `server` carries out what is
+//! asked of the file. All of it is done by the thread that serves, since a switch between threads takes as long as a
+//! request. `mounted` and `queue` are for other file systems of ours, whose requests a thread of `fuser` reads.
 
+mod connection;
 mod files;
 mod mount_point;
 mod mounted;
 mod queue;
 mod server;
+mod wire;
 
 use crate::command::Export;
 

@@ -31,6 +31,25 @@ pub enum Unmounted {
     InUse,
 }
 
+/// Mounts a file system, of which this thread, and those that it starts from now on, may serve the requests.
+pub(super) fn mount<F: Filesystem>(
+    mount_point: &MountPoint,
+    files: F,
+    is_read_only: bool,
+) -> Result<Session<F>, MountError> {
+    flashlane_host::avoid_own_writeback();
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName(MOUNT_SOURCE.into()),
+        MountOption::DefaultPermissions,
+        MountOption::NoDev,
+        MountOption::NoSuid,
+        MountOption::NoExec,
+        if is_read_only { MountOption::RO } else { MountOption::RW },
+    ];
+    Session::new(files, mount_point.path(), &config).map_err(|error| MountError::new(mount_point, error))
+}
+
 /// A mounted file system, of which a thread of `fuser` reads the requests of the kernel.
 pub struct Mounted {
     path: PathBuf,
@@ -47,22 +66,10 @@ impl Mounted {
         files: impl Filesystem + 'static,
         is_read_only: bool,
     ) -> Result<Self, MountError> {
-        // Before the thread of the session begins, which inherits it.
-        flashlane_host::avoid_own_writeback();
-        let path = mount_point.path();
-        let mut config = Config::default();
-        config.mount_options = vec![
-            MountOption::FSName(MOUNT_SOURCE.into()),
-            MountOption::DefaultPermissions,
-            MountOption::NoDev,
-            MountOption::NoSuid,
-            MountOption::NoExec,
-            if is_read_only { MountOption::RO } else { MountOption::RW },
-        ];
-        let session = Session::new(files, path, &config)
-            .and_then(Session::spawn)
-            .map_err(|error| MountError::new(mount_point, error))?;
-        Ok(Self { path: path.into(), session })
+        // The thread of the session inherits that memory is not written back for it.
+        let session = mount(mount_point, files, is_read_only)?;
+        let session = session.spawn().map_err(|error| MountError::new(mount_point, error))?;
+        Ok(Self { path: mount_point.path().into(), session })
     }
 
     /// Returns where it is mounted.

@@ -1,23 +1,23 @@
 //! Serves a mounted device: requests of the kernel in, replies out, in the device's time.
 //!
-//! Two threads: one of `fuser`, which waits for the kernel, and the one that serves. A request goes from the first to
-//! the second through a queue, and its reply from the second to the kernel.
+//! One thread waits for the kernel and the device in turn: it reads the requests that have come, lets the device work,
+//! and replies.
 //!
-//! Invariant: `waiting` has the replies of the commands that are in progress, by their numbers.
+//! Invariant: `writes` has the requests in progress whose replies say how many bytes were written.
 
-use super::files::{Asking, Files, Reply, Sink};
+use super::connection::{Connection, Received};
+use super::files::{Asking, Files, Response};
 use super::mount_point::MountPoint;
-use super::mounted::{MountError, Mounted, Unmounted};
-use super::queue::{Inbox, Outbox};
-use crate::command::Command;
+use super::mounted::{MountError, Unmounted};
+use super::wire;
+use crate::command::{Action, Command};
 use crate::disk::{Answer, Finished};
 use crate::options::Options;
 use crate::served::{CLIENT_WAIT, Served};
 use crate::task::Tag;
 use flashlane_base::Duration;
 use flashlane_device::DataDevice;
-use fuser::Errno;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -26,29 +26,12 @@ const REQUESTS: usize = 256;
 /// Time in which commands that were read are answered when the server ends.
 const ANSWER: Duration = Duration::from_ms(100);
 
-enum Message {
-    Asking(Asking),
-    /// The file system was unmounted.
-    End,
-}
-
-impl Sink for Outbox<Message> {
-    fn send(&self, asking: Asking) {
-        self.send(Message::Asking(asking));
-    }
-
-    fn end(&self) {
-        self.send(Message::End);
-    }
-}
-
 /// A mounted device.
 pub struct FuseServer<D> {
     served: Served<D>,
-    mounted: Mounted,
-    inbox: Inbox<Message>,
-    waiting: BTreeMap<u64, Reply>,
-    commands: u64,
+    files: Files,
+    connection: Connection,
+    writes: BTreeSet<u64>,
     is_unmounted: bool,
 }
 
@@ -58,13 +41,11 @@ impl<D: DataDevice> FuseServer<D> {
     /// # Errors
     /// [`MountError`] where the system refuses it.
     pub fn mount(mount_point: &MountPoint, device: D, options: &Options) -> Result<Self, MountError> {
-        let (outbox, inbox) = Inbox::new().map_err(|error| MountError::new(mount_point, error))?;
         let served = Served::new(device, options);
         let export = served.export().clone();
-        let is_read_only = export.is_read_only;
-        let files = Files::new(export, options.data_bytes.is_some(), flashlane_host::user(), outbox);
-        let mounted = Mounted::new(mount_point, files, is_read_only)?;
-        Ok(Self { served, mounted, inbox, waiting: BTreeMap::new(), commands: 0, is_unmounted: false })
+        let connection = Connection::mount(mount_point, export.is_read_only)?;
+        let files = Files::new(export, options.data_bytes.is_some(), flashlane_host::user());
+        Ok(Self { served, files, connection, writes: BTreeSet::new(), is_unmounted: false })
     }
 
     /// Returns the device with its counts.
@@ -79,7 +60,7 @@ impl<D: DataDevice> FuseServer<D> {
 
     /// Returns where it is mounted.
     pub fn mount_point(&self) -> &Path {
-        self.mounted.path()
+        self.connection.path()
     }
 
     /// Serves until `go_on` returns false, which is asked at least every 50 ms, or until the file system is unmounted.
@@ -105,11 +86,18 @@ impl<D: DataDevice> FuseServer<D> {
     /// # Errors
     /// The system's error where it remains mounted.
     pub fn unmount(self) -> io::Result<Unmounted> {
-        let Self { mounted, inbox, waiting, is_unmounted, .. } = self;
-        // Requests that come from now on fail at once, and so do those without an answer: nothing waits for this
-        // thread.
-        drop((inbox, waiting));
-        mounted.unmount(is_unmounted)
+        let Self { files, connection, is_unmounted, .. } = self;
+        connection.unmount(is_unmounted, |connection| {
+            while let Ok(Received::Request(request)) = connection.receive() {
+                let number = request.number;
+                match files.respond(&request) {
+                    Response::Now(reply) => connection.reply(number, &reply),
+                    // The device works no more.
+                    Response::After(_) => connection.reply(number, &Err::<&[u8], _>(libc::EIO)),
+                    Response::Never => {}
+                }
+            }
+        })
     }
 
     /// Lets the device work as far as it is, and replies.
@@ -118,8 +106,8 @@ impl<D: DataDevice> FuseServer<D> {
         let mut ended = self.served.take_ended();
         for end in ended.drain(..) {
             let asked = end.asked();
-            let reply = self.waiting.remove(&end.tag.cookie).expect("a command has a reply");
-            send(reply, end, self.served.export().unit_bytes);
+            let is_write = self.writes.remove(&end.tag.cookie);
+            reply(&self.connection, end, is_write, self.served.export().unit_bytes);
             if let Some(asked) = asked {
                 self.served.count_reply(asked);
             }
@@ -130,50 +118,56 @@ impl<D: DataDevice> FuseServer<D> {
     /// Begins the requests that have come. Without any, sleeps until one comes or shortly before the device's next
     /// event.
     fn receive(&mut self) -> io::Result<()> {
-        let first = match self.inbox.take() {
-            None => self.inbox.wait(self.served.asleep(CLIENT_WAIT))?,
-            first => first,
-        };
-        let Some(first) = first else { return Ok(()) };
-        self.begin(first);
-        for _ in 1..REQUESTS {
-            let Some(message) = self.inbox.take() else { break };
-            self.begin(message);
+        let longest = self.served.asleep(CLIENT_WAIT);
+        if !longest.is_zero() && !self.connection.wait(longest)? {
+            return Ok(());
+        }
+        for _ in 0..REQUESTS {
+            match self.connection.receive()? {
+                Received::Nothing => break,
+                Received::End => {
+                    self.is_unmounted = true;
+                    break;
+                }
+                Received::Request(request) => {
+                    let number = request.number;
+                    match self.files.respond(&request) {
+                        Response::Now(reply) => self.connection.reply(number, &reply),
+                        Response::After(asking) => self.begin(number, asking),
+                        Response::Never => {}
+                    }
+                }
+            }
         }
         Ok(())
     }
 
-    fn begin(&mut self, message: Message) {
-        let Message::Asking(asking) = message else {
-            self.is_unmounted = true;
-            return;
-        };
-        let Asking { action, offset_bytes, length_bytes, durable, reply } = asking;
-        let cookie = self.commands;
-        self.commands += 1;
-        self.waiting.insert(cookie, reply);
+    /// Begins a command. The number of its request is its cookie.
+    fn begin(&mut self, cookie: u64, asking: Asking) {
+        let Asking { action, offset_bytes, length_bytes, durable } = asking;
+        if matches!(action, Action::Write(_)) {
+            self.writes.insert(cookie);
+        }
         let command = Command { cookie, offset_bytes, length_bytes, durable, action };
         self.served.start(Tag { client: 0, cookie }, command);
     }
 }
 
-/// Replies to a request.
-fn send(reply: Reply, end: Finished, unit_bytes: u64) {
-    let Finished { offset_bytes, length_bytes, outcome, .. } = end;
-    match (reply, outcome) {
-        (Reply::Read(reply), Ok(Answer::Data(data))) => {
+/// Replies to the request of a command.
+fn reply(connection: &Connection, end: Finished, is_write: bool, unit_bytes: u64) {
+    let Finished { tag, offset_bytes, length_bytes, outcome, .. } = end;
+    let written;
+    let body = match &outcome {
+        Ok(Answer::Data(data)) => {
             let start = (offset_bytes % unit_bytes) as usize;
-            reply.data(&data.as_slice()[start..][..length_bytes as usize]);
+            Ok(&data.as_slice()[start..][..length_bytes as usize])
         }
-        (Reply::Write(reply), Ok(_)) => reply.written(length_bytes as u32),
-        (Reply::Empty(reply), Ok(_)) => reply.ok(),
-        (Reply::Read(_), Ok(Answer::Done | Answer::Extents(_))) => unreachable!("a read returns data"),
-        (Reply::Read(reply), Err((error, _))) => reply.error(number(error)),
-        (Reply::Write(reply), Err((error, _))) => reply.error(number(error)),
-        (Reply::Empty(reply), Err((error, _))) => reply.error(number(error)),
-    }
-}
-
-fn number(error: crate::command::Error) -> Errno {
-    Errno::from_i32(error.number() as i32)
+        Ok(_) if is_write => {
+            written = wire::written(length_bytes as u32);
+            Ok(&*written)
+        }
+        Ok(_) => Ok(&[][..]),
+        Err((error, _)) => Err(error.number() as i32),
+    };
+    connection.reply(tag.cookie, &body);
 }
