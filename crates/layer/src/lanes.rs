@@ -132,6 +132,7 @@ pub struct Lanes<D> {
     sectors_written: u64,
     device_lost: bool,
     /// Kept to reuse their memory.
+    content_buffer: Option<Buffer>,
     arrived: Vec<Completion>,
     ended: Vec<Pending>,
 }
@@ -229,6 +230,7 @@ impl<D: DataDevice> Lanes<D> {
             repairs_in_background: false,
             sectors_written: 0,
             device_lost: false,
+            content_buffer: None,
             arrived: Vec::new(),
             ended: Vec::new(),
         })

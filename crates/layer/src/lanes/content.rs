@@ -99,7 +99,7 @@ impl<D: DataDevice> Lanes<D> {
         pending: Pending,
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
-        if let Err(error) = self.read_part(ContentRead::new(pending)) {
+        if let Err(error) = self.read_part(ContentRead::new(pending), None) {
             return Err((error, buffer));
         }
         self.note_accepted(&pending.request);
@@ -110,7 +110,7 @@ impl<D: DataDevice> Lanes<D> {
     /// Continues an erase after the unit's head was cleared.
     pub(super) fn head_cleared(&mut self, pending: Pending, completed: Instant, out: &mut Vec<Completion>) {
         self.foreign_heads.remove(&self.layout.number(&pending.request));
-        if let Err(error) = self.read_part(ContentRead::new(pending)) {
+        if let Err(error) = self.read_part(ContentRead::new(pending), None) {
             self.fail(pending, failure_of(&error), completed, out);
         }
     }
@@ -123,12 +123,19 @@ impl<D: DataDevice> Lanes<D> {
         Some(ContentSum::of(buffer.as_slice()))
     }
 
-    fn read_part(&mut self, read: ContentRead) -> Result<(), SubmitError> {
+    /// Reads the next part of a unit's content, into the memory of the part before it, or of an earlier read: fresh
+    /// memory costs as much as the read.
+    fn read_part(&mut self, read: ContentRead, buffer: Option<Buffer>) -> Result<(), SubmitError> {
         let length = self.part_bytes(&read);
+        let mut buffer = buffer
+            .or_else(|| self.content_buffer.take())
+            .filter(|buffer| buffer.capacity() >= length as usize)
+            .unwrap_or_else(|| Buffer::zeroed(length as usize));
+        buffer.set_len(length as usize);
         let at = self.layout.head(self.layout.number(&read.pending.request)) + read.done_bytes;
         let id = RequestId(self.next);
         let request = Request::read(id.0, at, length);
-        self.below.submit_with(request, Buffer::zeroed(length as usize)).map_err(|(error, _)| error)?;
+        self.below.submit_with(request, buffer).map_err(|(error, _)| error)?;
         self.next += 1;
         self.in_flight_below.insert(id, Purpose::Content(read));
         Ok(())
@@ -148,18 +155,18 @@ impl<D: DataDevice> Lanes<D> {
     ) {
         let done_bytes = read.done_bytes + self.part_bytes(&read);
         match (below.outcome, buffer) {
-            (Ok(()), Some(buffer)) if done_bytes < self.layout.shape.unit_bytes => {
-                let crc = crc32c::crc32c_append(read.crc, buffer.as_slice());
-                let is_empty = read.is_empty && ours::is_empty(buffer.as_slice());
-                let pending = read.pending;
-                if let Err(error) = self.read_part(ContentRead { done_bytes, crc, is_empty, ..read }) {
-                    self.fail(pending, failure_of(&error), below.completed, out);
-                }
-            }
             (Ok(()), Some(buffer)) => {
                 let crc = crc32c::crc32c_append(read.crc, buffer.as_slice());
                 let is_empty = read.is_empty && ours::is_empty(buffer.as_slice());
-                self.content_known(read.pending, Some((ContentSum::of_crc(crc), is_empty)));
+                if done_bytes == self.layout.shape.unit_bytes {
+                    self.content_buffer = Some(buffer);
+                    return self.content_known(read.pending, Some((ContentSum::of_crc(crc), is_empty)));
+                }
+                let pending = read.pending;
+                let next = ContentRead { done_bytes, crc, is_empty, ..read };
+                if let Err(error) = self.read_part(next, Some(buffer)) {
+                    self.fail(pending, failure_of(&error), below.completed, out);
+                }
             }
             (Err(Failure::DeviceLost), _) => {
                 self.fail(read.pending, Failure::DeviceLost, below.completed, out);

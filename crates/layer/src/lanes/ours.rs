@@ -31,7 +31,11 @@ const ERASES_APART: u32 = 2;
 const SEQUENCES_APART: u64 = 1 << 16;
 
 pub(super) fn is_empty(piece: &[u8]) -> bool {
-    piece.iter().all(|&byte| byte == 0) || piece.iter().all(|&byte| byte == 0xff)
+    // Compared as a whole, which is several times as fast as a search for the first byte that differs.
+    let consists_of = |byte: u8| {
+        piece.chunks(4096).all(|chunk| chunk.iter().fold(0, |differs, &found| differs | (found ^ byte)) == 0)
+    };
+    consists_of(0) || consists_of(0xff)
 }
 
 /// Counts the bytes that are neither as expected nor zero: overwriting zeros loses no data.

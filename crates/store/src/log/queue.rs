@@ -16,6 +16,9 @@ const SHARED_BYTES_MIN: usize = 2048;
 /// Bytes from which on a part is not added to: what was taken of it keeps its memory until all of it is.
 const OWN_BYTES_MAX: usize = 64 << 10;
 
+/// Parts whose memory is kept for later ones: as many as a group of writes fills that comes at once.
+const SPARES_MAX: usize = 16;
+
 /// A part of the stream.
 #[derive(Debug)]
 enum Part {
@@ -44,8 +47,8 @@ pub(super) struct Queue {
     taken: u64,
     /// Places in the stream where records begin.
     starts: VecDeque<u64>,
-    /// Memory of a part that was taken, for a later one.
-    spare: Vec<u8>,
+    /// Memory of parts that were taken, for later ones.
+    spares: Vec<Vec<u8>>,
 }
 
 impl Queue {
@@ -66,7 +69,7 @@ impl Queue {
     /// Adds the bytes that `append` appends.
     pub(super) fn push(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
         if !matches!(self.parts.back(), Some(Part::Own(last)) if last.len() < OWN_BYTES_MAX) {
-            self.parts.push_back(Part::Own(std::mem::take(&mut self.spare)));
+            self.parts.push_back(Part::Own(self.spares.pop().unwrap_or_default()));
         }
         let Some(Part::Own(last)) = self.parts.back_mut() else { unreachable!("the last part was added") };
         let before = last.len();
@@ -113,9 +116,12 @@ impl Queue {
     /// Drops the first part, of which all was taken.
     fn end_part(&mut self) {
         self.gone = 0;
-        if let Some(Part::Own(mut bytes)) = self.parts.pop_front() {
+        if let Some(Part::Own(mut bytes)) = self.parts.pop_front()
+            && self.spares.len() < SPARES_MAX
+            && bytes.capacity() <= 2 * OWN_BYTES_MAX
+        {
             bytes.clear();
-            self.spare = bytes;
+            self.spares.push(bytes);
         }
     }
 }
